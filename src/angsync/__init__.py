@@ -1,0 +1,1 @@
+"""Phase (angular) synchronization with a proof of optimality on every answer."""

@@ -1,0 +1,89 @@
+"""Measurements from other libraries' objects. The libraries are imported only when one of theirs comes in."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from angsync.errors import InputError, MissingDependencyError, OrientationWarning
+from angsync.measurements import Measurements
+
+
+def is_networkx(data: Any) -> bool:
+    """Whether ``data`` is a networkx graph, told without importing networkx."""
+    return any(cls.__module__.split(".")[0] == "networkx" for cls in type(data).__mro__)
+
+
+def is_dataframe(data: Any) -> bool:
+    """Whether ``data`` is a data frame: something with named columns that narwhals may read."""
+    return hasattr(data, "columns") or hasattr(data, "__narwhals_dataframe__") or hasattr(data, "column_names")
+
+
+def from_networkx(graph: Any, angle: str, weight: str, value: str) -> Measurements:
+    """See :meth:`angsync.Measurements.from_networkx`."""
+    nodes = list(graph.nodes)
+    if not nodes:
+        raise InputError("the graph has no nodes.")
+    number = {node: k for k, node in enumerate(nodes)}
+    edges = [(number[u], number[v], attributes) for u, v, attributes in graph.edges(data=True)]
+    if edges and not graph.is_directed():
+        warnings.warn(
+            "the graph is undirected, so its edges do not say whether an angle is theta_u - theta_v or the reverse; "
+            "the order of graph.edges is taken. Use a DiGraph to be sure.",
+            OrientationWarning,
+            stacklevel=3,
+        )
+    key = value if edges and value in edges[0][2] else angle
+    for u, v, attributes in edges:
+        if key not in attributes:
+            raise InputError(
+                f"the edge {nodes[u]!r} -> {nodes[v]!r} has no attribute {key!r}; it has {sorted(attributes)}."
+            )
+    data = [attributes[key] for _, _, attributes in edges]
+    return Measurements(
+        np.array([u for u, _, _ in edges], dtype=np.int64),
+        np.array([v for _, v, _ in edges], dtype=np.int64),
+        angle=data if key == angle else None,
+        value=data if key != angle else None,
+        weight=[attributes.get(weight, 1.0) for _, _, attributes in edges],
+        labels=nodes,
+    )
+
+
+def from_dataframe(frame: Any, i: str, j: str, angle: str, weight: str | None) -> Measurements:
+    """See :meth:`angsync.Measurements.from_dataframe`."""
+    try:
+        import narwhals.stable.v1 as nw
+    except ImportError:
+        raise MissingDependencyError("narwhals", "dataframe", "reading a data frame") from None
+    try:
+        table = nw.from_native(frame, eager_only=True)
+    except TypeError:
+        raise InputError(f"a {type(frame).__name__} is not a data frame that narwhals can read.") from None
+    columns = {name: table[name].to_numpy() for name in table.columns}
+    return from_columns(columns, i=i, j=j, angle=angle, weight=weight)
+
+
+def from_columns(
+    columns: dict[str, Any], i: str = "i", j: str = "j", angle: str = "angle", weight: str | None = None
+) -> Measurements:
+    """Measurements from named columns, the common end of data frames, csv and parquet.
+
+    Node columns hold any hashable labels. Whole numbers are ordered by value, so that 0 .. n-1 keep their
+    meaning as indices; other labels are ordered by first appearance.
+    """
+    for name in (i, j, angle) + ((weight,) if weight is not None else ()):
+        if name not in columns:
+            raise InputError(f"there is no column {name!r}; the columns found are {', '.join(map(repr, columns))}.")
+    weights = columns.get("weight" if weight is None else weight)
+    first, second = np.asarray(columns[i]), np.asarray(columns[j])
+    if first.dtype.kind in "iu" and second.dtype.kind in "iu":
+        labels, inverse = np.unique(np.concatenate([first, second]), return_inverse=True)
+        first, second = inverse[: first.size], inverse[first.size :]
+        names: Any = [int(label) for label in labels]
+        # 0 .. n-1 are plain indices and need no labels
+        names = None if names == list(range(len(names))) else names
+        return Measurements(first, second, columns[angle], weights, labels=names)
+    return Measurements(list(first.tolist()), list(second.tolist()), columns[angle], weights)

@@ -1,0 +1,1 @@
+"""Readers and writers, one format a file. Nothing in here solves or judges anything."""
