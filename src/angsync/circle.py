@@ -187,11 +187,11 @@ def _bound(phi: NDArray, centres: NDArray, half: float, q: float, best: float) -
     x = phi[None, :] - centres[:, None]
     s = np.abs(np.sin(x / 2))
     scale = best / 2 if best > 0 else 1.0  # powers relative to the best value: the threshold is 1
-    first_order = np.sum((np.maximum(0, s - half / 2) / scale) ** q, axis=1)
     reach = np.remainder(np.abs(x), 2 * np.pi)
     reach = np.minimum(reach, 2 * np.pi - reach) + half
     s_high = np.sin(np.minimum(reach, np.pi) / 2)
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
+        first_order = np.sum((np.maximum(0, s - half / 2) / scale) ** q, axis=1)
         bend = np.where(
             s_high**2 * q > q - 1, (q * s_high**2 - (q - 1)) * (s_high / scale) ** (q - 2) / scale**2, 0.0
         )
