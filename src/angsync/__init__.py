@@ -1,1 +1,85 @@
-"""Phase (angular) synchronization with a proof of optimality on every answer."""
+"""Phase (angular) synchronization with a proof of optimality on every answer.
+
+>>> import numpy as np, angsync as ang
+>>> truth = np.exp(1j * np.array([0.0, 1.0, 2.0]))
+>>> result = ang.synchronize(np.outer(truth, truth.conj()))
+>>> np.round(result.angles, 6).tolist(), result.certificate.verdict.name
+([0.0, 1.0, 2.0], 'CERTIFIED')
+
+Names are loaded when they are first used, so ``import angsync`` is quick and loads no optional library.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from angsync import circle, errors, simulate, testing
+    from angsync.certificate import Certificate, Verdict, certify
+    from angsync.circle import align, distance
+    from angsync.io import read
+    from angsync.iteration import Status, Stopping
+    from angsync.measurements import Measurements
+    from angsync.operators import as_operator
+    from angsync.result import SyncResult, load_result
+    from angsync.solvers import GPM, Newton
+    from angsync.start import eigenvector_estimator
+    from angsync.synchronize import synchronize
+
+_HOME = {
+    "Certificate": "certificate",
+    "GPM": "solvers",
+    "Measurements": "measurements",
+    "Newton": "solvers",
+    "Status": "iteration",
+    "Stopping": "iteration",
+    "SyncResult": "result",
+    "Verdict": "certificate",
+    "align": "circle",
+    "as_operator": "operators",
+    "certify": "certificate",
+    "distance": "circle",
+    "eigenvector_estimator": "start",
+    "load_result": "result",
+    "read": "io",
+    "synchronize": "synchronize",
+}
+_MODULES = ("circle", "errors", "simulate", "testing")
+
+__all__ = [
+    "GPM",
+    "Certificate",
+    "Measurements",
+    "Newton",
+    "Status",
+    "Stopping",
+    "SyncResult",
+    "Verdict",
+    "align",
+    "as_operator",
+    "certify",
+    "circle",
+    "distance",
+    "eigenvector_estimator",
+    "errors",
+    "load_result",
+    "read",
+    "simulate",
+    "synchronize",
+    "testing",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"angsync.{name}")
+    if name in _HOME:
+        value = getattr(importlib.import_module(f"angsync.{_HOME[name]}"), name)
+        globals()[name] = value  # also replaces the module of the same name by the function
+        return value
+    raise AttributeError(f"module 'angsync' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -17,14 +17,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from angsync.errors import InputError, NotFiniteError, ShapeError
 
-_BLOCK = 1 << 22  # at most this many (interval, entry) pairs at a time in the search for general q
+_BLOCK = 1 << 16  # (interval, entry) pairs at a time in the search for general q: they stay in the cache
+_RELATIVE = 1e-10  # that search ends when no angle can improve the distance by more than this
 
 
 def wrap(angle: ArrayLike) -> NDArray[np.floating]:
-    """Bring angles (radians) into (-pi, pi]."""
+    """Bring angles (radians) into (-pi, pi].
+
+    Angles that are there already come back unchanged: a remainder would cost 1e-9 half of its digits. Huge
+    ones go through sine and cosine, which reduce them by the true 2 pi and not by its rounding; the others
+    through a remainder, so that 3 * np.pi and -3 * np.pi both give pi.
+    """
     angle = np.asarray(angle, dtype=float)
-    wrapped = -np.remainder(-angle + np.pi, 2 * np.pi) + np.pi
-    # remainder may round to 2 pi itself, which would give -pi
+    turned = np.pi - np.remainder(np.pi - angle, 2 * np.pi)
+    huge = np.arctan2(np.sin(angle), np.cos(angle))
+    wrapped = np.where(np.abs(angle) < 1e3, turned, huge)
+    wrapped = np.where((angle > -np.pi) & (angle <= np.pi), angle, wrapped)
+    # -pi is left by rounding only
     return np.where(wrapped <= -np.pi, np.pi, wrapped)
 
 
@@ -51,16 +60,17 @@ def as_phases(z: ArrayLike, n: int | None = None, name: str = "z") -> NDArray[np
         raise InputError(f"{name} must be numeric, but its dtype is {z.dtype}.")
     single = z.dtype in (np.complex64, np.float32, np.float16)
     z = z.astype(np.complex64 if single else np.complex128)
-    bad = ~np.isfinite(z)
-    if bad.any():
-        at = int(np.argmax(bad))
-        raise NotFiniteError(f"{name}[{at}] is {z[at]}: phases must be finite.")
+    _check_finite(z, name)
     if (z == 0).any():
         at = int(np.argmax(z == 0))
         raise InputError(
             f"{name}[{at}] is 0, which has no phase: give unit-modulus numbers, for example exp(1j * angle)."
         )
-    return normalise(z, z)
+    # Divided by its larger part first: the modulus of 1e308 (1 + 1j) overflows, 1 / 1e-310 does too.
+    larger = np.maximum(np.abs(z.real), np.abs(z.imag))
+    scaled = np.empty_like(z)
+    scaled.real, scaled.imag = z.real / larger, z.imag / larger
+    return normalise(scaled, scaled)
 
 
 def align(w: ArrayLike, z: ArrayLike) -> NDArray[np.complexfloating]:
@@ -73,7 +83,8 @@ def align(w: ArrayLike, z: ArrayLike) -> NDArray[np.complexfloating]:
 def distance(w: ArrayLike, z: ArrayLike, q: float = 2) -> float:
     r"""The distance :math:`d_q(w, z)` up to a global phase, for any q in [1, inf].
 
-    Exact for q = 1, 2 and inf; a global search with proved bounds for every other q.
+    Exact for q = 1, 2 and inf; a global search with proved bounds for every other q, to a relative 1e-10.
+    Both vectors hold phases (unit modulus); for q = 2 any complex vectors are taken as they are.
     """
     return distance_and_angle(w, z, q)[0]
 
@@ -86,22 +97,26 @@ def distance_and_angle(w: ArrayLike, z: ArrayLike, q: float = 2) -> tuple[float,
         raise InputError(f"q must be in [1, inf], but it is {q}.")
     if w.size == 0:
         return 0.0, 0.0
+    if q != 2:
+        _check_unit_modulus(w, "w", q)
+        _check_unit_modulus(z, "z", q)
     centre = np.vdot(z, w)
     centre_angle = float(np.angle(centre)) if centre != 0 else 0.0
     # Angles relative to the 2-norm alignment: small where w and z are close, so nothing cancels.
     phi = np.angle(w * np.conj(z) * np.exp(-1j * centre_angle))
     if q == 2:
         shift = 0.0
-    elif q == np.inf:
-        shift = _smallest_arc_midpoint(phi)
     elif q == 1:
         shift = _best_kink(phi)
+    elif np.log(phi.size) <= _RELATIVE * q:
+        # q = inf, or so large that ||x||_inf <= ||x||_q <= n^(1/q) ||x||_inf leaves nothing to search
+        shift = _smallest_arc_midpoint(phi)
     else:
         shift = _global_search(phi, q)
     theta = float(wrap(centre_angle + shift))
     if q == 2:
         return float(np.linalg.norm(w - np.exp(1j * theta) * z)), theta
-    return _cost(phi, np.array([shift]), q)[0], theta
+    return _cost(phi, shift, q), theta
 
 
 def _pair(w: ArrayLike, z: ArrayLike) -> tuple[NDArray, NDArray]:
@@ -109,20 +124,38 @@ def _pair(w: ArrayLike, z: ArrayLike) -> tuple[NDArray, NDArray]:
     z = np.asarray(z, dtype=complex)
     if w.ndim != 1 or w.shape != z.shape:
         raise ShapeError(f"w and z must be vectors of the same length, but they are {w.shape} and {z.shape}.")
+    _check_finite(w, "w")
+    _check_finite(z, "z")
     return w, z
 
 
-def _cost(phi: NDArray, theta: NDArray, q: float) -> list[float]:
-    """The q-norm of the differences at each angle of ``theta``, scaled so that no power under- or overflows."""
-    costs = []
-    for t in theta:
-        sines = 2 * np.abs(np.sin((phi - t) / 2))
-        largest = sines.max()
-        if largest == 0 or q == np.inf:
-            costs.append(float(largest))
-        else:
-            costs.append(float(largest * np.sum((sines / largest) ** q) ** (1 / q)))
-    return costs
+def _check_finite(z: NDArray, name: str) -> None:
+    bad = ~np.isfinite(z)
+    if bad.any():
+        at = int(np.argmax(bad))
+        raise NotFiniteError(
+            f"{name}[{at}] is {z[at]}: phases must be finite. Leave out nodes whose phase is not known."
+        )
+
+
+def _check_unit_modulus(z: NDArray, name: str, q: float) -> None:
+    """The sine formula needs unit modulus; 1e-5 lets single precision through."""
+    off = np.abs(np.abs(z) - 1) > 1e-5
+    if off.any():
+        at = int(np.argmax(off))
+        raise InputError(
+            f"|{name}[{at}]| is {abs(z[at]):.6g}: the distance for q = {q:g} takes unit-modulus vectors. "
+            f"Divide by the modulus first ({name} / abs({name}))."
+        )
+
+
+def _cost(phi: NDArray, theta: float, q: float) -> float:
+    """The q-norm of the differences at the angle ``theta``, scaled so that no power under- or overflows."""
+    sines = 2 * np.abs(np.sin((phi - theta) / 2))
+    largest = float(sines.max())
+    if largest == 0 or q == np.inf:
+        return largest
+    return float(largest * np.sum((sines / largest) ** q) ** (1 / q))
 
 
 def _smallest_arc_midpoint(phi: NDArray) -> float:
@@ -149,57 +182,65 @@ def _best_kink(phi: NDArray) -> float:
 
 
 def _global_search(phi: NDArray, q: float) -> float:
-    r"""Other q: branch and bound on the circle, with two proved lower bounds for an interval of half-width r.
+    r"""Other q: branch and bound on the circle, with the two proved lower bounds of :func:`_bound`.
 
-    First order: every entry is 1-Lipschitz in the angle, so it is at least ``max(0, value - r)``.
-    Second order: :math:`h(x) = |\sin(x/2)|^q` has
-    :math:`h'' = \tfrac q4 s^{q-2} ((q-1) - q s^2)` with :math:`s = |\sin(x/2)|`, negative only for
-    :math:`s^2 > (q-1)/q` and decreasing there; its value at the largest s on the interval bounds the
-    curvature from below. Where that bound is 0 the cost is convex and a bisection of its derivative ends it.
+    An interval is dropped when its bound says that it cannot improve the best cost by a relative 1e-10. Where
+    the cost is convex, a bisection of its derivative ends the interval.
     """
-    centres = np.linspace(-np.pi, np.pi, 65)[:-1] + np.pi / 64
     half = np.pi / 64
-    best_angle = float(min((_cost(phi, np.array([t]), q)[0], t) for t in (0.0, *centres))[1])
-    best = _cost(phi, np.array([best_angle]), q)[0]
+    centres = np.linspace(-np.pi, np.pi, 65)[:-1] + half
+    best, best_angle = min((_cost(phi, float(t), q), float(t)) for t in (0.0, *centres))
     block = max(1, _BLOCK // phi.size)
-    while centres.size:
+    # best == 0 cannot be improved; intervals below 2**-60 no longer move an angle
+    while centres.size and best > 0 and half > 2.0**-60:
         survivors = []
         for k in range(0, centres.size, block):
             part = centres[k : k + block]
-            keep, convex = _bound(phi, part, half, q, best)
-            for t in part[convex]:
-                t = _convex_minimum(phi, t - half, t + half, q)
-                cost = _cost(phi, np.array([t]), q)[0]
-                if cost < best:
-                    best, best_angle = cost, t
+            value, keep, convex = _bound(phi, part, half, q, best)
+            candidates = [float(part[np.argmin(value)])]
+            candidates += [_convex_minimum(phi, t - half, t + half, q) for t in part[keep & convex]]
+            best, best_angle = min((best, best_angle), *((_cost(phi, t, q), t) for t in candidates))
             survivors.append(part[keep & ~convex])
-        centres = np.concatenate(survivors)
-        for t, cost in zip(centres, _cost(phi, centres, q), strict=True):
-            if cost < best:
-                best, best_angle = cost, float(t)
         half /= 2
+        centres = np.concatenate(survivors)
         centres = np.concatenate([centres - half, centres + half])
     return best_angle
 
 
-def _bound(phi: NDArray, centres: NDArray, half: float, q: float, best: float) -> tuple[NDArray, NDArray]:
-    """Which intervals may still hold a better angle, and on which of them the cost is convex."""
+def _bound(
+    phi: NDArray, centres: NDArray, half: float, q: float, best: float
+) -> tuple[NDArray, NDArray, NDArray]:
+    r"""Cost at the centres, which intervals may hold a better angle, and on which of them the cost is convex.
+
+    The cost is :math:`F(\theta) = \sum_j h(\varphi_j - \theta)`, :math:`h(x) = |\sin(x/2)|^q`, in units in
+    which the best known cost is 1. Two lower bounds hold on an interval of half-width r:
+
+    - first order: :math:`s = |\sin(x/2)|` is 1/2-Lipschitz, so an entry is at least ``max(0, s - r/2)**q``;
+    - second order: :math:`F(t) - |F'(t)| r + \min(m, 0) r^2 / 2` with m a lower bound of F''. Here
+      :math:`h'' = \tfrac q4 s^{q-2} ((q-1) - q s^2)` falls in s for q < 2 and first rises, then falls for
+      q > 2: on the interval it is smallest at the smallest or the largest s. Where m >= 0 the cost is convex.
+    """
     x = phi[None, :] - centres[:, None]
     s = np.abs(np.sin(x / 2))
-    scale = best / 2 if best > 0 else 1.0  # powers relative to the best value: the threshold is 1
+    scale = best / 2
     reach = np.remainder(np.abs(x), 2 * np.pi)
-    reach = np.minimum(reach, 2 * np.pi - reach) + half
-    s_high = np.sin(np.minimum(reach, np.pi) / 2)
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
+    reach = np.minimum(reach, 2 * np.pi - reach)
+    s_high = np.sin(np.minimum(reach + half, np.pi) / 2)
+    s_low = np.sin(np.maximum(reach - half, 0) / 2)
+
+    def bend(s: NDArray) -> NDArray:
+        return q / 4 * ((q - 1) - q * s**2) * (s / scale) ** (q - 2) / scale**2
+
+    with np.errstate(all="ignore"):
+        value = np.sum((s / scale) ** q, axis=1)
         first_order = np.sum((np.maximum(0, s - half / 2) / scale) ** q, axis=1)
-        bend = np.where(
-            s_high**2 * q > q - 1, (q * s_high**2 - (q - 1)) * (s_high / scale) ** (q - 2) / scale**2, 0.0
-        )
-        curvature = q / 4 * np.sum(bend, axis=1)
-        slope = np.abs(np.sum(-q / 2 * np.sin(x) / 2 * (s / scale) ** (q - 2) / scale**2, axis=1, where=s > 0))
-        second_order = np.sum((s / scale) ** q, axis=1) - slope * half - curvature * half**2 / 2
-    lower = np.maximum(first_order, np.nan_to_num(second_order, nan=-np.inf, posinf=-np.inf, neginf=-np.inf))
-    return lower < 1 - 1e-12 * q, curvature == 0
+        curvature = np.sum(bend(s_high) if q < 2 else np.minimum(bend(s_low), bend(s_high)), axis=1)
+        slope = np.abs(np.sum(q / 4 * np.sin(x) * (s / scale) ** (q - 2) / scale**2, axis=1, where=s > 0))
+        second_order = value - slope * half + np.minimum(curvature, 0) * half**2 / 2
+    # inf - inf: the second bound says nothing there
+    second_order = np.where(np.isfinite(second_order), second_order, -np.inf)
+    keep = np.maximum(first_order, second_order) < np.exp(-_RELATIVE * q)
+    return value, keep, curvature >= 0
 
 
 def _convex_minimum(phi: NDArray, low: float, high: float, q: float) -> float:

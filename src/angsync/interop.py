@@ -18,7 +18,7 @@ def is_networkx(data: Any) -> bool:
 
 def is_dataframe(data: Any) -> bool:
     """Whether ``data`` is a data frame: something with named columns that narwhals may read."""
-    return hasattr(data, "columns") or hasattr(data, "__narwhals_dataframe__") or hasattr(data, "column_names")
+    return any(hasattr(data, name) for name in ("columns", "column_names", "__narwhals_dataframe__"))
 
 
 def from_networkx(graph: Any, angle: str, weight: str, value: str) -> Measurements:
@@ -30,23 +30,24 @@ def from_networkx(graph: Any, angle: str, weight: str, value: str) -> Measuremen
     edges = [(number[u], number[v], attributes) for u, v, attributes in graph.edges(data=True)]
     if edges and not graph.is_directed():
         warnings.warn(
-            "the graph is undirected, so its edges do not say whether an angle is theta_u - theta_v or the reverse; "
-            "the order of graph.edges is taken. Use a DiGraph to be sure.",
+            "the graph is undirected, so its edges do not say whether an angle is theta_u - theta_v or the "
+            "reverse; the order of graph.edges is taken. Use a DiGraph to be sure.",
             OrientationWarning,
             stacklevel=3,
         )
-    key = value if edges and value in edges[0][2] else angle
+    key, field = (value, "value") if edges and value in edges[0][2] else (angle, "angle")
     for u, v, attributes in edges:
         if key not in attributes:
             raise InputError(
-                f"the edge {nodes[u]!r} -> {nodes[v]!r} has no attribute {key!r}; it has {sorted(attributes)}."
+                f"the edge {nodes[u]!r} -> {nodes[v]!r} has no attribute {key!r}; it has "
+                f"{sorted(map(str, attributes))}. Add it, or name the attribute that holds the {field}."
             )
     data = [attributes[key] for _, _, attributes in edges]
     return Measurements(
         np.array([u for u, _, _ in edges], dtype=np.int64),
         np.array([v for _, v, _ in edges], dtype=np.int64),
-        angle=data if key == angle else None,
-        value=data if key != angle else None,
+        angle=data if field == "angle" else None,
+        value=data if field == "value" else None,
         weight=[attributes.get(weight, 1.0) for _, _, attributes in edges],
         labels=nodes,
     )
@@ -76,9 +77,10 @@ def from_columns(
     """
     for name in (i, j, angle) + ((weight,) if weight is not None else ()):
         if name not in columns:
-            raise InputError(f"there is no column {name!r}; the columns found are {', '.join(map(repr, columns))}.")
+            found = ", ".join(map(repr, columns)) or "none"
+            raise InputError(f"there is no column {name!r}; the columns found are {found}.")
     weights = columns.get("weight" if weight is None else weight)
-    first, second = np.asarray(columns[i]), np.asarray(columns[j])
+    first, second = _node_column(columns[i], i), _node_column(columns[j], j)
     if first.dtype.kind in "iu" and second.dtype.kind in "iu":
         labels, inverse = np.unique(np.concatenate([first, second]), return_inverse=True)
         first, second = inverse[: first.size], inverse[first.size :]
@@ -86,4 +88,25 @@ def from_columns(
         # 0 .. n-1 are plain indices and need no labels
         names = None if names == list(range(len(names))) else names
         return Measurements(first, second, columns[angle], weights, labels=names)
-    return Measurements(list(first.tolist()), list(second.tolist()), columns[angle], weights)
+    return Measurements(first.astype(object), second.astype(object), columns[angle], weights)
+
+
+def _node_column(column: Any, name: str) -> np.ndarray:
+    """The nodes of a column: whole numbers of any type as integers, other labels as they are."""
+    nodes = np.asarray(column)
+    if nodes.dtype.kind == "O":
+        if nodes.size and all(isinstance(node, int | np.integer) for node in nodes):
+            return nodes.astype(np.int64)
+        # a missing name is None, NaN or pandas' NA; only the last two differ from themselves
+        missing = np.array([node is None or (node == node) is not True for node in nodes], dtype=bool)
+    elif nodes.dtype.kind == "f":
+        missing = np.isnan(nodes)
+        if nodes.size and np.all(nodes == np.round(nodes)) and np.isfinite(nodes).all():
+            return nodes.astype(np.int64)
+    else:
+        missing = np.zeros(nodes.shape, dtype=bool)
+    if missing.any():
+        raise InputError(
+            f"row {int(np.argmax(missing))} (from 0) of column {name!r} names no node. Remove the row."
+        )
+    return nodes

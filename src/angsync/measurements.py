@@ -92,15 +92,15 @@ class Measurements:
             if (weight_ < 0).any():
                 k = int(np.argmax(weight_ < 0))
                 raise InputError(
-                    f"weight[{k}] is {weight_[k]}: weights must not be negative. To reverse a relation add pi "
-                    "to its angle; to leave an edge out give it weight 0."
+                    f"weight[{k}] is {weight_[k]}: weights must not be negative. To reverse a relation add "
+                    "pi to its angle; to leave an edge out give it weight 0."
                 )
         n_ = _node_count(n, rows, cols, labels)
         if (rows == cols).any():
             k = int(np.argmax(rows == cols))
             raise InputError(
-                f"edge {k} joins node {_name(labels, rows[k])} to itself: it says nothing about relative phases. "
-                "Remove it."
+                f"edge {k} joins node {_name(labels, rows[k])} to itself: it says nothing about relative "
+                "phases. Remove it."
             )
         for name, field in (
             ("i", rows), ("j", cols), ("angle", angle_), ("weight", weight_), ("modulus", modulus),
@@ -120,17 +120,21 @@ class Measurements:
 
     @property
     def strength(self) -> NDArray[np.float64]:
-        """Modulus that each edge contributes to C: the weight, times ``abs(value)`` where values were given."""
+        """Modulus that each edge adds to C: the weight, times ``abs(value)`` where values were given."""
         return self.weight if self.modulus is None else self.weight * self.modulus
 
     @classmethod
     def from_matrix(cls, C: Any, labels: Sequence[Hashable] | None = None) -> Measurements:
-        """The pairs of a Hermitian matrix (dense or scipy.sparse), from its strict upper triangle, row by row.
+        """The pairs above the diagonal of a Hermitian matrix (dense or scipy.sparse), row by row.
 
-        Zero entries are absent pairs. The diagonal says nothing about phases and is left out.
+        Zero entries are absent pairs. The diagonal says nothing about phases and is left out. What is below
+        it is not read.
         """
         import scipy.sparse
 
+        shape = np.shape(C)
+        if len(shape) != 2 or shape[0] != shape[1]:
+            raise ShapeError(f"C must be a square matrix, but its shape is {shape}.")
         if scipy.sparse.issparse(C):
             upper = scipy.sparse.triu(C, k=1, format="csr")
             upper.sort_indices()
@@ -142,6 +146,12 @@ class Measurements:
             C = np.asarray(C)
             i, j = np.nonzero(np.triu(C, k=1))
             value = C[i, j]
+        bad = ~np.isfinite(value)
+        if bad.any():
+            k = int(np.argmax(bad))
+            raise NotFiniteError(
+                f"C[{i[k]},{j[k]}] is {value[k]}: it must be finite. A pair that was not measured is 0."
+            )
         return cls(i.astype(np.int64), j.astype(np.int64), value=value, n=C.shape[0], labels=labels)
 
     @classmethod
@@ -180,13 +190,14 @@ class Measurements:
         low, high = np.where(flip, self.j, self.i), np.where(flip, self.i, self.j)
         entry = np.where(flip, np.conj(entry), entry)
         upper = scipy.sparse.coo_array((entry, (low, high)), shape=shape).tocsr()
-        self._warn_of_contradictions(low, high, upper)
+        self._cancel_contradictions(low, high, upper)
         upper.eliminate_zeros()
         matrix = (upper + upper.conj().T.tocsr()).tocsr()
         matrix.sort_indices()
         return matrix
 
-    def _warn_of_contradictions(self, low: NDArray, high: NDArray, summed: Any) -> None:
+    def _cancel_contradictions(self, low: NDArray, high: NDArray, summed: Any) -> None:
+        """Warn of parallel edges that contradict each other; where they cancel, 0 is left, not rounding."""
         import scipy.sparse
 
         shape = (self.n, self.n)
@@ -195,15 +206,18 @@ class Measurements:
             return
         total.sort_indices()
         summed.sort_indices()
-        cancelled = np.abs(summed.data) < _CONTRADICTION * total.data
+        resultant = np.abs(summed.data) / np.where(total.data > 0, total.data, 1)
+        cancelled = (resultant < _CONTRADICTION) & (total.data > 0)
+        # exp(0) + exp(1j pi) is 1.2e-16j: an entry of that size is no measurement and must not join its nodes
+        summed.data[cancelled & (resultant < 8 * np.finfo(float).eps)] = 0
         if cancelled.any():
-            worst = int(np.argmax(cancelled * (1 - np.abs(summed.data) / np.where(total.data > 0, total.data, 1))))
+            worst = int(np.argmin(np.where(cancelled, resultant, 2)))
             row = int(np.searchsorted(summed.indptr, worst, side="right")) - 1
             col = int(summed.indices[worst])
             warnings.warn(
-                f"{int(cancelled.sum())} pair(s) have parallel edges that contradict each other, worst between nodes "
-                f"{_name(self.labels, row)} and {_name(self.labels, col)}. They are summed, so they cancel; "
-                "check the orientation (angle = theta_i - theta_j) or remove one.",
+                f"{int(cancelled.sum())} pair(s) have parallel edges that contradict each other, worst "
+                f"between nodes {_name(self.labels, row)} and {_name(self.labels, col)}. They are summed, so "
+                "they cancel; check the orientation (angle = theta_i - theta_j) or remove one.",
                 ContradictionWarning,
                 stacklevel=3,
             )
@@ -215,39 +229,64 @@ def _name(labels: Sequence[Hashable] | None, index: int) -> str:
 
 def _node_indices(i: Any, j: Any, labels: Any) -> tuple[NDArray, NDArray, tuple[Hashable, ...] | None]:
     """Integer indices for both ends; labels that are not integers are numbered by first appearance."""
-    first, second = (np.asarray(x) if _is_numeric(x) else list(x) for x in (i, j))
+    first, second = _ends(i, "i"), _ends(j, "j")
     if len(first) != len(second):
         raise ShapeError(f"i and j must have the same length, but they have {len(first)} and {len(second)}.")
     labels = None if labels is None else tuple(labels)
     if labels is not None and len(set(labels)) != len(labels):
         raise InputError("labels must be distinct: every node has one name.")
-    if not isinstance(first, np.ndarray) or not isinstance(second, np.ndarray):
-        number: dict[Hashable, int] = {} if labels is None else {name: k for k, name in enumerate(labels)}
-        known = labels is not None
-        ends = []
-        for a, b in zip(first, second, strict=True):
-            for name in (a, b):
-                if known and name not in number:
-                    raise InputError(f"node {name!r} is not among the labels given.")
-                ends.append(number.setdefault(name, len(number)))
-        both = np.array(ends, dtype=np.int64).reshape(-1, 2)
-        return both[:, 0].copy(), both[:, 1].copy(), labels if known else tuple(number)
-    columns = []
-    for name, x in (("i", first), ("j", second)):
-        if x.ndim != 1:
-            raise ShapeError(f"{name} must be one-dimensional, but its shape is {x.shape}.")
-        if x.dtype.kind == "f":
-            wrong = ~np.isfinite(x) | (x != np.round(x))
-            if wrong.any():
-                k = int(np.argmax(wrong))
-                raise InputError(f"{name}[{k}] is {x[k]}: node indices must be whole numbers.")
-        columns.append(x.astype(np.int64))
-    return columns[0], columns[1], labels
+    if isinstance(first, list) or isinstance(second, list):
+        return _number_labels(list(first), list(second), labels)
+    return _whole_numbers(first, "i"), _whole_numbers(second, "j"), labels
 
 
-def _is_numeric(x: Any) -> bool:
-    x = np.asarray(x) if not isinstance(x, np.ndarray) else x
-    return x.dtype.kind in "iuf" or x.size == 0
+def _ends(x: Any, name: str) -> NDArray | list[Hashable]:
+    """One end of every edge: an array where they are numbers, otherwise a list of labels."""
+    if not isinstance(x, np.ndarray):
+        try:
+            array = np.asarray(x)
+            if array.ndim > 1 and all(isinstance(label, tuple) for label in x):
+                return list(x)  # tuples are labels, not rows of a matrix
+        except ValueError:  # tuples of different lengths
+            return list(x)
+    else:
+        array = x
+    if array.ndim != 1:
+        raise ShapeError(f"{name} must be one-dimensional, but its shape is {array.shape}.")
+    if array.dtype.kind == "b":
+        raise InputError(f"{name} holds booleans: give node indices, for example np.flatnonzero of the mask.")
+    if array.dtype.kind in "iuf" or array.size == 0:
+        return array
+    # an array of strings holds NumPy strings; tolist gives plain ones, which print well
+    return array.tolist() if isinstance(x, np.ndarray) else list(x)
+
+
+def _number_labels(first: list, second: list, labels: tuple[Hashable, ...] | None) -> tuple[Any, Any, Any]:
+    number: dict[Hashable, int] = {} if labels is None else {name: k for k, name in enumerate(labels)}
+    ends = np.empty((len(first), 2), dtype=np.int64)
+    for k, pair in enumerate(zip(first, second, strict=True)):
+        for side, name in enumerate(pair):
+            if not isinstance(name, Hashable):
+                raise InputError(
+                    f"{'ij'[side]}[{k}] is a {type(name).__name__}, which cannot name a node: labels must be "
+                    "hashable (numbers, strings, tuples)."
+                )
+            if labels is not None and name not in number:
+                raise InputError(f"node {name!r} is not among the labels given. Add it, or correct the edge.")
+            ends[k, side] = number.setdefault(name, len(number))
+    return ends[:, 0].copy(), ends[:, 1].copy(), tuple(number) if labels is None else labels
+
+
+def _whole_numbers(x: NDArray, name: str) -> NDArray[np.int64]:
+    if x.dtype.kind == "f":
+        wrong = ~np.isfinite(x) | (x != np.round(x))
+        if wrong.any():
+            k = int(np.argmax(wrong))
+            raise InputError(f"{name}[{k}] is {x[k]}: node indices must be whole numbers.")
+    if x.dtype.kind in "uf" and (x >= 2**62).any():  # they would wrap around to negative ones
+        k = int(np.argmax(x >= 2**62))
+        raise InputError(f"{name}[{k}] is {x[k]}: node indices go from 0 to n - 1.")
+    return x.astype(np.int64)
 
 
 def _node_count(n: int | None, rows: NDArray, cols: NDArray, labels: Sequence[Hashable] | None) -> int:
@@ -258,30 +297,37 @@ def _node_count(n: int | None, rows: NDArray, cols: NDArray, labels: Sequence[Ha
     largest = int(max(rows.max(initial=-1), cols.max(initial=-1)))
     if n is None:
         n = len(labels) if labels is not None else largest + 1
-    if int(n) != n or n < 0:
-        raise InputError(f"n must be a whole number, not negative, but it is {n}.")
-    n = int(n)
+    try:
+        whole = int(n)
+    except (TypeError, ValueError, OverflowError):
+        whole = -1
+    if whole != n or whole < 0:
+        raise InputError(f"n must be a whole number, not negative, but it is {n!r}.")
+    n = whole
     if largest >= n:
         name, x = ("i", rows) if rows.max(initial=-1) == largest else ("j", cols)
         raise InputError(
-            f"{name}[{int(np.argmax(x))}] is {largest}, out of range for n = {n} nodes: indices go from 0 to {n - 1}."
+            f"{name}[{int(np.argmax(x))}] is {largest}, out of range for n = {n} nodes: indices go from 0 to "
+            f"{n - 1}. Correct it, or give a larger n."
         )
     if labels is not None and len(labels) != n:
-        raise ShapeError(f"there are {len(labels)} labels for n = {n} nodes.")
+        raise ShapeError(f"there are {len(labels)} labels for n = {n} nodes: give one name for each node.")
     if n == 0:
-        raise InputError("there are no nodes: the edge list is empty and n is not given (or 0).")
+        raise InputError("there are no nodes: the edge list is empty and n is not given (or 0). Give n.")
     return n
 
 
 def _column(x: Any, name: str, size: int, dtype: type) -> NDArray:
     try:
-        column = np.array(x, dtype=dtype)
+        column: NDArray = np.array(x, dtype=dtype)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} must be numeric: {error}.") from None
     if column.ndim == 0:
         column = np.full(size, column[()])
     if column.shape != (size,):
-        raise ShapeError(f"{name} must have one entry for each of the {size} edges, but its shape is {column.shape}.")
+        raise ShapeError(
+            f"{name} must have one entry for each of the {size} edges, but its shape is {column.shape}."
+        )
     bad = ~np.isfinite(column)
     if bad.any():
         k = int(np.argmax(bad))
@@ -293,5 +339,5 @@ def _column(x: Any, name: str, size: int, dtype: type) -> NDArray:
 
 def _real_column(x: Any, name: str, size: int) -> NDArray[np.float64]:
     if np.iscomplexobj(x):
-        raise InputError(f"{name} must be real (radians); complex measurements go into value=.")
+        raise InputError(f"{name} must be real; complex measurements go into value=.")
     return _column(x, name, size, float)

@@ -1,0 +1,355 @@
+r"""The certificate: what is proved about a point of :math:`T^n`, whoever found it.
+
+With :math:`s_j = \Re(\bar z_j (Cz)_j)` and :math:`S = \mathrm{Diag}(s) - C`, every w in :math:`T^n` has
+:math:`f(w) = \sum_j s_j - w^H S w = f(z) - w^H S w`, so
+:math:`f^* - f(z) \le n \max(0, -\lambda_{\min}(S))` with no assumption at all.
+
+The sharp route. Let :math:`u = z/\sqrt n` and :math:`\nu \le x^H S x` for all unit x orthogonal to z. As
+:math:`u^H S u = 0` and :math:`\|Su\| = e`, S is at least the 2 x 2 matrix with diagonal
+:math:`(0, \nu)` and off-diagonal e on the span of u and any such x, hence
+
+.. math:: f^* - f(z) \le \tfrac n2 \left( \sqrt{\nu^2 + 4 e^2} - \nu \right),
+
+second order in the gradient. Note that :math:`\nu` must bound S *on the complement of z*. A bound
+:math:`\mu \le \lambda_2(S)` is not enough for this formula, only for :math:`n e^2 / \mu` (example: n = 2,
+:math:`C_{12} = e^{\mathrm{i}}`, z = (1, 1): the gap is 0.919, the formula with :math:`\lambda_2` gives 0.741).
+Conversely :math:`\nu > 0` proves :math:`\lambda_2(S) \ge \nu` by interlacing.
+
+Also :math:`f^* \le \sum_{j \ne l} |C_{jl}| + \sum_j C_{jj}` always, so the misfit bounds the gap too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from angsync.circle import as_phases
+from angsync.criticality import split
+from angsync.errors import InputError
+from angsync.escape import find_better
+from angsync.iteration import Clock, norm
+from angsync.operators import (
+    HermitianOperator,
+    ScaledOperator,
+    as_operator,
+    component_labels,
+    normalising_exponent,
+    restrict,
+    row_length,
+    to_dense,
+)
+from angsync.spectrum import SpectralBound, cholesky_bound, gamma, lanczos_bound
+
+Method = Literal["auto", "cholesky", "lanczos"]
+_CHOLESKY_FIRST = 1000  # up to here the deterministic proof is the default
+_CHOLESKY_AT_ALL = 5000  # up to here it is tried when Lanczos cannot decide
+_CHOLESKY_LIMIT = 15_000  # above, two dense matrices of this order do not fit ordinary memory
+
+
+class Verdict(Enum):
+    """What is proved."""
+
+    CERTIFIED = "Proved optimal to within the tolerance."
+    REFUTED = "A better point was found: it is the witness."
+    UNDECIDED = "Neither proved optimal nor improved upon; gap_bound is the best bound known."
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is proved about z. All quantities are in the units of C."""
+
+    verdict: Verdict
+    gap_bound: float
+    """Proved upper bound on f* - f(z), rounding errors included."""
+    relative_gap: float
+    """``gap_bound / scale``; CERTIFIED means that it is at most ``tolerance``."""
+    lambda_min: float
+    """Proved lower bound on the smallest eigenvalue of S(z)."""
+    lambda_2: float
+    """Proved lower bound on the second eigenvalue of S(z), the smallest over the components; inf for n = 1."""
+    unique: bool
+    """True when ``lambda_2 > 0`` is proved and the point is CERTIFIED: optimal up to one phase a component."""
+    witness: NDArray | None
+    """A point of T^n with a larger objective, beyond rounding; None unless REFUTED."""
+    method: str
+    """``cholesky``, ``lanczos``, or ``trivial`` (nothing to prove: no component has more than one node);
+    ``out of time`` or ``interrupted`` when no proof was attempted."""
+    confidence: float
+    """1.0 for a deterministic proof, otherwise 1 minus the failure probability of the Lanczos bounds."""
+    tolerance: float
+    scale: float
+    """The smaller of ``|f(z)|`` and the misfit ``sum |C_jl| - f(z)`` where that is known, but never so small
+    that ``tolerance * scale`` is below ``rounding``."""
+    rounding: float
+    """Rounding level of the computation: no gap below it can be told from 0."""
+
+    def __str__(self) -> str:
+        return f"{self.verdict.name}: f* - f(z) <= {self.gap_bound:.3g} ({self.relative_gap:.2g} relative)"
+
+
+def certify(
+    C: Any,
+    z: ArrayLike,
+    tolerance: float = 1e-8,
+    method: Method = "auto",
+    *,
+    hermitian: Literal["full", "upper", "lower"] = "full",
+    max_seconds: float | None = None,
+    rng: Any = 0,
+) -> Certificate:
+    """Say what can be proved about anybody's phases ``z`` for the problem ``C``.
+
+    Parameters
+    ----------
+    C
+        Anything that :func:`angsync.as_operator` takes.
+    z
+        Unit-modulus vector (rescaled to modulus 1 if it is not quite).
+    tolerance
+        CERTIFIED means ``gap_bound <= tolerance * scale``.
+    method
+        ``"cholesky"``: deterministic, for n up to a few thousand. ``"lanczos"``: any n, with a failure
+        probability of 1e-10. ``"auto"``: Cholesky up to n = 1000, Lanczos above, Cholesky again up to
+        n = 5000 where Lanczos cannot decide.
+    max_seconds
+        Stop looking for a witness after this time.
+    """
+    operator = as_operator(C, hermitian)
+    phases = as_phases(z, operator.n).astype(np.complex128)
+    scaled = ScaledOperator(operator, normalising_exponent(operator))
+    certificate = certify_operator(
+        scaled, phases, tolerance=tolerance, method=method, clock=Clock(max_seconds), rng=np.random.default_rng(rng)
+    )
+    return rescaled(certificate, scaled.exponent)
+
+
+def certify_operator(
+    operator: HermitianOperator,
+    z: NDArray,
+    *,
+    tolerance: float,
+    method: Method,
+    clock: Clock,
+    rng: np.random.Generator,
+    labels: NDArray[np.int64] | None = None,
+) -> Certificate:
+    """Certify component by component: lambda_2 is the smallest and the gap is the sum."""
+    if not tolerance > 0:
+        raise InputError(f"tolerance must be positive, but it is {tolerance}.")
+    if method not in ("auto", "cholesky", "lanczos"):
+        raise InputError(f"method must be 'auto', 'cholesky' or 'lanczos', but it is {method!r}.")
+    if labels is None:
+        labels = component_labels(operator)
+    if labels is None or labels.max() == 0:
+        return certify_component(operator, z, tolerance=tolerance, method=method, clock=clock, rng=rng)
+    indices = [index for index in component_indices(labels) if index.size > 1]
+    parts = [
+        certify_component(restrict(operator, index), z[index], tolerance=tolerance, method=method, clock=clock, rng=rng)
+        for index in indices
+    ]
+    return combine(parts, indices, z, tolerance)
+
+
+def component_indices(labels: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """The nodes of each component, in the order of the labels."""
+    order = np.argsort(labels, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+
+
+def combine(
+    parts: list[Certificate], indices: list[NDArray[np.int64]], z: NDArray, tolerance: float
+) -> Certificate:
+    """One certificate for the components with more than one node; isolated nodes have nothing to prove."""
+    if not parts:
+        # no measurement at all: every answer is optimal
+        return trivial(tolerance, unique=z.size == 1)
+    if len(parts) == 1 and indices[0].size == z.size:
+        return parts[0]
+    gap = math.fsum(part.gap_bound for part in parts)
+    scale = math.fsum(part.scale for part in parts)
+    certified = gap <= tolerance * scale
+    refuted = [k for k, part in enumerate(parts) if part.witness is not None]
+    witness = None
+    if refuted and not certified:
+        witness = z.astype(np.complex128)
+        for k in refuted:
+            witness[indices[k]] = parts[k].witness
+    verdict = Verdict.CERTIFIED if certified else Verdict.UNDECIDED if witness is None else Verdict.REFUTED
+    lambda_2 = min(part.lambda_2 for part in parts)
+    return Certificate(
+        verdict=verdict,
+        gap_bound=gap,
+        relative_gap=_ratio(gap, scale),
+        lambda_min=min(0.0, *(part.lambda_min for part in parts)),
+        lambda_2=lambda_2,
+        unique=certified and lambda_2 > 0,
+        witness=witness,
+        method="+".join(sorted({part.method for part in parts})),
+        confidence=max(0.0, 1 - math.fsum(1 - part.confidence for part in parts)),
+        tolerance=tolerance,
+        scale=scale,
+        rounding=math.fsum(part.rounding for part in parts),
+    )
+
+
+def trivial(tolerance: float, unique: bool) -> Certificate:
+    """Nothing to prove: f is constant. ``unique`` only for a single node."""
+    return Certificate(
+        Verdict.CERTIFIED, 0.0, 0.0, 0.0, math.inf, unique, None, "trivial", 1.0, tolerance, 0.0, 0.0
+    )  # fmt: skip
+
+
+def undecided(tolerance: float, method: str) -> Certificate:
+    """Nothing could be proved, for the reason named by ``method``."""
+    return Certificate(
+        Verdict.UNDECIDED, math.inf, math.inf, -math.inf, -math.inf, False, None, method, 1.0, tolerance, 0.0, 0.0
+    )  # fmt: skip
+
+
+def rescaled(certificate: Certificate, exponent: int) -> Certificate:
+    """The certificate of ``2**exponent C``."""
+
+    def scale(x: float) -> float:
+        try:
+            return math.ldexp(x, exponent)
+        except OverflowError:
+            return math.copysign(math.inf, x)
+
+    names = ("gap_bound", "lambda_min", "lambda_2", "scale", "rounding")
+    return dataclasses.replace(certificate, **{name: scale(getattr(certificate, name)) for name in names})
+
+
+@dataclass(frozen=True)
+class _Rounding:
+    """Bounds on the rounding errors of the quantities that the gap is made of."""
+
+    objective: float
+    gradient: float
+
+    @staticmethod
+    def of(operator: HermitianOperator, Cz: NDArray, sums: NDArray[np.float64] | None) -> _Rounding:
+        # An entry of C z is an inner product of row_length terms: its error is at most gamma_k times the row
+        # sum of |C| (Higham, section 3.1; 8 covers complex products, the rounding of z to unit modulus, the
+        # product with conj(z) and the power-of-two scale).
+        g = gamma(row_length(operator) + 8)
+        if sums is None:
+            # Only products are known: assume that they are as accurate as those of a matrix would be.
+            size = norm(Cz)
+            return _Rounding(g * math.sqrt(operator.n) * size, g * size)
+        # ... and the sum over j adds gamma of pairwise summation, below gamma_64 for any n.
+        return _Rounding((g + gamma(64)) * float(sums.sum()), g * norm(sums))
+
+
+def certify_component(
+    operator: HermitianOperator,
+    z: NDArray,
+    *,
+    tolerance: float,
+    method: Method,
+    clock: Clock,
+    rng: np.random.Generator,
+) -> Certificate:
+    """The certificate of one connected component (or of an operator whose components are not known)."""
+    z = z.astype(np.complex128)
+    n = operator.n
+    if n == 1:
+        return trivial(tolerance, unique=True)
+    Cz = operator.apply(z)
+    s, b = split(z, Cz)
+    objective = float(s.sum())
+    sums = operator.abs_row_sums()
+    rounding = _Rounding.of(operator, Cz, sums)
+    misfit = math.inf
+    if sums is not None:
+        diagonal = operator.diagonal()
+        misfit = max(0.0, float(sums.sum() - np.abs(diagonal).sum() + diagonal.sum()) - objective)
+    scale = max(min(abs(objective), misfit), 4 * rounding.objective / tolerance)
+    e = (norm(b) + rounding.gradient) / math.sqrt(n)
+    offset = rounding.objective / n
+
+    def smallest_eigenvalue(nu: float) -> float:
+        """Lower bound on lambda_min(S) from nu, with u^H S u anywhere within +- offset."""
+        if nu == -math.inf:
+            return nu
+        return (nu - offset - math.hypot(nu + offset, 2 * e)) / 2 if nu <= 0 else _smaller_root(nu, e, offset)
+
+    def gap(nu: float) -> float:
+        return min(n * max(0.0, -smallest_eigenvalue(nu)), misfit) + rounding.objective
+
+    def good_enough(nu: float) -> bool:
+        return clock.expired or (nu > 0 and gap(nu) <= 0.5 * tolerance * scale)
+
+    if clock.expired:
+        bound = SpectralBound(-math.inf, 1.0, "out of time", z, 0.0)
+    else:
+        bound = _spectral_bound(operator, z, s, method, rng, good_enough)
+    gap_bound = gap(bound.value)
+    certified = gap_bound <= tolerance * scale
+    witness = None
+    if not certified and not clock.expired:
+        margin = 4 * rounding.objective
+        direction = bound.direction if bound.estimate < 0 else None
+        witness = find_better(operator, z, Cz, margin=margin, direction=direction, clock=clock, rng=rng)
+    verdict = Verdict.CERTIFIED if certified else Verdict.UNDECIDED if witness is None else Verdict.REFUTED
+    return Certificate(
+        verdict=verdict,
+        gap_bound=gap_bound,
+        relative_gap=_ratio(gap_bound, scale),
+        lambda_min=smallest_eigenvalue(bound.value),
+        lambda_2=bound.value,
+        unique=certified and bound.value > 0,
+        witness=witness,
+        method=bound.method,
+        confidence=bound.confidence,
+        tolerance=tolerance,
+        scale=scale,
+        rounding=rounding.objective,
+    )
+
+
+def _ratio(gap: float, scale: float) -> float:
+    return gap / scale if scale > 0 else (0.0 if gap == 0 else math.inf)
+
+
+def _smaller_root(nu: float, e: float, offset: float) -> float:
+    """(nu - offset - sqrt((nu + offset)^2 + 4 e^2)) / 2 for nu > 0, without cancellation."""
+    return -(e * e + nu * offset) / ((nu - offset + math.hypot(nu + offset, 2 * e)) / 2)
+
+
+def _spectral_bound(
+    operator: HermitianOperator,
+    z: NDArray,
+    s: NDArray[np.float64],
+    method: Method,
+    rng: np.random.Generator,
+    good_enough: Any,
+) -> SpectralBound:
+    n = operator.n
+
+    def by_cholesky() -> SpectralBound:
+        if n > _CHOLESKY_LIMIT:
+            raise InputError(f"method='cholesky' is for n up to {_CHOLESKY_LIMIT}, but n is {n}: use method='lanczos'.")
+        S = -to_dense(operator).astype(np.complex128)
+        S[np.diag_indices(n)] += s
+        return cholesky_bound(S, z)
+
+    def by_lanczos() -> SpectralBound:
+        sums = operator.abs_row_sums()
+        largest = float(sums.max()) if sums is not None else norm(s)
+        rounding = gamma(row_length(operator) + 8) * (largest + float(np.abs(s).max()))
+        return lanczos_bound(
+            lambda v: s * v - operator.apply(v), z, rng, good_enough=good_enough, rounding=rounding
+        )
+
+    if method == "cholesky" or (method == "auto" and n <= _CHOLESKY_FIRST):
+        return by_cholesky()
+    bound = by_lanczos()
+    if method == "auto" and n <= _CHOLESKY_AT_ALL and not good_enough(bound.value) and bound.estimate > 0:
+        return by_cholesky()
+    return bound

@@ -1,0 +1,159 @@
+"""One connected component, from start to certificate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.certificate import Certificate, Verdict, certify_component, undecided
+from angsync.criticality import split
+from angsync.iteration import Callback, Clock, History, Outcome, Solver, Status, Stopping, iterate
+from angsync.operators import CountingOperator, HermitianOperator, row_length
+from angsync.regime import choose, is_slow
+from angsync.solvers import Newton
+from angsync.start import STARTS, eigenvector_estimator, leave_the_real_line
+
+_MAX_ESCAPES = 10
+_CERTIFICATE_TOLERANCE = 1e-8
+_LOOSE_EIGENVECTOR = 1e-2  # an accurate eigenvector is wasted work where iterations follow
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The answer for one component, in the units of its operator."""
+
+    outcome: Outcome
+    certificate: Certificate | None
+    matvecs: int
+    method: str
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the caller of ``synchronize`` asked for, the same for every component."""
+
+    solver: Solver | None
+    """None: choose."""
+    start: str | NDArray
+    stopping: Stopping
+    certify: bool
+    callback: Callback | None
+    clock: Clock
+    rng: np.random.Generator
+
+
+def solve_component(
+    operator: HermitianOperator, certified_operator: HermitianOperator, request: Request, component: int
+) -> Solved:
+    """Start, iterate, certify; with ``solver="auto"`` leave points that the certificate refutes."""
+    counting = CountingOperator(operator)
+    plan = choose(operator, row_length(operator)) if request.solver is None else None
+    try:
+        z, start_name = _starting_point(counting, request, plan.starts if plan else ("eigenvector",))
+    except KeyboardInterrupt:
+        z = np.ones(operator.n, dtype=operator.dtype)
+        outcome = replace(_at(operator, z), status=Status.INTERRUPTED)
+        return Solved(outcome, _unproved(request), counting.products, "interrupted before the first iteration")
+    loop: dict[str, Any] = {"clock": request.clock, "callback": request.callback, "component": component}
+    if plan is None:
+        assert request.solver is not None
+        outcome = iterate(counting, request.solver, z, request.stopping, **loop)
+        method = f"{request.solver} from {start_name}, as asked for"
+        certificate = _certify(certified_operator, outcome, request)
+        return Solved(_settled(outcome, certificate), certificate, counting.products, method)
+
+    tolerance = request.stopping.tolerance_for(operator.dtype)
+    give_up = is_slow(tolerance) if plan.successor is not None else None
+    outcome = iterate(counting, plan.solver, z, request.stopping, give_up=give_up, **loop)
+    method = f"{_name(plan.solver)} from {start_name}, because {plan.reason}"
+    if outcome.gave_up and plan.successor is not None:
+        method += f"; {_name(plan.successor)} took over after {outcome.iterations} iterations, because GPM was slow"
+        outcome = _continued(counting, plan.successor, outcome.z, outcome, request, loop)
+    certificate = _certify(certified_operator, outcome, request)
+    escapes = 0
+    while (
+        certificate is not None
+        and certificate.verdict is Verdict.REFUTED
+        and certificate.witness is not None
+        and escapes < _MAX_ESCAPES
+        and outcome.status in (Status.CONVERGED, Status.STALLED)
+        and not request.clock.expired
+    ):
+        escapes += 1
+        z = certificate.witness.astype(operator.dtype)
+        outcome = _continued(counting, Newton(), z, outcome, request, loop)
+        certificate = _certify(certified_operator, outcome, request)
+    if escapes:
+        method += f"; left {escapes} point(s) that the certificate refuted"
+    return Solved(_settled(outcome, certificate), certificate, counting.products, method)
+
+
+def _name(solver: Any) -> str:
+    return type(solver).__name__ + (f"(alpha={solver.alpha})" if hasattr(solver, "alpha") else "")
+
+
+def _starting_point(operator: HermitianOperator, request: Request, names: tuple[str, ...]) -> tuple[NDArray, str]:
+    if isinstance(request.start, np.ndarray):
+        return request.start.astype(operator.dtype), "the start given"
+    if request.start != "auto":
+        z = STARTS[request.start](operator, request.rng)
+        return leave_the_real_line(operator, z, request.rng), f"the start '{request.start}'"
+    if request.solver is not None:  # an explicit solver is literal: the paper starts at v_C
+        z = eigenvector_estimator(operator, rng=request.rng)
+        return leave_the_real_line(operator, z, request.rng), "the eigenvector estimator"
+    best: tuple[float, NDArray, str] | None = None
+    for name in names:
+        if name == "eigenvector":
+            z = eigenvector_estimator(operator, tolerance=_LOOSE_EIGENVECTOR, rng=request.rng)
+        else:
+            z = STARTS[name](operator, request.rng)
+        objective = float(split(z, operator.apply(z))[0].sum()) if len(names) > 1 else 0.0
+        if best is None or objective > best[0]:
+            best = (objective, z, "the eigenvector estimator" if name == "eigenvector" else "a spanning tree")
+    assert best is not None
+    return leave_the_real_line(operator, best[1], request.rng), best[2]
+
+
+def _continued(
+    operator: HermitianOperator, solver: Solver, z: NDArray, earlier: Outcome, request: Request, loop: dict[str, Any]
+) -> Outcome:
+    """Go on from z with another solver, as one history."""
+    later = iterate(operator, solver, z, request.stopping, first_iteration=earlier.iterations, **loop)
+    return replace(later, history=earlier.history.followed_by(later.history))
+
+
+def _at(operator: HermitianOperator, z: NDArray) -> Outcome:
+    """A point as an outcome without any iteration."""
+    return replace(iterate(operator, Newton(), z, Stopping(max_iterations=0)), history=History())
+
+
+def _certify(operator: HermitianOperator, outcome: Outcome, request: Request) -> Certificate | None:
+    if not request.certify:
+        return None
+    if outcome.status is Status.INTERRUPTED:
+        return _unproved(request)
+    try:
+        return certify_component(
+            operator,
+            outcome.z.astype(np.complex128) / np.abs(outcome.z.astype(np.complex128)),
+            tolerance=_CERTIFICATE_TOLERANCE,
+            method="auto",
+            clock=request.clock,
+            rng=request.rng,
+        )
+    except KeyboardInterrupt:
+        return _unproved(request)
+
+
+def _unproved(request: Request) -> Certificate | None:
+    return undecided(_CERTIFICATE_TOLERANCE, "interrupted") if request.certify else None
+
+
+def _settled(outcome: Outcome, certificate: Certificate | None) -> Outcome:
+    """An interruption of the certificate is an interruption of the whole."""
+    if certificate is not None and certificate.method == "interrupted":
+        return replace(outcome, status=Status.INTERRUPTED)
+    return outcome

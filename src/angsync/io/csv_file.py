@@ -1,0 +1,51 @@
+"""Text tables of edges: columns i, j, angle[, weight]. Read with the standard library alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from angsync.errors import FileFormatError
+from angsync.io.atomic import atomic_open
+from angsync.io.columns import ColumnNames, to_measurements
+from angsync.io.csv_table import read_table, write_table
+from angsync.io.edge_table import declaration, declared_nodes, edge_columns
+from angsync.io.failures import listed, reading
+from angsync.measurements import Measurements
+
+_MARK = "angsync-measurements "
+
+
+def read_csv(path: Path, names: ColumnNames) -> Measurements:
+    """Node columns that hold only whole numbers are numbers, others are text; both are labels."""
+    with reading(path, "a text table"):
+        table = read_table(path)
+        for name in (names.i, names.j, names.angle, *([names.weight] if names.weight else [])):
+            if name not in table.columns:
+                raise FileFormatError(
+                    f"{path}: there is no column {name!r}; the columns found are {listed(table.columns)}. "
+                    "The first line must be a header; name the columns with i=, j=, angle=, weight=."
+                )
+        declared = [comment.removeprefix(_MARK) for comment in table.comments if comment.startswith(_MARK)]
+        nodes = declared_nodes(declared[0] if declared else None)
+        if len(table) == 0 and nodes is None:
+            raise FileFormatError(f"{path} has a header but no rows: there are no measurements in it.")
+        first, second = table.labels(names.i, names.j)
+        columns: dict[str, Any] = {names.i: first, names.j: second, names.angle: table.numbers(names.angle)}
+        weight = names.weight or "weight"
+        if weight in table.columns:
+            columns[weight] = table.numbers(weight)
+        return to_measurements(columns, names, nodes)
+
+
+def write_measurements_csv(measurements: Measurements, path: Path, truth: ArrayLike | None) -> None:
+    """Columns i, j, angle, weight (the strength); one comment line for isolated nodes, labels and truth."""
+    columns = {name: column.tolist() for name, column in edge_columns(measurements).items()}
+    text = {name: [x if isinstance(x, str) else repr(x) for x in column] for name, column in columns.items()}
+    declared = declaration(measurements, truth)
+    with atomic_open(path) as stream:
+        if declared is not None:
+            stream.write(f"# {_MARK}{declared}\n")
+        write_table(stream, text)

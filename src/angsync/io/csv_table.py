@@ -1,0 +1,160 @@
+"""Text tables with a header row, read strictly: every complaint names file, line, column and text."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.errors import FileFormatError
+from angsync.io.failures import listed
+
+# A leading zero makes a name of a number: 007 is not 7. Eighteen digits always fit into int64.
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+
+
+@dataclass(frozen=True)
+class CsvTable:
+    """Columns of text by name, the line of each row, and the comments (without their '#')."""
+
+    path: Path
+    columns: dict[str, list[str]]
+    lines: list[int]
+    comments: list[str]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        """A column of finite numbers."""
+        column = self.columns[name]
+        try:
+            numbers = np.array([float(text) for text in column])
+        except ValueError:
+            numbers = None
+        if numbers is not None and np.isfinite(numbers).all() and not any("_" in text for text in column):
+            return numbers
+        row = next(k for k, text in enumerate(column) if not _is_finite_number(text))
+        text = column[row]
+        hint = " Write decimals with a point." if re.fullmatch(r"-?\d+,\d+", text) else ""
+        raise FileFormatError(
+            f"{self.path}, line {self.lines[row]}, column {name!r}: {text!r} is not a finite number.{hint} "
+            "Leave out lines without a measurement."
+        )
+
+    def labels(self, *names: str) -> list[NDArray]:
+        """Columns of node names: all int64 when all of them hold only whole numbers, else all text."""
+        columns = [self.columns[name] for name in names]
+        for name, column in zip(names, columns, strict=True):
+            if "" in column:
+                line = self.lines[column.index("")]
+                raise FileFormatError(
+                    f"{self.path}, line {line}, column {name!r}: the node is missing. Name it."
+                )
+        # decided for all columns together, because 1 and "1" would be two different nodes
+        whole = all(_WHOLE.fullmatch(text) for column in columns for text in column)
+        return [
+            np.array(column, dtype=np.int64) if whole else np.array(column, dtype=str) for column in columns
+        ]
+
+
+def read_table(path: Path, delimiter: str | None = None) -> CsvTable:
+    """Read a table; the delimiter (comma, semicolon, tab, or blanks) is seen in the header unless given.
+
+    A byte-order mark, either line ending, blank lines and lines that begin with '#' are allowed.
+    """
+    comments: list[str] = []
+    with open(path, encoding="utf-8-sig", newline="") as stream:
+        lines = _Lines(stream, comments)
+        header = lines.next_content()
+        if header is None:
+            raise FileFormatError(f"{path} has no header line: it is empty or holds only comments.")
+        lines.delimiter = delimiter or next((mark for mark in ",;\t" if mark in header), " ")
+        lines.give_again(header)
+        reader = csv.reader(lines, delimiter=lines.delimiter, skipinitialspace=True, strict=True)
+        names: list[str] = []
+        rows: list[list[str]] = []
+        numbers: list[int] = []
+        try:
+            for fields in reader:
+                number, lines.at_start = lines.first_line, True
+                if not names:
+                    names = [name.strip() for name in fields]
+                    continue
+                if len(fields) != len(names):
+                    raise FileFormatError(
+                        f"{path}, line {number}: {len(fields)} fields, but the header has {len(names)} "
+                        f"({listed(names)}). Complete the line; at the end it means a truncated file."
+                    )
+                rows.append(fields)
+                numbers.append(number)
+        except csv.Error as error:
+            raise FileFormatError(
+                f"{path}, line {lines.first_line}: {error}. "
+                "Close the quotation mark, or mend the suffix if this is no text table."
+            ) from None
+    doubled = sorted({name for name in names if name and names.count(name) > 1})
+    if doubled:
+        raise FileFormatError(
+            f"{path}: the header names {listed(doubled)} more than once. Rename one column."
+        )
+    columns = {name: [row[k].strip() for row in rows] for k, name in enumerate(names)}
+    return CsvTable(path, columns, numbers, comments)
+
+
+class _Lines:
+    """Lines for csv.reader, less comments and blank lines where a record begins (not inside quotes)."""
+
+    def __init__(self, stream: Iterable[str], comments: list[str]) -> None:
+        self.stream = enumerate(stream, start=1)
+        self.comments = comments
+        self.delimiter: str | None = None
+        self.at_start = True
+        self.first_line = 0
+        self.pending: str | None = None
+
+    def give_again(self, line: str) -> None:
+        self.pending = line
+
+    def next_content(self) -> str | None:
+        for number, line in self.stream:
+            if line.startswith("#"):
+                self.comments.append(line[1:].strip())
+            elif line.strip():
+                self.first_line = number
+                return line
+        return None
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line, self.pending = self.pending, None
+        if line is None:
+            line = self.next_content() if self.at_start else next(self.stream)[1]
+        if line is None:
+            raise StopIteration
+        self.at_start = False
+        return line.strip() if self.delimiter == " " else line
+
+
+def _is_finite_number(text: str) -> bool:
+    try:
+        return "_" not in text and bool(np.isfinite(float(text)))
+    except ValueError:
+        return False
+
+
+def write_table(stream: object, columns: dict[str, list[str]]) -> None:
+    """A header and the rows. Fields are quoted where a reader would otherwise misread them."""
+    writer = csv.writer(stream, lineterminator="\n")  # type: ignore[arg-type]
+    careful = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL)  # type: ignore[arg-type]
+    writer.writerow(columns)
+    for row in zip(*columns.values(), strict=True):
+        # a first field that begins with '#' would be read as a comment
+        (careful if row[0].startswith("#") else writer).writerow(row)

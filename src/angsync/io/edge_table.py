@@ -1,0 +1,59 @@
+"""Measurements as a table of four columns, and a line of JSON for what a table of edges cannot say."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from angsync.errors import InputError
+from angsync.io.columns import Nodes, storable_labels
+from angsync.measurements import Measurements
+
+
+def edge_columns(measurements: Measurements) -> dict[str, NDArray]:
+    """Columns i, j (labels where there are some), angle and weight.
+
+    A table has no complex column: the weight written is the strength, weight times modulus, which gives
+    the same matrix C. An .npz file keeps weight and complex value apart.
+    """
+    first, second = measurements.i, measurements.j
+    if measurements.labels is not None:
+        labels = np.array(storable_labels(measurements.labels))
+        first, second = labels[first], labels[second]
+    return {"i": first, "j": second, "angle": measurements.angle, "weight": measurements.strength}
+
+
+def declaration(measurements: Measurements, truth: ArrayLike | None) -> str | None:
+    """JSON with the number of nodes, their labels and the truth; None where the edges say everything."""
+    ends = np.concatenate([measurements.i, measurements.j])
+    if measurements.labels is None and truth is None and np.unique(ends).size == measurements.n:
+        return None
+    content: dict[str, Any] = {"n": measurements.n}
+    if measurements.labels is not None:
+        content["labels"] = storable_labels(measurements.labels)
+    if truth is not None:
+        content["truth"] = np.asarray(truth, dtype=float).tolist()
+    return json.dumps(content)
+
+
+def declared_nodes(text: str | bytes | None) -> Nodes | None:
+    """The nodes of a :func:`declaration`, or None."""
+    if text is None:
+        return None
+    try:
+        content = json.loads(text)
+        labels = content.get("labels")
+        return Nodes(int(content["n"]), None if labels is None else [_label(label) for label in labels])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"the declaration of its nodes is damaged ({error}): remove it or make the file again."
+        ) from None
+
+
+def _label(label: Any) -> int | str:
+    if not isinstance(label, int | str):
+        raise ValueError(f"{label!r} is not a label")
+    return label

@@ -1,0 +1,207 @@
+"""Saved results: one npz or csv file with a format version. Never pickles.
+
+npz: every array under its own name, all the rest as JSON text under ``metadata``, beside ``format`` and
+``format_version``. csv: two comment lines (format version; JSON of all that is not a column), then one row a
+node with the columns ``node, angle, component``. An angle is written with 17 significant digits.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from angsync.errors import FileFormatError, InputError, OutputError
+from angsync.io.atomic import atomic_open, check_writable
+from angsync.io.columns import storable_labels
+from angsync.io.csv_table import CsvTable, read_table, write_table
+from angsync.io.failures import existing_file, listed, reading
+from angsync.io.npz_file import load_arrays, save_arrays
+from angsync.io.result_json import pack, unpack
+
+FORMAT = "angsync-result"
+VERSION = 1
+_CSV_MARK = f"{FORMAT} format_version="
+_RESERVED = ("format", "format_version", "metadata")
+
+
+def check_result_path(path: str | os.PathLike[str]) -> Path:
+    """Raise :class:`OutputError` now if a result could not be saved to ``path`` later."""
+    file = Path(path)
+    if file.suffix.lower() not in (".npz", ".csv"):
+        raise OutputError(
+            f"cannot write {file}: a result is saved as .npz or .csv, not as {file.suffix!r}. "
+            "Change the suffix."
+        )
+    return check_writable(file)
+
+
+def save_fields(path: str | os.PathLike[str], fields: Mapping[str, Any]) -> None:
+    """Save the fields of a result; the suffix, npz or csv, decides the format.
+
+    ``fields`` holds ``z`` (complex, one entry a node), optionally ``labels`` (one hashable a node, or None),
+    ``components`` (one integer a node) and ``standard_errors``, and anything else made of NumPy arrays,
+    numbers, strings, None, lists and dicts of these. Labels that are not whole numbers are stored as text.
+    """
+    file = check_result_path(path)
+    z = np.asarray(fields.get("z"))
+    if z.dtype.kind != "c" or z.ndim == 0:
+        raise InputError("a result needs the field 'z', a complex array with one entry a node.")
+    content = {**fields, "z": z}
+    if content.get("labels") is not None:
+        labels = storable_labels(content["labels"])
+        if len(labels) != z.shape[-1]:
+            raise InputError(f"there are {len(labels)} labels for {z.shape[-1]} nodes.")
+        content["labels"] = np.array(labels)
+    if file.suffix.lower() == ".npz":
+        _save_npz(file, content)
+    else:
+        _save_csv(file, content)
+
+
+def load_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Load what :func:`save_fields` wrote; ``labels`` come back as a tuple of int or str, or None.
+
+    A plain csv table with a column ``angle`` (and optionally ``node`` or ``label``) is accepted too, so that
+    phases from elsewhere can be brought in.
+    """
+    file = existing_file(path)
+    suffix = file.suffix.lower()
+    if suffix not in (".npz", ".csv"):
+        raise FileFormatError(f"{file}: a saved result is a .npz or .csv file, not {file.suffix!r}.")
+    with reading(file, "a saved result"):
+        if suffix == ".csv":
+            return _load_csv(file)
+        arrays = load_arrays(file)
+        if not is_result_archive(arrays):
+            raise FileFormatError(
+                f"{file} is not a saved result: it has no mark {FORMAT!r}. It holds {listed(arrays)}. "
+                "Save one with result.save, or read plain phases with angsync.io.read_phases."
+            )
+        return result_from_arrays(arrays, file)
+
+
+def is_result_archive(arrays: Mapping[str, Any]) -> bool:
+    """Whether the arrays of an npz file carry the mark of a saved result."""
+    return str(arrays.get("format", "")) == FORMAT
+
+
+def result_from_arrays(arrays: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The fields of a saved result from the arrays of its npz file."""
+    for key in ("format_version", "metadata"):
+        if key not in arrays:
+            raise FileFormatError(
+                f"{path}: the saved result has no {key!r}. The file is damaged; make it again."
+            )
+    _check_version(str(arrays["format_version"]), path)
+    fields = unpack(json.loads(str(arrays["metadata"])), arrays)
+    if fields.get("labels") is not None:
+        fields["labels"] = tuple(fields["labels"].tolist())
+    if not isinstance(fields.get("z"), np.ndarray):
+        raise FileFormatError(f"{path}: the saved result has no 'z'. The file is damaged; make it again.")
+    return fields
+
+
+def _save_npz(path: Path, content: dict[str, Any]) -> None:
+    arrays: dict[str, Any] = {}
+    for key in _RESERVED:
+        if key in content:
+            raise InputError(f"a field cannot be called {key!r}: the file uses that name itself.")
+    text = json.dumps(pack(content, "", arrays))
+    head = {"format": np.array(FORMAT), "format_version": np.array(VERSION), "metadata": np.array(text)}
+    save_arrays({**head, **arrays}, path)
+
+
+def _save_csv(path: Path, content: dict[str, Any]) -> None:
+    z, labels, components = (content.pop(key, None) for key in ("z", "labels", "components"))
+    if z.ndim != 1:
+        raise OutputError(
+            f"cannot write {path}: a csv file holds one problem, but z has shape {z.shape}. "
+            "Use the suffix .npz."
+        )
+    nodes = np.arange(z.size) if labels is None else labels
+    columns = {
+        "node": [str(node) for node in nodes.tolist()],
+        "angle": [repr(angle) for angle in np.angle(z.astype(np.complex128)).tolist()],
+    }
+    if components is not None:
+        components = np.asarray(components)
+        if components.shape != z.shape or components.dtype.kind not in "iu":
+            raise InputError("components must hold one integer for each node.")
+        columns["component"] = [str(component) for component in components.tolist()]
+    # z_dtype and labels: what the columns themselves cannot say
+    metadata = {
+        "n": int(z.size),
+        "z_dtype": z.dtype.name,
+        "labels": None if labels is None else ("text" if labels.dtype.kind == "U" else "integer"),
+        "fields": pack(content, "", None),
+    }
+    with atomic_open(path) as stream:
+        stream.write(f"# {_CSV_MARK}{VERSION}\n# {json.dumps(metadata)}\n")
+        write_table(stream, columns)
+
+
+def _load_csv(path: Path) -> dict[str, Any]:
+    table = read_table(path, delimiter=_saved_delimiter(path))
+    if "angle" not in table.columns:
+        raise FileFormatError(
+            f"{path}: there is no column 'angle'; the columns found are {listed(table.columns)}. "
+            "Phases are read from a column 'angle' in radians."
+        )
+    angles = table.numbers("angle")
+    if not (table.comments and table.comments[0].startswith(FORMAT)):
+        return {"z": np.exp(1j * angles), "labels": _plain_labels(table)}
+    _check_version(table.comments[0].removeprefix(_CSV_MARK), path)
+    metadata = json.loads(table.comments[1])
+    if len(table) != metadata["n"]:
+        raise FileFormatError(
+            f"{path}: the result has {metadata['n']} nodes, but {len(table)} rows are there. "
+            "The file is truncated or was edited; make it again."
+        )
+    labels: tuple[int | str, ...] | None = None
+    if metadata["labels"] is not None:
+        labels = tuple(table.columns["node"])
+        if metadata["labels"] == "integer":
+            labels = tuple(int(label) for label in labels)
+    fields = {"z": np.exp(1j * angles).astype(metadata["z_dtype"]), "labels": labels}
+    if "component" in table.columns:
+        fields["components"] = table.numbers("component").astype(np.int64)
+    return {**fields, **unpack(metadata["fields"], {})}
+
+
+def _saved_delimiter(path: Path) -> str | None:
+    """A saved result is always comma-separated; for a table from elsewhere the header decides."""
+    with open(path, encoding="utf-8-sig") as stream:
+        return "," if stream.readline().startswith(f"# {FORMAT}") else None
+
+
+def _plain_labels(table: CsvTable) -> tuple[int | str, ...] | None:
+    if len(table) == 0:
+        raise FileFormatError(f"{table.path} has a header but no rows: there are no phases in it.")
+    name = next((name for name in ("node", "label") if name in table.columns), None)
+    if name is None:
+        return None
+    labels = table.labels(name)[0].tolist()
+    if len(set(labels)) != len(labels):
+        doubled = next(label for label in labels if labels.count(label) > 1)
+        raise FileFormatError(f"{table.path}: the node {doubled!r} has more than one row. Keep one.")
+    return None if labels == list(range(len(labels))) else tuple(labels)
+
+
+def _check_version(text: str, path: Path) -> None:
+    try:
+        version = int(text)
+    except ValueError:
+        raise FileFormatError(
+            f"{path}: the format version {text!r} is not a number. The file is damaged."
+        ) from None
+    if version > VERSION:
+        raise FileFormatError(
+            f"{path} has format version {version}, but this angsync reads up to {VERSION}. Update angsync."
+        )
+    if version < 1:
+        raise FileFormatError(f"{path}: there is no format version {version}. The file is damaged.")

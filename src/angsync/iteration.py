@@ -1,0 +1,236 @@
+"""The one loop: stopping, history, callback, time limit, interruption. Solvers only know how to step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.criticality import split
+from angsync.errors import InputError
+from angsync.operators import HermitianOperator
+
+
+class Status(Enum):
+    """Why the loop ended. The value is advice, not a code."""
+
+    CONVERGED = "The residual met its tolerance."
+    STALLED = "The objective cannot be raised further in this precision; loosen the tolerance or use complex128."
+    ITERATION_LIMIT = "Stopped at max_iterations; raise it, or let solver='auto' choose."
+    TIME_LIMIT = "Stopped at max_seconds; raise it, or go on from this result with start=result."
+    STOPPED_BY_CALLBACK = "The callback returned True."
+    INTERRUPTED = "Interrupted; this is the best point so far. Go on from it with start=result."
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When to stop. Whatever is met first ends the loop.
+
+    Parameters
+    ----------
+    tolerance
+        For the residual ``||Im(conj(z) * Cz)|| / ||Cz||``; None means 1e-10 for complex128 and 1e-5 for complex64.
+    max_iterations
+        Number of steps of the solver.
+    max_seconds
+        Wall time of the whole call, starting point and certificate included; None means no limit.
+    """
+
+    tolerance: float | None = None
+    max_iterations: int = 10_000
+    max_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.tolerance is not None and not self.tolerance >= 0:
+            raise InputError(f"tolerance must not be negative, but it is {self.tolerance}.")
+        if self.max_iterations < 0 or int(self.max_iterations) != self.max_iterations:
+            raise InputError(f"max_iterations must be a whole number, 0 or more, but it is {self.max_iterations}.")
+        if self.max_seconds is not None and not self.max_seconds >= 0:
+            raise InputError(f"max_seconds must not be negative, but it is {self.max_seconds}.")
+
+    def tolerance_for(self, dtype: np.dtype[Any]) -> float:
+        """The tolerance, or the default of this precision."""
+        if self.tolerance is not None:
+            return self.tolerance
+        return 1e-5 if dtype == np.complex64 else 1e-10
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback is given at every iterate, the starting point (iteration 0) included."""
+
+    iteration: int
+    objective: float
+    residual: float
+    step: float
+    """2-norm of the change of z in the last step."""
+    seconds: float
+    z: NDArray
+    """The iterate (of the component being solved); do not change it."""
+    component: int = 0
+
+
+Callback = Callable[[Progress], Any]
+
+
+@dataclass(frozen=True)
+class History:
+    """One entry an iterate, the starting point first."""
+
+    objective: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    residual: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    step: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+
+    def followed_by(self, other: History) -> History:
+        """This history, then ``other``, which starts at the point where this one ends."""
+        if self.objective.size == 0:
+            return other
+        return History(
+            *(np.concatenate([getattr(self, k), getattr(other, k)[1:]]) for k in ("objective", "residual", "step"))
+        )
+
+
+class State(Protocol):
+    """A point whose product with C is known. Solvers may keep more in theirs."""
+
+    @property
+    def z(self) -> NDArray: ...
+
+    @property
+    def Cz(self) -> NDArray: ...
+
+    @property
+    def exhausted(self) -> bool:
+        """True when the solver cannot improve this point in the precision at hand."""
+        ...
+
+
+class Solver(Protocol):
+    """Settings frozen in a dataclass, progress in a state, one step at a time, no loop."""
+
+    def init(self, operator: HermitianOperator, z: NDArray) -> Any: ...
+
+    def step(self, operator: HermitianOperator, state: Any) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Where the loop ended."""
+
+    z: NDArray
+    Cz: NDArray
+    objective: float
+    residual: float
+    status: Status
+    iterations: int
+    history: History
+    gave_up: bool = False
+    """Ended by ``give_up``: another solver should take over."""
+
+
+class Clock:
+    """Wall time since the start, and whether the limit has passed."""
+
+    def __init__(self, max_seconds: float | None = None) -> None:
+        self.start = time.perf_counter()
+        self.max_seconds = max_seconds
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.start
+
+    @property
+    def expired(self) -> bool:
+        return self.max_seconds is not None and self.seconds >= self.max_seconds
+
+
+def norm(x: NDArray) -> float:
+    """2-norm in double precision that neither over- nor underflows."""
+    largest = float(np.abs(x).max(initial=0.0))
+    if largest == 0 or not np.isfinite(largest):
+        return largest
+    return largest * float(np.linalg.norm(x.astype(np.result_type(x, np.float64)) / largest))
+
+
+def objective_and_residual(z: NDArray, Cz: NDArray) -> tuple[float, float]:
+    """f(z) and the relative residual, from a known product, accumulated in double precision."""
+    s, b = split(z, Cz)
+    size = norm(Cz)
+    return float(s.sum()), (norm(b) / size if size > 0 else 0.0)
+
+
+def iterate(
+    operator: HermitianOperator,
+    solver: Solver,
+    z: NDArray,
+    stopping: Stopping,
+    *,
+    clock: Clock | None = None,
+    callback: Callback | None = None,
+    give_up: Callable[[list[float], list[float]], bool] | None = None,
+    first_iteration: int = 0,
+    component: int = 0,
+) -> Outcome:
+    """Run ``solver`` from ``z`` until something of ``stopping`` is met.
+
+    The point returned is one whose product with C is known. Unless the loop converged it is the best point
+    seen, because a method may pass its best point (GPM with alpha = inf is not monotone).
+    ``give_up(objectives, residuals)`` lets a pipeline hand over to another solver.
+    """
+    clock = Clock(stopping.max_seconds) if clock is None else clock
+    tolerance = stopping.tolerance_for(operator.dtype)
+    objectives: list[float] = []
+    residuals: list[float] = []
+    steps: list[float] = []
+    iteration = first_iteration
+    gave_up = False
+    state: State | None = None
+    best: tuple[float, State] | None = None
+    try:
+        state = solver.init(operator, z)
+        previous = state.z
+        while True:
+            objective, residual = objective_and_residual(state.z, state.Cz)
+            objectives.append(objective)
+            residuals.append(residual)
+            steps.append(norm(state.z - previous))
+            if best is None or objective > best[0]:
+                best = (objective, state)
+            if callback is not None and callback(
+                Progress(iteration, objective, residual, steps[-1], clock.seconds, state.z, component)
+            ):
+                status = Status.STOPPED_BY_CALLBACK
+                break
+            if residual <= tolerance:
+                status = Status.CONVERGED
+                break
+            if state.exhausted:
+                status = Status.STALLED
+                break
+            if iteration >= stopping.max_iterations:
+                status = Status.ITERATION_LIMIT
+                break
+            if clock.expired:
+                status = Status.TIME_LIMIT
+                break
+            if give_up is not None and give_up(objectives, residuals):
+                status, gave_up = Status.STALLED, True
+                break
+            previous = state.z
+            state = solver.step(operator, state)
+            iteration += 1
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    history = History(np.array(objectives), np.array(residuals), np.array(steps))
+    if state is None or best is None:  # interrupted inside the very first product
+        unknown = np.zeros_like(z)
+        return Outcome(z, unknown, float("nan"), float("nan"), Status.INTERRUPTED, iteration, history)
+    if status is not Status.CONVERGED:
+        state = best[1]
+    objective, residual = objective_and_residual(state.z, state.Cz)
+    return Outcome(state.z, state.Cz, objective, residual, status, iteration, history, gave_up)

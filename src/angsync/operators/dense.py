@@ -1,0 +1,83 @@
+"""A dense Hermitian matrix."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_BLOCK_ENTRIES = 1 << 19  # rows are widened in blocks of about this many entries
+
+
+class DenseOperator:
+    """C as an ndarray, complex64 or complex128. Nothing is checked here: see :func:`angsync.as_operator`."""
+
+    def __init__(self, matrix: NDArray) -> None:
+        self.matrix = matrix
+
+    @property
+    def n(self) -> int:
+        return int(self.matrix.shape[0])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.matrix.dtype
+
+    def apply(self, z: NDArray) -> NDArray:
+        if np.result_type(z, self.matrix) == self.matrix.dtype:
+            return self.matrix @ z
+        # A wider z asks for wider sums: widen C block by block, never as a whole.
+        out = np.empty(z.shape, dtype=np.result_type(z, self.matrix))
+        for rows in self._blocks():
+            out[rows] = self.matrix[rows].astype(out.dtype) @ z
+        return out
+
+    def diagonal(self) -> NDArray[np.float64]:
+        return np.real(np.diagonal(self.matrix)).astype(np.float64)
+
+    def abs_row_sums(self) -> NDArray[np.float64]:
+        return self._abs_row_sums
+
+    @cached_property
+    def _abs_row_sums(self) -> NDArray[np.float64]:
+        sums = np.empty(self.n)
+        for rows in self._blocks():
+            sums[rows] = np.abs(self.matrix[rows]).sum(axis=1, dtype=np.float64)
+        return sums
+
+    def _blocks(self) -> list[slice]:
+        height = max(1, _BLOCK_ENTRIES // max(1, self.n))
+        return [slice(k, min(self.n, k + height)) for k in range(0, self.n, height)]
+
+    def component_labels(self) -> NDArray[np.int64]:
+        """Breadth-first search by rows: a full first row, the usual case, ends it at once."""
+        labels = np.full(self.n, -1, dtype=np.int64)
+        component = 0
+        for seed in range(self.n):
+            if labels[seed] >= 0:
+                continue
+            labels[seed] = component
+            frontier = [seed]
+            while frontier:
+                row = self.matrix[frontier.pop()]
+                found = np.flatnonzero((row != 0) & (labels < 0))
+                labels[found] = component
+                frontier.extend(found.tolist())
+                if (labels >= 0).all():
+                    return labels
+            component += 1
+        return labels
+
+    def restrict(self, index: NDArray[np.int64]) -> DenseOperator:
+        return DenseOperator(self.matrix[np.ix_(index, index)])
+
+    def to_dense(self) -> NDArray:
+        return self.matrix
+
+    def is_real(self) -> bool:
+        return all(not self.matrix[rows].imag.any() for rows in self._blocks())
+
+    def row_length(self) -> int:
+        return self.n

@@ -1,0 +1,48 @@
+"""Questions about structure that an operator may answer, with a general answer where it does not."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.errors import InputError
+from angsync.operators.protocol import HermitianOperator
+
+
+def component_labels(operator: HermitianOperator) -> NDArray[np.int64] | None:
+    """Label of the connected component of each node, numbered by first appearance; None when unknown."""
+    ask = getattr(operator, "component_labels", None)
+    return None if ask is None else ask()
+
+
+def restrict(operator: HermitianOperator, index: NDArray[np.int64]) -> HermitianOperator:
+    """The operator of the nodes in ``index`` alone."""
+    ask = getattr(operator, "restrict", None)
+    if ask is None:
+        raise InputError(f"a {type(operator).__name__} cannot be restricted to some of its nodes.")
+    return ask(index)
+
+
+def to_dense(operator: HermitianOperator) -> NDArray:
+    """The matrix itself; by n products where only products are known."""
+    ask = getattr(operator, "to_dense", None)
+    if ask is not None:
+        return ask()
+    dense = operator.apply(np.eye(operator.n, dtype=operator.dtype))
+    return (dense + dense.conj().T) / 2
+
+
+def is_real(operator: HermitianOperator) -> bool:
+    """Whether every entry is known to be real, so that a real start would stay real for ever."""
+    ask = getattr(operator, "is_real", None)
+    if ask is not None:
+        return bool(ask())
+    rng = np.random.default_rng(0)
+    probe = rng.standard_normal(operator.n).astype(operator.dtype)
+    return not operator.apply(probe).imag.any()
+
+
+def row_length(operator: HermitianOperator) -> int:
+    """Largest number of terms in one entry of a product, which bounds its rounding error."""
+    ask = getattr(operator, "row_length", None)
+    return operator.n if ask is None else int(ask())

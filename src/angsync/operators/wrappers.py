@@ -1,0 +1,113 @@
+"""Operators around operators: a power-of-two scale, and a count of products."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.operators import structure
+from angsync.operators.protocol import HermitianOperator
+
+
+def normalising_exponent(operator: HermitianOperator) -> int:
+    """The exponent e for which ``2**-e C`` has its largest row sum (or product) in [0.5, 1)."""
+    sums = operator.abs_row_sums()
+    if sums is not None:
+        largest = float(sums.max(initial=0.0))
+    else:
+        ones = np.ones(operator.n, dtype=operator.dtype)
+        largest = float(np.abs(operator.apply(ones)).max(initial=0.0))
+    return math.frexp(largest)[1] if largest > 0 and math.isfinite(largest) else 0
+
+
+class ScaledOperator:
+    """``2**-exponent C`` without a copy: the vector is scaled, which is exact and neither over- nor underflows."""
+
+    def __init__(self, base: HermitianOperator, exponent: int) -> None:
+        self.base = base
+        self.exponent = exponent
+
+    @property
+    def n(self) -> int:
+        return self.base.n
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.base.dtype
+
+    def _scale(self, x: NDArray) -> NDArray:
+        if self.exponent == 0:
+            return x
+        # two steps, because 2**1074 alone is not a float
+        half = -self.exponent // 2
+        real = np.real(x).dtype.type
+        return x * real(2.0**half) * real(2.0 ** (-self.exponent - half))
+
+    def apply(self, z: NDArray) -> NDArray:
+        return self.base.apply(self._scale(z))
+
+    def diagonal(self) -> NDArray[np.float64]:
+        return self._scale(self.base.diagonal())
+
+    def abs_row_sums(self) -> NDArray[np.float64] | None:
+        sums = self.base.abs_row_sums()
+        return None if sums is None else self._scale(sums)
+
+    def component_labels(self) -> NDArray[np.int64] | None:
+        return structure.component_labels(self.base)
+
+    def restrict(self, index: NDArray[np.int64]) -> ScaledOperator:
+        return ScaledOperator(structure.restrict(self.base, index), self.exponent)
+
+    def to_dense(self) -> NDArray:
+        return self._scale(structure.to_dense(self.base))
+
+    def is_real(self) -> bool:
+        return structure.is_real(self.base)
+
+    def row_length(self) -> int:
+        return structure.row_length(self.base)
+
+
+class CountingOperator:
+    """Counts the products with C; a block of k vectors counts k."""
+
+    def __init__(self, base: HermitianOperator) -> None:
+        self.base = base
+        self.products = 0
+
+    @property
+    def n(self) -> int:
+        return self.base.n
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.base.dtype
+
+    def apply(self, z: NDArray) -> NDArray:
+        self.products += 1 if z.ndim == 1 else int(z.shape[1])
+        return self.base.apply(z)
+
+    def diagonal(self) -> NDArray[np.float64]:
+        return self.base.diagonal()
+
+    def abs_row_sums(self) -> NDArray[np.float64] | None:
+        return self.base.abs_row_sums()
+
+    def component_labels(self) -> NDArray[np.int64] | None:
+        return structure.component_labels(self.base)
+
+    def restrict(self, index: NDArray[np.int64]) -> HermitianOperator:
+        return structure.restrict(self.base, index)
+
+    def to_dense(self) -> NDArray:
+        return structure.to_dense(self.base)
+
+    def is_real(self) -> bool:
+        return structure.is_real(self.base)
+
+    def row_length(self) -> int:
+        return structure.row_length(self.base)

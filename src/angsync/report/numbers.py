@@ -1,0 +1,79 @@
+"""Numbers as a reader wants them: 3.2e-9 in a terminal, 3.2×10⁻⁹ on a page."""
+
+from __future__ import annotations
+
+import math
+
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def plain_number(value: float, digits: int = 4) -> str:
+    """ASCII, for terminals of any encoding: ``1234.5``, ``3.2e-9``, ``inf``, ``nan``."""
+    value = float(value)
+    if math.isnan(value):
+        return "nan"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    mantissa, exponent = _split(value, digits)
+    return mantissa if exponent is None else f"{mantissa}e{exponent}"
+
+
+def pretty_number(value: float, digits: int = 4) -> str:
+    """Typographic, for pages and figures: ``1234.5``, ``3.2×10⁻⁹``, ``∞``, ``not a number``."""
+    value = float(value)
+    if math.isnan(value):
+        return "not a number"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    mantissa, exponent = _split(value, digits)
+    mantissa = mantissa.replace("-", "−")
+    if exponent is None:
+        return mantissa
+    sign = "−" if mantissa == "−1" else ""
+    return (
+        sign + power_of_ten(exponent)
+        if mantissa.lstrip("−") == "1"
+        else f"{mantissa}×{power_of_ten(exponent)}"
+    )
+
+
+def power_of_ten(exponent: int) -> str:
+    """``10⁻¹⁰``; the powers 0 and 1 are written out."""
+    if exponent in (0, 1):
+        return "1" if exponent == 0 else "10"
+    return "10" + str(exponent).translate(_SUPERSCRIPTS)
+
+
+def duration(seconds: float) -> str:
+    """A running time in the unit that suits it."""
+    seconds = float(seconds)
+    if not math.isfinite(seconds):
+        return pretty_number(seconds)
+    if seconds < 1:
+        return f"{pretty_number(seconds * 1e3, 3)} ms"
+    if seconds < 120:
+        return f"{pretty_number(seconds, 3)} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """``1 node``, ``10,000 nodes``."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def _split(value: float, digits: int) -> tuple[str, int | None]:
+    """Mantissa and exponent; the exponent is None where positional notation reads better."""
+    if value == 0:
+        return "0", None
+    mantissa, exponent_text = f"{value:.{digits - 1}e}".split("e")  # rounds before the exponent is looked at
+    exponent = int(exponent_text)
+    if -3 <= exponent < 7:
+        text = f"{value:.{max(0, digits - 1 - exponent)}f}"
+        return _trim(text), None
+    return _trim(mantissa), exponent
+
+
+def _trim(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,121 @@
+"""The certificate in words, for the page, the command line and ``print(result)``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from angsync.report.numbers import plain_number
+from angsync.report.protocols import ReportedCertificate
+
+
+def certificate_in_words(
+    certificate: ReportedCertificate | None,
+    components: int = 1,
+    number: Callable[[float], str] = lambda value: plain_number(value, 3),
+) -> str:
+    """Say in plain sentences what is proved, how, and what to do where it is not.
+
+    ``components`` is the number of connected components; ``number`` formats the values (ASCII unless given).
+    """
+    if certificate is None:
+        return (
+            "Not certified: no certificate was computed (certify=False), so nothing is proved about this "
+            "answer. Pass certify=True, or call angsync.certify(C, result.z)."
+        )
+    verdict = certificate.verdict.name
+    if verdict == "CERTIFIED":
+        sentences = _certified(certificate, components, number)
+    elif verdict == "REFUTED":
+        sentences = _refuted(certificate, number)
+    else:
+        sentences = _undecided(certificate, number)
+    return " ".join(sentences)
+
+
+def headline(certificate: ReportedCertificate | None) -> str:
+    """The verdict in a few words."""
+    if certificate is None:
+        return "Not certified"
+    return {
+        "CERTIFIED": "Certified optimal",
+        "REFUTED": "Refuted: a better point was found",
+    }.get(certificate.verdict.name, "Undecided")
+
+
+def proof_in_words(certificate: ReportedCertificate, number: Callable[[float], str]) -> str:
+    """How the bound was obtained, and how sure it is."""
+    method = certificate.method.lower()
+    if "cholesky" in method:
+        how = "a Cholesky factorisation with its rounding error accounted for"
+    elif "lanczos" in method:
+        how = "a Lanczos bound"
+    elif "trivial" in method:
+        how = "a direct argument, because the problem leaves no choice"
+    else:
+        how = f"the method '{certificate.method}'"
+    failure = 1.0 - float(certificate.confidence)
+    if failure > 0:
+        return f"{how} that fails with probability at most {number(_one_digit_up(failure))}"
+    if "lanczos" in method:  # 1 - p rounds to 1 when p is below the precision of a double
+        return f"{how} that fails with probability below {number(1e-15)}"
+    return f"{how} (deterministic)"
+
+
+def _certified(
+    certificate: ReportedCertificate, components: int, number: Callable[[float], str]
+) -> list[str]:
+    sentences = [
+        f"Proved: no assignment of phases fits better than this one by more than {_gap(certificate, number)}."
+    ]
+    if certificate.unique:
+        scope = "a global phase" if components <= 1 else "one global phase per connected component"
+        sentences.append(f"The optimum is unique up to {scope}.")
+    else:
+        sentences.append("That the optimum is unique is not proved: another assignment may fit as well.")
+    sentences.append(f"The proof is {proof_in_words(certificate, number)}.")
+    return sentences
+
+
+def _refuted(certificate: ReportedCertificate, number: Callable[[float], str]) -> list[str]:
+    sentences = [
+        "Refuted: a better point was found. The witness of the certificate is an assignment of phases that "
+        "fits better than this one, beyond rounding, so this one is not optimal."
+    ]
+    if math.isfinite(certificate.gap_bound):
+        sentences.append(f"The optimum exceeds this objective by at most {_gap(certificate, number)}.")
+    sentences.append("To go on from the witness, synchronize again with start=certificate.witness.")
+    return sentences
+
+
+def _undecided(certificate: ReportedCertificate, number: Callable[[float], str]) -> list[str]:
+    sentences = ["Undecided: this point is not proved to be optimal, and no better point was found."]
+    if math.isfinite(certificate.gap_bound):
+        sentences.append(
+            f"The best bound known: the optimum exceeds this one by at most {_gap(certificate, number)}. "
+            f"Certified would need a relative gap of {number(certificate.tolerance)}."
+        )
+        sentences.append(f"That bound rests on {proof_in_words(certificate, number)}.")
+    else:
+        sentences.append("No finite bound on the distance to the optimum is known.")
+    sentences.append(
+        "If the solver stopped early, let it go on (a smaller Stopping tolerance, more iterations) and "
+        "certify again. If it converged, the noise may be too high for this proof: the answer can still be "
+        "the best there is, and a start from another point is a fair test of it."
+    )
+    return sentences
+
+
+def _gap(certificate: ReportedCertificate, number: Callable[[float], str]) -> str:
+    text = number(certificate.gap_bound)
+    if math.isfinite(certificate.relative_gap):
+        text += f" ({number(certificate.relative_gap)} relative)"
+    return text
+
+
+def _one_digit_up(probability: float) -> float:
+    """Round up to one digit, so that 'at most' stays true, but forgive the rounding of 1 - p."""
+    exponent = math.floor(math.log10(probability))
+    scaled = probability / 10.0**exponent
+    slack = 2.3e-16 / probability  # relative rounding error of 1 - (1 - p)
+    return math.ceil(scaled * (1 - slack) - 1e-12) * 10.0**exponent

@@ -1,0 +1,244 @@
+"""The one result: frozen, with everything that was asked and everything that is known about the answer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync import uncertainty
+from angsync.certificate import Certificate, Verdict
+from angsync.circle import normalise
+from angsync.errors import InputError
+from angsync.io.result_file import load_fields, save_fields
+from angsync.iteration import History, Status
+from angsync.measurements import Measurements
+from angsync.report.page import write_page
+from angsync.report.plotting import plot
+from angsync.report.words import certificate_in_words
+
+__all__ = ["History", "Status", "SyncResult", "load_result"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SyncResult:
+    """What :func:`angsync.synchronize` returns."""
+
+    z: NDArray
+    """Unit-modulus phases, in the precision of the problem."""
+    objective: float
+    """f(z) = z^H C z of the C given."""
+    residual: float
+    """``||Im(conj(z) * Cz)|| / ||Cz||``: what ``Stopping.tolerance`` is compared with."""
+    status: Status
+    message: str
+    iterations: int
+    """Steps of the solver; the largest over the components."""
+    matvecs: int
+    """Products with C of start, solver and escapes; those of the certificate are not counted."""
+    seconds: float
+    """Wall time of the whole call."""
+    history: History
+    certificate: Certificate | None
+    method: str
+    """What was run and, for ``solver="auto"``, why, in one sentence."""
+    components: NDArray[np.int64]
+    """Label of the connected component of each node."""
+    gauge: str | int = "first"
+    labels: tuple[Hashable, ...] | None = None
+    product: NDArray | None = field(default=None)
+    """C z."""
+    source: Any = field(default=None)
+    """The measurements or the matrix that was solved; None after :func:`angsync.load_result`."""
+
+    @property
+    def angles(self) -> NDArray[np.floating]:
+        """Radians in (-pi, pi]."""
+        angles = np.angle(self.z)
+        return np.where(angles == -np.pi, np.pi, angles).astype(angles.dtype)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the residual met its tolerance."""
+        return self.status is Status.CONVERGED
+
+    @property
+    def n(self) -> int:
+        """Number of nodes."""
+        return int(self.z.size)
+
+    @property
+    def isolated(self) -> NDArray[np.int64]:
+        """Nodes without any measurement; their phase is set to 0 and means nothing."""
+        counts = np.bincount(self.components)
+        return np.flatnonzero(counts[self.components] == 1) if self.n > 1 else np.empty(0, dtype=np.int64)
+
+    def rho(self, alpha: float = np.inf) -> float:
+        r"""The paper's progress measure :math:`\rho(z) = \|(\mathrm{Diag}(|\tilde C z|) - \tilde C) z\|_2`,
+        :math:`\tilde C = C + \tfrac n\alpha I` (Proposition 3). Costs no product."""
+        if not alpha > 0:
+            raise InputError(f"alpha must be positive (inf is allowed), but it is {alpha}.")
+        if self.product is None:
+            raise InputError("rho needs the product C z, which this result (loaded from a file) does not hold.")
+        image = self.product + (self.n / alpha) * self.z
+        return float(np.linalg.norm(np.abs(image) * self.z - image))
+
+    @property
+    def measurements(self) -> Measurements:
+        """The measured pairs; for a matrix its strict upper triangle, row by row."""
+        if isinstance(self.source, Measurements):
+            return self.source
+        if self.source is None:
+            raise InputError(
+                "the measured pairs are not at hand: the problem was a LinearOperator, or the result was loaded from "
+                "a file. Solve again from measurements or a matrix."
+            )
+        return Measurements.from_matrix(self.source, labels=self.labels)
+
+    def standard_errors(self, sigma: float | None = None, *, gauge: str | int | None = None) -> NDArray[np.float64]:
+        """Standard error of every phase in radians, from the Fisher information.
+
+        Parameters
+        ----------
+        sigma
+            An edge of weight w has angle variance ``sigma**2 / w``; in the Gaussian model of the paper sigma
+            is ``sigma_paper / sqrt(2)``. Estimated from the residuals when not given.
+        gauge
+            The gauge of the error bars, that of the result unless given: ``"first"`` or a node means against
+            that node (whose own error is 0), ``"mean"`` means against the mean phase of the component.
+        """
+        references = None
+        gauge = self.gauge if gauge is None else gauge
+        if gauge != "mean":
+            references = reference_nodes(self.components, gauge, self.labels)
+        return uncertainty.standard_errors(
+            self.measurements, self.z, self.components, sigma=sigma, references=references
+        )
+
+    def edge_residuals(self) -> uncertainty.EdgeResiduals:
+        """Wrapped residual, standardised residual and leverage of every measurement, in the order of the input."""
+        return uncertainty.edge_residuals(self.measurements, self.z, self.components)
+
+    def plot(self, figure: Any = None) -> Any:
+        """Draw convergence, phases and residuals with matplotlib; returns the figure."""
+        return plot(self, figure)
+
+    def to_html(self, path: str | os.PathLike[str], **details: Any) -> Path:
+        """Write one self-contained page about this result."""
+        return write_page(self, path, **details)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result to an npz or csv file; :func:`angsync.load_result` reads it back."""
+        save_fields(path, _to_fields(self))
+
+    def __repr__(self) -> str:
+        verdict = "not certified" if self.certificate is None else self.certificate.verdict.name
+        return f"SyncResult(n={self.n}, objective={self.objective:.10g}, {self.status.name}, {verdict})"
+
+    def __str__(self) -> str:
+        count = int(self.components.max()) + 1
+        lines = [
+            f"phases of {self.n} nodes" + (f" in {count} components" if count > 1 else ""),
+            f"  objective    {self.objective:.12g}",
+            f"  residual     {self.residual:.2e}",
+            f"  status       {self.status.name}: {self.message}",
+            f"  work         {self.iterations} iterations, {self.matvecs} products with C, {self.seconds:.3g} s",
+            f"  method       {self.method}",
+            f"  certificate  {certificate_in_words(self.certificate, components=count)}",
+        ]
+        return "\n".join(lines)
+
+
+def reference_nodes(
+    components: NDArray[np.int64], gauge: str | int, labels: tuple[Hashable, ...] | None
+) -> NDArray[np.int64]:
+    """One reference node a component: its first node, or the node named by ``gauge`` for its own component."""
+    first = np.unique(components, return_index=True)[1].astype(np.int64)
+    if gauge == "first":
+        return first
+    if labels is not None and gauge in labels:
+        node = labels.index(gauge)
+    elif isinstance(gauge, (int, np.integer)) and labels is None and 0 <= gauge < components.size:
+        node = int(gauge)
+    else:
+        raise InputError(
+            f"gauge must be 'first', 'mean' or a node, but it is {gauge!r}"
+            + (f"; nodes are 0 to {components.size - 1}." if labels is None else ", which is not a node label.")
+        )
+    first[components[node]] = node
+    return first
+
+
+def in_gauge(
+    z: NDArray, components: NDArray[np.int64], gauge: str | int, labels: tuple[Hashable, ...] | None
+) -> NDArray:
+    """Turn every component as a whole so that its gauge holds."""
+    count = int(components.max()) + 1
+    if gauge == "mean":
+        wide = z.astype(np.complex128)
+        sums = np.bincount(components, wide.real, count) + 1j * np.bincount(components, wide.imag, count)
+        # a sum of (rounding) zero has no phase: fall back to the first node
+        first = wide[reference_nodes(components, "first", None)]
+        sizes = np.bincount(components, minlength=count)
+        anchors = np.where(np.abs(sums) > 1e-12 * sizes, sums, first)
+    else:
+        nodes = reference_nodes(components, gauge, labels)
+        anchors = z[nodes].astype(np.complex128)
+    anchors = np.conj(anchors) / np.abs(anchors)
+    turned = z.astype(np.complex128) * anchors[components]
+    turned = normalise(turned, turned).astype(z.dtype)
+    if gauge != "mean":
+        turned[nodes] = 1
+    return turned
+
+
+_SCALARS = ("objective", "residual", "message", "iterations", "matvecs", "seconds", "method", "gauge")
+_CERTIFICATE = (
+    "gap_bound", "relative_gap", "lambda_min", "lambda_2", "unique", "method", "confidence", "tolerance", "scale",
+    "rounding",
+)  # fmt: skip
+
+
+def _to_fields(result: SyncResult) -> dict[str, Any]:
+    fields: dict[str, Any] = {name: getattr(result, name) for name in _SCALARS}
+    fields.update(z=result.z, components=result.components, labels=result.labels, status=result.status.name)
+    for name in ("objective", "residual", "step"):
+        fields[f"history_{name}"] = getattr(result.history, name)
+    certificate = result.certificate
+    if certificate is not None:
+        fields["certificate"] = {name: getattr(certificate, name) for name in _CERTIFICATE}
+        fields["certificate"]["verdict"] = certificate.verdict.name
+        if certificate.witness is not None:
+            fields["witness"] = certificate.witness
+    return fields
+
+
+def load_result(path: str | os.PathLike[str]) -> SyncResult:
+    """Read a file written by :meth:`SyncResult.save`.
+
+    The problem itself is not in the file: residuals and standard errors need it and are not available.
+    A csv file keeps the phases and all scalars, but neither the history nor a witness.
+    """
+    fields = load_fields(path)
+    certificate = None
+    if fields.get("certificate") is not None:
+        known = dict(fields["certificate"])
+        verdict = Verdict[known.pop("verdict")]
+        certificate = Certificate(verdict=verdict, witness=fields.get("witness"), **known)
+    z = np.asarray(fields["z"])
+    components = fields.get("components")
+    history = {k: fields.get(f"history_{k}") for k in ("objective", "residual", "step")}
+    return SyncResult(
+        z=z,
+        status=Status[fields.get("status", "CONVERGED")],
+        history=History(**{k: np.empty(0) if v is None else np.asarray(v, dtype=float) for k, v in history.items()}),
+        certificate=certificate,
+        components=np.zeros(z.size, dtype=np.int64) if components is None else np.asarray(components),
+        labels=None if fields.get("labels") is None else tuple(fields["labels"]),
+        **{name: fields[name] for name in _SCALARS},
+    )

@@ -1,0 +1,57 @@
+"""The generalized power method, as the paper writes it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from numpy.typing import NDArray
+
+from angsync.circle import normalise
+from angsync.errors import InputError
+from angsync.operators import HermitianOperator
+
+
+@dataclass(frozen=True)
+class GPMState:
+    """An iterate and its product with C."""
+
+    z: NDArray
+    Cz: NDArray
+    exhausted: bool = False
+
+
+@dataclass(frozen=True)
+class GPM:
+    r"""Generalized power method, Algorithm 1 of the paper, literally.
+
+    .. math:: w^k = (I + \tfrac{\alpha}{n} C) z^k, \qquad z^{k+1} = w^k / |w^k|
+
+    ``alpha = inf`` means :math:`z^{k+1} = C z^k / |C z^k|`. A zero entry of w keeps its old phase (the
+    paper's 0 would leave :math:`T^n`). C is taken as it is, so the result of a finite alpha depends on the
+    scale of C and on its diagonal; n is the number of nodes of the connected component being solved.
+
+    The objective is sure to rise when :math:`\alpha < n / \|\Delta\|_{op}`, more generally whenever
+    :math:`C + \tfrac{n}{\alpha} I` is positive semidefinite.
+
+    Needs three n-vectors: z, Cz and one temporary. One product with C a step.
+    """
+
+    alpha: float = 4.0
+
+    def __post_init__(self) -> None:
+        if not self.alpha > 0:
+            raise InputError(f"alpha must be positive (inf is allowed), but it is {self.alpha}.")
+
+    def init(self, operator: HermitianOperator, z: NDArray) -> GPMState:
+        """The starting point with its product."""
+        return GPMState(z, operator.apply(z))
+
+    def step(self, operator: HermitianOperator, state: GPMState) -> GPMState:
+        """Lines 6 and 7 of Algorithm 1."""
+        if math.isinf(self.alpha):
+            w = state.Cz
+        else:
+            w = state.z + state.z.real.dtype.type(self.alpha / operator.n) * state.Cz
+        z = normalise(w, state.z)
+        return GPMState(z, operator.apply(z))

@@ -1,0 +1,294 @@
+r"""Proved lower bounds on the spectrum of S(z) with z deflated.
+
+The quantity bounded is :math:`\nu \le \min \{ x^H S x : x \perp z, \|x\| = 1 \}`. Two proofs:
+
+**Cholesky** (deterministic). With :math:`u = z/\sqrt n` and :math:`\tau > 0` form
+:math:`M = S + \tau u u^H`; on the complement of z it equals S. If the floating-point Cholesky factorisation
+of :math:`A = M - \mu I` runs to completion, its backward error satisfies
+:math:`\|\Delta A\|_2 \le \frac{\gamma}{1-\gamma} \mathrm{tr}(A)` (Demmel's bound: Higham, *Accuracy and
+Stability of Numerical Algorithms*, 2nd ed., Theorem 10.3 and Problem 10.3 in the form of Rump,
+*Verification of positive definiteness*, BIT 46 (2006), Theorem 2.3), so
+:math:`M \succeq (\mu - \|\Delta A\|_2 - \|E\|_2) I` where E is the rounding error of forming A entry by entry.
+Here :math:`\gamma = \gamma_{n+8}`, :math:`\gamma_k = k u / (1 - k u)`, u the unit roundoff: the complex
+inner products need a few units more than the :math:`n + 1` of real arithmetic (Higham, section 3.6).
+
+**Lanczos** (with a stated failure probability). See :func:`lanczos_shortfall`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+UNIT_ROUNDOFF = 2.0**-53
+_LANCZOS_BYTES = 1 << 30  # the basis is kept for full reorthogonalisation; this caps it
+
+
+@dataclass(frozen=True)
+class SpectralBound:
+    """A lower bound on S over the complement of z, and what is known beside it."""
+
+    value: float
+    """Proved: x^H S x >= value for every unit x orthogonal to z (with probability ``confidence``)."""
+    confidence: float
+    method: str
+    direction: NDArray
+    """A unit vector orthogonal to z along which x^H S x is nearly smallest: where to look for an escape."""
+    estimate: float
+    """x^H S x at ``direction``: an upper bound for the same minimum, not a proof of anything below it."""
+
+
+def gamma(k: int) -> float:
+    r"""Higham's :math:`\gamma_k = k u / (1 - k u)`."""
+    return k * UNIT_ROUNDOFF / (1 - k * UNIT_ROUNDOFF)
+
+
+@dataclass(frozen=True)
+class Krylov:
+    """A Lanczos run: basis (columns), tridiagonal coefficients, and its extreme Ritz pairs."""
+
+    basis: NDArray
+    alpha: NDArray[np.float64]
+    beta: NDArray[np.float64]
+    smallest: float
+    largest: float
+    complete: bool
+    """The Krylov space is invariant (to ``remainder``): more steps would change nothing."""
+    remainder: float
+    """Norm of the next basis vector before normalisation: how far from invariant the space is."""
+
+    def smallest_vector(self) -> NDArray:
+        """The Ritz vector of the smallest Ritz value, of unit norm."""
+        if self.alpha.size == 1:
+            return self.basis[:, 0]
+        _, y = scipy.linalg.eigh_tridiagonal(self.alpha, self.beta, select="i", select_range=(0, 0))
+        v = self.basis @ y[:, 0]
+        return v / np.linalg.norm(v)
+
+
+def lanczos(
+    apply: Callable[[NDArray], NDArray],
+    deflated: NDArray,
+    rng: np.random.Generator,
+    *,
+    max_steps: int,
+    enough: Callable[[int, float, float], bool],
+) -> Krylov:
+    """Lanczos on the complement of the unit vector ``deflated``, with full reorthogonalisation.
+
+    The start is a Gaussian vector (complex when ``deflated`` is), projected, so its direction is uniform on
+    the sphere of the complement. ``enough(steps, smallest, largest)`` ends the run.
+    """
+    n = deflated.size
+    is_complex = np.iscomplexobj(deflated)
+    dimension = n - 1
+    itemsize = 16 if is_complex else 8
+    steps = max(1, min(max_steps, dimension, _LANCZOS_BYTES // (itemsize * n)))
+    basis = np.empty((n, min(steps, 32)), dtype=deflated.dtype, order="F")
+    alpha: list[float] = []
+    beta: list[float] = []
+    v = rng.standard_normal(n) + (1j * rng.standard_normal(n) if is_complex else 0)
+    v = v - deflated * np.vdot(deflated, v)
+    v = v - deflated * np.vdot(deflated, v)
+    v = v / np.linalg.norm(v)
+    smallest = largest = 0.0
+    complete = False
+    scale = b = 0.0
+    k = 0
+    for k in range(steps):
+        if k == basis.shape[1]:
+            wider = np.empty((n, min(steps, 2 * k)), dtype=basis.dtype, order="F")
+            wider[:, :k] = basis
+            basis = wider
+        basis[:, k] = v
+        w = apply(v)
+        alpha.append(float(np.vdot(v, w).real))
+        scale = max(scale, float(np.linalg.norm(w)))
+        known = basis[:, : k + 1]
+        for _ in range(2):  # twice is enough (Kahan, Parlett)
+            w = w - deflated * np.vdot(deflated, w)
+            w = w - known @ (known.conj().T @ w)
+        b = float(np.linalg.norm(w))
+        complete = k + 1 == dimension or b <= 100 * n * UNIT_ROUNDOFF * scale
+        if complete or k + 1 == steps or k < 8 or k % 4 == 0:
+            ritz = scipy.linalg.eigvalsh_tridiagonal(np.array(alpha), np.array(beta))
+            smallest, largest = float(ritz[0]), float(ritz[-1])
+            if complete or k + 1 == steps or enough(k + 1, smallest, largest):
+                break
+        beta.append(b)
+        v = w / b
+    return Krylov(
+        basis=basis[:, : len(alpha)],
+        alpha=np.array(alpha),
+        beta=np.array(beta[: len(alpha) - 1]),
+        smallest=smallest,
+        largest=largest,
+        complete=complete,
+        remainder=b if k + 1 < dimension else 0.0,
+    )
+
+
+def lanczos_shortfall(dimension: int, steps: int, failure: float) -> float:
+    r"""The relative error epsilon that Lanczos exceeds with probability at most ``failure``.
+
+    Let A be Hermitian of order N with eigenvalues in :math:`[\lambda_1, \lambda_1 + D]`, the start uniform on
+    the complex unit sphere, and :math:`\theta` the smallest Ritz value after k steps. Then
+    :math:`P(\theta > \lambda_1 + \epsilon D) \le \delta` with
+
+    .. math:: \delta = \frac{(N-1)(1-\epsilon)}{\epsilon \, T_{k-1}^2\!\left(\frac{1+\epsilon}{1-\epsilon}\right)} .
+
+    Proof. :math:`\theta` is the least Rayleigh quotient over :math:`p(A)b`, p of degree k - 1. Take the
+    Chebyshev polynomial that is at most 1 in modulus on :math:`[\lambda_1 + \epsilon D, \lambda_1 + D]`; at
+    :math:`\lambda_1` it is :math:`T_{k-1}((1+\epsilon)/(1-\epsilon)) = T`. If
+    :math:`\theta > \lambda_1 + \epsilon D` then
+    :math:`\sum_i |b_i|^2 p(\lambda_i)^2 (\lambda_i - \lambda_1 - \epsilon D) > 0`; the term of
+    :math:`\lambda_1` is :math:`-|b_1|^2 T^2 \epsilon D`, the positive terms sum to at most
+    :math:`(1-\epsilon) D`, so :math:`|b_1|^2 < (1-\epsilon)/(\epsilon T^2)`. For a uniform b,
+    :math:`|b_1|^2` is Beta(1, N-1), whose distribution function at x is at most (N-1) x. (This is the
+    argument of Kuczynski and Wozniakowski, SIAM J. Matrix Anal. Appl. 13 (1992), for a complex start.)
+    """
+    if steps < 2:
+        return 1.0
+
+    def log_failure(epsilon: float) -> float:
+        x = (1 + math.sqrt(epsilon)) / (1 - math.sqrt(epsilon))
+        # log T_{k-1}((1+e)/(1-e)) = log cosh((k-1) log x), from below: log(x^(k-1) / 2)
+        log_chebyshev = (steps - 1) * math.log(x) - math.log(2)
+        return math.log(max(1, dimension - 1)) + math.log((1 - epsilon) / epsilon) - 2 * log_chebyshev
+
+    low, high = 1e-300, 1 - 1e-12
+    target = math.log(failure)
+    if log_failure(high) > target:
+        return 1.0
+    for _ in range(200):
+        middle = math.sqrt(low * high)
+        if log_failure(middle) > target:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def lanczos_bound(
+    apply: Callable[[NDArray], NDArray],
+    z: NDArray,
+    rng: np.random.Generator,
+    *,
+    failure: float = 1e-10,
+    max_steps: int = 400,
+    good_enough: Callable[[float], bool],
+    rounding: float,
+) -> SpectralBound:
+    r"""Lower bound from one Lanczos run, failing with probability at most ``failure``.
+
+    The spread D is not known either; both ends of the spectrum are bounded by the same run, each with half of
+    the failure probability: :math:`\theta_1 \le \lambda_1 + \epsilon D` and
+    :math:`\theta_k \ge \lambda_N - \epsilon D` give :math:`D \le (\theta_k - \theta_1)/(1 - 2\epsilon)`, hence
+    :math:`\lambda_1 \ge \theta_1 - \epsilon (\theta_k - \theta_1)/(1 - 2 \epsilon)`. No Ritz value is taken
+    for a bound. ``rounding`` bounds the error of a product and is subtracted per step.
+    """
+    u = z / np.linalg.norm(z)
+    n = z.size
+
+    def bound(steps: int, smallest: float, largest: float) -> float:
+        epsilon = lanczos_shortfall(n - 1, steps, failure / 2)
+        if epsilon >= 0.49:
+            return -math.inf
+        return smallest - epsilon * (largest - smallest) / (1 - 2 * epsilon) - rounding * math.sqrt(steps)
+
+    def enough(steps: int, smallest: float, largest: float) -> bool:
+        value = bound(steps, smallest, largest)
+        # Stop when proved, when close to all that can be had, or when the sign is settled against us.
+        return good_enough(value) or (
+            steps >= 20 and smallest < 0 and smallest - value < 0.1 * abs(smallest) and value > -math.inf
+        )
+
+    krylov = lanczos(apply, u, rng, max_steps=max_steps, enough=enough)
+    value = bound(krylov.alpha.size, krylov.smallest, krylov.largest)
+    if krylov.complete:
+        # An invariant space: the run after infinitely many steps, where a uniform start misses an eigenvector
+        # with probability 0. Weyl's inequality accounts for the remainder.
+        value = max(value, krylov.smallest - krylov.remainder - rounding * n)
+    return SpectralBound(value, 1 - failure, "lanczos", krylov.smallest_vector(), krylov.smallest)
+
+
+def cholesky_bound(S: NDArray, z: NDArray) -> SpectralBound:
+    """Lower bound by Cholesky factorisations of shifted matrices; ``S`` (dense, complex128) is overwritten.
+
+    The shift is chosen from an eigenvalue estimate, but the proof rests on the factorisation alone.
+    """
+    n = z.size
+    u = z / math.sqrt(n)
+    diagonal = S.diagonal().real.copy()
+    # Lifts z above everything else, so that the smallest eigenvalue of M is that on the complement of z.
+    lift = 2 * float(np.abs(diagonal).max()) + 2 * float(np.linalg.norm(S @ u))
+    lift = lift if lift > 0 else 1.0
+    M = S
+    M += lift * np.outer(u, u.conj())
+    # rounding of S_jj, of the rank-one term and of its addition: a few units in each entry
+    forming = 8 * UNIT_ROUNDOFF * float(np.abs(M).sum(axis=1).max() + 2 * lift)
+    direction, estimate = _smallest_eigenpair(M, u)
+    size = abs(estimate) if estimate != 0 else 0.0
+    # the proof costs this much at the least, so there is no sense in trying shifts closer to the estimate
+    grain = _backward_error(M, 0.0) + forming
+    # the dense eigenvalue estimate errs by about this much itself
+    for slack in (0.01 * size + 2 * grain, 0.1 * size + 8 * grain, 0.5 * size + 64 * grain, 2 * size + 1e3 * grain):
+        shift = estimate - slack
+        error = _backward_error(M, shift)
+        if _factorises(M, shift):
+            return SpectralBound(shift - error - forming, 1.0, "cholesky", direction, estimate)
+    return SpectralBound(-math.inf, 1.0, "cholesky", direction, estimate)
+
+
+def _backward_error(M: NDArray, shift: float) -> float:
+    """Bound on the norm of the backward error of a Cholesky factorisation of M - shift I."""
+    n = M.shape[0]
+    g = gamma(n + 8)
+    trace = float(M.diagonal().real.sum()) - n * shift
+    return g / (1 - g) * max(trace, 0.0) * (1 + 1e-10)
+
+
+def _factorises(M: NDArray, shift: float) -> bool:
+    A = M.copy()
+    A[np.diag_indices_from(A)] -= shift
+    if not (A.diagonal().real > 0).all():
+        return False
+    try:
+        scipy.linalg.cholesky(A, lower=True, overwrite_a=True, check_finite=False)
+    except scipy.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _smallest_eigenpair(M: NDArray, u: NDArray) -> tuple[NDArray, float]:
+    """An estimate of the smallest eigenpair: LAPACK where it is cheap, otherwise inverse iteration."""
+    n = M.shape[0]
+    if n <= 400:
+        values, vectors = scipy.linalg.eigh(M, subset_by_index=[0, 0], check_finite=False)
+        return vectors[:, 0], float(values[0])
+    run = lanczos(
+        lambda v: M @ v, u, np.random.default_rng(0), max_steps=80, enough=lambda k, low, high: k >= 80
+    )
+    direction, estimate = run.smallest_vector(), run.smallest
+    if estimate <= 0:
+        return direction, estimate
+    # Lanczos flatters small eigenvalues; a few inverse iterations settle them.
+    try:
+        factor = scipy.linalg.cho_factor(M, lower=True, check_finite=False)
+    except scipy.linalg.LinAlgError:
+        values, vectors = scipy.linalg.eigh(M, subset_by_index=[0, 0], check_finite=False)
+        return vectors[:, 0], float(values[0])
+    inverse = lanczos(
+        lambda v: -scipy.linalg.cho_solve(factor, v, check_finite=False),
+        u,
+        np.random.default_rng(1),
+        max_steps=20,
+        enough=lambda k, low, high: k >= 20,
+    )
+    direction = inverse.smallest_vector()
+    return direction, float(np.vdot(direction, M @ direction).real)

@@ -1,0 +1,286 @@
+"""The front door: data in, one frozen result out."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Hashable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from angsync import interop
+from angsync.certificate import Certificate, combine, component_indices, rescaled
+from angsync.circle import as_phases
+from angsync.component import Request, Solved, solve_component
+from angsync.errors import ConvergenceError, ConvergenceWarning, DisconnectedWarning, InputError
+from angsync.iteration import Callback, Clock, History, Progress, Solver, Status, Stopping, objective_and_residual
+from angsync.measurements import Measurements
+from angsync.operators import (
+    DenseOperator,
+    HermitianOperator,
+    ScaledOperator,
+    SparseOperator,
+    as_operator,
+    component_labels,
+    normalising_exponent,
+    restrict,
+)
+from angsync.result import SyncResult, in_gauge
+from angsync.solvers import GPM
+from angsync.start import STARTS
+
+# from the most to the least urgent: what the whole says when its components differ
+_URGENCY = (
+    Status.INTERRUPTED,
+    Status.STOPPED_BY_CALLBACK,
+    Status.TIME_LIMIT,
+    Status.ITERATION_LIMIT,
+    Status.STALLED,
+    Status.CONVERGED,
+)
+
+
+def synchronize(
+    data: Any,
+    *,
+    solver: Solver | Literal["auto"] = "auto",
+    start: str | ArrayLike | SyncResult = "auto",
+    stopping: Stopping | None = None,
+    certify: bool = True,
+    gauge: str | int = "first",
+    callback: Callback | None = None,
+    on_failure: Literal["warn", "raise", "ignore"] = "warn",
+    rng: Any = 0,
+    hermitian: Literal["full", "upper", "lower"] = "full",
+) -> SyncResult:
+    r"""Find the phases z, :math:`|z_j| = 1`, that maximise :math:`f(z) = z^H C z`, and certify them.
+
+    Parameters
+    ----------
+    data
+        Hermitian ndarray, scipy.sparse matrix, ``LinearOperator``, :class:`angsync.Measurements`, a networkx
+        graph or a data frame of edges. ``C[j, l]`` is near ``z_j * conj(z_l)``.
+    solver
+        ``"auto"``, or a solver such as ``ang.GPM(alpha=4.0)``, which is then run literally. ``"auto"`` also
+        leaves points that the certificate refutes, and does not depend on the scale of C.
+    start
+        ``"auto"``, ``"eigenvector"``, ``"spanning_tree"``, ``"random"``, a vector of phases, or an earlier result.
+    stopping
+        See :class:`angsync.Stopping`.
+    certify
+        Whether to prove optimality (a :class:`angsync.Certificate` in the result).
+    gauge
+        ``"first"`` (the first node of each component has angle 0), ``"mean"`` (the sum of z is real and
+        positive in each component), or a node.
+    callback
+        Called with a :class:`angsync.iteration.Progress` at every iterate; returning True stops.
+    on_failure
+        What to do when the tolerance was not met: ``"warn"``, ``"raise"`` (the result is in the exception)
+        or ``"ignore"``.
+    rng
+        Seed or numpy Generator; the same input and seed give bitwise the same result.
+    hermitian
+        ``"full"``: the matrix is given in full and checked. ``"upper"`` / ``"lower"``: only that triangle is read.
+    """
+    stopping = Stopping() if stopping is None else stopping
+    clock = Clock(stopping.max_seconds)
+    _check_choices(solver, start, on_failure)
+    operator, source, labels = _prepare(data, hermitian)
+    components = component_labels(operator)
+    if components is None:
+        components = np.zeros(operator.n, dtype=np.int64)
+    exponent = normalising_exponent(operator)
+    scaled = ScaledOperator(operator, exponent)
+    # GPM with a finite alpha depends on the scale of C; asked for by name, it gets C as it is.
+    literal = isinstance(solver, GPM)
+    request = Request(
+        solver=None if isinstance(solver, str) else solver,
+        start=_given_start(start, operator.n),
+        stopping=stopping,
+        certify=certify,
+        callback=_in_units(callback, 0 if literal else exponent),
+        clock=clock,
+        rng=np.random.default_rng(rng),
+    )
+    # the gauge is checked before the work, not after
+    in_gauge(np.ones(operator.n, dtype=operator.dtype), components, gauge, labels)
+    _report_pieces(components, labels)
+
+    z = np.ones(operator.n, dtype=operator.dtype)
+    indices = [index for index in component_indices(components) if index.size > 1]
+    parts: list[Solved] = []
+    for index in indices:
+        whole = index.size == operator.n
+        part = scaled if whole else restrict(scaled, index)
+        run = (operator if whole else restrict(operator, index)) if literal else part
+        own = request if whole else _restricted(request, index)
+        solved = solve_component(run, part, own, int(components[index[0]]))
+        z[index] = solved.outcome.z
+        parts.append(solved)
+        if solved.outcome.status in (Status.INTERRUPTED, Status.STOPPED_BY_CALLBACK):
+            break
+
+    z = in_gauge(z, components, gauge, labels)
+    product, objective, residual = _final_values(operator, scaled, z)
+    status = min((part.outcome.status for part in parts), key=_URGENCY.index, default=Status.CONVERGED)
+    result = SyncResult(
+        z=z,
+        objective=objective,
+        residual=residual,
+        status=status,
+        message=_message(status, components, labels, len(parts) < len(indices)),
+        iterations=max((part.outcome.iterations for part in parts), default=0),
+        matvecs=sum(part.matvecs for part in parts),
+        seconds=clock.seconds,
+        history=_merged([part.outcome.history for part in parts], 0 if literal else exponent),
+        certificate=_certificate(parts, indices, z, exponent) if certify else None,
+        method=_method(parts, operator.n),
+        components=components,
+        gauge=gauge,
+        labels=labels,
+        product=product,
+        source=source,
+    )
+    _report_failure(result, on_failure)
+    return result
+
+
+def _check_choices(solver: Any, start: Any, on_failure: str) -> None:
+    if isinstance(solver, str) and solver != "auto":
+        raise InputError(f"solver must be 'auto' or a solver such as ang.GPM(alpha=4.0), but it is {solver!r}.")
+    if not isinstance(solver, str) and not (hasattr(solver, "init") and hasattr(solver, "step")):
+        raise InputError(f"solver must have init and step, which a {type(solver).__name__} has not.")
+    if isinstance(solver, type):
+        raise InputError(f"solver must be an instance: {solver.__name__}() instead of {solver.__name__}.")
+    if isinstance(start, str) and start not in ("auto", *STARTS):
+        raise InputError(f"start must be 'auto', {', '.join(map(repr, STARTS))}, phases or a result, not {start!r}.")
+    if on_failure not in ("warn", "raise", "ignore"):
+        raise InputError(f"on_failure must be 'warn', 'raise' or 'ignore', but it is {on_failure!r}.")
+
+
+def _prepare(
+    data: Any, hermitian: Literal["full", "upper", "lower"]
+) -> tuple[HermitianOperator, Any, tuple[Hashable, ...] | None]:
+    """The operator, what the pairs can be read from later, and the labels."""
+    if isinstance(data, (str, bytes, os.PathLike)):
+        raise InputError(f"{data!r} is a path: read it first, ang.synchronize(ang.read(path)).")
+    if interop.is_networkx(data):
+        data = Measurements.from_networkx(data)
+    elif not isinstance(data, Measurements) and interop.is_dataframe(data):
+        data = Measurements.from_dataframe(data)
+    operator = as_operator(data, hermitian)
+    if isinstance(data, Measurements):
+        return operator, data, data.labels
+    return operator, operator.matrix if isinstance(operator, (DenseOperator, SparseOperator)) else None, None
+
+
+def _given_start(start: Any, n: int) -> str | NDArray:
+    if isinstance(start, str):
+        return start
+    return as_phases(start.z if isinstance(start, SyncResult) else start, n, name="start")
+
+
+def _restricted(request: Request, index: NDArray[np.int64]) -> Request:
+    if isinstance(request.start, str):
+        return request
+    return Request(**{**request.__dict__, "start": request.start[index]})
+
+
+def _in_units(callback: Callback | None, exponent: int) -> Callback | None:
+    """The callback sees the objective of the C given, not of the scaled one."""
+    if callback is None or exponent == 0:
+        return callback
+
+    def wrapped(progress: Progress) -> Any:
+        values = {**progress.__dict__, "objective": math.ldexp(progress.objective, exponent)}
+        return callback(Progress(**values))
+
+    return wrapped
+
+
+def _report_pieces(components: NDArray[np.int64], labels: tuple[Hashable, ...] | None) -> None:
+    note = _pieces(components, labels)
+    if note:
+        warnings.warn(note, DisconnectedWarning, stacklevel=3)
+
+
+def _pieces(components: NDArray[np.int64], labels: tuple[Hashable, ...] | None) -> str:
+    """One sentence on components and isolated nodes; empty when the graph is connected."""
+    sizes = np.bincount(components)
+    if sizes.size == 1:
+        return ""
+    isolated = np.flatnonzero(sizes[components] == 1)
+    proper = int((sizes > 1).sum())
+    text = f"The graph is not connected: {proper} component(s) with edges"
+    if isolated.size:
+        shown = ", ".join(str(int(k) if labels is None else labels[k]) for k in isolated[:5])
+        more = ", ..." if isolated.size > 5 else ""
+        text += f" and {isolated.size} isolated node(s) ({shown}{more}), whose phase is set to 0"
+    return text + "; phases of different components cannot be compared."
+
+
+def _final_values(operator: HermitianOperator, scaled: ScaledOperator, z: NDArray) -> tuple[NDArray, float, float]:
+    """C z, f(z) and the residual at the point returned, in double precision whatever the problem's precision."""
+    wide = z.astype(np.complex128)
+    product = scaled.apply(wide / np.abs(wide))
+    objective, residual = objective_and_residual(wide, product)
+    return ScaledOperator(operator, -scaled.exponent)._scale(product), math.ldexp(objective, scaled.exponent), residual
+
+
+def _message(
+    status: Status, components: NDArray[np.int64], labels: tuple[Hashable, ...] | None, unfinished: bool
+) -> str:
+    text = status.value
+    if unfinished:
+        text += " Some components were not reached; their phases are 0."
+    pieces = _pieces(components, labels)
+    return f"{text} {pieces}" if pieces else text
+
+
+def _merged(histories: list[History], exponent: int) -> History:
+    """One history for all components: objectives add, residuals take the worst, steps add in squares."""
+    if not histories:
+        return History()
+    length = max(h.objective.size for h in histories)
+
+    def padded(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.pad(x, (0, length - x.size), mode="edge") if x.size else np.zeros(length)
+
+    objective = np.sum([padded(h.objective) for h in histories], axis=0)
+    return History(
+        objective=np.ldexp(objective, exponent),
+        residual=np.max([padded(h.residual) for h in histories], axis=0),
+        step=np.sqrt(np.sum([np.pad(h.step, (0, length - h.step.size)) ** 2 for h in histories], axis=0)),
+    )
+
+
+def _certificate(
+    parts: list[Solved], indices: list[NDArray[np.int64]], z: NDArray, exponent: int
+) -> Certificate:
+    from angsync.certificate import undecided
+
+    certificates = [part.certificate for part in parts if part.certificate is not None]
+    if len(parts) < len(indices):
+        return undecided(1e-8, "interrupted")
+    return rescaled(combine(certificates, indices, z, tolerance=1e-8), exponent)
+
+
+def _method(parts: list[Solved], n: int) -> str:
+    if not parts:
+        return "nothing to solve: there is only one node" if n == 1 else "nothing to solve: there are no measurements"
+    sentences = list(dict.fromkeys(part.method for part in parts))
+    if len(sentences) > 3:
+        sentences = [*sentences[:3], f"and {len(sentences) - 3} more"]
+    return "; ".join(sentences)
+
+
+def _report_failure(result: SyncResult, on_failure: str) -> None:
+    if result.status in (Status.CONVERGED, Status.STOPPED_BY_CALLBACK, Status.INTERRUPTED) or on_failure == "ignore":
+        return
+    text = f"{result.status.name}: {result.status.value} Residual {result.residual:.2e}."
+    if on_failure == "raise":
+        raise ConvergenceError(text, result)
+    warnings.warn(text, ConvergenceWarning, stacklevel=3)
