@@ -124,7 +124,12 @@ def certify(
     phases = as_phases(z, operator.n).astype(np.complex128)
     scaled = ScaledOperator(operator, normalising_exponent(operator))
     certificate = certify_operator(
-        scaled, phases, tolerance=tolerance, method=method, clock=Clock(max_seconds), rng=np.random.default_rng(rng)
+        scaled,
+        phases,
+        tolerance=tolerance,
+        method=method,
+        clock=Clock(max_seconds),
+        rng=np.random.default_rng(rng),
     )
     return rescaled(certificate, scaled.exponent)
 
@@ -162,9 +167,7 @@ def component_indices(labels: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
 
 
-def combine(
-    parts: list[Certificate], indices: list[NDArray[np.int64]], z: NDArray, tolerance: float
-) -> Certificate:
+def combine(parts: list[Certificate], indices: list[NDArray[np.int64]], z: NDArray, tolerance: float) -> Certificate:
     """One certificate for the components with more than one node; isolated nodes have nothing to prove."""
     if not parts:
         # no measurement at all: every answer is optimal
@@ -221,8 +224,14 @@ def rescaled(certificate: Certificate, exponent: int) -> Certificate:
         except OverflowError:
             return math.copysign(math.inf, x)
 
-    names = ("gap_bound", "lambda_min", "lambda_2", "scale", "rounding")
-    return dataclasses.replace(certificate, **{name: scale(getattr(certificate, name)) for name in names})
+    return dataclasses.replace(
+        certificate,
+        gap_bound=scale(certificate.gap_bound),
+        lambda_min=scale(certificate.lambda_min),
+        lambda_2=scale(certificate.lambda_2),
+        scale=scale(certificate.scale),
+        rounding=scale(certificate.rounding),
+    )
 
 
 @dataclass(frozen=True)
@@ -343,9 +352,7 @@ def _spectral_bound(
         sums = operator.abs_row_sums()
         largest = float(sums.max()) if sums is not None else norm(s)
         rounding = gamma(row_length(operator) + 8) * (largest + float(np.abs(s).max()))
-        return lanczos_bound(
-            lambda v: s * v - operator.apply(v), z, rng, good_enough=good_enough, rounding=rounding
-        )
+        return lanczos_bound(lambda v: s * v - operator.apply(v), z, rng, good_enough=good_enough, rounding=rounding)
 
     if method == "cholesky" or (method == "auto" and n <= _CHOLESKY_FIRST):
         return by_cholesky()

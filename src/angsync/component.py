@@ -118,7 +118,12 @@ def _starting_point(operator: HermitianOperator, request: Request, names: tuple[
 
 
 def _continued(
-    operator: HermitianOperator, solver: Solver, z: NDArray, earlier: Outcome, request: Request, loop: dict[str, Any]
+    operator: HermitianOperator,
+    solver: Solver,
+    z: NDArray,
+    earlier: Outcome,
+    request: Request,
+    loop: dict[str, Any],
 ) -> Outcome:
     """Go on from z with another solver, as one history."""
     later = iterate(operator, solver, z, request.stopping, first_iteration=earlier.iterations, **loop)

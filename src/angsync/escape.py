@@ -12,6 +12,7 @@ r"""Ways out of a point that is not optimal, in the order in which they are trie
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import scipy.linalg
@@ -27,6 +28,9 @@ from angsync.spectrum import lanczos
 
 _DENSE_HESSIAN = 400
 _LIFT_EVALUATIONS = 400
+
+Judge = Callable[[NDArray], NDArray | None]
+"""Gives a candidate back if it beats the point to be left, None otherwise."""
 
 
 def find_better(
@@ -65,7 +69,9 @@ def ascend(operator: HermitianOperator, z: NDArray, clock: Clock, max_iterations
     return iterate(operator, Newton(), z, stopping).z
 
 
-def _along_negative_curvature(operator, z, clock, rng, improves):  # type: ignore[no-untyped-def]
+def _along_negative_curvature(
+    operator: HermitianOperator, z: NDArray, clock: Clock, rng: np.random.Generator, improves: Judge
+) -> NDArray | None:
     t, curvature, size = smallest_curvature(operator, z, rng)
     if curvature >= -1e-9 * size:
         return None
@@ -107,7 +113,9 @@ def _best_column(operator: HermitianOperator, trial: NDArray) -> NDArray:
     return np.ascontiguousarray(trial[:, int(np.argmax(values))])
 
 
-def _through_rank_two(operator, z, direction, clock, improves):  # type: ignore[no-untyped-def]
+def _through_rank_two(
+    operator: HermitianOperator, z: NDArray, direction: NDArray, clock: Clock, improves: Judge
+) -> NDArray | None:
     v = direction * math.sqrt(z.size)
     for angle in (0.5, 1.0):
         lifted = np.stack([math.cos(angle) * z, math.sin(angle) * v], axis=1)

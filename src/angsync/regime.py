@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from angsync.iteration import Solver
 from angsync.operators import HermitianOperator
 from angsync.solvers import GPM, Newton
-from angsync.start import has_matrix
+from angsync.start import readable_matrix
 
 _DENSE_SHARE = 0.1  # share of filled entries in the fullest row from which C counts as dense
 _PATIENCE = 30  # further GPM steps that are thought worth waiting for
@@ -28,18 +29,19 @@ class Plan:
 def choose(operator: HermitianOperator, row_length: int) -> Plan:
     """The plan for one connected component; costs no product with C."""
     n = operator.n
-    if has_matrix(operator) and row_length < _DENSE_SHARE * n and n > 20:
+    readable = readable_matrix(operator) is not None
+    if readable and row_length < _DENSE_SHARE * n and n > 20:
         return Plan(
             ("eigenvector", "spanning_tree"),
             Newton(),
             None,
             f"the graph is sparse (n = {n}, at most {row_length} measurements a node), where GPM is slow",
         )
-    kind = "C is dense or well connected" if has_matrix(operator) else "C is known by its products only"
+    kind = "C is dense or well connected" if readable else "C is known by its products only"
     return Plan(("eigenvector",), GPM(alpha=math.inf), Newton(), f"{kind} (n = {n})")
 
 
-def is_slow(tolerance: float):  # type: ignore[no-untyped-def]
+def is_slow(tolerance: float) -> Callable[[list[float], list[float]], bool]:
     """A rule for ``give_up``: GPM went down, or its rate promises more than a few dozen steps."""
 
     def rule(objectives: list[float], residuals: list[float]) -> bool:

@@ -92,7 +92,7 @@ def lanczos(
     basis = np.empty((n, min(steps, 32)), dtype=deflated.dtype, order="F")
     alpha: list[float] = []
     beta: list[float] = []
-    v = rng.standard_normal(n) + (1j * rng.standard_normal(n) if is_complex else 0)
+    v: NDArray = rng.standard_normal(n) + (1j * rng.standard_normal(n) if is_complex else 0)
     v = v - deflated * np.vdot(deflated, v)
     v = v - deflated * np.vdot(deflated, v)
     v = v / np.linalg.norm(v)
@@ -237,7 +237,12 @@ def cholesky_bound(S: NDArray, z: NDArray) -> SpectralBound:
     # the proof costs this much at the least, so there is no sense in trying shifts closer to the estimate
     grain = _backward_error(M, 0.0) + forming
     # the dense eigenvalue estimate errs by about this much itself
-    for slack in (0.01 * size + 2 * grain, 0.1 * size + 8 * grain, 0.5 * size + 64 * grain, 2 * size + 1e3 * grain):
+    for slack in (
+        0.01 * size + 2 * grain,
+        0.1 * size + 8 * grain,
+        0.5 * size + 64 * grain,
+        2 * size + 1e3 * grain,
+    ):
         shift = estimate - slack
         error = _backward_error(M, shift)
         if _factorises(M, shift):
@@ -271,9 +276,7 @@ def _smallest_eigenpair(M: NDArray, u: NDArray) -> tuple[NDArray, float]:
     if n <= 400:
         values, vectors = scipy.linalg.eigh(M, subset_by_index=[0, 0], check_finite=False)
         return vectors[:, 0], float(values[0])
-    run = lanczos(
-        lambda v: M @ v, u, np.random.default_rng(0), max_steps=80, enough=lambda k, low, high: k >= 80
-    )
+    run = lanczos(lambda v: M @ v, u, np.random.default_rng(0), max_steps=80, enough=lambda k, low, high: k >= 80)
     direction, estimate = run.smallest_vector(), run.smallest
     if estimate <= 0:
         return direction, estimate

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from angsync.circle import normalise
+from angsync.errors import InputError
 from angsync.operators import HermitianOperator, as_operator, is_real, to_dense
-from angsync.operators.sparse import SparseOperator
 
 _DENSE_EIGENVECTOR = 300  # up to this order LAPACK is faster than ARPACK and needs no start vector
 
@@ -69,10 +69,10 @@ def _gershgorin_shift(operator: HermitianOperator) -> float:
 
 def spanning_tree(operator: HermitianOperator) -> NDArray:
     """Phases along a maximum spanning tree of ``|C|``: exact where the measurements are consistent."""
-    base = operator
-    while not hasattr(base, "matrix"):
-        base = base.base  # type: ignore[attr-defined]
-    matrix = base.matrix if isinstance(base, SparseOperator) else scipy.sparse.csr_array(base.matrix)
+    matrix = readable_matrix(operator)
+    if matrix is None:
+        raise InputError("a spanning tree needs the entries of C, but only its products are known; use 'eigenvector'.")
+    matrix = scipy.sparse.csr_array(matrix)
     strength = abs(matrix).astype(np.float64)
     strength.data = strength.data / max(float(strength.data.max(initial=0.0)), 1e-300)
     # csgraph finds minimum trees and treats 0 as absent: 2 - strength is positive and reverses the order
@@ -101,12 +101,12 @@ def leave_the_real_line(operator: HermitianOperator, z: NDArray, rng: np.random.
     return z
 
 
-def has_matrix(operator: HermitianOperator) -> bool:
-    """Whether entries can be read, not only products: what a spanning tree needs."""
+def readable_matrix(operator: HermitianOperator) -> Any:
+    """The matrix behind an operator, up to a scale, where entries can be read; None where only products are known."""
     base: Any = operator
     while hasattr(base, "base"):
         base = base.base
-    return hasattr(base, "matrix")
+    return getattr(base, "matrix", None)
 
 
 STARTS: dict[str, Callable[[HermitianOperator, np.random.Generator], NDArray]] = {

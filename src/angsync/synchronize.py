@@ -16,7 +16,16 @@ from angsync.certificate import Certificate, combine, component_indices, rescale
 from angsync.circle import as_phases
 from angsync.component import Request, Solved, solve_component
 from angsync.errors import ConvergenceError, ConvergenceWarning, DisconnectedWarning, InputError
-from angsync.iteration import Callback, Clock, History, Progress, Solver, Status, Stopping, objective_and_residual
+from angsync.iteration import (
+    Callback,
+    Clock,
+    History,
+    Progress,
+    Solver,
+    Status,
+    Stopping,
+    objective_and_residual,
+)
 from angsync.measurements import Measurements
 from angsync.operators import (
     DenseOperator,
@@ -227,7 +236,11 @@ def _final_values(operator: HermitianOperator, scaled: ScaledOperator, z: NDArra
     wide = z.astype(np.complex128)
     product = scaled.apply(wide / np.abs(wide))
     objective, residual = objective_and_residual(wide, product)
-    return ScaledOperator(operator, -scaled.exponent)._scale(product), math.ldexp(objective, scaled.exponent), residual
+    return (
+        ScaledOperator(operator, -scaled.exponent)._scale(product),
+        math.ldexp(objective, scaled.exponent),
+        residual,
+    )
 
 
 def _message(
@@ -257,9 +270,7 @@ def _merged(histories: list[History], exponent: int) -> History:
     )
 
 
-def _certificate(
-    parts: list[Solved], indices: list[NDArray[np.int64]], z: NDArray, exponent: int
-) -> Certificate:
+def _certificate(parts: list[Solved], indices: list[NDArray[np.int64]], z: NDArray, exponent: int) -> Certificate:
     from angsync.certificate import undecided
 
     certificates = [part.certificate for part in parts if part.certificate is not None]

@@ -18,6 +18,7 @@ which is :math:`1` on average in the Gaussian model and :math:`w` when weights w
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +28,6 @@ import scipy.sparse.csgraph
 import scipy.sparse.linalg
 from numpy.typing import NDArray
 
-from angsync.circle import wrap
 from angsync.errors import InputError
 from angsync.measurements import Measurements
 
@@ -137,7 +137,7 @@ def edge_residuals(measurements: Measurements, z: NDArray, components: NDArray[n
         size = residual if measurements.modulus is None else measurements.strength * np.sin(residual) / information
         spread = sigma * np.sqrt(np.maximum(0.0, 1 - leverage) / information)
         standardised = np.where((leverage < 1 - 1e-9) & (spread > 0), size / spread, np.nan)
-    return EdgeResiduals(wrap(residual), standardised, leverage)
+    return EdgeResiduals(residual, standardised, leverage)
 
 
 def _variances(
@@ -214,7 +214,7 @@ class _Grounded:
         values = np.empty(rows.size)
         order = np.argsort(columns, kind="stable")
         starts = np.searchsorted(columns[order], np.arange(0, self.order + _SOLVE_WIDTH, _SOLVE_WIDTH))
-        for block, (begin, end) in enumerate(zip(starts[:-1], starts[1:], strict=True)):
+        for block, (begin, end) in enumerate(itertools.pairwise(starts)):
             if begin == end:
                 continue
             first = block * _SOLVE_WIDTH

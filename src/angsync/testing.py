@@ -1,0 +1,108 @@
+"""Checks that every operator and every solver must pass, shipped so that users can check their own.
+
+Each raises ``AssertionError`` with what failed, and returns None when all is well.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from angsync.iteration import Solver, Stopping, iterate, objective_and_residual
+from angsync.operators import DenseOperator, HermitianOperator
+from angsync.simulate import gaussian, grid
+from angsync.start import eigenvector_estimator
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise AssertionError(message)
+
+
+def check_operator(operator: Any, *, rng: Any = 0) -> None:
+    """Check that ``operator`` follows :class:`angsync.operators.HermitianOperator` and is consistent.
+
+    The matrix is rebuilt from n products, so use an operator of modest order (up to about 1000).
+    """
+    name = type(operator).__name__
+    _require(isinstance(operator, HermitianOperator), f"{name} lacks a part of the HermitianOperator protocol")
+    generator = np.random.default_rng(rng)
+    n = operator.n
+    _require(operator.dtype in (np.complex64, np.complex128), f"{name}.dtype must be complex64 or complex128")
+    eps = float(np.finfo(operator.dtype).eps)
+    matrix = operator.apply(np.eye(n, dtype=operator.dtype))
+    _require(matrix.shape == (n, n), f"{name}.apply of a block (n, k) must have shape (n, k)")
+    size = float(np.abs(matrix).sum(axis=1).max()) or 1.0
+    limit = 10 * n * eps * size
+    _require(float(np.abs(matrix - matrix.conj().T).max()) <= limit, f"{name} is not Hermitian")
+    x = (generator.standard_normal(n) + 1j * generator.standard_normal(n)).astype(operator.dtype)
+    before = x.copy()
+    image = operator.apply(x)
+    _require(image.shape == (n,), f"{name}.apply of a vector (n,) must have shape (n,)")
+    _require(np.array_equal(x, before), f"{name}.apply must not change its argument")
+    _require(image.dtype == operator.dtype, f"{name}.apply must keep the dtype {operator.dtype}, not {image.dtype}")
+    scale = limit * float(np.abs(x).max())
+    _require(float(np.abs(image - matrix @ x).max()) <= scale, f"{name}.apply of a vector and of a block differ")
+    _require(
+        float(np.abs(operator.apply(2j * x) - 2j * image).max()) <= 4 * scale,
+        f"{name}.apply is not complex linear",
+    )
+    diagonal = operator.diagonal()
+    _require(not np.iscomplexobj(diagonal), f"{name}.diagonal must be real")
+    _require(float(np.abs(diagonal - matrix.diagonal().real).max()) <= limit, f"{name}.diagonal is wrong")
+    sums = operator.abs_row_sums()
+    if sums is not None:
+        _require(float(np.abs(sums - np.abs(matrix).sum(axis=1)).max()) <= limit, f"{name}.abs_row_sums is wrong")
+
+
+def check_solver(solver: Solver, *, monotone: bool = False) -> None:
+    """Check that ``solver`` keeps to the protocol and to the invariances of the problem.
+
+    Frozen settings; unit modulus; a known product with every iterate; convergence on an easy dense problem to
+    the objective that Newton's method finds; gauge equivariance; nothing done at an optimum. With ``monotone``
+    the objective must never decrease, also on a grid.
+    """
+    name = type(solver).__name__
+    _require(dataclasses.is_dataclass(solver), f"{name} must be a dataclass")
+    params = getattr(type(solver), "__dataclass_params__", None)
+    _require(params is not None and params.frozen, f"{name} must be frozen: progress belongs into the state")
+    problem = gaussian(40, 0.5, rng=1)
+    operator = DenseOperator(problem.C)
+    start = eigenvector_estimator(operator)
+    outcome = iterate(operator, solver, start, Stopping(tolerance=1e-8, max_iterations=2000))
+    _require(
+        outcome.residual <= 1e-8,
+        f"{name} did not converge on an easy problem (residual {outcome.residual:.1e})",
+    )
+    _require(float(np.abs(np.abs(outcome.z) - 1).max()) < 1e-12, f"{name} left T^n")
+    known = float(np.abs(outcome.Cz - operator.apply(outcome.z)).max())
+    _require(known < 1e-10 * float(np.abs(outcome.Cz).max()), f"{name}: state.Cz is not the product with state.z")
+    best = iterate(operator, _reference(), problem.z, Stopping(tolerance=1e-12)).objective
+    _require(abs(outcome.objective - best) <= 1e-10 * best, f"{name} ended at another objective than the optimum")
+    again = iterate(operator, solver, outcome.z, Stopping(tolerance=1e-8))
+    _require(again.iterations == 0, f"{name} did not recognise an optimum given as its start")
+
+    turn = np.exp(2j * np.pi * np.random.default_rng(2).random(40))
+    turned = DenseOperator(turn[:, None] * problem.C * turn.conj()[None, :])
+    moved = iterate(turned, solver, turn * start, Stopping(tolerance=1e-8, max_iterations=2000))
+    _require(
+        float(np.abs(moved.z - turn * outcome.z).max()) < 1e-6,
+        f"{name} is not equivariant under a change of gauge",
+    )
+    if monotone:
+        lattice = grid(8, 8, 0.5, rng=3)
+        rough = np.exp(2j * np.pi * np.random.default_rng(4).random(64))
+        run = iterate(DenseOperator(lattice.C.toarray()), solver, rough, Stopping(max_iterations=50))
+        drop = float(np.diff(run.history.objective).min(initial=0.0))
+        _require(drop >= -1e-12 * abs(run.objective), f"{name} let the objective fall by {-drop:.2e}")
+    state = solver.init(operator, start)
+    objective, _ = objective_and_residual(state.z, state.Cz)
+    _require(np.isfinite(objective), f"{name}.init must give a state with z and Cz")
+
+
+def _reference() -> Solver:
+    from angsync.solvers import Newton
+
+    return Newton()
