@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from angsync.iteration import Status, Stopping
     from angsync.measurements import Measurements
     from angsync.operators import as_operator
+    from angsync.pipeline import synchronize
     from angsync.result import SyncResult, load_result
     from angsync.solvers import GPM, Newton
     from angsync.start import eigenvector_estimator
-    from angsync.synchronize import synchronize
 
 _HOME = {
     "Certificate": "certificate",
@@ -43,7 +43,7 @@ _HOME = {
     "eigenvector_estimator": "start",
     "load_result": "result",
     "read": "io",
-    "synchronize": "synchronize",
+    "synchronize": "pipeline",
 }
 _MODULES = ("circle", "errors", "simulate", "testing")
 
@@ -76,7 +76,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"angsync.{name}")
     if name in _HOME:
         value = getattr(importlib.import_module(f"angsync.{_HOME[name]}"), name)
-        globals()[name] = value  # also replaces the module of the same name by the function
+        globals()[name] = value
         return value
     raise AttributeError(f"module 'angsync' has no attribute {name!r}")
 

@@ -207,9 +207,7 @@ def _global_search(phi: NDArray, q: float) -> float:
     return best_angle
 
 
-def _bound(
-    phi: NDArray, centres: NDArray, half: float, q: float, best: float
-) -> tuple[NDArray, NDArray, NDArray]:
+def _bound(phi: NDArray, centres: NDArray, half: float, q: float, best: float) -> tuple[NDArray, NDArray, NDArray]:
     r"""Cost at the centres, which intervals may hold a better angle, and on which of them the cost is convex.
 
     The cost is :math:`F(\theta) = \sum_j h(\varphi_j - \theta)`, :math:`h(x) = |\sin(x/2)|^q`, in units in

@@ -187,7 +187,7 @@ def solve(
         from angsync.io.atomic import check_writable
         from angsync.io.result_file import check_result_path
         from angsync.iteration import Stopping
-        from angsync.synchronize import synchronize
+        from angsync.pipeline import synchronize
         from angsync.terminal import result_object, to_json, watching
 
         # outputs are checked before the work, not after

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from angsync.circle import distance
 from angsync.iteration import Callback
+from angsync.pipeline import synchronize
 from angsync.result import SyncResult
 from angsync.simulate import Problem, gaussian
 from angsync.solvers import GPM
 from angsync.start import eigenvector_estimator
-from angsync.synchronize import synchronize
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,5 @@ def _node_column(column: Any, name: str) -> np.ndarray:
     else:
         missing = np.zeros(nodes.shape, dtype=bool)
     if missing.any():
-        raise InputError(
-            f"row {int(np.argmax(missing))} (from 0) of column {name!r} names no node. Remove the row."
-        )
+        raise InputError(f"row {int(np.argmax(missing))} (from 0) of column {name!r} names no node. Remove the row.")
     return nodes

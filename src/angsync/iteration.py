@@ -164,6 +164,12 @@ def objective_and_residual(z: NDArray, Cz: NDArray) -> tuple[float, float]:
     return float(s.sum()), (norm(b) / size if size > 0 else 0.0)
 
 
+def _is_better(objective: float, residual: float, best_objective: float, best_residual: float) -> bool:
+    """Larger objective; where rounding cannot tell them apart, the smaller residual."""
+    noise = 1e-14 * abs(best_objective)
+    return objective > best_objective + noise or (objective >= best_objective - noise and residual < best_residual)
+
+
 def iterate(
     operator: HermitianOperator,
     solver: Solver,
@@ -190,7 +196,7 @@ def iterate(
     iteration = first_iteration
     gave_up = False
     state: State | None = None
-    best: tuple[float, State] | None = None
+    best: tuple[float, float, State] | None = None
     try:
         state = solver.init(operator, z)
         previous = state.z
@@ -199,8 +205,8 @@ def iterate(
             objectives.append(objective)
             residuals.append(residual)
             steps.append(norm(state.z - previous))
-            if best is None or objective > best[0]:
-                best = (objective, state)
+            if best is None or _is_better(objective, residual, best[0], best[1]):
+                best = (objective, residual, state)
             if callback is not None and callback(
                 Progress(iteration, objective, residual, steps[-1], clock.seconds, state.z, component)
             ):
@@ -231,6 +237,6 @@ def iterate(
         unknown = np.zeros_like(z)
         return Outcome(z, unknown, float("nan"), float("nan"), Status.INTERRUPTED, iteration, history)
     if status is not Status.CONVERGED:
-        state = best[1]
+        state = best[2]
     objective, residual = objective_and_residual(state.z, state.Cz)
     return Outcome(state.z, state.Cz, objective, residual, status, iteration, history, gave_up)

@@ -325,15 +325,11 @@ def _column(x: Any, name: str, size: int, dtype: type) -> NDArray:
     if column.ndim == 0:
         column = np.full(size, column[()])
     if column.shape != (size,):
-        raise ShapeError(
-            f"{name} must have one entry for each of the {size} edges, but its shape is {column.shape}."
-        )
+        raise ShapeError(f"{name} must have one entry for each of the {size} edges, but its shape is {column.shape}.")
     bad = ~np.isfinite(column)
     if bad.any():
         k = int(np.argmax(bad))
-        raise NotFiniteError(
-            f"{name}[{k}] is {column[k]}: it must be finite. Leave out pairs that were not measured."
-        )
+        raise NotFiniteError(f"{name}[{k}] is {column[k]}: it must be finite. Leave out pairs that were not measured.")
     return column
 
 

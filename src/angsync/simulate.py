@@ -108,10 +108,10 @@ def phase_noise(
 ) -> Problem:
     r"""Measurements of unit modulus :math:`z_i \bar z_j e^{\mathrm{i}\varepsilon}`.
 
-    All pairs are measured unless ``graph`` is given. ``sigma`` is the standard deviation in radians of the normal law that is wrapped; an edge of weight w has
-    :math:`\sigma / \sqrt w`, and one of weight 0 is uniform. The von Mises law has the concentration with the
-    same mean resultant (:func:`von_mises_concentration`). ``graph`` is a pair of index arrays, or
-    Measurements whose ``i`` and ``j`` are used and nothing else.
+    All pairs are measured unless ``graph`` is given: a pair of index arrays, or Measurements whose ``i`` and
+    ``j`` are used and nothing else. ``sigma`` is the standard deviation in radians of the normal law that is
+    wrapped; an edge of weight w has :math:`\sigma / \sqrt w`, and one of weight 0 is uniform. The von Mises
+    law has the concentration with the same mean resultant (:func:`von_mises_concentration`).
     """
     n, sigma = _node_count(n), _level(sigma)
     rng, z = _start(rng, truth, n)

@@ -58,9 +58,7 @@ def to_measurements(
         return Measurements(edges.i, edges.j, value=value, weight=weights, n=edges.n, labels=labels)
     for name in (names.i, names.j, names.angle, *([names.weight] if names.weight else [])):
         if name not in table:
-            raise InputError(
-                f"there is no column {name!r}; the columns found are {', '.join(map(repr, table))}."
-            )
+            raise InputError(f"there is no column {name!r}; the columns found are {', '.join(map(repr, table))}.")
     first, second = (_indices(table[name], name, nodes) for name in (names.i, names.j))
     return Measurements(
         first,
@@ -120,14 +118,10 @@ def _refuse_mixed_nodes(table: Mapping[str, Any], names: ColumnNames) -> None:
 def _indices(column: NDArray, name: str, nodes: Nodes) -> NDArray:
     if nodes.labels is None:
         if column.dtype.kind not in "iu" and column.size:
-            raise InputError(
-                f"{name} must hold node indices from 0 to {nodes.n - 1}, because the file says n."
-            )
+            raise InputError(f"{name} must hold node indices from 0 to {nodes.n - 1}, because the file says n.")
         return column.astype(np.int64)
     number = {str(label).strip(): k for k, label in enumerate(nodes.labels)}
     try:
         return np.array([number[str(label).strip()] for label in column.tolist()], dtype=np.int64)
     except KeyError as error:
-        raise InputError(
-            f"{name} names the node {error.args[0]!r}, which is not among the file's labels."
-        ) from None
+        raise InputError(f"{name} names the node {error.args[0]!r}, which is not among the file's labels.") from None

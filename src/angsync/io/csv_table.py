@@ -53,18 +53,14 @@ class CsvTable:
         for name, column in zip(names, columns, strict=True):
             if "" in column:
                 line = self.lines[column.index("")]
-                raise FileFormatError(
-                    f"{self.path}, line {line}, column {name!r}: the node is missing. Name it."
-                )
+                raise FileFormatError(f"{self.path}, line {line}, column {name!r}: the node is missing. Name it.")
         # decided for all columns together, because 1 and "1" would be two different nodes
-        whole = all(_WHOLE.fullmatch(text) for column in columns for text in column)
-        return [
-            np.array(column, dtype=np.int64) if whole else np.array(column, dtype=str) for column in columns
-        ]
+        whole = all(_WHOLE.fullmatch(text) for column in columns for text in set(column))
+        return [np.array(column, dtype=np.int64) if whole else np.array(column, dtype=str) for column in columns]
 
 
-def read_table(path: Path, delimiter: str | None = None) -> CsvTable:
-    """Read a table; the delimiter (comma, semicolon, tab, or blanks) is seen in the header unless given.
+def read_table(path: Path) -> CsvTable:
+    """Read a table; the delimiter (comma, semicolon, tab, or blanks) is seen in the header.
 
     A byte-order mark, either line ending, blank lines and lines that begin with '#' are allowed.
     """
@@ -74,7 +70,7 @@ def read_table(path: Path, delimiter: str | None = None) -> CsvTable:
         header = lines.next_content()
         if header is None:
             raise FileFormatError(f"{path} has no header line: it is empty or holds only comments.")
-        lines.delimiter = delimiter or next((mark for mark in ",;\t" if mark in header), " ")
+        lines.delimiter = next((mark for mark in ",;\t" if mark in header), " ")
         lines.give_again(header)
         reader = csv.reader(lines, delimiter=lines.delimiter, skipinitialspace=True, strict=True)
         names: list[str] = []
@@ -100,9 +96,7 @@ def read_table(path: Path, delimiter: str | None = None) -> CsvTable:
             ) from None
     doubled = sorted({name for name in names if name and names.count(name) > 1})
     if doubled:
-        raise FileFormatError(
-            f"{path}: the header names {listed(doubled)} more than once. Rename one column."
-        )
+        raise FileFormatError(f"{path}: the header names {listed(doubled)} more than once. Rename one column.")
     columns = {name: [row[k].strip() for row in rows] for k, name in enumerate(names)}
     return CsvTable(path, columns, numbers, comments)
 
@@ -155,6 +149,6 @@ def write_table(stream: object, columns: dict[str, list[str]]) -> None:
     writer = csv.writer(stream, lineterminator="\n")  # type: ignore[arg-type]
     careful = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL)  # type: ignore[arg-type]
     writer.writerow(columns)
-    for row in zip(*columns.values(), strict=True):
-        # a first field that begins with '#' would be read as a comment
-        (careful if row[0].startswith("#") else writer).writerow(row)
+    # a first field that begins with '#' would be read as a comment
+    dangerous = any(text.startswith("#") for text in next(iter(columns.values())))
+    (careful if dangerous else writer).writerows(zip(*columns.values(), strict=True))

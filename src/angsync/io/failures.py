@@ -33,9 +33,7 @@ def reading(path: Path, kind: str) -> Iterator[None]:
     except OSError as error:
         if error.strerror is None:
             raise _damaged(path, kind, error) from error
-        raise FileFormatError(
-            f"cannot read {path}: {error.strerror}. Check the path and its permissions."
-        ) from None
+        raise FileFormatError(f"cannot read {path}: {error.strerror}. Check the path and its permissions.") from None
     except Exception as error:
         raise _damaged(path, kind, error) from error
 
@@ -55,13 +53,9 @@ def existing_file(path: str | os.PathLike[str]) -> Path:
         if path.is_dir():
             raise FileFormatError(f"cannot read {path}: it is a directory. Give one file of it.")
         if not path.exists():
-            raise FileFormatError(
-                f"cannot read {path}: there is no such file. Check the name and the folder."
-            )
+            raise FileFormatError(f"cannot read {path}: there is no such file. Check the name and the folder.")
         if path.is_file() and path.stat().st_size == 0:
-            raise FileFormatError(
-                f"{path} is empty (0 bytes): writing it was probably interrupted. Make it again."
-            )
+            raise FileFormatError(f"{path} is empty (0 bytes): writing it was probably interrupted. Make it again.")
     return path
 
 

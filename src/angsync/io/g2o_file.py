@@ -43,9 +43,7 @@ def read_g2o(path: Path, weights: str) -> Measurements:
                         "angsync reads 2-D graphs (EDGE_SE2)."
                     )
                 elif len(fields) == 1:
-                    raise FileFormatError(
-                        f"{where}: {fields[0]!r} has no values; the file is probably truncated."
-                    )
+                    raise FileFormatError(f"{where}: {fields[0]!r} has no values; the file is probably truncated.")
                 else:
                     ignored[fields[0]] += 1
         if not edges:
@@ -56,9 +54,7 @@ def read_g2o(path: Path, weights: str) -> Measurements:
         return _measurements(edges, ids, weights)
 
 
-def _read_line(
-    fields: list[str], where: str, edges: list[tuple[int, int, float, float]], ids: set[int]
-) -> None:
+def _read_line(fields: list[str], where: str, edges: list[tuple[int, int, float, float]], ids: set[int]) -> None:
     tag = fields[0]
     if len(fields) != _FIELDS[tag]:
         raise FileFormatError(
@@ -74,9 +70,7 @@ def _read_line(
     if nodes[0] == nodes[1]:
         raise FileFormatError(f"{where}: the edge joins node {nodes[0]} to itself. Remove the line.")
     if numbers[-1] < 0:
-        raise FileFormatError(
-            f"{where}: the information I33 is {numbers[-1]}, but a weight must not be negative."
-        )
+        raise FileFormatError(f"{where}: the information I33 is {numbers[-1]}, but a weight must not be negative.")
     edges.append((nodes[0], nodes[1], -numbers[2], numbers[-1]))
 
 

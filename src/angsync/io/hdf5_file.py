@@ -44,9 +44,7 @@ def load_datasets(path: Path, names: ColumnNames, column_major: bool) -> dict[st
             elif "MATLAB_sparse" in item.attrs:
                 arrays[name] = _matlab_sparse(item)
             else:
-                raise FileFormatError(
-                    f"{path}: {name!r} is a group, but a dataset is needed under this name."
-                )
+                raise FileFormatError(f"{path}: {name!r} is a group, but a dataset is needed under this name.")
     return arrays
 
 
@@ -54,9 +52,7 @@ def _dataset(h5py: Any, dataset: Any, name: str, path: Path, column_major: bool)
     if h5py.check_string_dtype(dataset.dtype) is not None:
         return np.array(dataset.asstr()[()].tolist(), dtype=str)
     if dataset.dtype.kind == "O":
-        raise FileFormatError(
-            f"{path}: {name!r} holds references (a MATLAB cell array?), but numbers are needed."
-        )
+        raise FileFormatError(f"{path}: {name!r} holds references (a MATLAB cell array?), but numbers are needed.")
     array = _complex(dataset[()])
     return array.T if column_major else array
 

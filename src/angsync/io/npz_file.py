@@ -92,9 +92,7 @@ def write_matrix_npy(C: Any, path: Path, truth: ArrayLike | None) -> None:
     import scipy.sparse
 
     if truth is not None or scipy.sparse.issparse(C):
-        raise OutputError(
-            f"cannot write {path}: an .npy file holds one dense array only. Use the suffix .npz."
-        )
+        raise OutputError(f"cannot write {path}: an .npy file holds one dense array only. Use the suffix .npz.")
     with atomic_open(path, "wb") as stream:
         np.save(stream, _numeric(C, path), allow_pickle=False)
 
@@ -136,9 +134,7 @@ def _check_start(path: Path, expected: bytes, what: str) -> None:
         return
     if start.startswith(_PICKLE):
         raise _pickled(path, "it")
-    raise FileFormatError(
-        f"{path} is not {what}, or its beginning is damaged. Mend its suffix or make it again."
-    )
+    raise FileFormatError(f"{path} is not {what}, or its beginning is damaged. Mend its suffix or make it again.")
 
 
 def _pickled(path: Path, what: str) -> FileFormatError:

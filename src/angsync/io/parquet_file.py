@@ -62,8 +62,7 @@ def _column(column: Any, name: str, path: Path) -> Any:
     if column.null_count:
         row = next(k for k, entry in enumerate(column) if not entry.is_valid)
         raise FileFormatError(
-            f"{path}: column {name!r} has no value in row {row} (counted from 0). "
-            "Leave out rows without a measurement."
+            f"{path}: column {name!r} has no value in row {row} (counted from 0). Leave out rows without a measurement."
         )
     array = column.to_numpy()
     if array.dtype.kind in "biuf":

@@ -34,8 +34,7 @@ def check_result_path(path: str | os.PathLike[str]) -> Path:
     file = Path(path)
     if file.suffix.lower() not in (".npz", ".csv"):
         raise OutputError(
-            f"cannot write {file}: a result is saved as .npz or .csv, not as {file.suffix!r}. "
-            "Change the suffix."
+            f"cannot write {file}: a result is saved as .npz or .csv, not as {file.suffix!r}. Change the suffix."
         )
     return check_writable(file)
 
@@ -94,9 +93,7 @@ def result_from_arrays(arrays: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """The fields of a saved result from the arrays of its npz file."""
     for key in ("format_version", "metadata"):
         if key not in arrays:
-            raise FileFormatError(
-                f"{path}: the saved result has no {key!r}. The file is damaged; make it again."
-            )
+            raise FileFormatError(f"{path}: the saved result has no {key!r}. The file is damaged; make it again.")
     _check_version(str(arrays["format_version"]), path)
     fields = unpack(json.loads(str(arrays["metadata"])), arrays)
     if fields.get("labels") is not None:
@@ -120,8 +117,7 @@ def _save_csv(path: Path, content: dict[str, Any]) -> None:
     z, labels, components = (content.pop(key, None) for key in ("z", "labels", "components"))
     if z.ndim != 1:
         raise OutputError(
-            f"cannot write {path}: a csv file holds one problem, but z has shape {z.shape}. "
-            "Use the suffix .npz."
+            f"cannot write {path}: a csv file holds one problem, but z has shape {z.shape}. Use the suffix .npz."
         )
     nodes = np.arange(z.size) if labels is None else labels
     columns = {
@@ -146,7 +142,7 @@ def _save_csv(path: Path, content: dict[str, Any]) -> None:
 
 
 def _load_csv(path: Path) -> dict[str, Any]:
-    table = read_table(path, delimiter=_saved_delimiter(path))
+    table = read_table(path)
     if "angle" not in table.columns:
         raise FileFormatError(
             f"{path}: there is no column 'angle'; the columns found are {listed(table.columns)}. "
@@ -173,12 +169,6 @@ def _load_csv(path: Path) -> dict[str, Any]:
     return {**fields, **unpack(metadata["fields"], {})}
 
 
-def _saved_delimiter(path: Path) -> str | None:
-    """A saved result is always comma-separated; for a table from elsewhere the header decides."""
-    with open(path, encoding="utf-8-sig") as stream:
-        return "," if stream.readline().startswith(f"# {FORMAT}") else None
-
-
 def _plain_labels(table: CsvTable) -> tuple[int | str, ...] | None:
     if len(table) == 0:
         raise FileFormatError(f"{table.path} has a header but no rows: there are no phases in it.")
@@ -196,9 +186,7 @@ def _check_version(text: str, path: Path) -> None:
     try:
         version = int(text)
     except ValueError:
-        raise FileFormatError(
-            f"{path}: the format version {text!r} is not a number. The file is damaged."
-        ) from None
+        raise FileFormatError(f"{path}: the format version {text!r} is not a number. The file is damaged.") from None
     if version > VERSION:
         raise FileFormatError(
             f"{path} has format version {version}, but this angsync reads up to {VERSION}. Update angsync."

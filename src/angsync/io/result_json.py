@@ -22,10 +22,7 @@ def pack(value: Any, name: str, store: dict[str, Any] | None) -> Any:
     if isinstance(value, complex | np.complexfloating):
         return {_COMPLEX: [float(value.real), float(value.imag)]}
     if isinstance(value, Mapping):
-        return {
-            str(key): pack(entry, f"{name}.{key}" if name else str(key), store)
-            for key, entry in value.items()
-        }
+        return {str(key): pack(entry, f"{name}.{key}" if name else str(key), store) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [pack(entry, f"{name}.{k}", store) for k, entry in enumerate(value)]
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufcU":
@@ -72,9 +69,8 @@ def _array_from_json(content: dict[str, Any]) -> np.ndarray:
         raise InputError(f"an array of {dtype} has no place in a result file. Make the file again.")
     if dtype.kind == "c":
         parts = np.array(content[_ARRAY], dtype=np.float64).reshape(-1, 2)
-        flat = (parts[:, 0] + 1j * parts[:, 1]).astype(dtype)
-        flat.imag = parts[:, 1]  # 1j times infinity would put NaN into the real part
-        flat.real = parts[:, 0]
+        flat = np.empty(len(parts), dtype)
+        flat.real, flat.imag = parts.T  # a sum with 1j times infinity would put NaN into the real part
     else:
         flat = np.array(content[_ARRAY], dtype=dtype)
     return flat.reshape(content["shape"])

@@ -126,12 +126,7 @@ def residual_histogram(result: ReportedResult) -> Figure | str:
     bell_x = np.linspace(-reach, reach, 161)
     bell = np.zeros(0)
     if deviation > width / 4:  # narrower than that, the bins do not resolve it
-        bell = (
-            bins.size
-            * width
-            / (deviation * math.sqrt(2 * math.pi))
-            * np.exp(-((bell_x / deviation) ** 2) / 2)
-        )
+        bell = bins.size * width / (deviation * math.sqrt(2 * math.pi)) * np.exp(-((bell_x / deviation) ** 2) / 2)
     chart = Chart(
         "Histogram of the measurement residuals",
         "measured minus fitted angle (degrees)",

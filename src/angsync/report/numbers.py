@@ -30,11 +30,7 @@ def pretty_number(value: float, digits: int = 4) -> str:
     if exponent is None:
         return mantissa
     sign = "−" if mantissa == "−1" else ""
-    return (
-        sign + power_of_ten(exponent)
-        if mantissa.lstrip("−") == "1"
-        else f"{mantissa}×{power_of_ten(exponent)}"
-    )
+    return sign + power_of_ten(exponent) if mantissa.lstrip("−") == "1" else f"{mantissa}×{power_of_ten(exponent)}"
 
 
 def power_of_ten(exponent: int) -> str:

@@ -152,9 +152,7 @@ def _summary_rows(result: ReportedResult) -> list[Row]:
             )
         )
     iterations, matvecs = int(result.iterations), int(result.matvecs)
-    rows.append(
-        ("Residual", pretty_number(result.residual, 3), "‖Im(conj(z) Cz)‖ / ‖Cz‖, zero at a stationary point")
-    )
+    rows.append(("Residual", pretty_number(result.residual, 3), "‖Im(conj(z) Cz)‖ / ‖Cz‖, zero at a stationary point"))
     rows.append(("Iterations", f"{iterations:,}", f"{counted(matvecs, 'product')} with C"))
     rows.append(("Time", duration(result.seconds)))
     return rows

@@ -78,9 +78,7 @@ def _draw_wheel(result: ReportedResult, axes: Any) -> None:
         axes.bar(edges[:-1], height, np.diff(edges), bottom=1.05, align="edge", color=SKY)
     if angles.size <= MOST_POINTS:
         many = angles.size > 50
-        axes.plot(
-            angles, np.ones_like(angles), "o", color=BLUE, ms=4, alpha=0.45 if many else 0.9, mec="none"
-        )
+        axes.plot(angles, np.ones_like(angles), "o", color=BLUE, ms=4, alpha=0.45 if many else 0.9, mec="none")
 
 
 def _draw_residuals(result: ReportedResult, axes: Any) -> None:

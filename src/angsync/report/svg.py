@@ -54,14 +54,10 @@ def drawing(title: str, width: float, height: float, parts: Sequence[str]) -> st
     )
 
 
-def circles(
-    x: ArrayLike, y: ArrayLike, radius: float, class_: str, titles: Sequence[str] | None = None
-) -> str:
+def circles(x: ArrayLike, y: ArrayLike, radius: float, class_: str, titles: Sequence[str] | None = None) -> str:
     """Points; each may carry a title, which a browser shows under the pointer."""
     pairs = list(zip(np.atleast_1d(x), np.atleast_1d(y), strict=True))
-    names = [
-        "" if titles is None else element("title", escape(title)) for title in titles or [""] * len(pairs)
-    ]
+    names = ["" if titles is None else element("title", escape(title)) for title in titles or [""] * len(pairs)]
     drawn = [element("circle", name, cx=a, cy=b, r=radius) for (a, b), name in zip(pairs, names, strict=True)]
     return element("g", "".join(drawn), class_=class_) if drawn else ""
 
@@ -114,10 +110,7 @@ class Scale:
         """Positions (in pixels) and labels."""
         if self.log:
             return [(float(self(10.0**k)), power_of_ten(k)) for k in log_ticks(self.low, self.high)]
-        return [
-            (float(self(value)), pretty_number(value))
-            for value in linear_ticks(self.low, self.high, about, step)
-        ]
+        return [(float(self(value)), pretty_number(value)) for value in linear_ticks(self.low, self.high, about, step)]
 
 
 def decades(*values: ArrayLike) -> tuple[float, float]:
@@ -159,9 +152,7 @@ class Chart:
         self._marks: list[str] = []
         self._legend: list[tuple[str, str, bool]] = []
 
-    def line(
-        self, x: NDArray, y: NDArray, series: int = 1, label: str | None = None, dashed: bool = False
-    ) -> None:
+    def line(self, x: NDArray, y: NDArray, series: int = 1, label: str | None = None, dashed: bool = False) -> None:
         """A polyline; one point alone is drawn as a dot."""
         if len(x) == 1:
             self.points(x, y, series, label)
@@ -171,9 +162,7 @@ class Chart:
             if label:
                 self._legend.append((label, class_, False))
 
-    def points(
-        self, x: NDArray, y: NDArray, series: int = 1, label: str | None = None, radius: float = 3
-    ) -> None:
+    def points(self, x: NDArray, y: NDArray, series: int = 1, label: str | None = None, radius: float = 3) -> None:
         """One dot an entry."""
         self._marks.append(circles(self.x(x), self.y(y), radius, f"dots s{series}"))
         if label:

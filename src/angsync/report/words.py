@@ -62,12 +62,8 @@ def proof_in_words(certificate: ReportedCertificate, number: Callable[[float], s
     return f"{how} (deterministic)"
 
 
-def _certified(
-    certificate: ReportedCertificate, components: int, number: Callable[[float], str]
-) -> list[str]:
-    sentences = [
-        f"Proved: no assignment of phases fits better than this one by more than {_gap(certificate, number)}."
-    ]
+def _certified(certificate: ReportedCertificate, components: int, number: Callable[[float], str]) -> list[str]:
+    sentences = [f"Proved: no assignment of phases fits better than this one by more than {_gap(certificate, number)}."]
     if certificate.unique:
         scope = "a global phase" if components <= 1 else "one global phase per connected component"
         sentences.append(f"The optimum is unique up to {scope}.")

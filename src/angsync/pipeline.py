@@ -9,10 +9,11 @@ from collections.abc import Hashable
 from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
 from angsync import interop
-from angsync.certificate import Certificate, combine, component_indices, rescaled
+from angsync.certificate import Certificate, combine, component_indices, rescaled, undecided
 from angsync.circle import as_phases
 from angsync.component import Request, Solved, solve_component
 from angsync.errors import ConvergenceError, ConvergenceWarning, DisconnectedWarning, InputError
@@ -40,6 +41,8 @@ from angsync.operators import (
 from angsync.result import SyncResult, in_gauge
 from angsync.solvers import GPM
 from angsync.start import STARTS
+
+_SPARSE_SHARE = 0.1  # an array with fewer entries than this share is treated as sparse
 
 # from the most to the least urgent: what the whole says when its components differ
 _URGENCY = (
@@ -183,6 +186,9 @@ def _prepare(
     operator = as_operator(data, hermitian)
     if isinstance(data, Measurements):
         return operator, data, data.labels
+    if isinstance(operator, DenseOperator) and np.count_nonzero(operator.matrix) < _SPARSE_SHARE * operator.n**2:
+        # a graph stored as a full array: its products and its spanning trees are those of a sparse matrix
+        operator = SparseOperator(scipy.sparse.csr_array(operator.matrix))
     return operator, operator.matrix if isinstance(operator, (DenseOperator, SparseOperator)) else None, None
 
 
@@ -234,7 +240,8 @@ def _pieces(components: NDArray[np.int64], labels: tuple[Hashable, ...] | None) 
 def _final_values(operator: HermitianOperator, scaled: ScaledOperator, z: NDArray) -> tuple[NDArray, float, float]:
     """C z, f(z) and the residual at the point returned, in double precision whatever the problem's precision."""
     wide = z.astype(np.complex128)
-    product = scaled.apply(wide / np.abs(wide))
+    wide /= np.abs(wide)
+    product = scaled.apply(wide)
     objective, residual = objective_and_residual(wide, product)
     return (
         ScaledOperator(operator, -scaled.exponent)._scale(product),
@@ -271,8 +278,6 @@ def _merged(histories: list[History], exponent: int) -> History:
 
 
 def _certificate(parts: list[Solved], indices: list[NDArray[np.int64]], z: NDArray, exponent: int) -> Certificate:
-    from angsync.certificate import undecided
-
     certificates = [part.certificate for part in parts if part.certificate is not None]
     if len(parts) < len(indices):
         return undecided(1e-8, "interrupted")

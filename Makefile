@@ -1,0 +1,62 @@
+# `make demo` and `make test` need only Python 3.11+, git and make: they create .venv and install into it
+# by themselves, repair it when it is broken, and do nothing when it is current (tools/bootstrap.py).
+#
+# All paths are relative, so that a checkout path with spaces works.
+
+PYTHON ?=
+PYTEST_ARGS ?=
+DEMO_ARGS ?=
+SPHINX_ARGS ?=
+
+# The scripts read PYTHON from the environment, which spares quoting it.
+export PYTHON
+
+BIN := .venv/bin
+PREPARE := @sh tools/bootstrap.sh
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all lint format docs bench clean
+
+help: ## show this list
+	@echo "make TARGET [PYTHON=python3.12] [PYTEST_ARGS='-k name']"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
+
+demo: ## simulate, solve, certify; writes angsync-demo/report.html
+	$(PREPARE) base
+	@$(BIN)/angsync demo $(DEMO_ARGS)
+
+test: ## the tests that take seconds
+	$(PREPARE) test
+	@$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
+
+test-all: ## every test
+	$(PREPARE) test
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: ## style, formatting, types, import directions
+	$(PREPARE) lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: ## rewrite the sources in the project's style
+	$(PREPARE) lint
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: ## the documentation, into docs/_build/html; a warning is an error
+	$(PREPARE) docs
+	$(BIN)/sphinx-build -W --keep-going -q -b html $(SPHINX_ARGS) docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+bench: ## every script in benchmarks/, one after the other
+	$(PREPARE) test
+	@for script in benchmarks/*.py; do \
+		[ -e "$$script" ] || { echo "no benchmarks yet"; break; }; \
+		echo "== $$script"; $(BIN)/python "$$script" || exit 1; \
+	done
+
+clean: ## remove what was generated (keeps .venv: delete that by hand)
+	rm -rf build dist docs/_build angsync-demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests tools benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,85 @@
+"""Phases from files of many makers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from angsync.errors import FileFormatError
+from angsync.io import read_phases
+from angsync.io.result_file import save_fields
+
+ANGLES = np.array([0.0, 0.5, -3.0])
+Z = np.exp(1j * ANGLES)
+
+
+@pytest.mark.parametrize("name", ["r.npz", "r.csv"])
+@pytest.mark.parametrize("labels", [None, ("a", "b", "c")])
+def test_saved_result(tmp_path: Path, name: str, labels: tuple | None) -> None:
+    save_fields(tmp_path / name, {"z": Z, "labels": labels, "iterations": 3})
+    z, back = read_phases(tmp_path / name)
+    assert abs(z - Z).max() < 1e-15
+    assert back == labels
+
+
+@pytest.mark.parametrize("array", [Z, ANGLES, Z.astype(np.complex64), ANGLES.astype(np.float32)])
+def test_npy(tmp_path: Path, array: np.ndarray) -> None:
+    np.save(tmp_path / "z.npy", array)
+    z, labels = read_phases(tmp_path / "z.npy")
+    assert labels is None
+    assert np.iscomplexobj(z)
+    assert abs(z - Z).max() < 1e-6
+    assert z.dtype.itemsize == 2 * array.real.dtype.itemsize
+
+
+@pytest.mark.parametrize("arrays", [{"z": Z}, {"angles": ANGLES}, {"z": Z, "angles": ANGLES + 1, "other": [1]}])
+def test_npz(tmp_path: Path, arrays: dict) -> None:
+    np.savez(tmp_path / "z.npz", **arrays)
+    z, labels = read_phases(tmp_path / "z.npz")
+    assert labels is None
+    assert abs(z - Z).max() < 1e-15
+
+
+def test_npz_with_labels(tmp_path: Path) -> None:
+    np.savez(tmp_path / "z.npz", z=Z, labels=["x", "y", "w"])
+    assert read_phases(tmp_path / "z.npz")[1] == ("x", "y", "w")
+    np.savez(tmp_path / "z.npz", z=Z, labels=["x", "y"])
+    with pytest.raises(FileFormatError, match="2 labels for 3 phases"):
+        read_phases(tmp_path / "z.npz")
+
+
+def test_csv(tmp_path: Path) -> None:
+    (tmp_path / "z.csv").write_text("label,angle\nx,0\ny,0.5\nw,-3\n")
+    z, labels = read_phases(tmp_path / "z.csv")
+    assert abs(z - Z).max() < 1e-15
+    assert labels == ("x", "y", "w")
+
+
+@pytest.mark.parametrize(
+    ("array", "words"),
+    [
+        (np.array(["a", "b"]), "array of <U1"),
+        (np.array(1.0), r"shape \(\)"),
+        (np.array([]), r"shape \(0,\)"),
+        (np.array([0, np.nan]), "entry 1 is not finite"),
+        (np.array([{}], dtype=object), "a pickle of Python objects"),
+    ],
+)
+def test_bad_arrays(tmp_path: Path, array: np.ndarray, words: str) -> None:
+    np.save(tmp_path / "z.npy", array)
+    np.savez(tmp_path / "z.npz", z=array)
+    for name in ("z.npy", "z.npz"):
+        with pytest.raises(FileFormatError, match=words) as caught:
+            read_phases(tmp_path / name)
+        assert str(tmp_path / name) in str(caught.value)
+
+
+def test_other_files(tmp_path: Path) -> None:
+    np.savez(tmp_path / "e.npz", i=[0], j=[1])
+    with pytest.raises(FileFormatError, match=r"holds no phases.*'i', 'j'"):
+        read_phases(tmp_path / "e.npz")
+    (tmp_path / "z.txt").write_text("angle\n1\n")
+    with pytest.raises(FileFormatError, match=r"\.npz, \.csv or \.npy, not from '\.txt'"):
+        read_phases(tmp_path / "z.txt")

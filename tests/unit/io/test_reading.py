@@ -1,0 +1,97 @@
+"""What does not depend on the format: suffixes, missing files, optional libraries."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from angsync.errors import FileFormatError, InputError, MissingDependencyError
+from angsync.io import read, read_phases
+from angsync.io.result_file import load_fields
+
+OPTIONAL = ("h5py", "pyarrow", "narwhals", "pandas", "matplotlib", "networkx")
+
+
+def test_importing_loads_no_optional_library() -> None:
+    code = f"import sys, angsync.io.result_file; print([name for name in {OPTIONAL!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("reader", [read, read_phases, load_fields])
+def test_missing_directory_and_empty(tmp_path: Path, reader) -> None:
+    with pytest.raises(FileFormatError, match=r"absent\.csv: there is no such file"):
+        reader(tmp_path / "absent.csv")
+    with pytest.raises(FileFormatError, match="is a directory"):
+        reader(tmp_path)
+    empty = tmp_path / "empty.npz"
+    empty.touch()
+    with pytest.raises(FileFormatError, match=r"empty\.npz is empty"):
+        reader(empty)
+
+
+def test_unknown_suffix_lists_those_known(tmp_path: Path) -> None:
+    path = tmp_path / "edges.xlsx"
+    path.write_text("i,j,angle\n0,1,0.5\n")
+    with pytest.raises(FileFormatError) as caught:
+        read(path)
+    message = str(caught.value)
+    assert str(path) in message
+    for suffix in (".csv", ".parquet", ".npz", ".npy", ".mat", ".h5", ".hdf5", ".g2o"):
+        assert suffix in message
+
+
+def test_suffix_in_any_case_and_path_as_text(tmp_path: Path) -> None:
+    path = tmp_path / "EDGES.CSV"
+    path.write_text("i,j,angle\n0,1,0.5\n")
+    assert read(str(path)).angle.tolist() == [0.5]
+
+
+def test_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "edges.csv"
+    path.write_text("i,j,angle\n0,1,0.5\n")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("builtins.open", refuse)
+    with pytest.raises(FileFormatError, match=r"cannot read .*edges\.csv: Permission denied"):
+        read(path)
+
+
+def test_weights_must_be_known(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"'kapa'.*'kappa' or 'unit'"):
+        read(tmp_path / "any.g2o", weights="kapa")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz", ".npy", ".mat", ".h5", ".hdf5", ".g2o"])
+@pytest.mark.parametrize("kind", ["noise", "text", "zip"])
+def test_wrong_format_behind_every_suffix(tmp_path: Path, suffix: str, kind: str) -> None:
+    content = {
+        "noise": np.random.default_rng(0).bytes(3000),
+        "text": b"this is not\nwhat the suffix says\n",
+        "zip": b"PK\x03\x04" + bytes(200),
+    }
+    path = tmp_path / f"file{suffix}"
+    path.write_bytes(content[kind])
+    with pytest.raises(FileFormatError) as caught:
+        read(path)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "library", "extra"),
+    [(".parquet", "pyarrow", "parquet"), (".h5", "h5py", "hdf5"), (".mat", "h5py", "hdf5")],
+)
+def test_missing_library_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, library: str, extra: str
+) -> None:
+    path = tmp_path / f"file{suffix}"
+    path.write_bytes(b"MATLAB 7.3 MAT-file".ljust(600))
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(MissingDependencyError, match=rf"{library}.*angsync\[{extra}\]"):
+        read(path)

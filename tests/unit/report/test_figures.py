@@ -1,0 +1,198 @@
+"""Figures show the numbers they are given, leave out what cannot be drawn, and say so."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from angsync.errors import InputError
+from angsync.report.figures import (
+    error_wheel,
+    gauge_in_words,
+    objective_figure,
+    phase_wheel,
+    residual_figure,
+    residual_histogram,
+)
+from angsync.report.series import (
+    Curve,
+    angle_errors,
+    component_indices,
+    histogram,
+    objective_gap_curve,
+    residual_curve,
+    thin,
+)
+from angsync.report.wheel import CENTRE_X, CENTRE_Y, RADIUS, face_for
+
+Result = Callable[..., SimpleNamespace]
+
+
+def dots(svg: str) -> np.ndarray:
+    """Centres of the points, relative to the middle, in units of the wheel, y upwards."""
+    circles = list(ElementTree.fromstring(svg).iter("circle"))
+    centres = [(float(c.get("cx", "nan")), float(c.get("cy", "nan"))) for c in circles]
+    return np.array([(x - CENTRE_X) / RADIUS + 1j * (CENTRE_Y - y) / RADIUS for x, y in centres])
+
+
+def test_curves_start_at_zero_when_the_history_holds_the_start(result: Result) -> None:
+    assert residual_curve(result()).iteration[0] == 0
+    assert residual_curve(result(iterations=20, matvecs=3)).iteration[-1] == 20
+    shorter = result()
+    shorter.iterations = 21  # as many entries as iterations: the start is not among them
+    assert residual_curve(shorter).iteration[0] == 1
+
+
+def test_values_that_a_logarithm_cannot_show_are_counted(result: Result) -> None:
+    history = SimpleNamespace(
+        residual=np.array([1.0, np.nan, np.inf, 0.0, 0.1]), objective=np.full(5, 100.0), step=np.zeros(5)
+    )
+    given = result(iterations=4, history=history)
+    curve = residual_curve(given)
+    assert curve.iteration.tolist() == [0, 4]
+    assert curve.left_out == 3
+    figure = residual_figure(given)
+    assert figure is not None
+    assert "3 values not positive or not finite" in figure.caption
+    assert objective_figure(given) is None
+
+
+def test_the_gap_is_measured_to_the_final_objective(result: Result) -> None:
+    assert objective_gap_curve(result()).value[:3] == pytest.approx([1, 1 / 4, 1 / 16])
+
+
+def test_thinning_keeps_ends_and_spikes() -> None:
+    value = np.ones(50_000)
+    value[12_345] = 1e6
+    value[33_333] = 1e-6
+    thinned = thin(Curve(np.arange(50_000.0), value, 0, (0.0, 49_999.0)), 800)
+    assert thinned.value.size <= 802
+    assert {0, 12_345, 33_333, 49_999} <= set(thinned.iteration)
+    assert (np.diff(thinned.iteration) > 0).all()
+
+
+def test_the_tolerance_is_drawn_when_given(result: Result) -> None:
+    with_line, without = residual_figure(result(), 1e-10), residual_figure(result())
+    assert with_line is not None
+    assert without is not None
+    assert ">tolerance<" in with_line.svg
+    assert "10⁻¹⁰" in with_line.caption
+    assert ">tolerance<" not in without.svg
+
+
+def test_no_history_no_curve(result: Result, empty_history: SimpleNamespace) -> None:
+    given = result(iterations=0, history=empty_history)
+    assert residual_figure(given) is None
+    assert objective_figure(given) is None
+
+
+def test_the_wheel_puts_each_node_at_its_angle(result: Result) -> None:
+    given = result(n=30)
+    assert dots(phase_wheel(given).svg) == pytest.approx(given.z, abs=2e-3)
+
+
+def test_components_lie_on_rings_of_their_own(result: Result) -> None:
+    components = np.array([5] * 2 + [9] * 10)
+    figure = phase_wheel(result(n=12, components=components))
+    radii = np.abs(dots(figure.svg))
+    assert np.sort(radii.round(2)).tolist() == [0.83] * 2 + [1.0] * 10
+    assert "One ring for each connected component" in figure.caption
+
+
+def test_many_components_share_the_circle(result: Result) -> None:
+    figure = phase_wheel(result(n=12, components=np.arange(12)))
+    assert np.abs(dots(figure.svg)) == pytest.approx(np.ones(12), abs=2e-3)
+    assert "All 12 connected components" in figure.caption
+
+
+def test_a_large_wheel_is_a_density(result: Result) -> None:
+    figure = phase_wheel(result(n=100_000))
+    assert dots(figure.svg).size == 0
+    assert "100,000 nodes" in figure.caption
+    assert len(figure.svg) < 30_000
+
+
+def test_components_are_numbered_by_size() -> None:
+    component, count = component_indices(SimpleNamespace(components=np.array([7, 3, 3, 3, 7, 1])))  # type: ignore[arg-type]
+    assert component.tolist() == [1, 0, 0, 0, 1, 2]
+    assert count == 3
+
+
+def test_errors_are_taken_after_aligning_each_component(result: Result) -> None:
+    components = np.array([0] * 6 + [1] * 6)
+    error = np.array([0.1, -0.1] * 6)
+    given = result(n=12, components=components)
+    truth = given.z * np.exp(-1j * (error + np.where(components == 0, 1.0, -2.5)))
+    assert angle_errors(given, truth) == pytest.approx(error)
+    assert "largest 5.73°" in error_wheel(given, truth).caption
+
+
+def test_a_wrong_truth_is_refused(result: Result) -> None:
+    with pytest.raises(InputError, match="truth"):
+        error_wheel(result(n=12), np.ones(11))
+
+
+@pytest.mark.parametrize(
+    ("reach", "span"), [(170, 180), (80, 90), (31, 60), (21, 30), (12, 20), (0.3, 0.5), (0, 1), (3e-9, 5e-9)]
+)
+def test_the_dial_fits_the_largest_error(reach: float, span: float) -> None:
+    assert face_for(np.array([0.0, -reach])).span == pytest.approx(span)
+
+
+def test_the_histogram_counts_everything_once() -> None:
+    residuals = np.random.default_rng(0).normal(0, 10, 5000)
+    bins = histogram(residuals)
+    assert bins.counts.sum() == 5000
+    assert bins.counts.size <= 60
+    assert bins.edges[0] == pytest.approx(-bins.edges[-1])
+    assert bins.standard_deviation == pytest.approx(residuals.std())
+
+
+def test_outliers_do_not_multiply_the_bins() -> None:
+    residuals = np.append(np.random.default_rng(0).normal(0, 0.01, 5000), 170.0)
+    bins = histogram(residuals)
+    assert bins.counts.size == 60
+    assert bins.counts.sum() == 5001
+    assert bins.edges[-1] == 180
+
+
+@pytest.mark.parametrize("residuals", [[0.0], [0.0] * 9, [1e-14, -2e-14], [180.0, -179.0], [np.nan, 3.0, np.inf]])
+def test_odd_histograms_are_drawn(result: Result, residuals: list[float]) -> None:
+    values = np.radians(residuals)
+    given = result(edge_residuals=lambda: SimpleNamespace(wrapped=values, standardised=values, leverage=values))
+    figure = residual_histogram(given)
+    assert not isinstance(figure, str)
+    assert "nan" not in figure.svg
+    assert ElementTree.fromstring(figure.svg).get("role") == "img"
+    finite = np.array(residuals)[np.isfinite(residuals)]
+    assert f"Residuals of {finite.size} measurement" in figure.caption
+    assert ("not finite" in figure.caption) == (finite.size < len(residuals))
+
+
+def test_the_caption_of_the_histogram_states_the_standard_deviation(result: Result) -> None:
+    given = result()
+    figure = residual_histogram(given)
+    assert not isinstance(figure, str)
+    stated = re.search(r"Standard deviation ([\d.]+)°", figure.caption)
+    assert stated is not None
+    assert float(stated[1]) == pytest.approx(np.degrees(given.edge_residuals().wrapped.std()), rel=5e-3)
+
+
+def test_residuals_that_cannot_be_had_are_left_out_in_one_sentence(result: Result) -> None:
+    def refuse() -> SimpleNamespace:
+        raise InputError("the measurements are not attached to this result.")
+
+    sentence = residual_histogram(result(edge_residuals=refuse))
+    assert sentence == "The residual histogram is left out: the measurements are not attached to this result."
+
+
+@pytest.mark.parametrize(
+    ("gauge", "words"), [("first", "first node"), ("mean", "sum of the phases"), (4, "node 4 has angle 0")]
+)
+def test_the_gauge_in_words(result: Result, gauge: object, words: str) -> None:
+    assert words in gauge_in_words(result(gauge=gauge))

@@ -1,0 +1,227 @@
+"""The certificate: what it proves, what it refutes, and what it leaves open."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse
+from scipy.sparse.linalg import aslinearoperator
+
+import angsync as ang
+from angsync import Verdict
+from angsync.errors import InputError
+
+
+def f(C, z):
+    return float(np.vdot(z, C @ z).real)
+
+
+def ring(n, holonomy=0.0):
+    C = np.zeros((n, n), dtype=complex)
+    j = np.arange(n)
+    C[j, (j + 1) % n] = np.exp(-1j * holonomy / n)
+    return C + C.conj().T
+
+
+TWISTED = np.exp(2j * np.pi * np.arange(30) / 30)
+
+
+@pytest.mark.parametrize("method", ["auto", "cholesky", "lanczos"])
+def test_the_twisted_ring_is_refuted_by_a_better_point(method):
+    C = ring(30)
+    certificate = ang.certify(C, TWISTED, method=method)
+    assert certificate.verdict is Verdict.REFUTED
+    assert certificate.lambda_min == pytest.approx(-0.0437, rel=0.03)
+    assert f(C, certificate.witness) > f(C, TWISTED) + 1
+    assert np.allclose(np.abs(certificate.witness), 1)
+    assert f(C, TWISTED) + certificate.gap_bound >= 60
+
+
+@pytest.mark.parametrize("method", ["auto", "cholesky", "lanczos"])
+def test_the_straight_ring_is_certified(method):
+    certificate = ang.certify(ring(30), np.ones(30), method=method)
+    assert certificate.verdict is Verdict.CERTIFIED
+    assert certificate.unique
+    assert certificate.witness is None
+    assert 0 < certificate.lambda_2 <= 2 - 2 * np.cos(2 * np.pi / 30) + 1e-12
+    assert certificate.method == ("lanczos" if method == "lanczos" else "cholesky")
+    assert certificate.confidence == (1 - 1e-10 if method == "lanczos" else 1.0)
+
+
+def test_lambda_2_zero_does_not_forbid_certification():
+    triangle = -(np.ones((3, 3)) - np.eye(3))
+    certificate = ang.certify(triangle, np.exp(2j * np.pi * np.arange(3) / 3))
+    assert certificate.verdict is Verdict.CERTIFIED
+    assert not certificate.unique  # its mirror image is as good
+    half_turn = ang.certify(ring(8, np.pi), np.ones(8))  # every edge misses by pi / 8
+    assert half_turn.verdict is Verdict.CERTIFIED
+    assert not half_turn.unique
+
+
+def test_signs_of_a_real_triangle_are_refuted():
+    triangle = -(np.ones((3, 3)) - np.eye(3))
+    certificate = ang.certify(triangle, [1, 1, -1])
+    assert certificate.verdict is Verdict.REFUTED
+    assert f(triangle, certificate.witness) == pytest.approx(3)
+
+
+def test_the_second_order_formula_needs_the_complement_of_z():
+    # n = 2, C_12 = e^i, z = (1, 1): f* - f = 2 - 2 cos 1 = 0.919. The formula with lambda_2 = 1 + cos 1 would give
+    # sqrt(lambda_2^2 + 4 sin^2 1) - lambda_2 = 0.741, which is no bound.
+    C = np.array([[0, np.exp(1j)], [np.exp(-1j), 0]])
+    gap = 2 - 2 * math.cos(1)
+    second = 1 + math.cos(1)
+    assert math.hypot(second, 2 * math.sin(1)) - second < gap
+    certificate = ang.certify(C, [1, 1])
+    assert gap <= certificate.gap_bound <= 1.001 * gap
+
+
+def test_the_gap_is_second_order_in_the_gradient():
+    problem = ang.simulate.gaussian(60, 1.0, rng=0)
+    best = ang.synchronize(problem.C, stopping=ang.Stopping(tolerance=1e-14)).z
+    direction = np.random.default_rng(0).standard_normal(60)
+    gaps = [ang.certify(problem.C, best * np.exp(1j * s * direction)).gap_bound for s in (1e-3, 1e-4)]
+    assert gaps[0] / gaps[1] == pytest.approx(100, rel=0.05)
+
+
+def test_a_near_point_is_certified_and_a_far_one_refuted():
+    problem = ang.simulate.gaussian(60, 1.0, rng=0)
+    best = ang.synchronize(problem.C).z
+    direction = np.random.default_rng(0).standard_normal(60)
+    assert ang.certify(problem.C, best * np.exp(1e-6j * direction)).verdict is Verdict.CERTIFIED
+    far = ang.certify(problem.C, best * np.exp(1e-2j * direction))
+    assert far.verdict is Verdict.REFUTED
+    assert far.unique is False
+    assert ang.certify(problem.C, best * np.exp(1e-2j * direction), tolerance=1e-2).verdict is Verdict.CERTIFIED
+
+
+def test_high_noise_is_left_undecided_with_a_bound():
+    problem = ang.simulate.gaussian(80, 0.9 * 80**0.5, rng=1)
+    result = ang.synchronize(problem.C)
+    certificate = result.certificate
+    assert certificate.verdict is Verdict.UNDECIDED
+    assert certificate.lambda_min < 0
+    assert certificate.witness is None
+    largest = np.linalg.eigvalsh(problem.C)[-1]
+    assert result.objective < result.objective + certificate.gap_bound
+    assert 0.01 < certificate.gap_bound / result.objective < 80 * largest / result.objective
+
+
+def test_the_scale_is_the_smaller_of_objective_and_misfit():
+    # nearly exact data: the misfit, not f, is what "small" means
+    problem = ang.simulate.grid(6, 6, 1e-2, rng=0)
+    result = ang.synchronize(problem.C)
+    misfit = abs(problem.C).sum() - result.objective
+    assert result.certificate.scale == pytest.approx(misfit, rel=1e-6)
+    assert misfit < 1e-2 < result.objective
+    noisy = ang.simulate.gaussian(30, 3.0, rng=0)
+    result = ang.synchronize(noisy.C)
+    assert result.certificate.scale == pytest.approx(abs(result.objective), rel=1e-12)
+
+
+def test_exact_data_are_certified_at_the_rounding_level():
+    problem = ang.simulate.grid(6, 6, 0.0, rng=0)
+    certificate = ang.certify(problem.C, problem.z)
+    assert certificate.verdict is Verdict.CERTIFIED
+    assert certificate.scale == pytest.approx(4 * certificate.rounding / certificate.tolerance)
+    assert certificate.gap_bound < 1e-10
+
+
+def test_components_add_up():
+    parts = [ang.simulate.gaussian(n, 0.5, rng=n) for n in (5, 8)]
+    C = scipy.sparse.block_diag([p.C for p in parts] + [np.zeros((2, 2))], format="csr")
+    z = np.concatenate([ang.synchronize(p.C).z for p in parts] + [np.ones(2)])
+    whole = ang.certify(C, z)
+    singles = [ang.certify(p.C, z[k : k + p.z.size]) for p, k in zip(parts, (0, 5), strict=True)]
+    assert whole.verdict is Verdict.CERTIFIED
+    assert whole.unique
+    assert whole.lambda_2 == pytest.approx(min(c.lambda_2 for c in singles), rel=1e-9)
+    assert whole.gap_bound == pytest.approx(sum(c.gap_bound for c in singles), rel=0.5)
+    spoiled = z.copy()
+    spoiled[:5] *= np.exp(0.3j * np.arange(5))
+    refuted = ang.certify(C, spoiled)
+    assert refuted.verdict is Verdict.REFUTED
+    assert f(C, refuted.witness) > f(C, spoiled)
+    assert np.abs(refuted.witness[5:] - spoiled[5:]).max() < 1e-15
+
+
+def test_trivial_problems():
+    single = ang.certify([[5.0]], [1j])
+    assert (single.verdict, single.gap_bound, single.unique, single.lambda_2) == (
+        Verdict.CERTIFIED,
+        0.0,
+        True,
+        math.inf,
+    )
+    nothing = ang.certify(np.zeros((3, 3)), np.ones(3))
+    assert (nothing.verdict, nothing.gap_bound, nothing.unique) == (Verdict.CERTIFIED, 0.0, False)
+    assert nothing.method == "trivial"
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-8, 1.0, 1e150])
+def test_the_certificate_scales_with_the_problem(scale):
+    problem = ang.simulate.gaussian(20, 0.5, rng=0)
+    z = problem.z
+    base, scaled = ang.certify(problem.C, z), ang.certify(problem.C * scale, z)
+    assert scaled.verdict is base.verdict
+    assert scaled.gap_bound == pytest.approx(base.gap_bound * scale, rel=1e-6)
+    assert scaled.lambda_2 == pytest.approx(base.lambda_2 * scale, rel=1e-6)
+    assert scaled.relative_gap == pytest.approx(base.relative_gap, rel=1e-6)
+
+
+def test_a_diagonal_changes_no_gap():
+    problem = ang.simulate.gaussian(20, 0.5, rng=0)
+    shifted = problem.C + np.diag(np.linspace(-3, 5, 20))
+    a, b = ang.certify(problem.C, problem.z), ang.certify(shifted, problem.z)
+    assert a.gap_bound == pytest.approx(b.gap_bound, rel=1e-6)
+    assert a.lambda_2 == pytest.approx(b.lambda_2, rel=1e-2)  # each is proved with a slack of about 1 %
+
+
+def test_products_alone_can_be_certified():
+    problem = ang.simulate.gaussian(40, 0.5, rng=0)
+    z = ang.synchronize(problem.C).z
+    for method in ("lanczos", "cholesky"):
+        assert ang.certify(aslinearoperator(problem.C), z, method=method).verdict is Verdict.CERTIFIED
+
+
+def test_above_the_cholesky_order_lanczos_is_the_default():
+    problem = ang.simulate.gaussian(1100, 0.1 * 1100**0.5, rng=0)
+    result = ang.synchronize(problem.C)
+    assert result.certificate.verdict is Verdict.CERTIFIED
+    assert result.certificate.method == "lanczos"
+    assert result.certificate.confidence == 1 - 1e-10
+
+
+def test_an_expired_clock_leaves_the_misfit_as_the_bound():
+    certificate = ang.certify(ring(30), TWISTED, max_seconds=0.0)
+    assert certificate.verdict is Verdict.UNDECIDED
+    assert certificate.gap_bound == pytest.approx(60 - f(ring(30), TWISTED), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"tolerance": 0}, "tolerance must be positive"),
+        ({"tolerance": -1.0}, "tolerance must be positive"),
+        ({"method": "qr"}, "'auto', 'cholesky' or 'lanczos'"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(InputError, match=message):
+        ang.certify(ring(5), np.ones(5), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("z", "message"), [(np.ones(4), "length 5"), ([1, 1, 0, 1, 1], r"z\[2\] is 0"), ([1, 1, np.nan, 1, 1], r"z\[2\]")]
+)
+def test_bad_phases(z, message):
+    with pytest.raises(InputError, match=message):
+        ang.certify(ring(5), z)
+
+
+def test_it_prints_as_one_line():
+    text = str(ang.certify(ring(5), np.ones(5)))
+    assert text.startswith("CERTIFIED")
+    assert "\n" not in text
