@@ -9,7 +9,7 @@ from pathlib import Path
 # NumPy is loaded; a value given from outside wins.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import pytest  # noqa: E402
+import pytest
 
 
 @pytest.fixture(scope="session")

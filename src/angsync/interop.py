@@ -82,6 +82,13 @@ def from_columns(
     weights = columns.get("weight" if weight is None else weight)
     first, second = _node_column(columns[i], i), _node_column(columns[j], j)
     if first.dtype.kind in "iu" and second.dtype.kind in "iu":
+        for name, nodes in ((i, first), (j, second)):
+            if (nodes < 0).any():
+                row = int(np.argmax(nodes < 0))
+                raise InputError(
+                    f"row {row} (from 0) of column {name!r} is node {nodes[row]}: numbered nodes must not be negative. "
+                    "Remove the row if -1 stands for a missing node; use text labels if it is a name."
+                )
         labels, inverse = np.unique(np.concatenate([first, second]), return_inverse=True)
         first, second = inverse[: first.size], inverse[first.size :]
         names: Any = [int(label) for label in labels]
@@ -98,7 +105,10 @@ def _node_column(column: Any, name: str) -> np.ndarray:
         if nodes.size and all(isinstance(node, int | np.integer) for node in nodes):
             return nodes.astype(np.int64)
         # a missing name is None, NaN or pandas' NA; only the last two differ from themselves
-        missing = np.array([node is None or (node == node) is not True for node in nodes], dtype=bool)
+        missing = np.array(
+            [node is None or not isinstance(node == node, bool | np.bool_) or node != node for node in nodes],
+            dtype=bool,
+        )
     elif nodes.dtype.kind == "f":
         missing = np.isnan(nodes)
         if nodes.size and np.all(nodes == np.round(nodes)) and np.isfinite(nodes).all():

@@ -1,0 +1,171 @@
+"""Error bars: Fisher information, gauges, leverage, and the Cramer-Rao bound."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse.linalg import aslinearoperator
+
+import angsync as ang
+from angsync import uncertainty
+from angsync.errors import DisconnectedWarning, InputError
+
+
+def weighted_graph(n=12, seed=0):
+    rng = np.random.default_rng(seed)
+    i, j = np.triu_indices(n, 1)
+    keep = (rng.random(i.size) < 0.6) | (j == i + 1)
+    return i[keep], j[keep], rng.uniform(0.5, 3, int(keep.sum()))
+
+
+def graph_laplacian(n, i, j, w):
+    L = np.zeros((n, n))
+    for a, b, x in zip(i, j, w, strict=True):
+        L[a, a] += x
+        L[b, b] += x
+        L[a, b] -= x
+        L[b, a] -= x
+    return L
+
+
+def test_standard_errors_are_those_of_the_weighted_laplacian():
+    i, j, w = weighted_graph()
+    truth = np.random.default_rng(1).uniform(0, 6, 12)
+    result = ang.synchronize(ang.Measurements(i, j, truth[i] - truth[j], weight=w))
+    L = graph_laplacian(12, i, j, w)
+    first = 0.1 * np.sqrt(np.concatenate([[0], np.diag(np.linalg.inv(L[1:, 1:]))]))
+    mean = 0.1 * np.sqrt(np.diag(np.linalg.pinv(L)))
+    assert result.standard_errors(0.1) == pytest.approx(first, rel=1e-9, abs=1e-12)
+    assert result.standard_errors(0.1, gauge="mean") == pytest.approx(mean, rel=1e-9)
+    node = result.standard_errors(0.1, gauge=4)
+    assert node[4] == 0
+    assert node[0] == pytest.approx(first[4], rel=1e-9)
+    assert ang.synchronize(result.measurements, gauge="mean").standard_errors(0.1) == pytest.approx(mean, rel=1e-9)
+
+
+def test_sparse_solves_give_the_same_as_dense(monkeypatch):
+    problem = ang.simulate.grid(7, 6, 0.2, rng=0)
+    result = ang.synchronize(problem.measurements)
+    dense = [result.standard_errors(0.2), result.standard_errors(0.2, gauge="mean"), result.edge_residuals().leverage]
+    monkeypatch.setattr(uncertainty, "_DENSE", 5)
+    monkeypatch.setattr(uncertainty, "_SOLVE_WIDTH", 8)
+    sparse = [result.standard_errors(0.2), result.standard_errors(0.2, gauge="mean"), result.edge_residuals().leverage]
+    for a, b in zip(dense, sparse, strict=True):
+        assert a == pytest.approx(b, rel=1e-8, abs=1e-10)
+
+
+def test_the_gaussian_model_of_the_paper():
+    # sigma = sigma_paper / sqrt 2, all weights 1: variance in the mean gauge is sigma^2 (n-1)/n^2
+    n, sigma_paper = 200, 2.0
+    problem = ang.simulate.gaussian(n, sigma_paper, rng=0)
+    result = ang.synchronize(problem.C)
+    expected = sigma_paper / np.sqrt(2) * np.sqrt(n - 1) / n
+    given = result.standard_errors(sigma_paper / np.sqrt(2), gauge="mean")
+    # information |C| a has mean 1 and, by the law of large numbers over 199 pairs a node, spread about 4 %
+    assert given == pytest.approx(np.full(n, expected), rel=0.15)
+    assert given.mean() == pytest.approx(expected, rel=0.02)
+    estimated = result.standard_errors(gauge="mean")
+    # sigma^2 is estimated from 19900 residuals: relative error sqrt(2/19900) = 1 %, in sigma 0.5 %
+    assert estimated.mean() == pytest.approx(expected, rel=0.03)
+
+
+def test_sigma_is_estimated_from_the_residuals():
+    # m = 4950, 99 phases: relative standard error of sigma is 1/sqrt(2 * 4851) = 1 %; five of them
+    problem = ang.simulate.phase_noise(100, 0.2, rng=0)
+    result = ang.synchronize(problem.measurements)
+    found = uncertainty.estimate_sigma(result.measurements, result.z, result.components)
+    assert found == pytest.approx(0.2, rel=0.05)
+    i, j, w = weighted_graph(60)
+    weighted = ang.simulate.phase_noise(60, 0.2, graph=(i, j), weight=w, rng=1)
+    result = ang.synchronize(weighted.measurements)
+    # m is about 1060, freedom about 1000: 2.2 %, five of them
+    found = uncertainty.estimate_sigma(result.measurements, result.z, result.components)
+    assert found == pytest.approx(0.2, rel=0.11)
+
+
+def test_the_cramer_rao_bound_of_the_complete_graph():
+    n, sigma_paper = 30, 1.5
+    m = ang.simulate.gaussian(n, sigma_paper, rng=0).measurements
+    bound = uncertainty.cramer_rao_bound(m, sigma_paper / np.sqrt(2))
+    assert bound == pytest.approx(sigma_paper**2 / 2 * (n - 1) / n, rel=1e-10)
+
+
+def test_leverages_sum_to_the_number_of_fitted_phases():
+    i, j, w = weighted_graph()
+    result = ang.synchronize(ang.Measurements(i, j, np.zeros(i.size), weight=w))
+    leverage = result.edge_residuals().leverage
+    assert leverage.sum() == pytest.approx(11)
+    L = graph_laplacian(12, i, j, w)
+    G = np.linalg.pinv(L)
+    assert leverage == pytest.approx(w * (G[i, i] + G[j, j] - 2 * G[i, j]), rel=1e-9)
+
+
+def test_a_bridge_has_leverage_one_and_no_standardised_residual():
+    m = ang.Measurements([0, 1, 2, 2], [1, 2, 0, 3], [0.1, 0.1, 0.1, 1.0])
+    residuals = ang.synchronize(m).edge_residuals()
+    assert residuals.leverage[3] == pytest.approx(1)
+    assert np.isnan(residuals.standardised[3])
+    assert np.isfinite(residuals.standardised[:3]).all()
+    assert residuals.wrapped[:3] == pytest.approx([0.1, 0.1, 0.1])
+    assert residuals.wrapped[3] == pytest.approx(0, abs=1e-12)
+
+
+def test_residuals_come_in_the_order_and_direction_of_the_input():
+    truth = np.array([0.0, 1.0, 2.5, -2.0])
+    i, j = np.array([3, 0, 1, 2, 0]), np.array([0, 1, 2, 3, 2])
+    angle = truth[i] - truth[j]
+    angle[1] += 0.2
+    residuals = ang.synchronize(ang.Measurements(i, j, angle)).edge_residuals().wrapped
+    assert np.argmax(np.abs(residuals)) == 1
+    assert residuals[1] > 0
+    flipped = ang.synchronize(ang.Measurements(j, i, -angle)).edge_residuals().wrapped
+    assert flipped == pytest.approx(-residuals, abs=1e-9)
+
+
+def test_an_outlier_stands_out():
+    problem = ang.simulate.erdos_renyi(40, 0.4, 0.05, rng=0)
+    m = problem.measurements
+    angle = m.angle.copy()
+    angle[17] += 1.0
+    residuals = ang.synchronize(ang.Measurements(m.i, m.j, angle)).edge_residuals()
+    assert np.argmax(np.abs(residuals.standardised)) == 17
+
+
+def test_standardised_residuals_have_unit_spread():
+    for problem in (
+        ang.simulate.phase_noise(60, 0.1, rng=0).measurements,
+        ang.simulate.gaussian(60, 0.3, rng=0).C,
+    ):
+        spread = np.std(ang.synchronize(problem).edge_residuals().standardised)
+        # 1770 residuals: standard error of the spread 1/sqrt(3540) = 1.7 %; five of them
+        assert spread == pytest.approx(1, abs=0.085)
+
+
+def test_several_components():
+    i, j = np.array([0, 1, 2, 4, 5, 6]), np.array([1, 2, 0, 5, 6, 4])
+    with pytest.warns(DisconnectedWarning):
+        result = ang.synchronize(ang.Measurements(i, j, np.full(6, 0.1), n=8))
+    errors = result.standard_errors(1.0)
+    assert errors[[0, 3, 4, 7]].tolist() == [0, 0, 0, 0]
+    assert errors[1] == pytest.approx(np.sqrt(2 / 3))
+    assert result.standard_errors(1.0, gauge="mean")[[0, 1, 2]] == pytest.approx(np.sqrt([2 / 9] * 3))
+    assert result.edge_residuals().leverage == pytest.approx([2 / 3] * 6)
+
+
+def test_what_cannot_be_answered_says_so():
+    tree = ang.synchronize(ang.Measurements([0, 1], [1, 2], [0.1, 0.2]))
+    with pytest.raises(InputError, match="Pass sigma"):
+        tree.standard_errors()
+    assert tree.standard_errors(0.1) == pytest.approx([0, 0.1, 0.1 * np.sqrt(2)])
+    assert np.isnan(tree.edge_residuals().standardised).all()
+    with pytest.raises(InputError, match="sigma must be finite"):
+        tree.standard_errors(-1.0)
+    products = ang.synchronize(aslinearoperator(np.ones((3, 3))))
+    with pytest.raises(InputError, match="LinearOperator"):
+        products.standard_errors()
+
+
+def test_parallel_edges_count_each():
+    single = ang.synchronize(ang.Measurements([0], [1], [0.3], weight=[2.0])).standard_errors(1.0)
+    double = ang.synchronize(ang.Measurements([0, 1], [1, 0], [0.3, -0.3])).standard_errors(1.0)
+    assert single == pytest.approx(double)
