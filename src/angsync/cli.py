@@ -7,6 +7,7 @@ so far is written).
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -45,6 +47,14 @@ class StartName(StrEnum):
     eigenvector = "eigenvector"
     spanning_tree = "spanning_tree"
     random = "random"
+
+
+class Triangle(StrEnum):
+    """Which part of a matrix is read."""
+
+    FULL = "full"
+    UPPER = "upper"
+    LOWER = "lower"
 
 
 class Weights(StrEnum):
@@ -73,8 +83,19 @@ class Model(StrEnum):
     ring = "ring"
 
 
+class Law(StrEnum):
+    """Laws of the angle noise."""
+
+    wrapped_normal = "wrapped_normal"
+    von_mises = "von_mises"
+
+
+Problem = Annotated[
+    Path, typer.Argument(metavar="FILE", help="The measurements: csv, parquet, npz, npy, mat, hdf5 or g2o.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-Seed = Annotated[int, typer.Option(help="Seed of everything random; the same seed gives the same answer.")]
+Seed = Annotated[int, typer.Option(help="Seed of everything random; the same seed gives the same answer.", min=0)]
+Hermitian = Annotated[Triangle, typer.Option(help="Which part of a matrix is read; the whole must be Hermitian.")]
 ColumnI = Annotated[str, typer.Option("--column-i", help="Column of the first node (csv, parquet).")]
 ColumnJ = Annotated[str, typer.Option("--column-j", help="Column of the second node.")]
 ColumnAngle = Annotated[str, typer.Option("--column-angle", help="Column of the angle theta_i - theta_j, radians.")]
@@ -90,20 +111,26 @@ def _reporting() -> Iterator[Console]:
     """Errors become one message and exit code 2; warnings become lines on standard error."""
     console = Console(stderr=True)
 
+    def say(text: str, style: str) -> None:
+        from angsync.terminal import fitted
+
+        console.print(fitted(text, console), style=style, markup=False, highlight=False, soft_wrap=True)
+
     def show(message: Any, *_: Any, **__: Any) -> None:
-        console.print(f"warning: {message}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+        say(f"warning: {message}", "yellow")
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", AngsyncWarning)
             warnings.showwarning = show
             yield console
+    except BrokenPipeError:
+        raise  # whoever reads standard output has seen enough; that is no wrong input
     except (AngsyncError, OSError, MemoryError) as error:
-        text = str(error) or type(error).__name__
-        console.print(f"error: {text}", style="bold red", markup=False, highlight=False, soft_wrap=True)
+        say(f"error: {str(error) or type(error).__name__}", "bold red")
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
-        console.print("interrupted", style="yellow")
+        say("interrupted", "yellow")
         raise typer.Exit(130) from None
 
 
@@ -117,7 +144,24 @@ def _exit_code(result: Any) -> int:
     return 0 if certified and result.converged else 1
 
 
-@app.command()
+def _version(wanted: bool) -> None:
+    if wanted:
+        from angsync.environment import version_of
+
+        typer.echo(f"angsync {version_of('angsync')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command(short_help="Simulate, solve, certify; write report.html. No input.")
 def demo(
     n: Annotated[int, typer.Option(help="Number of nodes.", min=2)] = 300,
     sigma: Annotated[float | None, typer.Option(help="Noise of the paper's model; 0.2 sqrt(n) unless given.")] = None,
@@ -127,52 +171,40 @@ def demo(
 ) -> None:
     """Simulate the paper's setting, solve, certify, compare with the truth, and write report.html."""
     with _reporting() as console:
-        from angsync.demo import run_demo
-        from angsync.errors import OutputError
+        from angsync.demo import report_folder, run_demo
         from angsync.io.atomic import check_writable
         from angsync.report.words import certificate_in_words
-        from angsync.terminal import result_object, table, to_json, watching
+        from angsync.terminal import fitted, result_object, table, to_json, watching
 
-        try:
-            output.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"cannot create the folder {output}: {error.strerror}. Choose another with -o.") from None
-        page = check_writable(output / "report.html")
-        with watching(console, "demo") as callback:
+        with report_folder(output), watching(console, "demo") as callback:
+            page = check_writable(output / "report.html")
             shown = run_demo(n, sigma, seed=seed, callback=callback)
-        rows = shown.rows()
-        shown.result.to_html(page, title="angsync demo", rows=rows, truth=shown.problem.z)
+            rows = shown.rows()
+            shown.result.to_html(page, title="angsync demo", rows=rows, truth=shown.problem.z)
         if json:
-            extra = {"squared_error": shown.error, "squared_error_eigenvector": shown.eigenvector_error}
-            content = {
-                **result_object(shown.result, with_phases=False),
-                **extra,
-                "cramer_rao": shown.cramer_rao,
-            }
-            typer.echo(to_json({**content, "report": str(page)}))
+            typer.echo(
+                to_json({**result_object(shown.result, with_phases=False), **shown.numbers(), "report": str(page)})
+            )
         else:
-            screen = Console()
-            screen.print(table("Phases from noisy relative phases", rows))
-            screen.print()
-            screen.print(certificate_in_words(shown.result.certificate), markup=False, highlight=False)
-            screen.print(f"\nThe report is in {page}", markup=False, highlight=False, soft_wrap=True)
+            Console().print(table("Phases from noisy relative phases", rows))
+            typer.echo(fitted(f"\n{certificate_in_words(shown.result.certificate)}\n\nThe report is in {page}"))
         raise typer.Exit(_exit_code(shown.result))
 
 
-@app.command()
+@app.command(short_help="Find the phases that fit FILE best, with a proof.")
 def solve(
-    file: Annotated[Path, typer.Argument(help="csv, parquet, npz, npy, mat, hdf5 or g2o.")],
+    file: Problem,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the result here (npz or csv).")] = None,
     report: Annotated[Path | None, typer.Option(help="Write a self-contained HTML report here.")] = None,
     solver: Annotated[SolverName, typer.Option(help="auto chooses, and says what and why.")] = SolverName.auto,
-    alpha: Annotated[float, typer.Option(help="Step size of --solver gpm; inf is allowed.")] = 4.0,
+    alpha: Annotated[float | None, typer.Option(help="Step size of --solver gpm: 4 unless given; may be inf.")] = None,
     start: Annotated[StartName, typer.Option(help="Starting point.")] = StartName.auto,
     gauge: Annotated[str, typer.Option(help="first, mean, or the name of a node.")] = "first",
     tolerance: Annotated[float | None, typer.Option(help="For the residual; 1e-10 (1e-5 in single).")] = None,
     max_iterations: Annotated[int, typer.Option(help="Limit of solver steps.")] = 10_000,
     max_seconds: Annotated[float | None, typer.Option(help="Limit of wall time.")] = None,
     certify: Annotated[bool, typer.Option(help="Prove optimality; without it the exit code is 1.")] = True,
-    hermitian: Annotated[str, typer.Option(help="full, upper or lower: which part of a matrix is read.")] = "full",
+    hermitian: Hermitian = Triangle.FULL,
     column_i: ColumnI = "i",
     column_j: ColumnJ = "j",
     column_angle: ColumnAngle = "angle",
@@ -187,74 +219,79 @@ def solve(
         from angsync.io.atomic import check_writable
         from angsync.io.result_file import check_result_path
         from angsync.iteration import Stopping
+        from angsync.phases import gauge_from_text
         from angsync.pipeline import synchronize
-        from angsync.terminal import result_object, to_json, watching
+        from angsync.terminal import fitted, result_object, to_json, watching
 
-        # outputs are checked before the work, not after
+        # the call and the outputs are checked before the work, not after
+        _check_distinct(file, output, report)
         if output is not None:
             check_result_path(output)
         if report is not None:
             check_writable(report)
+        method = _solver(solver, alpha)
         stopping = Stopping(tolerance=tolerance, max_iterations=max_iterations, max_seconds=max_seconds)
-        data = read(file, i=column_i, j=column_j, angle=column_angle, weight=column_weight, weights=weights.value)
+        with watching(console, "reading"):
+            data = read(file, i=column_i, j=column_j, angle=column_angle, weight=column_weight, weights=weights.value)
         with watching(console, "solving", tolerance or 1e-10) as callback:
             result = synchronize(
                 data,
-                solver=_solver(solver, alpha),
+                solver=method,
                 start=start.value,
                 stopping=stopping,
                 certify=certify,
-                gauge=_gauge(gauge, data),
+                gauge=gauge_from_text(gauge, data),
                 callback=callback,
                 rng=seed,
-                hermitian=hermitian,  # type: ignore[arg-type]  # checked there
+                hermitian=hermitian.value,
             )
-        if output is not None:
-            result.save(output)
-        if report is not None:
-            result.to_html(report, title=f"angsync: {file.name}")
+        with watching(console, "writing"):
+            if output is not None:
+                result.save(output)
+            if report is not None:
+                result.to_html(report, title=f"angsync: {file.name}")
         if json:
             typer.echo(to_json(result_object(result, with_phases=output is None)))
         else:
-            typer.echo(str(result))
-            for what, path in (("phases", output), ("report", report)):
-                if path is not None:
-                    typer.echo(f"  {what:<12} written to {path}")
+            written = [(what, path) for what, path in (("phases", output), ("report", report)) if path is not None]
+            lines = [str(result), *(f"  {what:<12} written to {path}" for what, path in written)]
+            typer.echo(fitted("\n".join(lines)))
         raise typer.Exit(_exit_code(result))
 
 
-def _solver(name: SolverName, alpha: float) -> Any:
+def _check_distinct(file: Path, *outputs: Path | None) -> None:
+    """An output replaces neither the input nor another output."""
+    seen = {file.resolve()}
+    for path in outputs:
+        if path is not None and path.resolve() in seen:
+            raise InputError(f"{path} is named twice: one file would replace the other. Choose another name.")
+        seen |= {path.resolve()} if path is not None else set()
+
+
+def _solver(name: SolverName, alpha: float | None) -> Any:
     from angsync.solvers import GPM, Newton
 
+    if alpha is not None and name is not SolverName.gpm:
+        raise InputError(f"--alpha is the step size of --solver gpm, but the solver is {name.value}.")
     makers: dict[SolverName, Callable[[], Any]] = {
         SolverName.auto: lambda: "auto",
-        SolverName.gpm: lambda: GPM(alpha=alpha),
+        SolverName.gpm: lambda: GPM() if alpha is None else GPM(alpha=alpha),
         SolverName.newton: Newton,
     }
     return makers[name]()
 
 
-def _gauge(text: str, data: Any) -> str | int:
-    """A node given as text: a label where there are labels, otherwise an index."""
-    if text in ("first", "mean"):
-        return text
-    labels = getattr(data, "labels", None)
-    if labels is not None and text in labels:
-        return text
-    try:
-        return int(text)
-    except ValueError:
-        raise InputError(f"gauge must be first, mean or a node, but {text!r} is not a node.") from None
-
-
-@app.command()
+@app.command(short_help="Check anybody's PHASES for FILE.")
 def certify(
-    file: Annotated[Path, typer.Argument(help="The measurements: csv, parquet, npz, npy, mat, hdf5 or g2o.")],
-    phases: Annotated[Path, typer.Argument(help="A saved result, or npy / npz / csv with phases or angles.")],
+    file: Problem,
+    phases: Annotated[
+        Path, typer.Argument(metavar="PHASES", help="A saved result, or npy / npz / csv with phases or angles.")
+    ],
     tolerance: Annotated[float, typer.Option(help="CERTIFIED means a relative gap of at most this.")] = 1e-8,
     method: Annotated[
         Method, typer.Option(help="The proof: deterministic or with a failure probability.")
     ] = Method.auto,
+    hermitian: Hermitian = Triangle.FULL,
     column_i: ColumnI = "i",
     column_j: ColumnJ = "j",
     column_angle: ColumnAngle = "angle",
@@ -267,50 +304,65 @@ def certify(
         from angsync.certificate import Verdict
         from angsync.certificate import certify as certify_phases
         from angsync.io import read, read_phases
+        from angsync.operators import as_operator
         from angsync.phases import in_order_of
         from angsync.report.words import certificate_in_words
-        from angsync.terminal import certificate_object, to_json, watching
+        from angsync.terminal import certificate_object, count_components, fitted, to_json, watching
 
-        data = read(file, i=column_i, j=column_j, angle=column_angle, weight=column_weight, weights=weights.value)
-        z = in_order_of(data, *read_phases(phases))
+        with watching(console, "reading"):
+            data = read(file, i=column_i, j=column_j, angle=column_angle, weight=column_weight, weights=weights.value)
+            operator = as_operator(data, hermitian.value)
+            z = in_order_of(data, *read_phases(phases))
         with watching(console, "certifying"):
-            certificate = certify_phases(data, z, tolerance, method.value)
+            certificate = certify_phases(operator, z, tolerance, method.value)
         if json:
             typer.echo(to_json(certificate_object(certificate)))
         else:
-            typer.echo(f"{certificate}\n{certificate_in_words(certificate)}")
+            words = certificate_in_words(certificate, components=count_components(operator))
+            typer.echo(fitted(f"{certificate}\n{words}"))
         raise typer.Exit(0 if certificate.verdict is Verdict.CERTIFIED else 1)
 
 
-@app.command()
+@app.command(short_help="Write a simulated problem.")
 def simulate(
-    model: Annotated[Model, typer.Argument(help="Which problem.")],
+    model: Annotated[Model, typer.Argument(metavar="MODEL", help=f"Which problem: {', '.join(Model)}.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="csv, npz or parquet (edges); npz or npy (gaussian).")],
-    n: Annotated[int, typer.Option(help="Number of nodes.")] = 100,
-    sigma: Annotated[float, typer.Option(help="Noise: of the paper's W for gaussian, radians otherwise.")] = 0.1,
+    n: Annotated[int | None, typer.Option(help="Number of nodes (not for grid): 100 unless given.", min=1)] = None,
+    sigma: Annotated[
+        float | None, typer.Option(help="Noise, of the paper's W for gaussian, radians otherwise: 0.1 unless given.")
+    ] = None,
     probability: Annotated[
-        float,
-        typer.Option("--probability", "-p", help="Of an edge (erdos_renyi), or of a good edge (outliers)."),
-    ] = 0.5,
-    rows: Annotated[int, typer.Option(help="Rows of the grid.")] = 10,
-    columns: Annotated[int, typer.Option(help="Columns of the grid.")] = 10,
-    law: Annotated[str, typer.Option(help="wrapped_normal or von_mises (phase_noise).")] = "wrapped_normal",
+        float | None,
+        typer.Option(
+            "--probability", "-p", help="Of an edge (erdos_renyi) or of a good edge (outliers): 0.5 unless given."
+        ),
+    ] = None,
+    rows: Annotated[int | None, typer.Option(help="Rows of the grid: 10 unless given.", min=1)] = None,
+    columns: Annotated[int | None, typer.Option(help="Columns of the grid: 10 unless given.", min=1)] = None,
+    law: Annotated[
+        Law | None, typer.Option(help="Of phase_noise and erdos_renyi: wrapped_normal unless given.")
+    ] = None,
     holonomy: Annotated[float | None, typer.Option(help="Total angle around the ring, radians.")] = None,
     seed: Seed = 0,
 ) -> None:
-    """Write a simulated problem with its truth (npz), for `angsync solve`."""
-    with _reporting():
-        from angsync.scenario import from_name, write_problem
+    """Write a simulated problem with its truth, for `angsync solve`."""
+    with _reporting() as console:
+        from angsync.scenario import from_name, problem_path, write_problem
+        from angsync.terminal import watching
 
-        problem = from_name(
-            model.value, n=n, sigma=sigma, probability=probability, rows=rows, columns=columns, law=law,
-            holonomy=holonomy, rng=seed,
-        )  # fmt: skip
-        write_problem(problem, output)
-        typer.echo(f"{model.value}: {problem.z.size} nodes, written to {output}")
+        problem_path(model.value, output)
+        options = {
+            "n": n, "sigma": sigma, "probability": probability, "rows": rows, "columns": columns,
+            "law": None if law is None else law.value, "holonomy": holonomy,
+        }  # fmt: skip
+        given = {name: value for name, value in options.items() if value is not None}
+        with watching(console, "simulating"):
+            problem = from_name(model.value, given, rng=seed)
+            write_problem(problem, output)
+        typer.echo(f"{model.value}: {problem.n} nodes, written to {output}")
 
 
-@app.command()
+@app.command(short_help="Versions, threads, devices.")
 def info(json: Json = False) -> None:
     """Versions, threads, devices, and which optional libraries are installed."""
     with _reporting():
@@ -326,6 +378,9 @@ def info(json: Json = False) -> None:
 
 def main() -> None:
     """Entry point of the ``angsync`` command."""
+    # a name that the terminal's encoding does not know shall not end in an error after the work
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
     app()
 
 

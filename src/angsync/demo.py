@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from angsync.circle import distance
+from angsync.errors import OutputError
 from angsync.iteration import Callback
 from angsync.pipeline import synchronize
 from angsync.result import SyncResult
@@ -55,6 +59,15 @@ class Demonstration:
             )
         return rows
 
+    def numbers(self) -> dict[str, float]:
+        """The comparison with the truth, for machines."""
+        return {
+            "sigma": float(self.problem.sigma),
+            "squared_error": self.error,
+            "squared_error_eigenvector": self.eigenvector_error,
+            "cramer_rao": self.cramer_rao,
+        }
+
     def _truth_objective(self) -> float:
         z = self.problem.z
         return float((z.conj() @ (self.problem.C @ z)).real)
@@ -77,3 +90,30 @@ def run_demo(
         error=distance(result.z, problem.z) ** 2,
         cramer_rao=noise**2 / 2 * (n - 1) / n,
     )
+
+
+@contextmanager
+def report_folder(folder: Path) -> Iterator[None]:
+    """Make the folder, and take it away again if the block fails and left nothing in it."""
+    made: list[Path] = []
+    try:
+        for path in reversed([folder, *folder.parents]):
+            if not path.exists():
+                path.mkdir()
+                made.append(path)
+        if not folder.is_dir():
+            raise NotADirectoryError(0, "it is a file")
+    except OSError as error:
+        _remove(made)
+        raise OutputError(f"cannot create the folder {folder}: {error.strerror}. Choose another with -o.") from None
+    try:
+        yield
+    except BaseException:
+        _remove(made)
+        raise
+
+
+def _remove(folders: list[Path]) -> None:
+    for path in reversed(folders):
+        if not any(path.iterdir()):
+            path.rmdir()

@@ -19,6 +19,13 @@ def version_of(distribution: str) -> str:
         return "not installed"
 
 
+def cores() -> int:
+    """Cores that this process may use, which can be fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def describe() -> dict[str, Any]:
     """Facts for ``angsync info`` and for bug reports."""
     import numpy as np
@@ -32,7 +39,7 @@ def describe() -> dict[str, Any]:
         "numpy": version_of("numpy"),
         "scipy": version_of("scipy"),
         "BLAS": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip(),
-        "cores": os.cpu_count() or 1,
+        "cores": cores(),
         "thread limits": ", ".join(limits) or "none set",
         "kernels": "NumPy and SciPy",
         "devices": "CPU",

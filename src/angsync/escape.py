@@ -16,7 +16,6 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.linalg
-import scipy.optimize
 from numpy.typing import NDArray
 
 from angsync.circle import normalise
@@ -131,6 +130,8 @@ def _through_rank_two(
 
 def _ascend_rank_two(operator: HermitianOperator, lifted: NDArray, clock: Clock) -> NDArray:
     """Maximise tr(Y^H C Y) over unit rows, as an unconstrained problem in X with Y = X / |X|, by L-BFGS."""
+    from scipy.optimize import minimize  # here, because it takes as long to load as all the rest together
+
     n = lifted.shape[0]
 
     def rows(x: NDArray[np.float64]) -> tuple[NDArray, NDArray]:
@@ -150,7 +151,7 @@ def _ascend_rank_two(operator: HermitianOperator, lifted: NDArray, clock: Clock)
             raise StopIteration
 
     start = np.ascontiguousarray(lifted / np.linalg.norm(lifted, axis=1, keepdims=True))
-    found = scipy.optimize.minimize(
+    found = minimize(
         cost,
         start.view(np.float64).ravel(),
         jac=True,

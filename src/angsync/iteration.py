@@ -80,7 +80,7 @@ Callback = Callable[[Progress], Any]
 
 @dataclass(frozen=True)
 class History:
-    """One entry an iterate, the starting point first."""
+    """One entry an iterate, the starting point first: ``iterations + 1`` entries."""
 
     objective: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     residual: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))

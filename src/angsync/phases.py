@@ -1,8 +1,8 @@
-"""Phases that come from a file, brought into the order of the problem's nodes."""
+"""Nodes that a file or a command names, matched with the nodes of the problem."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,25 +11,55 @@ from numpy.typing import NDArray
 from angsync.errors import InputError
 
 
-def in_order_of(data: Any, z: NDArray, labels: tuple[Hashable, ...] | None) -> NDArray:
-    """``z`` in the order of the nodes of ``data``: by label where both have labels, as it is otherwise.
+def in_order_of(data: Any, z: NDArray, labels: Sequence[Hashable] | None) -> NDArray:
+    """``z`` in the order of the nodes of ``data``: by label where the phases have labels, as it is otherwise.
 
-    Labels are compared as text when they differ in type, because files know numbers and text only.
+    The nodes of data without labels are called 0 to n-1. Both must name the same nodes. Labels are compared
+    as text, because files know numbers and text only.
     """
-    wanted = getattr(data, "labels", None)
-    if wanted is None and labels is not None and _are_indices(labels):
-        wanted = range(len(z))
-    if wanted is None or labels is None:
+    if labels is None:
         return z
     position = {str(label): k for k, label in enumerate(labels)}
+    if len(position) != len(labels):
+        doubled = next(label for k, label in enumerate(labels) if position[str(label)] != k)
+        raise InputError(f"the phases name the node {doubled!r} more than once. Keep one of them.")
+    wanted = _nodes(data)
     missing = [label for label in wanted if str(label) not in position]
     if missing:
-        raise InputError(
-            f"the phases file has no phase for node {missing[0]!r}"
-            + (f" and {len(missing) - 1} more." if len(missing) > 1 else ".")
-        )
-    return np.asarray(z)[[position[str(label)] for label in wanted]]
+        raise InputError(f"the phases leave out {_some(missing)}. Give a phase for each of the {len(wanted)} nodes.")
+    if len(labels) > len(wanted):
+        known = {str(label) for label in wanted}
+        extra = [label for label in labels if str(label) not in known]
+        raise InputError(f"the phases name {_some(extra)}, which the measurements do not have. Remove them.")
+    return np.asarray(z)[..., [position[str(label)] for label in wanted]]
 
 
-def _are_indices(labels: tuple[Hashable, ...]) -> bool:
-    return sorted(map(str, labels)) == sorted(map(str, range(len(labels))))
+def gauge_from_text(text: str, data: Any) -> str | int:
+    """A gauge given as text: first, mean, or a node, by its label where there are labels, otherwise by its index."""
+    if text in ("first", "mean"):
+        return text
+    nodes = _nodes(data)
+    if text in nodes:
+        return text
+    try:
+        node = int(text)
+    except ValueError:
+        node = None
+    if node is None or node not in nodes:
+        raise InputError(f"the gauge must be first, mean or a node, but {text!r} is none; the nodes are {_few(nodes)}.")
+    return node
+
+
+def _nodes(data: Any) -> Sequence[Hashable]:
+    labels = getattr(data, "labels", None)
+    if labels is not None:
+        return labels
+    return range(data.n if hasattr(data, "n") else data.shape[-1])
+
+
+def _some(nodes: Sequence[Hashable]) -> str:
+    return f"node {nodes[0]!r}" + (f" and {len(nodes) - 1} more" if len(nodes) > 1 else "")
+
+
+def _few(nodes: Sequence[Hashable]) -> str:
+    return ", ".join(map(repr, nodes[:3])) + (f", ..., {nodes[-1]!r}" if len(nodes) > 3 else "")

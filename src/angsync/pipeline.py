@@ -151,6 +151,7 @@ def synchronize(
         certificate=_certificate(parts, indices, z, exponent) if certify else None,
         method=_method(parts, operator.n),
         components=components,
+        tolerance=stopping.tolerance_for(operator.dtype),
         gauge=gauge,
         labels=labels,
         product=product,

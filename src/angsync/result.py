@@ -49,6 +49,8 @@ class SyncResult:
     """What was run and, for ``solver="auto"``, why, in one sentence."""
     components: NDArray[np.int64]
     """Label of the connected component of each node."""
+    tolerance: float = 0.0
+    """What the residual was compared with."""
     gauge: str | int = "first"
     labels: tuple[Hashable, ...] | None = None
     product: NDArray | None = field(default=None)
@@ -129,7 +131,12 @@ class SyncResult:
         return plot(self, figure)
 
     def to_html(self, path: str | os.PathLike[str], **details: Any) -> Path:
-        """Write one self-contained page about this result."""
+        """Write one self-contained page about this result.
+
+        ``details``: ``title``, ``rows`` (label, value, note) for the summary, ``truth`` (phases) where it is known,
+        ``notes`` (sentences).
+        """
+        details.setdefault("tolerance", self.tolerance or None)
         return write_page(self, path, **details)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -197,7 +204,7 @@ def in_gauge(
     return turned
 
 
-_SCALARS = ("objective", "residual", "message", "iterations", "matvecs", "seconds", "method", "gauge")
+_SCALARS = ("objective", "residual", "message", "iterations", "matvecs", "seconds", "method", "gauge", "tolerance")
 _CERTIFICATE = (
     "gap_bound", "relative_gap", "lambda_min", "lambda_2", "unique", "method", "confidence", "tolerance", "scale",
     "rounding",

@@ -16,7 +16,7 @@ from angsync.circle import normalise
 from angsync.errors import InputError
 from angsync.operators import HermitianOperator, as_operator, is_real, to_dense
 
-_DENSE_EIGENVECTOR = 300  # up to this order LAPACK is faster than ARPACK and needs no start vector
+_DENSE_EIGENVECTOR = 60  # up to this order LAPACK is faster than ARPACK and needs no start vector
 
 
 def eigenvector_estimator(C: Any, *, tolerance: float = 0.0, rng: Any = 0) -> NDArray:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import textwrap
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,9 +15,11 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from angsync.certificate import Certificate
 from angsync.iteration import Progress as Iterate
+from angsync.operators import HermitianOperator, component_labels
 from angsync.result import SyncResult
 
 _PATIENCE = 2.0  # seconds before a progress bar appears
@@ -25,28 +29,29 @@ _PATIENCE = 2.0  # seconds before a progress bar appears
 def watching(console: Console, what: str, tolerance: float = 1e-10) -> Iterator[Callable[[Iterate], None]]:
     """Yield a callback for the solver; after two seconds a bar shows how far the residual has come.
 
-    Nothing is shown when the console is not a terminal. The bar has a thread of its own, so time goes on
-    also while the certificate is computed, when no callback comes.
+    Until the callback is called, the bar only shows that time goes on: it has a thread of its own. Nothing is
+    shown when the console is not a terminal.
     """
     if not console.is_terminal:
         yield lambda _: None
         return
+    # 73 columns at most, so that it stays one line
     bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"), TimeElapsedColumn(),
-        console=console, transient=True,
+        TextColumn("{task.description}", markup=False), BarColumn(20), TextColumn("{task.fields[note]}"),
+        TimeElapsedColumn(), console=console, transient=True,
     )  # fmt: skip
-    task = bar.add_task(what, total=1.0, note="")
-    first: list[float] = []
+    task = bar.add_task(what, total=None, note="")
+    first: dict[int, float] = {}
 
     def callback(iterate: Iterate) -> None:
-        first.append(iterate.residual) if not first else None
         note = f"iteration {iterate.iteration}, residual {iterate.residual:.1e}"
+        start = first.setdefault(iterate.component, iterate.residual)
         if iterate.residual <= tolerance:
-            bar.update(task, completed=1.0, note=note + ", certifying")
-            return
-        span = math.log(first[0] / tolerance) if first[0] > tolerance else 1.0
-        done = math.log(first[0] / iterate.residual) / span if iterate.residual > 0 and first[0] > 0 else 0.0
-        bar.update(task, completed=min(max(done, 0.0), 1.0), note=note)
+            bar.update(task, description="certifying", completed=1.0, total=1.0, note=note)
+        else:
+            bar.update(
+                task, description=what, completed=_share(start, iterate.residual, tolerance), total=1.0, note=note
+            )
 
     timer = threading.Timer(_PATIENCE, bar.start)
     timer.daemon = True
@@ -56,7 +61,42 @@ def watching(console: Console, what: str, tolerance: float = 1e-10) -> Iterator[
     finally:
         timer.cancel()
         timer.join()
-        bar.stop()
+        if bar.live.is_started:
+            bar.stop()
+
+
+def _share(start: float, now: float, tolerance: float) -> float:
+    """How much of the way from the first residual to the tolerance is done, in orders of magnitude."""
+    if not (start > tolerance > 0 and math.isfinite(start) and now > 0):
+        return 0.0
+    return min(max(math.log(start / now) / math.log(start / tolerance), 0.0), 1.0)
+
+
+def fitted(text: str, console: Console | None = None) -> str:
+    """``text`` broken between words to the width of a terminal; as it is where the console is none.
+
+    Lines that begin with a label (``  status       CONVERGED ...``) go on below their content. Words are never
+    broken: a path stays in one piece.
+    """
+    console = Console() if console is None else console
+    if not console.is_terminal:
+        return text
+    lines = []
+    for line in text.splitlines():
+        label = re.match(r"  \S+ {2,}", line)
+        indent = " " * len(label[0]) if label else ""
+        broken = textwrap.wrap(
+            line, max(console.width, len(indent) + 20), subsequent_indent=indent,
+            break_long_words=False, break_on_hyphens=False, drop_whitespace=True,
+        )  # fmt: skip
+        lines += broken or [""]
+    return "\n".join(lines)
+
+
+def count_components(operator: HermitianOperator) -> int:
+    """Number of connected components; 1 where only products with C are known."""
+    labels = component_labels(operator)
+    return 1 if labels is None else int(labels.max()) + 1
 
 
 def table(title: str, rows: Sequence[Sequence[str]]) -> Table:
@@ -67,7 +107,7 @@ def table(title: str, rows: Sequence[Sequence[str]]) -> Table:
     if rows and len(rows[0]) > 2:
         grid.add_column(style="dim", overflow="fold")
     for row in rows:
-        grid.add_row(*row)
+        grid.add_row(*map(Text, row))  # not markup: [..] is text
     return grid
 
 

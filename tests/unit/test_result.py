@@ -61,7 +61,17 @@ def test_save_and_load(result, tmp_path, suffix):
     back = ang.load_result(path)
     assert np.abs(back.z - result.z).max() < 1e-15
     assert back.status is result.status
-    for name in ("objective", "residual", "iterations", "matvecs", "seconds", "message", "method", "gauge"):
+    for name in (
+        "objective",
+        "residual",
+        "iterations",
+        "matvecs",
+        "seconds",
+        "message",
+        "method",
+        "gauge",
+        "tolerance",
+    ):
         assert getattr(back, name) == getattr(result, name)
     for field in dataclasses.fields(result.certificate):
         assert getattr(back.certificate, field.name) == getattr(result.certificate, field.name)

@@ -11,7 +11,7 @@ import angsync as ang
 from angsync.start import STARTS, eigenvector_estimator, leave_the_real_line, spanning_tree
 
 
-@pytest.mark.parametrize("n", [5, 60, 400])  # LAPACK below 300, ARPACK above
+@pytest.mark.parametrize("n", [5, 60, 400])  # LAPACK up to 60, ARPACK above
 def test_v_c_is_the_phase_of_the_leading_eigenvector(n):
     C = ang.simulate.gaussian(n, 0.2 * n**0.5, rng=0).C
     u = np.linalg.eigh(C)[1][:, -1]
