@@ -151,6 +151,10 @@ def lanczos_shortfall(dimension: int, steps: int, failure: float) -> float:
     :math:`(1-\epsilon) D`, so :math:`|b_1|^2 < (1-\epsilon)/(\epsilon T^2)`. For a uniform b,
     :math:`|b_1|^2` is Beta(1, N-1), whose distribution function at x is at most (N-1) x. (This is the
     argument of Kuczynski and Wozniakowski, SIAM J. Matrix Anal. Appl. 13 (1992), for a complex start.)
+
+    The run may stop at any step that it likes: epsilon is chosen so that the right-hand side above is
+    :math:`\delta/(N-1)` at every k, so failing at any k at all implies the one event
+    :math:`|b_1|^2 < \delta/(N-1)`, and no union over the steps has to be paid for.
     """
     if steps < 2:
         return 1.0
