@@ -74,6 +74,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"angsync.{name}")
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("angsync")
     if name in _HOME:
         value = getattr(importlib.import_module(f"angsync.{_HOME[name]}"), name)
         globals()[name] = value

@@ -44,6 +44,7 @@ from angsync.operators import (
     row_length,
     to_dense,
 )
+from angsync.randomness import random_generator
 from angsync.spectrum import SpectralBound, cholesky_bound, gamma, lanczos_bound
 
 Method = Literal["auto", "cholesky", "lanczos"]
@@ -129,7 +130,7 @@ def certify(
         tolerance=tolerance,
         method=method,
         clock=Clock(max_seconds),
-        rng=np.random.default_rng(rng),
+        rng=random_generator(rng),
     )
     return rescaled(certificate, scaled.exponent)
 

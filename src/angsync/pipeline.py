@@ -38,6 +38,7 @@ from angsync.operators import (
     normalising_exponent,
     restrict,
 )
+from angsync.randomness import random_generator
 from angsync.result import SyncResult, in_gauge
 from angsync.solvers import GPM
 from angsync.start import STARTS
@@ -115,7 +116,7 @@ def synchronize(
         certify=certify,
         callback=_in_units(callback, 0 if literal else exponent),
         clock=clock,
-        rng=np.random.default_rng(rng),
+        rng=random_generator(rng),
     )
     # the gauge is checked before the work, not after
     in_gauge(np.ones(operator.n, dtype=operator.dtype), components, gauge, labels)

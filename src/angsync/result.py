@@ -149,12 +149,13 @@ class SyncResult:
 
     def __str__(self) -> str:
         count = int(self.components.max()) + 1
+        work = f"iterations: {self.iterations}, products with C: {self.matvecs}, seconds: {self.seconds:.3g}"
         lines = [
-            f"phases of {self.n} nodes" + (f" in {count} components" if count > 1 else ""),
+            f"phases of {self.n} node{'s' * (self.n != 1)}" + (f" in {count} components" if count > 1 else ""),
             f"  objective    {self.objective:.12g}",
             f"  residual     {self.residual:.2e}",
             f"  status       {self.status.name}: {self.message}",
-            f"  work         {self.iterations} iterations, {self.matvecs} products with C, {self.seconds:.3g} s",
+            f"  work         {work}",
             f"  method       {self.method}",
             f"  certificate  {certificate_in_words(self.certificate, components=count)}",
         ]

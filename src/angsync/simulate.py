@@ -25,6 +25,7 @@ from scipy.special import i0e, i1e
 from angsync.circle import as_phases, wrap
 from angsync.errors import InputError
 from angsync.measurements import Measurements
+from angsync.randomness import random_generator
 
 Seed = int | np.random.Generator | None
 Law = Literal["wrapped_normal", "von_mises"]
@@ -326,10 +327,7 @@ def _edge_problem(
 
 def _start(rng: Seed, truth: ArrayLike | None, n: int) -> tuple[np.random.Generator, NDArray[np.complex128]]:
     """The generator, and the truth: drawn even when it is given, so that the noise does not depend on it."""
-    try:
-        generator = np.random.default_rng(rng)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"rng must be None, a seed or a NumPy generator: {error}.") from None
+    generator = random_generator(rng)
     z = np.exp(2j * np.pi * generator.random(n))
     if truth is not None:
         z = as_phases(truth, n, "truth").astype(np.complex128)

@@ -15,6 +15,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from angsync.circle import normalise
 from angsync.errors import InputError
 from angsync.operators import HermitianOperator, as_operator, is_real, to_dense
+from angsync.randomness import random_generator
 
 _DENSE_EIGENVECTOR = 60  # up to this order LAPACK is faster than ARPACK and needs no start vector
 
@@ -32,7 +33,7 @@ def eigenvector_estimator(C: Any, *, tolerance: float = 0.0, rng: Any = 0) -> ND
     ``tolerance`` is that of the eigenvalue computation (0: machine precision).
     """
     operator = as_operator(C)
-    u = leading_eigenvector(operator, tolerance, np.random.default_rng(rng))
+    u = leading_eigenvector(operator, tolerance, random_generator(rng))
     modulus = np.abs(u)
     strongest = int(np.argmax(modulus))
     negligible = operator.n * float(np.finfo(operator.dtype).eps) * modulus[strongest]

@@ -344,6 +344,8 @@ def test_bad_data(data, error, message):
         ({"on_failure": "explode"}, "on_failure must be"),
         ({"hermitian": "both"}, "hermitian must be"),
         ({"start": "middle"}, "start must be"),
+        ({"rng": -1}, "rng must be"),
+        ({"rng": "seed"}, "rng must be"),
     ],
 )
 def test_bad_arguments(arguments, message):
@@ -376,5 +378,6 @@ def test_public_names():
     code = "import angsync.cli, angsync.pipeline, angsync as ang; assert ang.synchronize([[1]]).n == 1"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0  # no module hides a public name
     assert callable(ang.certify)
+    assert ang.__version__ == "0.1.0"
     with pytest.raises(AttributeError, match="nonsense"):
         _ = ang.nonsense

@@ -26,7 +26,8 @@ def read_csv(path: Path, names: ColumnNames) -> Measurements:
             if name not in table.columns:
                 raise FileFormatError(
                     f"{path}: there is no column {name!r}; the columns found are {listed(table.columns)}. "
-                    "The first line must be a header; name the columns with i=, j=, angle=, weight=."
+                    "The first line must be a header; name the columns with i=, j=, angle=, weight= "
+                    "(--column-i and so on)."
                 )
         declared = [comment.removeprefix(_MARK) for comment in table.comments if comment.startswith(_MARK)]
         nodes = declared_nodes(declared[0] if declared else None)

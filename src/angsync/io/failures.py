@@ -41,7 +41,7 @@ def reading(path: Path, kind: str) -> Iterator[None]:
 def _damaged(path: Path, kind: str, error: Exception) -> FileFormatError:
     detail = str(error).strip().splitlines()
     return FileFormatError(
-        f"cannot read {path} as {kind}: {detail[0] if detail else type(error).__name__}. "
+        f"cannot read {path} as {kind}: {detail[0].rstrip('.') if detail else type(error).__name__}. "
         "The file is truncated, damaged or of another format; make it again or mend its suffix."
     )
 

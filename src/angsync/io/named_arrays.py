@@ -27,7 +27,8 @@ def from_arrays(arrays: Mapping[str, Any], names: ColumnNames, path: Path, first
         return matrix(arrays["C"], path, "C")
     raise FileFormatError(
         f"{path} has neither edges ({names.i!r}, {names.j!r} and {names.angle!r} or 'value') nor a matrix "
-        f"'C'; it holds {listed(arrays)}. Rename the arrays, or name them with i=, j=, angle=, weight=."
+        f"'C'; it holds {listed(arrays)}. Rename the arrays, or name them with i=, j=, angle=, weight= "
+        "(--column-i and so on)."
     )
 
 

@@ -27,7 +27,7 @@ def read_parquet(path: Path, names: ColumnNames) -> Measurements:
             if name not in schema.names:
                 raise FileFormatError(
                     f"{path}: there is no column {name!r}; the columns found are {listed(schema.names)}. "
-                    "Name the columns with i=, j=, angle=, weight=."
+                    "Name the columns with i=, j=, angle=, weight= (--column-i and so on)."
                 )
         wanted = [names.i, names.j, names.angle, names.weight or "weight"]
         table = file.read(columns=[name for name in schema.names if name in wanted])

@@ -75,7 +75,7 @@ def _hermitian_limit(dtype: np.dtype[Any], largest: float) -> float:
 def _not_hermitian(i: int, j: int, gap: float, limit: float) -> NotHermitianError:
     return NotHermitianError(
         f"C must be Hermitian: |C[{i},{j}] - conj(C[{j},{i}])| = {gap:.2e}, allowed {limit:.2e}. "
-        "If only one triangle is filled, pass hermitian='upper' or 'lower'."
+        "If only one triangle is filled, pass hermitian='upper' or 'lower' (--hermitian upper)."
     )
 
 

@@ -91,9 +91,13 @@ def _undecided(certificate: ReportedCertificate, number: Callable[[float], str])
             f"The best bound known: the optimum exceeds this one by at most {_gap(certificate, number)}. "
             f"Certified would need a relative gap of {number(certificate.tolerance)}."
         )
-        sentences.append(f"That bound rests on {proof_in_words(certificate, number)}.")
+        if certificate.method == "out of time":
+            sentences.append("There was no time left for a proof; that bound is the misfit of the data.")
+        else:
+            sentences.append(f"That bound rests on {proof_in_words(certificate, number)}.")
     else:
-        sentences.append("No finite bound on the distance to the optimum is known.")
+        because = ", because the run was interrupted" if certificate.method == "interrupted" else ""
+        sentences.append(f"No finite bound on the distance to the optimum is known{because}.")
     sentences.append(
         "If the solver stopped early, let it go on (a smaller Stopping tolerance, more iterations) and "
         "certify again. If it converged, the noise may be too high for this proof: the answer can still be "
