@@ -179,14 +179,13 @@ def demo(
         with report_folder(output), watching(console, "demo") as callback:
             page = check_writable(output / "report.html")
             shown = run_demo(n, sigma, seed=seed, callback=callback)
-            rows = shown.rows()
-            shown.result.to_html(page, title="angsync demo", rows=rows, truth=shown.problem.z)
+            shown.result.to_html(page, title="angsync demo", rows=shown.page_rows(), truth=shown.problem.z)
         if json:
             typer.echo(
                 to_json({**result_object(shown.result, with_phases=False), **shown.numbers(), "report": str(page)})
             )
         else:
-            Console().print(table("Phases from noisy relative phases", rows))
+            Console().print(table("Phases from noisy relative phases", shown.rows()))
             typer.echo(fitted(f"\n{certificate_in_words(shown.result.certificate)}\n\nThe report is in {page}"))
         raise typer.Exit(_exit_code(shown.result))
 

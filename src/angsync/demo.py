@@ -33,31 +33,37 @@ class Demonstration:
 
     def rows(self) -> list[tuple[str, str, str]]:
         """What was asked and what came out: label, value, note."""
-        n, sigma = self.result.n, float(self.problem.sigma)
-        certificate = self.result.certificate
+        n, result = self.result.n, self.result
+        certificate = result.certificate
         rows = [
             ("nodes n", f"{n}", f"{n * (n - 1) // 2} noisy relative phases"),
-            ("noise sigma", f"{sigma:.3g}", f"{sigma / math.sqrt(n):.2g} sqrt(n); C = z z^H + sigma W"),
+            *self._asked(),
+            ("iterations", f"{result.iterations}", f"residual {result.residual:.1e}"),
+            ("objective f(z)", f"{result.objective:.10g}", f"f(truth) = {self._truth_objective():.10g}"),
+            *self._errors(),
+        ]
+        if certificate is not None:
+            note = f"gap at most {certificate.relative_gap:.1e} relative"
+            rows.append(("certificate", certificate.verdict.name, note))
+        return rows
+
+    def page_rows(self) -> list[tuple[str, str, str]]:
+        """The rows that the report does not have by itself."""
+        return [*self._asked(), *self._errors()]
+
+    def _asked(self) -> list[tuple[str, str, str]]:
+        sigma = float(self.problem.sigma)
+        return [
+            ("noise sigma", f"{sigma:.3g}", f"{sigma / math.sqrt(self.result.n):.2g} sqrt(n); C = z z^H + sigma W"),
             ("solver", "GPM, alpha = 4", "Algorithm 1 of the paper, from the eigenvector estimator"),
-            ("iterations", f"{self.result.iterations}", f"residual {self.result.residual:.1e}"),
-            ("objective f(z)", f"{self.result.objective:.10g}", f"f(truth) = {self._truth_objective():.10g}"),
-            (
-                "squared error, eigenvector",
-                f"{self.eigenvector_error:.4g}",
-                self._ratio(self.eigenvector_error),
-            ),
+        ]
+
+    def _errors(self) -> list[tuple[str, str, str]]:
+        return [
+            ("squared error, eigenvector", f"{self.eigenvector_error:.4g}", self._ratio(self.eigenvector_error)),
             ("squared error, answer", f"{self.error:.4g}", self._ratio(self.error)),
             ("Cramer-Rao bound", f"{self.cramer_rao:.4g}", "expected squared error, unbiased, small noise"),
         ]
-        if certificate is not None:
-            rows.append(
-                (
-                    "certificate",
-                    certificate.verdict.name,
-                    f"gap at most {certificate.relative_gap:.1e} relative",
-                )
-            )
-        return rows
 
     def numbers(self) -> dict[str, float]:
         """The comparison with the truth, for machines."""
