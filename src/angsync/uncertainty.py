@@ -19,7 +19,8 @@ which is :math:`1` on average in the Gaussian model and :math:`w` when weights w
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import scipy.linalg
@@ -31,20 +32,41 @@ from numpy.typing import NDArray
 from angsync.errors import InputError
 from angsync.measurements import Measurements
 
-_DENSE = 2000  # up to this order the Laplacian is inverted as a dense matrix
+_DENSE = 5000  # up to this order the Laplacian is inverted as a dense matrix: 200 MB, some seconds
 _SOLVE_WIDTH = 256  # right-hand sides of a sparse solve at a time
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EdgeResiduals:
-    """One entry a measurement, in the order of the input."""
+    """One entry a measurement, in the order of the input. Leverages are computed when they are first asked for."""
 
     wrapped: NDArray[np.float64]
     """Measured angle minus ``theta_i - theta_j``, in (-pi, pi]."""
-    standardised: NDArray[np.float64]
-    """Residual over its standard error; NaN where the edge is a bridge and has no residual of its own."""
-    leverage: NDArray[np.float64]
-    """Share of the edge in its own fit, in [0, 1]; 1 for a bridge. They sum to n minus the components."""
+    measurements: Measurements = field(repr=False)
+    z: NDArray = field(repr=False)
+    components: NDArray[np.int64] = field(repr=False)
+
+    @cached_property
+    def leverage(self) -> NDArray[np.float64]:
+        """Share of the edge in its own fit, in [0, 1]; 1 for a bridge. They sum to n minus the components."""
+        m = self.measurements
+        information = information_weights(m, self.z)
+        resistance = _resistances(laplacian(m, information), self.components, m.i, m.j)
+        return np.clip(information * resistance, 0.0, 1.0)
+
+    @cached_property
+    def standardised(self) -> NDArray[np.float64]:
+        """Residual over its standard error; NaN where the edge is a bridge and has no residual of its own."""
+        m = self.measurements
+        try:
+            sigma = estimate_sigma(m, self.z, self.components)
+        except InputError:
+            return np.full(len(m), np.nan)
+        information = information_weights(m, self.z)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            size = self.wrapped if m.modulus is None else m.strength * np.sin(self.wrapped) / information
+            spread = sigma * np.sqrt(np.maximum(0.0, 1 - self.leverage) / information)
+            return np.where((self.leverage < 1 - 1e-9) & (spread > 0), size / spread, np.nan)
 
 
 def wrapped_residuals(measurements: Measurements, z: NDArray) -> NDArray[np.float64]:
@@ -125,19 +147,7 @@ def cramer_rao_bound(measurements: Measurements, sigma: float) -> float:
 
 def edge_residuals(measurements: Measurements, z: NDArray, components: NDArray[np.int64]) -> EdgeResiduals:
     """Residual, standardised residual and leverage of every measurement."""
-    residual = wrapped_residuals(measurements, z)
-    information = information_weights(measurements, z)
-    matrix = laplacian(measurements, information)
-    leverage = np.clip(information * _resistances(matrix, components, measurements.i, measurements.j), 0.0, 1.0)
-    try:
-        sigma = estimate_sigma(measurements, z, components)
-    except InputError:
-        return EdgeResiduals(residual, np.full(len(measurements), np.nan), leverage)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        size = residual if measurements.modulus is None else measurements.strength * np.sin(residual) / information
-        spread = sigma * np.sqrt(np.maximum(0.0, 1 - leverage) / information)
-        standardised = np.where((leverage < 1 - 1e-9) & (spread > 0), size / spread, np.nan)
-    return EdgeResiduals(residual, standardised, leverage)
+    return EdgeResiduals(wrapped_residuals(measurements, z), measurements, z, components)
 
 
 def _variances(
@@ -193,6 +203,15 @@ def _nodes(components: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     return np.split(order, np.flatnonzero(np.diff(components[order])) + 1)
 
 
+def _inverse(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Inverse of a positive definite matrix by Cholesky; by LU where rounding spoils definiteness."""
+    factor, failed = scipy.linalg.lapack.dpotrf(matrix, lower=True)
+    if failed:
+        return scipy.linalg.inv(matrix, check_finite=False)
+    lower, _ = scipy.linalg.lapack.dpotri(factor, lower=True)
+    return np.tril(lower) + np.tril(lower, -1).T
+
+
 class _Grounded:
     """The inverse of a Laplacian without one node: dense for small orders, sparse solves otherwise."""
 
@@ -200,9 +219,12 @@ class _Grounded:
         self.order = int(matrix.shape[0])
         self.dense: NDArray[np.float64] | None = None
         if self.order <= _DENSE or matrix.nnz > 0.2 * self.order**2:
-            self.dense = scipy.linalg.inv(matrix.toarray(), check_finite=False)
+            self.dense = _inverse(matrix.toarray())
         else:
-            self.factor = scipy.sparse.linalg.splu(matrix.tocsc())
+            # a symmetric ordering and no pivoting: the matrix is positive definite
+            self.factor = scipy.sparse.linalg.splu(
+                matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+            )
 
     def apply(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.dense @ x if self.dense is not None else self.factor.solve(x)
