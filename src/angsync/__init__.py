@@ -15,7 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from angsync import circle, errors, simulate, testing
+    from angsync import circle, errors, simulate, testing, theory
     from angsync.certificate import Certificate, Verdict, certify
     from angsync.circle import align, distance
     from angsync.io import read
@@ -45,7 +45,7 @@ _HOME = {
     "read": "io",
     "synchronize": "pipeline",
 }
-_MODULES = ("circle", "errors", "simulate", "testing")
+_MODULES = ("circle", "errors", "simulate", "testing", "theory")
 
 __all__ = [
     "GPM",
@@ -68,6 +68,7 @@ __all__ = [
     "simulate",
     "synchronize",
     "testing",
+    "theory",
 ]
 
 
