@@ -129,7 +129,7 @@ def test_proposition_2_identity_and_bound(q):
 
 
 def test_corollary_1_follows_from_the_theorems():
-    # op = 3 sigma sqrt n and |Delta z*|_inf = 3 sigma sqrt(n log n) at sigma = sqrt(n)/48: Theorems 1 and 2 give at most this
+    # op = 3 sigma sqrt n, |Delta z*|_inf = 3 sigma sqrt(n log n) at sigma = sqrt(n)/48: the theorems give at most this
     n = 2304
     sigma = math.sqrt(n) / 48
     for alpha in (2.0, 4.0, 16.0, math.inf):
