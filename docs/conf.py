@@ -10,7 +10,8 @@ release = version = installed_version("angsync")
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
+    # MathJax from a package instead of a network, so that formulas show offline
+    "sphinx-mathjax-offline",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
 ]

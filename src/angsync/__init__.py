@@ -24,12 +24,13 @@ if TYPE_CHECKING:
     from angsync.operators import as_operator
     from angsync.pipeline import synchronize
     from angsync.result import SyncResult, load_result
-    from angsync.solvers import GPM, Newton
+    from angsync.solvers import GPM, LowRankSDP, Newton
     from angsync.start import eigenvector_estimator
 
 _HOME = {
     "Certificate": "certificate",
     "GPM": "solvers",
+    "LowRankSDP": "solvers",
     "Measurements": "measurements",
     "Newton": "solvers",
     "Status": "iteration",
@@ -50,6 +51,7 @@ _MODULES = ("circle", "errors", "simulate", "testing", "theory")
 __all__ = [
     "GPM",
     "Certificate",
+    "LowRankSDP",
     "Measurements",
     "Newton",
     "Status",

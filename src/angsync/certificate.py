@@ -43,9 +43,10 @@ from angsync.operators import (
     restrict,
     row_length,
     to_dense,
+    without_dominant_diagonal,
 )
 from angsync.randomness import random_generator
-from angsync.spectrum import SpectralBound, cholesky_bound, gamma, lanczos_bound
+from angsync.spectrum import SpectralBound, cholesky_bound, gamma, lanczos, lanczos_bound
 
 Method = Literal["auto", "cholesky", "lanczos"]
 _CHOLESKY_FIRST = 1000  # up to here the deterministic proof is the default
@@ -79,8 +80,9 @@ class Certificate:
     witness: NDArray | None
     """A point of T^n with a larger objective, beyond rounding; None unless REFUTED."""
     method: str
-    """``cholesky``, ``lanczos``, or ``trivial`` (nothing to prove: no component has more than one node);
-    ``out of time`` or ``interrupted`` when no proof was attempted."""
+    """``cholesky`` or ``lanczos``, with ``+relaxation`` when the gap comes from a semidefinite relaxation; ``trivial``
+    when there is nothing to prove (no component has more than one node); ``out of time`` or ``interrupted`` when no
+    proof was attempted."""
     confidence: float
     """1.0 for a deterministic proof, otherwise 1 minus the failure probability of the Lanczos bounds."""
     tolerance: float
@@ -88,7 +90,8 @@ class Certificate:
     """The smaller of ``|f(z)|`` and the misfit ``sum |C_jl| - f(z)`` where that is known, but never so small
     that ``tolerance * scale`` is below ``rounding``."""
     rounding: float
-    """Rounding level of the computation: no gap below it can be told from 0."""
+    """Rounding level of the computation: no gap below it can be told from 0. For a ``LinearOperator`` its products are
+    assumed to be as accurate as those of a matrix in its precision."""
 
     def __str__(self) -> str:
         return f"{self.verdict.name}: f* - f(z) <= {self.gap_bound:.3g} ({self.relative_gap:.2g} relative)"
@@ -122,44 +125,31 @@ def certify(
         Stop looking for a witness after this time.
     """
     operator = as_operator(C, hermitian)
-    phases = as_phases(z, operator.n).astype(np.complex128)
-    scaled = ScaledOperator(operator, normalising_exponent(operator))
-    certificate = certify_operator(
-        scaled,
-        phases,
-        tolerance=tolerance,
-        method=method,
-        clock=Clock(max_seconds),
-        rng=random_generator(rng),
-    )
-    return rescaled(certificate, scaled.exponent)
-
-
-def certify_operator(
-    operator: HermitianOperator,
-    z: NDArray,
-    *,
-    tolerance: float,
-    method: Method,
-    clock: Clock,
-    rng: np.random.Generator,
-    labels: NDArray[np.int64] | None = None,
-) -> Certificate:
-    """Certify component by component: lambda_2 is the smallest and the gap is the sum."""
+    # in double precision before they are scaled to unit modulus: the proof is about points of T^n to 1e-16
+    phases = as_phases(np.asarray(z).astype(np.complex128) if np.iscomplexobj(z) else z, operator.n)
     if not tolerance > 0:
         raise InputError(f"tolerance must be positive, but it is {tolerance}.")
     if method not in ("auto", "cholesky", "lanczos"):
         raise InputError(f"method must be 'auto', 'cholesky' or 'lanczos', but it is {method!r}.")
+    clock, generator = Clock(max_seconds), random_generator(rng)
+    labels = component_labels(operator)
     if labels is None:
-        labels = component_labels(operator)
-    if labels is None or labels.max() == 0:
-        return certify_component(operator, z, tolerance=tolerance, method=method, clock=clock, rng=rng)
+        labels = np.zeros(operator.n, dtype=np.int64)
     indices = [index for index in component_indices(labels) if index.size > 1]
-    parts = [
-        certify_component(restrict(operator, index), z[index], tolerance=tolerance, method=method, clock=clock, rng=rng)
-        for index in indices
-    ]
-    return combine(parts, indices, z, tolerance)
+    parts = []
+    for index in indices:
+        part = normalised(operator if index.size == operator.n else restrict(operator, index))
+        certificate = certify_component(
+            part, phases[index], tolerance=tolerance, method=method, clock=clock, rng=generator
+        )
+        parts.append(rescaled(certificate, part.exponent))
+    return combine(parts, indices, phases, tolerance)
+
+
+def normalised(operator: HermitianOperator) -> ScaledOperator:
+    """One component as it is solved and certified: no dominant diagonal, largest row sum between 1/2 and 1."""
+    bare = without_dominant_diagonal(operator)
+    return ScaledOperator(bare, normalising_exponent(bare))
 
 
 def component_indices(labels: NDArray[np.int64]) -> list[NDArray[np.int64]]:
@@ -235,6 +225,23 @@ def rescaled(certificate: Certificate, exponent: int) -> Certificate:
     )
 
 
+def tightened(certificate: Certificate, objective: float, upper_bound: float) -> Certificate:
+    """The certificate with a proved upper bound on f* from elsewhere, such as a semidefinite relaxation."""
+    gap = max(0.0, upper_bound - objective) + certificate.rounding
+    if not gap < certificate.gap_bound:
+        return certificate
+    certified = gap <= certificate.tolerance * certificate.scale
+    return dataclasses.replace(
+        certificate,
+        verdict=Verdict.CERTIFIED if certified else certificate.verdict,
+        witness=None if certified else certificate.witness,
+        gap_bound=gap,
+        relative_gap=_ratio(gap, certificate.scale),
+        unique=certified and certificate.lambda_2 > 0,
+        method=f"{certificate.method}+relaxation",
+    )
+
+
 @dataclass(frozen=True)
 class _Rounding:
     """Bounds on the rounding errors of the quantities that the gap is made of."""
@@ -242,18 +249,28 @@ class _Rounding:
     objective: float
     gradient: float
 
+    eigenvalue: float
+    """Of the entries s_j, hence of every eigenvalue of S."""
+
     @staticmethod
-    def of(operator: HermitianOperator, Cz: NDArray, sums: NDArray[np.float64] | None) -> _Rounding:
-        # An entry of C z is an inner product of row_length terms: its error is at most gamma_k times the row
-        # sum of |C| (Higham, section 3.1; 8 covers complex products, the rounding of z to unit modulus, the
-        # product with conj(z) and the power-of-two scale).
-        g = gamma(row_length(operator) + 8)
+    def of(operator: HermitianOperator, sums: NDArray[np.float64] | None, rng: np.random.Generator) -> _Rounding:
+        # An entry of C z is an inner product of k terms, that is, two real ones of 2 k terms: its error is at most
+        # sqrt(2) gamma_2k times the row sum of |C| (Higham, sections 3.1 and 3.6; 8 more cover the rounding of z to
+        # unit modulus and the product with conj(z)). The sum over j adds that of pairwise summation, below gamma_64.
+        g = math.sqrt(2) * gamma(2 * row_length(operator) + 8)
         if sums is None:
-            # Only products are known: assume that they are as accurate as those of a matrix would be.
-            size = norm(Cz)
-            return _Rounding(g * math.sqrt(operator.n) * size, g * size)
-        # ... and the sum over j adds gamma of pairwise summation, below gamma_64 for any n.
-        return _Rounding((g + gamma(64)) * float(sums.sum()), g * norm(sums))
+            # Only products are known. Assumed: they are as accurate as those of a matrix of this norm, in the
+            # precision of the operator, would be.
+            g *= float(np.finfo(operator.dtype).eps) * 2.0**52
+            sums = np.full(operator.n, _norm_estimate(operator, rng))
+        return _Rounding((g + gamma(64)) * float(sums.sum()), g * norm(sums), g * float(sums.max(initial=0.0)))
+
+
+def _norm_estimate(operator: HermitianOperator, rng: np.random.Generator) -> float:
+    """About the 2-norm of C, from a dozen Lanczos steps; used for rounding allowances only."""
+    nothing = np.zeros(operator.n, dtype=np.complex128)
+    run = lanczos(operator.apply, nothing, rng, max_steps=12, enough=lambda *_: False)
+    return 1.5 * max(abs(run.smallest), abs(run.largest))
 
 
 def certify_component(
@@ -274,11 +291,12 @@ def certify_component(
     s, b = split(z, Cz)
     objective = float(s.sum())
     sums = operator.abs_row_sums()
-    rounding = _Rounding.of(operator, Cz, sums)
+    rounding = _Rounding.of(operator, sums, rng)
     misfit = math.inf
     if sums is not None:
         diagonal = operator.diagonal()
         misfit = max(0.0, float(sums.sum() - np.abs(diagonal).sum() + diagonal.sum()) - objective)
+        misfit += rounding.objective  # of these sums
     scale = max(min(abs(objective), misfit), 4 * rounding.objective / tolerance)
     e = (norm(b) + rounding.gradient) / math.sqrt(n)
     offset = rounding.objective / n
@@ -293,12 +311,12 @@ def certify_component(
         return min(n * max(0.0, -smallest_eigenvalue(nu)), misfit) + rounding.objective
 
     def good_enough(nu: float) -> bool:
-        return clock.expired or (nu > 0 and gap(nu) <= 0.5 * tolerance * scale)
+        return clock.expired or (nu > 0 and gap(nu) <= 0.75 * tolerance * scale)
 
     if clock.expired:
         bound = SpectralBound(-math.inf, 1.0, "out of time", z, 0.0)
     else:
-        bound = _spectral_bound(operator, z, s, method, rng, good_enough)
+        bound = _spectral_bound(operator, z, s, method, rng, good_enough, rounding)
     gap_bound = gap(bound.value)
     certified = gap_bound <= tolerance * scale
     witness = None
@@ -311,9 +329,10 @@ def certify_component(
         verdict=verdict,
         gap_bound=gap_bound,
         relative_gap=_ratio(gap_bound, scale),
-        lambda_min=smallest_eigenvalue(bound.value),
-        lambda_2=bound.value,
-        unique=certified and bound.value > 0,
+        # the bounds are for the s_j as computed; these are for S(z) itself
+        lambda_min=smallest_eigenvalue(bound.value) - rounding.eigenvalue,
+        lambda_2=bound.value - rounding.eigenvalue,
+        unique=certified and bound.value > rounding.eigenvalue,
         witness=witness,
         method=bound.method,
         confidence=bound.confidence,
@@ -339,6 +358,7 @@ def _spectral_bound(
     method: Method,
     rng: np.random.Generator,
     good_enough: Any,
+    rounding: _Rounding,
 ) -> SpectralBound:
     n = operator.n
 
@@ -350,10 +370,9 @@ def _spectral_bound(
         return cholesky_bound(S, z)
 
     def by_lanczos() -> SpectralBound:
-        sums = operator.abs_row_sums()
-        largest = float(sums.max()) if sums is not None else norm(s)
-        rounding = gamma(row_length(operator) + 8) * (largest + float(np.abs(s).max()))
-        return lanczos_bound(lambda v: s * v - operator.apply(v), z, rng, good_enough=good_enough, rounding=rounding)
+        # of a product with S, and of the inner products of length n in the recurrence
+        size = rounding.eigenvalue + gamma(2 * n + 8) * float(np.abs(s).max())
+        return lanczos_bound(lambda v: s * v - operator.apply(v), z, rng, good_enough=good_enough, rounding=size)
 
     if method == "cholesky" or (method == "auto" and n <= _CHOLESKY_FIRST):
         return by_cholesky()

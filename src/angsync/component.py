@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.certificate import Certificate, Verdict, certify_component, undecided
+from angsync.certificate import Certificate, Verdict, certify_component, tightened, undecided
 from angsync.criticality import split
 from angsync.iteration import Callback, Clock, History, Outcome, Solver, Status, Stopping, iterate
 from angsync.operators import CountingOperator, HermitianOperator, row_length
-from angsync.regime import choose, is_slow
-from angsync.solvers import Newton
+from angsync.regime import Plan, choose, is_slow
+from angsync.relaxation import relax
+from angsync.solvers import LowRankSDP, Newton
 from angsync.start import STARTS, eigenvector_estimator, leave_the_real_line
 
 _MAX_ESCAPES = 10
-_CERTIFICATE_TOLERANCE = 1e-8
+CERTIFICATE_TOLERANCE = 1e-8
+_RELAX_UP_TO = 600  # order up to which the relaxation is tried by itself where the certificate stays open
+_RELAXED = Stopping(tolerance=1e-5, max_iterations=60)  # any point gives a valid bound; this one is within 1e-4
 _LOOSE_EIGENVECTOR = 1e-2  # an accurate eigenvector is wasted work where iterations follow
 
 
@@ -58,13 +62,26 @@ def solve_component(
         outcome = replace(_at(operator, z), status=Status.INTERRUPTED)
         return Solved(outcome, _unproved(request), counting.products, "interrupted before the first iteration")
     loop: dict[str, Any] = {"clock": request.clock, "callback": request.callback, "component": component}
-    if plan is None:
+    if isinstance(request.solver, LowRankSDP):
+        outcome, certificate, method = _by_relaxation(counting, z, start_name, request, loop)
+    elif plan is None:
         assert request.solver is not None
         outcome = iterate(counting, request.solver, z, request.stopping, **loop)
         method = f"{request.solver} from {start_name}, as asked for"
         certificate = _certify(certified_operator, outcome, request)
-        return Solved(_settled(outcome, certificate), certificate, counting.products, method)
+    else:
+        outcome, certificate, method = _automatically(counting, plan, z, start_name, request, loop)
+    return Solved(_settled(outcome, certificate), certificate, counting.products, method)
 
+
+Answer = tuple[Outcome, Certificate | None, str]
+
+
+def _automatically(
+    counting: CountingOperator, plan: Plan, z: NDArray, start_name: str, request: Request, loop: dict[str, Any]
+) -> Answer:
+    """The plan, then the certificate, then the ways out of whatever it refutes or leaves open."""
+    operator = counting.base
     tolerance = request.stopping.tolerance_for(operator.dtype)
     give_up = is_slow(tolerance) if plan.successor is not None else None
     outcome = iterate(counting, plan.solver, z, request.stopping, give_up=give_up, **loop)
@@ -72,7 +89,7 @@ def solve_component(
     if outcome.gave_up and plan.successor is not None:
         method += f"; {_name(plan.successor)} took over after {outcome.iterations} iterations, because GPM was slow"
         outcome = _continued(counting, plan.successor, outcome.z, outcome, request, loop)
-    certificate = _certify(certified_operator, outcome, request)
+    certificate = _certify(operator, outcome, request)
     escapes = 0
     while (
         certificate is not None
@@ -83,12 +100,69 @@ def solve_component(
         and not request.clock.expired
     ):
         escapes += 1
-        z = certificate.witness.astype(operator.dtype)
-        outcome = _continued(counting, Newton(), z, outcome, request, loop)
-        certificate = _certify(certified_operator, outcome, request)
+        outcome = _continued(
+            counting, Newton(), certificate.witness.astype(operator.dtype), outcome, request, loop, jump=True
+        )
+        certificate = _certify(operator, outcome, request)
     if escapes:
         method += f"; left {escapes} point(s) that the certificate refuted"
-    return Solved(_settled(outcome, certificate), certificate, counting.products, method)
+    if _worth_relaxing(operator, outcome, certificate, request):
+        assert certificate is not None
+        outcome, certificate, improved = _with_relaxation(counting, outcome, certificate, request, loop)
+        method += "; the semidefinite relaxation gave " + ("a better point and " if improved else "") + "the bound"
+    return outcome, certificate, method
+
+
+def _worth_relaxing(
+    operator: HermitianOperator, outcome: Outcome, certificate: Certificate | None, request: Request
+) -> bool:
+    """Where the point itself proves nothing: undecided because S has a negative eigenvalue, and not too large."""
+    return (
+        certificate is not None
+        and certificate.verdict is Verdict.UNDECIDED
+        and -math.inf < certificate.lambda_min < 0
+        and outcome.status in (Status.CONVERGED, Status.STALLED)
+        and operator.n <= _RELAX_UP_TO
+        and not request.clock.expired
+    )
+
+
+def _with_relaxation(
+    counting: CountingOperator, outcome: Outcome, certificate: Certificate, request: Request, loop: dict[str, Any]
+) -> tuple[Outcome, Certificate | None, bool]:
+    """Tighten the gap by the relaxation; go on from its rounding where that is better."""
+    try:
+        found = relax(counting, outcome.z, solver=LowRankSDP(), stopping=_RELAXED, clock=request.clock, rng=request.rng)
+    except KeyboardInterrupt:
+        return replace(outcome, status=Status.INTERRUPTED), certificate, False
+    value = float(split(found.z, counting.apply(found.z))[0].sum())
+    improved = value > outcome.objective + 4 * certificate.rounding
+    if improved:
+        outcome = _continued(counting, Newton(), found.z.astype(counting.dtype), outcome, request, loop, jump=True)
+        again = _certify(counting.base, outcome, request)
+        assert again is not None
+        certificate = again
+    return outcome, tightened(certificate, outcome.objective, found.upper_bound), improved
+
+
+def _by_relaxation(
+    counting: CountingOperator, z: NDArray, start_name: str, request: Request, loop: dict[str, Any]
+) -> Answer:
+    """``solver=LowRankSDP()``: the relaxation, its rounding, Newton, and both bounds in the certificate."""
+    assert isinstance(request.solver, LowRankSDP)
+    found = relax(counting, z, solver=request.solver, stopping=request.stopping, rng=request.rng, **loop)
+    polish = {**loop, "callback": None}
+    outcome = iterate(counting, Newton(), found.z.astype(counting.dtype), request.stopping, **polish)
+    outcome = replace(outcome, iterations=found.outcome.iterations, history=found.outcome.history)
+    if found.outcome.status is not Status.STALLED:
+        outcome = replace(outcome, status=found.outcome.status)
+    certificate = _certify(counting.base, outcome, request)
+    if certificate is not None and outcome.status is not Status.INTERRUPTED:
+        certificate = tightened(certificate, outcome.objective, found.upper_bound)
+    rank = found.rows.shape[1]
+    tight = "tight (rank one)" if found.tight else "not tight"
+    method = f"LowRankSDP(rank={rank}) from {start_name}, as asked for; the relaxation is {tight}"
+    return outcome, certificate, method
 
 
 def _name(solver: Any) -> str:
@@ -124,10 +198,13 @@ def _continued(
     earlier: Outcome,
     request: Request,
     loop: dict[str, Any],
+    *,
+    jump: bool = False,
 ) -> Outcome:
-    """Go on from z with another solver, as one history."""
-    later = iterate(operator, solver, z, request.stopping, first_iteration=earlier.iterations, **loop)
-    return replace(later, history=earlier.history.followed_by(later.history))
+    """Go on with another solver, as one history: from the same point, or after a jump (an iteration of its own)."""
+    first = earlier.iterations + (1 if jump else 0)
+    later = iterate(operator, solver, z, request.stopping, first_iteration=first, **loop)
+    return replace(later, history=earlier.history.followed_by(later.history, jump=jump))
 
 
 def _at(operator: HermitianOperator, z: NDArray) -> Outcome:
@@ -144,7 +221,7 @@ def _certify(operator: HermitianOperator, outcome: Outcome, request: Request) ->
         return certify_component(
             operator,
             outcome.z.astype(np.complex128) / np.abs(outcome.z.astype(np.complex128)),
-            tolerance=_CERTIFICATE_TOLERANCE,
+            tolerance=CERTIFICATE_TOLERANCE,
             method="auto",
             clock=request.clock,
             rng=request.rng,
@@ -154,7 +231,7 @@ def _certify(operator: HermitianOperator, outcome: Outcome, request: Request) ->
 
 
 def _unproved(request: Request) -> Certificate | None:
-    return undecided(_CERTIFICATE_TOLERANCE, "interrupted") if request.certify else None
+    return undecided(CERTIFICATE_TOLERANCE, "interrupted") if request.certify else None
 
 
 def _settled(outcome: Outcome, certificate: Certificate | None) -> Outcome:

@@ -26,7 +26,8 @@ from angsync.solvers import Newton
 from angsync.spectrum import lanczos
 
 _DENSE_HESSIAN = 400
-_LIFT_EVALUATIONS = 400
+_LIFT_EVALUATIONS = 400  # products with a block of two, where they are cheap
+_LIFT_CHEAP = 600  # order up to which they are; above, a third of them and one angle
 
 Judge = Callable[[NDArray], NDArray | None]
 """Gives a candidate back if it beats the point to be left, None otherwise."""
@@ -102,7 +103,7 @@ def smallest_curvature(
         np.full(n, 1 / math.sqrt(n)),
         rng,
         max_steps=120,
-        enough=lambda k, low, high: low < -1e-3 * high and k >= 20,
+        enough=lambda k, low, high, _: low < -1e-3 * high and k >= 20,
     )
     return run.smallest_vector(), run.smallest, size
 
@@ -116,7 +117,7 @@ def _through_rank_two(
     operator: HermitianOperator, z: NDArray, direction: NDArray, clock: Clock, improves: Judge
 ) -> NDArray | None:
     v = direction * math.sqrt(z.size)
-    for angle in (0.5, 1.0):
+    for angle in (0.5, 1.0) if z.size <= _LIFT_CHEAP else (0.5,):
         lifted = np.stack([math.cos(angle) * z, math.sin(angle) * v], axis=1)
         rows = _ascend_rank_two(operator, lifted, clock)
         for candidate in _rounded(operator, rows):
@@ -133,6 +134,7 @@ def _ascend_rank_two(operator: HermitianOperator, lifted: NDArray, clock: Clock)
     from scipy.optimize import minimize  # here, because it takes as long to load as all the rest together
 
     n = lifted.shape[0]
+    evaluations = _LIFT_EVALUATIONS if n <= _LIFT_CHEAP else _LIFT_EVALUATIONS // 3
 
     def rows(x: NDArray[np.float64]) -> tuple[NDArray, NDArray]:
         X = x.view(np.complex128).reshape(n, 2)
@@ -157,7 +159,7 @@ def _ascend_rank_two(operator: HermitianOperator, lifted: NDArray, clock: Clock)
         jac=True,
         method="L-BFGS-B",
         callback=watch,
-        options={"maxfun": _LIFT_EVALUATIONS, "maxiter": _LIFT_EVALUATIONS, "ftol": 1e-12, "gtol": 1e-9},
+        options={"maxfun": evaluations, "maxiter": evaluations, "ftol": 1e-12, "gtol": 1e-9},
     )
     return rows(found.x)[0]
 

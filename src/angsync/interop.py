@@ -62,7 +62,9 @@ def from_dataframe(frame: Any, i: str, j: str, angle: str, weight: str | None) -
     try:
         table = nw.from_native(frame, eager_only=True)
     except TypeError:
-        raise InputError(f"a {type(frame).__name__} is not a data frame that narwhals can read.") from None
+        raise InputError(
+            f"a {type(frame).__name__} is not a data frame in memory that narwhals can read; collect a lazy one first."
+        ) from None
     columns = {name: table[name].to_numpy() for name in table.columns}
     return from_columns(columns, i=i, j=j, angle=angle, weight=weight)
 

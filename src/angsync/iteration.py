@@ -21,7 +21,7 @@ class Status(Enum):
 
     CONVERGED = "The residual met its tolerance."
     STALLED = "The objective cannot be raised further in this precision; loosen the tolerance or use complex128."
-    ITERATION_LIMIT = "Stopped at max_iterations; raise it, or let solver='auto' choose."
+    ITERATION_LIMIT = "Stopped at max_iterations; raise it, or go on from this result with start=result."
     TIME_LIMIT = "Stopped at max_seconds; raise it, or go on from this result with start=result."
     STOPPED_BY_CALLBACK = "The callback returned True."
     INTERRUPTED = "Interrupted; this is the best point so far. Go on from it with start=result."
@@ -86,12 +86,13 @@ class History:
     residual: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     step: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
-    def followed_by(self, other: History) -> History:
-        """This history, then ``other``, which starts at the point where this one ends."""
+    def followed_by(self, other: History, *, jump: bool = False) -> History:
+        """This history, then ``other``, which starts where this one ends, or, after a ``jump``, at a new point."""
         if self.objective.size == 0:
             return other
+        first = 0 if jump else 1
         return History(
-            *(np.concatenate([getattr(self, k), getattr(other, k)[1:]]) for k in ("objective", "residual", "step"))
+            *(np.concatenate([getattr(self, k), getattr(other, k)[first:]]) for k in ("objective", "residual", "step"))
         )
 
 
@@ -157,17 +158,32 @@ def norm(x: NDArray) -> float:
     return largest * float(np.linalg.norm(x.astype(np.result_type(x, np.float64)) / largest))
 
 
-def objective_and_residual(z: NDArray, Cz: NDArray) -> tuple[float, float]:
-    """f(z) and the relative residual, from a known product, accumulated in double precision."""
+def objective_and_residual(z: NDArray, Cz: NDArray, floor: float = 0.0) -> tuple[float, float]:
+    """f(z) and the relative residual, from a known product, accumulated in double precision.
+
+    A gradient below ``floor`` is rounding and counts as 0, also where C z itself vanishes (a matrix of -1 entries).
+    """
     s, b = split(z, Cz)
-    size = norm(Cz)
-    return float(s.sum()), (norm(b) / size if size > 0 else 0.0)
+    size, gradient = norm(Cz), norm(b)
+    return float(s.sum()), (gradient / size if gradient > floor and size > 0 else 0.0)
+
+
+def rounding_floor(operator: HermitianOperator) -> float:
+    """The size of a gradient that is nothing but rounding: a few units of the row sums of |C|; 0 where unknown."""
+    sums = operator.abs_row_sums()
+    return 0.0 if sums is None else 4 * float(np.finfo(operator.dtype).eps) * norm(sums)
 
 
 def _is_better(objective: float, residual: float, best_objective: float, best_residual: float) -> bool:
     """Larger objective; where rounding cannot tell them apart, the smaller residual."""
     noise = 1e-14 * abs(best_objective)
     return objective > best_objective + noise or (objective >= best_objective - noise and residual < best_residual)
+
+
+def _measured(state: State, floor: float) -> tuple[float, float]:
+    """Objective and residual of a state: of its phases, unless it measures itself (the rows of a relaxation do)."""
+    measure = getattr(state, "measure", None)
+    return objective_and_residual(state.z, state.Cz, floor) if measure is None else measure()
 
 
 def iterate(
@@ -190,6 +206,7 @@ def iterate(
     """
     clock = Clock(stopping.max_seconds) if clock is None else clock
     tolerance = stopping.tolerance_for(operator.dtype)
+    floor = rounding_floor(operator)
     objectives: list[float] = []
     residuals: list[float] = []
     steps: list[float] = []
@@ -201,7 +218,7 @@ def iterate(
         state = solver.init(operator, z)
         previous = state.z
         while True:
-            objective, residual = objective_and_residual(state.z, state.Cz)
+            objective, residual = _measured(state, floor)
             objectives.append(objective)
             residuals.append(residual)
             steps.append(norm(state.z - previous))
@@ -238,5 +255,5 @@ def iterate(
         return Outcome(z, unknown, float("nan"), float("nan"), Status.INTERRUPTED, iteration, history)
     if status is not Status.CONVERGED:
         state = best[2]
-    objective, residual = objective_and_residual(state.z, state.Cz)
+    objective, residual = _measured(state, floor)
     return Outcome(state.z, state.Cz, objective, residual, status, iteration, history, gave_up)

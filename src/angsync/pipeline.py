@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import warnings
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -13,9 +15,9 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
 from angsync import interop
-from angsync.certificate import Certificate, combine, component_indices, rescaled, undecided
+from angsync.certificate import Certificate, combine, component_indices, normalised, rescaled, undecided
 from angsync.circle import as_phases
-from angsync.component import Request, Solved, solve_component
+from angsync.component import CERTIFICATE_TOLERANCE, Request, Solved, solve_component
 from angsync.errors import ConvergenceError, ConvergenceWarning, DisconnectedWarning, InputError
 from angsync.iteration import (
     Callback,
@@ -26,6 +28,7 @@ from angsync.iteration import (
     Status,
     Stopping,
     objective_and_residual,
+    rounding_floor,
 )
 from angsync.measurements import Measurements
 from angsync.operators import (
@@ -105,8 +108,6 @@ def synchronize(
     components = component_labels(operator)
     if components is None:
         components = np.zeros(operator.n, dtype=np.int64)
-    exponent = normalising_exponent(operator)
-    scaled = ScaledOperator(operator, exponent)
     # GPM with a finite alpha depends on the scale of C; asked for by name, it gets C as it is.
     literal = isinstance(solver, GPM)
     request = Request(
@@ -114,7 +115,7 @@ def synchronize(
         start=_given_start(start, operator.n),
         stopping=stopping,
         certify=certify,
-        callback=_in_units(callback, 0 if literal else exponent),
+        callback=callback,
         clock=clock,
         rng=random_generator(rng),
     )
@@ -125,19 +126,29 @@ def synchronize(
     z = np.ones(operator.n, dtype=operator.dtype)
     indices = [index for index in component_indices(components) if index.size > 1]
     parts: list[Solved] = []
+    histories: list[History] = []
+    certificates: list[Certificate] = []
     for index in indices:
-        whole = index.size == operator.n
-        part = scaled if whole else restrict(scaled, index)
-        run = (operator if whole else restrict(operator, index)) if literal else part
-        own = request if whole else _restricted(request, index)
-        solved = solve_component(run, part, own, int(components[index[0]]))
+        given = operator if index.size == operator.n else restrict(operator, index)
+        part = normalised(given)
+        units = _Units() if literal else _Units.of(given, part)
+        own = dataclasses.replace(
+            request,
+            start=request.start if isinstance(request.start, str) else request.start[index],
+            callback=units.restored_for(callback),
+        )
+        solved = solve_component(given if literal else part, part, own, int(components[index[0]]))
         z[index] = solved.outcome.z
         parts.append(solved)
+        history = solved.outcome.history
+        histories.append(dataclasses.replace(history, objective=units.restored(history.objective)))
+        if solved.certificate is not None:
+            certificates.append(rescaled(solved.certificate, part.exponent))
         if solved.outcome.status in (Status.INTERRUPTED, Status.STOPPED_BY_CALLBACK):
             break
 
     z = in_gauge(z, components, gauge, labels)
-    product, objective, residual = _final_values(operator, scaled, z)
+    product, objective, residual = _final_values(operator, z)
     status = min((part.outcome.status for part in parts), key=_URGENCY.index, default=Status.CONVERGED)
     result = SyncResult(
         z=z,
@@ -148,8 +159,8 @@ def synchronize(
         iterations=max((part.outcome.iterations for part in parts), default=0),
         matvecs=sum(part.matvecs for part in parts),
         seconds=clock.seconds,
-        history=_merged([part.outcome.history for part in parts], 0 if literal else exponent),
-        certificate=_certificate(parts, indices, z, exponent) if certify else None,
+        history=_merged(histories),
+        certificate=_certificate(certificates, indices, z) if certify else None,
         method=_method(parts, operator.n),
         components=components,
         tolerance=stopping.tolerance_for(operator.dtype),
@@ -200,22 +211,32 @@ def _given_start(start: Any, n: int) -> str | NDArray:
     return as_phases(start.z if isinstance(start, SyncResult) else start, n, name="start")
 
 
-def _restricted(request: Request, index: NDArray[np.int64]) -> Request:
-    if isinstance(request.start, str):
-        return request
-    return Request(**{**request.__dict__, "start": request.start[index]})
+@dataclass(frozen=True)
+class _Units:
+    """From the objective of a component as it is solved back to that of the C given: a power of two and a constant."""
 
+    exponent: int = 0
+    constant: float = 0.0
+    """The sum of a diagonal that was left out."""
 
-def _in_units(callback: Callback | None, exponent: int) -> Callback | None:
-    """The callback sees the objective of the C given, not of the scaled one."""
-    if callback is None or exponent == 0:
-        return callback
+    @classmethod
+    def of(cls, given: HermitianOperator, part: ScaledOperator) -> _Units:
+        left_out = part.base is not given
+        return cls(part.exponent, float(given.diagonal().sum()) if left_out else 0.0)
 
-    def wrapped(progress: Progress) -> Any:
-        values = {**progress.__dict__, "objective": math.ldexp(progress.objective, exponent)}
-        return callback(Progress(**values))
+    def restored(self, objective: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.ldexp(objective, self.exponent) + self.constant
 
-    return wrapped
+    def restored_for(self, callback: Callback | None) -> Callback | None:
+        """The callback sees the objective of the C given."""
+        if callback is None:
+            return None
+
+        def wrapped(progress: Progress) -> Any:
+            objective = math.ldexp(progress.objective, self.exponent) + self.constant
+            return callback(dataclasses.replace(progress, objective=objective))
+
+        return wrapped
 
 
 def _report_pieces(components: NDArray[np.int64], labels: tuple[Hashable, ...] | None) -> None:
@@ -239,17 +260,14 @@ def _pieces(components: NDArray[np.int64], labels: tuple[Hashable, ...] | None) 
     return text + "; phases of different components cannot be compared."
 
 
-def _final_values(operator: HermitianOperator, scaled: ScaledOperator, z: NDArray) -> tuple[NDArray, float, float]:
+def _final_values(operator: HermitianOperator, z: NDArray) -> tuple[NDArray, float, float]:
     """C z, f(z) and the residual at the point returned, in double precision whatever the problem's precision."""
     wide = z.astype(np.complex128)
     wide /= np.abs(wide)
+    scaled = ScaledOperator(operator, normalising_exponent(operator))
     product = scaled.apply(wide)
-    objective, residual = objective_and_residual(wide, product)
-    return (
-        ScaledOperator(operator, -scaled.exponent)._scale(product),
-        math.ldexp(objective, scaled.exponent),
-        residual,
-    )
+    objective, residual = objective_and_residual(wide, product, rounding_floor(scaled))
+    return ScaledOperator(operator, -scaled.exponent)._scale(product), math.ldexp(objective, scaled.exponent), residual
 
 
 def _message(
@@ -262,7 +280,7 @@ def _message(
     return f"{text} {pieces}" if pieces else text
 
 
-def _merged(histories: list[History], exponent: int) -> History:
+def _merged(histories: list[History]) -> History:
     """One history for all components: objectives add, residuals take the worst, steps add in squares."""
     if not histories:
         return History()
@@ -271,19 +289,17 @@ def _merged(histories: list[History], exponent: int) -> History:
     def padded(x: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.pad(x, (0, length - x.size), mode="edge") if x.size else np.zeros(length)
 
-    objective = np.sum([padded(h.objective) for h in histories], axis=0)
     return History(
-        objective=np.ldexp(objective, exponent),
+        objective=np.sum([padded(h.objective) for h in histories], axis=0),
         residual=np.max([padded(h.residual) for h in histories], axis=0),
         step=np.sqrt(np.sum([np.pad(h.step, (0, length - h.step.size)) ** 2 for h in histories], axis=0)),
     )
 
 
-def _certificate(parts: list[Solved], indices: list[NDArray[np.int64]], z: NDArray, exponent: int) -> Certificate:
-    certificates = [part.certificate for part in parts if part.certificate is not None]
-    if len(parts) < len(indices):
-        return undecided(1e-8, "interrupted")
-    return rescaled(combine(certificates, indices, z, tolerance=1e-8), exponent)
+def _certificate(certificates: list[Certificate], indices: list[NDArray[np.int64]], z: NDArray) -> Certificate:
+    if len(certificates) < len(indices):
+        return undecided(CERTIFICATE_TOLERANCE, "interrupted")
+    return combine(certificates, indices, z, tolerance=CERTIFICATE_TOLERANCE)
 
 
 def _method(parts: list[Solved], n: int) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from angsync import uncertainty
 from angsync.certificate import Certificate, Verdict
 from angsync.circle import normalise
-from angsync.errors import InputError
+from angsync.errors import FileFormatError, InputError
 from angsync.io.result_file import load_fields, save_fields
 from angsync.iteration import History, Status
 from angsync.measurements import Measurements
@@ -229,10 +229,15 @@ def _to_fields(result: SyncResult) -> dict[str, Any]:
 def load_result(path: str | os.PathLike[str]) -> SyncResult:
     """Read a file written by :meth:`SyncResult.save`.
 
-    The problem itself is not in the file: residuals and standard errors need it and are not available.
-    A csv file keeps the phases and all scalars, but neither the history nor a witness.
+    The problem itself is not in the file: residuals and standard errors need it and are not available. (To read a csv
+    result elsewhere, skip the lines that start with ``#``.)
     """
     fields = load_fields(path)
+    missing = [name for name in _SCALARS if name not in fields]
+    if missing:
+        raise FileFormatError(
+            f"{path} holds phases but is not a saved result ({missing[0]} is missing). angsync.io.read_phases reads it."
+        )
     certificate = None
     if fields.get("certificate") is not None:
         known = dict(fields["certificate"])

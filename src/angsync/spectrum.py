@@ -9,8 +9,8 @@ of :math:`A = M - \mu I` runs to completion, its backward error satisfies
 Stability of Numerical Algorithms*, 2nd ed., Theorem 10.3 and Problem 10.3 in the form of Rump,
 *Verification of positive definiteness*, BIT 46 (2006), Theorem 2.3), so
 :math:`M \succeq (\mu - \|\Delta A\|_2 - \|E\|_2) I` where E is the rounding error of forming A entry by entry.
-Here :math:`\gamma = \gamma_{n+8}`, :math:`\gamma_k = k u / (1 - k u)`, u the unit roundoff: the complex
-inner products need a few units more than the :math:`n + 1` of real arithmetic (Higham, section 3.6).
+Here :math:`\gamma = \sqrt 2 \gamma_{2n+8}`, :math:`\gamma_k = k u / (1 - k u)`, u the unit roundoff: a complex inner
+product of n terms is two real ones of 2n terms each, in whatever order they are summed (Higham, section 3.6).
 
 **Lanczos** (with a stated failure probability). See :func:`lanczos_shortfall`.
 """
@@ -57,10 +57,8 @@ class Krylov:
     beta: NDArray[np.float64]
     smallest: float
     largest: float
-    complete: bool
-    """The Krylov space is invariant (to ``remainder``): more steps would change nothing."""
     remainder: float
-    """Norm of the next basis vector before normalisation: how far from invariant the space is."""
+    """Norm of the next basis vector before normalisation: how far the space is from invariant; 0 for the whole."""
 
     def smallest_vector(self) -> NDArray:
         """The Ritz vector of the smallest Ritz value, of unit norm."""
@@ -77,12 +75,12 @@ def lanczos(
     rng: np.random.Generator,
     *,
     max_steps: int,
-    enough: Callable[[int, float, float], bool],
+    enough: Callable[[int, float, float, float], bool],
 ) -> Krylov:
     """Lanczos on the complement of the unit vector ``deflated``, with full reorthogonalisation.
 
     The start is a Gaussian vector (complex when ``deflated`` is), projected, so its direction is uniform on
-    the sphere of the complement. ``enough(steps, smallest, largest)`` ends the run.
+    the sphere of the complement. ``enough(steps, smallest, largest, remainder)`` ends the run.
     """
     n = deflated.size
     is_complex = np.iscomplexobj(deflated)
@@ -114,11 +112,12 @@ def lanczos(
             w = w - deflated * np.vdot(deflated, w)
             w = w - known @ (known.conj().T @ w)
         b = float(np.linalg.norm(w))
-        complete = k + 1 == dimension or b <= 100 * n * UNIT_ROUNDOFF * scale
+        # a space that is invariant to rounding: another vector would be noise
+        complete = k + 1 == dimension or b <= 16 * math.sqrt(n) * UNIT_ROUNDOFF * scale
         if complete or k + 1 == steps or k < 8 or k % 4 == 0:
             ritz = scipy.linalg.eigvalsh_tridiagonal(np.array(alpha), np.array(beta))
             smallest, largest = float(ritz[0]), float(ritz[-1])
-            if complete or k + 1 == steps or enough(k + 1, smallest, largest):
+            if complete or k + 1 == steps or enough(k + 1, smallest, largest, b):
                 break
         beta.append(b)
         v = w / b
@@ -128,7 +127,6 @@ def lanczos(
         beta=np.array(beta[: len(alpha) - 1]),
         smallest=smallest,
         largest=largest,
-        complete=complete,
         remainder=b if k + 1 < dimension else 0.0,
     )
 
@@ -194,30 +192,37 @@ def lanczos_bound(
     the failure probability: :math:`\theta_1 \le \lambda_1 + \epsilon D` and
     :math:`\theta_k \ge \lambda_N - \epsilon D` give :math:`D \le (\theta_k - \theta_1)/(1 - 2\epsilon)`, hence
     :math:`\lambda_1 \ge \theta_1 - \epsilon (\theta_k - \theta_1)/(1 - 2 \epsilon)`. No Ritz value is taken
-    for a bound. ``rounding`` bounds the error of a product and is subtracted per step.
+    for a bound.
+
+    A second bound takes over where the Krylov space is nearly invariant. With :math:`SV = VT + b\,v e_k^H` and q a unit
+    eigenvector of :math:`\lambda_1`, :math:`\|(T - \lambda_1) V^H q\| \le b`, so T has an eigenvalue within
+    :math:`b / \|V^H q\|` of :math:`\lambda_1`, and :math:`\|V^H q\| \ge |b_1| \ge \sqrt{\delta/(N-1)}` outside the same
+    event of probability :math:`\delta`. Hence :math:`\lambda_1 \ge \theta_1 - b \sqrt{(N-1)/\delta}`.
+
+    The statements are those of exact arithmetic for the products as computed; ``rounding`` bounds the error of a
+    product in norm, and is subtracted with a factor for the steps (full reorthogonalisation keeps the run within a few
+    such errors of an exact one; Parlett, *The Symmetric Eigenvalue Problem*, chapter 13).
     """
     u = z / np.linalg.norm(z)
     n = z.size
 
-    def bound(steps: int, smallest: float, largest: float) -> float:
-        epsilon = lanczos_shortfall(n - 1, steps, failure / 2)
-        if epsilon >= 0.49:
-            return -math.inf
-        return smallest - epsilon * (largest - smallest) / (1 - 2 * epsilon) - rounding * math.sqrt(steps)
+    each = failure / 2  # one half for each end of the spectrum
+    overlap = math.sqrt(each / max(1, n - 2))  # |b_1| is at least this, outside an event of probability ``each``
 
-    def enough(steps: int, smallest: float, largest: float) -> bool:
-        value = bound(steps, smallest, largest)
+    def bound(steps: int, smallest: float, largest: float, remainder: float) -> float:
+        epsilon = lanczos_shortfall(n - 1, steps, each)
+        shortfall = epsilon * (largest - smallest) / (1 - 2 * epsilon) if epsilon < 0.49 else math.inf
+        return smallest - min(shortfall, remainder / overlap) - rounding * math.sqrt(steps)
+
+    def enough(steps: int, smallest: float, largest: float, remainder: float) -> bool:
+        value = bound(steps, smallest, largest, remainder)
         # Stop when proved, when close to all that can be had, or when the sign is settled against us.
         return good_enough(value) or (
             steps >= 20 and smallest < 0 and smallest - value < 0.1 * abs(smallest) and value > -math.inf
         )
 
     krylov = lanczos(apply, u, rng, max_steps=max_steps, enough=enough)
-    value = bound(krylov.alpha.size, krylov.smallest, krylov.largest)
-    if krylov.complete:
-        # An invariant space: the run after infinitely many steps, where a uniform start misses an eigenvector
-        # with probability 0. Weyl's inequality accounts for the remainder.
-        value = max(value, krylov.smallest - krylov.remainder - rounding * n)
+    value = bound(krylov.alpha.size, krylov.smallest, krylov.largest, krylov.remainder)
     return SpectralBound(value, 1 - failure, "lanczos", krylov.smallest_vector(), krylov.smallest)
 
 
@@ -237,27 +242,36 @@ def cholesky_bound(S: NDArray, z: NDArray) -> SpectralBound:
     # rounding of S_jj, of the rank-one term and of its addition: a few units in each entry
     forming = 8 * UNIT_ROUNDOFF * float(np.abs(M).sum(axis=1).max() + 2 * lift)
     direction, estimate = _smallest_eigenpair(M, u)
-    size = abs(estimate) if estimate != 0 else 0.0
-    # the proof costs this much at the least, so there is no sense in trying shifts closer to the estimate
+    return SpectralBound(_proved_shift(M, estimate, forming), 1.0, "cholesky", direction, estimate)
+
+
+def smallest_eigenvalue_bound(S: NDArray) -> float:
+    """Proved lower bound on the smallest eigenvalue of a Hermitian matrix, nothing deflated, by Cholesky.
+
+    The entries of ``S`` are taken as they are, but for a few units of rounding in forming them.
+    """
+    forming = 8 * UNIT_ROUNDOFF * float(np.abs(S).sum(axis=1).max())
+    estimate = float(scipy.linalg.eigh(S, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)[0])
+    return _proved_shift(S, estimate, forming)
+
+
+def _proved_shift(M: NDArray, estimate: float, forming: float) -> float:
+    """The largest of a few shifts below ``estimate`` for which M - shift I factorises, less all rounding errors."""
+    size = abs(estimate)
+    # What the proof costs at the least. Errors that really happen are far smaller, so a fraction of it is tried first.
     grain = _backward_error(M, 0.0) + forming
-    # the dense eigenvalue estimate errs by about this much itself
-    for slack in (
-        0.01 * size + 2 * grain,
-        0.1 * size + 8 * grain,
-        0.5 * size + 64 * grain,
-        2 * size + 1e3 * grain,
-    ):
+    for share, grains in ((0.01, 0.02), (0.01, 2.0), (0.1, 8.0), (0.5, 64.0), (2.0, 1e3)):
+        slack = share * size + grains * grain
         shift = estimate - slack
-        error = _backward_error(M, shift)
         if _factorises(M, shift):
-            return SpectralBound(shift - error - forming, 1.0, "cholesky", direction, estimate)
-    return SpectralBound(-math.inf, 1.0, "cholesky", direction, estimate)
+            return shift - _backward_error(M, shift) - forming
+    return -math.inf
 
 
 def _backward_error(M: NDArray, shift: float) -> float:
     """Bound on the norm of the backward error of a Cholesky factorisation of M - shift I."""
     n = M.shape[0]
-    g = gamma(n + 8)
+    g = math.sqrt(2) * gamma(2 * n + 8)
     trace = float(M.diagonal().real.sum()) - n * shift
     return g / (1 - g) * max(trace, 0.0) * (1 + 1e-10)
 
@@ -280,7 +294,7 @@ def _smallest_eigenpair(M: NDArray, u: NDArray) -> tuple[NDArray, float]:
     if n <= 400:
         values, vectors = scipy.linalg.eigh(M, subset_by_index=[0, 0], check_finite=False)
         return vectors[:, 0], float(values[0])
-    run = lanczos(lambda v: M @ v, u, np.random.default_rng(0), max_steps=80, enough=lambda k, low, high: k >= 80)
+    run = lanczos(lambda v: M @ v, u, np.random.default_rng(0), max_steps=80, enough=lambda *_: False)
     direction, estimate = run.smallest_vector(), run.smallest
     if estimate <= 0:
         return direction, estimate
@@ -295,7 +309,7 @@ def _smallest_eigenpair(M: NDArray, u: NDArray) -> tuple[NDArray, float]:
         u,
         np.random.default_rng(1),
         max_steps=20,
-        enough=lambda k, low, high: k >= 20,
+        enough=lambda *_: False,
     )
     direction = inverse.smallest_vector()
     return direction, float(np.vdot(direction, M @ direction).real)

@@ -74,10 +74,11 @@ def spanning_tree(operator: HermitianOperator) -> NDArray:
     if matrix is None:
         raise InputError("a spanning tree needs the entries of C, but only its products are known; use 'eigenvector'.")
     matrix = scipy.sparse.csr_array(matrix)
-    strength = abs(matrix).astype(np.float64)
-    strength.data = strength.data / max(float(strength.data.max(initial=0.0)), 1e-300)
-    # csgraph finds minimum trees and treats 0 as absent: 2 - strength is positive and reverses the order
-    cost = scipy.sparse.csr_array((2 - strength.data, strength.indices, strength.indptr), shape=strength.shape)
+    # csgraph finds minimum trees and treats 0 as absent, so an edge costs its rank, from the strongest (1) down; an
+    # edge and its mirror image have the same modulus, hence neighbouring ranks, and either may stand for both
+    rank = np.empty(matrix.nnz)
+    rank[np.argsort(-np.abs(matrix.data), kind="stable")] = np.arange(1, matrix.nnz + 1)
+    cost = scipy.sparse.csr_array((rank, matrix.indices, matrix.indptr), shape=matrix.shape)
     tree = scipy.sparse.csgraph.minimum_spanning_tree(cost)
     order, parent = scipy.sparse.csgraph.breadth_first_order(tree, 0, directed=False)
     children = order[1:]

@@ -40,19 +40,20 @@ _SOLVE_WIDTH = 256  # right-hand sides of a sparse solve at a time
 class EdgeResiduals:
     """One entry a measurement, in the order of the input. Leverages are computed when they are first asked for."""
 
-    wrapped: NDArray[np.float64]
+    wrapped: NDArray[np.float64] = field(repr=False)
     """Measured angle minus ``theta_i - theta_j``, in (-pi, pi]."""
     measurements: Measurements = field(repr=False)
     z: NDArray = field(repr=False)
     components: NDArray[np.int64] = field(repr=False)
 
+    def __repr__(self) -> str:
+        spread = float(np.sqrt(np.mean(self.wrapped**2))) if self.wrapped.size else 0.0
+        return f"EdgeResiduals({self.wrapped.size} measurements, rms {spread:.3g} rad)"
+
     @cached_property
     def leverage(self) -> NDArray[np.float64]:
         """Share of the edge in its own fit, in [0, 1]; 1 for a bridge. They sum to n minus the components."""
-        m = self.measurements
-        information = information_weights(m, self.z)
-        resistance = _resistances(laplacian(m, information), self.components, m.i, m.j)
-        return np.clip(information * resistance, 0.0, 1.0)
+        return leverages(self.measurements, information_weights(self.measurements, self.z), self.components)
 
     @cached_property
     def standardised(self) -> NDArray[np.float64]:
@@ -100,8 +101,18 @@ def estimate_sigma(measurements: Measurements, z: NDArray, components: NDArray[n
     residual = wrapped_residuals(measurements, z)
     if measurements.modulus is None:
         return float(np.sqrt(np.sum(information * residual**2) / freedom))
+    # E sum (w r)^2 = sigma^2 sum w (1 - leverage): the leverages matter where weights differ
     across = measurements.strength * np.sin(residual)
-    return float(np.sqrt(np.sum(across**2) / np.sum(information) * used.sum() / freedom))
+    leverage = leverages(measurements, information, components)
+    return float(np.sqrt(np.sum(across**2) / np.sum(information * (1 - leverage))))
+
+
+def leverages(
+    measurements: Measurements, information: NDArray[np.float64], components: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Share of each edge in its own fit: its information times the effective resistance between its ends."""
+    resistance = _resistances(laplacian(measurements, information), components, measurements.i, measurements.j)
+    return np.clip(information * resistance, 0.0, 1.0)
 
 
 def laplacian(measurements: Measurements, information: NDArray[np.float64]) -> scipy.sparse.csr_array:

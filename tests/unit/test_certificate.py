@@ -225,3 +225,119 @@ def test_it_prints_as_one_line():
     text = str(ang.certify(ring(5), np.ones(5)))
     assert text.startswith("CERTIFIED")
     assert "\n" not in text
+
+
+def test_single_precision_phases_are_made_exact_before_the_proof():
+    # |z_j| off by 6e-8 would put z off T^n by far more than the proof allows for
+    C = np.array([[0, 1], [1, 0]])
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        z = np.exp(1j * (rng.uniform(0, 6.28) + np.array([0, 4e-4]))).astype(np.complex64)
+        certificate = ang.certify(C, z)
+        exact = z.astype(complex) / np.abs(z.astype(complex))
+        gap = 2 - f(C, exact)
+        assert certificate.gap_bound >= gap
+        assert certificate.verdict is not Verdict.CERTIFIED
+
+
+def cube_with_a_pendant(dimension, weight):
+    """A hypercube of weak edges with one strong pendant edge, in whose scale their small eigenvalues drown."""
+    n = 2**dimension + 1
+    j = np.arange(n - 1)
+    i = np.concatenate([j[(j >> b) & 1 == 0] for b in range(dimension)])
+    k = np.concatenate([j[(j >> b) & 1 == 0] | (1 << b) for b in range(dimension)])
+    return ang.Measurements(
+        np.append(i, 0), np.append(k, n - 1), np.zeros(i.size + 1), weight=np.append(np.full(i.size, weight), 1.0)
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_almost_invariant_krylov_space_proves_nothing_about_what_it_misses(seed):
+    m = cube_with_a_pendant(11, 1e-11)
+    z = np.ones(m.n, dtype=complex)
+    z[m.n // 2 + 3] = -1  # flipping it back gains 4 * 11 * 1e-11
+    certificate = ang.certify(m, z, method="lanczos", rng=seed, max_seconds=20)
+    assert certificate.gap_bound >= 4 * 11 * 1e-11
+    assert certificate.verdict is not Verdict.CERTIFIED
+
+
+@pytest.mark.parametrize("size", [1.0, 1e4, 1e9, 1e12])
+def test_a_dominant_diagonal_neither_hides_the_optimum_nor_proves_uniqueness(size):
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        turn = np.exp(2j * np.pi * rng.random(3))
+        triangle = -(np.ones((3, 3)) - np.eye(3)) * turn[:, None] * turn.conj()[None, :]
+        result = ang.synchronize(triangle + size * np.eye(3))
+        assert result.objective == pytest.approx(3 + 3 * size, rel=1e-12)
+        assert ang.certify(triangle, result.z).verdict is Verdict.CERTIFIED
+        assert result.certificate.verdict is Verdict.CERTIFIED
+        assert not result.certificate.unique  # the mirror image is as good
+
+
+def test_a_large_diagonal_leaves_the_answer_alone():
+    problem = ang.simulate.gaussian(40, 1.0, rng=0)
+    base = ang.synchronize(problem.C)
+    seen = []
+    shifted = ang.synchronize(problem.C + 1e12 * np.eye(40), callback=lambda p: seen.append(p.objective))
+    assert ang.distance(base.z, shifted.z) < 1e-5  # C + 1e12 I itself is rounded to 1e-4
+    assert shifted.certificate.verdict is Verdict.CERTIFIED
+    assert seen[-1] == pytest.approx(shifted.objective, rel=1e-12)
+    assert shifted.history.objective[-1] == pytest.approx(shifted.objective, rel=1e-12)
+
+
+def test_a_linear_operator_in_single_precision_is_not_trusted_beyond_it():
+    problem = ang.simulate.gaussian(60, 1.0, rng=0)
+    single = problem.C.astype(np.complex64)
+    z = ang.synchronize(problem.C).z
+    certificate = ang.certify(aslinearoperator(single), z, method="lanczos")
+    assert certificate.rounding > 1e-7 * f(problem.C, z)  # single precision, stated
+
+
+def test_components_of_very_different_scale_are_each_proved():
+    small, large = ang.simulate.gaussian(6, 0.3, rng=0).C * 1e-170, ang.simulate.gaussian(6, 0.3, rng=1).C
+    C = scipy.sparse.block_diag([large, small], format="csr")
+    with pytest.warns(ang.errors.DisconnectedWarning):
+        result = ang.synchronize(C)
+    assert ang.certify(small, result.z[6:]).verdict is Verdict.CERTIFIED
+    assert ang.certify(large, result.z[:6]).verdict is Verdict.CERTIFIED
+    assert result.certificate.unique
+
+
+def test_confidence_of_several_components_is_that_of_the_union():
+    parts = [ang.simulate.gaussian(8, 0.3, rng=k).C for k in range(3)]
+    z = np.concatenate([ang.synchronize(p).z for p in parts])
+    certificate = ang.certify(scipy.sparse.block_diag(parts, format="csr"), z, method="lanczos")
+    assert 1 - certificate.confidence == pytest.approx(3e-10, rel=1e-3)
+
+
+def test_a_negative_diagonal_does_not_enter_the_misfit():
+    C = ang.simulate.ring(8, 0.3, rng=0).C.toarray()
+    result, shifted = ang.synchronize(C), ang.synchronize(C - 0.5 * np.eye(8))
+    assert shifted.certificate.scale == pytest.approx(result.certificate.scale, rel=1e-6)
+
+
+def test_saddles_are_left_by_negative_curvature_where_the_lift_is_not_needed():
+    # first-order critical, gradient 0: signs of a real matrix. The witness must come from the tangent Hessian alone.
+    from angsync import escape
+    from angsync.iteration import Clock
+    from angsync.operators import ScaledOperator
+
+    triangle = -(np.ones((3, 3)) - np.eye(3))
+    operator = ScaledOperator(ang.as_operator(triangle), 0)
+    for z in (np.array([1, 1, -1], dtype=complex), np.array([1, -1, 1], dtype=complex)):
+        found = escape.find_better(
+            operator, z, operator.apply(z), margin=1e-9, direction=None, clock=Clock(), rng=np.random.default_rng(0)
+        )
+        assert found is not None
+        assert f(triangle, found) == pytest.approx(3)
+
+
+def test_both_signs_of_a_curvature_direction_are_tried():
+    from angsync.escape import smallest_curvature
+
+    triangle = -(np.ones((3, 3)) - np.eye(3))
+    t, value, _ = smallest_curvature(
+        ang.as_operator(triangle), np.array([1, 1, -1], dtype=complex), np.random.default_rng(0)
+    )
+    assert value < -0.5
+    assert abs(t.sum()) < 1e-9

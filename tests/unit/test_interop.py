@@ -169,7 +169,7 @@ def test_nullable_integers_of_pandas():
 
 
 def test_not_a_frame():
-    with pytest.raises(InputError, match="a list is not a data frame that narwhals can read"):
+    with pytest.raises(InputError, match="a list is not a data frame in memory that narwhals can read"):
         Measurements.from_dataframe([1, 2, 3])
 
 

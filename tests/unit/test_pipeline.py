@@ -381,3 +381,80 @@ def test_public_names():
     assert ang.__version__ == "0.1.0"
     with pytest.raises(AttributeError, match="nonsense"):
         _ = ang.nonsense
+
+
+def test_an_optimum_at_which_c_z_vanishes():
+    # C = -ones has optimum 0, reached where the phases sum to zero: C z = 0, and the residual is 0 / 0
+    for n in (3, 4, 7, 50):
+        for seed in range(3):
+            result = ang.synchronize(-np.ones((n, n)), rng=seed)
+            assert result.converged
+            assert result.residual <= 1e-10
+            assert result.objective == pytest.approx(0, abs=1e-12 * n * n)
+            assert result.certificate.verdict is Verdict.CERTIFIED
+
+
+def test_the_history_ends_at_the_answer_also_after_an_escape():
+    ring = ang.simulate.ring(30, 0.0, rng=0)
+    twisted = ring.z * np.exp(2j * np.pi * np.arange(30) / 30)
+    result = ang.synchronize(ring.C, start=twisted)
+    assert result.history.objective[-1] == pytest.approx(60, rel=1e-12)
+    assert result.history.objective.size == result.iterations + 1
+    lattice = ang.simulate.grid(20, 20, 0.5, rng=0)
+    result = ang.synchronize(lattice.C, start="random")
+    assert result.history.objective[-1] == pytest.approx(result.objective, rel=1e-10)
+    assert result.history.objective.size == result.iterations + 1
+
+
+def test_a_callback_sees_the_objective_of_the_c_given():
+    C = ang.simulate.gaussian(30, 0.5, rng=0).C * 2.0**30
+    seen = []
+    result = ang.synchronize(C, callback=lambda p: seen.append(p.objective))
+    assert seen == pytest.approx(result.history.objective.tolist())
+    assert seen[-1] == pytest.approx(result.objective, rel=1e-9)
+
+
+def test_the_most_urgent_status_speaks_for_all_components():
+    parts = [ang.simulate.gaussian(n, 1.0, rng=n).C for n in (12, 9)]
+    C = scipy.sparse.block_diag(parts, format="csr")
+    start = np.concatenate([np.ones(12), ang.synchronize(parts[1]).z])
+    limit = ang.Stopping(max_iterations=1)
+    with pytest.warns(DisconnectedWarning), pytest.warns(ConvergenceWarning):
+        result = ang.synchronize(C, start=start, stopping=limit)
+    assert result.status is Status.ITERATION_LIMIT
+
+
+def test_gpm_that_goes_down_is_given_up():
+    from angsync.regime import is_slow
+
+    rule = is_slow(1e-10)
+    assert rule([1.0, 2.0, 1.5], [0.1, 0.05, 0.04])
+    assert not rule([1.0, 2.0, 2.5], [0.1, 0.05, 0.04])
+    assert rule([float(k) for k in range(9)], [0.1 * 0.999**k for k in range(9)])
+    assert not rule([float(k) for k in range(9)], [0.1 * 0.1**k for k in range(9)])
+
+
+def test_of_two_starts_the_better_is_taken():
+    # a lollipop: the eigenvector is localised on the clique, the spanning tree is exact
+    clique = np.triu_indices(30, 1)
+    tail = np.arange(29, 389)
+    i, j = np.concatenate([clique[0], tail]), np.concatenate([clique[1], tail + 1])
+    truth = np.exp(2j * np.pi * np.random.default_rng(0).random(390))
+    result = ang.synchronize(ang.Measurements(i, j, np.angle(truth[i] * truth[j].conj())))
+    assert "spanning tree" in result.method
+    assert result.iterations == 0
+
+
+@pytest.mark.parametrize("scale", [1e-315, 1e-300, 1e300])
+def test_the_ends_of_the_range_of_floats(scale):
+    result = ang.synchronize(scale * (np.ones((6, 6)) - np.eye(6)))
+    assert ang.distance(result.z, np.ones(6)) < 1e-9
+    assert result.certificate.verdict is Verdict.CERTIFIED
+    with pytest.raises(InputError, match="overflow"):
+        ang.synchronize(1e305 * (np.ones((100, 100)) - np.eye(100)))
+
+
+def test_a_matrix_of_angles_is_recognised():
+    theta = np.array([0.0, 1.0, 2.5])
+    with pytest.raises(NotHermitianError, match=r"np\.exp\(1j \* C\)"):
+        ang.synchronize(theta[:, None] - theta[None, :])

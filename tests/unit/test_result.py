@@ -131,3 +131,9 @@ def test_measurements_of_a_matrix_are_its_upper_triangle_by_rows():
     m = ang.synchronize(C).measurements
     assert list(zip(m.i.tolist(), m.j.tolist(), strict=True)) == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
     assert m.strength * np.exp(1j * m.angle) == pytest.approx(C[m.i, m.j])
+
+
+def test_a_file_of_phases_is_not_a_result(tmp_path):
+    (tmp_path / "edges.csv").write_text("i,j,angle\n0,1,0.5\n")
+    with pytest.raises(ang.errors.FileFormatError, match="not a saved result"):
+        ang.load_result(tmp_path / "edges.csv")

@@ -147,3 +147,20 @@ def test_the_monotone_check_can_fail():
 
 def test_dense_operator_is_what_solvers_see():
     assert isinstance(ang.as_operator(np.eye(2)), DenseOperator)
+
+
+def test_newton_refuses_a_step_that_would_lose_objective(monkeypatch):
+    # A model that lies: every inner step claims a gain, but points downhill. The safeguard must not take it.
+    problem = ang.simulate.gaussian(15, 0.5, rng=0)
+    operator = ang.as_operator(problem.C)
+    start = ang.Newton().init(operator, problem.z * np.exp(0.3j * np.arange(15)))
+    honest = ang.Newton._inner
+
+    def lying(self, *arguments):
+        t, gain, boundary = honest(self, *arguments)
+        return -t, gain, boundary
+
+    monkeypatch.setattr(ang.Newton, "_inner", lying)
+    after = ang.Newton().step(operator, start)
+    assert after.exhausted
+    assert np.array_equal(after.z, start.z)

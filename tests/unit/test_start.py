@@ -124,3 +124,17 @@ def test_bad_starts(start, message):
 
 def test_sparse_input_stays_sparse():
     assert scipy.sparse.issparse(ang.simulate.ring(5, 0.0, rng=0).C)
+
+
+def test_arpack_too_takes_the_largest_algebraic_eigenvalue():
+    # eigenvalue -300 of the constant vector is the largest in modulus; the largest is about 2 sqrt(100) = 20
+    n = 100
+    C = ang.simulate.gaussian(n, 1.0, truth=np.ones(n), rng=0).C - 4 * np.ones((n, n))
+    u = np.linalg.eigh(C)[1][:, -1]
+    assert ang.distance(eigenvector_estimator(C), u / np.abs(u), np.inf) < 1e-6
+
+
+def test_the_spanning_tree_orders_strengths_that_differ_by_more_than_rounding_can_hold():
+    m = ang.Measurements([0, 1, 0], [1, 2, 2], [0.5, 0.25, 3.0], weight=[1.0, 1e-18, 1e-19])
+    z = spanning_tree(ang.as_operator(m))
+    assert np.angle(z[0] * np.conj(z[2])) == pytest.approx(0.75)

@@ -5,7 +5,14 @@ from angsync.operators.dense import DenseOperator
 from angsync.operators.linear import LinearOperatorAdapter
 from angsync.operators.protocol import HermitianOperator
 from angsync.operators.sparse import SparseOperator
-from angsync.operators.structure import component_labels, is_real, restrict, row_length, to_dense
+from angsync.operators.structure import (
+    component_labels,
+    is_real,
+    restrict,
+    row_length,
+    to_dense,
+    without_dominant_diagonal,
+)
 from angsync.operators.wrappers import CountingOperator, ScaledOperator, normalising_exponent
 
 __all__ = [
@@ -22,4 +29,5 @@ __all__ = [
     "restrict",
     "row_length",
     "to_dense",
+    "without_dominant_diagonal",
 ]

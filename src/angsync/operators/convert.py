@@ -80,7 +80,8 @@ def _not_hermitian(i: int, j: int, gap: float, limit: float) -> NotHermitianErro
 
 
 def _check_largest(largest: float, n: int, dtype: np.dtype[Any]) -> None:
-    if largest > float(np.finfo(dtype).max) / (4 * n):
+    # f(z) sums n^2 entries in double precision, a row sums n of them in the precision of C
+    if largest > min(float(np.finfo(dtype).max) / (4 * n), float(np.finfo(np.float64).max) / (4.0 * n * n)):
         raise InputError(
             f"the largest entry of C is {largest:.2e}, too near to overflow for n = {n}: divide C by 1e6, "
             "the phases do not depend on its scale."
@@ -117,6 +118,11 @@ def _checked_dense(data: Any, hermitian: Hermitian) -> NDArray:
             worst = (value, int(row) + k, int(column) + k)
     limit = _hermitian_limit(matrix.dtype, largest)
     if worst[0] > limit:
+        if not matrix.imag.any() and np.abs(matrix + matrix.T).max() <= limit:
+            raise NotHermitianError(
+                "C is real and antisymmetric: it looks like a matrix of angles theta_j - theta_l. Pass np.exp(1j * C), "
+                "with 0 where a pair was not measured."
+            )
         raise _not_hermitian(worst[1], worst[2], worst[0], limit)
     _check_largest(largest, n, matrix.dtype)
     return (matrix + matrix.conj().T) / 2 if worst[0] > 0 else matrix

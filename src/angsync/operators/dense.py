@@ -73,6 +73,11 @@ class DenseOperator:
     def restrict(self, index: NDArray[np.int64]) -> DenseOperator:
         return DenseOperator(self.matrix[np.ix_(index, index)])
 
+    def without_diagonal(self) -> DenseOperator:
+        matrix = self.matrix.copy()
+        np.fill_diagonal(matrix, 0)
+        return DenseOperator(matrix)
+
     def to_dense(self) -> NDArray:
         return self.matrix
 

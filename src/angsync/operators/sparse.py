@@ -49,6 +49,12 @@ class SparseOperator:
     def restrict(self, index: NDArray[np.int64]) -> SparseOperator:
         return SparseOperator(self.matrix[index][:, index].tocsr())
 
+    def without_diagonal(self) -> SparseOperator:
+        coordinates = self.matrix.tocoo()
+        keep = coordinates.coords[0] != coordinates.coords[1]
+        entries = (coordinates.data[keep], (coordinates.coords[0][keep], coordinates.coords[1][keep]))
+        return SparseOperator(scipy.sparse.csr_array(entries, shape=self.matrix.shape))
+
     def to_dense(self) -> NDArray:
         return self.matrix.toarray()
 

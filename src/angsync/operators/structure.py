@@ -32,6 +32,19 @@ def to_dense(operator: HermitianOperator) -> NDArray:
     return (dense + dense.conj().T) / 2
 
 
+def without_dominant_diagonal(operator: HermitianOperator) -> HermitianOperator:
+    """The operator with diagonal 0 where the diagonal would drown the rest in rounding; otherwise as it is.
+
+    A diagonal only adds a constant to f: phases, S(z) and gaps do not depend on it.
+    """
+    ask = getattr(operator, "without_diagonal", None)
+    sums = operator.abs_row_sums()
+    if ask is None or sums is None:
+        return operator
+    size = np.abs(operator.diagonal())
+    return ask() if size.max(initial=0.0) > (sums - size).max(initial=0.0) else operator
+
+
 def is_real(operator: HermitianOperator) -> bool:
     """Whether every entry is known to be real, so that a real start would stay real for ever."""
     ask = getattr(operator, "is_real", None)

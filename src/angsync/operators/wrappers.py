@@ -23,8 +23,13 @@ def normalising_exponent(operator: HermitianOperator) -> int:
     return math.frexp(largest)[1] if largest > 0 and math.isfinite(largest) else 0
 
 
+def _times(x: NDArray, exponent: int) -> NDArray:
+    """x times a power of two, in its own precision."""
+    return x if exponent == 0 else x * np.real(x).dtype.type(2.0**exponent)
+
+
 class ScaledOperator:
-    """``2**-exponent C`` without a copy: the vector is scaled, which is exact and neither over- nor underflows."""
+    """``2**-exponent C`` without a copy: vectors are scaled, which is exact."""
 
     def __init__(self, base: HermitianOperator, exponent: int) -> None:
         self.base = base
@@ -39,15 +44,13 @@ class ScaledOperator:
         return self.base.dtype
 
     def _scale(self, x: NDArray) -> NDArray:
-        if self.exponent == 0:
-            return x
-        # two steps, because 2**1074 alone is not a float
         half = -self.exponent // 2
-        real = np.real(x).dtype.type
-        return x * real(2.0**half) * real(2.0 ** (-self.exponent - half))
+        return _times(_times(x, half), -self.exponent - half)
 
     def apply(self, z: NDArray) -> NDArray:
-        return self.base.apply(self._scale(z))
+        # one half on the way in, one on the way out: neither 1e300 nor 1e-310 over- or underflows in between
+        half = -self.exponent // 2
+        return _times(self.base.apply(_times(z, half)), -self.exponent - half)
 
     def diagonal(self) -> NDArray[np.float64]:
         return self._scale(self.base.diagonal())

@@ -1,6 +1,7 @@
 """Solvers: frozen settings with ``init`` and ``step``. The loop is in :mod:`angsync.iteration`."""
 
 from angsync.solvers.gpm import GPM
+from angsync.solvers.low_rank import LowRankSDP
 from angsync.solvers.newton import Newton
 
-__all__ = ["GPM", "Newton"]
+__all__ = ["GPM", "LowRankSDP", "Newton"]

@@ -1,0 +1,174 @@
+r"""The semidefinite relaxation by low-rank factors.
+
+The baseline that the paper competes with, and a bound on the optimum at high noise. The relaxation
+:math:`\max \mathrm{tr}(CX)`, :math:`X \succeq 0`, :math:`\mathrm{diag}(X) = 1` is solved with :math:`X = Y Y^H`, Y
+having unit rows in :math:`\mathbb{C}^r` (Burer and Monteiro). With :math:`r^2 > n` almost every C has no second-order
+critical point that is not optimal (Boumal, Voroninski and Bandeira, 2016), so ascent suffices; that it did is not
+believed but proved, by the dual bound of the point reached: with :math:`s_j = \Re (C Y Y^H)_{jj}` every w in
+:math:`T^n` has :math:`f(w) \le \sum_j s_j - n \min(0, \lambda_{\min}(\mathrm{Diag}(s) - C))`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.errors import InputError
+from angsync.operators import HermitianOperator
+
+
+@dataclass(frozen=True)
+class LowRankState:
+    """Unit rows Y (under the name z), the product C Y, and the trust radius."""
+
+    z: NDArray
+    Cz: NDArray
+    radius: float
+    exhausted: bool = False
+
+    @cached_property
+    def along(self) -> NDArray[np.float64]:
+        r""":math:`s_j = \Re (C Y Y^H)_{jj}`."""
+        return np.sum(self.z.conj() * self.Cz, axis=1).real
+
+    @cached_property
+    def gradient(self) -> NDArray:
+        """The part of C Y that is tangent to the spheres."""
+        return self.Cz - self.along[:, None] * self.z
+
+    def measure(self) -> tuple[float, float]:
+        """Objective tr(Y^H C Y) and relative gradient norm, for the loop."""
+        size = float(np.linalg.norm(self.Cz))
+        return float(self.along.sum()), (float(np.linalg.norm(self.gradient)) / size if size > 0 else 0.0)
+
+
+@dataclass(frozen=True)
+class LowRankSDP:
+    r"""Trust-region Newton method for :math:`\mathrm{tr}(Y^H C Y)` over unit rows in :math:`\mathbb{C}^r`.
+
+    As ``solver=ang.LowRankSDP()`` it solves the relaxation, rounds to phases and improves them by Newton's method; the
+    dual bound of the relaxation enters the certificate.
+
+    Parameters
+    ----------
+    rank
+        r; the smallest with :math:`r^2 > n` unless given.
+    max_inner
+        Conjugate gradient iterations a step.
+
+    Needs about ten n x r blocks. One product with a block a step, and one an inner iteration.
+    """
+
+    rank: int | None = None
+    max_inner: int = 200
+
+    def __post_init__(self) -> None:
+        if self.rank is not None and self.rank < 1:
+            raise InputError(f"rank must be at least 1, but it is {self.rank}.")
+        if self.max_inner < 1:
+            raise InputError(f"max_inner must be at least 1, but it is {self.max_inner}.")
+
+    def rank_for(self, n: int) -> int:
+        """The rank used for n nodes."""
+        return min(n, math.isqrt(n) + 1) if self.rank is None else min(n, self.rank)
+
+    def lift(self, z: NDArray, rng: np.random.Generator) -> NDArray:
+        """A start near z: its phases in the first column, a little noise in the others, unit rows."""
+        shape = (z.size, self.rank_for(z.size))
+        rows = 0.1 * (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)) / math.sqrt(shape[1])
+        rows[:, 0] += z
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+    def init(self, operator: HermitianOperator, z: NDArray) -> LowRankState:
+        """Start at the rows ``z`` (see :meth:`lift`)."""
+        state = LowRankState(z, operator.apply(z), 0.0)
+        return LowRankState(z, state.Cz, 0.5 * math.sqrt(float(_weights(state.along).sum())))
+
+    def step(self, operator: HermitianOperator, state: LowRankState) -> LowRankState:
+        """One trust-region step: shrink until the objective rises, or declare the point exhausted."""
+        weights = _weights(state.along)[:, None]
+        radius = state.radius
+        noise = float(np.finfo(operator.dtype).eps) * float(np.abs(state.Cz).max(initial=0.0))
+        for _ in range(30):
+            V, model_gain, at_boundary = self._inner(operator, state, weights, radius)
+            length = math.sqrt(float(np.sum(weights * np.abs(V) ** 2)))
+            if model_gain <= 0 or length == 0:
+                break
+            Y = state.z + V
+            Y = Y / np.linalg.norm(Y, axis=1, keepdims=True)
+            CY = operator.apply(Y)
+            gain = float(np.vdot(Y - state.z, CY + state.Cz).real)
+            ratio = gain / model_gain
+            if ratio > 0.75 and at_boundary:
+                radius = 2 * radius
+            elif ratio < 0.25:
+                radius = 0.25 * length
+            new = LowRankState(Y, CY, radius)
+            if ratio > 1e-3 and gain > 0:
+                return new
+            if model_gain < noise * math.sqrt(Y.size):
+                # f can no longer tell: go on while the gradient shrinks
+                if new.measure()[1] < 0.9 * state.measure()[1]:
+                    return new
+                break
+        return LowRankState(state.z, state.Cz, radius, exhausted=True)
+
+    def _inner(
+        self, operator: HermitianOperator, state: LowRankState, weights: NDArray, radius: float
+    ) -> tuple[NDArray, float, bool]:
+        """Steihaug's conjugate gradients for max 2 <G, V> - <V, S V> over tangent V within the radius."""
+        Y, along = state.z, state.along[:, None]
+
+        def tangent(V: NDArray) -> NDArray:
+            return V - np.sum(Y.conj() * V, axis=1).real[:, None] * Y
+
+        def hessian(V: NDArray) -> NDArray:
+            return tangent(along * V - operator.apply(V))
+
+        def inner(A: NDArray, B: NDArray) -> float:
+            return float(np.vdot(A, B).real)
+
+        residual = state.gradient
+        V, image_of_v = np.zeros_like(Y), np.zeros_like(Y)
+        scaled = residual / weights
+        direction, power = scaled, inner(residual, scaled)
+        if power == 0:
+            return V, 0.0, False
+        target = power * min(0.01, power / max(float(weights.sum()), 1e-300))
+        at_boundary = False
+        for _ in range(self.max_inner):
+            image = hessian(direction)
+            curvature = inner(direction, image)
+            step = power / curvature if curvature > 0 else math.inf
+            trial = V + step * direction if curvature > 0 else V
+            if curvature <= 0 or math.sqrt(float(np.sum(weights * np.abs(trial) ** 2))) >= radius:
+                step, at_boundary = _to_boundary(V, direction, weights, radius), True
+            V, image_of_v = V + step * direction, image_of_v + step * image
+            if at_boundary:
+                break
+            residual = residual - step * image
+            scaled = residual / weights
+            new_power = inner(residual, scaled)
+            if new_power <= target:
+                break
+            direction, power = scaled + (new_power / power) * direction, new_power
+        return V, 2 * inner(state.gradient, V) - inner(V, image_of_v), at_boundary
+
+
+def _weights(along: NDArray[np.float64]) -> NDArray[np.float64]:
+    size = np.abs(along)
+    floor = 1e-3 * float(size.mean())
+    return np.maximum(size, floor if floor > 0 else 1.0)
+
+
+def _to_boundary(V: NDArray, direction: NDArray, weights: NDArray, radius: float) -> float:
+    """The positive tau at which V + tau direction has weighted norm ``radius``."""
+    a = float(np.sum(weights * np.abs(direction) ** 2))
+    half = float(np.sum(weights * (V.conj() * direction).real))
+    c = float(np.sum(weights * np.abs(V) ** 2)) - radius**2
+    root = math.sqrt(max(0.0, half * half - a * c))
+    return (root - half) / a if half <= 0 else -c / (half + root)
