@@ -139,9 +139,16 @@ class SyncResult:
         details.setdefault("tolerance", self.tolerance or None)
         return write_page(self, path, **details)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the result to an npz or csv file; :func:`angsync.load_result` reads it back."""
-        save_fields(path, _to_fields(self))
+    def save(self, path: str | os.PathLike[str], *, standard_errors: NDArray[np.float64] | None = None) -> None:
+        """Write the result to an npz or csv file; :func:`angsync.load_result` reads it back.
+
+        ``standard_errors`` (see :meth:`standard_errors`) are written beside the phases for other programs; they are
+        not read back.
+        """
+        fields = _to_fields(self)
+        if standard_errors is not None:
+            fields["standard_errors"] = standard_errors
+        save_fields(path, fields)
 
     def __repr__(self) -> str:
         verdict = "not certified" if self.certificate is None else self.certificate.verdict.name

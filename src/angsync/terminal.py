@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -111,7 +112,9 @@ def table(title: str, rows: Sequence[Sequence[str]]) -> Table:
     return grid
 
 
-def result_object(result: SyncResult, *, with_phases: bool) -> dict[str, Any]:
+def result_object(
+    result: SyncResult, *, with_phases: bool, standard_errors: NDArray[np.float64] | None = None
+) -> dict[str, Any]:
     """The result as one JSON-ready object; numbers that are not finite become null."""
     content: dict[str, Any] = {
         "n": result.n,
@@ -132,6 +135,8 @@ def result_object(result: SyncResult, *, with_phases: bool) -> dict[str, Any]:
     if with_phases:
         content["nodes"] = [_label(result, k) for k in range(result.n)]
         content["angles"] = result.angles.tolist()
+    if standard_errors is not None:
+        content["standard_errors"] = standard_errors.tolist()
     return content
 
 

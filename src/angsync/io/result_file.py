@@ -129,6 +129,9 @@ def _save_csv(path: Path, content: dict[str, Any]) -> None:
         if components.shape != z.shape or components.dtype.kind not in "iu":
             raise InputError("components must hold one integer for each node.")
         columns["component"] = [str(component) for component in components.tolist()]
+    errors = content.pop("standard_errors", None)
+    if errors is not None:
+        columns["standard_error"] = [repr(error) for error in np.asarray(errors, dtype=float).tolist()]
     # z_dtype and labels: what the columns themselves cannot say
     metadata = {
         "n": int(z.size),
@@ -166,6 +169,8 @@ def _load_csv(path: Path) -> dict[str, Any]:
     fields = {"z": np.exp(1j * angles).astype(metadata["z_dtype"]), "labels": labels}
     if "component" in table.columns:
         fields["components"] = table.numbers("component").astype(np.int64)
+    if "standard_error" in table.columns:
+        fields["standard_errors"] = table.numbers("standard_error")
     return {**fields, **unpack(metadata["fields"], {})}
 
 

@@ -212,7 +212,7 @@ def test_damaged_csv_is_refused(tmp_path: Path) -> None:
         "1 fields|truncated": [*lines[:-1], "39"],
         "truncated, damaged": [lines[0], lines[1][:50] + "\n", *lines[2:]],
         "no column 'angle'; .*'node', 'phase'": [*lines[:2], "node,phase\n", "0,1.5\n"],
-        "is not a finite number": [*lines[:-1], "39,nan,0\n"],
+        "is not a finite number": [*lines[:-1], "39,nan,0,0.1\n"],
     }
     for words, content in cases.items():
         path.write_text("".join(content))
