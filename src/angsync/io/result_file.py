@@ -170,7 +170,8 @@ def _load_csv(path: Path) -> dict[str, Any]:
     if "component" in table.columns:
         fields["components"] = table.numbers("component").astype(np.int64)
     if "standard_error" in table.columns:
-        fields["standard_errors"] = table.numbers("standard_error")
+        # any float: an error that is not known is NaN
+        fields["standard_errors"] = np.array([float(text) for text in table.columns["standard_error"]])
     return {**fields, **unpack(metadata["fields"], {})}
 
 
