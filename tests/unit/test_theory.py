@@ -225,3 +225,42 @@ def test_every_row_of_the_table_is_a_function():
     ]  # fmt: skip
     for row in rows:
         assert callable(getattr(theory, row[1].removeprefix(":func:").strip("`")))
+
+
+def test_a_report_on_a_simulated_problem():
+    problem = ang.simulate.gaussian(300, 0.02 * 300**0.5, rng=0)
+    result = ang.synchronize(problem.C)
+    found = theory.report(problem, result)
+    op, noise_inf = theory.noise_norms(problem.noise, problem.z)
+    error = ang.distance(result.z, problem.z)
+    assert found["Fact 3"].value == pytest.approx(4 * op / math.sqrt(300))
+    assert found["Theorem 1"].applies
+    assert found["Theorem 1"].measured == pytest.approx(error)
+    for name in ("Fact 3", "Theorem 1", "Theorem 2"):
+        assert found[name].measured <= found[name].value
+    assert not found["Theorem 3"].applies
+    assert "does not apply" in str(found["Theorem 3"])
+    assert "op <= n^(3/4)/312" in str(found)
+    assert "CERTIFIED" in found.certificate
+    assert not any(line.estimated for line in found.lines)
+    with pytest.raises(KeyError):
+        found["Theorem 9"]
+
+
+def test_a_report_on_data_is_marked_as_an_estimate():
+    problem = ang.simulate.gaussian(200, 1.0, rng=0)
+    result = ang.synchronize(problem.C)
+    found = theory.report(None, result)
+    # sigma from 19900 pairs: relative error 0.5 %
+    assert found["noise"].value == pytest.approx(1.0, rel=0.03)
+    assert found["noise"].estimated
+    assert found["Proposition 3"].estimated
+    assert found["rho"].value == pytest.approx(result.rho(4.0))
+    assert not found["rho"].estimated
+    assert "needs no assumption" in str(found)
+
+
+def test_a_report_needs_dense_noise():
+    problem = ang.simulate.ring(5, 0.1, rng=0)
+    with pytest.raises(ang.errors.InputError, match="dense noise"):
+        theory.report(problem, ang.synchronize(problem.C))

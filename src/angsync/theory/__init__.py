@@ -24,6 +24,8 @@ T3      :func:`linear_convergence`
 C2      :func:`gaussian_linear_convergence`
 B1      :func:`cramer_rao_bound`
 ======  =====================================================================
+
+:func:`report` evaluates them for one solved problem.
 """
 
 from angsync.theory.conditions import Condition, Conditions
@@ -60,6 +62,7 @@ from angsync.theory.facts import (
     maximiser_error_bound,
 )
 from angsync.theory.norms import noise_extremes, noise_norms, operator_norm
+from angsync.theory.report import Line, TheoryReport, report
 from angsync.uncertainty import cramer_rao_bound
 
 __all__ = [
@@ -71,11 +74,13 @@ __all__ = [
     "GaussianErrorBounds",
     "Inequality",
     "L2ErrorBound",
+    "Line",
     "LinearConvergence",
     "LinfErrorBound",
     "OneStep",
     "OptimumDistance",
     "ProgressConstants",
+    "TheoryReport",
     "convergence_ratios",
     "cramer_rao_bound",
     "critical_distance_bound",
@@ -95,4 +100,5 @@ __all__ = [
     "operator_norm",
     "optimum_distance_bound",
     "progress_constants",
+    "report",
 ]
