@@ -231,7 +231,7 @@ def test_a_report_on_a_simulated_problem():
     problem = ang.simulate.gaussian(300, 0.02 * 300**0.5, rng=0)
     result = ang.synchronize(problem.C)
     found = theory.report(problem, result)
-    op, noise_inf = theory.noise_norms(problem.noise, problem.z)
+    op, _ = theory.noise_norms(problem.noise, problem.z)
     error = ang.distance(result.z, problem.z)
     assert found["Fact 3"].value == pytest.approx(4 * op / math.sqrt(300))
     assert found["Theorem 1"].applies

@@ -25,7 +25,7 @@ C2      :func:`gaussian_linear_convergence`
 B1      :func:`cramer_rao_bound`
 ======  =====================================================================
 
-:func:`report` evaluates them for one solved problem.
+``report`` evaluates them for one solved problem.
 """
 
 from angsync.theory.conditions import Condition, Conditions
