@@ -15,11 +15,11 @@ BIN := .venv/bin
 PREPARE := @sh tools/bootstrap.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint format docs bench clean
+.PHONY: help demo test test-all test-browser lint format docs bench clean
 
 help: ## show this list
 	@echo "make TARGET [PYTHON=python3.12] [PYTEST_ARGS='-k name']"
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 16
 
 demo: ## simulate, solve, certify; writes angsync-demo/report.html
 	$(PREPARE) base
@@ -27,11 +27,15 @@ demo: ## simulate, solve, certify; writes angsync-demo/report.html
 
 test: ## the tests that take seconds
 	$(PREPARE) test
-	@$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -m "not slow and not browser" $(PYTEST_ARGS)
 
 test-all: ## every test
 	$(PREPARE) test
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-browser: ## the pages in Chromium (CHROMIUM names it, /usr/bin/chromium unless given)
+	$(PREPARE) test browser
+	@$(BIN)/python -m pytest -m browser $(PYTEST_ARGS)
 
 lint: ## style, formatting, types, import directions
 	$(PREPARE) lint

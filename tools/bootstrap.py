@@ -46,7 +46,8 @@ MODULES = {
         "narwhals", "pyarrow", "h5py", "networkx", "matplotlib",
     ),
     "lint": ("ruff", "mypy", "importlinter"),
-    "docs": ("sphinx", "furo", "myst_parser"),
+    "docs": ("sphinx", "furo", "myst_parser", "sphinx-mathjax-offline"),
+    "browser": ("playwright.sync_api",),
 }  # fmt: skip
 
 

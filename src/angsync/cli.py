@@ -7,6 +7,7 @@ so far is written).
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -38,6 +39,7 @@ class SolverName(StrEnum):
     auto = "auto"
     gpm = "gpm"
     newton = "newton"
+    sdp = "sdp"
 
 
 class StartName(StrEnum):
@@ -203,6 +205,13 @@ def solve(
     max_iterations: Annotated[int, typer.Option(help="Limit of solver steps.")] = 10_000,
     max_seconds: Annotated[float | None, typer.Option(help="Limit of wall time.")] = None,
     certify: Annotated[bool, typer.Option(help="Prove optimality; without it the exit code is 1.")] = True,
+    standard_errors: Annotated[
+        bool, typer.Option("--standard-errors", help="Add the standard error of every phase, in radians.")
+    ] = False,
+    sigma: Annotated[
+        float | None,
+        typer.Option(help="For the standard errors: weight w means variance sigma^2/w; estimated unless given.", min=0),
+    ] = None,
     hermitian: Hermitian = Triangle.FULL,
     column_i: ColumnI = "i",
     column_j: ColumnJ = "j",
@@ -245,17 +254,27 @@ def solve(
                 hermitian=hermitian.value,
             )
         with watching(console, "writing"):
+            errors = _errors_or_warning(result, sigma) if standard_errors else None
             if output is not None:
-                result.save(output)
+                result.save(output, standard_errors=errors)
             if report is not None:
                 result.to_html(report, title=f"angsync: {file.name}")
         if json:
-            typer.echo(to_json(result_object(result, with_phases=output is None)))
+            typer.echo(to_json(result_object(result, with_phases=output is None, standard_errors=errors)))
         else:
             written = [(what, path) for what, path in (("phases", output), ("report", report)) if path is not None]
             lines = [str(result), *(f"  {what:<12} written to {path}" for what, path in written)]
             typer.echo(fitted("\n".join(lines)))
         raise typer.Exit(_exit_code(result))
+
+
+def _errors_or_warning(result: Any, sigma: float | None) -> Any:
+    """The standard errors, or None and a warning: the phases are not lost because their errors are not known."""
+    try:
+        return result.standard_errors(sigma)
+    except InputError as error:
+        warnings.warn(f"no standard errors: {error} (--sigma)", AngsyncWarning, stacklevel=2)
+        return None
 
 
 def _check_distinct(file: Path, *outputs: Path | None) -> None:
@@ -268,7 +287,7 @@ def _check_distinct(file: Path, *outputs: Path | None) -> None:
 
 
 def _solver(name: SolverName, alpha: float | None) -> Any:
-    from angsync.solvers import GPM, Newton
+    from angsync.solvers import GPM, LowRankSDP, Newton
 
     if alpha is not None and name is not SolverName.gpm:
         raise InputError(f"--alpha is the step size of --solver gpm, but the solver is {name.value}.")
@@ -276,6 +295,7 @@ def _solver(name: SolverName, alpha: float | None) -> Any:
         SolverName.auto: lambda: "auto",
         SolverName.gpm: lambda: GPM() if alpha is None else GPM(alpha=alpha),
         SolverName.newton: Newton,
+        SolverName.sdp: LowRankSDP,
     }
     return makers[name]()
 
@@ -359,6 +379,48 @@ def simulate(
             problem = from_name(model.value, given, rng=seed)
             write_problem(problem, output)
         typer.echo(f"{model.value}: {problem.n} nodes, written to {output}")
+
+
+def _one_thread_a_product() -> None:
+    """Small matrices: threads cost ten times what they give. Heeded until NumPy is loaded; a value given wins."""
+    for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")
+
+
+@app.command(short_help="Measure the paper's claims; write report.html.")
+def reproduce(
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer cases: two minutes at most, not twenty.")] = False,
+    seed: Seed = 0,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for results.json and report.html.")] = Path(
+        "angsync-reproduce"
+    ),
+    json: Json = False,
+) -> None:
+    """Measure every numbered statement of the paper by simulation: one line each, held or VIOLATED.
+
+    An interrupted run goes on where it stopped: results.json keeps what is finished. Exit code 1 if a row is violated.
+    """
+    _one_thread_a_product()
+    with _reporting() as console:
+        from angsync.demo import report_folder
+        from angsync.io.atomic import check_writable
+        from angsync.reproduce import lines, run_experiments, violated
+        from angsync.reproduce.page import write_reproduction_page
+        from angsync.reproduce.progress import showing
+        from angsync.terminal import to_json
+
+        with report_folder(output):
+            stored, page = check_writable(output / "results.json"), check_writable(output / "report.html")
+            with showing(console) as report:
+                results = run_experiments(stored, quick=quick, seed=seed, report=report)
+            write_reproduction_page(results, page)
+        failed = violated(results)
+        if json:
+            typer.echo(to_json({**results, "violated": failed, "results": str(stored), "report": str(page)}))
+        else:
+            summary = f"VIOLATED: {', '.join(failed)}" if failed else "every row held"
+            typer.echo("\n".join([*lines(results), *results["notes"], f"\n{summary}. The report is in {page}"]))
+        raise typer.Exit(1 if failed else 0)
 
 
 @app.command(short_help="Versions, threads, devices.")

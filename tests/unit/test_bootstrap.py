@@ -233,9 +233,11 @@ def test_old_python_gets_a_clear_message(tmp_path: Path) -> None:
 def test_every_requirement_is_imported_after_installing(bootstrap: ModuleType) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    modules = {name.split(".")[0].replace("_", "") for names in bootstrap.MODULES.values() for name in names}
+    modules = {
+        name.split(".")[0].replace("_", "").replace("-", "") for names in bootstrap.MODULES.values() for name in names
+    }
     required = [*project["dependencies"], *extras["test"], *extras["lint"], *extras["docs"], *extras["plot"]]
-    required += [*extras["dataframe"], *extras["parquet"], *extras["hdf5"], *extras["networkx"]]
+    required += [*extras["dataframe"], *extras["parquet"], *extras["hdf5"], *extras["networkx"], *extras["browser"]]
     names = {re.split(r"[^\w-]", requirement)[0].replace("-", "") for requirement in required}
     assert names - {"angsync"} == modules
 

@@ -704,3 +704,31 @@ def test_a_reader_that_has_seen_enough_gets_no_message():
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (1, b"")
     assert load_result("out.npz").converged
+
+
+def test_standard_errors_are_written_and_printed():
+    write_csv("edges.csv")
+    answer = call("solve", "edges.csv", "-o", "out.csv", "--standard-errors", "--sigma", "0.1", "--json")
+    assert answer.code == 0
+    errors = answer.object["standard_errors"]
+    assert errors[0] == 0
+    assert all(error > 0 for error in errors[1:])
+    header = next(line for line in Path("out.csv").read_text().splitlines() if not line.startswith("#"))
+    assert header.split(",") == ["node", "angle", "component", "standard_error"]
+    assert load_result("out.csv").n == len(errors)
+
+
+def test_missing_standard_errors_do_not_lose_the_phases():
+    Path("tree.csv").write_text("i,j,angle\n0,1,0.5\n1,2,0.25\n")
+    answer = call("solve", "tree.csv", "-o", "out.npz", "--standard-errors")
+    assert answer.code == 0
+    assert "no standard errors" in answer.stderr
+    assert "--sigma" in answer.stderr
+    assert load_result("out.npz").n == 3
+
+
+def test_the_relaxation_as_a_solver():
+    write_csv("edges.csv")
+    answer = call("solve", "edges.csv", "--solver", "sdp", "--json")
+    assert answer.code == 0
+    assert "LowRankSDP" in answer.object["method"]

@@ -1,4 +1,4 @@
-"""A small chart builder: axes, lines, points, bars, reference lines and a legend as inline SVG.
+"""A small chart builder: axes, lines, points, bars, error bars, reference lines and a legend as inline SVG.
 
 Colours and strokes are classes of ``page.css``, so that one drawing serves light, dark and print.
 """
@@ -16,7 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from angsync.report.numbers import power_of_ten, pretty_number
 
+LEGEND_ROW = 20.0
 CHARACTER_WIDTH = 7.6  # of the 13 px text, on average: enough to place legends without measuring fonts
+# Corners of the marks, in units of the radius of a circle that looks as large.
+_SHAPES = {
+    "square": [(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)],
+    "triangle": [(0.0, -1.25), (1.15, 0.85), (-1.15, 0.85)],
+    "diamond": [(0.0, -1.35), (1.35, 0.0), (0.0, 1.35), (-1.35, 0.0)],
+}
 # Characters that XML forbids even as references, and lone surrogates, which UTF-8 cannot carry.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
@@ -62,6 +69,18 @@ def circles(x: ArrayLike, y: ArrayLike, radius: float, class_: str, titles: Sequ
     return element("g", "".join(drawn), class_=class_) if drawn else ""
 
 
+def markers(x: ArrayLike, y: ArrayLike, radius: float, class_: str, shape: str = "circle") -> str:
+    """Points told apart by ``shape`` (circle, square, triangle, diamond), for those who cannot go by colour."""
+    if shape == "circle":
+        return circles(x, y, radius, class_)
+    corners = np.array(_SHAPES[shape]) * radius
+    pieces = [
+        path_through(a + corners[:, 0], b + corners[:, 1]) + "Z"
+        for a, b in zip(np.atleast_1d(x), np.atleast_1d(y), strict=True)
+    ]
+    return element("g", "".join(element("path", d=piece) for piece in pieces), class_=class_) if pieces else ""
+
+
 def path_through(x: NDArray, y: NDArray) -> str:
     """The ``d`` of a polyline."""
     return "M" + "L".join(f"{_short(a)} {_short(b)}" for a, b in zip(x, y, strict=True))
@@ -87,6 +106,22 @@ def log_ticks(low: float, high: float, at_most: int = 7) -> list[int]:
     return [k for k in range(first, last + 1) if k % step == 0]
 
 
+def _exponents(low: float, high: float) -> range:
+    return range(math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9) + 1)
+
+
+def snug(*values: ArrayLike) -> tuple[float, float]:
+    """The nearest 1, 2 or 5 times a power of ten below and above the positive finite values."""
+    joined = np.concatenate([np.atleast_1d(np.asarray(value, dtype=float)) for value in values])
+    joined = joined[np.isfinite(joined) & (joined > 1e-300) & (joined < 1e300)]
+    if joined.size == 0:
+        return 0.1, 10.0
+    steps = [m * 10.0**k for k in _exponents(float(joined.min()), float(joined.max())) for m in (1, 2, 5)]
+    low = max(step for step in steps if step <= joined.min() * (1 + 1e-9))
+    high = next((step for step in steps if step >= joined.max() * (1 - 1e-9)), 2 * steps[-1])
+    return (low, high) if high > low else (low / 2, high * 2)
+
+
 @dataclass(frozen=True)
 class Scale:
     """Data to pixels along one axis."""
@@ -100,7 +135,7 @@ class Scale:
     def __call__(self, values: ArrayLike) -> NDArray:
         values = np.asarray(values, dtype=float)
         if self.log:
-            with np.errstate(divide="ignore"):
+            with np.errstate(divide="ignore", invalid="ignore"):
                 fraction = (np.log10(values) - math.log10(self.low)) / math.log10(self.high / self.low)
         else:
             fraction = (values - self.low) / (self.high - self.low)
@@ -108,6 +143,10 @@ class Scale:
 
     def ticks(self, about: int = 6, step: float | None = None) -> list[tuple[float, str]]:
         """Positions (in pixels) and labels."""
+        if self.log and self.high / self.low < 99:  # powers of ten alone would be one tick, or two
+            values = [m * 10.0**k for k in _exponents(self.low, self.high) for m in (1, 2, 5)]
+            inside = [value for value in values if self.low * (1 - 1e-9) <= value <= self.high * (1 + 1e-9)]
+            return [(float(self(value)), pretty_number(value)) for value in inside]
         if self.log:
             return [(float(self(10.0**k)), power_of_ten(k)) for k in log_ticks(self.low, self.high)]
         return [(float(self(value)), pretty_number(value)) for value in linear_ticks(self.low, self.high, about, step)]
@@ -128,7 +167,10 @@ def decades(*values: ArrayLike) -> tuple[float, float]:
 
 
 class Chart:
-    """Cartesian chart; add marks, then :meth:`render`. The label of the y axis stands above it, level."""
+    """Cartesian chart; add marks, then :meth:`render`. The label of the y axis stands above it, level.
+
+    The legend stands to the right of that label or, with ``legend_rows``, in as many rows of its own below it.
+    """
 
     def __init__(
         self,
@@ -139,34 +181,66 @@ class Chart:
         y_range: tuple[float, float],
         *,
         log_y: bool = False,
+        log_x: bool = False,
         x_step: float | None = None,
         width: float = 460,
         height: float = 300,
+        legend_rows: int = 0,
     ) -> None:
         self.title, self.x_label, self.y_label = title, x_label, y_label
         self.width, self.height = width, height
-        self.left, self.right, self.top, self.bottom = 62.0, width - 18, 34.0, height - 50
-        self.x = Scale(*x_range, self.left, self.right)
+        self.left, self.right, self.top, self.bottom = 62.0, width - 18, 34.0 + LEGEND_ROW * legend_rows, height - 50
+        self.x = Scale(*x_range, self.left, self.right, log=log_x)
         self.y = Scale(*y_range, self.bottom, self.top, log=log_y)
-        self._x_step = x_step
+        self._x_step, self._legend_rows = x_step, legend_rows
         self._marks: list[str] = []
-        self._legend: list[tuple[str, str, bool]] = []
+        self._legend: list[tuple[str, str, str]] = []  # label, class and what its key looks like
 
-    def line(self, x: NDArray, y: NDArray, series: int = 1, label: str | None = None, dashed: bool = False) -> None:
-        """A polyline; one point alone is drawn as a dot."""
-        if len(x) == 1:
-            self.points(x, y, series, label)
-        elif len(x):
-            class_ = f"line s{series}" + (" dashed" if dashed else "")
+    def line(
+        self,
+        x: NDArray,
+        y: NDArray,
+        series: int = 1,
+        label: str | None = None,
+        dashed: bool = False,
+        shape: str | None = None,
+    ) -> None:
+        """A polyline, with a mark at each point if a ``shape`` is given; one point alone is drawn as a mark."""
+        class_ = f"line s{series}" + (" dashed" if dashed else "")
+        if len(x) > 1:
             self._marks.append(element("path", d=path_through(self.x(x), self.y(y)), class_=class_))
-            if label:
-                self._legend.append((label, class_, False))
+        if len(x) == 1 or (len(x) and shape is not None):
+            self.points(x, y, series, None if len(x) > 1 else label, shape=shape or "circle")
+        if len(x) > 1 and label:
+            self._legend.append((label, class_, f"line {shape}" if shape else "line"))
 
-    def points(self, x: NDArray, y: NDArray, series: int = 1, label: str | None = None, radius: float = 3) -> None:
-        """One dot an entry."""
-        self._marks.append(circles(self.x(x), self.y(y), radius, f"dots s{series}"))
+    def points(
+        self,
+        x: NDArray,
+        y: NDArray,
+        series: int = 1,
+        label: str | None = None,
+        radius: float = 3,
+        shape: str = "circle",
+        hollow: bool = False,
+    ) -> None:
+        """One mark an entry."""
+        class_ = f"dots s{series}" + (" hollow" if hollow else "")
+        self._marks.append(markers(self.x(x), self.y(y), radius, class_, shape))
         if label:
-            self._legend.append((label, f"dots s{series}", True))
+            self._legend.append((label, class_, shape))
+
+    def error_bars(self, x: NDArray, low: NDArray, high: NDArray, series: int = 1) -> None:
+        """An upright bar from ``low`` to ``high`` at each x, with ends; drawn no further than the axis."""
+        pieces = []
+        lows, highs = (
+            np.clip(np.nan_to_num(self.y(end), nan=self.bottom), self.top, self.bottom) for end in (low, high)
+        )
+        for a, b, c in zip(self.x(x), lows, highs, strict=True):
+            ends = "".join(f"M{_short(a - 3)} {_short(end)}h6" for end in (b, c))
+            pieces.append(f"M{_short(a)} {_short(b)}V{_short(c)}{ends}")
+        if pieces:
+            self._marks.append(element("path", d="".join(pieces), class_=f"line s{series} thin"))
 
     def bars(self, edges: NDArray, counts: NDArray, series: int = 1, label: str | None = None) -> None:
         """A histogram; empty bins draw nothing."""
@@ -180,13 +254,19 @@ class Chart:
         if pieces:
             self._marks.append(element("path", d="".join(pieces), class_=f"bar s{series}"))
         if label:
-            self._legend.append((label, f"bar s{series}", True))
+            self._legend.append((label, f"bar s{series}", "box"))
 
-    def horizontal(self, value: float, label: str) -> None:
-        """A reference line, labelled at its left end, where curves that fall are still far above it."""
+    def horizontal(self, value: float, label: str, under: bool = False) -> None:
+        """A reference line, labelled at its left end, where curves that fall are still far above it.
+
+        ``under`` it, at its right end, the label keeps clear of curves that rise from the line.
+        """
         y = float(self.y(value))
         self._marks.append(element("line", x1=self.left, x2=self.right, y1=y, y2=y, class_="reference"))
-        self._marks.append(text(self.left + 8, y - 6, label, "note"))
+        if under:
+            self._marks.append(text(self.right - 2, y + 15, label, "note", "end"))
+        else:
+            self._marks.append(text(self.left + 8, y - 6, label, "note"))
 
     def render(self) -> str:
         """The SVG element."""
@@ -207,17 +287,50 @@ class Chart:
         return "".join(parts)
 
     def _draw_legend(self) -> str:
-        """To the right of the y label, from right to left."""
+        return self._legend_in_rows() if self._legend_rows else self._legend_beside_the_label()
+
+    def _legend_beside_the_label(self) -> str:
+        """From right to left."""
         parts, x = [], self.right
-        for label, class_, filled in reversed(self._legend):
+        for label, class_, kind in reversed(self._legend):
             parts.append(text(x, 17, label, "tick", "end"))
-            x -= CHARACTER_WIDTH * len(label) + 22
-            if filled:
-                parts.append(element("rect", x=x + 2, y=7, width=14, height=10, class_=class_))
-            else:
-                parts.append(element("path", d=f"M{_short(x)} 12h17", class_=class_))
+            x -= _width_of(label) + 22
+            parts.append(_key(x, 12, class_, kind))
             x -= 12
         return "".join(parts)
+
+    def _legend_in_rows(self) -> str:
+        parts = []
+        places = legend_places([label for label, _, _ in self._legend], self.width)
+        for (label, class_, kind), (x, row) in zip(self._legend, places, strict=True):
+            y = 17 + LEGEND_ROW * (row + 1)
+            parts += [_key(x, y - 5, class_, kind), text(x + 23, y, label)]
+        return "".join(parts)
+
+
+def legend_places(labels: Sequence[str], width: float) -> list[tuple[float, int]]:
+    """Left end and row of each entry: from left to right, and on to the next row where one would not fit."""
+    places, x, row = [], 6.0, 0
+    for label in labels:
+        if x > 6 and x + _width_of(label) + 23 > width:
+            x, row = 6.0, row + 1
+        places.append((x, row))
+        x += _width_of(label) + 40
+    return places
+
+
+def _width_of(label: str) -> float:
+    return CHARACTER_WIDTH * len(label)
+
+
+def _key(x: float, y: float, class_: str, kind: str) -> str:
+    """What stands for a series in the legend: 17 pixels wide, its middle at height ``y``."""
+    if kind == "box":
+        return element("rect", x=x + 2, y=y - 5, width=14, height=10, class_=class_)
+    line, _, shape = kind.rpartition(" ") if kind != "line" else ("line", "", "")
+    drawn = element("path", d=f"M{_short(x)} {_short(y)}h17", class_=class_) if line else ""
+    dots = class_.replace("line", "dots").replace(" dashed", "")
+    return drawn + (markers([x + 8.5], [y], 3.5, dots, shape) if shape else "")
 
 
 def _short(value: object) -> object:

@@ -77,8 +77,8 @@ def report(problem: Any, result: Any, *, alpha: float = 4.0) -> TheoryReport:
     problem
         A simulated problem of the Gaussian kind (``.z`` and a dense ``.noise``), or None when the truth is not known.
         Then only what can be computed is given: :math:`\rho(z)`, and Proposition 3's bound under a noise level
-        estimated from the residuals (:math:`\|\Delta\| \approx 2 \sigma \sqrt n`, the edge of the semicircle law), marked
-        as an estimate.
+        estimated from the residuals (:math:`\|\Delta\| \approx 2 \sigma \sqrt n`, the edge of the semicircle law),
+        marked as an estimate.
     result
         The solved problem.
     alpha

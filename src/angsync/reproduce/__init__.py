@@ -1,0 +1,23 @@
+"""The paper's claims, measured: ``angsync reproduce``.
+
+An experiment is a pure function of a size and a seed that returns rows (:mod:`angsync.reproduce.rows`) and series for
+the figures. :mod:`angsync.reproduce.engine` runs them, :mod:`angsync.reproduce.store` keeps what is finished.
+"""
+
+from angsync.reproduce.engine import EXPERIMENTS, Experiment, lines, run_experiments, violated
+from angsync.reproduce.rows import CLAIMS, Piece, Row
+from angsync.reproduce.sizes import FULL, QUICK, Size
+
+__all__ = [
+    "CLAIMS",
+    "EXPERIMENTS",
+    "FULL",
+    "QUICK",
+    "Experiment",
+    "Piece",
+    "Row",
+    "Size",
+    "lines",
+    "run_experiments",
+    "violated",
+]
