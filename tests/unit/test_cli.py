@@ -28,7 +28,7 @@ VERSION = importlib.metadata.version("angsync")
 PROBLEM = simulate.erdos_renyi(12, 0.6, 0.1, rng=1)
 EDGES = PROBLEM.measurements
 MODELS = ("gaussian", "phase_noise", "outliers", "erdos_renyi", "grid", "ring")
-COMMANDS = ("demo", "solve", "certify", "simulate", "info")
+COMMANDS = ("demo", "solve", "certify", "simulate", "reproduce", "info")
 posix = pytest.mark.skipif(os.name != "posix", reason="signals, terminals and named pipes of POSIX")
 
 

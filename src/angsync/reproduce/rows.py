@@ -104,7 +104,7 @@ class Inequalities:
     def __str__(self) -> str:
         return (
             f"{self.violations} of {self.cases} inequalities violated; largest measured/bound "
-            f"{max(self.shares, default=math.nan):.3g}, mean over {len(self.shares)} problems {with_error(self.shares)}"
+            f"{max(self.shares, default=math.nan):.3g}, mean over {len(self.shares)} runs {with_error(self.shares)}"
         )
 
 

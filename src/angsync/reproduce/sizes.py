@@ -45,7 +45,7 @@ QUICK = Size(
     model_order=300, identities=30, property_cases=2000, facts=60, critical=20, theorems=240, convergence=48,
     relaxations=2, figure_order=200, bound_runs=24, bound_order=1000, efficiency_order=100, efficiency_runs=12,
     efficiency_large_runs=0,
-    transition_orders=(50, 100), transition_runs=12, time_orders=(25, 50, 100, 200, 400), time_first_order=(25,),
+    transition_orders=(50, 100), transition_runs=8, time_orders=(25, 50, 100, 200, 400), time_first_order=(25,),
 )  # fmt: skip
 
 FULL = Size(
