@@ -144,16 +144,37 @@ def standard_errors(
     return sigma * np.sqrt(_variances(matrix, components, references))
 
 
-def cramer_rao_bound(measurements: Measurements, sigma: float) -> float:
-    r"""Lower bound on :math:`E\, d_2^2` of an unbiased estimator for small noise: :math:`\sigma^2 \mathrm{tr}(L_w^+)`.
+def cramer_rao_bound(measurements: Measurements, sigma: float, reference: int | None = None) -> float:
+    r"""Lower bound on the summed squared error of an unbiased estimator for small noise.
 
-    ``sigma`` as in the module text: for the complete graph in the Gaussian model of the paper this is
+    Without ``reference`` it is about :math:`E\, d_2^2`, the error after the best global phase:
+    :math:`\sigma^2 \mathrm{tr}(L_w^+)`. With a reference node, against which the phases are given, it is
+    :math:`\sigma^2 \mathrm{tr}` of the inverse of :math:`L_w` without that node (the first node of every other
+    component is its reference). See :func:`cramer_rao_variances` for single nodes.
+
+    ``sigma`` as in the module text: for the complete graph in the Gaussian model of the paper the first form is
     :math:`\tfrac{\sigma_p^2}{2} \tfrac{n-1}{n}`. Weights are those given; a modulus of complex values is not
     a weight.
     """
+    return float(np.sum(cramer_rao_variances(measurements, sigma, reference)))
+
+
+def cramer_rao_variances(measurements: Measurements, sigma: float, reference: int | None = None) -> NDArray[np.float64]:
+    """Smallest variance of each phase (radians squared, unbiased, small noise): known before anything is solved.
+
+    ``reference``: a node against which phases are given; None is the mean of each component.
+    """
+    if not (np.isfinite(sigma) and sigma >= 0):
+        raise InputError(f"sigma must be finite and not negative, but it is {sigma}.")
     matrix = laplacian(measurements, measurements.weight)
     components = scipy.sparse.csgraph.connected_components(matrix, directed=False)[1].astype(np.int64)
-    return sigma**2 * float(np.sum(_variances(matrix, components, None)))
+    references = None
+    if reference is not None:
+        if not 0 <= reference < measurements.n:
+            raise InputError(f"reference must be a node, 0 to {measurements.n - 1}, but it is {reference}.")
+        references = np.unique(components, return_index=True)[1].astype(np.int64)
+        references[components[reference]] = reference
+    return sigma**2 * _variances(matrix, components, references)
 
 
 def edge_residuals(measurements: Measurements, z: NDArray, components: NDArray[np.int64]) -> EdgeResiduals:

@@ -264,3 +264,38 @@ def test_a_report_needs_dense_noise():
     problem = ang.simulate.ring(5, 0.1, rng=0)
     with pytest.raises(ang.errors.InputError, match="dense noise"):
         theory.report(problem, ang.synchronize(problem.C))
+
+
+def test_efficiency_of_every_iterate():
+    # paired over the same draws, so that the comparison of iterates is much sharper than each mean
+    found = theory.efficiency(150, 0.2 * 150**0.5, iterations=6, runs=30, rng=0)
+    assert found.ratios.shape == found.standard_errors.shape == (8,)
+    assert found.cramer_rao == pytest.approx(0.04 * 150 / 2 * 149 / 150)
+    # d_2^2 sums 149 squares: relative standard error sqrt(2 / (149 * 30)) = 2.1 %, five of them, about 1.04
+    assert found.limit == pytest.approx(1.04, abs=0.11)
+    assert found.standard_errors.max() < 0.06
+    assert found.eigenvector > found.limit
+    assert found.ratios[-2] == pytest.approx(found.limit, rel=0.01)
+    again = theory.efficiency(150, 0.2 * 150**0.5, iterations=6, runs=30, rng=0)
+    assert np.array_equal(found.ratios, again.ratios)
+
+
+@pytest.mark.parametrize(("settings", "message"), [({"runs": 1}, "runs"), ({"sigma": 0.0}, "sigma")])
+def test_efficiency_refuses_what_it_cannot_measure(settings, message):
+    with pytest.raises(ang.errors.InputError, match=message):
+        theory.efficiency(**({"n": 10, "sigma": 1.0} | settings))
+
+
+def test_the_cramer_rao_bound_in_any_gauge():
+    m = ang.Measurements([0, 1, 2], [1, 2, 0], [0.0, 0.0, 0.0], weight=[1.0, 2.0, 4.0])
+    L = np.array([[5.0, -1, -4], [-1, 3, -2], [-4, -2, 6]])
+    assert theory.cramer_rao_bound(m, 0.5) == pytest.approx(0.25 * np.trace(np.linalg.pinv(L)))
+    grounded = np.linalg.inv(L[np.ix_([0, 2], [0, 2])])
+    assert theory.cramer_rao_variances(m, 0.5, reference=1) == pytest.approx(
+        0.25 * np.array([grounded[0, 0], 0, grounded[1, 1]])
+    )
+    assert theory.cramer_rao_bound(m, 0.5, reference=1) == pytest.approx(0.25 * np.trace(grounded))
+    with pytest.raises(ang.errors.InputError, match="reference"):
+        theory.cramer_rao_variances(m, 0.5, reference=3)
+    with pytest.raises(ang.errors.InputError, match="sigma"):
+        theory.cramer_rao_bound(m, -1.0)

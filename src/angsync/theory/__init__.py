@@ -22,7 +22,7 @@ P4      :func:`critical_distance_bound`
 P5      :func:`progress_constants`
 T3      :func:`linear_convergence`
 C2      :func:`gaussian_linear_convergence`
-B1      :func:`cramer_rao_bound`
+B1      :func:`cramer_rao_bound` (and ``efficiency``, which measures errors against it)
 ======  =====================================================================
 
 ``report`` evaluates them for one solved problem.
@@ -39,6 +39,7 @@ from angsync.theory.convergence import (
     optimum_distance_bound,
     progress_constants,
 )
+from angsync.theory.efficiency import Efficiency, efficiency
 from angsync.theory.estimation import (
     GaussianErrorBounds,
     Inequality,
@@ -63,7 +64,7 @@ from angsync.theory.facts import (
 )
 from angsync.theory.norms import noise_extremes, noise_norms, operator_norm
 from angsync.theory.report import Line, TheoryReport, report
-from angsync.uncertainty import cramer_rao_bound
+from angsync.uncertainty import cramer_rao_bound, cramer_rao_variances
 
 __all__ = [
     "Condition",
@@ -71,6 +72,7 @@ __all__ = [
     "ConvergenceRatios",
     "CriticalPointBounds",
     "DistanceBound",
+    "Efficiency",
     "GaussianErrorBounds",
     "Inequality",
     "L2ErrorBound",
@@ -83,8 +85,10 @@ __all__ = [
     "TheoryReport",
     "convergence_ratios",
     "cramer_rao_bound",
+    "cramer_rao_variances",
     "critical_distance_bound",
     "critical_point_bounds",
+    "efficiency",
     "eigenvector_error_bound",
     "gaussian_error_bounds",
     "gaussian_linear_convergence",
