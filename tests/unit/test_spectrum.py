@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from angsync.spectrum import cholesky_bound, gamma, lanczos, lanczos_bound, lanczos_shortfall
+from angsync.spectrum import _backward_error, cholesky_bound, gamma, lanczos, lanczos_bound, lanczos_shortfall
 
 
 def matrix_with_spectrum(values, seed=0):
@@ -128,3 +128,41 @@ def test_lanczos_bounds_from_below(name):
         )
         assert bound.value <= CASES[name].min()
         assert bound.confidence == 1 - 1e-10
+
+
+def test_the_backward_error_is_the_cited_bound():
+    # sqrt(2) gamma_(2n+8) / (1 - ...) times the trace: never reached in a computation, so checked as a formula
+    M = np.diag([1.0, 2.0, 3.0, 4.0]).astype(complex)
+    g = math.sqrt(2) * gamma(16)
+    assert _backward_error(M, 0.0) == pytest.approx(10 * g / (1 - g), rel=1e-9)
+    assert _backward_error(M, 1.0) == pytest.approx(6 * g / (1 - g), rel=1e-9)
+
+
+def test_each_end_of_the_spectrum_gets_half_of_the_failure_probability():
+    S, z = matrix_with_spectrum(np.linspace(1.0, 2.0, 200))
+    settings = {"max_steps": 25}
+    bound = lanczos_bound(
+        lambda v: S @ v,
+        z,
+        np.random.default_rng(0),
+        failure=0.02,
+        good_enough=lambda _: False,
+        rounding=0.0,
+        **settings,
+    )
+    # the same run, seen from outside
+    u = z / np.linalg.norm(z)
+    run = lanczos(lambda v: S @ v, u, np.random.default_rng(0), enough=lambda *_: False, **settings)
+    epsilon = lanczos_shortfall(200, 25, 0.01)
+    expected = run.smallest - epsilon * (run.largest - run.smallest) / (1 - 2 * epsilon)
+    assert bound.value == pytest.approx(expected, rel=1e-9)
+    rounded = lanczos_bound(
+        lambda v: S @ v,
+        z,
+        np.random.default_rng(0),
+        failure=0.02,
+        good_enough=lambda _: False,
+        rounding=0.01,
+        **settings,
+    )
+    assert rounded.value == pytest.approx(expected - 0.01 * 5, rel=1e-9)
