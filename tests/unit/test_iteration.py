@@ -130,6 +130,7 @@ def test_histories_join_at_the_common_point():
     assert first.followed_by(second).objective.tolist() == [1, 2, 3]
     assert first.followed_by(second).step.tolist() == [0, 1, 0.5]
     assert History().followed_by(second) is second
+    assert first.followed_by(second, jump=True).objective.tolist() == [1, 2, 2, 3]
 
 
 @pytest.mark.parametrize("settings", [{"tolerance": -1}, {"max_iterations": -1}, {"max_iterations": 1.5},

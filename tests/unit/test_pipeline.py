@@ -400,6 +400,11 @@ def test_the_history_ends_at_the_answer_also_after_an_escape():
     result = ang.synchronize(ring.C, start=twisted)
     assert result.history.objective[-1] == pytest.approx(60, rel=1e-12)
     assert result.history.objective.size == result.iterations + 1
+    # the jump itself is an iteration, and seen by the callback
+    seen = []
+    ang.synchronize(ring.C, start=twisted, callback=lambda p: seen.append((p.iteration, p.objective)))
+    assert [k for k, _ in seen] == list(range(len(seen)))
+    assert len(seen) == result.history.objective.size
     lattice = ang.simulate.grid(20, 20, 0.5, rng=0)
     result = ang.synchronize(lattice.C, start="random")
     assert result.history.objective[-1] == pytest.approx(result.objective, rel=1e-10)
