@@ -6,7 +6,7 @@ import dataclasses
 import math
 import os
 import warnings
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -42,7 +42,7 @@ from angsync.operators import (
     restrict,
 )
 from angsync.randomness import random_generator
-from angsync.result import SyncResult, in_gauge
+from angsync.result import SyncResult, in_gauge, reference_nodes
 from angsync.solvers import GPM
 from angsync.start import STARTS
 
@@ -119,8 +119,8 @@ def synchronize(
         clock=clock,
         rng=random_generator(rng),
     )
-    # the gauge is checked before the work, not after
-    in_gauge(np.ones(operator.n, dtype=operator.dtype), components, gauge, labels)
+    # a wrong gauge is found before the work, not after
+    references = reference_nodes(components, "first" if gauge == "mean" else gauge, labels)
     _report_pieces(components, labels)
 
     z = np.ones(operator.n, dtype=operator.dtype)
@@ -136,6 +136,7 @@ def synchronize(
             request,
             start=request.start if isinstance(request.start, str) else request.start[index],
             callback=units.restored_for(callback),
+            settle=_settler(index, gauge if gauge == "mean" else int(references[components[index[0]]])),
         )
         solved = solve_component(given if literal else part, part, own, int(components[index[0]]))
         z[index] = solved.outcome.z
@@ -209,6 +210,12 @@ def _given_start(start: Any, n: int) -> str | NDArray:
     if isinstance(start, str):
         return start
     return as_phases(start.z if isinstance(start, SyncResult) else start, n, name="start")
+
+
+def _settler(index: NDArray[np.int64], gauge: str | int) -> Callable[[NDArray], NDArray]:
+    """The phases of one component in the gauge of the result, bit for bit as ``in_gauge`` gives them for the whole."""
+    own = gauge if isinstance(gauge, str) else int(np.flatnonzero(index == gauge)[0])
+    return lambda z: in_gauge(z, np.zeros(z.size, dtype=np.int64), own, None)
 
 
 @dataclass(frozen=True)

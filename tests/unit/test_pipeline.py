@@ -463,3 +463,30 @@ def test_a_matrix_of_angles_is_recognised():
     theta = np.array([0.0, 1.0, 2.5])
     with pytest.raises(NotHermitianError, match=r"np\.exp\(1j \* C\)"):
         ang.synchronize(theta[:, None] - theta[None, :])
+
+
+@pytest.mark.parametrize("gauge", ["first", "mean", 2])
+def test_what_is_certified_is_the_point_returned_also_in_single_precision(gauge):
+    # turning z into its gauge rounds it again, by 6e-8 in single precision: more than the gaps of these rings
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        ring = ang.simulate.ring(int(rng.integers(3, 60)), holonomy=float(rng.uniform(0, 0.5)), rng=rng)
+        C = ring.C.astype(np.complex64)
+        result = ang.synchronize(C, stopping=ang.Stopping(tolerance=3e-8), on_failure="ignore", gauge=gauge)
+        wide = C.astype(complex)
+        best = ang.synchronize(wide, stopping=ang.Stopping(tolerance=1e-14)).objective
+        assert best <= result.objective + result.certificate.gap_bound
+        if "relaxation" not in result.certificate.method:
+            own = ang.certify(C, result.z)
+            assert result.certificate.gap_bound == pytest.approx(own.gap_bound, rel=1e-6, abs=0)
+
+
+def test_each_component_is_settled_as_the_whole_is():
+    parts = [ang.simulate.gaussian(n, 0.5, rng=n).C.astype(np.complex64) for n in (7, 5)]
+    C = scipy.sparse.block_diag(parts, format="csr").astype(np.complex64)
+    order = np.random.default_rng(0).permutation(12)
+    for gauge in ("first", "mean", 3):
+        with pytest.warns(DisconnectedWarning):
+            result = ang.synchronize(C[order][:, order], gauge=gauge)
+        own = ang.certify(C[order][:, order], result.z)
+        assert result.certificate.gap_bound == pytest.approx(own.gap_bound, rel=1e-6, abs=0)
