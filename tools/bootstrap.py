@@ -33,7 +33,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MINIMUM = (3, 11)
-INPUTS = ("pyproject.toml", "constraints.txt")
+INPUTS = ("pyproject.toml", "constraints.txt", "setup.py", "src/angsync/kernels/native.c")
 STAMP = "angsync-stamp.json"
 UNFINISHED = "angsync-unfinished"
 

@@ -15,24 +15,28 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from angsync import circle, errors, simulate, testing, theory
+    from angsync import applications, circle, errors, simulate, testing, theory
     from angsync.certificate import Certificate, Verdict, certify
     from angsync.circle import align, distance
+    from angsync.connectivity import Connectivity, connectivity_of
     from angsync.io import read
     from angsync.iteration import Status, Stopping
     from angsync.measurements import Measurements
     from angsync.operators import as_operator
     from angsync.pipeline import synchronize
     from angsync.result import SyncResult, load_result
-    from angsync.solvers import GPM, LowRankSDP, Newton
+    from angsync.solvers import GPM, LowRankSDP, Newton, Robust
     from angsync.start import eigenvector_estimator
+    from angsync.uncertainty import predicted_errors
 
 _HOME = {
     "Certificate": "certificate",
+    "Connectivity": "connectivity",
     "GPM": "solvers",
     "LowRankSDP": "solvers",
     "Measurements": "measurements",
     "Newton": "solvers",
+    "Robust": "solvers",
     "Status": "iteration",
     "Stopping": "iteration",
     "SyncResult": "result",
@@ -40,32 +44,39 @@ _HOME = {
     "align": "circle",
     "as_operator": "operators",
     "certify": "certificate",
+    "connectivity_of": "connectivity",
     "distance": "circle",
     "eigenvector_estimator": "start",
     "load_result": "result",
+    "predicted_errors": "uncertainty",
     "read": "io",
     "synchronize": "pipeline",
 }
-_MODULES = ("circle", "errors", "simulate", "testing", "theory")
+_MODULES = ("applications", "circle", "errors", "simulate", "testing", "theory")
 
 __all__ = [
     "GPM",
     "Certificate",
+    "Connectivity",
     "LowRankSDP",
     "Measurements",
     "Newton",
+    "Robust",
     "Status",
     "Stopping",
     "SyncResult",
     "Verdict",
     "align",
+    "applications",
     "as_operator",
     "certify",
     "circle",
+    "connectivity_of",
     "distance",
     "eigenvector_estimator",
     "errors",
     "load_result",
+    "predicted_errors",
     "read",
     "simulate",
     "synchronize",

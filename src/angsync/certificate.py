@@ -4,16 +4,7 @@ With :math:`s_j = \Re(\bar z_j (Cz)_j)` and :math:`S = \mathrm{Diag}(s) - C`, ev
 :math:`f(w) = \sum_j s_j - w^H S w = f(z) - w^H S w`, so
 :math:`f^* - f(z) \le n \max(0, -\lambda_{\min}(S))` with no assumption at all.
 
-The sharp route. Let :math:`u = z/\sqrt n` and :math:`\nu \le x^H S x` for all unit x orthogonal to z. As
-:math:`u^H S u = 0` and :math:`\|Su\| = e`, S is at least the 2 x 2 matrix with diagonal
-:math:`(0, \nu)` and off-diagonal e on the span of u and any such x, hence
-
-.. math:: f^* - f(z) \le \tfrac n2 \left( \sqrt{\nu^2 + 4 e^2} - \nu \right),
-
-second order in the gradient. Note that :math:`\nu` must bound S *on the complement of z*. A bound
-:math:`\mu \le \lambda_2(S)` is not enough for this formula, only for :math:`n e^2 / \mu` (example: n = 2,
-:math:`C_{12} = e^{\mathrm{i}}`, z = (1, 1): the gap is 0.919, the formula with :math:`\lambda_2` gives 0.741).
-Conversely :math:`\nu > 0` proves :math:`\lambda_2(S) \ge \nu` by interlacing.
+The sharp route, second order in the gradient, is in :mod:`angsync.gap`.
 
 Also :math:`f^* \le \sum_{j \ne l} |C_{jl}| + \sum_j C_{jj}` always, so the misfit bounds the gap too.
 """
@@ -22,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal
@@ -33,7 +25,8 @@ from angsync.circle import as_phases
 from angsync.criticality import split
 from angsync.errors import InputError
 from angsync.escape import find_better
-from angsync.iteration import Clock, norm
+from angsync.gap import Gap, Rounding, unweighted
+from angsync.iteration import Clock
 from angsync.operators import (
     HermitianOperator,
     ScaledOperator,
@@ -41,14 +34,19 @@ from angsync.operators import (
     component_labels,
     normalising_exponent,
     restrict,
-    row_length,
     to_dense,
+    upper_bound,
     without_dominant_diagonal,
 )
+from angsync.preconditioner import kind_for, strongest_affordable
 from angsync.randomness import random_generator
-from angsync.spectrum import SpectralBound, cholesky_bound, gamma, lanczos, lanczos_bound
+from angsync.rounding import gamma
+from angsync.sparse_spectrum import can_factorise, factorisation_bound
+from angsync.spectrum import SpectralBound, cholesky_bound, lanczos_bound
 
-Method = Literal["auto", "cholesky", "lanczos"]
+Method = Literal["auto", "cholesky", "factorisation", "lanczos"]
+_DENSE_ANYWAY = 60  # up to here a dense proof is the fastest of all
+_FEW_STEPS = 10
 _CHOLESKY_FIRST = 1000  # up to here the deterministic proof is the default
 _CHOLESKY_AT_ALL = 5000  # up to here it is tried when Lanczos cannot decide
 _CHOLESKY_LIMIT = 15_000  # above, two dense matrices of this order do not fit ordinary memory
@@ -80,9 +78,9 @@ class Certificate:
     witness: NDArray | None
     """A point of T^n with a larger objective, beyond rounding; None unless REFUTED."""
     method: str
-    """``cholesky`` or ``lanczos``, with ``+relaxation`` when the gap comes from a semidefinite relaxation; ``trivial``
-    when there is nothing to prove (no component has more than one node); ``out of time`` or ``interrupted`` when no
-    proof was attempted."""
+    """``cholesky``, ``factorisation`` (sparse) or ``lanczos``, with ``+relaxation`` when the gap comes from a
+    semidefinite relaxation; ``trivial`` when there is nothing to prove (no component has more than one node);
+    ``out of time`` or ``interrupted`` when no proof was attempted."""
     confidence: float
     """1.0 for a deterministic proof, otherwise 1 minus the failure probability of the Lanczos bounds."""
     tolerance: float
@@ -118,9 +116,10 @@ def certify(
     tolerance
         CERTIFIED means ``gap_bound <= tolerance * scale``.
     method
-        ``"cholesky"``: deterministic, for n up to a few thousand. ``"lanczos"``: any n, with a failure
-        probability of 1e-10. ``"auto"``: Cholesky up to n = 1000, Lanczos above, Cholesky again up to
-        n = 5000 where Lanczos cannot decide.
+        ``"cholesky"``: deterministic, for n up to a few thousand. ``"factorisation"``: deterministic, for sparse
+        graphs whose factor fits memory. ``"lanczos"``: any n, with a failure probability of 1e-10. ``"auto"``: a
+        sparse factorisation for sparse graphs that mix slowly, otherwise Cholesky up to n = 1000 and Lanczos
+        above; where that cannot decide, the next of them that is affordable.
     max_seconds
         Stop looking for a witness after this time.
     """
@@ -129,8 +128,8 @@ def certify(
     phases = as_phases(np.asarray(z).astype(np.complex128) if np.iscomplexobj(z) else z, operator.n)
     if not tolerance > 0:
         raise InputError(f"tolerance must be positive, but it is {tolerance}.")
-    if method not in ("auto", "cholesky", "lanczos"):
-        raise InputError(f"method must be 'auto', 'cholesky' or 'lanczos', but it is {method!r}.")
+    if method not in ("auto", "cholesky", "factorisation", "lanczos"):
+        raise InputError(f"method must be 'auto', 'cholesky', 'factorisation' or 'lanczos', but it is {method!r}.")
     clock, generator = Clock(max_seconds), random_generator(rng)
     labels = component_labels(operator)
     if labels is None:
@@ -164,7 +163,12 @@ def combine(parts: list[Certificate], indices: list[NDArray[np.int64]], z: NDArr
         # no measurement at all: every answer is optimal
         return trivial(tolerance, unique=z.size == 1)
     if len(parts) == 1 and indices[0].size == z.size:
-        return parts[0]
+        only = parts[0]
+        if only.witness is None:
+            return only
+        placed = np.empty_like(only.witness)
+        placed[indices[0]] = only.witness
+        return dataclasses.replace(only, witness=placed)
     gap = math.fsum(part.gap_bound for part in parts)
     scale = math.fsum(part.scale for part in parts)
     certified = gap <= tolerance * scale
@@ -242,37 +246,6 @@ def tightened(certificate: Certificate, objective: float, upper_bound: float) ->
     )
 
 
-@dataclass(frozen=True)
-class _Rounding:
-    """Bounds on the rounding errors of the quantities that the gap is made of."""
-
-    objective: float
-    gradient: float
-
-    eigenvalue: float
-    """Of the entries s_j, hence of every eigenvalue of S."""
-
-    @staticmethod
-    def of(operator: HermitianOperator, sums: NDArray[np.float64] | None, rng: np.random.Generator) -> _Rounding:
-        # An entry of C z is an inner product of k terms, that is, two real ones of 2 k terms: its error is at most
-        # sqrt(2) gamma_2k times the row sum of |C| (Higham, sections 3.1 and 3.6; 8 more cover the rounding of z to
-        # unit modulus and the product with conj(z)). The sum over j adds that of pairwise summation, below gamma_64.
-        g = math.sqrt(2) * gamma(2 * row_length(operator) + 8)
-        if sums is None:
-            # Only products are known. Assumed: they are as accurate as those of a matrix of this norm, in the
-            # precision of the operator, would be.
-            g *= float(np.finfo(operator.dtype).eps) * 2.0**52
-            sums = np.full(operator.n, _norm_estimate(operator, rng))
-        return _Rounding((g + gamma(64)) * float(sums.sum()), g * norm(sums), g * float(sums.max(initial=0.0)))
-
-
-def _norm_estimate(operator: HermitianOperator, rng: np.random.Generator) -> float:
-    """About the 2-norm of C, from a dozen Lanczos steps; used for rounding allowances only."""
-    nothing = np.zeros(operator.n, dtype=np.complex128)
-    run = lanczos(operator.apply, nothing, rng, max_steps=12, enough=lambda *_: False)
-    return 1.5 * max(abs(run.smallest), abs(run.largest))
-
-
 def certify_component(
     operator: HermitianOperator,
     z: NDArray,
@@ -291,33 +264,26 @@ def certify_component(
     s, b = split(z, Cz)
     objective = float(s.sum())
     sums = operator.abs_row_sums()
-    rounding = _Rounding.of(operator, sums, rng)
+    rounding = Rounding.of(operator, sums, rng)
     misfit = math.inf
     if sums is not None:
         diagonal = operator.diagonal()
         misfit = max(0.0, float(sums.sum() - np.abs(diagonal).sum() + diagonal.sum()) - objective)
         misfit += rounding.objective  # of these sums
+    known = upper_bound(operator)
+    if known is not None:
+        misfit = min(misfit, max(0.0, known - objective) + rounding.objective)
     scale = max(min(abs(objective), misfit), 4 * rounding.objective / tolerance)
-    e = (norm(b) + rounding.gradient) / math.sqrt(n)
-    offset = rounding.objective / n
+    gap_of = Gap(b, misfit, rounding)
 
-    def smallest_eigenvalue(nu: float) -> float:
-        """Lower bound on lambda_min(S) from nu, with u^H S u anywhere within +- offset."""
-        if nu == -math.inf:
-            return nu
-        return (nu - offset - math.hypot(nu + offset, 2 * e)) / 2 if nu <= 0 else _smaller_root(nu, e, offset)
-
-    def gap(nu: float) -> float:
-        return min(n * max(0.0, -smallest_eigenvalue(nu)), misfit) + rounding.objective
-
-    def good_enough(nu: float) -> bool:
-        return clock.expired or (nu > 0 and gap(nu) <= 0.75 * tolerance * scale)
+    def good_enough(bound: SpectralBound) -> bool:
+        return clock.expired or (bound.value > 0 and gap_of(bound) <= 0.75 * tolerance * scale)
 
     if clock.expired:
         bound = SpectralBound(-math.inf, 1.0, "out of time", z, 0.0)
     else:
         bound = _spectral_bound(operator, z, s, method, rng, good_enough, rounding)
-    gap_bound = gap(bound.value)
+    gap_bound = gap_of(bound)
     certified = gap_bound <= tolerance * scale
     witness = None
     if not certified and not clock.expired:
@@ -325,14 +291,15 @@ def certify_component(
         direction = bound.direction if bound.estimate < 0 else None
         witness = find_better(operator, z, Cz, margin=margin, direction=direction, clock=clock, rng=rng)
     verdict = Verdict.CERTIFIED if certified else Verdict.UNDECIDED if witness is None else Verdict.REFUTED
+    error = rounding.relative_eigenvalue(bound.weights)
     return Certificate(
         verdict=verdict,
         gap_bound=gap_bound,
         relative_gap=_ratio(gap_bound, scale),
         # the bounds are for the s_j as computed; these are for S(z) itself
-        lambda_min=smallest_eigenvalue(bound.value) - rounding.eigenvalue,
-        lambda_2=bound.value - rounding.eigenvalue,
-        unique=certified and bound.value > rounding.eigenvalue,
+        lambda_min=unweighted(gap_of.smallest_eigenvalue(bound) - error, bound.weights),
+        lambda_2=unweighted(bound.value - error, bound.weights),
+        unique=certified and bound.value > error,
         witness=witness,
         method=bound.method,
         confidence=bound.confidence,
@@ -346,19 +313,14 @@ def _ratio(gap: float, scale: float) -> float:
     return gap / scale if scale > 0 else (0.0 if gap == 0 else math.inf)
 
 
-def _smaller_root(nu: float, e: float, offset: float) -> float:
-    """(nu - offset - sqrt((nu + offset)^2 + 4 e^2)) / 2 for nu > 0, without cancellation."""
-    return -(e * e + nu * offset) / ((nu - offset + math.hypot(nu + offset, 2 * e)) / 2)
-
-
 def _spectral_bound(
     operator: HermitianOperator,
     z: NDArray,
     s: NDArray[np.float64],
     method: Method,
     rng: np.random.Generator,
-    good_enough: Any,
-    rounding: _Rounding,
+    good_enough: Callable[[SpectralBound], bool],
+    rounding: Rounding,
 ) -> SpectralBound:
     n = operator.n
 
@@ -369,14 +331,39 @@ def _spectral_bound(
         S[np.diag_indices(n)] += s
         return cholesky_bound(S, z)
 
-    def by_lanczos() -> SpectralBound:
+    def by_factorisation() -> SpectralBound:
+        if not can_factorise(operator):
+            raise InputError(
+                "method='factorisation' is for sparse matrices and edge lists: use 'cholesky' or 'lanczos'."
+            )
+        return factorisation_bound(operator, z, s, good_enough)
+
+    def by_lanczos(max_steps: int = 400) -> SpectralBound:
         # of a product with S, and of the inner products of length n in the recurrence
         size = rounding.eigenvalue + gamma(2 * n + 8) * float(np.abs(s).max())
-        return lanczos_bound(lambda v: s * v - operator.apply(v), z, rng, good_enough=good_enough, rounding=size)
+        return lanczos_bound(
+            lambda v: s * v - operator.apply(v),
+            z,
+            rng,
+            max_steps=max_steps,
+            good_enough=lambda value: good_enough(SpectralBound(value, 1.0, "lanczos", z, value)),
+            rounding=size,
+        )
 
-    if method == "cholesky" or (method == "auto" and n <= _CHOLESKY_FIRST):
-        return by_cholesky()
-    bound = by_lanczos()
-    if method == "auto" and n <= _CHOLESKY_AT_ALL and not good_enough(bound.value) and bound.estimate > 0:
-        return by_cholesky()
-    return bound
+    if method != "auto":
+        return {"cholesky": by_cholesky, "factorisation": by_factorisation, "lanczos": by_lanczos}[method]()
+    sparse = can_factorise(operator) and n > _DENSE_ANYWAY
+    slow = sparse and kind_for(operator) != "jacobi"
+    if slow and kind_for(operator) == "multigrid":
+        # A factor would not fit, and the second eigenvalue is too small for any number of Lanczos steps that fits:
+        # a few of them still find what is clearly wrong.
+        return by_lanczos(max_steps=_FEW_STEPS)
+    first = by_factorisation if slow else by_cholesky if n <= _CHOLESKY_FIRST else by_lanczos
+    bound = first()
+    if good_enough(bound) or bound.estimate < 0 or first is by_cholesky:
+        return bound
+    if sparse and not slow and strongest_affordable(operator) == "direct":
+        second = by_factorisation()
+        if good_enough(second):
+            return second
+    return by_cholesky() if n <= _CHOLESKY_AT_ALL else bound

@@ -17,13 +17,15 @@ from angsync.operators import CountingOperator, HermitianOperator, row_length
 from angsync.regime import Plan, choose, is_slow
 from angsync.relaxation import relax
 from angsync.solvers import LowRankSDP, Newton
-from angsync.start import STARTS, eigenvector_estimator, leave_the_real_line
+from angsync.start import AUTOMATIC_STARTS, START_WORDS, STARTS, eigenvector_estimator, leave_the_real_line
+from angsync.tangent import reversed_share
 
 _MAX_ESCAPES = 10
 CERTIFICATE_TOLERANCE = 1e-8
 _RELAX_UP_TO = 600  # order up to which the relaxation is tried by itself where the certificate stays open
+_GOOD_START = 0.99  # share of the sum of |C| from which no other start is looked for
+_MANY_REVERSED = 1e-3  # share of measurements a right angle off at the start that makes it a poor one
 _RELAXED = Stopping(tolerance=1e-5, max_iterations=60)  # any point gives a valid bound; this one is within 1e-4
-_LOOSE_EIGENVECTOR = 1e-2  # an accurate eigenvector is wasted work where iterations follow
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,8 @@ def solve_component(
     counting = CountingOperator(operator)
     plan = choose(operator, row_length(operator)) if request.solver is None else None
     try:
-        z, start_name = _starting_point(counting, request, plan.starts if plan else ("eigenvector",))
+        starts, alternative = (plan.starts, plan.alternative) if plan else (("eigenvector",), None)
+        z, start_name = _starting_point(counting, request, starts, alternative)
     except KeyboardInterrupt:
         z = np.ones(operator.n, dtype=operator.dtype)
         outcome = replace(_at(operator, z), status=Status.INTERRUPTED)
@@ -93,6 +96,12 @@ def _automatically(
     if outcome.gave_up and plan.successor is not None:
         method += f"; {_name(plan.successor)} took over after {outcome.iterations} iterations, because GPM was slow"
         outcome = _continued(counting, plan.successor, outcome.z, outcome, request, loop)
+    untried = plan.alternative is not None and start_name != START_WORDS[plan.alternative]
+    if untried and _worth_another_start(operator, outcome, request):
+        outcome, better = _also_from(counting, plan, outcome, request, loop)
+        method += (
+            f"; {START_WORDS[plan.alternative or '']} was tried as well and was {'better' if better else 'no better'}"
+        )
     certificate = _certify(operator, outcome, request)
     escapes = 0
     while (
@@ -115,6 +124,35 @@ def _automatically(
         outcome, certificate, improved = _with_relaxation(counting, outcome, certificate, request, loop)
         method += "; the semidefinite relaxation gave " + ("a better point and " if improved else "") + "the bound"
     return outcome, certificate, method
+
+
+def _worth_another_start(operator: HermitianOperator, outcome: Outcome, request: Request) -> bool:
+    """Where a measurement disagrees by more than a right angle: the usual sign of a point that is not the best."""
+    return (
+        outcome.status in (Status.CONVERGED, Status.STALLED)
+        and isinstance(request.start, str)
+        and request.start == "auto"
+        and not request.clock.expired
+        and reversed_share(operator, outcome.z) > 0
+    )
+
+
+def _also_from(
+    counting: CountingOperator, plan: Plan, outcome: Outcome, request: Request, loop: dict[str, Any]
+) -> tuple[Outcome, bool]:
+    """Solve again from the alternative start; the better of both points, and whether it is the new one."""
+    assert plan.alternative is not None
+    try:
+        z = AUTOMATIC_STARTS[plan.alternative](counting, request.rng)
+    except KeyboardInterrupt:
+        return replace(outcome, status=Status.INTERRUPTED), False
+    quiet = {**loop, "callback": None}
+    other = iterate(counting, plan.solver, z, request.stopping, first_iteration=outcome.iterations + 1, **quiet)
+    if other.objective <= outcome.objective * (1 + math.copysign(1e-14, outcome.objective)):
+        if other.status is Status.INTERRUPTED:
+            return replace(outcome, status=Status.INTERRUPTED), False
+        return outcome, False
+    return replace(other, history=outcome.history.followed_by(other.history, jump=True)), True
 
 
 def _worth_relaxing(
@@ -175,7 +213,10 @@ def _name(solver: Any) -> str:
     return type(solver).__name__ + (f"(alpha={solver.alpha})" if hasattr(solver, "alpha") else "")
 
 
-def _starting_point(operator: HermitianOperator, request: Request, names: tuple[str, ...]) -> tuple[NDArray, str]:
+def _starting_point(
+    operator: HermitianOperator, request: Request, names: tuple[str, ...], alternative: str | None = None
+) -> tuple[NDArray, str]:
+    """The best of the starts named, and its name in words; the alternative too where the best is poor."""
     if isinstance(request.start, np.ndarray):
         return request.start.astype(operator.dtype), "the start given"
     if request.start != "auto":
@@ -185,15 +226,20 @@ def _starting_point(operator: HermitianOperator, request: Request, names: tuple[
         z = eigenvector_estimator(operator, rng=request.rng)
         return leave_the_real_line(operator, z, request.rng), "the eigenvector estimator"
     best: tuple[float, NDArray, str] | None = None
+    sums = operator.abs_row_sums()
+    plenty = math.inf if sums is None else _GOOD_START * float(sums.sum())
     for name in names:
-        if name == "eigenvector":
-            z = eigenvector_estimator(operator, tolerance=_LOOSE_EIGENVECTOR, rng=request.rng)
-        else:
-            z = STARTS[name](operator, request.rng)
-        objective = float(split(z, operator.apply(z))[0].sum()) if len(names) > 1 else 0.0
+        z = AUTOMATIC_STARTS[name](operator, request.rng)
+        objective = _objective(operator, z) if len(names) > 1 else 0.0
         if best is None or objective > best[0]:
-            best = (objective, z, "the eigenvector estimator" if name == "eigenvector" else "a spanning tree")
+            best = (objective, z, START_WORDS[name])
+        if objective >= plenty:
+            break
     assert best is not None
+    if alternative is not None and reversed_share(operator, best[1]) > _MANY_REVERSED:
+        z = AUTOMATIC_STARTS[alternative](operator, request.rng)
+        if _objective(operator, z) > _objective(operator, best[1]):
+            best = (0.0, z, START_WORDS[alternative])
     return leave_the_real_line(operator, best[1], request.rng), best[2]
 
 

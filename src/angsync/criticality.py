@@ -23,7 +23,8 @@ from angsync.operators import HermitianOperator, as_operator, to_dense
 
 def split(z: NDArray, Cz: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     r"""The real and imaginary parts s and b of :math:`\bar z \circ Cz`, in double precision."""
-    rotated = np.conj(z.astype(np.complex128)) * Cz.astype(np.complex128)
+    rotated = np.conj(z.astype(np.complex128, copy=False))
+    rotated *= Cz
     return rotated.real.copy(), rotated.imag.copy()
 
 

@@ -30,6 +30,8 @@ def describe() -> dict[str, Any]:
     """Facts for ``angsync info`` and for bug reports."""
     import numpy as np
 
+    from angsync import kernels
+
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     limits = [f"{name}={os.environ[name]}" for name in _THREAD_VARIABLES if name in os.environ]
     return {
@@ -41,7 +43,7 @@ def describe() -> dict[str, Any]:
         "BLAS": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip(),
         "cores": cores(),
         "thread limits": ", ".join(limits) or "none set",
-        "kernels": "NumPy and SciPy",
+        "kernels": kernels.description(),
         "devices": "CPU",
         **{name: version_of(name) for name in _OPTIONAL},
     }

@@ -68,5 +68,9 @@ class DisconnectedWarning(AngsyncWarning):
     """The graph has several components or isolated nodes: their relative phases are not measured."""
 
 
+class CorruptionWarning(AngsyncWarning):
+    """The measurements agree no better than random angles would: no answer from them can be trusted."""
+
+
 class OrientationWarning(AngsyncWarning):
     """An undirected edge does not say which of its two nodes comes first."""

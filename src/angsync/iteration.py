@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from angsync.criticality import split
 from angsync.errors import InputError
-from angsync.operators import HermitianOperator
+from angsync.operators import HermitianOperator, rounding_sums
 
 
 class Status(Enum):
@@ -152,6 +152,11 @@ class Clock:
 
 def norm(x: NDArray) -> float:
     """2-norm in double precision that neither over- nor underflows."""
+    if x.dtype in (np.float64, np.complex128):
+        with np.errstate(over="ignore", under="ignore"):
+            plain = float(np.linalg.norm(x))
+        if 1e-140 < plain < 1e140:
+            return plain
     largest = float(np.abs(x).max(initial=0.0))
     if largest == 0 or not np.isfinite(largest):
         return largest
@@ -170,7 +175,7 @@ def objective_and_residual(z: NDArray, Cz: NDArray, floor: float = 0.0) -> tuple
 
 def rounding_floor(operator: HermitianOperator) -> float:
     """The size of a gradient that is nothing but rounding: a few units of the row sums of |C|; 0 where unknown."""
-    sums = operator.abs_row_sums()
+    sums = rounding_sums(operator)
     return 0.0 if sums is None else 4 * float(np.finfo(operator.dtype).eps) * norm(sums)
 
 

@@ -38,6 +38,40 @@ def gauge_from_text(text: str, data: Any) -> str | int:
     """A gauge given as text: first, mean, or a node, by its label where there are labels, otherwise by its index."""
     if text in ("first", "mean"):
         return text
+    return _node_from_text(text, data, "the gauge must be first, mean or a node")
+
+
+def anchors_from_text(texts: Sequence[str], data: Any) -> dict[Any, float]:
+    """Anchors given as ``NODE=ANGLE``."""
+    anchors: dict[Any, float] = {}
+    for text in texts:
+        node, (angle,) = _assignment(text, data, "anchor", ("ANGLE",))
+        anchors[node] = angle
+    return anchors
+
+
+def priors_from_text(texts: Sequence[str], data: Any) -> dict[Any, tuple[float, float]]:
+    """Priors given as ``NODE=ANGLE,WEIGHT``."""
+    priors: dict[Any, tuple[float, float]] = {}
+    for text in texts:
+        node, (angle, weight) = _assignment(text, data, "prior", ("ANGLE", "WEIGHT"))
+        priors[node] = (angle, weight)
+    return priors
+
+
+def _assignment(text: str, data: Any, what: str, names: tuple[str, ...]) -> tuple[Any, list[float]]:
+    """Node and numbers of ``NODE=NUMBER,...``; a label may itself hold an equals sign."""
+    name, _, right = text.rpartition("=")
+    try:
+        numbers = [float(word) for word in right.split(",")]
+    except ValueError:
+        numbers = []
+    if not name or len(numbers) != len(names):
+        raise InputError(f"--{what} must be NODE={','.join(names)} (angles in radians), but it is {text!r}.")
+    return _node_from_text(name, data, f"--{what} must name a node"), numbers
+
+
+def _node_from_text(text: str, data: Any, rule: str) -> Any:
     nodes = _nodes(data)
     if text in nodes:
         return text
@@ -46,7 +80,7 @@ def gauge_from_text(text: str, data: Any) -> str | int:
     except ValueError:
         node = None
     if node is None or node not in nodes:
-        raise InputError(f"the gauge must be first, mean or a node, but {text!r} is none; the nodes are {_few(nodes)}.")
+        raise InputError(f"{rule}, but {text!r} is none; the nodes are {_few(nodes)}.")
     return node
 
 

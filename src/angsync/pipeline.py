@@ -15,6 +15,7 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
 from angsync import interop
+from angsync.anchoring import GROUND, Anchors, Priors, grounded
 from angsync.certificate import Certificate, combine, component_indices, normalised, rescaled, undecided
 from angsync.circle import as_phases
 from angsync.component import CERTIFICATE_TOLERANCE, Request, Solved, solve_component
@@ -41,9 +42,11 @@ from angsync.operators import (
     normalising_exponent,
     restrict,
 )
+from angsync.ordering import better_order
 from angsync.randomness import random_generator
-from angsync.result import SyncResult, in_gauge, reference_nodes
-from angsync.solvers import GPM
+from angsync.result import Grounding, SyncResult, in_gauge, reference_nodes
+from angsync.robust.front import synchronize_robustly
+from angsync.solvers import GPM, Robust
 from angsync.start import STARTS
 
 _SPARSE_SHARE = 0.1  # an array with fewer entries than this share is treated as sparse
@@ -62,7 +65,7 @@ _URGENCY = (
 def synchronize(
     data: Any,
     *,
-    solver: Solver | Literal["auto"] = "auto",
+    solver: Solver | Robust | Literal["auto"] = "auto",
     start: str | ArrayLike | SyncResult = "auto",
     stopping: Stopping | None = None,
     certify: bool = True,
@@ -71,6 +74,8 @@ def synchronize(
     on_failure: Literal["warn", "raise", "ignore"] = "warn",
     rng: Any = 0,
     hermitian: Literal["full", "upper", "lower"] = "full",
+    anchors: Anchors | None = None,
+    priors: Priors | None = None,
 ) -> SyncResult:
     r"""Find the phases z, :math:`|z_j| = 1`, that maximise :math:`f(z) = z^H C z`, and certify them.
 
@@ -100,7 +105,21 @@ def synchronize(
         Seed or numpy Generator; the same input and seed give bitwise the same result.
     hermitian
         ``"full"``: the matrix is given in full and checked. ``"upper"`` / ``"lower"``: only that triangle is read.
+    anchors
+        ``{node: angle}``: nodes whose phase is known. They fix the gauge, so ``gauge`` is not given as well.
+    priors
+        ``{node: (angle, weight)}``: nodes whose phase is known with a variance of ``sigma**2 / weight``. With anchors
+        or priors, ``certificate`` and ``history`` are about the problem with them, ``objective`` about the C given.
     """
+    if anchors or priors:
+        options = {"solver": solver, "stopping": stopping, "certify": certify, "callback": callback,
+                   "on_failure": on_failure, "rng": rng}  # fmt: skip
+        return _anchored(data, anchors, priors, start, gauge, hermitian, options)
+    if isinstance(solver, Robust):
+        return synchronize_robustly(
+            synchronize, data, solver, start=start, stopping=stopping, certify=certify, gauge=gauge, callback=callback,
+            on_failure=on_failure, rng=rng, hermitian=hermitian,
+        )  # fmt: skip
     stopping = Stopping() if stopping is None else stopping
     clock = Clock(stopping.max_seconds)
     _check_choices(solver, start, on_failure)
@@ -128,14 +147,18 @@ def synchronize(
     parts: list[Solved] = []
     histories: list[History] = []
     certificates: list[Certificate] = []
-    for index in indices:
+    for place, index in enumerate(indices):
         given = operator if index.size == operator.n else restrict(operator, index)
+        order = better_order(given)
+        if order is not None:
+            indices[place] = index = index[order]
+            given = restrict(given, order)
         part = normalised(given)
         units = _Units() if literal else _Units.of(given, part)
         own = dataclasses.replace(
             request,
             start=request.start if isinstance(request.start, str) else request.start[index],
-            callback=units.restored_for(callback),
+            callback=units.restored_for(callback, order),
             settle=_settler(index, gauge if gauge == "mean" else int(references[components[index[0]]])),
         )
         solved = solve_component(given if literal else part, part, own, int(components[index[0]]))
@@ -172,6 +195,52 @@ def synchronize(
     )
     _report_failure(result, on_failure)
     return result
+
+
+def _anchored(
+    data: Any,
+    anchors: Anchors | None,
+    priors: Priors | None,
+    start: Any,
+    gauge: str | int,
+    hermitian: Literal["full", "upper", "lower"],
+    options: dict[str, Any],
+) -> SyncResult:
+    """Solve the grounded problem and give its phases back to the nodes."""
+    if gauge != "first":
+        raise InputError(f"anchors and priors fix the gauge, so gauge={gauge!r} cannot hold as well. Leave it out.")
+    operator, source, labels = _prepare(data, hermitian)
+    if source is None:
+        raise InputError("anchors and priors need the entries of C: give a matrix or Measurements.")
+    measurements = source if isinstance(source, Measurements) else Measurements.from_matrix(source, labels=labels)
+    problem = grounded(measurements, anchors, priors)
+    if not isinstance(start, str):
+        start = problem.gathered(start.z if isinstance(start, SyncResult) else start, operator.n)
+    inner = synchronize(problem.measurements, start=start, gauge=GROUND, **options)  # type: ignore[arg-type]
+    z = problem.spread(inner.z)
+    product, objective, _ = _final_values(operator, z)
+    note = (
+        f"{len(anchors or {})} anchor(s) and {len(priors or {})} prior(s); the certificate is of the problem with them"
+    )
+    return dataclasses.replace(
+        inner,
+        z=z,
+        objective=objective,
+        product=product,
+        method=f"{inner.method}; {note}",
+        components=_renumbered(inner.components[problem.place]),
+        gauge="anchors",
+        labels=labels,
+        source=source,
+        grounding=Grounding(inner, problem),
+        robust=None if inner.robust is None else inner.robust.spread(problem.kept),
+    )
+
+
+def _renumbered(components: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Component labels numbered by first appearance."""
+    _, first, place = np.unique(components, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[place]
 
 
 def _check_choices(solver: Any, start: Any, on_failure: str) -> None:
@@ -234,14 +303,18 @@ class _Units:
     def restored(self, objective: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.ldexp(objective, self.exponent) + self.constant
 
-    def restored_for(self, callback: Callback | None) -> Callback | None:
-        """The callback sees the objective of the C given."""
+    def restored_for(self, callback: Callback | None, order: NDArray[np.int64] | None) -> Callback | None:
+        """The callback sees the objective of the C given, and the nodes in their own order."""
         if callback is None:
             return None
 
         def wrapped(progress: Progress) -> Any:
             objective = math.ldexp(progress.objective, self.exponent) + self.constant
-            return callback(dataclasses.replace(progress, objective=objective))
+            z = progress.z
+            if order is not None:
+                z = np.empty_like(progress.z)
+                z[order] = progress.z
+            return callback(dataclasses.replace(progress, objective=objective, z=z))
 
         return wrapped
 

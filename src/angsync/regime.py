@@ -7,38 +7,56 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from angsync.iteration import Solver
-from angsync.operators import HermitianOperator
+from angsync.operators import HermitianOperator, augmented, sparse_base
+from angsync.preconditioner import kind_for
 from angsync.solvers import GPM, Newton
 from angsync.start import readable_matrix
 
-_DENSE_SHARE = 0.1  # share of filled entries in the fullest row from which C counts as dense
+_DENSE_SHARE = 0.1  # share of filled entries from which C counts as dense
+_LARGE = 200_000  # nodes from which an eigenvector is not computed, only approached
 _PATIENCE = 30  # further GPM steps that are thought worth waiting for
 _WINDOW = 6  # steps over which the rate of GPM is measured
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Starting points to compare, the first solver, and the one that takes over when it is slow."""
+    """Starting points to compare, the first solver, the one that takes over when it is slow, and another start."""
 
     starts: tuple[str, ...]
     solver: Solver
     successor: Solver | None
     reason: str
+    alternative: str | None = None
+    """A start to try as well where the point found has measurements that are more than a right angle off."""
 
 
 def choose(operator: HermitianOperator, row_length: int) -> Plan:
-    """The plan for one connected component; costs no product with C."""
+    """The plan for one connected component; costs no product with C, and one search through the graph."""
     n = operator.n
     readable = readable_matrix(operator) is not None
-    if readable and row_length < _DENSE_SHARE * n and n > 20:
-        return Plan(
-            ("eigenvector", "spanning_tree"),
-            Newton(),
-            None,
-            f"the graph is sparse (n = {n}, at most {row_length} measurements a node), where GPM is slow",
-        )
-    kind = "C is dense or well connected" if readable else "C is known by its products only"
-    return Plan(("eigenvector",), GPM(alpha=math.inf), Newton(), f"{kind} (n = {n})")
+    if augmented(operator) is not None:
+        reason = f"C is the Schur complement of a sparse matrix (n = {n}), whose factorisation serves"
+        return Plan(("eigenvector",), Newton(), None, reason)
+    sparse = sparse_base(operator)
+    if sparse is not None and n > 1 and sparse[0].edge_count == n - 1:
+        return Plan(("spanning_tree",), Newton(), None, "the graph is a tree, on which every measurement can be met")
+    if sparse is None or 2 * sparse[0].edge_count >= _DENSE_SHARE * n**2 or n <= 20:
+        kind = "C is dense or well connected" if readable else "C is known by its products only"
+        return Plan(("eigenvector",), GPM(alpha=math.inf), Newton(), f"{kind} (n = {n})")
+    search = sparse[0].breadth_first
+    kind = kind_for(operator)
+    shape = f"n = {n}, at most {row_length} measurements a node, {search.depth} steps across"
+    if kind == "direct":
+        reason = f"the graph is sparse and mixes slowly ({shape}), and its factorisation is cheap"
+        return Plan(("connection_laplacian", "spanning_tree", "multilevel"), Newton(), None, reason, "careful")
+    if kind == "multigrid":
+        reason = f"the graph is sparse, large and mixes slowly ({shape})"
+        return Plan(("multilevel",), Newton(), None, reason, "careful")
+    if n > _LARGE:
+        reason = f"the graph is sparse, large and mixes well ({shape})"
+        return Plan(("informed_power",), Newton(), None, reason)
+    reason = f"the graph is sparse and mixes well ({shape})"
+    return Plan(("eigenvector", "normalised_eigenvector", "spanning_tree"), Newton(), None, reason, "careful")
 
 
 def is_slow(tolerance: float) -> Callable[[list[float], list[float]], bool]:

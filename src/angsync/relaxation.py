@@ -12,8 +12,9 @@ from angsync.circle import normalise
 from angsync.escape import ascend
 from angsync.iteration import Callback, Clock, Outcome, Stopping, iterate
 from angsync.operators import HermitianOperator, to_dense
+from angsync.rounding import UNIT_ROUNDOFF
 from angsync.solvers import LowRankSDP
-from angsync.spectrum import UNIT_ROUNDOFF, smallest_eigenvalue_bound
+from angsync.spectrum import smallest_eigenvalue_bound
 
 _TIGHT = 1e-6  # second singular value of Y over the first, below which X has rank one
 _DIRECTIONS = 24  # random directions tried in rounding, beside the leading one

@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync import uncertainty
+from angsync.anchoring import Grounded
 from angsync.certificate import Certificate, Verdict
 from angsync.circle import normalise
+from angsync.connectivity import Connectivity, connectivity_of
 from angsync.errors import FileFormatError, InputError
 from angsync.io.result_file import load_fields, save_fields
 from angsync.iteration import History, Status
@@ -21,6 +23,7 @@ from angsync.measurements import Measurements
 from angsync.report.page import write_page
 from angsync.report.plotting import plot
 from angsync.report.words import certificate_in_words
+from angsync.trust import RobustReport, robust_edge_residuals
 
 __all__ = ["History", "Status", "SyncResult", "load_result"]
 
@@ -57,6 +60,12 @@ class SyncResult:
     """C z."""
     source: Any = field(default=None)
     """The measurements or the matrix that was solved; None after :func:`angsync.load_result`."""
+    robust: RobustReport | None = field(default=None)
+    """Which measurements are distrusted; only after ``solver=ang.Robust()``. Then ``residual``, ``history`` and
+    ``certificate`` are about the final weighted problem, ``objective`` and ``product`` about the C given."""
+
+    grounding: Grounding | None = field(default=None, repr=False)
+    """The problem that was solved in place of this one; only with anchors or priors."""
 
     @property
     def angles(self) -> NDArray[np.floating]:
@@ -112,18 +121,48 @@ class SyncResult:
             is ``sigma_paper / sqrt(2)``. Estimated from the residuals when not given.
         gauge
             The gauge of the error bars, that of the result unless given: ``"first"`` or a node means against
-            that node (whose own error is 0), ``"mean"`` means against the mean phase of the component.
+            that node (whose own error is 0), ``"mean"`` means against the mean phase of the component. With anchors or
+            priors the errors are those of the phases themselves; an anchor has none.
         """
+        if self.grounding is not None:
+            if gauge is not None:
+                raise InputError("anchors and priors fix the gauge of the error bars as well: leave gauge out.")
+            return self.grounding.standard_errors(sigma)
         references = None
         gauge = self.gauge if gauge is None else gauge
         if gauge != "mean":
             references = reference_nodes(self.components, gauge, self.labels)
-        return uncertainty.standard_errors(
-            self.measurements, self.z, self.components, sigma=sigma, references=references
-        )
+        find = uncertainty.standard_errors if self.robust is None else self.robust.standard_errors
+        return find(self.measurements, self.z, self.components, sigma=sigma, references=references)
+
+    def confidence_intervals(
+        self, level: float = 0.95, sigma: float | None = None, *, gauge: str | int | None = None
+    ) -> NDArray[np.float64]:
+        """Intervals that hold each true phase with this probability, for small noise: one row (lower, upper) a node.
+
+        The phases plus and minus :meth:`standard_errors` times a quantile: of the normal law where sigma is given, of
+        Student's t where it is estimated from few residuals (:func:`angsync.uncertainty.confidence_factor`). Bounds
+        are not wrapped, and no interval is longer than the circle. In the mean gauge the truth has to be turned, each
+        component as a whole, to where it fits best (:func:`angsync.align`).
+        """
+        errors = self.standard_errors(sigma, gauge=gauge)
+        solved = self if self.grounding is None else self.grounding.result
+        used = solved.measurements if solved.robust is None else solved.robust.believed(solved.measurements)
+        factor = uncertainty.confidence_factor(used, solved.z, solved.components, level=level, sigma=sigma)
+        z = self.z if gauge is None else in_gauge(self.z, self.components, gauge, self.labels)
+        reach = np.minimum(factor * errors, np.pi)
+        return np.angle(z)[:, None] + np.stack([-reach, reach], axis=1)
+
+    def connectivity(self) -> Connectivity:
+        """Bridges, cuts of two edges and the weakest cut of the measured graph; after a robust solve, of the edges
+        that it trusts."""
+        used = self.measurements if self.robust is None else self.robust.believed(self.measurements)
+        return connectivity_of(used, uncertainty.information_weights(used, self.z))
 
     def edge_residuals(self) -> uncertainty.EdgeResiduals:
         """Wrapped residual, standardised residual and leverage of every measurement, in the order of the input."""
+        if self.robust is not None:
+            return robust_edge_residuals(self.robust, self.measurements, self.z, self.components)
         return uncertainty.edge_residuals(self.measurements, self.z, self.components)
 
     def plot(self, figure: Any = None) -> Any:
@@ -166,7 +205,21 @@ class SyncResult:
             f"  method       {self.method}",
             f"  certificate  {certificate_in_words(self.certificate, components=count)}",
         ]
+        if self.robust is not None:
+            lines.insert(-1, f"  robust       {self.robust}")
         return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Grounding:
+    """A result with anchors or priors: the result of the grounded problem, and the way back."""
+
+    result: SyncResult
+    problem: Grounded
+
+    def standard_errors(self, sigma: float | None) -> NDArray[np.float64]:
+        """Standard errors of the given nodes, against the ground."""
+        return self.result.standard_errors(sigma)[self.problem.place]
 
 
 def reference_nodes(
@@ -230,6 +283,8 @@ def _to_fields(result: SyncResult) -> dict[str, Any]:
         fields["certificate"]["verdict"] = certificate.verdict.name
         if certificate.witness is not None:
             fields["witness"] = certificate.witness
+    if result.robust is not None:
+        fields["robust"] = result.robust.fields()
     return fields
 
 
@@ -258,6 +313,7 @@ def load_result(path: str | os.PathLike[str]) -> SyncResult:
         status=Status[fields.get("status", "CONVERGED")],
         history=History(**{k: np.empty(0) if v is None else np.asarray(v, dtype=float) for k, v in history.items()}),
         certificate=certificate,
+        robust=None if fields.get("robust") is None else RobustReport(**fields["robust"]),
         components=np.zeros(z.size, dtype=np.int64) if components is None else np.asarray(components),
         labels=None if fields.get("labels") is None else tuple(fields["labels"]),
         **{name: fields[name] for name in _SCALARS},

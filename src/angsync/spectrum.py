@@ -20,12 +20,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-UNIT_ROUNDOFF = 2.0**-53
+from angsync.rounding import UNIT_ROUNDOFF, gamma
+
 _LANCZOS_BYTES = 1 << 30  # the basis is kept for full reorthogonalisation; this caps it
 
 
@@ -41,11 +43,10 @@ class SpectralBound:
     """A unit vector orthogonal to z along which x^H S x is nearly smallest: where to look for an escape."""
     estimate: float
     """x^H S x at ``direction``: an upper bound for the same minimum, not a proof of anything below it."""
-
-
-def gamma(k: int) -> float:
-    r"""Higham's :math:`\gamma_k = k u / (1 - k u)`."""
-    return k * UNIT_ROUNDOFF / (1 - k * UNIT_ROUNDOFF)
+    about: Literal["complement", "second"] = "complement"
+    """What ``value`` bounds: S on the complement of z, or only its second eigenvalue."""
+    weights: NDArray[np.float64] | None = None
+    """D, where ``value`` is about D^{-1/2} S D^{-1/2}."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,16 @@ class Krylov:
 
     def smallest_vector(self) -> NDArray:
         """The Ritz vector of the smallest Ritz value, of unit norm."""
+        return self._vector(0)
+
+    def largest_vector(self) -> NDArray:
+        """The Ritz vector of the largest Ritz value, of unit norm."""
+        return self._vector(self.alpha.size - 1)
+
+    def _vector(self, place: int) -> NDArray:
         if self.alpha.size == 1:
             return self.basis[:, 0]
-        _, y = scipy.linalg.eigh_tridiagonal(self.alpha, self.beta, select="i", select_range=(0, 0))
+        _, y = scipy.linalg.eigh_tridiagonal(self.alpha, self.beta, select="i", select_range=(place, place))
         v = self.basis @ y[:, 0]
         return v / np.linalg.norm(v)
 

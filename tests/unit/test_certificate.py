@@ -205,7 +205,7 @@ def test_an_expired_clock_leaves_the_misfit_as_the_bound():
     [
         ({"tolerance": 0}, "tolerance must be positive"),
         ({"tolerance": -1.0}, "tolerance must be positive"),
-        ({"method": "qr"}, "'auto', 'cholesky' or 'lanczos'"),
+        ({"method": "qr"}, "'auto', 'cholesky', 'factorisation' or 'lanczos'"),
     ],
 )
 def test_bad_arguments(arguments, message):
@@ -344,7 +344,7 @@ def test_both_signs_of_a_curvature_direction_are_tried():
 
 
 def test_the_rounding_level_is_the_cited_bound_and_enters_the_gap():
-    from angsync.spectrum import gamma
+    from angsync.rounding import gamma
 
     C = ring(12, 0.3)
     certificate = ang.certify(C, np.ones(12))

@@ -236,3 +236,94 @@ def test_components_of_dense_and_sparse_agree():
     assert component_labels(ang.as_operator(aslinearoperator(blocks))) is None
     part = restrict(ang.as_operator(blocks), np.array([5, 6, 7]))
     assert np.array_equal(to_dense(part), blocks[5:8, 5:8])
+
+
+def test_levels_of_a_breadth_first_search():
+    grid = ang.simulate.grid(5, 9, 0.1, rng=0)
+    search = ang.as_operator(grid.C).breadth_first
+    assert np.array_equal(np.sort(search.order), np.arange(45))
+    assert search.depth == 12  # from corner to corner
+    assert search.width == 5
+    assert search.starts[0] == 0
+    assert search.starts[-1] == 45
+    distance = np.empty(45, dtype=int)
+    for level, (a, b) in enumerate(zip(search.starts, search.starts[1:], strict=False)):
+        distance[search.order[a:b]] = level
+    rows, columns = grid.C.tocoo().coords
+    assert np.abs(distance[rows] - distance[columns]).max() == 1  # a level separates the graph
+    assert (distance[search.order[1:]] == distance[search.parent[1:]] + 1).all()
+    assert grid.C[search.order[1:], search.parent[1:]].all()
+
+
+@pytest.mark.parametrize(
+    ("shape", "depth", "width"), [("one node", 0, 1), ("path", 29, 1), ("star", 2, 28), ("pieces", 1, 1)]
+)
+def test_depth_and_width_of_small_graphs(shape, depth, width):
+    k = np.arange(1, 30)
+    if shape == "one node":
+        operator = ang.as_operator(scipy.sparse.csr_array((1, 1)))
+    elif shape == "pieces":
+        operator = ang.as_operator(ang.Measurements([0, 2, 3], [1, 3, 4], [0.0, 0.0, 0.0]))
+    else:
+        operator = ang.as_operator(ang.Measurements(k, k - 1 if shape == "path" else 0 * k, np.zeros(29)))
+    search = operator.breadth_first
+    assert (search.depth, search.width) == (depth, width)
+    assert operator.component_labels().max() == (1 if shape == "pieces" else 0)
+
+
+def test_edges_are_counted_without_the_diagonal():
+    C = sparse_hermitian(20)
+    dense = C.toarray()
+    expected = np.count_nonzero(np.triu(dense, 1))
+    assert ang.as_operator(C).edge_count == expected
+    assert ang.as_operator(C + scipy.sparse.eye_array(20)).edge_count == expected
+
+
+@pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csr_array])
+def test_row_sums_of_single_precision_data_bound_the_objective_in_double_precision(make):
+    # |C_jl| rounded to single precision is half of the time too small, by up to 6e-8: no bound on f
+    C = hermitian(40, dtype=np.complex64)
+    sums = ang.as_operator(make(C)).abs_row_sums()
+    assert sums.dtype == np.float64
+    assert sums == pytest.approx(np.abs(C.astype(np.complex128)).sum(axis=1), rel=1e-14, abs=0)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_sparse_entries_whose_squares_are_not_floats(scale):
+    C = sparse_hermitian(20) * scale
+    assert ang.as_operator(C).matrix.nnz == C.nnz
+    rounded = C.copy()
+    rounded.data[::2] *= 1 + 4e-16
+    matrix = ang.as_operator(rounded).matrix  # asymmetry of rounding size is averaged away at any scale
+    assert abs(matrix - matrix.conj().T).max() == 0
+    wrong = C.copy()
+    wrong.data[np.argmax(np.abs(wrong.data))] *= 2
+    with pytest.raises(ang.errors.NotHermitianError):
+        ang.as_operator(wrong)
+
+
+def test_sparse_input_in_any_layout_comes_in():
+    C = sparse_hermitian(20)
+    wide = C.copy()
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    operator = ang.as_operator(wide)
+    assert operator.matrix.indices.dtype == np.int32
+    assert abs(operator.matrix - C).max() == 0
+    backwards = C.copy()
+    for row in range(20):
+        part = slice(backwards.indptr[row], backwards.indptr[row + 1])
+        backwards.indices[part], backwards.data[part] = (
+            backwards.indices[part][::-1].copy(),
+            backwards.data[part][::-1].copy(),
+        )
+    backwards.has_sorted_indices = backwards.has_canonical_format = False
+    assert abs(ang.as_operator(backwards).matrix - C).max() == 0
+    halves = (np.repeat(C.data / 2, 2), np.repeat(C.indices, 2), 2 * C.indptr)
+    doubled = ang.as_operator(scipy.sparse.csr_array(halves, shape=C.shape)).matrix  # every entry in two parts
+    assert doubled.nnz == C.nnz
+    assert abs(doubled - C).max() == 0
+
+
+def test_products_of_the_wrong_length_are_refused():
+    with pytest.raises(ValueError, match="mismatch"):
+        ang.as_operator(sparse_hermitian(20)).apply(np.ones(3, dtype=complex))

@@ -7,7 +7,7 @@ import pytest
 
 from angsync import Measurements
 from angsync.errors import InputError
-from angsync.phases import gauge_from_text, in_order_of
+from angsync.phases import anchors_from_text, gauge_from_text, in_order_of, priors_from_text
 
 ANGLES = np.array([0.1, 0.2, 0.3])
 Z = np.exp(1j * ANGLES)
@@ -55,3 +55,18 @@ def test_gauge_words_and_nodes():
 def test_gauge_that_is_no_node(text, data):
     with pytest.raises(InputError, match=f"{text!r} is none; the nodes are"):
         gauge_from_text(text, data)
+
+
+def test_anchors_and_priors_given_as_text():
+    data = Measurements(["a", "b=1"], ["b=1", "c"], [0.1, 0.2])
+    assert anchors_from_text(["a=0.5", "b=1=-1e-1"], data) == {"a": 0.5, "b=1": -0.1}
+    assert priors_from_text(["c=0.5,4"], data) == {"c": (0.5, 4.0)}
+    assert anchors_from_text(["1=2"], Measurements([0], [1], [0.1])) == {1: 2.0}
+
+
+@pytest.mark.parametrize("text", ["a", "=0.5", "a=x", "a=1,2", "z=1"])
+def test_an_anchor_that_cannot_be_read_is_named(text):
+    with pytest.raises(InputError, match="--anchor"):
+        anchors_from_text([text], Measurements(["a"], ["b"], [0.1]))
+    with pytest.raises(InputError, match="--prior"):
+        priors_from_text([text.replace(",2", "")], Measurements(["a"], ["b"], [0.1]))

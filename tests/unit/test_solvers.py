@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import angsync as ang
 from angsync.iteration import Stopping, iterate
 from angsync.operators import CountingOperator, DenseOperator
+from angsync.solvers import newton
 from angsync.solvers.gpm import GPMState
 from angsync.testing import check_solver
 
@@ -154,13 +156,86 @@ def test_newton_refuses_a_step_that_would_lose_objective(monkeypatch):
     problem = ang.simulate.gaussian(15, 0.5, rng=0)
     operator = ang.as_operator(problem.C)
     start = ang.Newton().init(operator, problem.z * np.exp(0.3j * np.arange(15)))
-    honest = ang.Newton._inner
+    honest = newton.maximise_model
 
-    def lying(self, *arguments):
-        t, gain, boundary = honest(self, *arguments)
-        return -t, gain, boundary
+    def lying(*arguments):
+        inner = honest(*arguments)
+        return dataclasses.replace(inner, t=-inner.t)
 
-    monkeypatch.setattr(ang.Newton, "_inner", lying)
+    monkeypatch.setattr(newton, "maximise_model", lying)
     after = ang.Newton().step(operator, start)
     assert after.exhausted
     assert np.array_equal(after.z, start.z)
+
+
+@pytest.mark.parametrize("kind", ["jacobi", "direct", "multigrid"])
+def test_newton_reaches_one_optimum_with_every_preconditioner(kind):
+    grid = ang.simulate.grid(20, 20, 0.4, rng=3)
+    outcome = iterate(ang.as_operator(grid.C), ang.Newton(preconditioner=kind), grid.z, Stopping())
+    reference = iterate(ang.as_operator(grid.C.toarray()), ang.Newton(), grid.z, Stopping())
+    assert outcome.objective == pytest.approx(reference.objective, rel=1e-13)
+    assert np.diff(outcome.history.objective).min() >= -1e-13 * outcome.objective
+    assert ang.distance(outcome.z, reference.z, np.inf) < 1e-6
+    check_solver(ang.Newton(preconditioner=kind), monotone=True)
+
+
+def test_an_unknown_preconditioner_is_named():
+    with pytest.raises(ang.errors.InputError, match="'jacobi', 'direct' or 'multigrid'"):
+        ang.Newton(preconditioner="ilu")
+
+
+def test_a_preconditioner_is_used_again_while_it_serves_and_changed_where_it_is_slow(monkeypatch):
+    grid = ang.simulate.grid(20, 20, 0.4, rng=3)
+    operator = ang.as_operator(grid.C)
+    solver = ang.Newton(preconditioner="direct")
+    state = solver.step(operator, solver.init(operator, grid.z))
+    assert state.preconditioner is not None
+    assert solver.step(operator, state).preconditioner is state.preconditioner
+    monkeypatch.setattr(newton, "kind_for", lambda _: "jacobi")
+    monkeypatch.setattr(newton, "_SLOW", 1)
+    automatic = ang.Newton()
+    first = automatic.init(operator, grid.z)
+    assert first.kind == "jacobi"
+    assert automatic.step(operator, first).kind == "direct"
+
+
+class Exact:
+    """A preconditioner that is the identity, so that lengths are plain lengths."""
+
+    def solve(self, r):
+        return r.copy()
+
+
+@pytest.mark.parametrize("radius", [1e-3, 0.5, 1e6])
+def test_the_inner_solution_maximises_the_model_within_the_radius(radius):
+    # against the exact solution of the trust-region problem on the complement of the constant vector
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((12, 8))
+    H = A @ A.T
+    centre = np.eye(12) - 1 / 12
+    H = centre @ (H + np.eye(12)) @ centre
+    b = rng.standard_normal(12)
+    b -= b.mean()
+    inner = newton.maximise_model(lambda t: H @ t, b, Exact(), radius, 1e30, 500)
+    t = inner.t
+    assert inner.gain == pytest.approx(2 * b @ t - t @ H @ t, rel=1e-10)
+    assert np.linalg.norm(t) == pytest.approx(inner.length, rel=1e-8)
+    assert np.linalg.norm(t) <= radius * (1 + 1e-12)
+    if radius == 1e6:
+        assert not inner.at_boundary
+        assert np.abs(H @ t - b).max() < 1e-4
+    else:
+        assert inner.at_boundary
+        # Steihaug: at least the Cauchy point
+        step = min(radius / np.linalg.norm(b), (b @ b) / (b @ H @ b))
+        assert inner.gain >= 2 * step * (b @ b) - step**2 * (b @ H @ b) - 1e-12
+
+
+def test_negative_curvature_goes_to_the_boundary():
+    H = -np.diag([1.0, 2.0, 3.0])
+    inner = newton.maximise_model(lambda t: H @ t, np.array([1.0, -1.0, 0.0]), Exact(), 0.7, 1.0, 50)
+    assert inner.at_boundary
+    assert np.linalg.norm(inner.t) == pytest.approx(0.7)
+    assert inner.gain > 2 * 0.7  # more than the linear part: b has length sqrt 2, and H bends upwards
+    nothing = newton.maximise_model(lambda t: H @ t, np.ones(3), Exact(), 0.7, 1.0, 50)  # b is a constant: no gradient
+    assert nothing.gain == nothing.length == 0.0

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from angsync.spectrum import _backward_error, cholesky_bound, gamma, lanczos, lanczos_bound, lanczos_shortfall
+from angsync.rounding import gamma
+from angsync.spectrum import _backward_error, cholesky_bound, lanczos, lanczos_bound, lanczos_shortfall
 
 
 def matrix_with_spectrum(values, seed=0):

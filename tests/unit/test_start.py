@@ -8,7 +8,20 @@ import scipy.sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import angsync as ang
-from angsync.start import STARTS, eigenvector_estimator, leave_the_real_line, spanning_tree
+from angsync import start
+from angsync.start import (
+    AUTOMATIC_STARTS,
+    START_WORDS,
+    STARTS,
+    breadth_first_tree,
+    connection_laplacian,
+    eigenvector_estimator,
+    informed_power,
+    leave_the_real_line,
+    multilevel,
+    normalised_eigenvector,
+    spanning_tree,
+)
 
 
 @pytest.mark.parametrize("n", [5, 60, 400])  # LAPACK up to 60, ARPACK above
@@ -138,3 +151,99 @@ def test_the_spanning_tree_orders_strengths_that_differ_by_more_than_rounding_ca
     m = ang.Measurements([0, 1, 0], [1, 2, 2], [0.5, 0.25, 3.0], weight=[1.0, 1e-18, 1e-19])
     z = spanning_tree(ang.as_operator(m))
     assert np.angle(z[0] * np.conj(z[2])) == pytest.approx(0.75)
+
+
+def sparse_grid(noise, seed=0, side=14):
+    problem = ang.simulate.grid(side, side, noise, rng=seed)
+    return ang.as_operator(problem.C), problem
+
+
+@pytest.mark.parametrize("shape", ["path", "star", "random", "one node"])
+def test_pointer_doubling_reaches_the_end_of_any_tree(shape):
+    n = 1 if shape == "one node" else 1000
+    k = np.arange(1, n)
+    rng = np.random.default_rng(0)
+    parents = {"path": k - 1, "star": 0 * k, "random": rng.integers(0, np.maximum(k, 1)), "one node": k}[shape]
+    truth = np.exp(2j * np.pi * rng.random(n))
+    C = scipy.sparse.coo_array((truth[k] * truth[parents].conj(), (k, parents)), shape=(n, n)).tocsr()
+    z = spanning_tree(ang.as_operator(C + C.conj().T))
+    assert ang.distance(z, truth, np.inf) < 1e-12
+    assert np.abs(np.abs(z) - 1).max() < 1e-15 * 4
+
+
+@pytest.mark.parametrize("normalised", [False, True])
+def test_the_connection_laplacian_gives_its_lowest_eigenvector(normalised):
+    # nodes of very different weight, so that both forms differ
+    rng = np.random.default_rng(0)
+    m = ang.simulate.erdos_renyi(80, 0.1, 0.6, rng=0).measurements
+    C = ang.Measurements(m.i, m.j, m.angle, weight=10.0 ** rng.uniform(-1, 1, len(m))).to_sparse()
+    degrees = np.asarray(abs(C).sum(axis=1)).ravel()
+    phases = []
+    for root in (np.ones(80), np.sqrt(degrees)):
+        lowest = np.linalg.eigh((np.diag(degrees) - C.toarray()) / root[:, None] / root[None, :])[1][:, 0]
+        phases.append(lowest / np.abs(lowest))
+    z = connection_laplacian(ang.as_operator(C), normalised=normalised)
+    own, other = (ang.distance(z, phases[k], 2) for k in ((1, 0) if normalised else (0, 1)))
+    assert own < 0.2 * other
+
+
+def test_where_the_eigenvector_vanishes_the_tree_decides(monkeypatch):
+    class Localised:
+        """An inverse whose eigenvector lives on the first half of the nodes."""
+
+        def solve(self, b):
+            return np.where(np.arange(196) < 98, 1j * problem.z, 0)
+
+    operator, problem = sparse_grid(0.0)
+    monkeypatch.setattr(start, "factorise", lambda matrix: Localised())
+    assert np.abs(connection_laplacian(operator) - 1j * problem.z).max() < 1e-12
+    monkeypatch.setattr(start, "factorise", lambda matrix: None)  # no factor at all
+    assert ang.distance(connection_laplacian(operator), problem.z, np.inf) < 1e-12
+
+
+def test_the_normalised_eigenvector_is_not_drawn_to_a_hub():
+    problem = ang.simulate.erdos_renyi(150, 0.08, 0.3, rng=0)
+    m = problem.measurements
+    hub = np.arange(1, 150)
+    rest = (m.i > 0) & (m.j > 0)
+    i, j, angle = np.append(m.i[rest], 0 * hub), np.append(m.j[rest], hub), np.append(m.angle[rest], 0.3 * hub)
+    C = ang.Measurements(i, j, angle).to_sparse()
+    degrees = np.asarray(abs(C).sum(axis=1)).ravel()
+    root = np.sqrt(degrees)
+    v = np.linalg.eigh(C.toarray() / root[:, None] / root[None, :])[1][:, -1]
+    found = normalised_eigenvector(ang.as_operator(C), np.random.default_rng(0))
+    assert ang.distance(found, v / np.abs(v), np.inf) < 1e-6
+    products = normalised_eigenvector(ang.as_operator(aslinearoperator(C)), np.random.default_rng(0))
+    assert np.allclose(np.abs(products), 1)  # no row sums: the plain eigenvector
+
+
+def test_informed_power_improves_on_the_tree_it_starts_from():
+    problem = ang.simulate.erdos_renyi(800, 0.02, 0.8, rng=0)
+    operator = ang.as_operator(problem.C)
+    tree, powered = breadth_first_tree(operator), informed_power(operator)
+    assert ang.distance(powered, problem.z, 2) < 0.5 * ang.distance(tree, problem.z, 2)
+    assert ang.distance(breadth_first_tree(sparse_grid(0.0)[0]), sparse_grid(0.0)[1].z, np.inf) < 1e-12
+    with pytest.raises(ang.errors.InputError, match="entries of C"):
+        breadth_first_tree(ang.as_operator(np.ones((3, 3))))
+
+
+@pytest.mark.parametrize("careful", [False, True])
+def test_the_multilevel_start_leaves_its_aggregates_for_a_preconditioner(careful):
+    operator, problem = sparse_grid(0.2)
+    z = multilevel(operator, np.random.default_rng(0), careful=careful)
+    assert ang.distance(z, problem.z, 2) / 14 < 0.5
+    assert ("aggregations" in operator.memo) == (not careful)
+    dense = multilevel(ang.as_operator(problem.C.toarray()), np.random.default_rng(0), careful=careful)
+    assert ang.distance(z, dense, np.inf) < 1e-12
+
+
+@pytest.mark.parametrize("name", sorted(AUTOMATIC_STARTS))
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_every_start_keeps_the_precision_of_a_sparse_problem(name, dtype):
+    problem = ang.simulate.grid(9, 9, 0.2, rng=0)
+    operator = ang.as_operator(problem.C.astype(dtype))
+    z = AUTOMATIC_STARTS[name](operator, np.random.default_rng(0))
+    assert z.dtype == dtype
+    assert np.abs(np.abs(z) - 1).max() < 1e-6
+    assert np.array_equal(z, AUTOMATIC_STARTS[name](operator, np.random.default_rng(0)))
+    assert set(AUTOMATIC_STARTS) == set(START_WORDS)

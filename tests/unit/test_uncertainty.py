@@ -43,15 +43,24 @@ def test_standard_errors_are_those_of_the_weighted_laplacian():
     assert ang.synchronize(result.measurements, gauge="mean").standard_errors(0.1) == pytest.approx(mean, rel=1e-9)
 
 
-def test_sparse_solves_give_the_same_as_dense(monkeypatch):
+def test_probing_gives_about_the_same_and_says_so(monkeypatch):
     problem = ang.simulate.grid(7, 6, 0.2, rng=0)
     result = ang.synchronize(problem.measurements)
-    dense = [result.standard_errors(0.2), result.standard_errors(0.2, gauge="mean"), result.edge_residuals().leverage]
-    monkeypatch.setattr(uncertainty, "_DENSE", 5)
-    monkeypatch.setattr(uncertainty, "_SOLVE_WIDTH", 8)
-    sparse = [result.standard_errors(0.2), result.standard_errors(0.2, gauge="mean"), result.edge_residuals().leverage]
-    for a, b in zip(dense, sparse, strict=True):
-        assert a == pytest.approx(b, rel=1e-8, abs=1e-10)
+    residuals = result.edge_residuals()
+    exact = [result.standard_errors(0.2), result.standard_errors(0.2, gauge="mean"), residuals.leverage]
+    assert residuals.method.name == "selected inverse"
+    assert residuals.method.accuracy == 0
+    assert uncertainty.method_for(result.measurements).name == "selected inverse"
+    monkeypatch.setattr("angsync.resistance.choice.LARGEST_NODES", 5)
+    residuals = result.edge_residuals()
+    sampled = [result.standard_errors(0.2), result.standard_errors(0.2, gauge="mean"), residuals.leverage]
+    assert residuals.method.name == "probing"
+    assert 0 < residuals.method.accuracy <= 0.1
+    assert "41 nodes are more than 5" in str(uncertainty.method_for(result.measurements))
+    for a, b in zip(exact, sampled, strict=True):
+        # 10 % a leverage, 5 % a standard error, the seed being fixed: four standard deviations of a leverage
+        assert b == pytest.approx(a, rel=0.4)
+        assert b != pytest.approx(a, rel=1e-6)
 
 
 def test_the_gaussian_model_of_the_paper():
@@ -195,3 +204,123 @@ def test_standardised_residuals_allow_for_leverage():
     residuals = ang.synchronize(ang.Measurements([0, 1, 2], [1, 2, 0], [0.1, 0.1, 0.1])).edge_residuals()
     assert residuals.standardised == pytest.approx([1, 1, 1])
     assert repr(residuals) == "EdgeResiduals(3 measurements, rms 0.1 rad)"
+
+
+def test_redundancy_is_what_leverage_leaves():
+    i, j, w = weighted_graph()
+    residuals = ang.synchronize(ang.Measurements(i, j, np.zeros(i.size), weight=w)).edge_residuals()
+    assert residuals.redundancy == pytest.approx(1 - residuals.leverage, abs=1e-15)
+    assert residuals.redundancy.sum() == pytest.approx(i.size - 11)
+    tree = ang.synchronize(ang.Measurements([0, 1, 1], [1, 2, 3], [0.1, 0.2, 0.3], weight=[1e-7, 3.0, 0.1]))
+    assert tree.edge_residuals().leverage.tolist() == [1, 1, 1]  # exactly
+    assert tree.edge_residuals().redundancy.tolist() == [0, 0, 0]
+
+
+def test_a_bridge_between_rings_has_leverage_exactly_one(monkeypatch):
+    ring = np.arange(7)
+    i, j = np.r_[ring, ring + 7, 3], np.r_[(ring + 1) % 7, (ring + 1) % 7 + 7, 11]
+    weight = np.r_[np.full(14, 1e-6), 0.3]
+    leverage = ang.synchronize(ang.Measurements(i, j, np.zeros(15), weight=weight)).edge_residuals().leverage
+    assert leverage[14] == 1
+    assert leverage[:14] == pytest.approx(6 / 7, rel=1e-12)
+    # sampled leverages of light bridges in a chain of rings would scatter around 1
+    monkeypatch.setattr("angsync.resistance.choice.LARGEST_NODES", -1)
+    first = 7 * np.arange(8)
+    i = np.r_[(first[:, None] + ring).ravel(), first[:-1] + 3]
+    j = np.r_[(first[:, None] + (ring + 1) % 7).ravel(), first[1:]]
+    m = ang.Measurements(i, j, np.zeros(i.size), weight=np.r_[np.ones(56), np.full(7, 0.01)])
+    assert uncertainty.leverages(m, m.weight, np.zeros(56, dtype=np.int64))[56:].tolist() == [1] * 7
+
+
+def test_weights_over_twelve_orders_of_magnitude():
+    # a chain of squares, each of its own weight: against the reference variances add up, whatever their sizes
+    weights = 10.0 ** np.array([-6, 6, 0, 3, -3])
+    i, j, w = [], [], []
+    for k, weight in enumerate(weights):
+        nodes = 3 * k + np.arange(4)
+        i += [nodes[0], nodes[1], nodes[0], nodes[2]]
+        j += [nodes[1], nodes[3], nodes[2], nodes[3]]
+        w += [weight] * 4
+    m = ang.Measurements(i, j, np.zeros(len(i)), weight=w)
+    errors = ang.predicted_errors(m, 1.0, gauge=0)
+    assert errors[::3] == pytest.approx(np.sqrt(np.r_[0, np.cumsum(1 / weights)]), rel=1e-12)
+    back = ang.predicted_errors(m, 1.0, gauge=15)
+    assert back[12] == pytest.approx(np.sqrt(1 / weights[4]), rel=1e-12)
+    assert back[0] == pytest.approx(errors[15], rel=1e-12)
+    leverage = uncertainty.leverages(m, m.weight, np.zeros(16, dtype=np.int64))
+    assert leverage == pytest.approx(0.75, rel=1e-12)
+
+
+def test_errors_are_predicted_before_anything_is_solved():
+    i, j, w = weighted_graph()
+    names = [f"station {k}" for k in range(12)]
+    m = ang.Measurements(i, j, np.zeros(i.size), weight=w, labels=names)
+    solved = ang.synchronize(m)
+    assert ang.predicted_errors(m, 0.1) == pytest.approx(solved.standard_errors(0.1, gauge="mean"), rel=1e-12)
+    assert ang.predicted_errors(m, 0.1, gauge="first") == pytest.approx(solved.standard_errors(0.1), rel=1e-12)
+    by_name = ang.predicted_errors(m, 0.1, gauge="station 4")
+    assert by_name == pytest.approx(solved.standard_errors(0.1, gauge="station 4"), rel=1e-12)
+    assert by_name[4] == 0
+    with pytest.raises(InputError, match="not a node label"):
+        ang.predicted_errors(m, 0.1, gauge="station 12")
+    with pytest.raises(InputError, match="nodes are 0 to 11"):
+        ang.predicted_errors(ang.Measurements(i, j, np.zeros(i.size)), 0.1, gauge=12)
+    with pytest.raises(InputError, match="sigma must be finite"):
+        ang.predicted_errors(m, np.nan)
+    two = ang.Measurements([0], [1], [0.0], weight=[4.0])
+    assert ang.predicted_errors(two, 1.0) == pytest.approx([0.25, 0.25])
+    assert ang.predicted_errors(two, 1.0, gauge=1) == pytest.approx([0.5, 0])
+
+
+def test_an_edge_of_weight_zero_joins_nothing():
+    m = ang.Measurements([0, 1, 2, 2], [1, 2, 0, 3], np.zeros(4), weight=[1, 1, 1, 0])
+    assert ang.predicted_errors(m, 1.0, gauge="first") == pytest.approx([0, np.sqrt(2 / 3), np.sqrt(2 / 3), 0])
+    assert uncertainty.leverages(m, m.weight, np.array([0, 0, 0, 1]))[3] == 0
+
+
+def test_a_component_whose_edges_lost_their_weight_has_infinite_errors():
+    # as after a robust solve that distrusts the only edges between two parts
+    m = ang.Measurements([0, 1, 2, 2, 3], [1, 2, 0, 3, 4], np.zeros(5), weight=[1, 1, 1, 0, 1])
+    one, z = np.zeros(5, dtype=np.int64), np.ones(5, dtype=complex)
+    against = uncertainty.standard_errors(m, z, one, sigma=1.0, references=np.array([1]))
+    assert against == pytest.approx([np.sqrt(2 / 3), 0, np.sqrt(2 / 3), np.inf, np.inf])
+    mean = uncertainty.standard_errors(m, z, one, sigma=1.0, references=None)
+    assert mean == pytest.approx([*np.sqrt([2 / 9] * 3), np.inf, np.inf])
+    assert uncertainty.degrees_of_freedom(m, z, one) == 1
+
+
+def test_intervals_use_student_where_sigma_is_estimated():
+    # a triangle has one degree of freedom: the quantile of t is tan(0.95 pi / 2) = 12.706, that of the normal 1.960
+    result = ang.synchronize(ang.Measurements([0, 1, 2], [1, 2, 0], [0.51, 0.51, -0.99]))
+    half = np.diff(result.confidence_intervals(), axis=1)[:, 0] / 2
+    assert half == pytest.approx(np.tan(0.95 * np.pi / 2) * result.standard_errors(), rel=1e-9)
+    given = np.diff(result.confidence_intervals(0.6827, 0.01), axis=1)[:, 0] / 2
+    assert given == pytest.approx(result.standard_errors(0.01), rel=1e-4)
+    assert result.confidence_intervals().mean(axis=1) == pytest.approx(result.angles, abs=1e-12)
+    middle = result.confidence_intervals(gauge=1).mean(axis=1)
+    assert middle == pytest.approx(np.angle(result.z * np.conj(result.z[1])), abs=1e-12)
+    assert np.diff(result.confidence_intervals(sigma=100.0), axis=1)[1] == pytest.approx(2 * np.pi)
+    with pytest.raises(InputError, match="level must be between 0 and 1"):
+        result.confidence_intervals(95)
+
+
+def test_degrees_of_freedom_of_complex_values():
+    # equal weights: all terms are equal, and the number is that of the pairs minus the phases or above; never more
+    result = ang.synchronize(ang.simulate.gaussian(30, 0.2, rng=0).C)
+    found = uncertainty.degrees_of_freedom(result.measurements, result.z, result.components)
+    assert found <= 435 - 29
+    assert found > 0.9 * (435 - 29)  # moduli spread by sigma / sqrt 2 = 14 %: (sum a)^2 / sum a^2 is 2 % less than 435
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize("name", ["intel", "MIT", "manhattan"])
+def test_a_real_graph(shared_data, name):
+    # precisions of these odometry and loop edges differ by orders of magnitude
+    m = ang.read(shared_data / "pose-graphs" / f"{name}.g2o", weights="kappa")
+    assert uncertainty.method_for(m).name == "selected inverse"
+    leverage = uncertainty.leverages(m, m.weight, np.zeros(m.n, dtype=np.int64))
+    assert leverage.sum() == pytest.approx(m.n - 1, rel=1e-12)
+    assert np.array_equal(np.flatnonzero(leverage == 1), ang.connectivity_of(m).bridges)
+    errors = ang.predicted_errors(m, 1.0, gauge=0)
+    back = ang.predicted_errors(m, 1.0, gauge=m.n - 1)
+    assert errors[-1] == pytest.approx(back[0], rel=1e-11)  # the same resistance, by another elimination

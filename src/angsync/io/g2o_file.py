@@ -1,14 +1,15 @@
-r"""Pose graphs in g2o text: the rotation part of a 2-D graph.
+r"""Pose graphs in g2o text: the lines of a 2-D graph, and its rotation part as measurements.
 
 ``EDGE_SE2 i j dx dy dtheta I11 I12 I13 I22 I23 I33`` says :math:`\theta_j = \theta_i + d\theta`, so in the
 convention of angsync the measured angle :math:`\theta_i - \theta_j` is :math:`-d\theta`. Its weight kappa is
-I33.
+I33. ``VERTEX_SE2 id x y theta`` is a pose, ``FIX id ...`` names poses that are to be held.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -20,42 +21,104 @@ from angsync.measurements import Measurements
 _FIELDS = {"VERTEX_SE2": 5, "EDGE_SE2": 12}
 
 
+@dataclass(frozen=True)
+class VertexLine:
+    """One VERTEX_SE2 and where it stands."""
+
+    line: int
+    node: int
+    pose: tuple[float, ...]
+    """x, y, theta."""
+
+
+@dataclass(frozen=True)
+class EdgeLine:
+    """One EDGE_SE2 and where it stands."""
+
+    line: int
+    first: int
+    second: int
+    motion: tuple[float, ...]
+    """dx, dy, dtheta."""
+    information: tuple[float, ...]
+    """I11, I12, I13, I22, I23, I33."""
+
+
+@dataclass
+class G2oContent:
+    """What a 2-D file says, line by line; nothing is judged beyond the syntax."""
+
+    path: Path
+    vertices: list[VertexLine] = field(default_factory=list)
+    edges: list[EdgeLine] = field(default_factory=list)
+    fixed: list[int] = field(default_factory=list)
+    ignored: Counter[str] = field(default_factory=Counter)
+    """Tags that mean nothing here, FIX included, and how often they occur."""
+    kept: list[str] = field(default_factory=list)
+    """Every line but the vertices, as it stands in the file."""
+
+    def where(self, line: int) -> str:
+        """For messages."""
+        return f"{self.path}, line {line}"
+
+    @property
+    def nodes(self) -> list[int]:
+        """The ids of all vertices and of all ends of edges, in ascending order."""
+        ends = (end for edge in self.edges for end in (edge.first, edge.second))
+        return sorted({vertex.node for vertex in self.vertices}.union(ends))
+
+
+def parse_g2o(path: Path) -> G2oContent:
+    """Read the lines of a 2-D pose graph; a :class:`FileFormatError` names the line that cannot be read.
+
+    Lines with other tags are kept but not understood. A file without any EDGE_SE2 is refused.
+    """
+    content = G2oContent(path)
+    with reading(path, "g2o"), open(path, encoding="utf-8-sig") as lines:
+        for number, line in enumerate(lines, start=1):
+            fields = line.split()
+            if not fields or fields[0] != "VERTEX_SE2":
+                content.kept.append(line.rstrip("\r\n"))
+            if fields and not fields[0].startswith("#"):
+                _read_line(fields, number, content)
+        if not content.edges:
+            raise FileFormatError(
+                f"{path} has no EDGE_SE2 line; the tags found are {listed(list(content.ignored)[:8])}. "
+                "Give a 2-D pose graph in g2o text."
+            )
+    return content
+
+
 def read_g2o(path: Path, weights: str) -> Measurements:
     """Every EDGE_SE2 is one measurement, parallel edges too; ids become labels, ordered by id.
 
     Vertices without edges are kept as isolated nodes. Lines with other tags are ignored.
     """
+    content = parse_g2o(path)
     with reading(path, "g2o"):
-        edges: list[tuple[int, int, float, float]] = []
-        ids: set[int] = set()
-        ignored: Counter[str] = Counter()
-        with open(path, encoding="utf-8-sig") as lines:
-            for number, line in enumerate(lines, start=1):
-                fields = line.split()
-                if not fields or fields[0].startswith("#"):
-                    continue
-                where = f"{path}, line {number}"
-                if fields[0] in _FIELDS:
-                    _read_line(fields, where, edges, ids)
-                elif fields[0].startswith(("EDGE_SE3", "VERTEX_SE3")):
-                    raise FileFormatError(
-                        f"{where}: {fields[0]} belongs to a 3-D pose graph, whose rotations are not phases. "
-                        "angsync reads 2-D graphs (EDGE_SE2)."
-                    )
-                elif len(fields) == 1:
-                    raise FileFormatError(f"{where}: {fields[0]!r} has no values; the file is probably truncated.")
-                else:
-                    ignored[fields[0]] += 1
-        if not edges:
-            raise FileFormatError(
-                f"{path} has no EDGE_SE2 line; the tags found are {listed(list(ignored)[:8])}. "
-                "Give a 2-D pose graph in g2o text."
-            )
-        return _measurements(edges, ids, weights)
+        for edge in content.edges:
+            if edge.information[-1] < 0:
+                raise FileFormatError(
+                    f"{content.where(edge.line)}: the information I33 is {edge.information[-1]}, but a weight must "
+                    "not be negative."
+                )
+        return _measurements(content, weights)
 
 
-def _read_line(fields: list[str], where: str, edges: list[tuple[int, int, float, float]], ids: set[int]) -> None:
-    tag = fields[0]
+def _read_line(fields: list[str], line: int, content: G2oContent) -> None:
+    tag, where = fields[0], content.where(line)
+    if tag.startswith(("EDGE_SE3", "VERTEX_SE3")):
+        raise FileFormatError(
+            f"{where}: {tag} belongs to a 3-D pose graph, whose rotations are not phases. "
+            "angsync reads 2-D graphs (EDGE_SE2)."
+        )
+    if tag not in _FIELDS:
+        if len(fields) == 1:
+            raise FileFormatError(f"{where}: {tag!r} has no values; the file is probably truncated.")
+        content.ignored[tag] += 1
+        if tag == "FIX":
+            content.fixed += [int(_number(text, where, int)) for text in fields[1:]]
+        return
     if len(fields) != _FIELDS[tag]:
         raise FileFormatError(
             f"{where}: {tag} needs {_FIELDS[tag] - 1} values, but there are {len(fields) - 1}. "
@@ -63,15 +126,13 @@ def _read_line(fields: list[str], where: str, edges: list[tuple[int, int, float,
         )
     ends = 2 if tag == "EDGE_SE2" else 1
     nodes = [int(_number(text, where, int)) for text in fields[1 : 1 + ends]]
-    numbers = [float(_number(text, where, float)) for text in fields[1 + ends :]]
-    ids.update(nodes)
+    numbers = tuple(float(_number(text, where, float)) for text in fields[1 + ends :])
     if tag == "VERTEX_SE2":
+        content.vertices.append(VertexLine(line, nodes[0], numbers))
         return
     if nodes[0] == nodes[1]:
         raise FileFormatError(f"{where}: the edge joins node {nodes[0]} to itself. Remove the line.")
-    if numbers[-1] < 0:
-        raise FileFormatError(f"{where}: the information I33 is {numbers[-1]}, but a weight must not be negative.")
-    edges.append((nodes[0], nodes[1], -numbers[2], numbers[-1]))
+    content.edges.append(EdgeLine(line, nodes[0], nodes[1], numbers[:3], numbers[3:]))
 
 
 def _number(text: str, where: str, kind: type) -> int | float:
@@ -85,15 +146,14 @@ def _number(text: str, where: str, kind: type) -> int | float:
     return number
 
 
-def _measurements(edges: list[tuple[int, int, float, float]], ids: set[int], weights: str) -> Measurements:
-    labels = sorted(ids)
+def _measurements(content: G2oContent, weights: str) -> Measurements:
+    labels = content.nodes
     number = {label: k for k, label in enumerate(labels)}
-    first, second, angle, kappa = zip(*edges, strict=True)
     return Measurements(
-        np.array([number[label] for label in first]),
-        np.array([number[label] for label in second]),
-        angle,
-        weight=None if weights == "unit" else kappa,
+        np.array([number[edge.first] for edge in content.edges]),
+        np.array([number[edge.second] for edge in content.edges]),
+        [-edge.motion[2] for edge in content.edges],
+        weight=None if weights == "unit" else [edge.information[-1] for edge in content.edges],
         n=len(labels),
         labels=None if labels == list(range(len(labels))) else labels,  # 0 .. n-1 are plain indices
     )

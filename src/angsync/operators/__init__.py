@@ -4,13 +4,20 @@ from angsync.operators.convert import as_operator
 from angsync.operators.dense import DenseOperator
 from angsync.operators.linear import LinearOperatorAdapter
 from angsync.operators.protocol import HermitianOperator
+from angsync.operators.schur import SchurOperator
 from angsync.operators.sparse import SparseOperator
 from angsync.operators.structure import (
+    augmented,
     component_labels,
+    count_products,
+    innermost,
     is_real,
     restrict,
+    rounding_sums,
     row_length,
+    sparse_base,
     to_dense,
+    upper_bound,
     without_dominant_diagonal,
 )
 from angsync.operators.wrappers import CountingOperator, ScaledOperator, normalising_exponent
@@ -21,13 +28,20 @@ __all__ = [
     "HermitianOperator",
     "LinearOperatorAdapter",
     "ScaledOperator",
+    "SchurOperator",
     "SparseOperator",
     "as_operator",
+    "augmented",
     "component_labels",
+    "count_products",
+    "innermost",
     "is_real",
     "normalising_exponent",
     "restrict",
+    "rounding_sums",
     "row_length",
+    "sparse_base",
     "to_dense",
+    "upper_bound",
     "without_dominant_diagonal",
 ]

@@ -9,6 +9,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
+from angsync import kernels
 from angsync.errors import InputError, NotFiniteError, NotHermitianError, ShapeError
 from angsync.measurements import Measurements
 from angsync.operators.dense import DenseOperator
@@ -160,8 +161,33 @@ def _check_real_diagonal(diagonal: NDArray, largest: float) -> None:
 
 def _checked_sparse(data: Any, hermitian: Hermitian) -> scipy.sparse.csr_array:
     _check_square(data.shape)
-    matrix = scipy.sparse.csr_array(data).astype(_complex_type(data.dtype, "C"))
-    matrix.sum_duplicates()
+    matrix = scipy.sparse.csr_array(data).astype(_complex_type(data.dtype, "C"), copy=False)
+    if matrix.indices.dtype != np.int32 and max(matrix.nnz, *matrix.shape) < 2**31:
+        parts = (matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32))
+        matrix = scipy.sparse.csr_array(parts, shape=matrix.shape)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy() if matrix.has_sorted_indices else matrix.sorted_indices()
+        matrix.sum_duplicates()
+    checked = kernels.hermitian_gap(matrix) if hermitian == "full" and _all_finite(matrix.data) else None
+    if checked is None:
+        return _checked_slowly(matrix, data, hermitian)
+    largest, gap, i, j = checked
+    limit = _hermitian_limit(matrix.dtype, largest)
+    if gap > limit:
+        raise _not_hermitian(i, j, gap, limit)
+    if gap > 0:
+        matrix = scipy.sparse.csr_array((matrix + scipy.sparse.csr_array(matrix.conj().T)) / 2)
+    return _finished(matrix, data, largest)
+
+
+def _all_finite(x: NDArray) -> bool:
+    """Without an array of flags: a sum is finite only if its terms are (and may overflow, which is then looked at)."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(x.sum()))
+
+
+def _checked_slowly(matrix: scipy.sparse.csr_array, data: Any, hermitian: Hermitian) -> scipy.sparse.csr_array:
+    """The same with a message for every mistake, and for one triangle."""
     bad = ~np.isfinite(matrix.data)
     if bad.any():
         at = int(np.argmax(bad))
@@ -188,9 +214,17 @@ def _checked_sparse(data: Any, hermitian: Hermitian) -> scipy.sparse.csr_array:
             raise _not_hermitian(i, j, float(gap.data[at]), limit)
         if gap.nnz and gap.data.any():
             matrix = scipy.sparse.csr_array((matrix + mirrored) / 2)
+    return _finished(matrix, data, largest)
+
+
+def _finished(matrix: scipy.sparse.csr_array, data: Any, largest: float) -> scipy.sparse.csr_array:
+    """Without stored zeros, rows sorted; the caller's matrix is never changed, and copied only where it has to be."""
     _check_largest(largest, matrix.shape[0], matrix.dtype)
+    tidy = matrix.has_sorted_indices and np.count_nonzero(matrix.data) == matrix.nnz
+    if tidy:
+        return matrix
     if matrix is data or np.shares_memory(matrix.data, getattr(data, "data", matrix.data[:0])):
-        matrix = matrix.copy()  # the caller's matrix is never changed
+        matrix = matrix.copy()
     matrix.eliminate_zeros()
     matrix.sort_indices()
     return matrix

@@ -44,7 +44,8 @@ class DenseOperator:
     def _abs_row_sums(self) -> NDArray[np.float64]:
         sums = np.empty(self.n)
         for rows in self._blocks():
-            sums[rows] = np.abs(self.matrix[rows]).sum(axis=1, dtype=np.float64)
+            # moduli in double precision: they bound f, and in single precision they would be too small by 6e-8
+            sums[rows] = np.abs(self.matrix[rows].astype(np.complex128, copy=False)).sum(axis=1)
         return sums
 
     def _blocks(self) -> list[slice]:

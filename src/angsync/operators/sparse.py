@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -10,12 +11,52 @@ import scipy.sparse
 import scipy.sparse.csgraph
 from numpy.typing import NDArray
 
+from angsync import kernels
+
+_SECOND_SEARCH = 8_000_000  # entries up to which the search starts again from the node found last
+
+
+@dataclass(frozen=True)
+class BreadthFirst:
+    """A breadth-first search: how deep and how wide a graph is says how fast information mixes in it."""
+
+    order: NDArray[np.int32]
+    """The nodes reached, in order of their distance from the first."""
+    parent: NDArray[np.int32]
+    """The node through which each node of ``order`` was reached; -9999 for the first."""
+    starts: NDArray[np.int64]
+    """Where in ``order`` each distance begins, and the end."""
+
+    @classmethod
+    def of(cls, order: NDArray, predecessors: NDArray) -> BreadthFirst:
+        parent = predecessors[order]
+        position = np.zeros(predecessors.size, dtype=np.int64)
+        position[order] = np.arange(order.size)
+        # along the order the positions of the parents never decrease: a level ends where its parents do
+        origin = position[parent[1:]]
+        starts = [0, 1]
+        while starts[-1] < order.size:
+            starts.append(1 + int(np.searchsorted(origin, starts[-1])))
+        return cls(order, parent, np.array(starts))
+
+    @property
+    def width(self) -> int:
+        """The most nodes at one distance: every level separates the graph, so this bounds the smallest separator."""
+        return int(np.diff(self.starts).max())
+
+    @property
+    def depth(self) -> int:
+        """The largest distance."""
+        return int(self.starts.size - 2)
+
 
 class SparseOperator:
     """C as a scipy CSR array, complex64 or complex128, without stored zeros off the diagonal."""
 
     def __init__(self, matrix: scipy.sparse.csr_array) -> None:
         self.matrix = matrix
+        self.memo: dict[str, Any] = {}
+        """What other modules worked out about this matrix and need again, by name."""
 
     @property
     def n(self) -> int:
@@ -26,7 +67,7 @@ class SparseOperator:
         return self.matrix.dtype
 
     def apply(self, z: NDArray) -> NDArray:
-        return self.matrix @ z
+        return kernels.apply(self.matrix, z)
 
     def diagonal(self) -> NDArray[np.float64]:
         return np.real(self.matrix.diagonal()).astype(np.float64)
@@ -36,15 +77,30 @@ class SparseOperator:
 
     @cached_property
     def _abs_row_sums(self) -> NDArray[np.float64]:
-        return np.asarray(abs(self.matrix).astype(np.float64).sum(axis=1)).ravel()
+        # moduli in double precision: they bound f, and in single precision they would be too small by 6e-8
+        moduli = np.abs(self.matrix.data.astype(np.complex128, copy=False))
+        parts = (moduli, self.matrix.indices, self.matrix.indptr)
+        return np.asarray(scipy.sparse.csr_array(parts, shape=self.matrix.shape).sum(axis=1)).ravel()
 
     def component_labels(self) -> NDArray[np.int64]:
-        # the pattern alone: csgraph knows real numbers only
-        pattern = scipy.sparse.csr_array(
-            (np.ones(self.matrix.nnz, dtype=np.int8), self.matrix.indices, self.matrix.indptr),
-            shape=self.matrix.shape,
-        )
-        return scipy.sparse.csgraph.connected_components(pattern, directed=False)[1].astype(np.int64)
+        if self.breadth_first.order.size == self.n:
+            return np.zeros(self.n, dtype=np.int64)
+        return scipy.sparse.csgraph.connected_components(self._pattern(), directed=False)[1].astype(np.int64)
+
+    def _pattern(self) -> scipy.sparse.csr_array:
+        """The graph without its angles: csgraph knows real numbers only."""
+        ones = np.ones(self.matrix.nnz)
+        return scipy.sparse.csr_array((ones, self.matrix.indices, self.matrix.indptr), shape=self.matrix.shape)
+
+    @cached_property
+    def breadth_first(self) -> BreadthFirst:
+        """The nodes in the order of their distance from a node at the rim, as far as they can be reached."""
+        pattern = self._pattern()
+        # C is Hermitian, so its graph is as good as undirected, and no transpose has to be made
+        order, parent = scipy.sparse.csgraph.breadth_first_order(pattern, 0, directed=True)
+        if order.size > 1 and self.matrix.nnz <= _SECOND_SEARCH:
+            order, parent = scipy.sparse.csgraph.breadth_first_order(pattern, int(order[-1]), directed=True)
+        return BreadthFirst.of(order, parent)
 
     def restrict(self, index: NDArray[np.int64]) -> SparseOperator:
         return SparseOperator(self.matrix[index][:, index].tocsr())
@@ -57,6 +113,11 @@ class SparseOperator:
 
     def to_dense(self) -> NDArray:
         return self.matrix.toarray()
+
+    @cached_property
+    def edge_count(self) -> int:
+        """Number of pairs with an entry."""
+        return int(self.matrix.nnz - np.count_nonzero(self.matrix.diagonal())) // 2
 
     def is_real(self) -> bool:
         return not self.matrix.data.imag.any()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError
 from angsync.operators.protocol import HermitianOperator
+from angsync.operators.sparse import SparseOperator
 
 
 def component_labels(operator: HermitianOperator) -> NDArray[np.int64] | None:
@@ -59,3 +62,59 @@ def row_length(operator: HermitianOperator) -> int:
     """Largest number of terms in one entry of a product, which bounds its rounding error."""
     ask = getattr(operator, "row_length", None)
     return operator.n if ask is None else int(ask())
+
+
+def innermost(operator: HermitianOperator) -> tuple[Any, int]:
+    """The operator inside all wrappers, and the exponent e of ``C = 2**-e`` times it."""
+    exponent = 0
+    base: Any = operator
+    while hasattr(base, "base"):
+        exponent += getattr(base, "exponent", 0)
+        base = base.base
+    return base, exponent
+
+
+def sparse_base(operator: HermitianOperator) -> tuple[SparseOperator, int] | None:
+    """The sparse matrix behind an operator and the exponent e of ``C = 2**-e`` times it; None where there is none."""
+    base, exponent = innermost(operator)
+    return (base, exponent) if isinstance(base, SparseOperator) else None
+
+
+def augmented(operator: HermitianOperator) -> tuple[Any, int] | None:
+    """A sparse Hermitian matrix K with a positive definite last block whose Schur complement is -C, and n.
+
+    For an operator ``augmented()`` of its own (variables that were eliminated), scaled as the operator is; None where
+    there is none.
+    """
+    base, exponent = innermost(operator)
+    ask = getattr(base, "augmented", None)
+    if ask is None:
+        return None
+    matrix, n = ask()
+    return (matrix * 2.0**-exponent if exponent else matrix), n
+
+
+def upper_bound(operator: HermitianOperator) -> float | None:
+    """A bound on f that the operator knows by its nature; None where it knows none."""
+    base, exponent = innermost(operator)
+    ask = getattr(base, "upper_bound", None)
+    return None if ask is None else float(ask()) * 2.0**-exponent
+
+
+def rounding_sums(operator: HermitianOperator) -> NDArray[np.float64] | None:
+    """For each row, what a unit of rounding in a product is relative to: the sums of |C_jl|, or the operator's own."""
+    sums = operator.abs_row_sums()
+    if sums is not None:
+        return sums
+    base, exponent = innermost(operator)
+    ask = getattr(base, "rounding_sums", None)
+    return None if ask is None else ask() * 2.0**-exponent
+
+
+def count_products(operator: HermitianOperator, products: int) -> None:
+    """Tell whoever counts that so many products were computed by another way than ``apply``."""
+    base: Any = operator
+    while base is not None:
+        if hasattr(base, "products"):
+            base.products += products
+        base = getattr(base, "base", None)

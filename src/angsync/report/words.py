@@ -48,6 +48,8 @@ def proof_in_words(certificate: ReportedCertificate, number: Callable[[float], s
     method = certificate.method.lower()
     if "cholesky" in method:
         how = "a Cholesky factorisation with its rounding error accounted for"
+    elif "factorisation" in method:
+        how = "a sparse factorisation with its rounding error accounted for"
     elif "lanczos" in method:
         how = "a Lanczos bound"
     elif "trivial" in method:

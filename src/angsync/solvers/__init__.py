@@ -3,5 +3,6 @@
 from angsync.solvers.gpm import GPM
 from angsync.solvers.low_rank import LowRankSDP
 from angsync.solvers.newton import Newton
+from angsync.solvers.robust import Robust
 
-__all__ = ["GPM", "LowRankSDP", "Newton"]
+__all__ = ["GPM", "LowRankSDP", "Newton", "Robust"]

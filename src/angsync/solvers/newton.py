@@ -1,9 +1,11 @@
-"""Riemannian trust-region Newton method on T^n, with products only."""
+"""Riemannian trust-region Newton method on T^n."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +13,13 @@ from numpy.typing import NDArray
 from angsync.criticality import split
 from angsync.errors import InputError
 from angsync.operators import HermitianOperator
+from angsync.preconditioner import Preconditioner, build, kind_for, strongest_affordable
+from angsync.tangent import TangentHessian
+
+Kind = Literal["auto", "jacobi", "direct", "multigrid"]
+_STALE = {"jacobi": 0, "direct": 8, "multigrid": 40}  # inner iterations after which a preconditioner is made anew
+_SOLVED = 1e-11  # squared reduction of the residual that counts as solved; products may be in single precision
+_SLOW = 150  # inner iterations from which the diagonal alone is not enough
 
 
 @dataclass(frozen=True)
@@ -21,6 +30,9 @@ class NewtonState:
     Cz: NDArray
     radius: float
     exhausted: bool = False
+    kind: str = "jacobi"
+    preconditioner: Preconditioner | None = field(default=None, repr=False)
+    """The one of the step before, where it was good enough to be used again."""
 
 
 @dataclass(frozen=True)
@@ -29,107 +41,157 @@ class Newton:
 
     Along :math:`z \circ e^{\mathrm{i}t}` the model is :math:`f + 2 b^T t - t^T H t` with
     :math:`b = \Im(\bar z \circ Cz)` and the real Hessian
-    :math:`H = \mathrm{Diag}(s) - \Re(Z^H C Z)`. It is maximised by conjugate gradients, preconditioned by
-    the diagonal of H and stopped at negative curvature or the trust radius (Steihaug 1983; Conn, Gould and
-    Toint, *Trust-Region Methods*, section 7.5).
+    :math:`H = \mathrm{Diag}(s) - \Re(Z^H C Z)`. It is maximised by preconditioned conjugate gradients, stopped at
+    negative curvature or at the trust radius, which is measured in the norm of the preconditioner (Steihaug 1983;
+    Conn, Gould and Toint, *Trust-Region Methods*, section 7.5).
 
     The gain of a step is evaluated as :math:`\Re((z_+ - z)^H (C z_+ + C z))` with
     :math:`z_+ - z = z \circ (e^{\mathrm{i}t} - 1)`, which does not cancel, so steps can be judged far below
     the rounding level of f itself.
 
-    Needs about ten n-vectors. One product with C a step, and one an inner iteration.
+    Needs about twelve n-vectors, half a copy of C where C is sparse, and the preconditioner. One product with C a step,
+    and one an inner iteration.
+
+    Parameters
+    ----------
+    max_inner
+        Inner iterations a step at most.
+    preconditioner
+        ``"jacobi"``: the diagonal, for graphs in which everything is near to everything. ``"direct"``: a sparse
+        factorisation, used again while it serves. ``"multigrid"``: for large graphs that mix slowly, such as grids.
+        ``"auto"``: by the width of the graph's breadth-first levels, and a stronger one where the diagonal is slow.
     """
 
     max_inner: int = 500
+    preconditioner: Kind = "auto"
 
     def __post_init__(self) -> None:
         if self.max_inner < 1:
             raise InputError(f"max_inner must be at least 1, but it is {self.max_inner}.")
+        if self.preconditioner not in ("auto", "jacobi", "direct", "multigrid"):
+            raise InputError(
+                f"preconditioner must be 'auto', 'jacobi', 'direct' or 'multigrid', but it is {self.preconditioner!r}."
+            )
 
     def init(self, operator: HermitianOperator, z: NDArray) -> NewtonState:
         """The starting point with its product; the first radius lets phases move by about half a radian."""
         Cz = operator.apply(z)
-        s, _ = split(z, Cz)
-        return NewtonState(z, Cz, 0.5 * math.sqrt(float(_preconditioner(s).sum())))
+        kind = kind_for(operator) if self.preconditioner == "auto" else self.preconditioner
+        return NewtonState(z, Cz, 0.5 * math.sqrt(_scale(z, Cz)), kind=kind)
 
     def step(self, operator: HermitianOperator, state: NewtonState) -> NewtonState:
         """One trust-region step: shrink until the objective rises, or declare the point exhausted."""
-        s, b = split(state.z, state.Cz)
-        weights = _preconditioner(s)
-        radius = state.radius
+        hessian = TangentHessian(operator, state.z, state.Cz)
+        b = hessian.b
+        kind = state.kind
+        preconditioner = build(kind, hessian) if state.preconditioner is None else state.preconditioner
+        radius, scale = state.radius, _scale(state.z, state.Cz)
         noise = float(np.finfo(operator.dtype).eps) * float(np.abs(state.Cz).max(initial=0.0))
         for _ in range(30):
-            t, model_gain, at_boundary = self._inner(operator, state.z, s, b, weights, radius)
-            length = math.sqrt(float(weights @ (t * t)))
-            if model_gain <= 0 or length == 0:
+            inner = maximise_model(hessian.product, b, preconditioner, radius, scale, self.max_inner)
+            if self.preconditioner == "auto" and kind == "jacobi" and inner.iterations > _SLOW:
+                kind = strongest_affordable(operator)
+            if inner.gain <= 0 or inner.length == 0:
+                if preconditioner is state.preconditioner:
+                    # one of an earlier point: try again with one of this
+                    preconditioner = build(kind, hessian)
+                    continue
                 break
+            t = inner.t
             z = state.z * np.exp(1j * t).astype(state.z.dtype)
             z = z / np.abs(z)
             Cz = operator.apply(z)
             gain = _gain(t, state.z, state.Cz + Cz)
-            ratio = gain / model_gain
+            ratio = gain / inner.gain
             # the rounding of C z moves the computed gain by about this much
             allowance = noise * math.sqrt(z.size) * float(np.linalg.norm(t))
-            if ratio > 0.75 and at_boundary:
+            if ratio > 0.75 and inner.at_boundary:
                 radius = 2 * radius
             elif ratio < 0.25:
-                radius = 0.25 * length
-            if model_gain < allowance:
+                radius = 0.25 * inner.length
+            again = preconditioner if kind == state.kind and 0 < inner.iterations <= _STALE[kind] else None
+            if inner.gain < allowance:
                 # f can no longer tell: go on while the gradient shrinks
                 if float(np.linalg.norm(split(z, Cz)[1])) < 0.9 * float(np.linalg.norm(b)):
-                    return NewtonState(z, Cz, radius)
+                    return NewtonState(z, Cz, radius, kind=kind, preconditioner=again)
                 break
             if ratio > 1e-3:
-                return NewtonState(z, Cz, radius)
-        return NewtonState(state.z, state.Cz, radius, exhausted=True)
+                return NewtonState(z, Cz, radius, kind=kind, preconditioner=again)
+        return NewtonState(state.z, state.Cz, radius, exhausted=True, kind=kind)
 
-    def _inner(
-        self,
-        operator: HermitianOperator,
-        z: NDArray,
-        s: NDArray[np.float64],
-        b: NDArray[np.float64],
-        weights: NDArray[np.float64],
-        radius: float,
-    ) -> tuple[NDArray[np.float64], float, bool]:
-        """Steihaug's conjugate gradients for max 2 b.t - t.H t within the radius: step, model gain, at boundary."""
-        conj_z = np.conj(z)
 
-        def hessian(t: NDArray[np.float64]) -> NDArray[np.float64]:
-            return s * t - (conj_z * operator.apply(z * t.astype(z.real.dtype))).real
+@dataclass(frozen=True)
+class InnerSolution:
+    """A maximiser of the model within the radius."""
 
-        t = np.zeros_like(b)
-        Ht = np.zeros_like(b)
-        residual = b - b.mean()  # the global phase is the null vector of H and b is orthogonal to it
-        scaled = residual / weights
-        direction = scaled
-        power = float(residual @ scaled)
-        if power == 0:
-            return t, 0.0, False
-        # superlinear forcing: solve more exactly near the optimum
-        target = power * min(0.01, power / max(float(weights.sum()), 1e-300)) if power > 0 else 0.0
-        at_boundary = False
-        for _ in range(min(self.max_inner, 2 * b.size + 10)):
-            image = hessian(direction)
-            curvature = float(direction @ image)
-            if curvature <= 0:
-                tau = _to_boundary(t, direction, weights, radius)
-                t, Ht, at_boundary = t + tau * direction, Ht + tau * image, True
-                break
-            step = power / curvature
-            if math.sqrt(float(weights @ ((t + step * direction) ** 2))) >= radius:
-                tau = _to_boundary(t, direction, weights, radius)
-                t, Ht, at_boundary = t + tau * direction, Ht + tau * image, True
-                break
-            t, Ht = t + step * direction, Ht + step * image
-            residual = residual - step * image
-            scaled = residual / weights
-            new_power = float(residual @ scaled)
-            if new_power <= target:
-                break
-            direction = scaled + (new_power / power) * direction
-            power = new_power
-        return t, float(2 * (b @ t) - t @ Ht), at_boundary
+    t: NDArray[np.float64]
+    gain: float
+    """What the model promises: 2 b.t - t.H t."""
+    length: float
+    """Of t, in the norm of the preconditioner."""
+    at_boundary: bool
+    iterations: int
+
+
+def maximise_model(
+    hessian: Callable[[NDArray], NDArray],
+    b: NDArray[np.float64],
+    preconditioner: Preconditioner,
+    radius: float,
+    scale: float,
+    max_iterations: int,
+) -> InnerSolution:
+    """Steihaug's conjugate gradients for max 2 b.t - t.H t within the radius.
+
+    The norm of the preconditioner M is never evaluated: the lengths obey recurrences (Conn, Gould and Toint,
+    *Trust-Region Methods*, section 7.5.1).
+    """
+    t = np.zeros_like(b)
+    residual = b - b.mean()  # the global phase is the null vector of H and b is orthogonal to it
+    scaled = preconditioner.solve(residual)
+    direction = scaled.copy()
+    power = float(residual @ scaled)
+    if not power > 0:
+        return InnerSolution(t, 0.0, 0.0, False, 0)
+    # superlinear forcing: solve more exactly near the optimum; power / scale is the mean square of a Newton step
+    target = power * max(_SOLVED, min(0.01, power / scale))
+    squared, along, own = 0.0, 0.0, power  # t.Mt, t.Md and d.Md
+    at_boundary = False
+    done = 0
+    while done < min(max_iterations, 2 * b.size + 10):
+        done += 1
+        image = hessian(direction)
+        curvature = float(direction @ image)
+        step = power / curvature if curvature > 0 else math.inf
+        at_boundary = curvature <= 0 or squared + 2 * step * along + step**2 * own >= radius**2
+        if at_boundary:
+            step = _to_boundary(squared, along, own, radius)
+        t += step * direction
+        image *= step
+        residual -= image
+        if at_boundary:
+            squared = radius**2
+            break
+        squared += 2 * step * along + step**2 * own
+        scaled = preconditioner.solve(residual)
+        new_power = float(residual @ scaled)
+        if new_power <= target:
+            break
+        ratio = new_power / power
+        along = ratio * (along + step * own)
+        own = new_power + ratio**2 * own
+        direction *= ratio
+        direction += scaled
+        power = new_power
+    # H t is b less what is left of it
+    return InnerSolution(t, float(b @ t + residual @ t), math.sqrt(max(0.0, squared)), at_boundary, done)
+
+
+def _scale(z: NDArray, Cz: NDArray) -> float:
+    """The squared length of a step that turns everything by one radian, nearly."""
+    s, _ = split(z, Cz)
+    total = float(np.abs(s).sum())
+    return total if total > 0 else float(z.size)
 
 
 def _gain(t: NDArray[np.float64], z: NDArray, sum_of_products: NDArray) -> float:
@@ -138,20 +200,9 @@ def _gain(t: NDArray[np.float64], z: NDArray, sum_of_products: NDArray) -> float
     return float(np.sum(np.sin(t) * imaginary - 2 * np.sin(t / 2) ** 2 * real))
 
 
-def _preconditioner(s: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The diagonal of H, near enough, where it is positive and not tiny, a floor elsewhere."""
-    diagonal = np.abs(s)
-    floor = 1e-3 * float(diagonal.mean()) if diagonal.size else 0.0
-    return np.maximum(diagonal, floor if floor > 0 else 1.0)
-
-
-def _to_boundary(
-    t: NDArray[np.float64], direction: NDArray[np.float64], weights: NDArray[np.float64], radius: float
-) -> float:
-    """The positive tau at which t + tau direction has weighted norm ``radius``."""
-    a = float(weights @ (direction * direction))
-    half = float(weights @ (t * direction))
-    c = float(weights @ (t * t)) - radius**2
-    root = math.sqrt(max(0.0, half * half - a * c))
+def _to_boundary(squared: float, along: float, own: float, radius: float) -> float:
+    """The positive tau at which t + tau d has length ``radius``, from t.Mt, t.Md and d.Md."""
+    c = squared - radius**2
+    root = math.sqrt(max(0.0, along * along - own * c))
     # the stable one of the two equal forms
-    return (root - half) / a if half <= 0 else -c / (half + root)
+    return (root - along) / own if along <= 0 else -c / (along + root)

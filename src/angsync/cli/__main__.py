@@ -1,0 +1,5 @@
+"""``python -m angsync.cli``."""
+
+from angsync.cli import main
+
+main()

@@ -1,0 +1,24 @@
+"""``angsync info``."""
+
+from __future__ import annotations
+
+import typer
+from rich.console import Console
+
+from angsync.cli.options import Json
+from angsync.cli.outcome import reporting
+from angsync.cli.root import app
+
+
+@app.command(short_help="Versions, threads, devices.")
+def info(json: Json = False) -> None:
+    """Versions, threads, devices, and which optional libraries are installed."""
+    with reporting():
+        from angsync.environment import describe
+        from angsync.terminal import table, to_json
+
+        facts = describe()
+        if json:
+            typer.echo(to_json(facts))
+        else:
+            Console().print(table("angsync", [(key, str(value)) for key, value in facts.items()]))

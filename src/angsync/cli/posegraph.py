@@ -1,0 +1,74 @@
+"""``angsync posegraph``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from angsync.cli.options import Json, Seed
+from angsync.cli.outcome import check_distinct, exit_code, reporting
+from angsync.cli.root import app
+
+
+@app.command(short_help="Optimise a 2-D pose graph, with a proof.")
+def posegraph(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A 2-D pose graph in g2o text.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the optimised graph here (g2o): edges as they were.")
+    ] = None,
+    picture: Annotated[Path | None, typer.Option(help="Draw the trajectory before and after here (svg).")] = None,
+    tolerance: Annotated[float | None, typer.Option(help="For the residual: 1e-10 unless given.")] = None,
+    max_iterations: Annotated[int, typer.Option(help="Limit of solver steps.")] = 10_000,
+    max_seconds: Annotated[float | None, typer.Option(help="Limit of wall time.")] = None,
+    certify: Annotated[bool, typer.Option(help="Prove optimality; without it the exit code is 1.")] = True,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Find the positions and headings that fit the motions in FILE best, and prove how good they are.
+
+    The cost is that of SE-Sync: 2 kappa |z_j - z_i exp(i dtheta)|^2 + tau |p_j - p_i - z_i d|^2, kappa = I33,
+    tau = 2 / trace(inv(I_xy)).
+    """
+    with reporting() as console:
+        from angsync.applications import pose_graph
+        from angsync.io.g2o_writing import check_g2o_path
+        from angsync.iteration import Stopping
+        from angsync.report.trajectory import check_picture_path
+        from angsync.terminal import fitted, to_json, watching
+
+        # the call and the outputs are checked before the work, not after
+        check_distinct(file, output, picture)
+        if output is not None:
+            check_g2o_path(output)
+        if picture is not None:
+            check_picture_path(picture)
+        stopping = Stopping(tolerance=tolerance, max_iterations=max_iterations, max_seconds=max_seconds)
+        with watching(console, "reading"):
+            graph = pose_graph.read(file)
+        with watching(console, "solving", tolerance or 1e-10) as callback:
+            result = pose_graph.optimise(graph, stopping=stopping, certify=certify, callback=callback, rng=seed)
+        with watching(console, "writing"):
+            if output is not None:
+                result.save(output)
+            if picture is not None:
+                result.picture(picture, title=file.name)
+        if json:
+            typer.echo(to_json(_object(result, with_poses=output is None)))
+        else:
+            written = [(what, path) for what, path in (("poses", output), ("picture", picture)) if path is not None]
+            lines = [str(result), *(f"  {what:<12} written to {path}" for what, path in written)]
+            typer.echo(fitted("\n".join(lines)))
+        raise typer.Exit(exit_code(result.sync))
+
+
+def _object(result: Any, *, with_poses: bool) -> dict[str, Any]:
+    """The result as one JSON-ready object: what is known about the headings, and the whole cost."""
+    from angsync.terminal import result_object
+
+    content = result_object(result.sync, with_phases=False)
+    content.update(cost=result.cost, initial_cost=result.initial_cost, edges=len(result.graph), seconds=result.seconds)
+    if with_poses:
+        content["nodes"], content["poses"] = list(result.graph.ids), result.poses.tolist()
+    return content

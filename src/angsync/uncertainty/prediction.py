@@ -1,0 +1,78 @@
+"""Before anything is solved: the Cramer-Rao bound, for all phases together and for each."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.errors import InputError
+from angsync.measurements import Measurements
+from angsync.uncertainty.fisher import check_sigma, pieces, variances
+
+
+def cramer_rao_bound(measurements: Measurements, sigma: float, reference: int | None = None) -> float:
+    r"""Lower bound on the summed squared error of an unbiased estimator for small noise.
+
+    Without ``reference`` it is about :math:`E\, d_2^2`, the error after the best global phase:
+    :math:`\sigma^2 \mathrm{tr}(L_w^+)`. With a reference node, against which the phases are given, it is
+    :math:`\sigma^2 \mathrm{tr}` of the inverse of :math:`L_w` without that node (the first node of every other
+    component is its reference). See :func:`cramer_rao_variances` for single nodes.
+
+    ``sigma`` as in the module text: for the complete graph in the Gaussian model of the paper the first form is
+    :math:`\tfrac{\sigma_p^2}{2} \tfrac{n-1}{n}`. Weights are those given; a modulus of complex values is not
+    a weight.
+    """
+    return float(np.sum(cramer_rao_variances(measurements, sigma, reference)))
+
+
+def cramer_rao_variances(measurements: Measurements, sigma: float, reference: int | None = None) -> NDArray[np.float64]:
+    """Smallest variance of each phase (radians squared, unbiased, small noise): known before anything is solved.
+
+    ``reference``: a node against which phases are given; None is the mean of each component.
+    """
+    check_sigma(sigma)
+    components = pieces(measurements, measurements.weight)
+    references = None
+    if reference is not None:
+        if not 0 <= reference < measurements.n:
+            raise InputError(f"reference must be a node, 0 to {measurements.n - 1}, but it is {reference}.")
+        references = np.unique(components, return_index=True)[1].astype(np.int64)
+        references[components[reference]] = reference
+    return sigma**2 * variances(measurements, measurements.weight, components, references)
+
+
+def predicted_errors(
+    measurements: Measurements, sigma: float, gauge: str | int | Hashable = "mean"
+) -> NDArray[np.float64]:
+    """Standard error of each phase in radians that these measurements can give, known before they are solved.
+
+    Only the graph and its weights are used, so a measuring campaign can be planned with it: the angles may be zeros.
+    It is the square root of the Cramer-Rao bound, which the least-squares answer attains for small noise.
+
+    Parameters
+    ----------
+    measurements
+        Pairs and weights.
+    sigma
+        An edge of weight w has angle variance ``sigma**2 / w``.
+    gauge
+        ``"mean"``: against the mean phase of each component. ``"first"``: against the first node of each component.
+        Otherwise a node (a label, where nodes have labels) for its own component.
+    """
+    if gauge == "mean":
+        return np.sqrt(cramer_rao_variances(measurements, sigma))
+    return np.sqrt(cramer_rao_variances(measurements, sigma, _node(measurements, gauge)))
+
+
+def _node(measurements: Measurements, gauge: str | int | Hashable) -> int:
+    labels = measurements.labels
+    if labels is not None and gauge in labels:
+        return labels.index(gauge)
+    if gauge == "first":
+        return 0
+    if labels is None and isinstance(gauge, (int, np.integer)) and 0 <= gauge < measurements.n:
+        return int(gauge)
+    nodes = f"; nodes are 0 to {measurements.n - 1}." if labels is None else ", which is not a node label."
+    raise InputError(f"gauge must be 'mean', 'first' or a node, but it is {gauge!r}" + nodes)
