@@ -1,5 +1,7 @@
 """The compiled kernels, optional: where they do not build, NumPy does their work. All else is in pyproject.toml."""
 
+from glob import glob
+
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
@@ -25,6 +27,6 @@ class BuildKernels(build_ext):
 
 
 setup(
-    ext_modules=[Extension("angsync.kernels._native", ["src/angsync/kernels/native.c"], optional=True)],
+    ext_modules=[Extension("angsync.kernels._native", sorted(glob("src/angsync/kernels/*.c")), optional=True)],
     cmdclass={"build_ext": BuildKernels},
 )

@@ -33,7 +33,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MINIMUM = (3, 11)
-INPUTS = ("pyproject.toml", "constraints.txt", "setup.py", "src/angsync/kernels/native.c")
+INPUTS = (
+    "pyproject.toml",
+    "constraints.txt",
+    "setup.py",
+    *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("src/angsync/kernels/*.c")),
+)
 STAMP = "angsync-stamp.json"
 UNFINISHED = "angsync-unfinished"
 
