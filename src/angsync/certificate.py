@@ -171,10 +171,11 @@ def combine(parts: list[Certificate], indices: list[NDArray[np.int64]], z: NDArr
         return dataclasses.replace(only, witness=placed)
     gap = math.fsum(part.gap_bound for part in parts)
     scale = math.fsum(part.scale for part in parts)
-    certified = gap <= tolerance * scale
     refuted = [k for k, part in enumerate(parts) if part.witness is not None]
+    # a better point is a better point, however small its component is beside the others
+    certified = gap <= tolerance * scale and not refuted
     witness = None
-    if refuted and not certified:
+    if refuted:
         witness = z.astype(np.complex128)
         for k in refuted:
             witness[indices[k]] = parts[k].witness
@@ -264,7 +265,7 @@ def certify_component(
     s, b = split(z, Cz)
     objective = float(s.sum())
     sums = operator.abs_row_sums()
-    rounding = Rounding.of(operator, sums, rng)
+    rounding = Rounding.of(operator, z, sums, rng)
     misfit = math.inf
     if sums is not None:
         diagonal = operator.diagonal()

@@ -16,6 +16,7 @@ from angsync.iteration import Callback, Clock, History, Outcome, Solver, Status,
 from angsync.operators import CountingOperator, HermitianOperator, row_length
 from angsync.regime import Plan, choose, is_slow
 from angsync.relaxation import relax
+from angsync.repair import repaired
 from angsync.solvers import LowRankSDP, Newton
 from angsync.start import AUTOMATIC_STARTS, START_WORDS, STARTS, eigenvector_estimator, leave_the_real_line
 from angsync.tangent import reversed_share
@@ -24,6 +25,7 @@ _MAX_ESCAPES = 10
 CERTIFICATE_TOLERANCE = 1e-8
 _RELAX_UP_TO = 600  # order up to which the relaxation is tried by itself where the certificate stays open
 _GOOD_START = 0.99  # share of the sum of |C| from which no other start is looked for
+_REPAIR_FROM = 2000  # nodes; below, another start for the whole is as cheap
 _MANY_REVERSED = 1e-3  # share of measurements a right angle off at the start that makes it a poor one
 _RELAXED = Stopping(tolerance=1e-5, max_iterations=60)  # any point gives a valid bound; this one is within 1e-4
 
@@ -96,8 +98,13 @@ def _automatically(
     if outcome.gave_up and plan.successor is not None:
         method += f"; {_name(plan.successor)} took over after {outcome.iterations} iterations, because GPM was slow"
         outcome = _continued(counting, plan.successor, outcome.z, outcome, request, loop)
-    untried = plan.alternative is not None and start_name != START_WORDS[plan.alternative]
-    if untried and _worth_another_start(operator, outcome, request):
+    if operator.n > _REPAIR_FROM and _worth_another_start(operator, outcome, request):
+        outcome, better = _repaired(counting, plan, outcome, request, loop)
+        method += "; measurements that did not fit were " + ("repaired locally" if better else "looked at again in vain")
+        untried = reversed_share(operator, outcome.z) > _MANY_REVERSED and start_name != START_WORDS["careful"]
+    else:
+        untried = plan.alternative is not None and start_name != START_WORDS[plan.alternative]
+    if untried and plan.alternative is not None and _worth_another_start(operator, outcome, request):
         outcome, better = _also_from(counting, plan, outcome, request, loop)
         method += (
             f"; {START_WORDS[plan.alternative or '']} was tried as well and was {'better' if better else 'no better'}"
@@ -135,6 +142,19 @@ def _worth_another_start(operator: HermitianOperator, outcome: Outcome, request:
         and not request.clock.expired
         and reversed_share(operator, outcome.z) > 0
     )
+
+
+def _repaired(
+    counting: CountingOperator, plan: Plan, outcome: Outcome, request: Request, loop: dict[str, Any]
+) -> tuple[Outcome, bool]:
+    """The point with its defects repaired and polished, and whether there was anything to repair."""
+    try:
+        z = repaired(counting, outcome.z, request.rng, request.clock)
+    except KeyboardInterrupt:
+        return replace(outcome, status=Status.INTERRUPTED), False
+    if z is None:
+        return outcome, False
+    return _continued(counting, plan.solver, z, outcome, request, loop, jump=True), True
 
 
 def _also_from(

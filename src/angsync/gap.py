@@ -27,8 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.iteration import norm
-from angsync.operators import HermitianOperator, row_length
+from angsync.operators import HermitianOperator, augmented, innermost, row_length
 from angsync.rounding import gamma
+from angsync.sparse_spectrum import Elimination
 from angsync.spectrum import SpectralBound, lanczos
 
 
@@ -40,18 +41,25 @@ class Rounding:
     rows: NDArray[np.float64]
     """Of the entries of conj(z) C z, one by one: of s_j and of b_j."""
 
+    together: float = 0.0
+    """What may be added to the vector of all of them, in norm: the error of unknowns that were eliminated."""
+
     @property
     def eigenvalue(self) -> float:
         """Of the entries s_j, hence of every eigenvalue of S."""
-        return float(self.rows.max(initial=0.0))
+        return float(self.rows.max(initial=0.0)) + self.together
 
     def relative_eigenvalue(self, weights: NDArray[np.float64] | None) -> float:
         """Of every eigenvalue of D^{-1/2} S D^{-1/2}."""
         return self.eigenvalue if weights is None else float((self.rows / weights).max(initial=0.0))
 
     @staticmethod
-    def of(operator: HermitianOperator, sums: NDArray[np.float64] | None, rng: np.random.Generator) -> Rounding:
+    def of(
+        operator: HermitianOperator, z: NDArray, sums: NDArray[np.float64] | None, rng: np.random.Generator
+    ) -> Rounding:
         """From the row sums of |C|, where they are known."""
+        if sums is None and augmented(operator) is not None:
+            return _with_eliminated(operator, z)
         # An entry of C z is an inner product of k terms, that is, two real ones of 2 k terms: its error is at most
         # sqrt(2) gamma_2k times the row sum of |C| (Higham, sections 3.1 and 3.6; 8 more cover the rounding of z to
         # unit modulus and the product with conj(z)). The sum over j adds that of pairwise summation, below gamma_64.
@@ -62,6 +70,27 @@ class Rounding:
             g *= float(np.finfo(operator.dtype).eps) * 2.0**52
             sums = np.full(operator.n, _norm_estimate(operator, rng))
         return Rounding((g + gamma(64)) * float(sums.sum()), g * sums)
+
+
+def _with_eliminated(operator: HermitianOperator, z: NDArray) -> Rounding:
+    r"""Where C is a Schur complement: the errors of its sparse products, and of the solve for the eliminated unknowns.
+
+    What matters about the solve is its residual :math:`r = -K_{21} z - K_{22} \hat p`, which is computed for the p that the
+    product uses, with the rounding of its own terms added. With :math:`\delta = K_{22}^{-1} r` the error of p, C z moves
+    by :math:`K_{12} \delta = X^H r`, :math:`X = K_{22}^{-1} K_{21}`, and f by
+    :math:`\hat p^H r - \delta^H K_{22} \delta`.
+    """
+    elimination = Elimination.of(operator)
+    K, n = elimination.K, elimination.n
+    p = innermost(operator)[0].eliminated(z)
+    longest = int(np.diff(K.indptr).max(initial=0))
+    g = math.sqrt(2) * gamma(2 * longest + 8)
+    sums = abs(K[:n, :n]) @ np.ones(n) + abs(K[:n, n:]) @ np.abs(p)
+    terms = abs(K[n:, :n]) @ np.ones(n) + abs(K[n:, n:]) @ np.abs(p)
+    left = np.abs(K[n:, :n] @ z + K[n:, n:] @ p) + g * terms
+    second = norm(left) * norm(elimination.inverse(left))
+    objective = (g + gamma(64)) * float(sums.sum()) + float(np.abs(p) @ left) + 2 * second
+    return Rounding(objective, g * sums, elimination.norm * norm(left))
 
 
 def _norm_estimate(operator: HermitianOperator, rng: np.random.Generator) -> float:
@@ -96,7 +125,8 @@ class Gap:
             return value
         root = 1.0 if bound.weights is None else np.sqrt(bound.weights)
         trace = self._trace(bound)
-        e = (norm(self.b / root) + norm(self.rounding.rows / root)) / math.sqrt(trace)
+        rounding = norm(self.rounding.rows / root) + self.rounding.together / float(np.min(root))
+        e = (norm(self.b / root) + rounding) / math.sqrt(trace)
         offset = self.rounding.objective / trace
         if bound.about == "second":
             # S minus its value at u has u^H S u = 0 and a second eigenvalue that is at most ``offset`` smaller

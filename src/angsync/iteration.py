@@ -16,6 +16,9 @@ from angsync.errors import InputError
 from angsync.operators import HermitianOperator, rounding_sums
 
 
+_UNEVEN = 1e3  # ratio of row sums from which small rows are looked at for themselves
+
+
 class Status(Enum):
     """Why the loop ended. The value is advice, not a code."""
 
@@ -179,6 +182,19 @@ def rounding_floor(operator: HermitianOperator) -> float:
     return 0.0 if sums is None else 4 * float(np.finfo(operator.dtype).eps) * norm(sums)
 
 
+def _light_rows(operator: HermitianOperator) -> Callable[[State], float] | None:
+    """Where row sums differ a lot, the residual row by row: how far a node is from where its neighbours want it.
+
+    The residual is relative to the largest rows; a part of the graph with small weights may be far off and not show
+    in it. This is the root mean square of ``b_j / sum |C_jl|``, in radians. None where all rows weigh much the same.
+    """
+    sums = operator.abs_row_sums()
+    if sums is None or sums.size == 0 or not sums.max() > _UNEVEN * sums.min():
+        return None
+    inverse = 1 / np.where(sums > 0, sums, np.inf)
+    return lambda state: norm(split(state.z, state.Cz)[1] * inverse) / np.sqrt(sums.size)
+
+
 def _is_better(objective: float, residual: float, best_objective: float, best_residual: float) -> bool:
     """Larger objective; where rounding cannot tell them apart, the smaller residual."""
     noise = 1e-14 * abs(best_objective)
@@ -212,6 +228,7 @@ def iterate(
     clock = Clock(stopping.max_seconds) if clock is None else clock
     tolerance = stopping.tolerance_for(operator.dtype)
     floor = rounding_floor(operator)
+    light = _light_rows(operator) if getattr(solver, "finishes_light_rows", False) else None
     objectives: list[float] = []
     residuals: list[float] = []
     steps: list[float] = []
@@ -234,7 +251,7 @@ def iterate(
             ):
                 status = Status.STOPPED_BY_CALLBACK
                 break
-            if residual <= tolerance:
+            if residual <= tolerance and (state.exhausted or light is None or light(state) <= tolerance):
                 status = Status.CONVERGED
                 break
             if state.exhausted:

@@ -12,6 +12,7 @@ from angsync.hierarchy import Aggregation, contract, pair_up, relaxed_vectors, u
 from angsync.operators import SparseOperator
 
 _COARSEST = 64
+_BOTH_WAYS = 60_000  # nodes from which on a large problem is solved both ways
 _SMOOTHING = 4  # steps of the generalized power method on every level
 _CAREFUL_SMOOTHING = 30
 _VECTORS, _STEPS = 16, 12  # of the careful form: within 2e-4 of the best objective known on grids at 0.6 rad
@@ -24,11 +25,15 @@ def multilevel_phases(
 
     Two pairings a level (:mod:`angsync.hierarchy`), down to a few dozen aggregates, whose phases are those of the
     lowest eigenvector of their connection Laplacian. ``careful`` forms the aggregates from relaxed random vectors
-    instead of single edges: several times the work, and far better where the noise is high.
+    instead of single edges: several times the work, and far better where the noise is high. Without it a large graph is
+    solved both ways from the level on where that is cheap: mistakes on coarse levels are the ones that cannot be mended.
     """
     matrix, edges = operator.matrix, upper_edges(operator)
     levels: list[tuple[scipy.sparse.csr_array, Aggregation]] = []
+    large = edges.n > _BOTH_WAYS
     while edges.n > _COARSEST:
+        if large and not careful and edges.n <= _BOTH_WAYS:
+            break
         before, step = edges.n, None
         for _ in range(2):
             vectors = relaxed_vectors(edges, _VECTORS, _STEPS, rng) if careful else None
@@ -39,10 +44,18 @@ def multilevel_phases(
             break  # what is left does not pair: nodes whose measurements cancel
         levels.append((matrix, step))
         matrix = edges.to_csr()
-    z = _coarsest_phases(matrix, rng)
+    below: list[Aggregation] = []
+    if large and not careful and matrix.shape[0] <= _BOTH_WAYS:
+        coarse = SparseOperator(matrix)
+        z, below = max(
+            (multilevel_phases(coarse, rng, careful=choice) for choice in (False, True)),
+            key=lambda found: float(np.vdot(found[0], matrix @ found[0]).real),
+        )
+    else:
+        z = _coarsest_phases(matrix, rng)
     for matrix, step in reversed(levels):
         z = smooth(matrix, step.prolong(z), _CAREFUL_SMOOTHING if careful else _SMOOTHING)
-    return z, [step.unsigned() for _, step in levels]
+    return z, [step.unsigned() for _, step in levels] + below
 
 
 def _coarsest_phases(matrix: scipy.sparse.csr_array, rng: np.random.Generator) -> NDArray:

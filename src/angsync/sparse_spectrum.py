@@ -141,18 +141,36 @@ class _Shifted:
             alone = inertia(rest - margin * scipy.sparse.eye_array(rest.shape[0]))
             if alone.negative != 0 or alone.error > found.error_rest:
                 return -math.inf
-            size = self.elimination_norm
+            size = Elimination(self.full, self.n).norm
             error += 2 * found.error_across * size + found.error_rest * size**2
         return shift - error
 
+
+class Elimination:
+    """The unknowns that a Schur complement eliminated, and how far they reach."""
+
+    def __init__(self, K: scipy.sparse.csr_array, n: int) -> None:
+        self.K, self.n = K, n
+        self.factor = factorise(K[n:, n:]) if K.shape[0] > n else None
+
+    @classmethod
+    def of(cls, operator: HermitianOperator) -> Elimination:
+        found = augmented(operator)
+        assert found is not None
+        return cls(scipy.sparse.csr_array(found[0]), found[1])
+
+    def inverse(self, right: NDArray) -> NDArray:
+        """K22^-1 times a vector or a block; infinite where K22 was not factorised."""
+        if right.shape[0] == 0:
+            return right
+        if self.factor is None:
+            return np.full(right.shape, math.inf)
+        return self.factor.solve(np.ascontiguousarray(right, dtype=self.K.dtype))
+
     @cached_property
-    def elimination_norm(self) -> float:
-        """Bound on the norm of X = A22^-1 A21, failing with a probability of at most 1e-10."""
-        factor = factorise(self.full[self.n :, self.n :])
-        if factor is None:
-            return math.inf
-        probes = np.random.default_rng(0).standard_normal((self.n, 10))
-        images = factor.solve(np.ascontiguousarray(self.full[self.n :, : self.n] @ probes))
+    def norm(self) -> float:
+        """Bound on the norm of X = K22^-1 K21, failing with a probability of at most 1e-10."""
+        images = self.inverse(self.K[self.n :, : self.n] @ np.random.default_rng(0).standard_normal((self.n, 10)))
         # for real probes and complex X: another root of 2
         return 10 * math.sqrt(2 / math.pi) * math.sqrt(2) * float(np.linalg.norm(images, axis=0).max(initial=0.0))
 

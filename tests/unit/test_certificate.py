@@ -12,6 +12,7 @@ from scipy.sparse.linalg import aslinearoperator
 import angsync as ang
 from angsync import Verdict
 from angsync.errors import InputError
+from angsync.objective import objective
 
 
 def f(C, z):
@@ -352,3 +353,15 @@ def test_the_rounding_level_is_the_cited_bound_and_enters_the_gap():
     assert certificate.rounding == pytest.approx(24 * g, rel=1e-9, abs=0)
     # once for f itself, once for u^H S u, which rounding leaves open, and a little for the gradient
     assert 2 * certificate.rounding <= certificate.gap_bound < 2.1 * certificate.rounding
+
+
+def test_a_refuted_component_is_not_hidden_by_a_heavy_one():
+    # a twisted ring, which can be bettered by 3.2, beside a pair of weight 1e9: relative to the whole the gap is small
+    n = 30
+    i = np.concatenate([np.arange(n), [n]])
+    j = np.concatenate([(np.arange(n) + 1) % n, [n + 1]])
+    measurements = ang.Measurements(i, j, np.zeros(n + 1), np.concatenate([np.ones(n), [1e9]]))
+    twisted = np.concatenate([np.exp(2j * np.pi * np.arange(n) / n), [1, 1]])
+    certificate = ang.certify(measurements, twisted)
+    assert certificate.verdict is Verdict.REFUTED
+    assert objective(measurements.to_sparse(), certificate.witness) > 2e9 + 2 * n - 1

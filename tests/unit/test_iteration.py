@@ -157,3 +157,15 @@ def test_every_status_gives_advice():
     for status in Status:
         assert status.value.endswith(".")
         assert len(status.value) > 15
+
+
+def test_newton_goes_on_until_nodes_of_small_weight_are_settled():
+    # one edge of weight 1e9: relative to it the residual of all other nodes is below any tolerance from the start
+    grid = ang.simulate.grid(5, 6, 0.2, rng=0).edges
+    weight = np.ones(len(grid))
+    weight[0] = 1e9
+    heavy = ang.synchronize(ang.Measurements(grid.i, grid.j, grid.angle, weight, grid.n))
+    weight[0] = 1e5
+    lighter = ang.synchronize(ang.Measurements(grid.i, grid.j, grid.angle, weight, grid.n))
+    # the heavy edge is met to (0.2 rad * 1 / weight): the two answers differ by about 1e-5 of a radian, not by 1e-3
+    assert ang.distance(heavy.z, lighter.z) < 1e-4

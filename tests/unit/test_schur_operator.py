@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+import angsync as ang
 from angsync import synchronize, testing
 from angsync.errors import InputError, NotFiniteError, NotHermitianError, ShapeError
 from angsync.operators import (
@@ -157,3 +158,30 @@ def test_it_is_solved_and_certified(problem):
 def test_failures(K, n, error, message):
     with pytest.raises(error, match=message):
         SchurOperator(scipy.sparse.csc_array(K), n)
+
+
+def test_the_gap_covers_the_error_of_the_eliminated_unknowns():
+    """Two unknowns that are nearly one: the solve loses most digits, and so does f. Compared with exact fractions."""
+    from fractions import Fraction
+
+    rng = np.random.default_rng(3)
+    n, m = 3, 2
+    for trial in range(20):
+        B = rng.integers(-8, 9, (8, n + m)).astype(float)
+        B[:, n + 1] = B[:, n] + 2.0**-17 * rng.integers(-8, 9, 8)  # exact in binary: K has a condition of 1e9 and more
+        K = B.T @ B
+        try:
+            operator = SchurOperator(scipy.sparse.csr_array(K.astype(complex)), n)
+        except InputError:
+            continue  # not definite in double precision
+        E = [[Fraction(float(x)) for x in row] for row in K]
+        for q in (n + 1, n):
+            for i in range(q):
+                for j in range(q):
+                    E[i][j] -= E[i][q] * E[q][j] / E[q][q]
+        signs = [np.array([1, a, b], dtype=complex) for a in (1, -1) for b in (1, -1)]
+        values = [-sum(int(w[i].real) * E[i][j] * int(w[j].real) for i in range(n) for j in range(n)) for w in signs]
+        best = max(values)
+        for w, value in zip(signs, values, strict=True):
+            certificate = ang.certify(operator, w, method="factorisation")
+            assert float(best - value) <= certificate.gap_bound, trial

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,8 @@ class Newton:
 
     max_inner: int = 500
     preconditioner: Kind = "auto"
+    finishes_light_rows: ClassVar[bool] = True
+    """It may be asked to go on until nodes of small weight are settled too: a few steps more, not thousands."""
 
     def __post_init__(self) -> None:
         if self.max_inner < 1:
