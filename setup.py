@@ -27,6 +27,13 @@ class BuildKernels(build_ext):
 
 
 setup(
-    ext_modules=[Extension("angsync.kernels._native", sorted(glob("src/angsync/kernels/*.c")), optional=True)],
+    ext_modules=[
+        Extension(
+            "angsync.kernels._native",
+            sorted(glob("src/angsync/kernels/*.c")),
+            depends=sorted(glob("src/angsync/kernels/*.h")),
+            optional=True,
+        )
+    ],
     cmdclass={"build_ext": BuildKernels},
 )

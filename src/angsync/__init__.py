@@ -15,7 +15,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from angsync import applications, circle, errors, simulate, testing, theory
+    from angsync import applications, batch, circle, errors, simulate, testing, theory
+    from angsync.batch_result import BatchResult
     from angsync.certificate import Certificate, Verdict, certify
     from angsync.circle import align, distance
     from angsync.connectivity import Connectivity, connectivity_of
@@ -25,11 +26,13 @@ if TYPE_CHECKING:
     from angsync.operators import as_operator
     from angsync.pipeline import synchronize
     from angsync.result import SyncResult, load_result
-    from angsync.solvers import GPM, LowRankSDP, Newton, Robust
+    from angsync.solvers import GPM, AcceleratedGPM, LowRankSDP, Newton, Robust
     from angsync.start import eigenvector_estimator
     from angsync.uncertainty import predicted_errors
 
 _HOME = {
+    "BatchResult": "batch_result",
+    "AcceleratedGPM": "solvers",
     "Certificate": "certificate",
     "Connectivity": "connectivity",
     "GPM": "solvers",
@@ -52,10 +55,12 @@ _HOME = {
     "read": "io",
     "synchronize": "pipeline",
 }
-_MODULES = ("applications", "circle", "errors", "simulate", "testing", "theory")
+_MODULES = ("applications", "batch", "circle", "errors", "simulate", "testing", "theory")
 
 __all__ = [
     "GPM",
+    "AcceleratedGPM",
+    "BatchResult",
     "Certificate",
     "Connectivity",
     "LowRankSDP",
@@ -69,6 +74,7 @@ __all__ = [
     "align",
     "applications",
     "as_operator",
+    "batch",
     "certify",
     "circle",
     "connectivity_of",

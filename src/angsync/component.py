@@ -98,9 +98,11 @@ def _automatically(
     if outcome.gave_up and plan.successor is not None:
         method += f"; {_name(plan.successor)} took over after {outcome.iterations} iterations, because GPM was slow"
         outcome = _continued(counting, plan.successor, outcome.z, outcome, request, loop)
-    if operator.n > _REPAIR_FROM and _worth_another_start(operator, outcome, request):
+    # where everything is near to everything there are no neighbourhoods, and the plan names no other start
+    local = operator.n > _REPAIR_FROM and plan.alternative is not None
+    if local and _worth_another_start(operator, outcome, request):
         outcome, better = _repaired(counting, plan, outcome, request, loop)
-        method += "; measurements that did not fit were " + ("repaired locally" if better else "looked at again in vain")
+        method += "; what did not fit was " + ("repaired locally" if better else "looked at again in vain")
         untried = reversed_share(operator, outcome.z) > _MANY_REVERSED and start_name != START_WORDS["careful"]
     else:
         untried = plan.alternative is not None and start_name != START_WORDS[plan.alternative]

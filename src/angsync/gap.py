@@ -75,9 +75,9 @@ class Rounding:
 def _with_eliminated(operator: HermitianOperator, z: NDArray) -> Rounding:
     r"""Where C is a Schur complement: the errors of its sparse products, and of the solve for the eliminated unknowns.
 
-    What matters about the solve is its residual :math:`r = -K_{21} z - K_{22} \hat p`, which is computed for the p that the
-    product uses, with the rounding of its own terms added. With :math:`\delta = K_{22}^{-1} r` the error of p, C z moves
-    by :math:`K_{12} \delta = X^H r`, :math:`X = K_{22}^{-1} K_{21}`, and f by
+    What matters about the solve is its residual :math:`r = -K_{21} z - K_{22} \hat p`, which is computed for the p that
+    the product uses, with the rounding of its own terms added. With :math:`\delta = K_{22}^{-1} r` the error of p, C z
+    moves by :math:`K_{12} \delta = X^H r`, :math:`X = K_{22}^{-1} K_{21}`, and f by
     :math:`\hat p^H r - \delta^H K_{22} \delta`.
     """
     elimination = Elimination.of(operator)

@@ -15,7 +15,6 @@ from angsync.criticality import split
 from angsync.errors import InputError
 from angsync.operators import HermitianOperator, rounding_sums
 
-
 _UNEVEN = 1e3  # ratio of row sums from which small rows are looked at for themselves
 
 

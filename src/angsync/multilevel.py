@@ -25,8 +25,8 @@ def multilevel_phases(
 
     Two pairings a level (:mod:`angsync.hierarchy`), down to a few dozen aggregates, whose phases are those of the
     lowest eigenvector of their connection Laplacian. ``careful`` forms the aggregates from relaxed random vectors
-    instead of single edges: several times the work, and far better where the noise is high. Without it a large graph is
-    solved both ways from the level on where that is cheap: mistakes on coarse levels are the ones that cannot be mended.
+    instead of single edges: several times the work, and far better where the noise is high. Without it a large graph
+    is solved both ways from the level on where that is cheap: mistakes on coarse levels cannot be mended on fine ones.
     """
     matrix, edges = operator.matrix, upper_edges(operator)
     levels: list[tuple[scipy.sparse.csr_array, Aggregation]] = []

@@ -15,11 +15,14 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
 from angsync import interop
+from angsync._arrays import is_foreign
 from angsync.anchoring import GROUND, Anchors, Priors, grounded
+from angsync.batch import from_front_door
 from angsync.certificate import Certificate, combine, component_indices, normalised, rescaled, undecided
 from angsync.circle import as_phases
 from angsync.component import CERTIFICATE_TOLERANCE, Request, Solved, solve_component
 from angsync.errors import ConvergenceError, ConvergenceWarning, DisconnectedWarning, InputError
+from angsync.foreign import synchronize_foreign
 from angsync.iteration import (
     Callback,
     Clock,
@@ -83,7 +86,9 @@ def synchronize(
     ----------
     data
         Hermitian ndarray, scipy.sparse matrix, ``LinearOperator``, :class:`angsync.Measurements`, a networkx
-        graph or a data frame of edges. ``C[j, l]`` is near ``z_j * conj(z_l)``.
+        graph or a data frame of edges. ``C[j, l]`` is near ``z_j * conj(z_l)``. A matrix of CuPy, torch or JAX stays
+        where it is, and ``z`` is given back as an array of the same library. A stack of matrices, an array (..., n, n),
+        gives a :class:`angsync.batch.BatchResult` (:mod:`angsync.batch`).
     solver
         ``"auto"``, or a solver such as ``ang.GPM(alpha=4.0)``, which is then run literally. ``"auto"`` also
         leaves points that the certificate refutes, and does not depend on the scale of C.
@@ -111,6 +116,10 @@ def synchronize(
         ``{node: (angle, weight)}``: nodes whose phase is known with a variance of ``sigma**2 / weight``. With anchors
         or priors, ``certificate`` and ``history`` are about the problem with them, ``objective`` about the C given.
     """
+    if getattr(data, "ndim", 2) > 2:
+        return from_front_door(**locals())
+    if is_foreign(data):
+        return synchronize_foreign(synchronize, **locals())
     if anchors or priors:
         options = {"solver": solver, "stopping": stopping, "certify": certify, "callback": callback,
                    "on_failure": on_failure, "rng": rng}  # fmt: skip
@@ -269,16 +278,25 @@ def _prepare(
     operator = as_operator(data, hermitian)
     if isinstance(data, Measurements):
         return operator, data, data.labels
-    if isinstance(operator, DenseOperator) and np.count_nonzero(operator.matrix) < _SPARSE_SHARE * operator.n**2:
+    if isinstance(operator, DenseOperator) and _is_mostly_zero(operator.matrix):
         # a graph stored as a full array: its products and its spanning trees are those of a sparse matrix
         operator = SparseOperator(scipy.sparse.csr_array(operator.matrix))
     return operator, operator.matrix if isinstance(operator, (DenseOperator, SparseOperator)) else None, None
 
 
+def _is_mostly_zero(matrix: NDArray) -> bool:
+    """Whether fewer entries than ``_SPARSE_SHARE`` are present; a full matrix is recognised by a few rows."""
+    n = matrix.shape[0]
+    some = matrix[:: max(1, n // 16)]
+    if np.count_nonzero(some) > 0.5 * some.size:
+        return False
+    return np.count_nonzero(matrix) < _SPARSE_SHARE * n**2
+
+
 def _given_start(start: Any, n: int) -> str | NDArray:
     if isinstance(start, str):
         return start
-    return as_phases(start.z if isinstance(start, SyncResult) else start, n, name="start")
+    return as_phases(start.phases if isinstance(start, SyncResult) else start, n, name="start")
 
 
 def _settler(index: NDArray[np.int64], gauge: str | int) -> Callable[[NDArray], NDArray]:

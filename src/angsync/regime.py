@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from angsync.iteration import Solver
 from angsync.operators import HermitianOperator, augmented, sparse_base
 from angsync.preconditioner import kind_for
-from angsync.solvers import GPM, Newton
+from angsync.solvers import GPM, AcceleratedGPM, Newton
 from angsync.start import readable_matrix
 
 _DENSE_SHARE = 0.1  # share of filled entries from which C counts as dense
@@ -40,6 +40,8 @@ def choose(operator: HermitianOperator, row_length: int) -> Plan:
     sparse = sparse_base(operator)
     if sparse is not None and n > 1 and sparse[0].edge_count == n - 1:
         return Plan(("spanning_tree",), Newton(), None, "the graph is a tree, on which every measurement can be met")
+    if sparse is None and readable and n > 20:
+        return Plan(("column",), AcceleratedGPM(), None, f"C is dense or well connected (n = {n})")
     if sparse is None or 2 * sparse[0].edge_count >= _DENSE_SHARE * n**2 or n <= 20:
         kind = "C is dense or well connected" if readable else "C is known by its products only"
         return Plan(("eigenvector",), GPM(alpha=math.inf), Newton(), f"{kind} (n = {n})")

@@ -1,10 +1,10 @@
 r"""Local repair: where a few measurements are more than a right angle off, solve their neighbourhoods again.
 
-On a large graph a point may be optimal everywhere but for a handful of defects (on a grid: pairs of vortices), which no
-local step removes. Everything further than some steps from the offending measurements is taken as one rigid node, the
-**ground**: with P the matrix that spreads the phases of the neighbourhood and of the ground over all nodes, in the gauge of
-the present z, the problem :math:`w^H (P^H C P) w` is a small one of the same kind, of which w = 1 is the present point. It is
-solved from other starts; a larger objective there is the same gain in the whole.
+On a large graph a point may be optimal everywhere but for a handful of defects (on a grid: pairs of vortices), which
+no local step removes. Everything further than some steps from the offending measurements is taken as one rigid node,
+the **ground**: with P the matrix that spreads the phases of the neighbourhood and of the ground over all nodes, in the
+gauge of the present z, the problem :math:`w^H (P^H C P) w` is a small one of the same kind, of which w = 1 is the
+present point. It is solved from other starts; a larger objective there is the same gain in the whole.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync import uncertainty
+from angsync._arrays import to_numpy
 from angsync.anchoring import Grounded
 from angsync.certificate import Certificate, Verdict
 from angsync.circle import normalise
@@ -33,7 +34,7 @@ class SyncResult:
     """What :func:`angsync.synchronize` returns."""
 
     z: NDArray
-    """Unit-modulus phases, in the precision of the problem."""
+    """Unit-modulus phases, in the precision of the problem, as an array of the library that C came from."""
     objective: float
     """f(z) = z^H C z of the C given."""
     residual: float
@@ -68,9 +69,14 @@ class SyncResult:
     """The problem that was solved in place of this one; only with anchors or priors."""
 
     @property
+    def phases(self) -> NDArray:
+        """``z`` as a NumPy array, whatever library C came from."""
+        return to_numpy(self.z)
+
+    @property
     def angles(self) -> NDArray[np.floating]:
         """Radians in (-pi, pi]."""
-        angles = np.angle(self.z)
+        angles = np.angle(self.phases)
         return np.where(angles == -np.pi, np.pi, angles).astype(angles.dtype)
 
     @property
@@ -81,7 +87,7 @@ class SyncResult:
     @property
     def n(self) -> int:
         """Number of nodes."""
-        return int(self.z.size)
+        return int(self.z.shape[0])
 
     @property
     def isolated(self) -> NDArray[np.int64]:
@@ -96,8 +102,8 @@ class SyncResult:
             raise InputError(f"alpha must be positive (inf is allowed), but it is {alpha}.")
         if self.product is None:
             raise InputError("rho needs the product C z, which this result (loaded from a file) does not hold.")
-        image = self.product + (self.n / alpha) * self.z
-        return float(np.linalg.norm(np.abs(image) * self.z - image))
+        image = self.product + (self.n / alpha) * self.phases
+        return float(np.linalg.norm(np.abs(image) * self.phases - image))
 
     @property
     def measurements(self) -> Measurements:
@@ -133,7 +139,7 @@ class SyncResult:
         if gauge != "mean":
             references = reference_nodes(self.components, gauge, self.labels)
         find = uncertainty.standard_errors if self.robust is None else self.robust.standard_errors
-        return find(self.measurements, self.z, self.components, sigma=sigma, references=references)
+        return find(self.measurements, self.phases, self.components, sigma=sigma, references=references)
 
     def confidence_intervals(
         self, level: float = 0.95, sigma: float | None = None, *, gauge: str | int | None = None
@@ -148,8 +154,8 @@ class SyncResult:
         errors = self.standard_errors(sigma, gauge=gauge)
         solved = self if self.grounding is None else self.grounding.result
         used = solved.measurements if solved.robust is None else solved.robust.believed(solved.measurements)
-        factor = uncertainty.confidence_factor(used, solved.z, solved.components, level=level, sigma=sigma)
-        z = self.z if gauge is None else in_gauge(self.z, self.components, gauge, self.labels)
+        factor = uncertainty.confidence_factor(used, solved.phases, solved.components, level=level, sigma=sigma)
+        z = self.phases if gauge is None else in_gauge(self.phases, self.components, gauge, self.labels)
         reach = np.minimum(factor * errors, np.pi)
         return np.angle(z)[:, None] + np.stack([-reach, reach], axis=1)
 
@@ -157,13 +163,13 @@ class SyncResult:
         """Bridges, cuts of two edges and the weakest cut of the measured graph; after a robust solve, of the edges
         that it trusts."""
         used = self.measurements if self.robust is None else self.robust.believed(self.measurements)
-        return connectivity_of(used, uncertainty.information_weights(used, self.z))
+        return connectivity_of(used, uncertainty.information_weights(used, self.phases))
 
     def edge_residuals(self) -> uncertainty.EdgeResiduals:
         """Wrapped residual, standardised residual and leverage of every measurement, in the order of the input."""
         if self.robust is not None:
-            return robust_edge_residuals(self.robust, self.measurements, self.z, self.components)
-        return uncertainty.edge_residuals(self.measurements, self.z, self.components)
+            return robust_edge_residuals(self.robust, self.measurements, self.phases, self.components)
+        return uncertainty.edge_residuals(self.measurements, self.phases, self.components)
 
     def plot(self, figure: Any = None) -> Any:
         """Draw convergence, phases and residuals with matplotlib; returns the figure."""
@@ -274,7 +280,7 @@ _CERTIFICATE = (
 
 def _to_fields(result: SyncResult) -> dict[str, Any]:
     fields: dict[str, Any] = {name: getattr(result, name) for name in _SCALARS}
-    fields.update(z=result.z, components=result.components, labels=result.labels, status=result.status.name)
+    fields.update(z=result.phases, components=result.components, labels=result.labels, status=result.status.name)
     for name in ("objective", "residual", "step"):
         fields[f"history_{name}"] = getattr(result.history, name)
     certificate = result.certificate

@@ -194,6 +194,22 @@ def informed_power(operator: HermitianOperator) -> NDArray:
     return z.astype(operator.dtype)
 
 
+def strongest_column(operator: HermitianOperator) -> NDArray:
+    """The phases that one node sees: those of the column of C with the largest row sum, 0 where it sees nothing."""
+    matrix = _dense_or_csr(operator)
+    sums = operator.abs_row_sums()
+    column = matrix[int(np.argmax(sums)) if sums is not None else 0]
+    column = np.conj(column.toarray().ravel() if scipy.sparse.issparse(column) else column)
+    return normalise(column, np.ones_like(column)).astype(operator.dtype)
+
+
+def _dense_or_csr(operator: HermitianOperator) -> Any:
+    matrix = readable_matrix(operator)
+    if matrix is None:
+        raise InputError("the columns of C are not known, only its products; use 'eigenvector'.")
+    return matrix
+
+
 def multilevel(operator: HermitianOperator, rng: np.random.Generator, *, careful: bool = False) -> NDArray:
     """Phases from coarse to fine (:mod:`angsync.multilevel`)."""
     sparse = sparse_base(operator)
@@ -241,6 +257,7 @@ AUTOMATIC_STARTS: dict[str, Callable[[HermitianOperator, np.random.Generator], N
     "eigenvector": lambda operator, rng: eigenvector_estimator(operator, tolerance=_LOOSE, rng=rng),
     "normalised_eigenvector": lambda operator, rng: normalised_eigenvector(operator, rng, _LOOSE),
     "informed_power": lambda operator, rng: informed_power(operator),
+    "column": lambda operator, rng: strongest_column(operator),
     "careful": lambda operator, rng: multilevel(operator, rng, careful=True),
 }
 """The same, as exact as an iteration that follows needs them, and two more for ``solver="auto"``."""
@@ -252,6 +269,7 @@ START_WORDS = {
     "spanning_tree": "a spanning tree",
     "multilevel": "a multilevel start",
     "random": "random phases",
+    "column": "the strongest column of C",
     "informed_power": "power steps from a breadth-first tree",
     "careful": "a careful multilevel start",
 }

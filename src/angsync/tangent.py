@@ -23,18 +23,25 @@ from numpy.typing import NDArray
 from angsync import kernels
 from angsync.criticality import split
 from angsync.hierarchy import EdgeList, upper_edges
-from angsync.operators import HermitianOperator, count_products, sparse_base
+from angsync.operators import HermitianOperator, count_products, narrow_product, sparse_base
 
 _SINGLE_FROM = 500_000  # stored entries from which products with H are in single precision
 _DEFINITE = 2.0**-44  # of a degree: keeps pivots positive where parts hang together by less than rounding
+_NARROW_ACCURACY = 1e-6  # of products with the narrow copy of a dense C
 _FLOOR = 0.05  # least weight of an edge in the Laplacian, relative to |C_jl|
 
 
 class TangentHessian:
     """H at one point: ``product(t)`` is H t. One product counts as one with C."""
 
-    def __init__(self, operator: HermitianOperator, z: NDArray, Cz: NDArray) -> None:
+    accuracy = 1e-11
+    """Squared relative error of a product that is taken for granted."""
+
+    def __init__(self, operator: HermitianOperator, z: NDArray, Cz: NDArray, *, narrow: bool = False) -> None:
         self.operator = operator
+        self._narrow = narrow_product(operator) if narrow else None
+        if self._narrow is not None:
+            self.accuracy = _NARROW_ACCURACY
         self.z = z
         self.s, self.b = split(z, Cz)
         self.n = z.size
@@ -59,6 +66,8 @@ class TangentHessian:
     def product(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """H t."""
         rotated = self.rotated
+        if self._narrow is not None:
+            return self.s * t - (self._conjugate * self._narrow(self.z * t)).real
         if rotated is None:
             return self.s * t - (self._conjugate * self.operator.apply(self.z * t.astype(self.z.real.dtype))).real
         count_products(self.operator, 1)

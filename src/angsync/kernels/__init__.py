@@ -22,6 +22,9 @@ smooth = active.smooth
 hermitian_gap = active.hermitian_gap
 match_edges = active.match_edges
 contract = active.contract
+dense_apply = active.dense_apply
+narrow_apply = active.narrow_apply
+dense_inspect = active.dense_inspect
 Level = active.Level
 
 
@@ -37,11 +40,14 @@ __all__ = [
     "active",
     "apply",
     "contract",
+    "dense_apply",
+    "dense_inspect",
     "description",
     "hermitian_gap",
     "hessian_apply",
     "match_edges",
     "name",
+    "narrow_apply",
     "rotate",
     "smooth",
 ]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from angsync import kernels
+from angsync._arrays import is_foreign, on_cuda, to_numpy
 from angsync.errors import InputError, NotFiniteError, NotHermitianError, ShapeError
 from angsync.measurements import Measurements
 from angsync.operators.dense import DenseOperator
@@ -45,7 +46,13 @@ def as_operator(data: Any, hermitian: Hermitian = "full") -> HermitianOperator:
         return _checked_linear_operator(data)
     if isinstance(data, HermitianOperator):
         return data
-    return DenseOperator(_checked_dense(data, hermitian))
+    if is_foreign(data):
+        from angsync.operators.device import device_operator
+
+        if on_cuda(data):
+            return device_operator(data, hermitian)
+        data = to_numpy(data)
+    return _dense_operator(data, hermitian)
 
 
 def _complex_type(dtype: np.dtype[Any], what: str) -> np.dtype[Any]:
@@ -57,8 +64,8 @@ def _complex_type(dtype: np.dtype[Any], what: str) -> np.dtype[Any]:
 def _check_square(shape: tuple[int, ...]) -> None:
     if len(shape) > 2:
         raise ShapeError(
-            f"C must be one square matrix, but its shape is {shape}. Solve a stack one problem at a time: "
-            "[ang.synchronize(C) for C in stack]."
+            f"C must be one square matrix, but its shape is {shape}. Solve a stack with "
+            "ang.synchronize(stack), an array (..., n, n); everything else takes one problem at a time."
         )
     if len(shape) != 2 or shape[0] != shape[1]:
         raise ShapeError(
@@ -87,6 +94,16 @@ def _check_largest(largest: float, n: int, dtype: np.dtype[Any]) -> None:
             f"the largest entry of C is {largest:.2e}, too near to overflow for n = {n}: divide C by 1e6, "
             "the phases do not depend on its scale."
         )
+
+
+def _dense_operator(data: Any, hermitian: Hermitian) -> DenseOperator:
+    """One pass over a complex128 matrix where all is well; otherwise the slow way, with a message for everything."""
+    if hermitian == "full" and isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[0] == data.shape[1] > 0:
+        found = kernels.dense_inspect(data) if data.dtype == np.complex128 else None
+        if found is not None and found.gap == 0 and np.isfinite(found.largest):
+            _check_largest(found.largest, data.shape[0], data.dtype)
+            return DenseOperator(data, found)
+    return DenseOperator(_checked_dense(data, hermitian))
 
 
 def _checked_dense(data: Any, hermitian: Hermitian) -> NDArray:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from angsync._arrays import to_numpy
 from angsync.circle import as_phases
 from angsync.errors import InputError, ShapeError
 from angsync.report.protocols import ReportedResult
@@ -96,7 +97,7 @@ def component_indices(result: ReportedResult) -> tuple[NDArray, int]:
 
 def angle_errors(result: ReportedResult, truth: ArrayLike) -> NDArray:
     """Angle of the estimate minus the truth (radians), each component aligned with the truth on its own."""
-    z = np.asarray(result.z)
+    z = to_numpy(result.z)
     product = z * np.conj(as_phases(truth, n=z.shape[0], name="truth"))
     component, count = component_indices(result)
     usable = np.where(np.isfinite(product), product, 0)  # a broken node must not spoil its component

@@ -18,7 +18,7 @@ from angsync.tangent import TangentHessian
 
 Kind = Literal["auto", "jacobi", "direct", "multigrid"]
 _STALE = {"jacobi": 0, "direct": 8, "multigrid": 40}  # inner iterations after which a preconditioner is made anew
-_SOLVED = 1e-11  # squared reduction of the residual that counts as solved; products may be in single precision
+_REFINES = 0.25  # a Newton step on narrow products shrinks the gradient at least to this share
 _SLOW = 150  # inner iterations from which the diagonal alone is not enough
 
 
@@ -33,6 +33,8 @@ class NewtonState:
     kind: str = "jacobi"
     preconditioner: Preconditioner | None = field(default=None, repr=False)
     """The one of the step before, where it was good enough to be used again."""
+    narrow: bool = True
+    """Whether inner products may use a narrow copy of a dense C; no longer once they did not help enough."""
 
 
 @dataclass(frozen=True)
@@ -83,14 +85,14 @@ class Newton:
 
     def step(self, operator: HermitianOperator, state: NewtonState) -> NewtonState:
         """One trust-region step: shrink until the objective rises, or declare the point exhausted."""
-        hessian = TangentHessian(operator, state.z, state.Cz)
+        hessian = TangentHessian(operator, state.z, state.Cz, narrow=state.narrow)
         b = hessian.b
         kind = state.kind
         preconditioner = build(kind, hessian) if state.preconditioner is None else state.preconditioner
         radius, scale = state.radius, _scale(state.z, state.Cz)
         noise = float(np.finfo(operator.dtype).eps) * float(np.abs(state.Cz).max(initial=0.0))
         for _ in range(30):
-            inner = maximise_model(hessian.product, b, preconditioner, radius, scale, self.max_inner)
+            inner = maximise_model(hessian.product, b, preconditioner, radius, scale, self.max_inner, hessian.accuracy)
             if self.preconditioner == "auto" and kind == "jacobi" and inner.iterations > _SLOW:
                 kind = strongest_affordable(operator)
             if inner.gain <= 0 or inner.length == 0:
@@ -112,13 +114,18 @@ class Newton:
             elif ratio < 0.25:
                 radius = 0.25 * inner.length
             again = preconditioner if kind == state.kind and 0 < inner.iterations <= _STALE[kind] else None
+            shrunk = float(np.linalg.norm(split(z, Cz)[1])) / max(float(np.linalg.norm(b)), 1e-300)
+            # an inner solution inside the radius that leaves this much of the gradient was not good enough
+            narrow = state.narrow and (inner.at_boundary or shrunk < _REFINES)
             if inner.gain < allowance:
                 # f can no longer tell: go on while the gradient shrinks
-                if float(np.linalg.norm(split(z, Cz)[1])) < 0.9 * float(np.linalg.norm(b)):
-                    return NewtonState(z, Cz, radius, kind=kind, preconditioner=again)
+                if shrunk < 0.9:
+                    return NewtonState(z, Cz, radius, kind=kind, preconditioner=again, narrow=narrow)
                 break
             if ratio > 1e-3:
-                return NewtonState(z, Cz, radius, kind=kind, preconditioner=again)
+                return NewtonState(z, Cz, radius, kind=kind, preconditioner=again, narrow=narrow)
+        if state.narrow and hessian.accuracy > TangentHessian.accuracy:
+            return NewtonState(state.z, state.Cz, state.radius, kind=kind, narrow=False)  # again, with C itself
         return NewtonState(state.z, state.Cz, radius, exhausted=True, kind=kind)
 
 
@@ -142,6 +149,7 @@ def maximise_model(
     radius: float,
     scale: float,
     max_iterations: int,
+    accuracy: float = TangentHessian.accuracy,
 ) -> InnerSolution:
     """Steihaug's conjugate gradients for max 2 b.t - t.H t within the radius.
 
@@ -156,7 +164,7 @@ def maximise_model(
     if not power > 0:
         return InnerSolution(t, 0.0, 0.0, False, 0)
     # superlinear forcing: solve more exactly near the optimum; power / scale is the mean square of a Newton step
-    target = power * max(_SOLVED, min(0.01, power / scale))
+    target = power * max(accuracy, min(0.01, power / scale))
     squared, along, own = 0.0, 0.0, power  # t.Mt, t.Md and d.Md
     at_boundary = False
     done = 0

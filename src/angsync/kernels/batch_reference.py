@@ -1,0 +1,310 @@
+r"""Many small problems, solved and bounded with NumPy: what ``batch.c`` computes, vectorised over the problems.
+
+**Start**: power steps :math:`x \leftarrow (C + \mathrm{shift}) x` from a fixed chirp, fewer where x and its image
+already point the same way. The shift is 0, or :math:`|Cx|/|x|` where the other end of the spectrum is as large.
+
+**Solve**: a few steps of the generalized power method :math:`z \leftarrow w/|w|`, :math:`w = (C + \mathrm{shift}) z`
+(Liu, Yue and So, Algorithm 1 with :math:`\alpha = \infty`), then Newton steps
+:math:`(H + \mathrm{damping}\,|w|)\, t = b`, :math:`z \leftarrow z (1 + \mathrm{i} t) / |1 + \mathrm{i} t|`, with
+:math:`H = \mathrm{Diag}(s) - \Re(Z^H C Z)`, :math:`s + \mathrm{i} b = \bar z \circ Cz`. Where H is not positive
+semidefinite, another power step is made instead. A step that lowers the objective is taken back, and the shift or the
+damping grows.
+
+**Bound**: Cholesky factorisations of :math:`S + \tau u u^H - \mu I`, as in :mod:`angsync.spectrum`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+CONVERGED, ITERATION_LIMIT, NOT_FINITE, STALLED = 0, 1, 2, 3
+MAX_ORDER = 128
+
+FIELDS = (
+    "objective", "residual", "iterations", "status", "asymmetry", "largest",
+    "bound", "bare_objective", "gradient", "rows_total", "rows_norm", "rows_most", "moduli", "nodes", "trace", "unused",
+)  # fmt: skip
+"""What is found for every problem, in this order. ``bound`` and the rest are those of C without its diagonal: the lower
+bound on S over the complement of z, the norm of b, sum, norm and maximum of the row sums of ``|re| + |im|``, the sum of
+moduli, and how many nodes have measurements. ``asymmetry`` is 0 for a Hermitian matrix, but for rounding."""
+
+_UNIT = 2.0**-53
+_SETTLED = 0.03
+_REFUSALS = 12
+
+
+def solve(
+    stack: NDArray,
+    start: NDArray[np.complex128],
+    z: NDArray,
+    found: NDArray[np.float64],
+    *,
+    power_steps: int,
+    gpm_steps: int,
+    max_iterations: int,
+    tolerance: float,
+    triangle: int,
+    certify: bool,
+    gauge: int,
+) -> None:
+    """Write phases (count, n) and what was found (count, 16) for a stack (count, n, n) into ``z`` and ``found``.
+
+    ``triangle``: 0 all of C (the upper one is used), 1 the upper one, 2 the lower one. ``gauge``: 1 the first node that
+    has measurements, 2 the mean.
+    """
+    found[:] = 0
+    field = {name: found[:, k] for k, name in enumerate(FIELDS)}
+    diagonal = np.einsum("kii->ki", stack)
+    if triangle == 2:
+        kept = np.tril(stack, -1)
+    else:
+        kept = np.triu(stack, 1)
+    C = kept + kept.conj().swapaxes(1, 2)
+    with np.errstate(invalid="ignore", over="ignore"):
+        asymmetry = stack - stack.conj().swapaxes(1, 2) if triangle == 0 else 2j * diagonal.imag[:, :, None]
+        field["asymmetry"][:] = np.abs(asymmetry).max(axis=(1, 2))
+        sizes = np.abs(C.real) + np.abs(C.imag)
+        rows = sizes.sum(axis=2, dtype=C.real.dtype)
+        everything = rows.sum(axis=1) + field["asymmetry"] + np.abs(diagonal).sum(axis=1)
+        field["largest"][:] = np.maximum(sizes.max(axis=(1, 2)), np.abs(diagonal.real).max(axis=1))
+        field["trace"][:] = diagonal.real.sum(axis=1)
+    finite = np.isfinite(everything)
+    C[~finite], rows[~finite] = 0, 0
+    _, exponent = np.frexp(rows.max(axis=1).astype(np.float64))
+    unit = np.ldexp(1.0, exponent)  # a power of two: nothing is rounded
+    scale = (1 / unit).astype(rows.dtype)
+    C *= scale[:, None, None]
+    rows *= scale[:, None]
+
+    first = _start(C, start.astype(C.dtype), power_steps, finite)
+    point, numbers = _iterate(C, rows, first, finite, gpm_steps, max_iterations, tolerance)
+    field["objective"][:] = numbers["objective"] * unit + field["trace"]
+    for name in ("residual", "iterations", "status"):
+        field[name][:] = numbers[name]
+    z[:] = _settled(point, rows, gauge)
+    if certify:
+        for name, value in _bounds(C.astype(np.complex128), rows.astype(np.float64), z.astype(np.complex128)).items():
+            field[name][:] = value if name == "nodes" else value * unit
+    z[~finite] = np.nan
+    field["objective"][~finite] = field["residual"][~finite] = np.nan
+
+
+def _apply(C: NDArray, x: NDArray) -> NDArray:
+    return np.matmul(C, x[:, :, None])[:, :, 0]
+
+
+def _square(x: NDArray) -> NDArray:
+    return np.sum(x.real**2 + x.imag**2, axis=1)
+
+
+def _start(C: NDArray, start: NDArray, steps: int, finite: NDArray[np.bool_]) -> NDArray:
+    """The phases after the power steps, again with a shift where the two ends of the spectrum are alike."""
+    kept, quotient, growth = _power(C, start, steps, np.zeros(len(C), dtype=C.real.dtype))
+    again = np.flatnonzero((quotient < 0.5 * growth) & finite)
+    shift = np.zeros_like(growth)
+    shift[again] = growth[again]
+    if again.size:
+        kept[again] = _power(C[again], start, steps, growth[again])[0]
+    return _phases(kept, np.broadcast_to(start, kept.shape))
+
+
+def _power(C: NDArray, start: NDArray, steps: int, shift: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    x = np.broadcast_to(start, C.shape[:2]).copy()
+    kept = x.copy()
+    quotient, growth = np.zeros_like(shift), np.zeros_like(shift)
+    going = np.ones(len(C), dtype=bool)
+    for k in range(steps):
+        image = _apply(C, x)
+        y = image + shift[:, None] * x
+        size, norm = _square(x), _square(y)
+        overlap = np.sum((x.conj() * image).real, axis=1)
+        along = overlap + shift * size
+        settled = (along**2 >= (1 - _SETTLED**2) * size * norm) & (along > 0)
+        last = going & (settled | (k + 1 == steps))
+        y /= np.sqrt(np.where(norm > 0, norm, 1))[:, None]
+        quotient[last] = (overlap / size)[last]
+        growth[last] = np.sqrt(_square(image) / size)[last]
+        kept[last] = y[last]
+        going &= ~last
+        if not going.any():
+            break
+        x = np.where(norm[:, None] > 0, y, x)
+    return kept, quotient, growth
+
+
+def _phases(w: NDArray, old: NDArray) -> NDArray:
+    """w / |w|, the old phase where w vanishes."""
+    size = np.abs(w)
+    some = size > np.finfo(size.dtype).tiny * 1e3
+    return np.where(some, w / np.where(some, size, 1), old)
+
+
+def _iterate(
+    C: NDArray,
+    rows: NDArray,
+    z: NDArray,
+    finite: NDArray[np.bool_],
+    gpm_steps: int,
+    max_iterations: int,
+    tolerance: float,
+) -> tuple[NDArray, dict[str, NDArray]]:
+    """Power steps, then Newton steps, with a safeguard; problems that have ended are left out of the work."""
+    count = len(C)
+    epsilon = float(np.finfo(rows.dtype).eps)
+    floor = 16 * epsilon**2 * np.sum(rows.astype(np.float64) ** 2, axis=1)
+    status = np.where(finite, ITERATION_LIMIT, NOT_FINITE)
+    shift, damping = np.zeros(count, dtype=rows.dtype), np.zeros(count, dtype=rows.dtype)
+    refusals, iterations = np.zeros(count, dtype=int), np.zeros(count, dtype=int)
+    w = _apply(C, z)
+    best, gradient, size = _measured(z, w)
+    going = finite.copy()
+    for k in range(max_iterations + 1):
+        done = going & ((gradient <= tolerance**2 * size) | (gradient <= floor))
+        status[done] = CONVERGED
+        going &= ~done
+        at = np.flatnonzero(going)
+        if at.size == 0 or k == max_iterations:
+            break
+        iterations[at] += 1
+        moved = w[at] + shift[at, None] * z[at]
+        newton = np.zeros(at.size, dtype=bool)
+        if k >= gpm_steps:
+            turn, newton = _newton(C[at], z[at], w[at], damping[at])
+            moved[newton] = (z[at] * (1 + 1j * turn))[newton].astype(C.dtype)
+            failed = at[~newton]
+            damping[failed] = np.maximum(4 * damping[failed], 0.0625)
+        tried = _phases(moved, z[at])
+        image = _apply(C[at], tried)
+        f, b, norm = _measured(tried, image)
+        noise = 16 * epsilon * np.abs(best[at])
+        better = (f > best[at] + noise) | ((f >= best[at] - noise) & (b * size[at] < gradient[at] * norm))
+        good, bad = at[better], at[~better]
+        z[good], w[good] = tried[better], image[better]
+        best[good], gradient[good], size[good] = f[better], b[better], norm[better]
+        less = damping[good] / 8
+        damping[good] = np.where(newton[better], np.where(less > 0.015, less, 0), damping[good])
+        shift[bad] = np.where(newton[~better], shift[bad], np.where(shift[bad] > 0, 2 * shift[bad], 0.125))
+        damping[bad] = np.where(newton[~better], np.maximum(4 * damping[bad], 0.0625), damping[bad])
+        refusals[good], refusals[bad] = 0, refusals[bad] + 1
+        stalled = bad[refusals[bad] > _REFUSALS]
+        status[stalled] = STALLED
+        going[stalled] = False
+    real = (gradient > floor) & (size > 0)
+    residual = np.where(real, np.sqrt(gradient / np.where(real, size, 1)), 0.0)
+    return z, {"objective": best, "residual": residual, "iterations": iterations, "status": status}
+
+
+def _measured(z: NDArray, w: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    turned = z.conj() * w
+    return (
+        turned.real.sum(axis=1, dtype=np.float64),
+        np.sum(turned.imag.astype(np.float64) ** 2, axis=1),
+        _square(w).astype(np.float64),
+    )
+
+
+def _newton(C: NDArray, z: NDArray, w: NDArray, damping: NDArray) -> tuple[NDArray, NDArray[np.bool_]]:
+    """The step t, and where H is positive semidefinite but for rounding."""
+    turned = z.conj() * w
+    H = -(z.conj()[:, :, None] * C * z[:, None, :]).real
+    diagonal = turned.real + damping[:, None] * (np.abs(turned.real) + np.abs(turned.imag))
+    np.einsum("kii->ki", H)[:] = diagonal
+    n = H.shape[1]
+    grain = 8 * n * np.finfo(H.dtype).eps * np.abs(diagonal)
+    factor, good = _cholesky(H, grain)
+    t = turned.imag.copy()
+    inverse = np.einsum("kii->ki", factor).copy()
+    for j in range(n):
+        t[:, j] *= inverse[:, j]
+        t[:, j + 1 :] -= factor[:, j + 1 :, j] * t[:, j, None]
+    for j in range(n - 1, -1, -1):
+        t[:, j] -= np.sum(factor[:, j + 1 :, j] * t[:, j + 1 :], axis=1)
+        t[:, j] *= inverse[:, j]
+    return t, good
+
+
+def _cholesky(A: NDArray, grain: NDArray | None = None) -> tuple[NDArray, NDArray[np.bool_]]:
+    """The factor, with one over its diagonal in place of the diagonal, and where all pivots are positive.
+
+    With ``grain``, pivots up to it are taken for 0 and their coordinates left out.
+    """
+    A = A.copy()
+    good = np.ones(len(A), dtype=bool)
+    tiny = np.finfo(A.real.dtype).tiny
+    for j in range(A.shape[1]):
+        pivot = A[:, j, j].real
+        if grain is None:
+            some = pivot > tiny
+            good &= some
+        else:
+            some = pivot > np.maximum(grain[:, j], tiny)
+            good &= pivot >= -grain[:, j]
+        inverse = np.where(some, 1 / np.sqrt(np.where(some, pivot, 1)), 0)
+        column = A[:, j + 1 :, j] * inverse[:, None]
+        A[:, j + 1 :, j] = column
+        A[:, j, j] = inverse
+        A[:, j + 1 :, j + 1 :] -= column[:, :, None] * column.conj()[:, None, :]
+    return A, good
+
+
+def _settled(z: NDArray, rows: NDArray, gauge: int) -> NDArray:
+    """In the gauge asked for; nodes without measurements get the phase 1."""
+    some = rows > 0
+    first = np.argmax(some, axis=1)
+    place = np.arange(len(z))
+    reference = z[place, first] if gauge == 1 else np.where(some, z, 0).sum(axis=1)
+    size = np.abs(reference)
+    turn = np.where(size > 0, reference.conj() / np.where(size > 0, size, 1), 1)
+    z = (z * turn[:, None]).astype(z.dtype)
+    if gauge == 1:
+        z[place, first] = 1
+    return np.where(some, z, np.ones_like(z))
+
+
+def _bounds(C: NDArray[np.complex128], rows: NDArray[np.float64], z: NDArray[np.complex128]) -> dict[str, Any]:
+    """The lower bound on S over the complement of z, and the numbers that the gap is made of."""
+    n = z.shape[1]
+    z = z / np.abs(z)
+    turned = z.conj() * _apply(C, z)
+    s, b = turned.real, turned.imag
+    here = rows > 0
+    nodes = here.sum(axis=1)
+    count = np.maximum(nodes, 1)
+    gradient = np.sqrt(np.sum(b**2, axis=1))
+    largest, most = np.abs(s).max(axis=1), rows.max(axis=1)
+    lift = 2 * largest + 2 * gradient / np.sqrt(count)
+    lift[lift == 0] = 1
+    u = np.where(here, z, 0)
+    matrix = u[:, :, None] * u.conj()[:, None, :] * (lift / count)[:, None, None] - C
+    np.einsum("kii->ki", matrix)[:] = np.where(here, s + (lift / count)[:, None], lift[:, None])
+    forming = 8 * _UNIT * (most + largest + 3 * lift)
+    trace = s.sum(axis=1) + lift + (n - nodes) * lift
+    g = math.sqrt(2) * (2 * n + 8) * _UNIT / (1 - (2 * n + 8) * _UNIT)
+    backward = g / (1 - g) * (1 + 1e-10)
+    bound = np.full(len(z), -np.inf)
+    # the estimate chooses the shift, the factorisation proves it
+    estimate = np.linalg.eigvalsh(matrix)[:, 0]
+    below = 2 * most + largest
+    for share in (0.95, 0.0, -1e-9, -1e-3, -0.03, -0.3, -1.0):
+        at = np.flatnonzero(np.isneginf(bound) & ((share <= 0) | (estimate > 0)))
+        if at.size == 0:
+            continue
+        shift = share * (estimate[at] if share > 0 else below[at])
+        shifted = matrix[at] - shift[:, None, None] * np.eye(n)
+        _, good = _cholesky(shifted)
+        value = shift - backward * np.maximum(trace[at] - n * shift, 0) - forming[at]
+        bound[at[good]] = value[good]
+    return {
+        "bound": bound,
+        "bare_objective": s.sum(axis=1),
+        "gradient": gradient,
+        "rows_total": rows.sum(axis=1),
+        "rows_norm": np.sqrt(np.sum(rows**2, axis=1)),
+        "rows_most": most,
+        "moduli": np.abs(C).sum(axis=(1, 2)),
+        "nodes": nodes,
+    }

@@ -1,0 +1,274 @@
+// Many small problems, second part (batch_layout.cu comes before it): C is read once, into registers, and stays there for
+// the whole solve.
+
+__device__ __forceinline__ void multiply_add(float4 c, float4 x, float2& sum) {
+    sum.x = fmaf(c.x, x.x, sum.x);
+    sum.y = fmaf(c.x, x.y, sum.y);
+    sum.x = fmaf(-c.y, x.y, sum.x);
+    sum.y = fmaf(c.y, x.x, sum.y);
+    sum.x = fmaf(c.z, x.z, sum.x);
+    sum.y = fmaf(c.z, x.w, sum.y);
+    sum.x = fmaf(-c.w, x.w, sum.x);
+    sum.y = fmaf(c.w, x.z, sum.y);
+}
+
+__device__ __forceinline__ void multiply_add(float2 c, float2 x, float2& sum) {
+    sum.x = fmaf(c.x, x.x, sum.x);
+    sum.y = fmaf(c.x, x.y, sum.y);
+    sum.x = fmaf(-c.y, x.y, sum.x);
+    sum.y = fmaf(c.y, x.x, sum.y);
+}
+
+__device__ __forceinline__ float absolute_sum(float4 c) { return fabsf(c.x) + fabsf(c.y) + fabsf(c.z) + fabsf(c.w); }
+__device__ __forceinline__ float absolute_sum(float2 c) { return fabsf(c.x) + fabsf(c.y); }
+
+__device__ __forceinline__ float2 exchanged(float2 value, int distance) {
+    return {__shfl_xor_sync(0xffffffffu, value.x, distance), __shfl_xor_sync(0xffffffffu, value.y, distance)};
+}
+
+// The rows of C x that this lane owns.
+__device__ __forceinline__ void multiply(const Unit (&entry)[ROWS][SHARE], const Unit* vector, int part,
+                                         float2 (&own)[OWN]) {
+    float2 sum[ROWS];
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) sum[r] = {0, 0};
+#pragma unroll
+    for (int c = 0; c < SHARE; ++c) {
+        const Unit x = vector[c * SPLIT + part];
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) multiply_add(entry[r][c], x, sum[r]);
+    }
+    // Of the lanes that share rows, each hands half of its sums to a partner until it has its own alone.
+    int half = ROWS / 2;
+#pragma unroll
+    for (int distance = SPLIT / 2; distance > 0; distance /= 2, half /= 2) {
+        const bool upper = part & distance;
+        if (half > 0) {
+#pragma unroll
+            for (int k = 0; k < half; ++k) {
+                const float2 kept = upper ? sum[k + half] : sum[k];
+                const float2 got = exchanged(upper ? sum[k] : sum[k + half], distance);
+                sum[k] = {kept.x + got.x, kept.y + got.y};
+            }
+        } else {
+            const float2 got = exchanged(sum[0], distance);
+            sum[0] = {sum[0].x + got.x, sum[0].y + got.y};
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < OWN; ++k) own[k] = sum[k];
+}
+
+// w / |w|; a zero keeps the old phase.
+__device__ __forceinline__ float2 phase(float2 w, float2 old) {
+    const float square = w.x * w.x + w.y * w.y;
+    const float inverse = rsqrtf(square);
+    return square > 0 ? float2{w.x * inverse, w.y * inverse} : old;
+}
+
+// The start of the power steps is a column of C, that of the middle node, and 1 / (8 n) of the phases `bias`, which keep
+// it from being orthogonal to what is looked for. shifts: one a problem, C + shift I is iterated (may be null).
+// status: 0 converged, 1 iteration limit, 2 not finite (z, objective and residual are then NaN).
+// A problem has converged when no phase would turn by more than the tolerance, |Im(conj(z_j) w_j)| <= tolerance |w_j|
+// for all j: that implies the residual, and is one vote of the lanes.
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
+    solve_batch(const Unit* __restrict__ C, long long count, const float2* __restrict__ bias,
+                const float* __restrict__ shifts, float tolerance, int max_iterations, int power_steps,
+                float2* __restrict__ z, float* __restrict__ objective, float* __restrict__ residual,
+                int* __restrict__ iterations, signed char* __restrict__ status) {
+    extern __shared__ __align__(16) unsigned char shared[];
+    const int member = threadIdx.x % TEAM;
+    Buffers& mine = reinterpret_cast<Buffers*>(shared)[threadIdx.x / TEAM];
+    const int group = IN_WARP ? member / LANES : 0;  // the problem of this lane; lanes left over have none
+    const bool idle = IN_WARP ? group >= PROBLEMS : member >= LANES;
+    const int local = member - group * LANES;
+    const int slot = local / SPLIT;
+    const int part = local % SPLIT;
+    const unsigned group_lanes = LANES >= 32 || idle ? 0xffffffffu : ((1u << (LANES % 32)) - 1u) << (group * LANES);
+    const int vector_at = idle ? 0 : group * VECTOR;
+
+    const long long step = (long long)gridDim.x * TEAMS * PROBLEMS;
+    long long first = ((long long)blockIdx.x * TEAMS + threadIdx.x / TEAM) * PROBLEMS;
+#if BULK_COPIES
+    if (member == 0) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&mine.arrived)) : "memory");
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    synchronise();
+#endif
+    if (first < count) stage(mine, C, first, count, member);
+    // what pads the vectors is multiplied by zeros, and must be a number
+    for (int u = member; u < 2 * PROBLEMS * VECTOR; u += TEAM) mine.vector[0][u] = Unit{};
+
+    int row[OWN];
+    float2 own_bias[OWN];
+#pragma unroll
+    for (int k = 0; k < OWN; ++k) {
+        row[k] = slot + (k + part / COPIES * OWN) * SLOTS;
+        if (idle || row[k] >= ORDER) row[k] = -1;
+        own_bias[k] = row[k] < 0 ? float2{1, 0} : bias[row[k]];
+    }
+    unsigned phase_of_copies = 0;
+
+    for (; first < count; first += step) {
+        const bool present = !idle && first + group < count;
+        wait_for_copies(mine, phase_of_copies);
+        phase_of_copies ^= 1;
+        const Unit* staged = mine.staged;
+        if (member < PROBLEMS) mine.largest[member] = 0;
+        synchronise();
+        Unit entry[ROWS][SHARE];
+        unsigned largest = 0;
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) {
+            const int at = slot + r * SLOTS;
+            float sum = 0;
+#pragma unroll
+            for (int c = 0; c < SHARE; ++c) {
+                const int unit = c * SPLIT + part;
+                entry[r][c] = Unit{};
+                if (present && at < ORDER && unit < UNITS) entry[r][c] = staged[(group * ORDER + at) * PITCH + unit];
+                sum += absolute_sum(entry[r][c]);
+            }
+#pragma unroll
+            for (int distance = SPLIT / 2; distance > 0; distance /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, distance);
+            // as bits, infinity and NaN are the largest of all; fmaxf would lose a NaN
+            largest = max(largest, __float_as_uint(sum));
+        }
+        float2 x[OWN];
+#pragma unroll
+        for (int k = 0; k < OWN; ++k) {
+            x[k] = {0, 0};
+            if (present && row[k] >= 0) {
+                x[k] = reinterpret_cast<const float2*>(staged + (group * ORDER + row[k]) * PITCH)[ORDER / 2];
+            }
+        }
+        if (!idle) atomicMax(&mine.largest[group], largest);
+        synchronise();
+        if (first + step < count) stage(mine, C, first + step, count, member);
+
+        // All products are scaled by a power of two near 1 / (largest row sum): no overflow, no underflow.
+        const unsigned bits = IN_WARP && idle ? 0 : mine.largest[group];
+        const bool finite = bits < 0x7f800000u;
+        const int exponent = min(100, max(-100, int(bits >> 23) - 126));
+        const float scale = __uint_as_float(unsigned(127 - exponent) << 23);
+        const float shift = shifts && present ? shifts[first + group] * scale : 0.0f;
+
+        float2* published = reinterpret_cast<float2*>(mine.vector[0] + vector_at);
+#pragma unroll
+        for (int k = 0; k < OWN; ++k) {
+            x[k].x = fmaf(x[k].x, scale, own_bias[k].x * (0.125f / ORDER));
+            x[k].y = fmaf(x[k].y, scale, own_bias[k].y * (0.125f / ORDER));
+            if (power_steps == 0) x[k] = phase(x[k], own_bias[k]);
+            if (row[k] >= 0) published[row[k]] = x[k];
+        }
+        synchronise();
+
+        int buffer = 0;
+        float2 y[OWN];
+        for (int k = 0; k < power_steps; ++k) {
+            multiply(entry, mine.vector[buffer] + vector_at, part, y);
+            buffer ^= 1;
+            published = reinterpret_cast<float2*>(mine.vector[buffer] + vector_at);
+#pragma unroll
+            for (int r = 0; r < OWN; ++r) {
+                const float2 w = {fmaf(y[r].x, scale, shift * x[r].x), fmaf(y[r].y, scale, shift * x[r].y)};
+                x[r] = k + 1 < power_steps ? w : phase(w, own_bias[r]);
+                if (row[r] >= 0) published[row[r]] = x[r];
+            }
+            synchronise();
+        }
+
+        int iteration = 0;
+        bool converged;
+        for (;;) {
+            multiply(entry, mine.vector[buffer] + vector_at, part, y);
+            bool small = true;
+            float2 w[OWN];
+#pragma unroll
+            for (int r = 0; r < OWN; ++r) {
+                w[r] = {fmaf(y[r].x, scale, shift * x[r].x), fmaf(y[r].y, scale, shift * x[r].y)};
+                const float turn = x[r].x * w[r].y - x[r].y * w[r].x;
+                const float square = w[r].x * w[r].x + w[r].y * w[r].y;
+                small = small && (row[r] < 0 || turn * turn <= tolerance * tolerance * square);
+            }
+            if constexpr (IN_WARP) {
+                const unsigned votes = __ballot_sync(0xffffffffu, small);
+                converged = (votes & group_lanes) == group_lanes;
+                const bool ended = idle || !finite || converged || iteration == max_iterations;
+                if (__all_sync(0xffffffffu, ended)) break;
+                if (!ended) {
+                    ++iteration;
+#pragma unroll
+                    for (int r = 0; r < OWN; ++r) x[r] = phase(w[r], x[r]);
+                }
+            } else {
+                converged = __syncthreads_and(small);
+                if (!finite || converged || iteration == max_iterations) break;
+                ++iteration;
+#pragma unroll
+                for (int r = 0; r < OWN; ++r) x[r] = phase(w[r], x[r]);
+            }
+            buffer ^= 1;
+            published = reinterpret_cast<float2*>(mine.vector[buffer] + vector_at);
+#pragma unroll
+            for (int r = 0; r < OWN; ++r) {
+                if (row[r] >= 0) published[row[r]] = x[r];
+            }
+            synchronise();
+        }
+
+        // f of C itself; the residual of C + shift I, whose gradient is the same
+        float f = 0, gradient = 0, size = 0;
+#pragma unroll
+        for (int r = 0; r < OWN; ++r) {
+            if (row[r] < 0 || part % COPIES) continue;
+            const float2 v = {y[r].x * scale, y[r].y * scale};
+            const float2 w = {v.x + shift * x[r].x, v.y + shift * x[r].y};
+            f += x[r].x * v.x + x[r].y * v.y;
+            const float turn = x[r].x * v.y - x[r].y * v.x;
+            gradient += turn * turn;
+            size += w.x * w.x + w.y * w.y;
+        }
+        constexpr bool BY_EXCHANGE = !IN_WARP || (LANES & (LANES - 1)) == 0;
+        if constexpr (BY_EXCHANGE) {
+#pragma unroll
+            for (int distance = IN_WARP ? LANES / 2 : 16; distance > 0; distance /= 2) {
+                f += __shfl_xor_sync(0xffffffffu, f, distance);
+                gradient += __shfl_xor_sync(0xffffffffu, gradient, distance);
+                size += __shfl_xor_sync(0xffffffffu, size, distance);
+            }
+        }
+        if (!(IN_WARP && BY_EXCHANGE)) {
+            if (IN_WARP || member % 32 == 0) {
+                const int place = IN_WARP ? member : member / 32;
+                mine.sums[0][place] = f, mine.sums[1][place] = gradient, mine.sums[2][place] = size;
+            }
+        }
+        synchronise();
+        const long long problem = first + group;
+        const float nothing = __uint_as_float(0x7fc00000u);
+        if (present && local == 0) {
+            if constexpr (!(IN_WARP && BY_EXCHANGE)) {
+                f = gradient = size = 0;
+                constexpr int TERMS = IN_WARP ? LANES : THREADS / 32;
+#pragma unroll
+                for (int k = 0; k < TERMS; ++k) {
+                    const int place = IN_WARP ? group * LANES + k : k;
+                    f += mine.sums[0][place], gradient += mine.sums[1][place], size += mine.sums[2][place];
+                }
+            }
+            const float product = gradient * size;
+            objective[problem] = finite ? f * __uint_as_float(unsigned(127 + exponent) << 23) : nothing;
+            residual[problem] = !finite ? nothing : product > 0 ? gradient * rsqrtf(product) : 0.0f;
+            iterations[problem] = finite ? iteration : 0;
+            status[problem] = !finite ? 2 : converged ? 0 : 1;
+        }
+        if (present) {
+#pragma unroll
+            for (int r = 0; r < OWN; ++r) {
+                if (row[r] >= 0) z[problem * ORDER + row[r]] = finite ? x[r] : float2{nothing, nothing};
+            }
+        }
+    }
+}

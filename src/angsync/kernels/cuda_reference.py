@@ -1,0 +1,200 @@
+r"""What the CUDA kernels compute, written with array functions: their reference, and the way without CuPy.
+
+The functions take the module with the array functions as ``xp`` (NumPy unless told otherwise). They change no array
+in place and use only what NumPy, CuPy, torch, JAX and the array API standard share.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+CONVERGED, ITERATION_LIMIT, NOT_FINITE = 0, 1, 2
+"""Status codes of the solves on a device."""
+
+MAX_ORDER = 128
+"""Largest n of the batch kernel, whose problems live in registers."""
+
+
+@dataclass(frozen=True)
+class LoopResult:
+    """Where a loop on the device ended. ``z`` and ``product`` are arrays there, the figures are on the host."""
+
+    z: Any
+    product: Any
+    """C z, in double precision."""
+    objective: NDArray[np.float64]
+    """f of every iterate, that of ``z`` last."""
+    residual: NDArray[np.float64]
+    """The residual of every iterate."""
+    status: int
+    iterations: int
+    products: int
+    """Products with C, power steps included."""
+
+
+def chirp(n: int) -> NDArray[np.complex64]:
+    r"""Phases without structure, :math:`\exp(2 \pi i \varphi j^2)` with the golden section :math:`\varphi`: a start.
+
+    Any fixed start is orthogonal to some eigenvector; this one has nothing that a matrix would share by nature,
+    as a vector of ones has (C = [[1, -1], [-1, 1]] maps that to zero).
+    """
+    golden = (math.sqrt(5) - 1) / 2
+    return np.exp(2j * np.pi * (golden * np.arange(n, dtype=np.float64) ** 2 % 1.0)).astype(np.complex64)
+
+
+def hermitian_product(C: Any, x: Any, *, xp: Any = np, block: int = 1 << 22) -> Any:
+    """C x, with C widened to the precision of x by blocks of rows, never as a whole.
+
+    The kernel reads the upper triangle alone and takes the real part of the diagonal; for a Hermitian C that is
+    the same. Its sums have another order, so the two agree to rounding.
+    """
+    n = C.shape[0]
+    height = max(1, block // n)
+    if C.dtype == x.dtype or height >= n:
+        return xp.matmul(_widened(C, x, xp), x)
+    parts = [xp.matmul(_widened(C[k : min(n, k + height), :], x, xp), x) for k in range(0, n, height)]
+    return (xp.concat if hasattr(xp, "concat") else xp.concatenate)(parts)
+
+
+def _widened(C: Any, x: Any, xp: Any) -> Any:
+    # an addition, because every library promotes, and each converts in its own words
+    return C if C.dtype == x.dtype else C + xp.zeros_like(x[:1] if x.ndim == 1 else x[:1, :1])
+
+
+def phases(w: Any, old: Any, *, xp: Any = np) -> Any:
+    r"""``w / |w|``; a zero keeps the phase of ``old``, as the paper's 0 would leave :math:`T^n`."""
+    size = xp.abs(w)
+    nonzero = size > 0
+    return xp.where(nonzero, w / xp.where(nonzero, size, xp.ones_like(size)), old)
+
+
+def gpm(
+    C: Any,
+    z: Any,
+    *,
+    tolerance: float,
+    max_iterations: int,
+    alpha: float = math.inf,
+    power_steps: int = 0,
+    scale: float = 1.0,
+    check_every: int = 1,
+    xp: Any = np,
+) -> LoopResult:
+    r"""The generalized power method from z (complex128), after ``power_steps`` products without taking phases.
+
+    .. math:: z \leftarrow w / |w|, \qquad w = C z \quad\text{or}\quad w = (I + \tfrac{\alpha}{n} C) z
+
+    Stops at :math:`\|\mathrm{Im}(\bar z \circ Cz)\| \le` ``tolerance`` :math:`\|Cz\|`. All products are multiplied by
+    ``scale``, a power of two that keeps the power steps from over- or underflow; f and C z are those of C itself.
+    ``check_every`` is how often the device is asked whether it has ended; here every iteration is looked at.
+    """
+    del check_every
+    n = C.shape[0]
+    x = z
+    for k in range(power_steps):
+        y = scale * hermitian_product(C, x, xp=xp)
+        x = y if k + 1 < power_steps else phases(y, phases(x, xp.ones_like(x), xp=xp), xp=xp)
+    objective: list[float] = []
+    residual: list[float] = []
+    status = ITERATION_LIMIT
+    for iteration in range(max_iterations + 1):
+        y = scale * hermitian_product(C, x, xp=xp)
+        turned = xp.conj(x) * y
+        f, gradient, size = (float(xp.sum(v)) for v in (xp.real(turned), xp.imag(turned) ** 2, xp.abs(y) ** 2))
+        objective.append(f / scale)
+        residual.append(math.sqrt(gradient / size) if gradient > 0 else 0.0)
+        if not math.isfinite(f + gradient + size):
+            status = NOT_FINITE
+            break
+        if residual[-1] <= tolerance:
+            status = CONVERGED
+            break
+        if iteration < max_iterations:
+            x = phases(y if math.isinf(alpha) else x + (alpha / n / scale) * y, x, xp=xp)
+    return LoopResult(
+        z=x,
+        product=y / scale,
+        objective=np.array(objective),
+        residual=np.array(residual),
+        status=status,
+        iterations=len(objective) - 1,
+        products=power_steps + len(objective),
+    )
+
+
+def solve_batch(
+    C: Any,
+    *,
+    bias: Any,
+    shifts: Any | None = None,
+    tolerance: float,
+    max_iterations: int,
+    power_steps: int,
+    check_every: int = 4,
+    xp: Any = np,
+) -> dict[str, Any]:
+    r"""Solve ``C[0], C[1], ...``, an array (count, n, n), in the precision of C.
+
+    The start is the column of C of the middle node, divided by the largest row sum :math:`s` of :math:`|Re| + |Im|`
+    (made a power of two), and ``bias / (8 n)``, phases that keep it from being orthogonal to what is looked for: a
+    column is a power step for nothing, and in coherence matrices the middle is near to all. Then come
+    ``power_steps`` products, then :math:`z \leftarrow w / |w|` with
+    :math:`w = (C + \mathrm{shift}\, I) z`, until no phase would turn by more than the tolerance,
+
+    .. math:: |\mathrm{Im}(\bar z_j w_j)| \le \mathrm{tolerance}\,|w_j| \text{ for all } j,
+
+    which implies the residual :math:`\|\mathrm{Im}(\bar z \circ w)\| \le \mathrm{tolerance} \|w\|`. Returns ``z``
+    (count, n), ``objective`` (of C without the shift), ``residual``, ``iterations`` and ``status``. A problem with an
+    entry that is not finite gets NaN and its status, and the others do not notice. ``check_every``: how often the host
+    looks whether all have ended.
+    """
+    real, imaginary = xp.real(C), xp.imag(C)
+    largest = xp.max(xp.sum(xp.abs(real) + xp.abs(imaginary), axis=2), axis=1)
+    if isinstance(largest, tuple):
+        largest = largest[0]
+    finite = xp.isfinite(largest)
+    usable = finite & (largest > 0)
+    one = xp.ones_like(largest)
+    scale = (0.5 ** (xp.floor(xp.log2(xp.where(usable, largest, one))) + 1))[:, None]
+    C = xp.where(finite[:, None, None], C, xp.zeros_like(C))
+    shift = scale * (xp.zeros_like(largest) if shifts is None else shifts)[:, None]
+
+    def image(x: Any) -> tuple[Any, Any]:
+        y = scale * xp.matmul(C, x[:, :, None])[:, :, 0]
+        return y, y + shift * x
+
+    n = C.shape[1]
+    middle = C[:, :, n // 2]
+    first = xp.zeros_like(middle) + bias[None, :]
+    x = scale * middle + first / (8 * n)
+    for _ in range(power_steps):
+        _, x = image(x)
+    x = phases(x, first, xp=xp)
+    iterations = xp.zeros_like(largest)
+    for iteration in range(max_iterations + 1):
+        y, w = image(x)
+        turn, size = xp.imag(xp.conj(x) * w), xp.abs(w)
+        converged = xp.all(xp.abs(turn) <= tolerance * size, axis=1)
+        if iteration == max_iterations or (iteration % check_every == 0 and bool(xp.all(converged | ~finite))):
+            break
+        going = finite & ~converged
+        x = xp.where(going[:, None], phases(w, x, xp=xp), x)
+        iterations = iterations + xp.where(going, one, xp.zeros_like(one))
+    gradient, total = xp.sum(turn**2, axis=1), xp.sum(size**2, axis=1)
+    moved = gradient > 0
+    residual = xp.where(moved, (gradient / xp.where(moved, total, one)) ** 0.5, xp.zeros_like(one))
+    objective = xp.sum(xp.real(xp.conj(x) * y), axis=1) / scale[:, 0]
+    nothing = xp.full_like(one, math.nan)
+    status = xp.where(finite, xp.where(converged, CONVERGED * one, ITERATION_LIMIT * one), NOT_FINITE * one)
+    return {
+        "z": xp.where(finite[:, None], x, nothing[:, None] + xp.zeros_like(x)),
+        "objective": xp.where(finite, objective, nothing),
+        "residual": xp.where(finite, residual, nothing),
+        "iterations": iterations,
+        "status": status,
+    }
