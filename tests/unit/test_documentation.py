@@ -22,7 +22,8 @@ def blocks(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
-def test_the_code_of_a_page_runs_and_prints_what_its_comments_say(page, capsys):
+def test_the_code_of_a_page_runs_and_prints_what_its_comments_say(page, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # an example may write a file
     code = blocks(page)
     exec(compile(code, str(page), "exec"), {"__name__": "page"})
     printed = capsys.readouterr().out

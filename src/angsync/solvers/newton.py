@@ -166,6 +166,7 @@ def maximise_model(
     # superlinear forcing: solve more exactly near the optimum; power / scale is the mean square of a Newton step
     target = power * max(accuracy, min(0.01, power / scale))
     squared, along, own = 0.0, 0.0, power  # t.Mt, t.Md and d.Md
+    scratch = np.empty_like(b)
     at_boundary = False
     done = 0
     while done < min(max_iterations, 2 * b.size + 10):
@@ -176,7 +177,8 @@ def maximise_model(
         at_boundary = curvature <= 0 or squared + 2 * step * along + step**2 * own >= radius**2
         if at_boundary:
             step = _to_boundary(squared, along, own, radius)
-        t += step * direction
+        np.multiply(direction, step, out=scratch)
+        t += scratch
         image *= step
         residual -= image
         if at_boundary:
