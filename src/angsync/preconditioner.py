@@ -25,7 +25,7 @@ _NARROW = 0.1  # share of the nodes in the widest breadth-first level up to whic
 
 
 class Preconditioner(Protocol):
-    """An approximate inverse of H on vectors whose entries sum to 0."""
+    """An approximate inverse of H on vectors whose entries sum to 0; the next call may overwrite what it returned."""
 
     def solve(self, r: NDArray[np.float64]) -> NDArray[np.float64]: ...
 
@@ -66,6 +66,7 @@ class Multigrid:
 
     def __init__(self, weights: scipy.sparse.csr_array, edges: EdgeList, aggregations: list[Aggregation]) -> None:
         self.levels: list[kernels.Level] = []
+        self._buffers: tuple[NDArray[np.float32], NDArray[np.float64]] | None = None
         for aggregation in aggregations:
             degrees = weights @ np.ones(edges.n, dtype=np.float32)
             self.levels.append(kernels.Level(weights, degrees, self.damping, aggregation.label, aggregation.count))
@@ -77,13 +78,18 @@ class Multigrid:
 
     def solve(self, r: NDArray[np.float64]) -> NDArray[np.float64]:
         # float32 is enough for a preconditioner, but r may be far below its range
-        size = float(np.abs(r).max(initial=0.0))
+        size = max(float(r.max(initial=0.0)), -float(r.min(initial=0.0)))
         if size == 0:
             return np.zeros_like(r)
-        t = self._cycle(0, (r / size).astype(np.float32)).astype(np.float64)
-        t -= t.mean()
-        t *= size
-        return t
+        # buffers are kept: on a million nodes fresh memory costs as much as the arithmetic
+        if self._buffers is None or self._buffers[0].size != r.size:
+            self._buffers = np.empty(r.size, dtype=np.float32), np.empty(r.size)
+        narrow, wide = self._buffers
+        np.divide(r, size, out=narrow, casting="unsafe")
+        t = self._cycle(0, narrow)
+        np.subtract(t, np.float64(t.mean(dtype=np.float64)), out=wide)
+        wide *= size
+        return wide
 
     def _cycle(self, depth: int, r: NDArray) -> NDArray:
         if depth == len(self.levels):

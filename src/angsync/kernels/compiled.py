@@ -229,6 +229,8 @@ class Level(reference.Level):
             # the arrays stay alive with self, so their addresses may be kept
             self._matrix = (*_csr(weights), _pointer(self.diagonal), _pointer(self.inverse))
             self._left = np.empty(weights.shape[0], dtype=np.float32)
+            self._t = np.empty(weights.shape[0], dtype=np.float32)
+            self._coarse = np.empty(count, dtype=np.float32)
             self._threads = _threads_for(weights.nnz)
 
     def down(self, r: NDArray) -> tuple[NDArray, NDArray]:
@@ -236,7 +238,7 @@ class Level(reference.Level):
         if not self.compiled:
             return super().down(r)
         r = np.ascontiguousarray(r, dtype=np.float32)
-        t, coarse = np.empty_like(r), np.empty(self.count, dtype=np.float32)
+        t, coarse = self._t, self._coarse  # used up before the next cycle begins
         vectors = (_pointer(r), _pointer(t), _pointer(self._left), _size(self.count), _pointer(self.label))
         _library.cycle_down(*self._matrix, *vectors, _pointer(coarse), self._threads)
         return t, coarse
