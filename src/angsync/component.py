@@ -108,9 +108,8 @@ def _automatically(
         untried = plan.alternative is not None and start_name != START_WORDS[plan.alternative]
     if untried and plan.alternative is not None and _worth_another_start(operator, outcome, request):
         outcome, better = _also_from(counting, plan, outcome, request, loop)
-        method += (
-            f"; {START_WORDS[plan.alternative or '']} was tried as well and was {'better' if better else 'no better'}"
-        )
+        tried = START_WORDS[plan.alternative]
+        method += f"; {tried} was tried as well and was {'better' if better else 'no better'}"
     certificate = _certify(operator, outcome, request)
     escapes = 0
     while (

@@ -81,3 +81,19 @@ def test_the_default_solver_repairs_what_its_start_left(stuck, monkeypatch):
     assert "repaired locally" in result.method
     assert result.objective > objective(problem.C, z) + 5
     assert result.history.objective.size == result.iterations + 1
+
+
+def test_where_nothing_is_reversed_there_is_no_negative_curvature_to_look_for(monkeypatch):
+    # then the Hessian is a Laplacian with positive weights, also at a point that is not critical
+    from angsync import escape
+    from angsync.criticality import SOperator, tangent_hessian
+
+    grid = ang.simulate.grid(8, 8, 0.2, rng=0)
+    operator = as_operator(grid.C)
+    assert reversed_share(operator, grid.z) == 0
+    assert np.linalg.eigvalsh(tangent_hessian(SOperator(grid.C, grid.z)))[0] > -1e-12
+    monkeypatch.setattr(escape, "smallest_curvature", lambda *_: pytest.fail("looked for what cannot be there"))
+    found = escape.find_better(
+        operator, grid.z, operator.apply(grid.z), margin=1e9, direction=None, clock=Clock(), rng=RNG(0)
+    )
+    assert found is None
