@@ -22,26 +22,13 @@ from typing import Any
 
 import numpy as np
 import scipy
-from scipy.sparse.linalg import eigsh
+from cases import peers
 
 import angsync as ang
 from angsync import kernels
 
 REPEATS = 5
 TOLERANCE = 1e-10
-
-
-def naive(C: np.ndarray) -> np.ndarray:
-    n = C.shape[0]
-    u = eigsh(C, k=1, which="LA", v0=np.ones(n, dtype=complex))[1][:, 0]
-    z = u / np.abs(u)
-    for _ in range(5000):
-        Cz = C @ z
-        if np.linalg.norm((z.conj() * Cz).imag) <= TOLERANCE * np.linalg.norm(Cz):
-            break
-        w = z + 4 / n * Cz
-        z = w / np.abs(w)
-    return z
 
 
 def median_seconds(task: Callable[[], Any], repeats: int = REPEATS) -> float:
@@ -63,7 +50,7 @@ def main() -> None:
             tasks: dict[str, Callable[[], np.ndarray]] = {
                 "angsync": lambda C=C: ang.synchronize(C, certify=False, stopping=stopping),
                 "with certificate": lambda C=C: ang.synchronize(C, stopping=stopping),
-                "naive": lambda C=C: naive(C),
+                "naive": lambda C=C: peers.naive(C, TOLERANCE),
             }
             times: dict[str, list[float]] = {key: [] for key in tasks}
             answers: dict[str, Any] = {}

@@ -15,51 +15,13 @@ from pathlib import Path
 
 import numpy as np
 import scipy
-from scipy.sparse.linalg import eigsh
+from cases import peers
 
 import angsync as ang
 
 REPEATS = 5
 TOLERANCE = 1e-10
 CASES = [("dense", 300, 0.1), ("dense", 300, 0.3), ("dense", 1000, 0.1), ("dense", 1000, 0.3), ("grid", 20, 0.3)]
-
-
-def naive(C: np.ndarray) -> np.ndarray:
-    n = C.shape[0]
-    u = eigsh(C, k=1, which="LA", v0=np.ones(n, dtype=complex))[1][:, 0]
-    z = u / np.abs(u)
-    for _ in range(20_000):
-        Cz = C @ z
-        if np.linalg.norm((z.conj() * Cz).imag) <= TOLERANCE * np.linalg.norm(Cz):
-            break
-        w = z + 4 / n * Cz
-        z = w / np.abs(w)
-    return z
-
-
-def trust_regions(C: np.ndarray) -> np.ndarray:
-    import pymanopt
-    from pymanopt.manifolds import ComplexCircle
-    from pymanopt.optimizers import TrustRegions
-
-    manifold = ComplexCircle(C.shape[0])
-
-    @pymanopt.function.numpy(manifold)
-    def cost(z):  # type: ignore[no-untyped-def]
-        return -np.vdot(z, C @ z).real
-
-    @pymanopt.function.numpy(manifold)
-    def gradient(z):  # type: ignore[no-untyped-def]
-        return -2 * (C @ z)
-
-    @pymanopt.function.numpy(manifold)
-    def hessian(z, w):  # type: ignore[no-untyped-def]
-        return -2 * (C @ w)
-
-    problem = pymanopt.Problem(manifold, cost, euclidean_gradient=gradient, euclidean_hessian=hessian)
-    size = float(np.abs(C @ np.ones(C.shape[0])).max())
-    optimizer = TrustRegions(verbosity=0, min_gradient_norm=TOLERANCE * size * np.sqrt(C.shape[0]), max_iterations=1000)
-    return optimizer.run(problem, initial_point=ang.eigenvector_estimator(C)).point
 
 
 def main() -> None:
@@ -73,8 +35,8 @@ def main() -> None:
         methods: dict[str, Callable[[], np.ndarray]] = {
             "angsync": lambda C=C: ang.synchronize(C, certify=False, stopping=stopping).z,
             "angsync + certificate": lambda C=C: ang.synchronize(C, stopping=stopping).z,
-            "naive": lambda C=C: naive(C),
-            "pymanopt": lambda C=C: trust_regions(C),
+            "naive": lambda C=C: peers.naive(C, TOLERANCE),
+            "pymanopt": lambda C=C: peers.trust_regions(C, ang.eigenvector_estimator(C), 60.0),
         }
         times: dict[str, list[float]] = {name: [] for name in methods}
         values: dict[str, float] = {}

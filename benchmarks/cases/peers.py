@@ -73,6 +73,22 @@ def plain_gpm(C: Any, iterations: int) -> np.ndarray:
     return z
 
 
+def naive(C: Any, tolerance: float) -> np.ndarray:
+    """What a reader of the paper writes first: eigsh with its default tolerance, then GPM with alpha = 4 in NumPy."""
+    from scipy.sparse.linalg import eigsh
+
+    n = C.shape[0]
+    u = eigsh(C, k=1, which="LA", v0=np.ones(n, dtype=complex))[1][:, 0]
+    z = u / np.abs(u)
+    for _ in range(20_000):
+        Cz = C @ z
+        if np.linalg.norm((z.conj() * Cz).imag) <= tolerance * np.linalg.norm(Cz):
+            break
+        w = z + 4 / n * Cz
+        z = w / np.abs(w)
+    return z
+
+
 def trust_regions(C: Any, start: np.ndarray, max_seconds: float) -> np.ndarray:
     """pymanopt's Riemannian trust regions from the same start."""
     import pymanopt
