@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
-import statistics
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 import angsync as ang
+from angsync.bench import Contestant, race
+from angsync.bench.peers import naive, trust_regions
+
+__all__ = ["fast_sync", "gtsam_graph", "interleaved", "missing", "naive", "plain_gpm", "trust_regions"]
 
 
 def missing() -> list[str]:
@@ -19,15 +21,9 @@ def missing() -> list[str]:
 
 
 def interleaved(methods: Mapping[str, Callable[[], Any]], repeats: int) -> tuple[dict[str, float], dict[str, Any]]:
-    """Median seconds and last answer of each method; taking turns, so that a noisy moment hits all of them."""
-    times: dict[str, list[float]] = {name: [] for name in methods}
-    answers: dict[str, Any] = {}
-    for _ in range(repeats):
-        for name, method in methods.items():
-            begin = time.perf_counter()
-            answers[name] = method()
-            times[name].append(time.perf_counter() - begin)
-    return {name: statistics.median(spent) for name, spent in times.items()}, answers
+    """Median seconds and last answer of each method, taking turns."""
+    laps = race([Contestant(name, method) for name, method in methods.items()], repeats)
+    return {name: lap.seconds for name, lap in laps.items()}, {name: lap.answer for name, lap in laps.items()}
 
 
 def gtsam_graph(measurements: ang.Measurements) -> Any:
@@ -71,45 +67,3 @@ def plain_gpm(C: Any, iterations: int) -> np.ndarray:
         w = C @ z + shift * z
         z = w / np.abs(w)
     return z
-
-
-def naive(C: Any, tolerance: float) -> np.ndarray:
-    """What a reader of the paper writes first: eigsh with its default tolerance, then GPM with alpha = 4 in NumPy."""
-    from scipy.sparse.linalg import eigsh
-
-    n = C.shape[0]
-    u = eigsh(C, k=1, which="LA", v0=np.ones(n, dtype=complex))[1][:, 0]
-    z = u / np.abs(u)
-    for _ in range(20_000):
-        Cz = C @ z
-        if np.linalg.norm((z.conj() * Cz).imag) <= tolerance * np.linalg.norm(Cz):
-            break
-        w = z + 4 / n * Cz
-        z = w / np.abs(w)
-    return z
-
-
-def trust_regions(C: Any, start: np.ndarray, max_seconds: float) -> np.ndarray:
-    """pymanopt's Riemannian trust regions from the same start."""
-    import pymanopt
-    from pymanopt.manifolds import ComplexCircle
-    from pymanopt.optimizers import TrustRegions
-
-    manifold = ComplexCircle(C.shape[0])
-
-    @pymanopt.function.numpy(manifold)
-    def cost(z):  # type: ignore[no-untyped-def]
-        return -np.vdot(z, C @ z).real
-
-    @pymanopt.function.numpy(manifold)
-    def gradient(z):  # type: ignore[no-untyped-def]
-        return -2 * (C @ z)
-
-    @pymanopt.function.numpy(manifold)
-    def hessian(z, w):  # type: ignore[no-untyped-def]
-        return -2 * (C @ w)
-
-    problem = pymanopt.Problem(manifold, cost, euclidean_gradient=gradient, euclidean_hessian=hessian)
-    size = 1e-10 * float(np.linalg.norm(C @ start))
-    optimizer = TrustRegions(verbosity=0, min_gradient_norm=size, max_time=max_seconds)
-    return optimizer.run(problem, initial_point=start).point

@@ -29,12 +29,15 @@ class BatchStatus(IntEnum):
     NOT_FINITE = 2
     """The problem holds NaN or infinity, or numbers too near to overflow: its phases are NaN."""
     STALLED = 3
+    INTERRUPTED = 4
+    """Not reached before Ctrl-C, or before the callback returned True: its phases are NaN."""
 
 
 _WORDS = {
     BatchStatus.ITERATION_LIMIT: "stopped at max_iterations",
     BatchStatus.NOT_FINITE: "not finite, phases NaN",
     BatchStatus.STALLED: "stalled above the tolerance (loosen it or use complex128)",
+    BatchStatus.INTERRUPTED: "not reached before the interruption, phases NaN",
 }
 
 

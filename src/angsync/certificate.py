@@ -32,6 +32,7 @@ from angsync.operators import (
     ScaledOperator,
     as_operator,
     component_labels,
+    narrow_distance,
     narrow_product,
     normalising_exponent,
     restrict,
@@ -48,7 +49,7 @@ from angsync.spectrum import SpectralBound, cholesky_bound, lanczos_bound
 Method = Literal["auto", "cholesky", "factorisation", "lanczos"]
 _DENSE_ANYWAY = 60  # up to here a dense proof is the fastest of all
 _FEW_STEPS = 10
-_CHOLESKY_FIRST = 1000  # up to here the deterministic proof is the default
+_CHOLESKY_FIRST = 200  # up to here the deterministic proof is the default
 _CHOLESKY_AT_ALL = 5000  # up to here it is tried when Lanczos cannot decide
 _CHOLESKY_LIMIT = 15_000  # above, two dense matrices of this order do not fit ordinary memory
 
@@ -119,7 +120,7 @@ def certify(
     method
         ``"cholesky"``: deterministic, for n up to a few thousand. ``"factorisation"``: deterministic, for sparse
         graphs whose factor fits memory. ``"lanczos"``: any n, with a failure probability of 1e-10. ``"auto"``: a
-        sparse factorisation for sparse graphs that mix slowly, otherwise Cholesky up to n = 1000 and Lanczos
+        sparse factorisation for sparse graphs that mix slowly, otherwise Cholesky up to n = 200 and Lanczos
         above; where that cannot decide, the next of them that is affordable.
     max_seconds
         Stop looking for a witness after this time.
@@ -154,6 +155,8 @@ def normalised(operator: HermitianOperator) -> ScaledOperator:
 
 def component_indices(labels: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """The nodes of each component, in the order of the labels."""
+    if not labels.any():
+        return [np.arange(labels.size)]
     order = np.argsort(labels, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
 
@@ -357,11 +360,9 @@ def _spectral_bound(
         product, sums = narrow_product(operator), operator.abs_row_sums()
         if product is None or sums is None:
             return None
-        # every part of an entry is off by 2^-8 of it at most, so the norm of the difference is at most that share of
-        # the largest row sum; sums are in single precision (u = 2^-24)
-        most = float(sums.max(initial=0.0))
-        distance = 2.0**-8 * (1 + 2.0**-10) * most
-        single = math.sqrt(2) * (n + 64) * 2.0**-24 * most
+        distance = narrow_distance(operator)
+        # sums are in single precision (u = 2^-24), of entries that may be larger than those of C by their own error
+        single = math.sqrt(2) * (n + 64) * 2.0**-24 * (float(sums.max(initial=0.0)) + distance)
         bound = lanczos_bound(
             lambda v: s * v - product(v),
             z,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from angsync.certificate import Certificate, Verdict, certify_component, tightened, undecided
 from angsync.criticality import split
 from angsync.iteration import Callback, Clock, History, Outcome, Solver, Status, Stopping, iterate
+from angsync.multistart import best_of_starts, worth_more_starts
 from angsync.operators import CountingOperator, HermitianOperator, row_length
 from angsync.regime import Plan, choose, is_slow
 from angsync.relaxation import relax
@@ -38,6 +39,8 @@ class Solved:
     certificate: Certificate | None
     matvecs: int
     method: str
+    starts: tuple[float, ...] | None = None
+    """Objectives of all starts; None where there was only one."""
 
 
 @dataclass(frozen=True)
@@ -72,18 +75,22 @@ def solve_component(
         return Solved(outcome, _unproved(request), counting.products, "interrupted before the first iteration")
     loop: dict[str, Any] = {"clock": request.clock, "callback": request.callback, "component": component}
     if isinstance(request.solver, LowRankSDP):
-        outcome, certificate, method = _by_relaxation(counting, z, start_name, request, loop)
+        outcome, certificate, method, starts_tried = _by_relaxation(counting, z, start_name, request, loop)
     elif plan is None:
         assert request.solver is not None
         outcome = iterate(counting, request.solver, z, request.stopping, **loop)
         method = f"{request.solver} from {start_name}, as asked for"
         certificate = _certify(certified_operator, outcome, request)
+        outcome, certificate, said, starts_tried = _more_starts(
+            counting, request.solver, outcome, certificate, request, loop
+        )
+        method += said
     else:
-        outcome, certificate, method = _automatically(counting, plan, z, start_name, request, loop)
-    return Solved(_settled(outcome, certificate), certificate, counting.products, method)
+        outcome, certificate, method, starts_tried = _automatically(counting, plan, z, start_name, request, loop)
+    return Solved(_settled(outcome, certificate), certificate, counting.products, method, starts_tried)
 
 
-Answer = tuple[Outcome, Certificate | None, str]
+Answer = tuple[Outcome, Certificate | None, str, tuple[float, ...] | None]
 
 
 def _automatically(
@@ -111,6 +118,8 @@ def _automatically(
         tried = START_WORDS[plan.alternative]
         method += f"; {tried} was tried as well and was {'better' if better else 'no better'}"
     certificate = _certify(operator, outcome, request)
+    outcome, certificate, said, starts_tried = _more_starts(counting, plan.solver, outcome, certificate, request, loop)
+    method += said
     escapes = 0
     while (
         certificate is not None
@@ -131,7 +140,45 @@ def _automatically(
         assert certificate is not None
         outcome, certificate, improved = _with_relaxation(counting, outcome, certificate, request, loop)
         method += "; the semidefinite relaxation gave " + ("a better point and " if improved else "") + "the bound"
-    return outcome, certificate, method
+    return outcome, certificate, method, starts_tried
+
+
+def _more_starts(
+    counting: CountingOperator,
+    solver: Solver,
+    outcome: Outcome,
+    certificate: Certificate | None,
+    request: Request,
+    loop: dict[str, Any],
+) -> Answer:
+    """More starts where the solver asks for them, or, by itself, where one run is not reliable; what to say of it."""
+    starts = getattr(solver, "starts", None if request.solver is None else 1)
+    free = isinstance(request.start, str) and request.start == "auto"
+    if starts is None:
+        # a start that was asked for is kept to, and what asks for no proof does not ask for more work either
+        wanted = free and worth_more_starts(counting, outcome, certificate)
+    else:
+        wanted = starts > 1 and outcome.status in (Status.CONVERGED, Status.STALLED)
+    if not wanted or request.clock.expired:
+        return outcome, certificate, "", None
+    witness = None if certificate is None else certificate.witness
+    again = solver if hasattr(solver, "starts") else Newton()
+    best, objectives = best_of_starts(
+        counting,
+        outcome,
+        witness,
+        starts=starts,
+        eigenvector=request.solver is None or not free,  # a solver given by name began there
+        solver=again,
+        stopping=request.stopping,
+        rng=request.rng,
+        **loop,
+    )
+    improved = best.objective > outcome.objective
+    if improved:
+        certificate = _certify(counting.base, best, request)
+    found = "a better point" if improved else "nothing better"
+    return best, certificate, f"; {len(objectives)} starts were tried, which found {found}", objectives
 
 
 def _worth_another_start(operator: HermitianOperator, outcome: Outcome, request: Request) -> bool:
@@ -227,7 +274,7 @@ def _by_relaxation(
     rank = found.rows.shape[1]
     tight = "tight (rank one)" if found.tight else "not tight"
     method = f"LowRankSDP(rank={rank}) from {start_name}, as asked for; the relaxation is {tight}"
-    return outcome, certificate, method
+    return outcome, certificate, method, None
 
 
 def _name(solver: Any) -> str:

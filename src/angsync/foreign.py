@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from numpy.typing import NDArray
+
 from angsync._arrays import from_numpy, is_foreign, on_cuda, to_numpy
 from angsync.iteration import Stopping
 from angsync.operators.device import DeviceOperator, device_operator, solve_on_device
@@ -20,18 +22,42 @@ def synchronize_foreign(synchronize: Callable[..., Any], *, data: Any, hermitian
 
     On a CUDA device the matrix stays there: with ``solver="auto"`` and ``start="auto"`` the generalized power method
     runs on the device (without calls of the callback), and its result is the start of everything else, of which
-    only vectors travel. In the memory of the host the array is read as a NumPy array, without a copy.
+    only vectors travel. Anchors, priors and robust fits work on the entries of C and are done on the host, with a copy.
+    In the memory of the host the array is read as a NumPy array, without a copy.
     """
     start = options["start"]
     if is_foreign(start) or is_foreign(getattr(start, "z", None)):
         options["start"] = to_numpy(getattr(start, "z", start))
-    if not on_cuda(data):
+    if not on_cuda(data) or _works_on_entries(options):
         result = synchronize(to_numpy(data), hermitian=hermitian, **options)
-    elif isinstance(start, str) and start == "auto" and options["solver"] == "auto":
-        result = _from_the_device(synchronize, device_operator(data, hermitian), options)
+        return dataclasses.replace(result, z=from_numpy(result.z, data))
+    operator = device_operator(data, hermitian)
+    if isinstance(start, str) and start == "auto" and options["solver"] == "auto":
+        result = _from_the_device(synchronize, operator, options)
     else:
-        result = synchronize(device_operator(data, hermitian), **options)
-    return dataclasses.replace(result, z=from_numpy(result.z, data))
+        result = synchronize(operator, **options)
+    return dataclasses.replace(result, z=from_numpy(result.z, data), source=MatrixOnDevice(operator.matrix))
+
+
+def _works_on_entries(options: dict[str, Any]) -> bool:
+    solver = options["solver"]
+    return bool(options.get("anchors") or options.get("priors")) or not (solver == "auto" or hasattr(solver, "step"))
+
+
+class MatrixOnDevice:
+    """C as the source of a result: it stays on its device until residuals or error bars ask for its entries."""
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix = matrix
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.matrix.shape)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+        """The entries on the host: a copy, made when NumPy asks for it."""
+        entries = to_numpy(self.matrix)
+        return entries if dtype is None else entries.astype(dtype, copy=False)
 
 
 def _from_the_device(synchronize: Callable[..., Any], operator: DeviceOperator, options: dict[str, Any]) -> Any:

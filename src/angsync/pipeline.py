@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
-from angsync import interop
+from angsync import interop, kernels
 from angsync._arrays import is_foreign
 from angsync.anchoring import GROUND, Anchors, Priors, grounded
 from angsync.batch import from_front_door
@@ -27,6 +27,7 @@ from angsync.iteration import (
     Callback,
     Clock,
     History,
+    Outcome,
     Progress,
     Solver,
     Status,
@@ -35,6 +36,7 @@ from angsync.iteration import (
     rounding_floor,
 )
 from angsync.measurements import Measurements
+from angsync.multistart import combined, same_objective
 from angsync.operators import (
     DenseOperator,
     HermitianOperator,
@@ -52,6 +54,7 @@ from angsync.robust.front import synchronize_robustly
 from angsync.solvers import GPM, Robust
 from angsync.start import STARTS
 
+_REUSE_FROM = 400  # order of a dense problem from which a product is worth saving
 _SPARSE_SHARE = 0.1  # an array with fewer entries than this share is treated as sparse
 
 # from the most to the least urgent: what the whole says when its components differ
@@ -79,6 +82,7 @@ def synchronize(
     hermitian: Literal["full", "upper", "lower"] = "full",
     anchors: Anchors | None = None,
     priors: Priors | None = None,
+    threads: int | None = None,
 ) -> SyncResult:
     r"""Find the phases z, :math:`|z_j| = 1`, that maximise :math:`f(z) = z^H C z`, and certify them.
 
@@ -115,7 +119,16 @@ def synchronize(
     priors
         ``{node: (angle, weight)}``: nodes whose phase is known with a variance of ``sigma**2 / weight``. With anchors
         or priors, ``certificate`` and ``history`` are about the problem with them, ``objective`` about the C given.
+    threads
+        How many threads the compiled kernels (and BLAS, where threadpoolctl is installed) may use; None for what
+        ANGSYNC_NUM_THREADS or OMP_NUM_THREADS say, or all cores. The same bits come out for the same number.
     """
+    if threads is not None:
+        options = {**locals(), "threads": None}
+        if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
+            raise InputError(f"threads must be a whole number, 1 or more, but it is {threads!r}.")
+        with kernels.limited(int(threads)):
+            return synchronize(options.pop("data"), **options)
     if getattr(data, "ndim", 2) > 2:
         return from_front_door(**locals())
     if is_foreign(data):
@@ -155,6 +168,8 @@ def synchronize(
     indices = [index for index in component_indices(components) if index.size > 1]
     parts: list[Solved] = []
     histories: list[History] = []
+    last: Outcome | None = None  # of one large dense problem, whose last product need not be computed again
+    tried: list[tuple[float, NDArray[np.float64] | None]] = []
     certificates: list[Certificate] = []
     for place, index in enumerate(indices):
         given = operator if index.size == operator.n else restrict(operator, index)
@@ -172,16 +187,20 @@ def synchronize(
         )
         solved = solve_component(given if literal else part, part, own, int(components[index[0]]))
         z[index] = solved.outcome.z
+        if isinstance(part.base, DenseOperator) and part.base is operator and operator.n >= _REUSE_FROM and not literal:
+            last = solved.outcome if z.dtype == np.complex128 else None
         parts.append(solved)
         history = solved.outcome.history
         histories.append(dataclasses.replace(history, objective=units.restored(history.objective)))
+        starts = None if solved.starts is None else units.restored(np.array(solved.starts))
+        tried.append((float(units.restored(np.array(solved.outcome.objective))), starts))
         if solved.certificate is not None:
             certificates.append(rescaled(solved.certificate, part.exponent))
         if solved.outcome.status in (Status.INTERRUPTED, Status.STOPPED_BY_CALLBACK):
             break
 
     z = in_gauge(z, components, gauge, labels)
-    product, objective, residual = _final_values(operator, z)
+    product, objective, residual = _final_values(operator, z, None if last is None else _turned_product(last, z))
     status = min((part.outcome.status for part in parts), key=_URGENCY.index, default=Status.CONVERGED)
     result = SyncResult(
         z=z,
@@ -201,6 +220,7 @@ def synchronize(
         labels=labels,
         product=product,
         source=source,
+        starts=combined(tried, same_objective(operator.dtype)),
     )
     _report_failure(result, on_failure)
     return result
@@ -358,12 +378,22 @@ def _pieces(components: NDArray[np.int64], labels: tuple[Hashable, ...] | None) 
     return text + "; phases of different components cannot be compared."
 
 
-def _final_values(operator: HermitianOperator, z: NDArray) -> tuple[NDArray, float, float]:
-    """C z, f(z) and the residual at the point returned, in double precision whatever the problem's precision."""
+def _turned_product(outcome: Outcome, z: NDArray) -> NDArray:
+    """The product at z, which is the point of the outcome turned as a whole."""
+    return outcome.Cz * (z * np.conj(outcome.z)).mean()
+
+
+def _final_values(
+    operator: HermitianOperator, z: NDArray, known: NDArray | None = None
+) -> tuple[NDArray, float, float]:
+    """C z, f(z) and the residual at the point returned, in double precision whatever the problem's precision.
+
+    ``known`` is the product already, scaled as the solver scales C.
+    """
     wide = z.astype(np.complex128)
     wide /= np.abs(wide)
     scaled = ScaledOperator(operator, normalising_exponent(operator))
-    product = scaled.apply(wide)
+    product = scaled.apply(wide) if known is None else known
     objective, residual = objective_and_residual(wide, product, rounding_floor(scaled))
     return ScaledOperator(operator, -scaled.exponent)._scale(product), math.ldexp(objective, scaled.exponent), residual
 
@@ -380,8 +410,8 @@ def _message(
 
 def _merged(histories: list[History]) -> History:
     """One history for all components: objectives add, residuals take the worst, steps add in squares."""
-    if not histories:
-        return History()
+    if len(histories) < 2:
+        return histories[0] if histories else History()
     length = max(h.objective.size for h in histories)
 
     def padded(x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -41,7 +41,7 @@ def choose(operator: HermitianOperator, row_length: int) -> Plan:
     if sparse is not None and n > 1 and sparse[0].edge_count == n - 1:
         return Plan(("spanning_tree",), Newton(), None, "the graph is a tree, on which every measurement can be met")
     if sparse is None and readable and n > 20:
-        return Plan(("column",), AcceleratedGPM(), None, f"C is dense or well connected (n = {n})")
+        return Plan(("leading",), AcceleratedGPM(), None, f"C is dense or well connected (n = {n})")
     if sparse is None or 2 * sparse[0].edge_count >= _DENSE_SHARE * n**2 or n <= 20:
         kind = "C is dense or well connected" if readable else "C is known by its products only"
         return Plan(("eigenvector",), GPM(alpha=math.inf), Newton(), f"{kind} (n = {n})")

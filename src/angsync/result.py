@@ -21,6 +21,7 @@ from angsync.errors import FileFormatError, InputError
 from angsync.io.result_file import load_fields, save_fields
 from angsync.iteration import History, Status
 from angsync.measurements import Measurements
+from angsync.multistart import Starts
 from angsync.report.page import write_page
 from angsync.report.plotting import plot
 from angsync.report.words import certificate_in_words
@@ -64,6 +65,10 @@ class SyncResult:
     robust: RobustReport | None = field(default=None)
     """Which measurements are distrusted; only after ``solver=ang.Robust()``. Then ``residual``, ``history`` and
     ``certificate`` are about the final weighted problem, ``objective`` and ``product`` about the C given."""
+
+    starts: Starts | None = field(default=None)
+    """Where one run is not reliable and several starts were made: how many, and what each of them found;
+    with anchors or priors, about the problem with them."""
 
     grounding: Grounding | None = field(default=None, repr=False)
     """The problem that was solved in place of this one; only with anchors or priors."""
@@ -211,6 +216,8 @@ class SyncResult:
             f"  method       {self.method}",
             f"  certificate  {certificate_in_words(self.certificate, components=count)}",
         ]
+        if self.starts is not None:
+            lines.insert(-1, f"  starts       {self.starts}")
         if self.robust is not None:
             lines.insert(-1, f"  robust       {self.robust}")
         return "\n".join(lines)
@@ -232,7 +239,8 @@ def reference_nodes(
     components: NDArray[np.int64], gauge: str | int, labels: tuple[Hashable, ...] | None
 ) -> NDArray[np.int64]:
     """One reference node a component: its first node, or the node named by ``gauge`` for its own component."""
-    first = np.unique(components, return_index=True)[1].astype(np.int64)
+    many = components.any()
+    first = np.unique(components, return_index=True)[1].astype(np.int64) if many else np.zeros(1, dtype=np.int64)
     if gauge == "first":
         return first
     if labels is not None and gauge in labels:
@@ -291,7 +299,13 @@ def _to_fields(result: SyncResult) -> dict[str, Any]:
             fields["witness"] = certificate.witness
     if result.robust is not None:
         fields["robust"] = result.robust.fields()
+    if result.starts is not None:
+        fields["starts"] = {"objectives": result.starts.objectives, "tolerance": result.starts.tolerance}
     return fields
+
+
+def _loaded_starts(content: dict[str, Any] | None) -> Starts | None:
+    return None if content is None else Starts(tuple(content["objectives"]), content["tolerance"])
 
 
 def load_result(path: str | os.PathLike[str]) -> SyncResult:
@@ -320,6 +334,7 @@ def load_result(path: str | os.PathLike[str]) -> SyncResult:
         history=History(**{k: np.empty(0) if v is None else np.asarray(v, dtype=float) for k, v in history.items()}),
         certificate=certificate,
         robust=None if fields.get("robust") is None else RobustReport(**fields["robust"]),
+        starts=_loaded_starts(fields.get("starts")),
         components=np.zeros(z.size, dtype=np.int64) if components is None else np.asarray(components),
         labels=None if fields.get("labels") is None else tuple(fields["labels"]),
         **{name: fields[name] for name in _SCALARS},

@@ -17,6 +17,7 @@ product of n terms is two real ones of 2n terms each, in whatever order they are
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,6 +29,10 @@ from numpy.typing import NDArray
 
 from angsync.rounding import UNIT_ROUNDOFF, gamma
 
+_BLOCK_ITERATION_UP_TO = 400  # order up to which the smallest eigenvalue is estimated by inverse iteration on a block
+_BLOCK_WIDTH, _BLOCK_STEPS = 6, 4
+_LAPACK_UP_TO = 60  # and up to which LAPACK is as fast
+_ROUGHLY = 2  # shifts that are not tried where the estimate is good to a few percent only
 _LANCZOS_BYTES = 1 << 30  # the basis is kept for full reorthogonalisation; this caps it
 
 
@@ -92,6 +97,12 @@ def lanczos(
     """
     n = deflated.size
     is_complex = np.iscomplexobj(deflated)
+    # BLAS by name: NumPy would copy the basis to conjugate it
+    overlaps = (
+        (lambda known, w: scipy.linalg.blas.zgemv(1.0, known, w, trans=2))
+        if deflated.dtype == np.complex128
+        else (lambda known, w: known.conj().T @ w)
+    )
     dimension = n - 1
     itemsize = 16 if is_complex else 8
     steps = max(1, min(max_steps, dimension, _LANCZOS_BYTES // (itemsize * n)))
@@ -118,7 +129,7 @@ def lanczos(
         known = basis[:, : k + 1]
         for _ in range(2):  # twice is enough (Kahan, Parlett)
             w = w - deflated * np.vdot(deflated, w)
-            w = w - known @ (known.conj().T @ w)
+            w = w - known @ overlaps(known, w)
         b = float(np.linalg.norm(w))
         # a space that is invariant to rounding: another vector would be noise
         complete = k + 1 == dimension or b <= 16 * math.sqrt(n) * UNIT_ROUNDOFF * scale
@@ -139,6 +150,7 @@ def lanczos(
     )
 
 
+@functools.cache
 def lanczos_shortfall(dimension: int, steps: int, failure: float) -> float:
     r"""The relative error epsilon that Lanczos exceeds with probability at most ``failure``.
 
@@ -171,11 +183,11 @@ def lanczos_shortfall(dimension: int, steps: int, failure: float) -> float:
         log_chebyshev = (steps - 1) * math.log(x) - math.log(2)
         return math.log(max(1, dimension - 1)) + math.log((1 - epsilon) / epsilon) - 2 * log_chebyshev
 
-    low, high = 1e-300, 1 - 1e-12
+    low, high = 1e-30, 1 - 1e-12
     target = math.log(failure)
     if log_failure(high) > target:
         return 1.0
-    for _ in range(200):
+    for _ in range(26):  # to six digits, from above
         middle = math.sqrt(low * high)
         if log_failure(middle) > target:
             low = middle
@@ -249,8 +261,23 @@ def cholesky_bound(S: NDArray, z: NDArray) -> SpectralBound:
     M += lift * np.outer(u, u.conj())
     # rounding of S_jj, of the rank-one term and of its addition: a few units in each entry
     forming = 8 * UNIT_ROUNDOFF * float(np.abs(M).sum(axis=1).max() + 2 * lift)
-    direction, estimate = _smallest_eigenpair(M, u)
-    return SpectralBound(_proved_shift(M, estimate, forming), 1.0, "cholesky", direction, estimate)
+    if _LAPACK_UP_TO < n <= _BLOCK_ITERATION_UP_TO:
+        # no eigenvalue on the complement of z exceeds the smallest entry of the diagonal by much, so where half of
+        # that can be proved at once, an estimate would add little
+        half = 0.5 * float(diagonal.min())
+        if half > 0 and _factorises(M, half):
+            value = half - _backward_error(M, half) - forming
+            across = _away_from(u, int(np.argmin(diagonal)))
+            return SpectralBound(value, 1.0, "cholesky", across, float(np.vdot(across, M @ across).real))
+    direction, estimate, rough = _smallest_eigenpair(M, u)
+    return SpectralBound(_proved_shift(M, estimate, forming, rough=rough), 1.0, "cholesky", direction, estimate)
+
+
+def _away_from(u: NDArray, place: int) -> NDArray:
+    """The unit vector nearest to that of one node on the complement of u."""
+    x = -u * np.conj(u[place])
+    x[place] += 1
+    return x / np.linalg.norm(x)
 
 
 def smallest_eigenvalue_bound(S: NDArray) -> float:
@@ -263,12 +290,12 @@ def smallest_eigenvalue_bound(S: NDArray) -> float:
     return _proved_shift(S, estimate, forming)
 
 
-def _proved_shift(M: NDArray, estimate: float, forming: float) -> float:
+def _proved_shift(M: NDArray, estimate: float, forming: float, *, rough: bool = False) -> float:
     """The largest of a few shifts below ``estimate`` for which M - shift I factorises, less all rounding errors."""
     size = abs(estimate)
     # What the proof costs at the least. Errors that really happen are far smaller, so a fraction of it is tried first.
     grain = _backward_error(M, 0.0) + forming
-    for share, grains in ((0.01, 0.02), (0.01, 2.0), (0.1, 8.0), (0.5, 64.0), (2.0, 1e3)):
+    for share, grains in ((0.01, 0.02), (0.01, 2.0), (0.1, 8.0), (0.5, 64.0), (2.0, 1e3))[_ROUGHLY * rough :]:
         slack = share * size + grains * grain
         shift = estimate - slack
         if _factorises(M, shift):
@@ -286,32 +313,35 @@ def _backward_error(M: NDArray, shift: float) -> float:
 
 def _factorises(M: NDArray, shift: float) -> bool:
     A = M.copy()
-    A[np.diag_indices_from(A)] -= shift
+    A.flat[:: A.shape[0] + 1] -= shift
     if not (A.diagonal().real > 0).all():
         return False
-    try:
-        scipy.linalg.cholesky(A, lower=True, overwrite_a=True, check_finite=False)
-    except scipy.linalg.LinAlgError:
-        return False
-    return True
+    # the transpose is the conjugate, which is as definite, and lies as LAPACK wants it
+    return scipy.linalg.lapack.zpotrf(A.T, lower=1, clean=0, overwrite_a=1)[1] == 0
 
 
-def _smallest_eigenpair(M: NDArray, u: NDArray) -> tuple[NDArray, float]:
-    """An estimate of the smallest eigenpair: LAPACK where it is cheap, otherwise inverse iteration."""
+def _smallest_eigenpair(M: NDArray, u: NDArray) -> tuple[NDArray, float, bool]:
+    """An estimate of the smallest eigenpair, and whether it is rough: by inverse iteration, or by LAPACK."""
     n = M.shape[0]
-    if n <= 400:
+
+    def by_lapack() -> tuple[NDArray, float, bool]:
         values, vectors = scipy.linalg.eigh(M, subset_by_index=[0, 0], check_finite=False)
-        return vectors[:, 0], float(values[0])
+        return vectors[:, 0], float(values[0]), False
+
+    if n <= _LAPACK_UP_TO:
+        return by_lapack()
+    if n <= _BLOCK_ITERATION_UP_TO:
+        pair = _by_block_iteration(M)
+        return by_lapack() if pair is None else (*pair, True)
     run = lanczos(lambda v: M @ v, u, np.random.default_rng(0), max_steps=80, enough=lambda *_: False)
     direction, estimate = run.smallest_vector(), run.smallest
     if estimate <= 0:
-        return direction, estimate
+        return direction, estimate, False
     # Lanczos flatters small eigenvalues; a few inverse iterations settle them.
     try:
         factor = scipy.linalg.cho_factor(M, lower=True, check_finite=False)
     except scipy.linalg.LinAlgError:
-        values, vectors = scipy.linalg.eigh(M, subset_by_index=[0, 0], check_finite=False)
-        return vectors[:, 0], float(values[0])
+        return by_lapack()
     inverse = lanczos(
         lambda v: -scipy.linalg.cho_solve(factor, v, check_finite=False),
         u,
@@ -320,4 +350,23 @@ def _smallest_eigenpair(M: NDArray, u: NDArray) -> tuple[NDArray, float]:
         enough=lambda *_: False,
     )
     direction = inverse.smallest_vector()
-    return direction, float(np.vdot(direction, M @ direction).real)
+    return direction, float(np.vdot(direction, M @ direction).real), False
+
+
+def _by_block_iteration(M: NDArray) -> tuple[NDArray, float] | None:
+    """A few inverse iterations on a block of vectors, then Rayleigh-Ritz; None where M is not positive definite.
+
+    The estimate is above the smallest eigenvalue by a few percent, which a proof by factorisation corrects.
+    """
+    conjugate = M.T  # M is Hermitian; its transpose lies as LAPACK wants it
+    factor, info = scipy.linalg.lapack.zpotrf(conjugate, lower=1, clean=0)
+    if info != 0:
+        return None
+    rng = np.random.default_rng(0)
+    block = rng.standard_normal((M.shape[0], _BLOCK_WIDTH)) + 1j * rng.standard_normal((M.shape[0], _BLOCK_WIDTH))
+    for _ in range(_BLOCK_STEPS):
+        block = scipy.linalg.lapack.zpotrs(factor, block, lower=1)[0]
+        block /= np.abs(block).max()
+    q = np.linalg.qr(block)[0]
+    values, vectors = np.linalg.eigh(q.conj().T @ (conjugate @ q))
+    return np.conj(q @ vectors[:, 0]), float(values[0])

@@ -27,7 +27,7 @@ from angsync.operators import HermitianOperator, count_products, narrow_product,
 
 _SINGLE_FROM = 500_000  # stored entries from which products with H are in single precision
 _DEFINITE = 2.0**-44  # of a degree: keeps pivots positive where parts hang together by less than rounding
-_NARROW_ACCURACY = 1e-6  # of products with the narrow copy of a dense C
+_NARROW_ACCURACY = 1e-8  # of products with the narrow copy of a dense C
 _FLOOR = 0.05  # least weight of an edge in the Laplacian, relative to |C_jl|
 
 

@@ -11,6 +11,8 @@ import pytest
 
 import angsync as ang
 from angsync.errors import InputError
+from angsync.iteration import Status, iterate
+from angsync.operators import DenseOperator, as_operator
 from angsync.testing import check_solver
 
 
@@ -31,17 +33,46 @@ def test_it_ends_where_the_literal_method_ends_or_higher(n, share):
 
 
 def test_it_is_the_default_for_dense_problems_and_agrees_with_products_of_c_alone(monkeypatch):
-    from angsync.solvers import accelerated
-
-    C = ang.simulate.gaussian(150, 3.0, rng=0).C
+    n = 450  # large enough for a narrow copy
+    C = ang.simulate.gaussian(n, 3.0, rng=0).C
     result = ang.synchronize(C)
     assert "AcceleratedGPM" in result.method
     assert result.certificate.verdict is ang.Verdict.CERTIFIED
-    monkeypatch.setattr(accelerated, "narrow_product", lambda operator: None)
-    monkeypatch.setattr("angsync.tangent.narrow_product", lambda operator: None)
+    monkeypatch.setattr(DenseOperator, "narrow", None)
     exact = ang.synchronize(C)
     assert exact.objective == pytest.approx(result.objective, rel=1e-14)
     assert ang.distance(exact.z, result.z) < 1e-8
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.5, 0.7])
+def test_full_products_are_few_and_each_one_is_better(share):
+    n = 500
+    C = ang.simulate.gaussian(n, share * n**0.5, rng=3).C
+    result = ang.synchronize(C, certify=False, solver=ang.AcceleratedGPM(starts=1))
+    assert result.converged
+    assert (np.diff(result.history.objective) >= -1e-13 * result.objective).all()
+    assert result.residual <= 1e-10
+    literal = ang.synchronize(C, certify=False, solver=ang.GPM(alpha=4.0), stopping=ang.Stopping(max_iterations=5000))
+    assert result.objective >= literal.objective * (1 - 1e-13)
+
+
+def test_a_tolerance_below_the_usual_one_is_met():
+    C = ang.simulate.gaussian(450, 3.0, rng=0).C
+    result = ang.synchronize(C, certify=False, stopping=ang.Stopping(tolerance=2e-14))
+    assert result.converged
+    assert result.residual <= 2e-14
+
+
+def test_where_the_power_method_goes_down_newton_takes_over():
+    # a large negative diagonal changes nothing but the power method, whose steps are then far too long
+    n = 420
+    C = ang.simulate.gaussian(n, 3.0, rng=0).C
+    shifted = as_operator(C - 2 * n * np.eye(n))
+    solver = ang.AcceleratedGPM()
+    z = np.exp(1j * np.angle(C[:, 0]))
+    outcome = iterate(shifted, solver, z, ang.Stopping())
+    assert outcome.status is Status.CONVERGED
+    assert outcome.objective + 2 * n * n == pytest.approx(ang.synchronize(C).objective, rel=1e-12)
 
 
 def test_an_ill_conditioned_dense_problem_is_finished_with_c_itself():
@@ -92,7 +123,5 @@ def test_the_certificate_from_the_narrow_copy_claims_no_more_than_the_truth():
 
 
 def test_settings_are_checked():
-    with pytest.raises(InputError, match="power_steps"):
-        ang.AcceleratedGPM(power_steps=-1)
     with pytest.raises(InputError, match="max_inner"):
         ang.AcceleratedGPM(max_inner=0)

@@ -13,7 +13,7 @@ from angsync.cli.root import app
 
 # Importing a command registers it; the help lists them in this order.
 # isort: off
-from angsync.cli import demo, solve, certify, simulate, posegraph, reproduce, info  # noqa: F401
+from angsync.cli import demo, solve, certify, simulate, posegraph, reproduce, bench, info  # noqa: F401
 
 # isort: on
 

@@ -7,12 +7,15 @@ import contextlib
 import os
 from types import ModuleType
 
-from angsync.kernels import reference
+from angsync.kernels import dense_reference, reference
+from angsync.kernels.thread_count import limited, threads
 
 active: ModuleType = reference
+dense: ModuleType = dense_reference
 if os.environ.get("ANGSYNC_KERNELS", "").lower() != "numpy":
     with contextlib.suppress(ImportError):
         from angsync.kernels import compiled as active
+        from angsync.kernels import dense_compiled as dense
 
 name: str = active.NAME
 apply = active.apply
@@ -22,9 +25,14 @@ smooth = active.smooth
 hermitian_gap = active.hermitian_gap
 match_edges = active.match_edges
 contract = active.contract
-dense_apply = active.dense_apply
-narrow_apply = active.narrow_apply
-dense_inspect = active.dense_inspect
+dense_apply = dense.dense_apply
+narrow_apply = dense.narrow_apply
+dense_inspect = dense.dense_inspect
+dense_model = dense.dense_model
+read = dense.read
+DenseModel = dense_reference.DenseModel
+NarrowCopy = dense_reference.NarrowCopy
+NARROW_FROM = dense_reference.NARROW_FROM
 Level = active.Level
 
 
@@ -32,22 +40,38 @@ def description() -> str:
     """Which kernels are active, in words: for ``angsync info``."""
     if active is reference:
         return "NumPy and SciPy (the compiled ones are not built, or ANGSYNC_KERNELS=numpy)"
-    return f"{name}, {active.threads()} thread(s)"
+    return f"{name}, {threads()} thread(s), {_batches()}"
+
+
+def _batches() -> str:
+    try:
+        from angsync.kernels import batch_compiled
+    except ImportError:
+        return "batches: NumPy"
+    return f"batches: {batch_compiled.instructions}"
 
 
 __all__ = [
+    "NARROW_FROM",
+    "DenseModel",
     "Level",
+    "NarrowCopy",
     "active",
     "apply",
     "contract",
+    "dense",
     "dense_apply",
     "dense_inspect",
+    "dense_model",
     "description",
     "hermitian_gap",
     "hessian_apply",
+    "limited",
     "match_edges",
     "name",
     "narrow_apply",
+    "read",
     "rotate",
     "smooth",
+    "threads",
 ]

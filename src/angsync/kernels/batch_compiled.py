@@ -1,22 +1,55 @@
-"""The compiled batch kernels, called through ctypes. Import fails where they are not built."""
+"""The compiled batch kernels, called through ctypes. Import fails where they are not built.
+
+``ANGSYNC_INSTRUCTIONS=avx512``, ``avx2`` or ``plain`` in the environment asks for one set of instructions; without it
+the best one of the machine is taken. Read once, when this module is imported.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import os
 
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.errors import InputError
 from angsync.kernels import compiled
 from angsync.kernels.batch_reference import FIELDS, MAX_ORDER
 
+SETS = ("plain", "avx2", "avx512")
+"""The sets of instructions by name; their numbers in C are their places."""
+
 try:
     _solvers = {
-        np.dtype(np.complex64): compiled._library.batch_solve_single,
-        np.dtype(np.complex128): compiled._library.batch_solve_double,
+        np.dtype(np.complex64): compiled._library.batch_single,
+        np.dtype(np.complex128): compiled._library.batch_double,
     }
+    _best = int(compiled._library.batch_instructions())
 except AttributeError:
     raise ImportError("the compiled kernels hold none for batches") from None
+if _best < 0:
+    raise ImportError("the compiler that built the kernels has no vectors")
+
+
+def available() -> tuple[str, ...]:
+    """The sets that this machine has."""
+    return SETS[: _best + 1]
+
+
+def choose(wanted: str | None) -> str:
+    """The set of this name, or the best one where none is named."""
+    if not wanted:
+        return SETS[_best]
+    if wanted.lower() not in available():
+        raise InputError(
+            f"ANGSYNC_INSTRUCTIONS is {wanted!r}, but this machine has {', '.join(available())}: "
+            "name one of these, or unset it to get the best one."
+        )
+    return wanted.lower()
+
+
+instructions = choose(os.environ.get("ANGSYNC_INSTRUCTIONS"))
+"""The set in use."""
 
 
 def solve(
@@ -38,7 +71,7 @@ def solve(
     assert stack.flags.c_contiguous
     assert start.flags.c_contiguous
     assert (z.shape, z.dtype) == ((count, n), stack.dtype)
-    assert found.shape == (count, len(FIELDS))
+    assert found.shape == (len(FIELDS), count)
     assert 2 <= n <= MAX_ORDER
     whole = ctypes.c_int
     code = _solvers[stack.dtype](
@@ -56,6 +89,7 @@ def solve(
         compiled._pointer(z),
         compiled._pointer(found),
         compiled._threads_for(count * n * n),
+        whole(SETS.index(instructions)),
     )
     if code != 0:
         raise MemoryError(f"no memory for the work of {count} problems of order {n}")

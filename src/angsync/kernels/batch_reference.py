@@ -1,10 +1,13 @@
 r"""Many small problems, solved and bounded with NumPy: what ``batch.c`` computes, vectorised over the problems.
 
-**Start**: power steps :math:`x \leftarrow (C + \mathrm{shift}) x` from a fixed chirp, fewer where x and its image
-already point the same way. The shift is 0, or :math:`|Cx|/|x|` where the other end of the spectrum is as large.
+**Start**: one sweep that turns each node to agree with those before it,
+:math:`x_j = \sum_{i<j} C_{ji} x_i / |\sum_{i<j} C_{ji} x_i|`, with a small part of a fixed chirp added. Then power
+steps :math:`x \leftarrow (C + \mathrm{shift}) x`, fewer where x and its image already point the same way. The shift is
+0, or :math:`|Cx|/|x|` where the other end of the spectrum is as large.
 
-**Solve**: a few steps of the generalized power method :math:`z \leftarrow w/|w|`, :math:`w = (C + \mathrm{shift}) z`
-(Liu, Yue and So, Algorithm 1 with :math:`\alpha = \infty`), then Newton steps
+**Solve**: steps of the generalized power method :math:`z \leftarrow w/|w|`, :math:`w = (C + \mathrm{shift}) z`
+(Liu, Yue and So, Algorithm 1 with :math:`\alpha = \infty`), and where four more of them would not do, at the rate of
+the last one, Newton steps
 :math:`(H + \mathrm{damping}\,|w|)\, t = b`, :math:`z \leftarrow z (1 + \mathrm{i} t) / |1 + \mathrm{i} t|`, with
 :math:`H = \mathrm{Diag}(s) - \Re(Z^H C Z)`, :math:`s + \mathrm{i} b = \bar z \circ Cz`. Where H is not positive
 semidefinite, another power step is made instead. A step that lowers the objective is taken back, and the shift or the
@@ -34,6 +37,8 @@ moduli, and how many nodes have measurements. ``asymmetry`` is 0 for a Hermitian
 
 _UNIT = 2.0**-53
 _SETTLED = 0.03
+_MIXED = 0.0625
+_PATIENCE = 4
 _REFUSALS = 12
 
 
@@ -51,13 +56,13 @@ def solve(
     certify: bool,
     gauge: int,
 ) -> None:
-    """Write phases (count, n) and what was found (count, 16) for a stack (count, n, n) into ``z`` and ``found``.
+    """Write phases (count, n) and what was found (16, count) for a stack (count, n, n) into ``z`` and ``found``.
 
     ``triangle``: 0 all of C (the upper one is used), 1 the upper one, 2 the lower one. ``gauge``: 1 the first node that
     has measurements, 2 the mean.
     """
     found[:] = 0
-    field = {name: found[:, k] for k, name in enumerate(FIELDS)}
+    field = dict(zip(FIELDS, found, strict=True))
     diagonal = np.einsum("kii->ki", stack)
     if triangle == 2:
         kept = np.tril(stack, -1)
@@ -103,18 +108,26 @@ def _square(x: NDArray) -> NDArray:
 
 def _start(C: NDArray, start: NDArray, steps: int, finite: NDArray[np.bool_]) -> NDArray:
     """The phases after the power steps, again with a shift where the two ends of the spectrum are alike."""
-    kept, quotient, growth = _power(C, start, steps, np.zeros(len(C), dtype=C.real.dtype))
+    first = _sweep(C, start)
+    kept, quotient, growth = _power(C, first, steps, np.zeros(len(C), dtype=C.real.dtype))
     again = np.flatnonzero((quotient < 0.5 * growth) & finite)
     shift = np.zeros_like(growth)
     shift[again] = growth[again]
     if again.size:
-        kept[again] = _power(C[again], start, steps, growth[again])[0]
+        kept[again] = _power(C[again], first[again], steps, growth[again])[0]
     return _phases(kept, np.broadcast_to(start, kept.shape))
 
 
-def _power(C: NDArray, start: NDArray, steps: int, shift: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-    x = np.broadcast_to(start, C.shape[:2]).copy()
-    kept = x.copy()
+def _sweep(C: NDArray, start: NDArray) -> NDArray:
+    """Each node turned to agree with those before it. For a real C that alone would be real, and so would the rest."""
+    x = np.empty(C.shape[:2], dtype=C.dtype)
+    for j in range(x.shape[1]):
+        x[:, j : j + 1] = _phases(np.matmul(C[:, j : j + 1, :j], x[:, :j, None])[:, :, 0], start[j : j + 1])
+    return x + C.dtype.type(_MIXED) * start
+
+
+def _power(C: NDArray, first: NDArray, steps: int, shift: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    x, kept = first, first.copy()
     quotient, growth = np.zeros_like(shift), np.zeros_like(shift)
     going = np.ones(len(C), dtype=bool)
     for k in range(steps):
@@ -152,13 +165,18 @@ def _iterate(
     max_iterations: int,
     tolerance: float,
 ) -> tuple[NDArray, dict[str, NDArray]]:
-    """Power steps, then Newton steps, with a safeguard; problems that have ended are left out of the work."""
+    """Power steps, then Newton steps, with a safeguard; problems that have ended are left out of the work.
+
+    ``rate`` is what the last power step multiplied the square of the gradient by: Newton steps begin after
+    ``gpm_steps`` of them, or where ``_PATIENCE`` more, at this rate, would not reach the tolerance.
+    """
     count = len(C)
     epsilon = float(np.finfo(rows.dtype).eps)
     floor = 16 * epsilon**2 * np.sum(rows.astype(np.float64) ** 2, axis=1)
     status = np.where(finite, ITERATION_LIMIT, NOT_FINITE)
     shift, damping = np.zeros(count, dtype=rows.dtype), np.zeros(count, dtype=rows.dtype)
     refusals, iterations = np.zeros(count, dtype=int), np.zeros(count, dtype=int)
+    rate, by_newton = np.zeros(count), np.zeros(count, dtype=bool)
     w = _apply(C, z)
     best, gradient, size = _measured(z, w)
     going = finite.copy()
@@ -171,11 +189,16 @@ def _iterate(
             break
         iterations[at] += 1
         moved = w[at] + shift[at, None] * z[at]
-        newton = np.zeros(at.size, dtype=bool)
-        if k >= gpm_steps:
-            turn, newton = _newton(C[at], z[at], w[at], damping[at])
-            moved[newton] = (z[at] * (1 + 1j * turn))[newton].astype(C.dtype)
-            failed = at[~newton]
+        slow = (k >= gpm_steps) | ((k > 0) & (gradient[at] * rate[at] ** _PATIENCE > tolerance**2 * size[at]))
+        by_newton[at] |= slow
+        newton = by_newton[at]
+        wanted = np.flatnonzero(newton)
+        if wanted.size:
+            place = at[wanted]
+            turn, good = _newton(C[place], z[place], w[place], damping[place])
+            moved[wanted[good]] = (z[place] * (1 + 1j * turn))[good].astype(C.dtype)
+            newton[wanted] = good
+            failed = place[~good]
             damping[failed] = np.maximum(4 * damping[failed], 0.0625)
         tried = _phases(moved, z[at])
         image = _apply(C[at], tried)
@@ -183,6 +206,8 @@ def _iterate(
         noise = 16 * epsilon * np.abs(best[at])
         better = (f > best[at] + noise) | ((f >= best[at] - noise) & (b * size[at] < gradient[at] * norm))
         good, bad = at[better], at[~better]
+        stepped = better & ~newton
+        rate[at[stepped]] = np.minimum(b[stepped] / gradient[at[stepped]], 1)
         z[good], w[good] = tried[better], image[better]
         best[good], gradient[good], size[good] = f[better], b[better], norm[better]
         less = damping[good] / 8

@@ -1,11 +1,16 @@
-/* The loop over groups, for one instruction set and precision. Included by batch_set.h. */
+/* The loop over groups, for one instruction set and precision. Included by batch_set.h.
+ *
+ * A group waits for its slowest lane, and a Newton step costs as much as several power steps. So a few lanes that
+ * want Newton steps leave their group, as soon as they are few enough; when a whole group of such problems has come
+ * together, they are read again and go on from where they were.
+ */
 #define V N(real)
 #define M N(whole)
 #define D JOIN(real, double, SET)
 #define DOUBLE(name) JOIN(name, double, SET)
 
-/* z in its gauge: 1 the first node that has measurements at angle 0, 2 the sum of z positive. Nodes without measurements
- * get the phase 1. */
+/* z in its gauge: 1 the first node that has measurements at angle 0, 2 the sum of z positive. Nodes without
+ * measurements get the phase 1. */
 static void N(settle)(N(group) *g, int gauge) {
     int n = g->n;
     V zero = (V){0}, one = zero + 1, re = zero, im = zero;
@@ -36,70 +41,215 @@ static void N(settle)(N(group) *g, int gauge) {
     }
 }
 
-/* The proofs of a group, eight lanes at a time, widened to double precision. */
-static void N(prove_group)(N(group) *g, const REAL *z, int used, D *work, double *found) {
+/* Lanes half.. of a group of singles, or all of a group of doubles, made ready for the proof in double precision. */
+static void N(widen)(const N(group) *g, int half, D *work, DOUBLE(proof) *proof) {
     int n = g->n;
     int64_t entries = (int64_t)n * (n - 1);
-    D *point = work;
-    work += 2 * n;
-    N(rescale)(g);
-    for (int half = 0; half < used; half += 8) {
-        DOUBLE(proof) proof;
-        for (int lane = 0; lane < 8; lane++)
-            for (int j = 0; j < 2 * n; j++) {
-                /* lanes that hold no problem repeat the first one */
-                int from = half + lane < used ? half + lane : half;
-                point[j][lane] = (double)z[2 * (int64_t)n * from + j];
-            }
+    D *point = work, *room = work + 2 * n;
 #ifdef GROUP_OF_DOUBLES
-        DOUBLE(prove)(n, g->upper, g->rows, point, work, &proof);
-        (void)entries;
+    (void)half, (void)entries;
+    memcpy(point, g->z, sizeof(V) * 2 * (size_t)n);
+    DOUBLE(examine)(n, g->upper, g->rows, point, room, proof);
 #else
-        typedef float narrow __attribute__((vector_size(32)));
-        D *upper = work, *rows = upper + entries;
-        narrow part;
-        for (int64_t k = 0; k < entries; k++) {
-            memcpy(&part, (const float *)&g->upper[k] + half, sizeof part);
-            upper[k] = __builtin_convertvector(part, D);
-        }
-        for (int j = 0; j < n; j++) {
-            memcpy(&part, (const float *)&g->rows[j] + half, sizeof part);
-            rows[j] = __builtin_convertvector(part, D);
-        }
-        DOUBLE(prove)(n, upper, rows, point, rows + n, &proof);
-#endif
-        for (int lane = 0; lane < 8 && half + lane < used; lane++) {
-            double *to = found + PLACES * (half + lane), unit = 1 / (double)g->scale[half + lane];
-            to[6] = proof.bound[lane] * unit;
-            to[7] = proof.objective[lane] * unit;
-            to[8] = proof.gradient[lane] * unit;
-            to[9] = proof.rows_total[lane] * unit;
-            to[10] = proof.rows_norm[lane] * unit;
-            to[11] = proof.rows_most[lane] * unit;
-            to[12] = proof.moduli[lane] * unit;
-            to[13] = proof.nodes[lane];
-        }
+    typedef float narrow __attribute__((vector_size(32)));
+    D *rows = room + 3 * n, *upper = rows + n;
+    narrow part;
+#define WIDEN(from, to, count)                                                                                         \
+    for (int64_t k = 0; k < (count); k++) {                                                                            \
+        memcpy(&part, (const float *)&(from)[k] + half, sizeof part);                                                  \
+        (to)[k] = __builtin_convertvector(part, D);                                                                    \
     }
+    WIDEN(g->z, point, 2 * n)
+    WIDEN(g->rows, rows, n)
+    WIDEN(g->upper, upper, entries)
+#undef WIDEN
+    DOUBLE(examine)(n, upper, rows, point, room, proof);
+#endif
+}
+
+/* What was found at the points of eight lanes, in the units of C. */
+static void N(report)(const N(group) *g, int half, const int64_t *index, const DOUBLE(proof) *proof, double *found,
+                      int64_t count) {
+    for (int lane = 0; lane < 8; lane++) {
+        if (index[half + lane] < 0) continue;
+        double *to = found + index[half + lane], unit = 1 / (double)g->scale[half + lane];
+        to[6 * count] = proof->bound[lane] * unit;
+        to[7 * count] = proof->matter.objective[lane] * unit;
+        to[8 * count] = proof->gradient[lane] * unit;
+        to[9 * count] = proof->rows_total[lane] * unit;
+        to[10 * count] = proof->rows_norm[lane] * unit;
+        to[11 * count] = proof->matter.most[lane] * unit;
+        to[12 * count] = proof->moduli[lane] * unit;
+        to[13 * count] = proof->matter.nodes[lane];
+    }
+}
+
+/* The proofs of the lanes with an index. Singles are factored in single precision first: its bound says enough,
+ * unless S is nearly singular. */
+static void N(prove_group)(N(group) *g, const int64_t *index, D *work, double *found, int64_t count) {
+    int n = g->n;
+    M open = (M){0};
+    for (int p = 0; p < LANES; p++) open[p] = index[p] < 0 ? 0 : -1;
+    N(rescale)(g);
+#ifdef GROUP_OF_DOUBLES
+    DOUBLE(proof) proof;
+    N(widen)(g, 0, work, &proof);
+    N(bounds)(&proof.matter, open, work + 5 * n, &proof.bound);
+    N(report)(g, 0, index, &proof, found, count);
+#else
+    typedef float narrow __attribute__((vector_size(32)));
+    D *spare = work + 6 * n + (int64_t)n * (n - 1);
+    V *u = (V *)spare, *s = u + 2 * n, bound;
+    spare += 3 * n;
+    N(matter) matter = {n, g->upper, g->rows, u, s, {0}, {0}, {0}, {0}, {0}, {0}};
+    DOUBLE(proof) proof[2];
+    for (int half = 0; half < LANES; half += 8) {
+        DOUBLE(proof) *here = &proof[half / 8];
+        narrow part;
+        N(widen)(g, half, work, here);
+#define NARROW(name)                                                                                                   \
+    part = __builtin_convertvector(here->matter.name, narrow);                                                         \
+    memcpy((float *)&matter.name + half, &part, sizeof part);
+        for (int j = 0; j < 2 * n; j++) { NARROW(u[j]) }
+        for (int j = 0; j < n; j++) { NARROW(s[j]) }
+        NARROW(lift)
+        NARROW(nodes)
+        NARROW(objective)
+        NARROW(most)
+        NARROW(largest)
+        NARROW(least)
+#undef NARROW
+    }
+    M weak = N(bounds)(&matter, open, (V *)spare, &bound);
+    for (int half = 0; half < LANES; half += 8) {
+        DOUBLE(proof) *here = &proof[half / 8];
+        JOIN(whole, double, SET) again;
+        int some = 0;
+        for (int lane = 0; lane < 8; lane++) {
+            again[lane] = weak[half + lane];
+            some |= weak[half + lane] != 0;
+        }
+        if (some) {
+            N(widen)(g, half, work, here);
+            DOUBLE(bounds)(&here->matter, again, spare, &here->bound);
+        }
+        for (int lane = 0; lane < 8; lane++) {
+            double narrow_bound = (double)bound[half + lane];
+            if (!again[lane] || here->bound[lane] < narrow_bound) here->bound[lane] = narrow_bound;
+        }
+        N(report)(g, half, index, here, found, count);
+    }
+#endif
+}
+
+/* What a thread works with. */
+typedef struct {
+    N(group) g;
+    D *work;
+    int waiting;      /* problems that left their group, at most 2 LANES - 1 */
+    int64_t *indices; /* which they are, */
+    REAL *carried;    /* and their z and state, 2 n + STATE_NUMBERS numbers each */
+} N(bench);
+
+/* The numbers of a state are its first vectors. */
+static void N(set_aside)(N(bench) *bench, int64_t index, int p, N(state) *state) {
+    int n = bench->g.n;
+    REAL *to = bench->carried + (int64_t)bench->waiting * (2 * n + STATE_NUMBERS);
+    for (int j = 0; j < 2 * n; j++) to[j] = bench->g.z[j][p];
+    for (int k = 0; k < STATE_NUMBERS; k++) to[2 * n + k] = (&state->shift)[k][p];
+    bench->indices[bench->waiting++] = index;
+}
+
+static void N(take_up)(N(bench) *bench, int used, N(state) *state) {
+    N(group) *g = &bench->g;
+    int n = g->n;
+    *state = (N(state)){0};
+    state->code = (M){0} + (WHOLE)1;
+    bench->waiting -= used;
+    for (int p = 0; p < LANES; p++) {
+        const REAL *from = bench->carried + (int64_t)(bench->waiting + (p < used ? p : 0)) * (2 * n + STATE_NUMBERS);
+        for (int j = 0; j < 2 * n; j++) g->z[j][p] = from[j];
+        for (int k = 0; k < STATE_NUMBERS; k++) (&state->shift)[k][p] = from[2 * n + k];
+        state->going[p] = p < used ? -1 : 0;
+    }
+    N(product)(n, g->upper, g->scale_later, g->z, g->w);
+}
+
+/* The call, and what goes with it. */
+typedef struct {
+    int64_t count;
+    const REAL *C;
+    const double *start;
+    const options_t *o;
+    REAL *z;
+    double *found;
+} N(call);
+
+/* Problems first.. of the call, or with first = -1 those that have waited longest among the `used` last. */
+static void N(group_of)(N(bench) *bench, const N(call) *call, int64_t first, int used, int few) {
+    N(group) *g = &bench->g;
+    int n = g->n;
+    int64_t size = 2 * (int64_t)n * n, index[LANES];
+    const REAL *source[LANES];
+    N(state) state;
+    for (int p = 0; p < LANES; p++) {
+        int lane = p < used ? p : 0; /* lanes that hold no problem repeat the first one */
+        index[p] = first >= 0 ? first + lane : bench->indices[bench->waiting - used + lane];
+        source[p] = call->C + size * index[p];
+        if (p >= used) index[p] = -1;
+    }
+    N(read)(g, source, call->o->triangle, call->start);
+    /* a group larger than this would push out of the cache what is being worked on */
+    size_t bytes = sizeof(REAL) * (size_t)size * LANES;
+    int fetch = first >= 0 && call->count - first >= 2 * LANES && bytes <= (size_t)1 << 19;
+    g->ahead = (const char *)(call->C + size * (first + LANES));
+    g->ahead_end = g->ahead + (fetch ? bytes : 0);
+    if (first >= 0) {
+        M present = (M){0};
+        for (int p = 0; p < used; p++) present[p] = -1;
+        N(begin)(g, call->start, call->o, present, &state);
+    } else {
+        N(take_up)(bench, used, &state);
+    }
+    M left = N(solve)(g, call->o, few, &state);
+    if (N(any)(left))
+        for (int p = 0; p < used; p++)
+            if (left[p]) {
+                N(set_aside)(bench, index[p], p, &state);
+                index[p] = -1;
+            }
+    N(settle)(g, call->o->gauge);
+    for (int p = 0; p < used; p++) {
+        if (index[p] < 0) continue;
+        double *to = call->found + index[p], unit = 1 / (double)g->scale[p];
+        REAL *out = call->z + 2 * (int64_t)n * index[p];
+        for (int j = 0; j < 2 * n; j++) out[j] = g->z[j][p];
+        to[0 * call->count] = (double)state.best[p] * unit + (double)g->trace[p];
+        to[1 * call->count] = (double)state.residual[p];
+        to[2 * call->count] = (double)state.count[p];
+        to[3 * call->count] = (double)state.code[p];
+        to[4 * call->count] = (double)g->gap[p];
+        to[5 * call->count] = (double)g->largest[p];
+        to[14 * call->count] = (double)g->trace[p];
+    }
+    if (call->o->certify) N(prove_group)(g, index, bench->work, call->found, call->count);
+    for (int p = 0; p < used; p++)
+        if (index[p] >= 0 && !g->finite[p]) {
+            for (int j = 0; j < 2 * n; j++) call->z[2 * n * index[p] + j] = (REAL)NAN;
+            call->found[index[p]] = call->found[call->count + index[p]] = NAN;
+        }
 }
 
 static int N(run)(int64_t count, int n, const REAL *C, const double *start, const options_t *o, REAL *z, double *found,
                   int threads) {
     int64_t groups = (count + LANES - 1) / LANES;
-    int failed = 0;
-    int64_t pairs = (int64_t)n * (n - 1), padded = n + 4, height = n < 64 ? 64 / n : 1;
-    int64_t vectors = pairs + 10 * n + padded * (padded + 1) / 2 + 2 * padded + 2 * height * n + 16;
+    int failed = 0, few = o->certify ? LANES / 4 : LANES / 2;
+    int64_t pairs = (int64_t)n * (n - 1), padded = n + 4;
+    int64_t vectors = pairs + 12 * n + padded * (padded + 1) / 2 + 2 * padded + 2 * ROWS_AT_ONCE(n) * n + 16;
     int64_t wide = o->certify ? pairs + padded * (padded + 1) + 16 * padded : 0;
-    REAL *weights = malloc(sizeof(REAL) * 2 * (size_t)(n * n));
-    if (!weights) return -2;
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t l = 0; l <= j; l++) { /* between 1/2 and 1, of either sign, without a pattern */
-            double place = 0.6180339887498949 * (double)((j * n + l) * (j * n + l) % 9973);
-            REAL weight = (REAL)((0.5 + 0.5 * (place - floor(place))) * ((j * j + 3 * l) % 5 < 2 ? 1 : -1));
-            weights[2 * (j * n + l)] = l < j ? weight : 0;
-            weights[2 * (l * n + j)] = l < j ? -weight : 0;
-            weights[2 * (j * n + l) + 1] = weights[2 * (l * n + j) + 1] = weight;
-        }
-    size_t bytes = ((size_t)vectors + (size_t)wide) * 64;
+    int64_t carried = 2 * LANES * (2 * n + STATE_NUMBERS);
+    N(call) call = {count, C, start, o, z, found};
+    size_t bytes = ((size_t)vectors + (size_t)wide) * 64 + sizeof(REAL) * (size_t)carried;
 #pragma omp parallel num_threads(threads)
     {
         void *memory = malloc(bytes + 64);
@@ -108,57 +258,36 @@ static int N(run)(int64_t count, int n, const REAL *C, const double *start, cons
             failed = 1;
         }
         V *next = (V *)(((uintptr_t)memory + 63) & ~(uintptr_t)63);
-        N(group) g;
-        g.n = n;
-        g.upper = next, next += pairs;
-        g.rows = next, next += n;
-        g.z = next, next += 2 * n;
-        g.w = next, next += 2 * n;
-        g.old_z = next, next += 2 * n;
-        g.old_w = next, next += 2 * n;
-        g.factor = next, next += padded * (padded + 1) / 2;
-        g.inverse = next, next += padded;
-        g.step = next, next += padded;
-        g.buffer = next, next += 2 * height * n + 16;
-        D *work = (D *)next;
-#pragma omp for schedule(dynamic, 16)
+        int64_t indices[2 * LANES];
+        N(bench) bench;
+        N(group) *g = &bench.g;
+        g->n = n;
+        g->upper = next, next += pairs;
+        g->rows = next, next += n;
+        g->first = next, next += 2 * n;
+        g->z = next, next += 2 * n;
+        g->w = next, next += 2 * n;
+        g->old_z = next, next += 2 * n;
+        g->old_w = next, next += 2 * n;
+        g->factor = next, next += padded * (padded + 1) / 2;
+        g->inverse = next, next += padded;
+        g->step = next, next += padded;
+        g->buffer = next, next += 2 * ROWS_AT_ONCE(n) * n + 16;
+        bench.work = (D *)next, next += wide;
+        bench.carried = (REAL *)next;
+        bench.indices = indices;
+        bench.waiting = 0;
+#pragma omp for schedule(dynamic, 16) nowait
         for (int64_t k = 0; k < groups; k++) {
             if (!memory) continue;
-            const REAL *source[LANES];
             int64_t first = k * LANES;
-            int used = count - first < LANES ? (int)(count - first) : LANES;
-            for (int p = 0; p < LANES; p++) source[p] = C + 2 * (int64_t)n * n * (first + (p < used ? p : 0));
-            N(read)(&g, source, o->triangle, weights);
-            /* a group larger than this would push out of the cache what is being worked on */
-            size_t next_bytes = 2 * sizeof(REAL) * (size_t)(n * n) * LANES;
-            g.ahead = (const char *)(C + 2 * (int64_t)n * n * (first + LANES));
-            g.ahead_end = g.ahead + (count - first >= 2 * LANES && next_bytes <= (size_t)1 << 19 ? next_bytes : 0);
-            V objective, residual, iterations;
-            M status;
-            N(solve)(&g, start, o, &objective, &residual, &iterations, &status);
-            N(settle)(&g, o->gauge);
-            for (int p = 0; p < used; p++) {
-                double *to = found + PLACES * (first + p), unit = 1 / (double)g.scale[p];
-                REAL *out = z + 2 * (int64_t)n * (first + p);
-                for (int j = 0; j < 2 * n; j++) out[j] = g.z[j][p];
-                to[0] = (double)objective[p] * unit + (double)g.trace[p];
-                to[1] = (double)residual[p];
-                to[2] = (double)iterations[p];
-                to[3] = (double)status[p];
-                to[4] = (double)g.gap[p];
-                to[5] = (double)g.largest[p];
-                to[14] = (double)g.trace[p];
-            }
-            if (o->certify) N(prove_group)(&g, z + 2 * n * first, used, work, found + PLACES * first);
-            for (int p = 0; p < used; p++)
-                if (!g.finite[p]) {
-                    for (int j = 0; j < 2 * n; j++) z[2 * n * (first + p) + j] = (REAL)NAN;
-                    found[PLACES * (first + p)] = found[PLACES * (first + p) + 1] = NAN;
-                }
+            N(group_of)(&bench, &call, first, count - first < LANES ? (int)(count - first) : LANES, few);
+            while (bench.waiting >= LANES) N(group_of)(&bench, &call, -1, LANES, LANES / 4);
         }
+        while (memory && bench.waiting > 0)
+            N(group_of)(&bench, &call, -1, bench.waiting < LANES ? bench.waiting : LANES, 0);
         free(memory);
     }
-    free(weights);
     return failed ? -2 : 0;
 }
 #undef V

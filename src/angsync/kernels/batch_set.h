@@ -19,10 +19,21 @@
 #define ROOT_STEPS 4
 #define TINY 1e-290
 #define EPSILON 2.220446049250313e-16
-#define LEAST_EXPONENT -1020
+#define TINIEST_SCALE 0x1p-1022
+#define EXPONENT_BITS INT64_C(0x7ff0000000000000)
+#define EXPONENT_FLIP INT64_C(0x7fe0000000000000) /* two with the exponent of x and of 1 / x add up to it */
+#define EXPONENT_ONE INT64_C(0x0010000000000000)
+#define LARGER_512(x, y) _mm512_max_pd((__m512d)(x), (__m512d)(y))
+#define ROOT_GUESS_512(x) _mm512_rsqrt14_pd((__m512d)(x))
+#define ROOT_STEPS_512 2
+#define BELOW 1e-9, 1e-3, 0.03, 0.3, 1.0
 #define N(name) JOIN(name, double, SET)
 #include "batch_lanes.h"
+#include "batch_product.h"
+#include "batch_newton.h"
+#include "batch_solve.h"
 #include "batch_proof.h"
+#include "batch_examine.h"
 #define GROUP_OF_DOUBLES
 #include "batch_run.h"
 #undef GROUP_OF_DOUBLES
@@ -42,7 +53,14 @@
 #undef LOW_4
 #undef HIGH_4
 #undef SWAPS
-#undef LEAST_EXPONENT
+#undef TINIEST_SCALE
+#undef EXPONENT_BITS
+#undef EXPONENT_FLIP
+#undef EXPONENT_ONE
+#undef LARGER_512
+#undef ROOT_GUESS_512
+#undef ROOT_STEPS_512
+#undef BELOW
 
 #define REAL float
 #define WHOLE int32_t
@@ -66,9 +84,20 @@
 #define ROOT_STEPS 3
 #define TINY 1e-35f
 #define EPSILON 1.1920929e-07f
-#define LEAST_EXPONENT -120
+#define TINIEST_SCALE 0x1p-126f
+#define EXPONENT_BITS 0x7f800000
+#define EXPONENT_FLIP 0x7f000000
+#define EXPONENT_ONE 0x00800000
+#define LARGER_512(x, y) _mm512_max_ps((__m512)(x), (__m512)(y))
+#define ROOT_GUESS_512(x) _mm512_rsqrt14_ps((__m512)(x))
+#define ROOT_STEPS_512 1
+#define BELOW 1e-4, 2e-3, 0.03, 0.3, 1.0
 #define N(name) JOIN(name, single, SET)
 #include "batch_lanes.h"
+#include "batch_product.h"
+#include "batch_newton.h"
+#include "batch_solve.h"
+#include "batch_proof.h"
 #include "batch_run.h"
 #undef N
 #undef REAL
@@ -88,4 +117,11 @@
 #undef LOW_8
 #undef HIGH_8
 #undef SWAPS
-#undef LEAST_EXPONENT
+#undef TINIEST_SCALE
+#undef EXPONENT_BITS
+#undef EXPONENT_FLIP
+#undef EXPONENT_ONE
+#undef LARGER_512
+#undef ROOT_GUESS_512
+#undef ROOT_STEPS_512
+#undef BELOW

@@ -11,6 +11,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from angsync.kernels import reference
+from angsync.kernels.thread_count import threads
 
 # Waiting threads must not spin: beside another busy process, or the threads of BLAS, that costs several-fold. The
 # setting is read once, when the OpenMP library is loaded, and is not left behind.
@@ -29,19 +30,7 @@ if _library.angsync_abi() != 1:
 OPENMP = bool(_library.angsync_openmp())
 NAME = "compiled" + (", OpenMP" if OPENMP else "")
 
-_DENSE_FROM = 48  # order below which NumPy is as fast
-_DENSE_THREADS_FROM = 400
 _SMALL = 20_000  # entries up to which starting threads costs more than they save
-
-
-def threads() -> int:
-    """How many threads the kernels may use: ANGSYNC_NUM_THREADS or OMP_NUM_THREADS, otherwise the cores at hand."""
-    for name in ("ANGSYNC_NUM_THREADS", "OMP_NUM_THREADS"):
-        value = os.environ.get(name, "").split(",")[0].strip()
-        if value.isdigit() and int(value) > 0:
-            return int(value)
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 def _threads_for(entries: int) -> ctypes.c_int:
@@ -50,7 +39,7 @@ def _threads_for(entries: int) -> ctypes.c_int:
 
 def _pointer(x: NDArray) -> ctypes.c_void_p:
     assert x.flags.c_contiguous
-    return ctypes.c_void_p(x.ctypes.data)
+    return ctypes.c_void_p(x.__array_interface__["data"][0])  # a sixth of the time of x.ctypes.data
 
 
 def _size(n: int) -> ctypes.c_int64:
@@ -162,59 +151,6 @@ def contract(
     if written < 0:
         raise MemoryError(f"no memory to contract {i.size} edges")
     return low[:written].copy(), high[:written].copy(), summed[:written].copy()
-
-
-def dense_apply(matrix: NDArray, x: NDArray) -> NDArray:
-    """C x from the upper triangle of a Hermitian complex128 matrix; other types and blocks go to NumPy."""
-    n = matrix.shape[0]
-    if n < _DENSE_FROM or x.ndim != 1 or not _plain(matrix, np.complex128) or x.dtype != np.complex128:
-        return reference.dense_apply(matrix, x)
-    x = np.ascontiguousarray(x)
-    y = np.empty(n, dtype=np.complex128)
-    count = _dense_threads(n)
-    work = np.empty((6 + 4 * count) * n)
-    _library.dense_apply(_size(n), _pointer(matrix), _pointer(x), _pointer(y), _pointer(work), ctypes.c_int(count))
-    return y
-
-
-def narrow_apply(copy: NDArray[np.uint16], x: NDArray) -> NDArray[np.complex128]:
-    """C x from the narrow copy of :func:`dense_inspect`, in single precision."""
-    n = copy.shape[0]
-    x = np.ascontiguousarray(x, dtype=np.complex128)
-    y = np.empty(n, dtype=np.complex128)
-    count = _dense_threads(n)
-    work = np.empty((6 + 4 * count) * n, dtype=np.float32)
-    _library.narrow_apply(_size(n), _pointer(copy), _pointer(x), _pointer(y), _pointer(work), ctypes.c_int(count))
-    return y
-
-
-def dense_inspect(matrix: NDArray) -> reference.Inspection | None:
-    """One pass over a complex128 matrix: is it finite and Hermitian, its row sums, a narrow copy of one triangle."""
-    n = matrix.shape[0]
-    if n < _DENSE_FROM or not _plain(matrix, np.complex128):
-        return None
-    sample = float(np.abs(matrix[0]).max())
-    if not (sample == 0 or 1e-15 < sample < 1e15):
-        return None  # the narrow copy has the range of a float; scales like these are rare and take the slow way
-    count = _dense_threads(n)
-    copy = np.empty((n, 2 * n), dtype=np.uint16)
-    rows, found = np.empty((count, n)), np.empty((count, 4))
-    pointers = (_pointer(copy), _pointer(rows), _pointer(found))
-    _library.dense_inspect(_size(n), _pointer(matrix), ctypes.c_double(1.0), *pointers, ctypes.c_int(count))
-    largest = float(np.sqrt(found[:, 0].max()))
-    if not largest < 1e30:
-        return None
-    worst = int(np.argmax(found[:, 1]))
-    gap = float(np.sqrt(found[worst, 1]))
-    return reference.Inspection(largest, gap, int(found[worst, 2]), int(found[worst, 3]), rows.sum(axis=0), copy)
-
-
-def _plain(x: NDArray, kind: Any) -> bool:
-    return x.dtype == kind and bool(x.flags.c_contiguous) and x.ctypes.data % 16 == 0
-
-
-def _dense_threads(n: int) -> int:
-    return threads() if n >= _DENSE_THREADS_FROM else 1
 
 
 class Level(reference.Level):

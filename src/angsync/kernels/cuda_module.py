@@ -1,5 +1,7 @@
 """The CUDA kernels: compiled by NVRTC through CuPy when they are first used, and launched from here.
 
+Those of the proofs are in :mod:`angsync.kernels.cuda_proof`.
+
 Imported only when there is CuPy and a device. :mod:`angsync.kernels.cuda_reference` says what each function computes;
 the signatures are the same. Arrays are CuPy's and stay on the device.
 """
@@ -14,45 +16,73 @@ from typing import Any, NamedTuple
 import cupy
 import numpy as np
 
-from angsync.kernels.cuda_reference import CONVERGED, ITERATION_LIMIT, MAX_ORDER, NOT_FINITE, LoopResult
+from angsync.kernels.cuda_reference import CONVERGED, ITERATION_LIMIT, MAX_ORDER, NOT_FINITE, SETTLED, LoopResult
+from angsync.kernels.cuda_schedule import GRAIN, Schedule, schedule
 
-_WARPS, _WARP_COLUMNS = 8, 128  # of a block in product.cu
+_WARPS = 8  # of a block in product.cu
 _ENTRIES, _PARTS = 32, 8  # threads of a block in step.cu
 _REGISTERS = 65_536  # of a multiprocessor
 _POWER, _NORMALISE, _GPM = 0, 1, 2  # rules of gpm_step
-_SMALL_TILES_UP_TO = 24_576  # below, tiles of 256 give every multiprocessor work; above, those of 512 leave fewer slots
+_NARROW_STRIPS_UP_TO = (
+    24_576  # below, strips of 256 give every multiprocessor work; above, wider ones leave fewer slots
+)
 
 
 def _source(name: str) -> str:
     return (resources.files("angsync.kernels") / "cuda" / name).read_text(encoding="utf-8")
 
 
-class _Tiles(NamedTuple):
-    """The product kernel for one kind of matrix."""
+class Pieces(NamedTuple):
+    """The product kernel for one kind of matrix: see product.cu and cuda_schedule.py."""
 
-    size: int
+    lane: int
+    """Columns a lane."""
+    column_groups: int
     rows: int
-    aligned: bool
-    stages: int
+    """Rows that are added up across lanes together."""
+    depth: int
+    """Groups of so many rows on their way."""
     resident: int
+    longest: int
+    shortest: int = GRAIN
+    rounds: float = 2.0
+    leave_first: bool = True
 
-    def expression(self, entry: str) -> str:
-        aligned = str(self.aligned).lower()
-        return f"hermitian_tiles<{entry},{self.size},{self.rows},{aligned},{self.stages},{self.resident}>"
+    @property
+    def width(self) -> int:
+        return 32 * self.lane * self.column_groups
+
+    def expression(self, entry: str, aligned: bool) -> str:
+        kind = (entry, self.lane, self.column_groups, self.rows, str(aligned).lower(), self.depth, self.resident)
+        return f"hermitian_pieces<{','.join(str(value) for value in kind)}>"
 
     def shared_bytes(self, entry: str) -> int:
-        """Sums of rows, and the larger of what is on its way and the sums of columns: see product.cu."""
-        groups = self.size // _WARP_COLUMNS
-        staged = _WARPS * self.stages * self.rows * _WARP_COLUMNS * (8 if entry == "float2" else 16)
-        return 16 * groups * self.size + max(staged, 16 * _WARPS // groups * self.size)
+        """Twice entries of x and sums of rows; the larger of what is on its way and the sums of columns."""
+        staged = _WARPS * self.rows * self.depth * 32 * self.lane * (8 if entry == "float2" else 16)
+        return 2 * 16 * (1 + self.column_groups) * GRAIN + max(staged, 16 * _WARPS * 32 * self.lane)
+
+
+def pieces_for(n: int, single: bool) -> Pieces:
+    """The fastest of those tried on an H200 at n = 8192, 16384, 32768 and 65536, complex64.
+
+    Small problems: narrow strips, so that every multiprocessor has work; large ones: wide and high pieces, so that
+    there are few slots, and so much of C that what stays in the cache does not matter.
+    """
+    rows, depth = (8, 1) if single else (2, 2)
+    if n <= 12_288:
+        return Pieces(4, 2, rows, depth, 2, 256)
+    if n <= 24_576:
+        return Pieces(4, 2, rows, depth, 2, 512, rounds=1.0)
+    groups, longest = (4, 1024) if n <= 49_152 else (8, 2048)
+    return Pieces(4, groups, rows, depth, 2, longest, leave_first=False)
 
 
 @functools.cache
-def _product_kernel(device: int, entry: str, tiles: _Tiles) -> Any:
-    name = tiles.expression(entry)
-    module = cupy.RawModule(code=_source("product.cu"), options=("--std=c++17",), name_expressions=(name,))
-    kernel = module.get_function(name)
-    kernel.max_dynamic_shared_size_bytes = tiles.shared_bytes(entry)
+def _product_kernel(device: int, entry: str, pieces: Pieces, aligned: bool) -> Any:
+    name = pieces.expression(entry, aligned)
+    options = ("--std=c++17", f"-DLEAVE_FIRST={int(pieces.leave_first)}")
+    kernel = cupy.RawModule(code=_source("product.cu"), options=options, name_expressions=(name,)).get_function(name)
+    kernel.max_dynamic_shared_size_bytes = pieces.shared_bytes(entry)
     return kernel
 
 
@@ -63,39 +93,48 @@ def _step_kernels(device: int) -> tuple[Any, Any]:
     return module.get_function(names[0]), module.get_function(names[1])
 
 
-class _Product:
-    """C x for one C, with the slots that its tiles write."""
+@functools.lru_cache(maxsize=16)
+def _plan(device: int, n: int, kind: Pieces, blocks: int) -> tuple[Schedule, Any, Any]:
+    """The schedule, and its pieces and counts on the device: a copy from the host would wait for what runs there."""
+    plan = schedule(n, kind.width, blocks, longest=kind.longest, shortest=kind.shortest, rounds=kind.rounds)
+    return plan, cupy.asarray(plan.pieces), cupy.asarray(plan.counts)
 
-    def __init__(self, C: Any, tiles: _Tiles | None = None) -> None:
+
+class _Product:
+    """C x for one C, with the slots that its pieces write."""
+
+    def __init__(self, C: Any, pieces: Pieces | None = None) -> None:
         if C.strides[1] != C.itemsize:
             C = cupy.ascontiguousarray(C)
         self.C, self.n = C, C.shape[0]
         self.pitch = C.strides[0] // C.itemsize
         single = C.dtype == np.complex64
-        size = 256 if self.n <= _SMALL_TILES_UP_TO else 512
-        aligned = not single or (self.pitch % 2 == 0 and C.data.ptr % 16 == 0)
-        self.tiles = tiles or _Tiles(size, 4 if single else 2, aligned, 2, 2)
-        self.count = -(-self.n // self.tiles.size)
-        self.slots = cupy.empty((self.count, self.n), dtype=cupy.complex128)
-        self.never = cupy.zeros(1, dtype=cupy.int32)
         entry = "float2" if single else "double2"
-        self.kernel = _product_kernel(C.device.id, entry, self.tiles)
-        self.shared_bytes = self.tiles.shared_bytes(entry)
+        kind = pieces or pieces_for(self.n, single)
+        aligned = not single or (self.pitch % 2 == 0 and C.data.ptr % 16 == 0)
+        blocks = kind.resident * C.device.attributes["MultiProcessorCount"]
+        plan, self.pieces, counts = _plan(C.device.id, self.n, kind, blocks)
+        self.row_slots_at = plan.row_slots_at
+        values = cupy.empty((plan.slots, self.n), dtype=cupy.complex128)
+        places = (np.int32(plan.strips), np.int32(kind.width), np.int32(plan.row_slots_at), np.int32(self.n))
+        self.slots: tuple[Any, ...] = (values, counts, *places)
+        self.never = cupy.zeros(1, dtype=cupy.int32)
+        self.kernel = _product_kernel(C.device.id, entry, kind, aligned)
+        self.shared_bytes = kind.shared_bytes(entry)
 
     def launch(self, x: Any, done: Any | None = None) -> None:
         """Fill the slots; nothing is done where ``done`` on the device is not 0."""
-        arguments = (self.C, np.int64(self.pitch), np.int32(self.n), x, self.slots)
-        blocks = self.count * (self.count + 1) // 2
         flag = self.never if done is None else done
-        self.kernel((blocks,), (32 * _WARPS,), (*arguments, flag), shared_mem=self.shared_bytes)
+        matrix = (self.C, np.int64(self.pitch), np.int32(self.n))
+        arguments = (*matrix, x, self.pieces, np.int32(self.row_slots_at), self.slots[0], flag)
+        self.kernel((self.pieces.shape[0],), (32 * _WARPS,), arguments, shared_mem=self.shared_bytes)
 
     def __call__(self, x: Any) -> Any:
         x = cupy.ascontiguousarray(x, dtype=cupy.complex128)
         out = cupy.empty(self.n, dtype=cupy.complex128)
         self.launch(x)
         gather, _ = _step_kernels(self.C.device.id)
-        blocks = -(-self.n // _ENTRIES)
-        gather((blocks,), (_ENTRIES, _PARTS), (self.slots, np.int32(self.count), np.int32(self.n), out))
+        gather((-(-self.n // _ENTRIES),), (_ENTRIES, _PARTS), (*self.slots, out))
         return out
 
 
@@ -163,9 +202,7 @@ class _Loop:
         here, there = self.iterates[number % 2], self.iterates[(number + 1) % 2]
         self.product.launch(here, self.done)
         arguments = (
-            self.product.slots,
-            np.int32(self.product.count),
-            np.int32(self.n),
+            *self.product.slots,
             np.float64(self.scale),
             np.int32(rule),
             np.float64(self.weight),
@@ -262,7 +299,7 @@ def layout_for(n: int) -> Layout:
         # rows of a multiple of 128 bytes would all begin in the same bank
         return Layout(4, 2, 128, 2, padded=n % 16 == 0)
     if n <= 32:
-        return Layout(4, 4, 32, 16)
+        return Layout(8, 4, 32, 8)
     if n <= 64:
         return Layout(8, 8, 64, 4)
     threads = -(-(-(-n // 4) * 8) // 32) * 32
@@ -290,6 +327,7 @@ def solve_batch(
     tolerance: float,
     max_iterations: int,
     power_steps: int,
+    settled: float = SETTLED,
     layout: Layout | None = None,
 ) -> dict[str, Any]:
     """Solve the problems of a complex64 array (count, n, n), n at most 128: one launch, C read once.
@@ -316,7 +354,7 @@ def solve_batch(
         kernel, resident = _batch_kernel(C.device.id, n, layout)
         lanes = -(-n // layout.rows) * layout.split
         together = (32 // lanes) * (layout.threads // 32) if lanes <= 32 else 1
-        settings = (np.float32(tolerance), np.int32(max_iterations), np.int32(power_steps))
+        settings = (np.float32(tolerance), np.int32(max_iterations), np.int32(power_steps), np.float32(settled))
         bias = cupy.asarray(bias, dtype=cupy.complex64)
         given = None if shifts is None else cupy.ascontiguousarray(shifts, dtype=cupy.float32)
         arguments = (C, np.int64(count), bias, np.uintp(0) if given is None else given, *settings, *out.values())

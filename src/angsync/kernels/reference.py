@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
@@ -104,38 +102,6 @@ def contract(
     summed = scipy.sparse.csr_array((value, (low, high)), shape=(count, count))
     rows = np.repeat(np.arange(count, dtype=np.int32), np.diff(summed.indptr))
     return rows, summed.indices.astype(np.int32, copy=False), summed.data
-
-
-@dataclass(frozen=True)
-class Inspection:
-    """What one pass over a dense matrix found out."""
-
-    largest: float
-    gap: float
-    """Largest |C_jl - conj(C_lj)|, at ``row`` and ``column``."""
-    row: int
-    column: int
-    row_sums: NDArray[np.float64]
-    narrow: NDArray[np.uint16]
-    """The upper triangle as bfloat16, real and imaginary parts in turn; the rest is not set."""
-
-
-def dense_apply(matrix: NDArray, x: NDArray) -> NDArray:
-    """C x."""
-    return matrix @ x
-
-
-def narrow_apply(copy: NDArray[np.uint16], x: NDArray) -> NDArray[np.complex128]:
-    """C x from the narrow copy."""
-    upper = np.triu((copy.astype(np.uint32) << 16).view(np.float32).view(np.complex64))
-    upper[np.diag_indices_from(upper)] = upper.diagonal().real
-    full = upper + np.triu(upper, 1).conj().T
-    return (full @ x.astype(np.complex64)).astype(np.complex128)
-
-
-def dense_inspect(matrix: NDArray) -> Inspection | None:
-    """Nothing: without compiled kernels one pass for everything is slower than one for each thing."""
-    return None
 
 
 class Level:

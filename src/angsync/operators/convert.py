@@ -38,6 +38,8 @@ def as_operator(data: Any, hermitian: Hermitian = "full") -> HermitianOperator:
     """
     if hermitian not in ("full", "upper", "lower"):
         raise InputError(f"hermitian must be 'full', 'upper' or 'lower', but it is {hermitian!r}.")
+    if type(data) is np.ndarray:  # the usual case first: what follows costs more than checking a small matrix
+        return _dense_operator(data, hermitian)
     if isinstance(data, Measurements):
         return SparseOperator(data.to_sparse())
     if scipy.sparse.issparse(data):

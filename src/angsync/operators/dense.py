@@ -54,10 +54,16 @@ class DenseOperator:
         return sums
 
     @cached_property
-    def narrow(self) -> NDArray[np.uint16] | None:
-        """A copy of one triangle in 16 bits a number, an eighth of C; None where there are no compiled kernels."""
+    def narrow(self) -> kernels.NarrowCopy | None:
+        """A copy of one triangle in 16 bits a number, an eighth of C; None for small C and without compiled kernels."""
+        if self.n < kernels.NARROW_FROM:
+            return None
         found = kernels.dense_inspect(self.matrix) if self._inspection is None else self._inspection
         return None if found is None else found.narrow
+
+    def model(self) -> Any:
+        """What the inner iterations of the accelerated power method work on, with a workspace of its own."""
+        return kernels.dense_model(self.matrix, self.narrow)
 
     def _blocks(self) -> list[slice]:
         height = max(1, _BLOCK_ENTRIES // max(1, self.n))
@@ -94,7 +100,8 @@ class DenseOperator:
         return self.matrix
 
     def is_real(self) -> bool:
-        return all(not self.matrix[rows].imag.any() for rows in self._blocks())
+        # one row first: it is enough for nearly every matrix that is not real
+        return not self.matrix[0].imag.any() and all(not self.matrix[rows].imag.any() for rows in self._blocks())
 
     def row_length(self) -> int:
         return self.n

@@ -7,13 +7,25 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from angsync._arrays import as_cupy, as_type, cupy, double_precision, dtype_name, from_cupy, from_numpy, namespace
+from angsync._arrays import (
+    as_cupy,
+    as_type,
+    cupy,
+    double_precision,
+    dtype_name,
+    from_cupy,
+    from_numpy,
+    namespace,
+    to_numpy,
+)
 from angsync.errors import InputError, ShapeError
-from angsync.kernels import cuda_reference
-from angsync.kernels.cuda_reference import CONVERGED, ITERATION_LIMIT, MAX_ORDER, NOT_FINITE
+from angsync.kernels import cuda_proof_reference, cuda_reference
+from angsync.kernels.cuda_reference import CONVERGED, ITERATION_LIMIT, MAX_ORDER, NOT_FINITE, SETTLED
 
-__all__ = ["CONVERGED", "ITERATION_LIMIT", "MAX_ORDER", "NOT_FINITE", "solve_batch_on_device"]
+__all__ = ["CONVERGED", "ITERATION_LIMIT", "MAX_ORDER", "NOT_FINITE", "polish_on_device", "prove_batch_on_device",
+           "solve_batch_on_device"]  # fmt: skip
 
 _CHUNK_ENTRIES = 1 << 26  # the general way keeps a few copies of so many entries
 
@@ -23,7 +35,8 @@ def solve_batch_on_device(
     *,
     tolerance: float = 1e-5,
     max_iterations: int = 1000,
-    power_steps: int = 10,
+    power_steps: int = 20,
+    settled: float = SETTLED,
     shifts: Any | None = None,
 ) -> dict[str, Any]:
     r"""Solve a stack of problems where it lies.
@@ -39,8 +52,10 @@ def solve_batch_on_device(
     max_iterations
         Steps :math:`z \leftarrow w / |w|` a problem.
     power_steps
-        Products before the first phases are taken. Two are faster, and leave about one hard problem in a hundred at a
-        worse optimum.
+        Products before the first phases are taken, at most: an easy problem needs two, a hard one that gets no more may
+        end at a worse optimum.
+    settled
+        Radians: the power steps of a problem end (but not before the second) when none of its phases turns by more.
     shifts
         Array (...): one number a problem. With a shift of at least :math:`-\lambda_{min}(C)` the objective never falls;
         a coherence matrix, which is positive semidefinite, needs none.
@@ -57,24 +72,23 @@ def solve_batch_on_device(
         raise ShapeError(f"C must be a stack of square matrices (..., n, n), but its shape is {shape}.")
     if dtype_name(C) not in ("complex64", "complex128"):
         raise InputError(f"C must be complex64 or complex128, but it is {dtype_name(C)}: convert it first.")
-    if not (math.isfinite(tolerance) and tolerance >= 0) or max_iterations < 0 or power_steps < 0:
-        raise InputError(
-            f"tolerance, max_iterations and power_steps must be 0 or more, not {tolerance}, {max_iterations} and "
-            f"{power_steps}."
-        )
+    given = {"tolerance": tolerance, "max_iterations": max_iterations, "power_steps": power_steps, "settled": settled}
+    for name, value in given.items():
+        if not (math.isfinite(value) and value >= 0):
+            raise InputError(f"{name} must be a number of 0 or more, but it is {value}.")
     if shifts is not None and tuple(shifts.shape) != shape[:-2]:
         raise ShapeError(f"shifts must have one number a problem, shape {shape[:-2]}, not {tuple(shifts.shape)}.")
     n, count = shape[-1], math.prod(shape[:-2])
     space = namespace(C)
     stack = space.reshape(C, (count, n, n))
     flat = None if shifts is None else space.reshape(shifts, (count,))
-    options: dict[str, Any] = {"tolerance": tolerance, "max_iterations": max_iterations, "power_steps": power_steps}
+    options: dict[str, Any] = dict(given)
     device = as_cupy(stack)
     if device is not None and n <= MAX_ORDER and dtype_name(C) == "complex64":
         from angsync.kernels import cuda_module
 
-        given = None if flat is None else as_cupy(flat)
-        found = cuda_module.solve_batch(device, bias=_bias_on_device(device.device.id, n), shifts=given, **options)
+        shift = None if flat is None else as_cupy(flat)
+        found = cuda_module.solve_batch(device, bias=_bias_on_device(device.device.id, n), shifts=shift, **options)
         found = {name: from_cupy(array, C) for name, array in found.items()}
     else:
         with double_precision(C):
@@ -101,8 +115,61 @@ def _generally(stack: Any, shifts: Any | None, options: dict[str, Any]) -> dict[
         chosen = slice(k, min(count, k + size))
         given = None if shifts is None else shifts[chosen]
         parts.append(cuda_reference.solve_batch(stack[chosen, :, :], bias=bias, shifts=given, xp=space, **options))
-    join = getattr(space, "concat", None) or space.concatenate
-    found = {name: join([part[name] for part in parts]) if len(parts) > 1 else parts[0][name] for name in parts[0]}
+    found = _joined(parts, space)
     found["iterations"] = as_type(found["iterations"], "int32")
     found["status"] = as_type(found["status"], "int8")
     return found
+
+
+def _joined(parts: list[dict[str, Any]], space: Any) -> dict[str, Any]:
+    join = getattr(space, "concat", None) or space.concatenate
+    return {name: join([part[name] for part in parts]) if len(parts) > 1 else parts[0][name] for name in parts[0]}
+
+
+def prove_batch_on_device(C: Any, z: Any) -> dict[str, NDArray[np.float64]]:
+    r"""Lower bounds on :math:`S(z)` over the complement of z, and what the gap is made of, for a stack where it lies.
+
+    Parameters
+    ----------
+    C
+        Array (..., n, n), complex64 or complex128. Each matrix is Hermitian by its upper triangle.
+    z
+        Its phases (..., n), of the same library. The bounds are for z scaled to unit modulus in double precision.
+
+    Returns
+    -------
+    dict
+        The fields of :data:`angsync.kernels.cuda_proof_reference.FIELDS`, NumPy arrays of shape (...).
+    """
+    shape = tuple(C.shape)
+    n, count = shape[-1], math.prod(shape[:-2])
+    space = namespace(C)
+    stack, points = space.reshape(C, (count, n, n)), space.reshape(z, (count, n))
+    device = as_cupy(stack)
+    if device is not None and n <= MAX_ORDER and dtype_name(C) == "complex64":
+        from angsync.kernels import cuda_proof
+
+        found = cuda_proof.prove_batch(device, as_cupy(points))
+    else:
+        size = max(1, _CHUNK_ENTRIES // n**2)
+        place = functools.partial(from_numpy, like=C)
+        with double_precision(C):
+            parts = [
+                cuda_proof_reference.prove_batch(
+                    stack[k : min(count, k + size), :, :], points[k : min(count, k + size), :],
+                    shares=cuda_proof_reference.EVERY, single=False, xp=space, place=place, cast=as_type,
+                )
+                for k in range(0, max(count, 1), size)
+            ]  # fmt: skip
+            found = _joined(parts, space)
+    return {name: to_numpy(array).reshape(shape[:-2]) for name, array in found.items()}
+
+
+def polish_on_device(C: Any, z: Any) -> dict[str, Any]:
+    """``z``, ``objective`` and ``residual`` after one more step of each problem of a stack whose residual it lowers."""
+    shape = tuple(C.shape)
+    n, count = shape[-1], math.prod(shape[:-2])
+    space = namespace(C)
+    with double_precision(C):
+        found = cuda_reference.polished(space.reshape(C, (count, n, n)), space.reshape(z, (count, n)), xp=space)
+    return {name: space.reshape(array, shape[:-2] + ((n,) if name == "z" else ())) for name, array in found.items()}

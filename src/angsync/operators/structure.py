@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -114,7 +116,7 @@ def rounding_sums(operator: HermitianOperator) -> NDArray[np.float64] | None:
 
 
 def narrow_product(operator: HermitianOperator) -> Callable[[NDArray], NDArray] | None:
-    """The product with a narrow copy of a dense C (relative errors of 2**-9 an entry), counted; None without one."""
+    """The product with a narrow copy of a dense C (16 bits a number), counted; None without one."""
     base, exponent = innermost(operator)
     copy = getattr(base, "narrow", None)
     if copy is None:
@@ -127,6 +129,38 @@ def narrow_product(operator: HermitianOperator) -> Callable[[NDArray], NDArray] 
         return y if exponent == 0 else y * scale
 
     return product
+
+
+def narrow_distance(operator: HermitianOperator) -> float:
+    """Proved bound on the norm of the difference between C and its narrow copy; infinite without one."""
+    base, exponent = innermost(operator)
+    copy = getattr(base, "narrow", None)
+    return math.inf if copy is None else math.ldexp(copy.distance, -exponent)
+
+
+@dataclass(frozen=True)
+class InnerModel:
+    """A model of C for inner iterations: :mod:`angsync.kernels.dense_reference`."""
+
+    model: Any
+    exponent: int
+    """The model is that of ``2**exponent`` times the operator."""
+    counted: bool
+    """Whether its products count themselves."""
+
+    @property
+    def error(self) -> float:
+        """About the norm of (model - C) z, in the units of the operator."""
+        return math.ldexp(self.model.error, -self.exponent)
+
+
+def inner_model(operator: HermitianOperator) -> InnerModel:
+    """That of a dense matrix, compiled and narrow where it can be; otherwise one made of products."""
+    base, exponent = innermost(operator)
+    ask = getattr(base, "model", None)
+    if ask is None:
+        return InnerModel(kernels.DenseModel(operator.apply), 0, True)
+    return InnerModel(ask(), exponent, False)
 
 
 def count_products(operator: HermitianOperator, products: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,10 @@ class ScaledOperator:
         return self._scale(self.base.diagonal())
 
     def abs_row_sums(self) -> NDArray[np.float64] | None:
+        return self._abs_row_sums
+
+    @cached_property
+    def _abs_row_sums(self) -> NDArray[np.float64] | None:
         sums = self.base.abs_row_sums()
         return None if sums is None else self._scale(sums)
 

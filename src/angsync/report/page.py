@@ -206,6 +206,9 @@ def _certificate(result: ReportedResult) -> str:
         ("Unique", "proved" if certificate.unique else "not proved", ""),
         ("Method", certificate.method, _confidence(certificate.confidence)),
     ]
+    starts = getattr(result, "starts", None)
+    if starts is not None:
+        rows.append(("Starts", str(starts.count), f"{starts}: one run is not reliable on this problem"))
     return statement + _table(rows, "summary")
 
 

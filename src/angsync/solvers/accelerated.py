@@ -1,74 +1,173 @@
-"""The generalized power method for dense problems, accelerated: cheap steps first, then truncated Newton."""
+"""The generalized power method for dense problems, accelerated by Anderson's method on a narrow copy of C."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.circle import normalise
+from angsync.criticality import split
 from angsync.errors import InputError
-from angsync.operators import HermitianOperator, narrow_product
+from angsync.kernels.dense_reference import Ending, InnerSolve
+from angsync.memory import NARROW_COPY, MemoryBudget
+from angsync.operators import HermitianOperator, count_products, inner_model
+from angsync.operators.structure import InnerModel
 from angsync.solvers.newton import Newton, NewtonState
 
-_CRITICAL = 0.05  # residual from which Newton's model is worth its inner iterations
-_RATE = 0.7  # a step that keeps more of the residual than this is slow
+_DEEP = 0.8  # share of the tolerance that inner solves aim at
+_SHARE = 1.0  # of the error of the model, to which the first inner solve is worth its products
+_ENTRIES_A_CALL = 1e10  # entries read by one compiled call at most: half a second or so in which nothing can interrupt
+_MOST_PRODUCTS = 120  # and products, after which Newton's method is the better one
+_SLOW = 0.1  # an inner solve that ran out of products and left more of the residual than this was slow
+_NOISE = {True: 1e-7, False: 1e-14}  # relative error of the objective of a narrow model, and of one in double precision
+
+
+@dataclass(frozen=True)
+class AcceleratedState:
+    """A point with its product with C, the model of C, and Newton's state once it has taken over."""
+
+    z: NDArray
+    Cz: NDArray
+    inner: InnerModel = field(repr=False)
+    newton: NewtonState | None = None
+    exhausted: bool = False
+    passed: tuple[tuple[float, float, float], ...] = ()
+    """The iterates since the state before, this one excluded: objective, residual, length of the step."""
+    stepped: float = 0.0
+    """Length of the last step, where there are such iterates."""
 
 
 @dataclass(frozen=True)
 class AcceleratedGPM:
-    r"""GPM steps :math:`z \leftarrow Cz / |Cz|` on a narrow copy of C, then Newton steps with full gradients.
+    r"""Anderson's acceleration of :math:`z \leftarrow Cz / |Cz|`, on a narrow copy of C, with gradients from C itself.
 
-    The narrow copy holds one triangle in 16 bits a number, so a product with it reads an eighth of what a product with
-    C does. The steps of the power method need no more. Then the objective and the gradient are taken from C itself in
-    double precision, and the inner iterations of Newton's method (:class:`angsync.Newton`) from the narrow copy: the
-    error of an inner solution, about 1e-3, only costs a further outer step (iterative refinement). What is accepted is
-    judged on C: the objective never decreases, and the optimum is that of C.
+    The copy holds one triangle in 16 bits a number, so a product with it reads an eighth of what a product with C does.
+    A step of this solver is one inner solve and one product with C: the objective and the gradient come from C in
+    double precision, and the inner iterations run on a model whose gradient is exact at the point where the step began
+    (iterative refinement: :mod:`angsync.kernels.dense_reference`). Two or three steps reach a residual of 1e-10.
+
+    Anderson's method is safeguarded: a combined step that would lower the objective of the model is replaced by a step
+    of the power method, and one that lowers f is not taken. Where it stalls, Newton's method (:class:`angsync.Newton`)
+    takes over. The objective never decreases, and the optimum is that of C.
 
     Without compiled kernels, in single precision and for operators that are not dense there is no narrow copy; then
     all products are with C.
 
-    Needs fifteen n-vectors and a quarter of a copy of C. One product with C a step.
+    Needs 33 real n-vectors beside the workspace of a product, and a quarter of a triangle of C for the copy.
 
     Parameters
     ----------
-    power_steps
-        GPM steps at most before the first Newton step; they end earlier when they become slow or are near enough.
     max_inner
         Inner iterations of a Newton step at most.
+    starts
+        How many starting points (:mod:`angsync.multistart`): exactly so many, the first included; 1 never tries
+        another. None: one where the certificate proves the answer, up to ten where it leaves the question open.
+    most_steps
+        Steps of Anderson's method at most between two points that the loop sees, where the products are with C itself;
+        None for as many as it takes. The loop sets it (:meth:`within`).
+    tolerance
+        Residual that the loop asks for: inner solves go to half of it, and not further. The loop sets it as well.
     """
 
-    power_steps: int = 12
     max_inner: int = 200
+    starts: int | None = None
+    most_steps: int | None = field(default=None, repr=False)
+    tolerance: float = field(default=1e-10, repr=False)
+    memory: ClassVar[MemoryBudget] = MemoryBudget(vectors=34) + NARROW_COPY
     finishes_light_rows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.power_steps < 0:
-            raise InputError(f"power_steps must not be negative, but it is {self.power_steps}.")
         Newton(max_inner=self.max_inner)
+        whole = isinstance(self.starts, (int, np.integer)) and not isinstance(self.starts, bool)
+        if self.starts is not None and (not whole or self.starts < 1):
+            raise InputError(
+                f"starts must be None (automatic), 1 (one run) or a larger whole number, not {self.starts!r}."
+            )
 
-    def init(self, operator: HermitianOperator, z: NDArray) -> NewtonState:
-        """The starting point after the power steps, with its product."""
-        product = narrow_product(operator) or operator.apply
-        best, value = z, -np.inf
-        last = np.inf
-        for _ in range(self.power_steps + 1):
-            w = product(z)
-            across = np.imag(np.conj(z) * w)
-            objective = float(np.vdot(z, w).real)
-            if objective < value:
-                break  # without a shift a step may go down: keep the point before it
-            best, value = z, objective
-            size = float(np.linalg.norm(w))
-            residual = float(np.linalg.norm(across)) / size if size > 0 else 0.0
-            if residual < _CRITICAL or (residual > _RATE * last and residual < 0.3):
-                break
-            last = residual
-            z = normalise(w, z).astype(operator.dtype)
-        return Newton(self.max_inner).init(operator, best)
+    def within(self, steps: int, tolerance: float) -> AcceleratedGPM:
+        """The same solver, whose next point is at most so many steps away, and which need not go below a residual."""
+        return replace(self, most_steps=steps, tolerance=tolerance)
 
-    def step(self, operator: HermitianOperator, state: NewtonState) -> NewtonState:
-        """One Newton step."""
-        return Newton(self.max_inner).step(operator, state)
+    def init(self, operator: HermitianOperator, z: NDArray) -> AcceleratedState:
+        """The start with its product; with a narrow copy the point where the first inner solve on it ends."""
+        inner = inner_model(operator)
+        if inner.error == 0:
+            return AcceleratedState(z, operator.apply(z), inner)
+        found = self._solve(operator, inner, z, None, _deepest(operator, _DEEP * self.tolerance))
+        point = _settled(operator, found.z)
+        state = AcceleratedState(point, operator.apply(point), inner)
+        return self._judged(operator, state, found, 1.0)
+
+    def step(self, operator: HermitianOperator, state: AcceleratedState) -> AcceleratedState:
+        """One inner solve on the model around the point, and one product with C; or a step of Newton's method."""
+        if state.newton is not None:
+            return _after(state, Newton(self.max_inner).step(operator, state.newton))
+        if state.inner.error == 0 and self.most_steps == 0:
+            return state
+        before, gradient, size = _measured(state)
+        residual = gradient / size if size > 0 else 0.0
+        aim = _deepest(operator, max(_DEEP * self.tolerance, residual * state.inner.error / size if size > 0 else 0.0))
+        if residual <= aim:
+            aim = residual * 1e-3  # the loop goes on all the same: light rows are to be settled too
+        found = self._solve(operator, state.inner, state.z, state.Cz, aim)
+        z = _settled(operator, found.z)
+        new = replace(state, z=z, Cz=operator.apply(z), passed=())
+        after, rest, _ = _measured(new)
+        if after < before - 1e-14 * abs(before) or not rest < gradient:
+            return self._handed_over(operator, state)
+        if state.inner.error == 0:
+            scale = math.ldexp(1.0, -state.inner.exponent)
+            passed = tuple((before + scale * value, left, length) for value, left, length in found.trace[:-1].tolist())
+            new = replace(new, passed=passed, stepped=float(found.trace[-1, 2]) if len(found.trace) else 0.0)
+        return self._judged(operator, new, found, rest / gradient)
+
+    def _solve(
+        self, operator: HermitianOperator, inner: InnerModel, z: NDArray, product: NDArray | None, aim: float
+    ) -> InnerSolve:
+        base = None if product is None else np.ldexp(1.0, inner.exponent) * product
+        found: InnerSolve = inner.model.accelerate(
+            z,
+            base,
+            target=aim,
+            share=_SHARE if product is None else 0.0,
+            budget=int(min(_MOST_PRODUCTS, max(8.0, _ENTRIES_A_CALL / operator.n**2))),
+            noise=_NOISE[product is None and inner.model.error > 0],
+            patience=6,
+            most=_MOST_PRODUCTS if self.most_steps is None or inner.error > 0 else self.most_steps,
+        )
+        if not inner.counted:
+            count_products(operator, found.products)
+        return found
+
+    def _judged(
+        self, operator: HermitianOperator, state: AcceleratedState, found: InnerSolve, share: float
+    ) -> AcceleratedState:
+        """Go on like this, or with Newton's method: where the inner solve stalled, or crept."""
+        crept = found.products >= _MOST_PRODUCTS and share > _SLOW
+        return self._handed_over(operator, state) if crept or found.ending is Ending.STALLED else state
+
+    def _handed_over(self, operator: HermitianOperator, state: AcceleratedState) -> AcceleratedState:
+        return replace(state, newton=Newton(self.max_inner).continued(operator, state.z, state.Cz))
+
+
+def _measured(state: AcceleratedState) -> tuple[float, float, float]:
+    """Objective, norm of the gradient, norm of the product."""
+    s, b = split(state.z, state.Cz)
+    return float(s.sum()), float(np.linalg.norm(b)), math.hypot(float(np.linalg.norm(s)), float(np.linalg.norm(b)))
+
+
+def _settled(operator: HermitianOperator, z: NDArray) -> NDArray:
+    """Of unit modulus in the precision of the operator."""
+    return (z / np.abs(z)).astype(operator.dtype)
+
+
+def _deepest(operator: HermitianOperator, aim: float) -> float:
+    """No residual below what the precision of the operator can show."""
+    return max(aim, float(np.finfo(operator.dtype).eps))
+
+
+def _after(state: AcceleratedState, newton: NewtonState) -> AcceleratedState:
+    return replace(state, z=newton.z, Cz=newton.Cz, newton=newton, exhausted=newton.exhausted, passed=())

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from numpy.typing import NDArray
 
 from angsync.circle import normalise
 from angsync.errors import InputError
+from angsync.memory import MemoryBudget
 from angsync.operators import HermitianOperator
 
 
@@ -34,10 +36,11 @@ class GPM:
     The objective is sure to rise when :math:`\alpha < n / \|\Delta\|_{op}`, more generally whenever
     :math:`C + \tfrac{n}{\alpha} I` is positive semidefinite.
 
-    Needs three n-vectors: z, Cz and one temporary. One product with C a step.
+    Needs three n-vectors: z, Cz and one temporary, and the loop as many again (``memory``). One product with C a step.
     """
 
     alpha: float = 4.0
+    memory: ClassVar[MemoryBudget] = MemoryBudget(vectors=8)
 
     def __post_init__(self) -> None:
         if not self.alpha > 0:

@@ -13,11 +13,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError
+from angsync.memory import MemoryBudget
 from angsync.operators import HermitianOperator
 
 
@@ -60,11 +62,12 @@ class LowRankSDP:
     max_inner
         Conjugate gradient iterations a step.
 
-    Needs about ten n x r blocks. One product with a block a step, and one an inner iteration.
+    Needs about fifteen n x r blocks. One product with a block a step, and one an inner iteration.
     """
 
     rank: int | None = None
     max_inner: int = 200
+    memory: ClassVar[MemoryBudget] = MemoryBudget(vectors=6, blocks=15)
 
     def __post_init__(self) -> None:
         if self.rank is not None and self.rank < 1:

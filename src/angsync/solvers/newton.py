@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from angsync.criticality import split
 from angsync.errors import InputError
+from angsync.memory import MemoryBudget
 from angsync.operators import HermitianOperator
 from angsync.preconditioner import Preconditioner, build, kind_for, strongest_affordable
 from angsync.tangent import TangentHessian
@@ -51,8 +52,8 @@ class Newton:
     :math:`z_+ - z = z \circ (e^{\mathrm{i}t} - 1)`, which does not cancel, so steps can be judged far below
     the rounding level of f itself.
 
-    Needs about twelve n-vectors, half a copy of C where C is sparse, and the preconditioner. One product with C a step,
-    and one an inner iteration.
+    Needs about fourteen n-vectors, two and a half copies of C where C is sparse (far less from 500,000 entries on), and
+    the preconditioner. One product with C a step, and one an inner iteration.
 
     Parameters
     ----------
@@ -66,6 +67,14 @@ class Newton:
 
     max_inner: int = 500
     preconditioner: Kind = "auto"
+    memory: ClassVar[MemoryBudget] = MemoryBudget(vectors=14, matrix_copies=2.5)
+    """The copies are of a sparse C, while its entries are rotated; of a dense one there are none."""
+    preconditioner_memory: ClassVar[dict[str, MemoryBudget]] = {
+        "jacobi": MemoryBudget(vectors=1),
+        "direct": MemoryBudget(vectors=4),
+        "multigrid": MemoryBudget(vectors=6),
+    }
+    """On top of it; the factors of SuperLU not included."""
     finishes_light_rows: ClassVar[bool] = True
     """It may be asked to go on until nodes of small weight are settled too: a few steps more, not thousands."""
 
@@ -79,7 +88,10 @@ class Newton:
 
     def init(self, operator: HermitianOperator, z: NDArray) -> NewtonState:
         """The starting point with its product; the first radius lets phases move by about half a radian."""
-        Cz = operator.apply(z)
+        return self.continued(operator, z, operator.apply(z))
+
+    def continued(self, operator: HermitianOperator, z: NDArray, Cz: NDArray) -> NewtonState:
+        """The same from a point whose product is known."""
         kind = kind_for(operator) if self.preconditioner == "auto" else self.preconditioner
         return NewtonState(z, Cz, 0.5 * math.sqrt(_scale(z, Cz)), kind=kind)
 

@@ -59,6 +59,40 @@ __device__ __forceinline__ void multiply(const Unit (&entry)[ROWS][SHARE], const
     for (int k = 0; k < OWN; ++k) own[k] = sum[k];
 }
 
+constexpr int FIRST_POWER_STEPS = 2;  // without a look at what they did
+
+// w = (C + shift I) x, scaled, of the rows that this lane owns.
+__device__ __forceinline__ void add_shift(float2 (&w)[OWN], const float2 (&y)[OWN], const float2 (&x)[OWN], float scale,
+                                          float shift) {
+#pragma unroll
+    for (int r = 0; r < OWN; ++r) w[r] = {fmaf(y[r].x, scale, shift * x[r].x), fmaf(y[r].y, scale, shift * x[r].y)};
+}
+
+__device__ __forceinline__ bool any_of_team(bool value) {
+    if constexpr (IN_WARP) {
+        return __any_sync(0xffffffffu, value);
+    } else {
+        return value;  // the same for all: one problem a block
+    }
+}
+
+// Whether no phase of the problem turns by more than `settled` from x to w.
+__device__ __forceinline__ bool all_still(const float2 (&x)[OWN], const float2 (&w)[OWN], const int (&row)[OWN],
+                                          float settled, unsigned group_lanes) {
+    bool still = true;
+#pragma unroll
+    for (int r = 0; r < OWN; ++r) {
+        const float turn = x[r].x * w[r].y - x[r].y * w[r].x;
+        const float along = x[r].x * w[r].x + x[r].y * w[r].y;
+        still = still && (row[r] < 0 || fabsf(turn) <= settled * along);
+    }
+    if constexpr (IN_WARP) {
+        return (__ballot_sync(0xffffffffu, still) & group_lanes) == group_lanes;
+    } else {
+        return __syncthreads_and(still);
+    }
+}
+
 // w / |w|; a zero keeps the old phase.
 __device__ __forceinline__ float2 phase(float2 w, float2 old) {
     const float square = w.x * w.x + w.y * w.y;
@@ -67,14 +101,16 @@ __device__ __forceinline__ float2 phase(float2 w, float2 old) {
 }
 
 // The start of the power steps is a column of C, that of the middle node, and 1 / (8 n) of the phases `bias`, which keep
-// it from being orthogonal to what is looked for. shifts: one a problem, C + shift I is iterated (may be null).
+// it from being orthogonal to what is looked for. After two of them, phases are taken: z. Where a phase would turn by more
+// than `settled` at the next product, |Im(conj(z_j) w_j)| > settled Re(conj(z_j) w_j) for some j, power steps go on from z
+// until that is no longer so, power_steps in all at most. shifts: one a problem, C + shift I is iterated (may be null).
 // status: 0 converged, 1 iteration limit, 2 not finite (z, objective and residual are then NaN).
 // A problem has converged when no phase would turn by more than the tolerance, |Im(conj(z_j) w_j)| <= tolerance |w_j|
 // for all j: that implies the residual, and is one vote of the lanes.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     solve_batch(const Unit* __restrict__ C, long long count, const float2* __restrict__ bias,
                 const float* __restrict__ shifts, float tolerance, int max_iterations, int power_steps,
-                float2* __restrict__ z, float* __restrict__ objective, float* __restrict__ residual,
+                float settled, float2* __restrict__ z, float* __restrict__ objective, float* __restrict__ residual,
                 int* __restrict__ iterations, signed char* __restrict__ status) {
     extern __shared__ __align__(16) unsigned char shared[];
     const int member = threadIdx.x % TEAM;
@@ -164,55 +200,89 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         }
         synchronise();
 
-        int buffer = 0;
-        float2 y[OWN];
-        for (int k = 0; k < power_steps; ++k) {
-            multiply(entry, mine.vector[buffer] + vector_at, part, y);
-            buffer ^= 1;
-            published = reinterpret_cast<float2*>(mine.vector[buffer] + vector_at);
+        // Round 0: the first power steps, and one product with the phases they give, which shows whether more are needed.
+        // Round 1: further power steps for the problems that need them (others of the warp wait), then the iteration.
+        // The loops are written once and entered twice: a third copy of the product would take too many registers.
+        const bool in_two_rounds = power_steps > FIRST_POWER_STEPS;
+        const bool taking_part = finite && !(IN_WARP && idle);
+        int power = 1, last_power = min(power_steps, FIRST_POWER_STEPS);
+        int buffer = 0, iteration = 0, limit = in_two_rounds ? 0 : max_iterations;
+        bool powering = taking_part, converged;
+        float2 y[OWN], w[OWN];
+        for (int round = 0;; ++round) {
+#pragma unroll 1
+            for (; power <= last_power; ++power) {
+                multiply(entry, mine.vector[buffer] + vector_at, part, y);
+                add_shift(w, y, x, scale, shift);
+                const bool ends = power == last_power || (round > 0 && all_still(x, w, row, settled, group_lanes));
+                buffer ^= 1;
+                published = reinterpret_cast<float2*>(mine.vector[buffer] + vector_at);
 #pragma unroll
-            for (int r = 0; r < OWN; ++r) {
-                const float2 w = {fmaf(y[r].x, scale, shift * x[r].x), fmaf(y[r].y, scale, shift * x[r].y)};
-                x[r] = k + 1 < power_steps ? w : phase(w, own_bias[r]);
-                if (row[r] >= 0) published[row[r]] = x[r];
+                for (int r = 0; r < OWN; ++r) {
+                    if (powering) x[r] = ends ? phase(w[r], own_bias[r]) : w[r];
+                    if (row[r] >= 0) published[row[r]] = x[r];
+                }
+                synchronise();
+                powering = powering && !ends;
+                if (round > 0 && !any_of_team(powering)) break;
             }
-            synchronise();
-        }
 
-        int iteration = 0;
-        bool converged;
-        for (;;) {
-            multiply(entry, mine.vector[buffer] + vector_at, part, y);
-            bool small = true;
-            float2 w[OWN];
+            for (;;) {
+                multiply(entry, mine.vector[buffer] + vector_at, part, y);
+                add_shift(w, y, x, scale, shift);
+                bool small = true;
 #pragma unroll
-            for (int r = 0; r < OWN; ++r) {
-                w[r] = {fmaf(y[r].x, scale, shift * x[r].x), fmaf(y[r].y, scale, shift * x[r].y)};
-                const float turn = x[r].x * w[r].y - x[r].y * w[r].x;
-                const float square = w[r].x * w[r].x + w[r].y * w[r].y;
-                small = small && (row[r] < 0 || turn * turn <= tolerance * tolerance * square);
-            }
-            if constexpr (IN_WARP) {
-                const unsigned votes = __ballot_sync(0xffffffffu, small);
-                converged = (votes & group_lanes) == group_lanes;
-                const bool ended = idle || !finite || converged || iteration == max_iterations;
-                if (__all_sync(0xffffffffu, ended)) break;
-                if (!ended) {
+                for (int r = 0; r < OWN; ++r) {
+                    const float turn = x[r].x * w[r].y - x[r].y * w[r].x;
+                    const float square = w[r].x * w[r].x + w[r].y * w[r].y;
+                    small = small && (row[r] < 0 || turn * turn <= tolerance * tolerance * square);
+                }
+                if constexpr (IN_WARP) {
+                    const unsigned votes = __ballot_sync(0xffffffffu, small);
+                    converged = (votes & group_lanes) == group_lanes;
+                    const bool ended = !taking_part || converged || iteration == limit;
+                    if (__all_sync(0xffffffffu, ended)) break;
+                    if (!ended) {
+                        ++iteration;
+#pragma unroll
+                        for (int r = 0; r < OWN; ++r) x[r] = phase(w[r], x[r]);
+                    }
+                } else {
+                    converged = __syncthreads_and(small);
+                    if (!finite || converged || iteration == limit) break;
                     ++iteration;
 #pragma unroll
                     for (int r = 0; r < OWN; ++r) x[r] = phase(w[r], x[r]);
                 }
-            } else {
-                converged = __syncthreads_and(small);
-                if (!finite || converged || iteration == max_iterations) break;
-                ++iteration;
+                buffer ^= 1;
+                published = reinterpret_cast<float2*>(mine.vector[buffer] + vector_at);
 #pragma unroll
-                for (int r = 0; r < OWN; ++r) x[r] = phase(w[r], x[r]);
+                for (int r = 0; r < OWN; ++r) {
+                    if (row[r] >= 0) published[row[r]] = x[r];
+                }
+                synchronise();
             }
+            if (!in_two_rounds || round > 0) break;
+
+            limit = max_iterations;
+            const bool still = all_still(x, w, row, settled, group_lanes);  // all lanes vote, whether they take part or not
+            powering = taking_part && !still;
+            const bool more_powers = any_of_team(powering);
+            const bool going = taking_part && !converged && max_iterations > 0;
+            if (!more_powers && !any_of_team(going)) break;
+            power = FIRST_POWER_STEPS + 2;
+            last_power = more_powers ? power_steps : 0;
+            const bool ends = power > last_power;
+            iteration = !more_powers && going;
             buffer ^= 1;
             published = reinterpret_cast<float2*>(mine.vector[buffer] + vector_at);
 #pragma unroll
             for (int r = 0; r < OWN; ++r) {
+                if (more_powers && powering) {
+                    x[r] = ends ? phase(w[r], own_bias[r]) : w[r];
+                } else if (!more_powers && going) {
+                    x[r] = phase(w[r], x[r]);
+                }
                 if (row[r] >= 0) published[row[r]] = x[r];
             }
             synchronise();

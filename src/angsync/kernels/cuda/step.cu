@@ -8,14 +8,26 @@ constexpr int POWER = 0;      // x <- scale C x: no phases taken, no stopping
 // 1: z <- C z / |C z| without stopping, the last of the power steps
 constexpr int GPM = 2;        // z <- w / |w|, w = C z or z + weight C z; stops at the tolerance
 
-__device__ __forceinline__ double2 added_slots(const double2* slots, int count, int n, double scale) {
+// Where the slots of a product are: of an entry of strip J = i / width, counts[J] by columns, then by rows those of the
+// strips J, J + 1, ... from row_slots_at + J on. Blocks of ENTRIES entries lie within one strip.
+struct Slots {
+    const double2* values;
+    const int* counts;
+    int strips, width, row_slots_at;
+};
+
+__device__ __forceinline__ double2 added_slots(Slots slots, int n, double scale) {
     __shared__ double2 part[PARTS][ENTRIES];
     const int i = blockIdx.x * ENTRIES + threadIdx.x;
+    const int strip = blockIdx.x * ENTRIES / slots.width;
+    const int by_columns = slots.counts[strip];
+    const int total = by_columns + slots.strips - strip;
     double2 sum = {0, 0};
     if (i < n) {
 #pragma unroll 4
-        for (int k = threadIdx.y; k < count; k += PARTS) {
-            const double2 value = __ldcs(slots + (long long)k * n + i);
+        for (int k = threadIdx.y; k < total; k += PARTS) {
+            const int slot = k < by_columns ? k : slots.row_slots_at + strip + k - by_columns;
+            const double2 value = __ldcs(slots.values + (long long)slot * n + i);
             sum.x += value.x;
             sum.y += value.y;
         }
@@ -28,8 +40,9 @@ __device__ __forceinline__ double2 added_slots(const double2* slots, int count, 
     return {scale * sum.x, scale * sum.y};
 }
 
-__global__ void gather_slots(const double2* slots, int count, int n, double2* product) {
-    const double2 sum = added_slots(slots, count, n, 1.0);
+__global__ void gather_slots(const double2* values, const int* counts, int strips, int width, int row_slots_at, int n,
+                             double2* product) {
+    const double2 sum = added_slots({values, counts, strips, width, row_slots_at}, n, 1.0);
     const int i = blockIdx.x * ENTRIES + threadIdx.x;
     if (threadIdx.y == 0 && i < n) product[i] = sum;
 }
@@ -60,11 +73,12 @@ __device__ void finish(const double* block_sums, int blocks, double (&total)[3])
 // done becomes iteration + 1 when the residual ||Im(conj(z) Cz)|| / ||Cz|| of z meets the tolerance (z is then the
 // answer and every later launch returns at once), and -(iteration + 1) when it is not a finite number. weight is
 // scale-free alpha / n divided by scale; 0 stands for alpha = inf.
-__global__ void gpm_step(const double2* slots, int count, int n, double scale, int rule, double weight,
-                         double tolerance, int iteration, const double2* z, double2* product, double2* next,
-                         double* block_sums, unsigned* arrived, double* history, int* done) {
+__global__ void gpm_step(const double2* values, const int* counts, int strips, int width, int row_slots_at, int n,
+                         double scale, int rule, double weight, double tolerance, int iteration, const double2* z,
+                         double2* product, double2* next, double* block_sums, unsigned* arrived, double* history,
+                         int* done) {
     if (*done) return;
-    const double2 y = added_slots(slots, count, n, scale);
+    const double2 y = added_slots({values, counts, strips, width, row_slots_at}, n, scale);
     const int i = blockIdx.x * ENTRIES + threadIdx.x;
     if (threadIdx.y == 0) {
         double f = 0, gradient = 0, size = 0;

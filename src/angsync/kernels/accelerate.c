@@ -1,0 +1,334 @@
+/* The whole inner solve of a dense problem in one call: a rough leading eigenvector, and Anderson's acceleration of
+ * the power method z <- phase(Cz + e) with a monotone safeguard. Products come from the matrix itself or from its
+ * narrow copy; then e = (C - copy) z at the last point where the product with C is known, so that the gradient of the
+ * model is exact there (iterative refinement).
+ *
+ * Angles are measured by t = 2 tan(theta / 2), and a node is turned by t through (1 + i t/2) / (1 - i t/2): no sine is
+ * ever computed, and turning z by its t is exactly the step of the power method.
+ */
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
+#define FAST __attribute__((target_clones("avx512f", "arch=haswell", "default")))
+#else
+#define FAST
+#endif
+
+void dense_apply(int64_t n, const double *C, const double *x, double *y, double *work, int avx512, int threads);
+void narrow_product(int64_t n, const int16_t *copy, const float *scale, const double *diagonal, const double *x, double *y,
+                    float *work, int avx512, int threads);
+
+#define MEMORY 10   /* steps that Anderson's method combines, and steps of Lanczos */
+#define NEAR 0.5      /* residual from which steps are combined */
+#define HALF_TURN 3.0 /* what tan measures as more is taken as this: it is far off anyway */
+
+typedef struct {
+    int64_t n;
+    const double *C; /* used where there is no copy */
+    const int16_t *copy;
+    const float *scale;
+    const double *diagonal;
+    void *work; /* of the products */
+    int avx512, threads;
+    int64_t products;
+} source;
+
+static void product(source *from, const double *x, double *y) {
+    from->products++;
+    if (from->copy) narrow_product(from->n, from->copy, from->scale, from->diagonal, x, y, from->work, from->avx512,
+                                   from->threads);
+    else dense_apply(from->n, from->C, x, y, from->work, from->avx512, from->threads);
+}
+
+FAST static double dot(int64_t n, const double *restrict x, const double *restrict y) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < n; j++) sum += x[j] * y[j];
+    return sum;
+}
+
+FAST static double distance(int64_t n, const double *restrict x, const double *restrict y) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < n; j++) sum += (x[j] - y[j]) * (x[j] - y[j]);
+    return sqrt(sum);
+}
+
+FAST static void add(int64_t n, double factor, const double *restrict x, double *restrict y) {
+#pragma omp simd
+    for (int64_t j = 0; j < n; j++) y[j] += factor * x[j];
+}
+
+FAST static void subtract(int64_t n, const double *restrict x, const double *restrict y, double *restrict out) {
+#pragma omp simd
+    for (int64_t j = 0; j < n; j++) out[j] = x[j] - y[j];
+}
+
+/* How far every node has to turn, z^H w, and the residual |Im(conj(z) w)| / |w|. */
+FAST static double look(int64_t n, const double *restrict z, const double *restrict w, double *restrict t,
+                        double *restrict residual, double *restrict length) {
+    double sum = 0, across = 0, size = 0;
+#pragma omp simd reduction(+ : sum, across, size)
+    for (int64_t j = 0; j < n; j++) {
+        double a = z[2 * j], b = z[2 * j + 1], c = w[2 * j], d = w[2 * j + 1];
+        double s = a * c + b * d, g = a * d - b * c, m = sqrt(s * s + g * g);
+        double below = m + s, angle = below > 0 ? 2 * g / below : 0;
+        angle = angle > HALF_TURN ? HALF_TURN : angle;
+        t[j] = angle < -HALF_TURN ? -HALF_TURN : angle;
+        sum += s;
+        across += g * g;
+        size += m * m;
+    }
+    *residual = size > 0 ? sqrt(across / size) : 0;
+    *length = sqrt(size);
+    return sum;
+}
+
+FAST static void turn(int64_t n, const double *restrict z, double share, const double *restrict t, double *restrict out) {
+#pragma omp simd
+    for (int64_t j = 0; j < n; j++) {
+        double h = share * t[j] / 2, below = 1 / (1 + h * h), c = (1 - h * h) * below, s = 2 * h * below;
+        double a = z[2 * j], b = z[2 * j + 1];
+        out[2 * j] = a * c - b * s;
+        out[2 * j + 1] = a * s + b * c;
+    }
+}
+
+/* Coefficients of the least squares problem |t + sum c_i D_i| from the Gram matrix, newest column first; a column that
+ * the newer ones nearly span is left out. */
+static void combine(int count, const double *gram, const double *right, double *c) {
+    double L[MEMORY][MEMORY], y[MEMORY];
+    int kept[MEMORY], used = 0;
+    for (int i = 0; i < count; i++) c[i] = 0;
+    for (int i = 0; i < count; i++) {
+        double pivot = gram[i * MEMORY + i];
+        if (!(pivot > 0)) continue;
+        for (int k = 0; k < used; k++) {
+            double v = gram[i * MEMORY + kept[k]];
+            for (int l = 0; l < k; l++) v -= L[used][l] * L[k][l];
+            L[used][k] = v / L[k][k];
+            pivot -= L[used][k] * L[used][k];
+        }
+        if (!(pivot > 1e-13 * gram[i * MEMORY + i])) continue;
+        L[used][used] = sqrt(pivot);
+        double v = right[i];
+        for (int l = 0; l < used; l++) v -= L[used][l] * y[l];
+        y[used] = v / L[used][used];
+        kept[used++] = i;
+    }
+    for (int k = used - 1; k >= 0; k--) {
+        double v = y[k];
+        for (int l = k + 1; l < used; l++) v -= L[l][k] * c[kept[l]];
+        c[kept[k]] = v / L[k][k];
+    }
+}
+
+/* History of Anderson's method: steps X, changes D of t, newest first by `order`; kept between calls. */
+typedef struct {
+    double *D, *X, *gram;
+    int64_t *order; /* order[0] is the number kept, then the places, newest first */
+} history;
+
+static void remember(int64_t n, history *h, double share, const double *step, const double *before, const double *after) {
+    int64_t kept = h->order[0], place = kept < MEMORY ? kept : h->order[MEMORY];
+    double *D = h->D + place * n, *X = h->X + place * n;
+    for (int64_t j = 0; j < n; j++) {
+        D[j] = after[j] - before[j];
+        X[j] = share * step[j];
+    }
+    if (kept < MEMORY) h->order[0] = ++kept;
+    memmove(h->order + 2, h->order + 1, sizeof(int64_t) * (size_t)(kept - 1));
+    h->order[1] = place;
+    for (int64_t i = 0; i < kept; i++) {
+        int64_t other = h->order[1 + i];
+        h->gram[place * MEMORY + other] = h->gram[other * MEMORY + place] = dot(n, D, h->D + other * n);
+    }
+}
+
+/* step = t + sum c_i (X_i + D_i) with the c that make |t + sum c_i D_i| least. */
+static void extrapolate(int64_t n, const history *h, const double *t, double *step, double *c) {
+    int kept = (int)h->order[0];
+    const int64_t *place = h->order + 1;
+    double right[MEMORY], gram[MEMORY * MEMORY];
+    for (int i = 0; i < kept; i++) {
+        right[i] = -dot(n, h->D + place[i] * n, t);
+        for (int k = 0; k < kept; k++) gram[i * MEMORY + k] = h->gram[place[i] * MEMORY + place[k]];
+    }
+    combine(kept, gram, right, c);
+    for (int i = 0; i < kept; i++) {
+        if (c[i] == 0) continue;
+        add(n, c[i], h->X + place[i] * n, step);
+        add(n, c[i], h->D + place[i] * n, step);
+    }
+}
+
+enum { REACHED = 0, OUT_OF_BUDGET = 1, STALLED = 2 };
+
+typedef struct {
+    const double *z, *w; /* where the product w with C itself is known; NULL: nowhere */
+    double *difference, *image;
+} base_point;
+
+/* w = (product at the base point) + (narrow product of the difference), or the product of z where there is no base;
+ * the value is f(z), up to f of the base point. */
+static double evaluate(source *from, const base_point *base, const double *z, double *w, double *t, double *residual,
+                       double *length) {
+    int64_t n = from->n;
+    if (!base->z) {
+        product(from, z, w);
+        return look(n, z, w, t, residual, length);
+    }
+    subtract(2 * n, z, base->z, base->difference);
+    product(from, base->difference, base->image);
+    memcpy(w, base->w, sizeof(double) * 2 * (size_t)n);
+    add(2 * n, 1.0, base->image, w);
+    look(n, z, w, t, residual, length);
+    return 2 * dot(2 * n, base->difference, base->w) + dot(2 * n, base->difference, base->image);
+}
+
+/* Anderson's method from z until the residual is `target` or the gradient `inexact`, at most `budget` products and `most`
+ * steps. With `base_w` z is a point whose product with C is base_w, and the model is that of its neighbourhood. A step is
+ * accepted where f does not go down by more than `noise`; after more than `patience` others the method gives up.
+ * `vectors` has (13 + 2 MEMORY) n doubles whose last 2 MEMORY n are kept between calls, together with `gram` (MEMORY^2
+ * doubles) and `order` (MEMORY + 1 integers, the first 0 at the beginning). `trace` gets, for every step taken, the
+ * objective (relative to that of the base point), the residual and the length of the step. report: products, residual,
+ * steps rejected, steps taken. */
+int dense_accelerate(int64_t n, const double *C, const int16_t *copy, const float *scale, const double *diagonal,
+                     const double *base_w, double *z, double target, double inexact, int64_t budget, int64_t most,
+                     double noise, int64_t patience, double *vectors, double *gram, int64_t *order, void *work, int avx512,
+                     int threads, double *trace, double *report) {
+    source from = {n, C, copy, scale, diagonal, work, avx512, threads, 0};
+    double *trial = vectors, *w = vectors + 2 * n, *origin = vectors + 4 * n, *t = vectors + 10 * n, *next = vectors + 11 * n,
+           *step = vectors + 12 * n;
+    base_point base = {base_w ? origin : NULL, base_w, vectors + 6 * n, vectors + 8 * n};
+    history past = {vectors + 13 * n, vectors + (13 + MEMORY) * n, gram, order};
+    double f = 0, residual, length = 0, coefficients[MEMORY];
+    int64_t rejected = 0, taken = 0;
+    int status = OUT_OF_BUDGET;
+    if (base_w) {
+        memcpy(origin, z, sizeof(double) * 2 * (size_t)n);
+        look(n, z, base_w, t, &residual, &length);
+    } else f = evaluate(&from, &base, z, w, t, &residual, &length);
+    double size = base_w ? fabs(dot(2 * n, z, base_w)) : fabs(f);
+    while (1) {
+        if (residual <= target || residual * length <= inexact) { status = REACHED; break; }
+        if (from.products >= budget || taken >= most) break;
+        int combined = order[0] > 0 && residual < NEAR, accepted = 0;
+        memcpy(step, t, sizeof(double) * (size_t)n);
+        if (combined) extrapolate(n, &past, t, step, coefficients);
+        double value = 0, rest = 0, share = 1;
+        for (int attempt = 0; attempt < 6; attempt++) {
+            turn(n, z, share, step, trial);
+            value = evaluate(&from, &base, trial, w, next, &rest, &length);
+            accepted = value >= f - noise * size;
+            if (accepted || from.products >= budget) break;
+            rejected++;
+            if (combined) { /* forget, and take a step of the power method */
+                combined = 0;
+                order[0] = 0;
+                memcpy(step, t, sizeof(double) * (size_t)n);
+            } else share *= 0.5; /* which goes up where it is short enough */
+        }
+        if (!accepted) {
+            status = from.products >= budget ? OUT_OF_BUDGET : STALLED;
+            break;
+        }
+        if (residual < NEAR) remember(n, &past, share, step, t, next);
+        trace[3 * taken] = value;
+        trace[3 * taken + 1] = rest;
+        trace[3 * taken++ + 2] = distance(2 * n, trial, z);
+        memcpy(z, trial, sizeof(double) * 2 * (size_t)n);
+        double *other = t;
+        t = next;
+        next = other;
+        f = value;
+        residual = rest;
+        if (rejected > patience) {
+            status = residual <= target || residual * length <= inexact ? REACHED : STALLED;
+            break;
+        }
+    }
+    report[0] = (double)from.products;
+    report[1] = residual;
+    report[2] = (double)rejected;
+    report[3] = (double)taken;
+    return status;
+}
+
+/* Largest eigenvalue and its vector of a small symmetric tridiagonal matrix, by Jacobi's rotations. */
+static double leading(int k, const double *alpha, const double *beta, double *vector) {
+    double A[MEMORY][MEMORY] = {{0}}, V[MEMORY][MEMORY] = {{0}};
+    for (int i = 0; i < k; i++) {
+        A[i][i] = alpha[i];
+        V[i][i] = 1;
+        if (i + 1 < k) A[i][i + 1] = A[i + 1][i] = beta[i];
+    }
+    for (int sweep = 0; sweep < 30; sweep++) {
+        double off = 0, all = 0;
+        for (int i = 0; i < k; i++)
+            for (int l = 0; l < k; l++) { all += A[i][l] * A[i][l]; off += i == l ? 0 : A[i][l] * A[i][l]; }
+        if (!(off > 1e-20 * all)) break;
+        for (int p = 0; p < k; p++)
+            for (int q = p + 1; q < k; q++) {
+                if (A[p][q] == 0) continue;
+                double tau = (A[q][q] - A[p][p]) / (2 * A[p][q]);
+                double tangent = (tau >= 0 ? 1 : -1) / (fabs(tau) + sqrt(1 + tau * tau));
+                double c = 1 / sqrt(1 + tangent * tangent), s = tangent * c;
+                for (int i = 0; i < k; i++) {
+                    double x = A[i][p], y = A[i][q];
+                    A[i][p] = c * x - s * y; A[i][q] = s * x + c * y;
+                }
+                for (int i = 0; i < k; i++) {
+                    double x = A[p][i], y = A[q][i];
+                    A[p][i] = c * x - s * y; A[q][i] = s * x + c * y;
+                    x = V[i][p]; y = V[i][q];
+                    V[i][p] = c * x - s * y; V[i][q] = s * x + c * y;
+                }
+            }
+    }
+    int best = 0;
+    for (int i = 1; i < k; i++) best = A[i][i] > A[best][best] ? i : best;
+    double sign = V[0][best] < 0 ? -1 : 1; /* towards the vector that Lanczos began with */
+    for (int i = 0; i < k; i++) vector[i] = sign * V[i][best];
+    return A[best][best];
+}
+
+/* Lanczos from z until the residual of the largest Ritz value is `tolerance` of it, at most MEMORY steps; z becomes C
+ * times its vector (a power step for nothing; not of unit modulus). `vectors` as above. Returns the number of products. */
+int64_t dense_leading(int64_t n, const double *C, const int16_t *copy, const float *scale, const double *diagonal,
+                      double *z, double tolerance, double *vectors, void *work, int avx512, int threads) {
+    source from = {n, C, copy, scale, diagonal, work, avx512, threads, 0};
+    double *w = vectors, *basis = vectors + 13 * n, alpha[MEMORY], beta[MEMORY], y[MEMORY] = {1};
+    double size = sqrt(dot(2 * n, z, z)), value = 0;
+    int k = 0;
+    if (!(size > 0)) return 0;
+    for (int64_t j = 0; j < 2 * n; j++) basis[j] = z[j] / size;
+    while (k < MEMORY) {
+        double *v = basis + 2 * n * k;
+        product(&from, v, w);
+        alpha[k] = dot(2 * n, v, w);
+        for (int round = 0; round < 2; round++)
+            for (int i = k; i >= 0; i--) {
+                const double *b = basis + 2 * n * i;
+                double re = dot(2 * n, b, w), im = 0;
+                for (int64_t j = 0; j < n; j++) im += b[2 * j] * w[2 * j + 1] - b[2 * j + 1] * w[2 * j];
+                for (int64_t j = 0; j < n; j++) {
+                    w[2 * j] -= re * b[2 * j] - im * b[2 * j + 1];
+                    w[2 * j + 1] -= re * b[2 * j + 1] + im * b[2 * j];
+                }
+            }
+        beta[k] = sqrt(dot(2 * n, w, w));
+        k++;
+        value = leading(k, alpha, beta, y);
+        if (k == MEMORY || !(beta[k - 1] * fabs(y[k - 1]) > tolerance * fabs(value))) break;
+        for (int64_t j = 0; j < 2 * n; j++) basis[2 * n * k + j] = w[j] / beta[k - 1];
+    }
+    /* C v = value v + y_k w, for nothing */
+    memset(z, 0, sizeof(double) * 2 * (size_t)n);
+    for (int i = 0; i < k; i++) add(2 * n, value * y[i], basis + 2 * n * i, z);
+    add(2 * n, y[k - 1], w, z);
+    return from.products;
+}

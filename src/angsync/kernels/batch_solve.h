@@ -1,0 +1,191 @@
+/* The way of a group from its start to a critical point: power steps, then steps of the generalized power method or
+ * of Newton's, each lane at its own pace. Included by batch_set.h after batch_newton.h.
+ *
+ * All that a lane knows is in its z and in the state below. A lane may therefore leave its group and go on in
+ * another one, and ends with the same bits: batch_run.h collects slow problems that way.
+ */
+#define V N(real)
+#define M N(whole)
+#define LOAD(a) ((V){0} + (REAL)(a))
+
+/* numbers first: batch_run.h carries them from one group to the next */
+typedef struct {
+    V shift, damping, refusals, count; /* count: iterations so far */
+    V best, gradient, image;           /* z^H C z, |Im(conj(z) w)|^2 and |w|^2 at z */
+    V rate;                            /* by what the last power step multiplied `gradient` */
+    V newton;                          /* 1 where Newton steps have begun */
+    V residual;                        /* once a lane has ended */
+    M going, code;
+} N(state);
+#define STATE_NUMBERS 9
+
+/* w = C z, then f = z^H w, |Im(conj(z) w)|^2 and |w|^2 */
+static void N(measure)(N(group) *g, V *objective, V *gradient, V *image) {
+    V f = LOAD(0), square = LOAD(0), size = LOAD(0), scale = g->scale_later, *w = g->w;
+    const V *z = g->z;
+    N(product_fetching)(g, z, w);
+    for (int j = 0; j < 2 * g->n; j += 2) {
+        w[j] *= scale;
+        w[j + 1] *= scale;
+        V s = z[j] * w[j] + z[j + 1] * w[j + 1], b = z[j] * w[j + 1] - z[j + 1] * w[j];
+        f += s;
+        square += b * b;
+        size += w[j] * w[j] + w[j + 1] * w[j + 1];
+    }
+    *objective = f, *gradient = square, *image = size;
+}
+
+/* Power steps x <- (C + shift) x from the start, into g->w; returns the Rayleigh quotient of C and the growth |C x|
+ * / |x| at the last vector but one. A lane is done before `steps` once x and its image point the same way, to within
+ * SETTLED. */
+static void N(power)(N(group) *g, int steps, V shift, M going, V *quotient, V *growth) {
+    int n = g->n;
+    V *x = g->old_z, *y = g->old_w, *kept = g->w, scale = g->scale_later;
+    *quotient = *growth = LOAD(0);
+    memcpy(x, g->first, sizeof(V) * 2 * (size_t)n);
+    memcpy(kept, x, sizeof(V) * 2 * (size_t)n);
+    for (int k = 0; k < steps && N(any)(going); k++) {
+        V overlap = LOAD(0), size = LOAD(0), image = LOAD(0), norm = LOAD(0);
+        N(product_fetching)(g, x, y);
+        for (int j = 0; j < 2 * n; j++) {
+            V value = y[j] * scale, shifted = value + shift * x[j];
+            overlap += x[j] * value;
+            size += x[j] * x[j];
+            image += value * value;
+            norm += shifted * shifted;
+            y[j] = shifted;
+        }
+        V inverse = N(inverse_root)(size), along = overlap + shift * size;
+        M settled = (M)(along * along >= LOAD(1 - SETTLED * SETTLED) * size * norm) & (M)(along > LOAD(0));
+        M last = going & (settled | (k + 1 == steps ? ~(M){0} : (M){0}));
+        *quotient = N(pick)(last, overlap * inverse * inverse, *quotient);
+        *growth = N(pick)(last, image * N(inverse_root)(image) * inverse, *growth);
+        V unit = N(inverse_root)(norm);
+        for (int j = 0; j < 2 * n; j++) {
+            y[j] *= unit;
+            kept[j] = N(pick)(last, y[j], kept[j]);
+        }
+        going &= ~last;
+        V *other = x;
+        x = y, y = other;
+    }
+}
+
+/* The first z of a group, and its state. */
+static void N(begin)(N(group) *g, const double *start, const options_t *o, M present, N(state) *s) {
+    int n = g->n;
+    V quotient, growth;
+    *s = (N(state)){0};
+    s->going = g->finite & present;
+    s->code = (((M){0} + (WHOLE)1) & g->finite) | (~g->finite & ((M){0} + (WHOLE)2));
+    N(power)(g, o->power_steps, s->shift, s->going, &quotient, &growth);
+    M again = s->going & (M)(quotient < LOAD(0.5) * growth);
+    if (N(any)(again)) {
+        /* The other end of the spectrum is as large: with the shift |C x| / |x| it moves to 0, or near to it. */
+        s->shift = (V)((M)growth & again);
+        memcpy(g->buffer, g->w, sizeof(V) * 2 * (size_t)n);
+        N(power)(g, o->power_steps, s->shift, again, &quotient, &growth);
+        for (int j = 0; j < 2 * n; j++) g->w[j] = N(pick)(again, g->w[j], g->buffer[j]);
+    }
+    for (int j = 0; j < 2 * n; j += 2) { /* w / |w|, the fixed start where w vanishes */
+        V re = g->w[j], im = g->w[j + 1], inverse = N(inverse_root)(re * re + im * im);
+        M some = (M)(inverse > LOAD(0));
+        g->z[j] = N(pick)(some, re * inverse, LOAD(start[j]));
+        g->z[j + 1] = N(pick)(some, im * inverse, LOAD(start[j + 1]));
+    }
+    N(measure)(g, &s->best, &s->gradient, &s->image);
+}
+
+/* One step of every lane that is going, by Newton where it is `wanted` and H lets it, and what came of it. */
+static void N(advance)(N(group) *g, N(state) *s, M wanted) {
+    int n = g->n, some_wanted = N(any)(wanted);
+    M by_newton = (M){0};
+    s->count += (V)((M)LOAD(1) & s->going);
+    if (some_wanted) {
+        by_newton = N(newton)(g, s->damping) & wanted;
+        V more = N(larger)(LOAD(4) * s->damping, LOAD(0.0625));
+        s->damping = N(pick)(wanted & ~by_newton, more, s->damping);
+    }
+    for (int j = 0; j < 2 * n; j += 2) {
+        V zr = g->z[j], zi = g->z[j + 1], wr = g->w[j], wi = g->w[j + 1];
+        g->old_z[j] = zr, g->old_z[j + 1] = zi, g->old_w[j] = wr, g->old_w[j + 1] = wi;
+        V vr = wr + s->shift * zr, vi = wi + s->shift * zi;
+        if (some_wanted) { /* z (1 + i t), brought back to the circle */
+            V t = g->step[j / 2];
+            vr = N(pick)(by_newton, zr - t * zi, vr);
+            vi = N(pick)(by_newton, zi + t * zr, vi);
+        }
+        V inverse = N(inverse_root)(vr * vr + vi * vi);
+        M move = s->going & (M)(inverse > LOAD(0));
+        g->z[j] = N(pick)(move, vr * inverse, zr);
+        g->z[j + 1] = N(pick)(move, vi * inverse, zi);
+    }
+    V f, gradient, image;
+    N(measure)(g, &f, &gradient, &image);
+    /* a larger objective; where rounding cannot tell them apart, the smaller residual */
+    V noise = LOAD(16 * EPSILON) * N(size)(s->best);
+    M better = (M)(f > s->best + noise) | ((M)(f >= s->best - noise) & (M)(gradient * s->image < s->gradient * image));
+    better &= s->going;
+    M refused = s->going & ~better;
+    V rate = gradient / N(pick)(s->going, s->gradient, LOAD(1));
+    s->rate = N(pick)(better & ~by_newton, N(pick)((M)(rate < LOAD(1)), rate, LOAD(1)), s->rate);
+    s->best = N(pick)(better, f, s->best);
+    s->gradient = N(pick)(better, gradient, s->gradient);
+    s->image = N(pick)(better, image, s->image);
+    if (N(any)(~better)) {
+        for (int j = 0; j < 2 * n; j++) {
+            g->z[j] = N(pick)(better, g->z[j], g->old_z[j]);
+            g->w[j] = N(pick)(better, g->w[j], g->old_w[j]);
+        }
+        /* a shift of 1, the largest row sum, makes every step of the power method an ascent */
+        V more = N(pick)((M)(s->shift > LOAD(0)), s->shift + s->shift, LOAD(0.125));
+        s->shift = N(pick)(refused & ~by_newton, more, s->shift);
+        more = N(larger)(LOAD(4) * s->damping, LOAD(0.0625));
+        s->damping = N(pick)(refused & by_newton, more, s->damping);
+    }
+    V less = s->damping * LOAD(0.125);
+    less = (V)((M)less & (M)(less > LOAD(0.015)));
+    s->damping = N(pick)(better & by_newton, less, s->damping);
+    s->refusals = N(pick)(refused, s->refusals + LOAD(1), N(pick)(better, LOAD(0), s->refusals));
+    M stalled = s->going & (M)(s->refusals > LOAD(12));
+    s->code = (stalled & ((M){0} + (WHOLE)3)) | (~stalled & s->code);
+    s->going &= ~stalled;
+}
+
+/* Steps until no lane goes on. Where at most `few` lanes want Newton steps, which cost several others, those leave
+ * as they are; which ones is returned. */
+static M N(solve)(N(group) *g, const options_t *o, int few, N(state) *s) {
+    V sums = LOAD(0);
+    for (int j = 0; j < g->n; j++) sums += g->rows[j] * g->rows[j];
+    V floor = LOAD(16 * EPSILON * EPSILON) * sums, tolerance = LOAD(o->tolerance * o->tolerance);
+    /* a count in floats stands still at 2^24 */
+    V limit = LOAD(o->max_iterations < 1 << 24 ? o->max_iterations : 1 << 24);
+    M left = (M){0};
+    for (;;) {
+        V level = tolerance * s->image;
+        M done = s->going & ((M)(s->gradient <= level) | (M)(s->gradient <= floor));
+        s->code &= ~done;
+        s->going &= ~done & (M)(s->count < limit);
+        if (!N(any)(s->going)) break;
+        /* Newton steps begin after enough power steps, or where PATIENCE more of them, at this rate, would not do */
+        V ahead = s->gradient;
+        for (int k = 0; k < PATIENCE; k++) ahead *= s->rate;
+        M slow = (M)(s->count >= LOAD(o->gpm_steps)) | ((M)(s->count > LOAD(0)) & (M)(ahead > level));
+        s->newton = N(pick)(s->going & slow, LOAD(1), s->newton);
+        M wanted = s->going & (M)(s->newton > LOAD(0));
+        if (few > 0 && N(any)(wanted) && N(how_many)(wanted) <= few) {
+            left |= wanted;
+            s->going &= ~wanted;
+            if (!N(any)(s->going)) break;
+            wanted = (M){0};
+        }
+        N(advance)(g, s, wanted);
+    }
+    V norm = s->image * N(inverse_root)(s->image), size = s->gradient * N(inverse_root)(s->gradient);
+    M real = (M)(s->gradient > floor) & (M)(s->image > LOAD(TINY));
+    s->residual = (V)((M)(size / N(pick)(real, norm, LOAD(1))) & real);
+    return left;
+}
+#undef V
+#undef M
+#undef LOAD

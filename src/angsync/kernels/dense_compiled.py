@@ -1,0 +1,192 @@
+"""Dense problems with the compiled kernels; each has a twin in :mod:`angsync.kernels.dense_reference`."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.kernels import dense_reference as reference
+from angsync.kernels.compiled import _library, _pointer, _size
+from angsync.kernels.dense_reference import (
+    MEMORY,
+    NARROW_FROM,
+    ROWS,
+    SEGMENT,
+    Ending,
+    InnerSolve,
+    Inspection,
+    NarrowCopy,
+)
+from angsync.kernels.thread_count import threads
+
+_DENSE_FROM = 48  # order below which NumPy is as fast
+_THREADS_FROM = 400
+_FEW = 6  # vectors of a block up to which one after the other is faster than NumPy
+_VECTORS = 13 + 2 * MEMORY
+HAS_AVX512 = bool(_library.narrow_has_avx512())
+
+_library.narrow_blocks.restype = ctypes.c_int64
+_library.narrow_inspect_work.restype = ctypes.c_int64
+_library.dense_leading.restype = ctypes.c_int64
+_library.dense_read.restype = ctypes.c_double
+
+
+def _plain(x: NDArray, kind: Any) -> bool:
+    return x.dtype == kind and bool(x.flags.c_contiguous) and x.__array_interface__["data"][0] % 16 == 0
+
+
+def _thread_count(n: int) -> int:
+    return threads() if n >= _THREADS_FROM else 1
+
+
+def _padded(n: int) -> int:
+    return -(-n // SEGMENT) * SEGMENT
+
+
+def dense_apply(matrix: NDArray, x: NDArray, *, avx512: bool = HAS_AVX512) -> NDArray:
+    """C x from the upper triangle of a Hermitian matrix, for a vector or a block of a few; the rest goes to NumPy."""
+    n = matrix.shape[0]
+    if x.ndim == 2 and 0 < x.shape[1] <= _FEW and n >= _DENSE_FROM and matrix.dtype == np.complex128 == x.dtype:
+        # half of C for each vector, at the speed of memory; NumPy's product of matrices pays off for more of them
+        return np.stack([dense_apply(matrix, np.ascontiguousarray(column), avx512=avx512) for column in x.T], axis=1)
+    kind = matrix.dtype
+    if n < _DENSE_FROM or x.ndim != 1 or kind not in (np.complex128, np.complex64) or not _plain(matrix, kind):
+        return reference.dense_apply(matrix, x)
+    if x.dtype != kind:
+        return reference.dense_apply(matrix, x)
+    single = kind == np.complex64
+    given = np.ascontiguousarray(x, dtype=np.complex128)
+    y = np.empty(n, dtype=np.complex128)
+    count = _thread_count(n)
+    work = np.empty((6 + 4 * count) * n, dtype=np.float32 if single else np.float64)
+    arrays = (_pointer(matrix), _pointer(given), _pointer(y), _pointer(work))
+    if single:
+        _library.dense_apply_single(_size(n), *arrays, ctypes.c_int(count))
+    else:
+        _library.dense_apply(_size(n), *arrays, ctypes.c_int(avx512), ctypes.c_int(count))
+    return y.astype(kind) if single else y
+
+
+def read(array: NDArray, *, threads: int) -> float:
+    """The sum of an array of doubles, every one read once, by so many threads: the bandwidth of the machine."""
+    total: float = _library.dense_read(_size(array.size), _pointer(array), ctypes.c_int(threads))
+    return total
+
+
+def narrow_apply(copy: NarrowCopy, x: NDArray, *, avx512: bool = HAS_AVX512) -> NDArray[np.complex128]:
+    """C x from the narrow copy, summed in single precision."""
+    x = np.ascontiguousarray(x, dtype=np.complex128)
+    y = np.empty(copy.n, dtype=np.complex128)
+    count = _thread_count(copy.n)
+    work = np.empty((6 + 4 * count) * _padded(copy.n), dtype=np.float32)
+    arrays = (copy.blocks, copy.scale, copy.diagonal, x, y, work)
+    options = (ctypes.c_int(avx512), ctypes.c_int(count))
+    _library.narrow_product(_size(copy.n), *(_pointer(a) for a in arrays), *options)
+    return y
+
+
+def dense_inspect(matrix: NDArray, *, avx512: bool = HAS_AVX512, narrow: bool = False) -> Inspection | None:
+    """One pass over a complex128 matrix: is it finite and Hermitian, its row sums, and from n = 400 a narrow copy."""
+    n = matrix.shape[0]
+    if n < _DENSE_FROM or not _plain(matrix, np.complex128):
+        return None
+    sample = float(np.abs(matrix[0]).max())
+    if not (sample == 0 or 1e-15 < sample < 1e15):
+        return None  # the narrow copy has the range of a float; scales like these are rare and take the slow way
+    if n < NARROW_FROM and not narrow:
+        sums, found = np.empty(n), np.empty((1, 3))
+        _library.dense_check(_size(n), _pointer(matrix), _pointer(sums), _pointer(found))
+        return _inspected(sums, found, None)
+    count = _thread_count(n)
+    blocks = int(_library.narrow_blocks(_size(n)))
+    copy = NarrowCopy(
+        n, np.empty((blocks, ROWS, 2 * SEGMENT), np.int16), np.empty((blocks, ROWS), np.float32), np.empty(n)
+    )
+    sums, found = np.empty(n), np.empty((count, 3))
+    work = np.empty(count * int(_library.narrow_inspect_work(_size(n))))
+    arrays = (matrix, copy.blocks, copy.scale, copy.diagonal, sums, work, found)
+    options = (ctypes.c_int(avx512), ctypes.c_int(count))
+    _library.narrow_inspect(_size(n), *(_pointer(a) for a in arrays), *options)
+    return _inspected(sums, found, copy)
+
+
+def _inspected(sums: NDArray[np.float64], found: NDArray[np.float64], copy: NarrowCopy | None) -> Inspection | None:
+    largest, gap, bad = found.max(axis=0).tolist()
+    return Inspection(largest, gap, sums, copy) if bad == 0 and largest < 1e30 else None
+
+
+def dense_model(matrix: NDArray, copy: NarrowCopy | None) -> DenseModel | reference.DenseModel:
+    """The model of a dense problem: the narrow copy where C is too large for the cache, otherwise C itself."""
+    if not _plain(matrix, np.complex128):
+        return reference.DenseModel(lambda x: dense_apply(matrix, x.astype(matrix.dtype)))
+    return DenseModel(matrix, copy)
+
+
+class DenseModel:
+    """See :class:`angsync.kernels.dense_reference.DenseModel`; all of an inner solve is one compiled call."""
+
+    def __init__(self, matrix: NDArray[np.complex128], copy: NarrowCopy | None, *, avx512: bool = HAS_AVX512) -> None:
+        n = self.n = matrix.shape[0]
+        self.error = 0.0 if copy is None else copy.error
+        self._threads = _thread_count(n)
+        self._vectors = np.empty(_VECTORS * n)
+        self._gram = np.zeros(MEMORY * MEMORY)
+        self._order = np.zeros(MEMORY + 1, dtype=np.int64)
+        length = (6 + 4 * self._threads) * (n if copy is None else _padded(n))
+        self._work = np.empty(length, dtype=np.float64 if copy is None else np.float32)
+        # the arrays stay alive with self, so their addresses may be kept
+        self._kept = (matrix, copy)
+        self._source: tuple[Any, ...] = (_size(n), _pointer(matrix), None, None, None)
+        if copy is not None:
+            self._source = (_size(n), None, _pointer(copy.blocks), _pointer(copy.scale), _pointer(copy.diagonal))
+        self._options = (_pointer(self._work), ctypes.c_int(avx512), ctypes.c_int(self._threads))
+
+    def leading(self, x: NDArray, tolerance: float) -> tuple[NDArray[np.complex128], int]:
+        """C v for a vector v near the leading eigenvector, by at most ten steps of Lanczos from x."""
+        z = np.array(x, dtype=np.complex128)
+        vectors = _pointer(self._vectors)
+        products = _library.dense_leading(
+            *self._source, _pointer(z), ctypes.c_double(tolerance), vectors, *self._options
+        )
+        self._order[0] = 0  # the basis lay where the steps are kept
+        return z, int(products)
+
+    def accelerate(
+        self,
+        z: NDArray,
+        base: NDArray | None,
+        *,
+        target: float,
+        budget: int,
+        noise: float,
+        patience: int,
+        share: float = 0.0,
+        most: int = 1000,
+    ) -> InnerSolve:
+        """Anderson's method from z until the residual is ``target`` or ``share`` times the error of the model."""
+        z = np.array(z, dtype=np.complex128)
+        most = min(most, budget)  # a step takes a product at least
+        trace, report = np.empty((most, 3)), np.empty(4)
+        known = None if base is None else np.ascontiguousarray(base, dtype=np.complex128)
+        ending = _library.dense_accelerate(
+            *self._source,
+            None if known is None else _pointer(known),
+            _pointer(z),
+            ctypes.c_double(target),
+            ctypes.c_double(share * self.error),
+            ctypes.c_int64(budget),
+            ctypes.c_int64(most),
+            ctypes.c_double(noise),
+            ctypes.c_int64(patience),
+            _pointer(self._vectors),
+            _pointer(self._gram),
+            _pointer(self._order),
+            *self._options,
+            _pointer(trace),
+            _pointer(report),
+        )
+        products, residual, rejected, taken = report
+        return InnerSolve(z, Ending(ending), int(products), float(residual), int(rejected), trace[: int(taken)])

@@ -1,0 +1,45 @@
+"""How many threads the compiled kernels use."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from contextvars import ContextVar
+
+_limit: ContextVar[int | None] = ContextVar("angsync_threads", default=None)
+
+
+def threads() -> int:
+    """The number asked for by ``threads=``, ANGSYNC_NUM_THREADS or OMP_NUM_THREADS; otherwise the cores at hand."""
+    asked = _limit.get()
+    if asked is not None:
+        return asked
+    for name in ("ANGSYNC_NUM_THREADS", "OMP_NUM_THREADS"):
+        value = os.environ.get(name, "").split(",")[0].strip()
+        if value.isdigit() and int(value) > 0:
+            return int(value)
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
+@contextlib.contextmanager
+def limited(count: int) -> Iterator[None]:
+    """So many threads in the block: in this thread and in what it starts with a copy of its context, nowhere else.
+
+    The threads of BLAS are limited as well where threadpoolctl is installed: no pool larger than what was asked for.
+    """
+    token = _limit.set(count)
+    try:
+        with _blas_limited(count):
+            yield
+    finally:
+        _limit.reset(token)
+
+
+def _blas_limited(count: int) -> contextlib.AbstractContextManager[object]:
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        return contextlib.nullcontext()
+    return threadpool_limits(count, user_api="blas")

@@ -1,0 +1,197 @@
+"""Proofs of batches on a device: the twin against eigenvalues and the proofs of the host, the kernel against it."""
+
+import numpy as np
+import pytest
+
+import angsync as ang
+from angsync import _arrays
+from angsync.batch_proof import certificates
+from angsync.kernels import cuda_proof_reference as proof
+from angsync.kernels import cuda_reference as reference
+from angsync.operators.device_batch import polish_on_device, prove_batch_on_device
+
+needs_device = pytest.mark.skipif(_arrays.cupy() is None, reason="needs CuPy and a CUDA device")
+
+
+def _stack(count, n, looks=50, decay=10.0, seed=4):
+    """Sample coherence matrices, exactly Hermitian; few looks and a fast decay make hard problems."""
+    rng = np.random.default_rng(seed)
+    model = 0.1 + 0.9 * np.exp(-np.abs(np.subtract.outer(np.arange(n), np.arange(n))) / decay)
+    x = rng.standard_normal((count, n, looks)) + 1j * rng.standard_normal((count, n, looks))
+    x = np.linalg.cholesky(model) @ x
+    G = x @ x.conj().swapaxes(1, 2)
+    size = np.sqrt(np.einsum("kii->ki", G).real)
+    G = (G / size[:, :, None] / size[:, None, :]).astype(np.complex64)
+    return np.triu(G) + np.triu(G, 1).conj().swapaxes(1, 2)
+
+
+def _solved(C):
+    n = C.shape[1]
+    found = reference.solve_batch(C, bias=reference.chirp(n), tolerance=1e-5, max_iterations=500, power_steps=20)
+    return found["z"]
+
+
+def _smallest_over_complement(C, z):
+    """The smallest eigenvalue of S over the complement of z, in double precision by eigh."""
+    n = C.shape[1]
+    z = z.astype(complex) / np.abs(z)
+    H = C.astype(complex)
+    H[:, np.arange(n), np.arange(n)] = 0
+    s = (z.conj() * (H @ z[:, :, None])[:, :, 0]).real
+    S = -H
+    S[:, np.arange(n), np.arange(n)] = s
+    u = z / np.sqrt(n)
+    P = np.eye(n) - u[:, :, None] * u.conj()[:, None, :]
+    # z itself is lifted out of the way
+    return np.linalg.eigvalsh(P @ S @ P + 1e3 * n * u[:, :, None] * u.conj()[:, None, :])[:, 0]
+
+
+@pytest.mark.parametrize("n", [2, 7, 16, 33])
+@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize(("shares", "single"), [(proof.SINGLE, True), (proof.DOUBLE, False), (proof.EVERY, False)])
+def test_the_bound_is_a_bound(n, hard, shares, single):
+    C = _stack(40, n, looks=8 if hard else 50, decay=2.0 if hard else 10.0)
+    z = _solved(C)
+    bound = proof.prove_batch(C, z, shares=shares, single=single)["bound"]
+    true = _smallest_over_complement(C, z)
+    # eigh is good to about n 2.2e-16 |S|, which is far below 1e-10
+    assert (bound <= true + 1e-10).all()
+    if shares is not proof.DOUBLE:
+        assert np.isfinite(bound).all()
+    if not hard and shares is not proof.DOUBLE:
+        assert (bound > 0).all()
+
+
+def test_a_bound_is_not_far_from_the_truth():
+    C = _stack(40, 16)
+    z = _solved(C)
+    true = _smallest_over_complement(C, z)
+    bound = proof.prove_batch(C, z, shares=proof.SINGLE, single=True)["bound"]
+    # the first share is half of the smallest s_j, and on such problems lambda_2 is near that s_j
+    assert (bound > 0.3 * true).all()
+
+
+def test_a_point_that_is_no_optimum_is_not_certified():
+    C = _stack(20, 12)
+    z = _solved(C)
+    z[:, 3] *= -1
+    field = proof.prove_batch(C, z, shares=proof.EVERY, single=False)
+    found = certificates({**field, "status": np.zeros(20)}, 12)
+    assert (found["verdict"] == 1).all()
+    best = reference.solve_batch(C, bias=reference.chirp(12), tolerance=1e-5, max_iterations=500, power_steps=20)
+    here = np.einsum("ki,kij,kj->k", z.conj(), C, z).real
+    assert (found["gap_bound"] >= best["objective"] - here - 1e-4).all()
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_the_same_verdicts_as_on_the_host(hard):
+    """The two passes as the device makes them, against the certificates of the batch kernels at the same point."""
+    C = _stack(60, 20, looks=12 if hard else 50, decay=2.0 if hard else 10.0)
+    host = ang.synchronize(C, on_failure="ignore")
+    one = proof.prove_batch(C, host.z, shares=proof.SINGLE, single=True)
+    two = proof.prove_batch(C, host.z, shares=proof.DOUBLE, single=False)
+    near = (one["bound"] <= 0) & (one["bound"] >= proof.NEAR * one["rows_most"])
+    field = {name: np.where(near, two[name], one[name]) for name in proof.FIELDS}
+    found = certificates({**field, "status": np.zeros(60)}, 20)
+    np.testing.assert_array_equal(found["verdict"], host.verdict)
+    assert (found["verdict"] == 0).any()
+    assert (found["verdict"] == 1).any() == hard
+
+
+def test_nodes_without_measurements_take_no_part():
+    C = _stack(5, 9)
+    C[:, 4, :] = C[:, :, 4] = 0
+    kept = np.delete(np.arange(9), 4)
+    z = np.ones((5, 9), dtype=np.complex64)
+    z[:, kept] = _solved(C[:, kept][:, :, kept])
+    whole = proof.prove_batch(C, z, shares=proof.EVERY, single=False)
+    part = proof.prove_batch(C[:, kept][:, :, kept], z[:, kept], shares=proof.EVERY, single=False)
+    for name in proof.FIELDS:
+        np.testing.assert_allclose(whole[name], part[name], rtol=1e-10, atol=1e-12)
+    np.testing.assert_array_equal(whole["nodes"], np.full(5, 8.0))
+
+
+def test_what_is_not_finite_or_zero_is_left_alone():
+    C = _stack(4, 6)
+    clean = proof.prove_batch(C, _solved(C), shares=proof.EVERY, single=False)
+    spoilt, z = C.copy(), _solved(C)
+    spoilt[1, 0, 3], spoilt[2] = np.nan, 0
+    z[1] = np.nan
+    found = proof.prove_batch(spoilt, z, shares=proof.EVERY, single=False)
+    assert np.isneginf(found["bound"][[1, 2]]).all()
+    np.testing.assert_array_equal(found["bound"][[0, 3]], clean["bound"][[0, 3]])
+
+
+def test_a_step_is_taken_where_it_lowers_the_residual():
+    C = _stack(30, 12, looks=20, decay=4.0)
+    rough = reference.solve_batch(C, bias=reference.chirp(12), tolerance=1e-2, max_iterations=500, power_steps=20)
+    found = reference.polished(C, rough["z"])
+    assert (found["residual"] <= rough["residual"] + 1e-7).all()
+    assert (found["residual"] < 0.9 * rough["residual"]).mean() > 0.5
+    np.testing.assert_allclose(np.abs(found["z"]), 1, atol=1e-6)
+    exact = np.einsum("ki,kij,kj->k", found["z"].conj().astype(complex), C, found["z"]).real
+    np.testing.assert_allclose(found["objective"], exact, rtol=1e-6)
+    # C = -I + 1e-3 X turns every phase around: no step is taken
+    stuck = np.array([[[-1, 1e-3], [1e-3, -1]]], dtype=np.complex64)
+    z = np.array([[1, np.exp(0.2j)]], dtype=np.complex64)
+    np.testing.assert_array_equal(reference.polished(stuck, z)["z"], z)
+
+
+@pytest.mark.parametrize("library", ["numpy", "jax", "torch"])
+def test_proofs_of_any_library_in_chunks(library, monkeypatch):
+    C = _stack(6, 5).reshape(2, 3, 5, 5)
+    z = _solved(C.reshape(6, 5, 5)).reshape(2, 3, 5)
+    whole = prove_batch_on_device(C, z)
+    monkeypatch.setattr("angsync.operators.device_batch._CHUNK_ENTRIES", 100)
+    make = {"numpy": np.asarray}.get(library) or _maker(library)
+    found = prove_batch_on_device(make(C), make(z))
+    for name in proof.FIELDS:
+        assert isinstance(found[name], np.ndarray)
+        assert found[name].shape == (2, 3)
+        np.testing.assert_allclose(found[name], whole[name], rtol=1e-9)
+    step = polish_on_device(make(C), make(z))
+    assert type(step["z"]) is type(make(z))
+    assert tuple(step["z"].shape) == (2, 3, 5)
+
+
+def _maker(library):
+    module = pytest.importorskip(library)
+    if library == "jax":
+        return lambda array: module.device_put(array, module.devices("cpu")[0])
+    return lambda array: module.from_numpy(np.array(array))
+
+
+@needs_device
+@pytest.mark.parametrize("n", [1, 2, 5, 10, 12, 13, 20, 31, 32, 33, 64, 65, 128])
+def test_proof_kernel(n):
+    from angsync.kernels import cuda_proof
+
+    cupy = _arrays.cupy()
+    C = np.concatenate([_stack(37, n), _stack(37, n, looks=8, decay=2.0)])
+    C[3, 0, n - 1], C[5] = np.nan, 0
+    C[9] *= np.float32(1e-20)
+    with np.errstate(all="ignore"):
+        z = _solved(C)
+        one = proof.prove_batch(C, z, shares=proof.SINGLE, single=True)
+        two = proof.prove_batch(C, z, shares=proof.DOUBLE, single=False)
+    near = (one["bound"] <= 0) & (one["bound"] >= proof.NEAR * one["rows_most"])
+    found = {name: array.get() for name, array in cuda_proof.prove_batch(cupy.asarray(C), cupy.asarray(z)).items()}
+    fine = np.arange(74) != 3
+    for name in proof.FIELDS[1:]:
+        # the same sums in another order: n^2 terms of 1.1e-16 each, of at most n
+        np.testing.assert_allclose(found[name][fine], one[name][fine], rtol=1e-9, atol=1e-12 * n * n)
+    want = np.where(near, two["bound"], one["bound"])
+    # a pivot within rounding of 0 may fall to the other side: then another shift is the first to succeed
+    assert np.isclose(found["bound"][fine], want[fine], rtol=1e-6).sum() >= 71
+    assert (found["bound"][fine] <= _smallest_over_complement(C[fine], z[fine]) + 1e-9).all() or n == 1
+
+
+@needs_device
+def test_certificates_at_the_front_door_of_a_device():
+    cupy = _arrays.cupy()
+    C = _stack(200, 20)
+    result, host = ang.synchronize(cupy.asarray(C)), ang.synchronize(C)
+    assert result.certified.all()
+    assert (result.lambda_2 > 0).all()
+    np.testing.assert_allclose(result.objective, host.objective, rtol=1e-5)
+    assert ang.synchronize(cupy.asarray(C), certify=False).verdict is None
