@@ -252,3 +252,41 @@ def test_the_device_start_leads_to_the_same_answer(C, monkeypatch):
     assert result.objective == pytest.approx(plain.objective, rel=1e-7)
     literal = ang.synchronize(array, solver=ang.GPM(alpha=np.inf))
     assert "power steps" not in literal.method
+
+
+def _as_on_cuda(monkeypatch):
+    """Host arrays of JAX taken for CUDA arrays: the code is the same."""
+    jax = pytest.importorskip("jax")
+    for module in ("foreign", "batch"):
+        monkeypatch.setattr(f"angsync.{module}.on_cuda", lambda array: True)
+    return lambda array: jax.device_put(array, jax.devices("cpu")[0])
+
+
+def test_entries_of_a_device_matrix_when_they_are_asked_for(C, monkeypatch):
+    make = _as_on_cuda(monkeypatch)
+    result, plain = ang.synchronize(make(C)), ang.synchronize(C)
+    # the same Fisher information at phases that agree to the tolerance of single precision
+    np.testing.assert_allclose(result.standard_errors(), plain.standard_errors(), rtol=1e-4)
+    np.testing.assert_array_equal(result.measurements.angle, plain.measurements.angle)
+    triangle = ang.synchronize(make(np.triu(C)), hermitian="upper")
+    np.testing.assert_array_equal(triangle.measurements.angle, plain.measurements.angle)
+
+
+def test_anchors_of_a_device_matrix(C, monkeypatch):
+    make = _as_on_cuda(monkeypatch)
+    result, plain = ang.synchronize(make(C), anchors={0: 0.3}), ang.synchronize(C, anchors={0: 0.3})
+    assert type(result.z) is type(make(C))
+    np.testing.assert_array_equal(result.phases, plain.z)
+
+
+def test_a_stack_on_a_device_has_certificates(C, monkeypatch):
+    make = _as_on_cuda(monkeypatch)
+    stack = np.stack([C[:8, :8], 2 * C[:8, :8], np.zeros((8, 8), dtype=np.complex64)])
+    result = ang.synchronize(make(stack))
+    assert type(result.z) is type(make(C))
+    assert result.certified.all()
+    host = ang.synchronize(stack)
+    np.testing.assert_allclose(result.objective, host.objective, rtol=1e-6)
+    # each is a proved bound below the same eigenvalue
+    assert (result.lambda_2[:2] > 0).all()
+    assert ang.synchronize(make(stack), certify=False).verdict is None

@@ -15,7 +15,7 @@ compiled = pytest.importorskip("angsync.kernels.dense_compiled", reason="the com
 
 SETS = [False, True] if compiled.HAS_AVX512 else [False]
 PASSES = [{}, *({"avx512": avx512, "narrow": True} for avx512 in SETS)]
-ORDERS = (48, 49, 50, 51, 97, 130, 401)  # every remainder by four, below and above where threads start
+ORDERS = (48, 49, 50, 51, 97, 130, 601)  # every remainder by four, below and above where threads start
 
 
 def hermitian(n, seed=0):
@@ -81,7 +81,8 @@ def test_the_bound_on_the_copy_is_not_idle():
 
 
 def test_the_same_bits_for_the_same_number_of_threads(monkeypatch):
-    C, x = hermitian(500), vector(500)
+    monkeypatch.setattr(compiled, "_NARROW_THREADS_FROM", 600)
+    C, x = hermitian(700), vector(700)
     for count in ("1", "2", "3"):
         monkeypatch.setenv("ANGSYNC_NUM_THREADS", count)
         found = compiled.dense_inspect(C), compiled.dense_inspect(C)

@@ -13,16 +13,18 @@ from numpy.typing import NDArray
 from angsync.kernels import reference
 from angsync.kernels.thread_count import threads
 
-# Waiting threads must not spin: beside another busy process, or the threads of BLAS, that costs several-fold. The
-# setting is read once, when the OpenMP library is loaded, and is not left behind.
-_unset = "OMP_WAIT_POLICY" not in os.environ
-if _unset:
-    os.environ["OMP_WAIT_POLICY"] = "passive"
+# Waiting threads must not spin for long: beside another busy process, or the threads of BLAS, that costs several-fold.
+# For some microseconds they may: waking one up costs fifty, as much as a product at n = 500. The settings are read
+# once, when the OpenMP library is loaded, and are not left behind.
+_settings = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "1000"}
+if any(name in os.environ for name in _settings):
+    _settings = {}
+os.environ.update(_settings)
 try:
     from angsync.kernels import _native  # type: ignore[attr-defined]
 finally:
-    if _unset:
-        del os.environ["OMP_WAIT_POLICY"]
+    for _name in _settings:
+        del os.environ[_name]
 
 _library = ctypes.CDLL(_native.__file__)
 if _library.angsync_abi() != 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,8 @@ from angsync.kernels.dense_reference import (
 from angsync.kernels.thread_count import threads
 
 _DENSE_FROM = 48  # order below which NumPy is as fast
-_THREADS_FROM = 400
+_THREADS_FROM = 600  # order from which a second thread gains more than it costs to wake
+_NARROW_THREADS_FROM = 1500  # the same for the narrow copy, an eighth of C
 _FEW = 6  # vectors of a block up to which one after the other is faster than NumPy
 _VECTORS = 13 + 2 * MEMORY
 HAS_AVX512 = bool(_library.narrow_has_avx512())
@@ -38,8 +40,17 @@ def _plain(x: NDArray, kind: Any) -> bool:
     return x.dtype == kind and bool(x.flags.c_contiguous) and x.__array_interface__["data"][0] % 16 == 0
 
 
-def _thread_count(n: int) -> int:
-    return threads() if n >= _THREADS_FROM else 1
+def _aligned(shape: int | tuple[int, ...], kind: Any) -> NDArray:
+    """An empty array at the beginning of a cache line: a vector of 64 bytes that crosses one costs twice."""
+    shape = (shape,) if isinstance(shape, int) else shape
+    size = math.prod(shape) * np.dtype(kind).itemsize
+    raw = np.empty(size + 64, dtype=np.uint8)
+    first = -raw.__array_interface__["data"][0] % 64
+    return raw[first : first + size].view(kind).reshape(shape)
+
+
+def _thread_count(n: int, narrow: bool = False) -> int:
+    return threads() if n >= (_NARROW_THREADS_FROM if narrow else _THREADS_FROM) else 1
 
 
 def _padded(n: int) -> int:
@@ -61,7 +72,7 @@ def dense_apply(matrix: NDArray, x: NDArray, *, avx512: bool = HAS_AVX512) -> ND
     given = np.ascontiguousarray(x, dtype=np.complex128)
     y = np.empty(n, dtype=np.complex128)
     count = _thread_count(n)
-    work = np.empty((6 + 4 * count) * n, dtype=np.float32 if single else np.float64)
+    work = _aligned((6 + 4 * count) * n, np.float32 if single else np.float64)
     arrays = (_pointer(matrix), _pointer(given), _pointer(y), _pointer(work))
     if single:
         _library.dense_apply_single(_size(n), *arrays, ctypes.c_int(count))
@@ -80,8 +91,8 @@ def narrow_apply(copy: NarrowCopy, x: NDArray, *, avx512: bool = HAS_AVX512) -> 
     """C x from the narrow copy, summed in single precision."""
     x = np.ascontiguousarray(x, dtype=np.complex128)
     y = np.empty(copy.n, dtype=np.complex128)
-    count = _thread_count(copy.n)
-    work = np.empty((6 + 4 * count) * _padded(copy.n), dtype=np.float32)
+    count = _thread_count(copy.n, narrow=True)
+    work = _aligned((6 + 4 * count) * _padded(copy.n), np.float32)
     arrays = (copy.blocks, copy.scale, copy.diagonal, x, y, work)
     options = (ctypes.c_int(avx512), ctypes.c_int(count))
     _library.narrow_product(_size(copy.n), *(_pointer(a) for a in arrays), *options)
@@ -103,7 +114,7 @@ def dense_inspect(matrix: NDArray, *, avx512: bool = HAS_AVX512, narrow: bool = 
     count = _thread_count(n)
     blocks = int(_library.narrow_blocks(_size(n)))
     copy = NarrowCopy(
-        n, np.empty((blocks, ROWS, 2 * SEGMENT), np.int16), np.empty((blocks, ROWS), np.float32), np.empty(n)
+        n, _aligned((blocks, ROWS, 2 * SEGMENT), np.int16), np.empty((blocks, ROWS), np.float32), np.empty(n)
     )
     sums, found = np.empty(n), np.empty((count, 3))
     work = np.empty(count * int(_library.narrow_inspect_work(_size(n))))
@@ -131,12 +142,12 @@ class DenseModel:
     def __init__(self, matrix: NDArray[np.complex128], copy: NarrowCopy | None, *, avx512: bool = HAS_AVX512) -> None:
         n = self.n = matrix.shape[0]
         self.error = 0.0 if copy is None else copy.error
-        self._threads = _thread_count(n)
-        self._vectors = np.empty(_VECTORS * n)
+        self._threads = _thread_count(n, narrow=copy is not None)
+        self._vectors = _aligned(_VECTORS * n, np.float64)
         self._gram = np.zeros(MEMORY * MEMORY)
         self._order = np.zeros(MEMORY + 1, dtype=np.int64)
         length = (6 + 4 * self._threads) * (n if copy is None else _padded(n))
-        self._work = np.empty(length, dtype=np.float64 if copy is None else np.float32)
+        self._work = _aligned(length, np.float64 if copy is None else np.float32)
         # the arrays stay alive with self, so their addresses may be kept
         self._kept = (matrix, copy)
         self._source: tuple[Any, ...] = (_size(n), _pointer(matrix), None, None, None)

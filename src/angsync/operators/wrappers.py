@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from angsync.operators import structure
 from angsync.operators.protocol import HermitianOperator
 
+_ORDINARY = {"D": 400, "F": 40}  # exponents of two so far from over- and underflow that one factor will do
+
 
 def normalising_exponent(operator: HermitianOperator) -> int:
     """The exponent e for which ``2**-e C`` has its largest row sum (or product) in [0.5, 1)."""
@@ -45,10 +47,14 @@ class ScaledOperator:
         return self.base.dtype
 
     def _scale(self, x: NDArray) -> NDArray:
+        if abs(self.exponent) <= _ORDINARY[self.dtype.char]:
+            return _times(x, -self.exponent)
         half = -self.exponent // 2
         return _times(_times(x, half), -self.exponent - half)
 
     def apply(self, z: NDArray) -> NDArray:
+        if abs(self.exponent) <= _ORDINARY[self.dtype.char]:
+            return _times(self.base.apply(z), -self.exponent)
         # one half on the way in, one on the way out: neither 1e300 nor 1e-310 over- or underflows in between
         half = -self.exponent // 2
         return _times(self.base.apply(_times(z, half)), -self.exponent - half)

@@ -1,5 +1,5 @@
-// Many small problems, second part (batch_layout.cu comes before it): C is read once, into registers, and stays there for
-// the whole solve.
+// Many small problems, second part (batch_layout.cu comes before it): C is read once, into registers, and stays there
+// for the whole solve.
 
 __device__ __forceinline__ void multiply_add(float4 c, float4 x, float2& sum) {
     sum.x = fmaf(c.x, x.x, sum.x);
@@ -100,13 +100,13 @@ __device__ __forceinline__ float2 phase(float2 w, float2 old) {
     return square > 0 ? float2{w.x * inverse, w.y * inverse} : old;
 }
 
-// The start of the power steps is a column of C, that of the middle node, and 1 / (8 n) of the phases `bias`, which keep
-// it from being orthogonal to what is looked for. After two of them, phases are taken: z. Where a phase would turn by more
-// than `settled` at the next product, |Im(conj(z_j) w_j)| > settled Re(conj(z_j) w_j) for some j, power steps go on from z
-// until that is no longer so, power_steps in all at most. shifts: one a problem, C + shift I is iterated (may be null).
-// status: 0 converged, 1 iteration limit, 2 not finite (z, objective and residual are then NaN).
-// A problem has converged when no phase would turn by more than the tolerance, |Im(conj(z_j) w_j)| <= tolerance |w_j|
-// for all j: that implies the residual, and is one vote of the lanes.
+// The start of the power steps is a column of C, that of the middle node, and 1 / (8 n) of the phases `bias`, which
+// keep it from being orthogonal to what is looked for. After two of them, phases are taken: z. Where a phase would
+// turn by more than `settled` at the next product, |Im(conj(z_j) w_j)| > settled Re(conj(z_j) w_j) for some j, power
+// steps go on from z until that is no longer so, power_steps in all at most. shifts: one a problem, C + shift I is
+// iterated (may be null). status: 0 converged, 1 iteration limit, 2 not finite (z, objective and residual are then
+// NaN). A problem has converged when no phase would turn by more than the tolerance, |Im(conj(z_j) w_j)| <= tolerance
+// |w_j| for all j: that implies the residual, and is one vote of the lanes.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     solve_batch(const Unit* __restrict__ C, long long count, const float2* __restrict__ bias,
                 const float* __restrict__ shifts, float tolerance, int max_iterations, int power_steps,
@@ -200,9 +200,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         }
         synchronise();
 
-        // Round 0: the first power steps, and one product with the phases they give, which shows whether more are needed.
-        // Round 1: further power steps for the problems that need them (others of the warp wait), then the iteration.
-        // The loops are written once and entered twice: a third copy of the product would take too many registers.
+        // Round 0: the first power steps, and one product with the phases they give, which shows whether more are
+        // needed. Round 1: further power steps for the problems that need them (others of the warp wait), then the
+        // iteration. The loops are written once and entered twice: a third copy of the product would take too many
+        // registers.
         const bool in_two_rounds = power_steps > FIRST_POWER_STEPS;
         const bool taking_part = finite && !(IN_WARP && idle);
         int power = 1, last_power = min(power_steps, FIRST_POWER_STEPS);
@@ -265,7 +266,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             if (!in_two_rounds || round > 0) break;
 
             limit = max_iterations;
-            const bool still = all_still(x, w, row, settled, group_lanes);  // all lanes vote, whether they take part or not
+            // all lanes vote, whether they take part or not
+            const bool still = all_still(x, w, row, settled, group_lanes);
             powering = taking_part && !still;
             const bool more_powers = any_of_team(powering);
             const bool going = taking_part && !converged && max_iterations > 0;

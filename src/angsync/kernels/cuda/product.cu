@@ -131,7 +131,8 @@ __device__ __forceinline__ int add_across_lanes(double2 (&sum)[ROWS], int lane) 
 }
 
 // One warp, 32 LANE columns from `first_column`: a lane has pairs of neighbours, 64 columns apart. DEPTH groups of
-// ROWS rows are always on their way, in `staged`, while earlier ones are multiplied. `add` takes the next rows, as many as it is told.
+// ROWS rows are always on their way, in `staged`, while earlier ones are multiplied. `add` takes the next rows, as
+// many as it is told.
 template <typename Entry, int LANE, int ROWS, bool ALIGNED, int DEPTH>
 struct Walk {
     static constexpr int COLUMNS = 32 * LANE;
@@ -252,8 +253,8 @@ __global__ void __launch_bounds__(32 * WARPS, RESIDENT)
     constexpr int ROW_GROUPS = WARPS / COLUMN_GROUPS;
     constexpr int CHUNK = GRAIN / ROW_GROUPS;
     static_assert(CHUNK % ROWS == 0, "rows are added in whole groups");
-    // twice: the entries of x of GRAIN rows, and their sums; then what is on its way; at the end the sums of the columns
-    // take its place
+    // twice: the entries of x of GRAIN rows, and their sums; then what is on its way; at the end the sums of the
+    // columns take its place
     extern __shared__ __align__(16) unsigned char shared[];
     auto x_rows = reinterpret_cast<double2(*)[GRAIN]>(shared);
     auto row_sums = reinterpret_cast<double2(*)[COLUMN_GROUPS][GRAIN]>(x_rows + 2);

@@ -1,14 +1,15 @@
-// Lower bounds on S(z) = Diag(s) - C over the complement of z, s_j = Re(conj(z_j) (C z)_j), for many small problems: what
-// batch_proof.h does on the host. C is Hermitian by its upper triangle; its diagonal cancels and is not read.
+// Lower bounds on S(z) = Diag(s) - C over the complement of z, s_j = Re(conj(z_j) (C z)_j), for many small problems:
+// what batch_proof.h does on the host. C is Hermitian by its upper triangle; its diagonal cancels and is not read.
 //
-// As in angsync/spectrum.py: with u = z / sqrt(m) and a lift t > 0, M = S + t u u^H equals S on the complement of z. If the
-// Cholesky factorisation of A = M - shift I runs to completion, then M >= shift - g / (1 - g) tr(A) - E, where E bounds the
-// rounding of forming A. Nodes without measurements are no part of the problem: m counts the others. All but the
-// factorisation is in double precision; the factorisation is in that of REAL, with its unit roundoff in g and E.
+// As in angsync/spectrum.py: with u = z / sqrt(m) and a lift t > 0, M = S + t u u^H equals S on the complement of z.
+// If the Cholesky factorisation of A = M - shift I runs to completion, then M >= shift - g / (1 - g) tr(A) - E, where
+// E bounds the rounding of forming A. Nodes without measurements are no part of the problem: m counts the others. All
+// but the factorisation is in double precision; the factorisation is in that of REAL, with its unit roundoff in g and
+// E.
 //
-// Compiled for each order: ORDER n, REAL float or double, GRID_ROWS x GRID_COLUMNS threads a problem (the second divides
-// the first), thread (p, q) with the entries (p + r GRID_ROWS, q + c GRID_COLUMNS) of A in registers, THREADS a block: one
-// problem, or as many as fit into its warps.
+// Compiled for each order: ORDER n, REAL float or double, GRID_ROWS x GRID_COLUMNS threads a problem (the second
+// divides the first), thread (p, q) with the entries (p + r GRID_ROWS, q + c GRID_COLUMNS) of A in registers, THREADS
+// a block: one problem, or as many as fit into its warps.
 
 constexpr int TEAM = GRID_ROWS * GRID_COLUMNS;
 constexpr bool IN_WARP = TEAM <= 32;
@@ -71,8 +72,9 @@ __device__ __forceinline__ double modulus(float2 c) {
     return fma(0.5 * inverse, fma(-root, root, square), root);
 }
 
-// Factorises A in place, all threads of the team together; true when every pivot is positive. With d the pivot and a the
-// column below it, a a^H / d is taken off what is left: the Cholesky factor would be a / sqrt(d), and nobody needs it.
+// Factorises A in place, all threads of the team together; true when every pivot is positive. With d the pivot and a
+// the column below it, a a^H / d is taken off what is left: the Cholesky factor would be a / sqrt(d), and nobody
+// needs it.
 __device__ __forceinline__ bool factorised(Pair (&a)[HEIGHT][WIDTH], Memory& mine, int p, int q) {
 #pragma unroll
     for (int block = 0; block < WIDTH; ++block) {
@@ -144,9 +146,9 @@ __device__ __forceinline__ void add_up(double (&sum)[SUMS], double (&most)[EXTRE
     }
 }
 
-// shares: the shifts to try, in their order, until one succeeds: those above 0 in units of the smallest s_j, others in units
-// of a bound on |S|. chosen: which problems (may be null: all). found: (problems, FIELDS), in the order of FIELDS in
-// cuda_proof_reference.py.
+// shares: the shifts to try, in their order, until one succeeds: those above 0 in units of the smallest s_j, others
+// in units of a bound on |S|. chosen: which problems (may be null: all). found: (problems, FIELDS), in the order of
+// FIELDS in cuda_proof_reference.py.
 extern "C" __global__ void __launch_bounds__(THREADS)
     prove_batch(const float2* __restrict__ C, const float2* __restrict__ z, const int* __restrict__ chosen, int count,
                 const double* __restrict__ shares, int attempts, double* __restrict__ found) {
