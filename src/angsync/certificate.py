@@ -28,10 +28,12 @@ from angsync.escape import find_better
 from angsync.gap import Gap, Rounding, unweighted
 from angsync.iteration import Clock
 from angsync.operators import (
+    DenseOperator,
     HermitianOperator,
     ScaledOperator,
     as_operator,
     component_labels,
+    innermost,
     narrow_distance,
     narrow_product,
     normalising_exponent,
@@ -44,7 +46,7 @@ from angsync.preconditioner import kind_for, strongest_affordable
 from angsync.randomness import random_generator
 from angsync.rounding import gamma
 from angsync.sparse_spectrum import can_factorise, factorisation_bound
-from angsync.spectrum import SpectralBound, cholesky_bound, lanczos_bound
+from angsync.spectrum import SpectralBound, cholesky_bound, half_diagonal_bound, lanczos_bound
 
 Method = Literal["auto", "cholesky", "factorisation", "lanczos"]
 _DENSE_ANYWAY = 60  # up to here a dense proof is the fastest of all
@@ -287,7 +289,7 @@ def certify_component(
     if clock.expired:
         bound = SpectralBound(-math.inf, 1.0, "out of time", z, 0.0)
     else:
-        bound = _spectral_bound(operator, z, s, method, rng, good_enough, rounding)
+        bound = _spectral_bound(operator, z, s, b, method, rng, good_enough, rounding)
     gap_bound = gap_of(bound)
     certified = gap_bound <= tolerance * scale
     witness = None
@@ -322,6 +324,7 @@ def _spectral_bound(
     operator: HermitianOperator,
     z: NDArray,
     s: NDArray[np.float64],
+    b: NDArray[np.float64],
     method: Method,
     rng: np.random.Generator,
     good_enough: Callable[[SpectralBound], bool],
@@ -355,6 +358,16 @@ def _spectral_bound(
             rounding=size,
         )
 
+    def by_half_diagonal() -> SpectralBound | None:
+        """One factorisation, without an estimate before it: enough for most small dense problems."""
+        base, exponent = innermost(operator)
+        sums = operator.abs_row_sums()
+        if not isinstance(base, DenseOperator) or base.dtype != np.complex128 or sums is None:
+            return None
+        most = float(sums.max(initial=0.0))
+        scale = 2.0**-exponent
+        return half_diagonal_bound(base.matrix, scale, s, z, gradient=float(np.linalg.norm(b)), row_sum=most)
+
     def by_narrow_lanczos() -> SpectralBound | None:
         """The same with the narrow copy of a dense C: another Hermitian matrix, whose distance from C is bounded."""
         product, sums = narrow_product(operator), operator.abs_row_sums()
@@ -381,6 +394,10 @@ def _spectral_bound(
         # A factor would not fit, and the second eigenvalue is too small for any number of Lanczos steps that fits:
         # a few of them still find what is clearly wrong.
         return by_lanczos(max_steps=_FEW_STEPS)
+    if _DENSE_ANYWAY < n <= _CHOLESKY_FIRST and not sparse:
+        quick = by_half_diagonal()
+        if quick is not None and good_enough(quick):
+            return quick
     first = by_factorisation if slow else by_cholesky if n <= _CHOLESKY_FIRST else by_lanczos
     narrow = by_narrow_lanczos() if first is by_lanczos else None
     bound = first() if narrow is None or not good_enough(narrow) else narrow

@@ -27,6 +27,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from angsync import kernels
 from angsync.rounding import UNIT_ROUNDOFF, gamma
 
 _BLOCK_ITERATION_UP_TO = 400  # order up to which the smallest eigenvalue is estimated by inverse iteration on a block
@@ -97,12 +98,6 @@ def lanczos(
     """
     n = deflated.size
     is_complex = np.iscomplexobj(deflated)
-    # BLAS by name: NumPy would copy the basis to conjugate it
-    overlaps = (
-        (lambda known, w: scipy.linalg.blas.zgemv(1.0, known, w, trans=2))
-        if deflated.dtype == np.complex128
-        else (lambda known, w: known.conj().T @ w)
-    )
     dimension = n - 1
     itemsize = 16 if is_complex else 8
     steps = max(1, min(max_steps, dimension, _LANCZOS_BYTES // (itemsize * n)))
@@ -127,10 +122,7 @@ def lanczos(
         alpha.append(float(np.vdot(v, w).real))
         scale = max(scale, float(np.linalg.norm(w)))
         known = basis[:, : k + 1]
-        for _ in range(2):  # twice is enough (Kahan, Parlett)
-            w = w - deflated * np.vdot(deflated, w)
-            w = w - known @ overlaps(known, w)
-        b = float(np.linalg.norm(w))
+        w, b = kernels.orthogonalise(deflated, known, w)
         # a space that is invariant to rounding: another vector would be noise
         complete = k + 1 == dimension or b <= 16 * math.sqrt(n) * UNIT_ROUNDOFF * scale
         if complete or k + 1 == steps or k < 8 or k % 4 == 0:
@@ -259,15 +251,6 @@ def cholesky_bound(S: NDArray, z: NDArray) -> SpectralBound:
     lift = lift if lift > 0 else 1.0
     M = S
     M += lift * np.outer(u, u.conj())
-    if _LAPACK_UP_TO < n <= _BLOCK_ITERATION_UP_TO:
-        # no eigenvalue on the complement of z exceeds the smallest entry of the diagonal by much, so where half of
-        # that can be proved at once, an estimate would add little
-        half = 0.5 * float(diagonal.min())
-        if half > 0 and _factorises(M, half):
-            # no row sum exceeds sqrt(n) times the Frobenius norm, which is cheaper, and this is no close call
-            value = half - _backward_error(M, half) - _forming(math.sqrt(n * float(np.vdot(M, M).real)), lift)
-            across = _away_from(u, int(np.argmin(diagonal)))
-            return SpectralBound(value, 1.0, "cholesky", across, float(np.vdot(across, M @ across).real))
     forming = _forming(float(np.abs(M).sum(axis=1).max()), lift)
     direction, estimate, rough = _smallest_eigenpair(M, u)
     return SpectralBound(_proved_shift(M, estimate, forming, rough=rough), 1.0, "cholesky", direction, estimate)
@@ -283,6 +266,30 @@ def _away_from(u: NDArray, place: int) -> NDArray:
     x = -u * np.conj(u[place])
     x[place] += 1
     return x / np.linalg.norm(x)
+
+
+def half_diagonal_bound(
+    matrix: NDArray, scale: float, s: NDArray[np.float64], z: NDArray, *, gradient: float, row_sum: float
+) -> SpectralBound | None:
+    """The bound of :func:`cholesky_bound` from one factorisation, where half of the smallest S_jj can be proved.
+
+    No eigenvalue of S on the complement of z exceeds the smallest entry of its diagonal by much, so an estimate would
+    add little to that half. S is Diag(s) - scale C; ``gradient`` is the norm of S z, ``row_sum`` the largest sum of
+    |scale C_jl| over a row. None where it cannot be proved in this way.
+    """
+    n = z.size
+    u = z / math.sqrt(n)
+    diagonal = s - scale * matrix.diagonal().real
+    most, half = float(np.abs(diagonal).max()), 0.5 * float(diagonal.min())
+    lift = 2 * most + 2 * gradient / math.sqrt(n)
+    if not half > 0 or not kernels.shifted_is_definite(matrix, scale, s, u, lift, half):
+        return None
+    # a row of M: |s_j| + the row of C, and that of the rank-one term, whose entries are lift / n
+    forming = _forming(float(np.abs(s).max()) + row_sum + lift, lift)
+    value = half - _backward_error_of(n, float(diagonal.sum()) + lift, half) * (1 + 1e-10) - forming
+    across = _away_from(u, int(np.argmin(diagonal)))
+    image = s * across - scale * kernels.dense_apply(matrix, across)
+    return SpectralBound(value, 1.0, "cholesky", across, float(np.vdot(across, image).real))
 
 
 def smallest_eigenvalue_bound(S: NDArray) -> float:
@@ -310,9 +317,12 @@ def _proved_shift(M: NDArray, estimate: float, forming: float, *, rough: bool = 
 
 def _backward_error(M: NDArray, shift: float) -> float:
     """Bound on the norm of the backward error of a Cholesky factorisation of M - shift I."""
-    n = M.shape[0]
+    return _backward_error_of(M.shape[0], float(M.diagonal().real.sum()), shift)
+
+
+def _backward_error_of(n: int, trace: float, shift: float) -> float:
     g = math.sqrt(2) * gamma(2 * n + 8)
-    trace = float(M.diagonal().real.sum()) - n * shift
+    trace = trace - n * shift
     return g / (1 - g) * max(trace, 0.0) * (1 + 1e-10)
 
 

@@ -252,3 +252,39 @@ def test_reading_everything_once():
     assert reference.read(x, threads=1) == reference.read(x, threads=3) == 10_006
     for threads in (1, 2, 3):
         assert compiled.read(x, threads=threads) == x.sum()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 63, 100])
+def test_definite_or_not_compiled_and_in_numpy(n):
+    rng = np.random.default_rng(n)
+    C = hermitian(n, seed=n)
+    u = np.exp(2j * np.pi * rng.random(n)) / n**0.5
+    s = rng.standard_normal(n)
+    M = np.diag(s) - 0.5 * C + 3.0 * np.outer(u, u.conj())
+    smallest = float(np.linalg.eigvalsh(M)[0])
+    for shift in (smallest - 1.0, smallest - 1e-6, smallest + 1e-6, smallest + 1.0, smallest + 100.0):
+        expected = shift < smallest
+        assert compiled.shifted_is_definite(C, 0.5, s, u, 3.0, shift) is expected
+        assert reference.shifted_is_definite(C, 0.5, s, u, 3.0, shift) is expected
+
+
+def test_only_a_plain_matrix_is_read_by_the_compiled_factorisation():
+    C, u, s = np.asfortranarray(hermitian(10)), np.ones(10) / 10**0.5, 50 * np.ones(10)
+    assert compiled.shifted_is_definite(C, 1.0, s, u, 1.0, 0.0)
+    assert not compiled.shifted_is_definite(C, 1.0, -s, u, 1.0, 0.0)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_orthogonal_to_everything_before(count):
+    n = 50
+    everything = np.linalg.qr(np.stack([vector(n, seed) for seed in range(count + 1)], axis=1))[0]
+    deflated, basis = everything[:, 0], np.asfortranarray(everything[:, 1:])
+    w = vector(n, 99)
+    left, norm = compiled.orthogonalise(deflated, basis, w)
+    expected, size = reference.orthogonalise(deflated, basis, w)
+    assert np.allclose(left, expected)
+    assert norm == pytest.approx(size)
+    assert np.abs(everything.conj().T @ left).max() < 1e-14 * np.linalg.norm(w)
+    assert np.array_equal(w, vector(n, 99))  # what was given is not changed
+    # real vectors, as those of Laplacians, take the way of NumPy
+    assert compiled.orthogonalise(deflated.real, basis.real, w.real)[0].dtype == np.float64

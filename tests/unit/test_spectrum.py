@@ -6,9 +6,18 @@ import math
 
 import numpy as np
 import pytest
+import scipy.linalg
 
+import angsync as ang
 from angsync.rounding import gamma
-from angsync.spectrum import _backward_error, cholesky_bound, lanczos, lanczos_bound, lanczos_shortfall
+from angsync.spectrum import (
+    _backward_error,
+    cholesky_bound,
+    half_diagonal_bound,
+    lanczos,
+    lanczos_bound,
+    lanczos_shortfall,
+)
 
 
 def matrix_with_spectrum(values, seed=0):
@@ -167,3 +176,33 @@ def test_each_end_of_the_spectrum_gets_half_of_the_failure_probability():
         **settings,
     )
     assert rounded.value == pytest.approx(expected - 0.01 * 5, rel=1e-9)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.25])
+@pytest.mark.parametrize("exponent", [0, 7])
+def test_half_of_the_diagonal_is_a_bound_or_nothing(share, exponent):
+    n = 120
+    C = ang.simulate.gaussian(n, share * n**0.5, rng=4).C
+    z = ang.synchronize(C).z
+    scale = 2.0**-exponent
+    Cz = scale * (C @ z)
+    s, gradient = np.real(np.conj(z) * Cz), float(np.linalg.norm(np.imag(np.conj(z) * Cz)))
+    S = np.diag(s) - scale * C
+    complement = scipy.linalg.null_space(z.conj()[None, :])
+    smallest = float(np.linalg.eigvalsh(complement.conj().T @ S @ complement)[0])
+    row_sum = scale * float(np.abs(C).sum(axis=1).max())
+    bound = half_diagonal_bound(C, scale, s, z, gradient=gradient, row_sum=row_sum)
+    half = 0.5 * float(S.diagonal().real.min())
+    assert (bound is not None) == (half < smallest)
+    if bound is not None:
+        assert 0.99 * half < bound.value < half
+        assert abs(np.vdot(bound.direction, z)) < 1e-12
+        assert np.linalg.norm(bound.direction) == pytest.approx(1)
+        assert bound.estimate == pytest.approx(np.vdot(bound.direction, S @ bound.direction).real)
+        assert bound.estimate >= smallest
+    # at a point that is no maximum nothing is claimed
+    turned = z * np.exp(1j * np.linspace(0, 3, n))
+    wrong = np.real(np.conj(turned) * (scale * (C @ turned)))
+    lowest = float(np.linalg.eigvalsh(np.diag(wrong) - scale * C)[0])
+    assert lowest < 0
+    assert half_diagonal_bound(C, scale, wrong, turned, gradient=1.0, row_sum=row_sum) is None

@@ -29,7 +29,9 @@ dense_apply = dense.dense_apply
 narrow_apply = dense.narrow_apply
 dense_inspect = dense.dense_inspect
 dense_model = dense.dense_model
+orthogonalise = dense.orthogonalise
 read = dense.read
+shifted_is_definite = dense.shifted_is_definite
 DenseModel = dense_reference.DenseModel
 NarrowCopy = dense_reference.NarrowCopy
 NARROW_FROM = dense_reference.NARROW_FROM
@@ -70,8 +72,10 @@ __all__ = [
     "match_edges",
     "name",
     "narrow_apply",
+    "orthogonalise",
     "read",
     "rotate",
+    "shifted_is_definite",
     "smooth",
     "threads",
 ]

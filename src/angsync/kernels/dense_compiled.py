@@ -34,6 +34,7 @@ _library.narrow_blocks.restype = ctypes.c_int64
 _library.narrow_inspect_work.restype = ctypes.c_int64
 _library.dense_leading.restype = ctypes.c_int64
 _library.dense_read.restype = ctypes.c_double
+_library.orthogonalise.restype = ctypes.c_double
 
 
 def _plain(x: NDArray, kind: Any) -> bool:
@@ -127,6 +128,32 @@ def dense_inspect(matrix: NDArray, *, avx512: bool = HAS_AVX512, narrow: bool = 
 def _inspected(sums: NDArray[np.float64], found: NDArray[np.float64], copy: NarrowCopy | None) -> Inspection | None:
     largest, gap, bad = found.max(axis=0).tolist()
     return Inspection(largest, gap, sums, copy) if bad == 0 and largest < 1e30 else None
+
+
+def shifted_is_definite(
+    matrix: NDArray, scale: float, s: NDArray[np.float64], u: NDArray, lift: float, shift: float
+) -> bool:
+    """Whether Diag(s) - scale C + lift u u^H - shift I has a Cholesky factorisation in floating point."""
+    n = matrix.shape[0]
+    if not _plain(matrix, np.complex128):
+        return reference.shifted_is_definite(matrix, scale, s, u, lift, shift)
+    s, u = np.ascontiguousarray(s), np.ascontiguousarray(u, dtype=np.complex128)
+    work = _aligned(2 * n * (n + 4) + 4 * n, np.float64)
+    numbers = [ctypes.c_double(x) for x in (scale, lift, shift)]
+    found = _library.shifted_is_definite(
+        _size(n), _pointer(matrix), numbers[0], _pointer(s), _pointer(u), *numbers[1:], _pointer(work)
+    )
+    return bool(found)
+
+
+def orthogonalise(deflated: NDArray, basis: NDArray, w: NDArray) -> tuple[NDArray, float]:
+    """w made orthogonal to the columns of ``basis`` and to ``deflated``, twice, and its norm."""
+    if w.dtype != np.complex128 or not basis.flags.f_contiguous or deflated.dtype != np.complex128:
+        return reference.orthogonalise(deflated, basis, w)
+    w, deflated = np.array(w), np.ascontiguousarray(deflated)
+    columns = _pointer(basis.T)
+    norm: float = _library.orthogonalise(_size(w.size), _size(basis.shape[1]), _pointer(deflated), columns, _pointer(w))
+    return w, norm
 
 
 def dense_model(matrix: NDArray, copy: NarrowCopy | None) -> DenseModel | reference.DenseModel:

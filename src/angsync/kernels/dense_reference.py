@@ -20,13 +20,14 @@ made, and c makes :math:`\|t + \sum_i c_i D_i\|` least.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 
 MEMORY = 10  # steps that are combined
@@ -34,6 +35,7 @@ NEAR = 0.5  # residual from which they are
 HALF_TURN = 3.0
 _SPANNED = 1e-13  # share of a squared column that the newer ones leave of it, below which it is left out
 ROWS, SEGMENT = 4, 128  # shape of the blocks of the narrow copy
+_STRIP = 64  # rows are stored up to a multiple of this
 NARROW_FROM = 400  # order from which products read the narrow copy: below, C is in the cache anyway
 _ROUNDED = 0.5 * (1 + 2.0**-7)  # error of a part in units of its scale: half a unit, and the rounding of the scale
 
@@ -52,22 +54,25 @@ class NarrowCopy:
     """(number of blocks, 4)."""
     diagonal: NDArray[np.float64]
 
-    @cached_property
-    def _places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The first row and the segment of every block."""
+    def _by_segment(self, values: NDArray) -> Iterator[tuple[int, NDArray]]:
+        """For each segment of rows its first row, and the values of its blocks as (block of rows, segment, ...)."""
         count = -(-self.n // SEGMENT)
-        first = np.arange(-(-self.n // 64) * 64 // ROWS) * ROWS // SEGMENT
-        rows = np.repeat(np.arange(first.size) * ROWS, count - first)
-        segments = np.concatenate([np.arange(k, count) for k in first])
-        return rows, segments
+        blocks_of_rows = -(-self.n // _STRIP) * _STRIP // ROWS
+        begin = 0
+        for k in range(count):
+            height = min(SEGMENT // ROWS, blocks_of_rows - k * (SEGMENT // ROWS))
+            end = begin + height * (count - k)
+            yield k * SEGMENT, values[begin:end].reshape(height, count - k, *values.shape[1:])
+            begin = end
 
     @cached_property
     def _scales(self) -> NDArray[np.float64]:
         """The scale of every row in every segment, 0 left of the diagonal."""
-        rows, segments = self._places
-        table = np.zeros((int(rows.max()) + ROWS, int(segments.max()) + 1))
-        for k in range(ROWS):
-            table[rows + k, segments] = self.scale[:, k]
+        count = -(-self.n // SEGMENT)
+        table = np.zeros((count * SEGMENT, count))
+        for first, scales in self._by_segment(self.scale):
+            rows = scales.transpose(0, 2, 1).reshape(-1, scales.shape[1])
+            table[first : first + rows.shape[0], first // SEGMENT :] = rows
         return table[: self.n]
 
     @cached_property
@@ -84,13 +89,12 @@ class NarrowCopy:
 
     def dense(self) -> NDArray[np.complex128]:
         """The matrix that the copy stands for."""
-        rows, segments = self._places
-        width = (int(segments.max()) + 1) * SEGMENT
-        upper = np.zeros((int(rows.max()) + ROWS, width), dtype=np.complex128)
+        width = -(-self.n // SEGMENT) * SEGMENT
+        upper = np.zeros((width, width), dtype=np.complex128)
         values = (self.blocks * self.scale[:, :, None].astype(np.float64)).view(np.complex128)
-        for k in range(ROWS):
-            for row, segment, value in zip(rows, segments, values[:, k], strict=True):
-                upper[row + k, segment * SEGMENT : (segment + 1) * SEGMENT] = value
+        for first, blocks in self._by_segment(values):
+            rows = blocks.transpose(0, 2, 1, 3).reshape(blocks.shape[0] * ROWS, -1)
+            upper[first : first + rows.shape[0], first:] = rows
         upper = upper[: self.n, : self.n]
         return upper + upper.conj().T + np.diag(self.diagonal)
 
@@ -188,6 +192,26 @@ def least_squares(gram: NDArray[np.float64], right: NDArray[np.float64]) -> NDAr
     for k in range(len(kept) - 1, -1, -1):
         c[kept[k]] = (y[k] - factor[k + 1 : len(kept), k] @ c[kept[k + 1 :]]) / factor[k, k]
     return c
+
+
+def shifted_is_definite(
+    matrix: NDArray, scale: float, s: NDArray[np.float64], u: NDArray, lift: float, shift: float
+) -> bool:
+    """Whether Diag(s) - scale C + lift u u^H - shift I has a Cholesky factorisation in floating point."""
+    A = lift * np.outer(u, np.conj(u)) - scale * matrix
+    A.flat[:: A.shape[0] + 1] += s - shift
+    if not (A.diagonal().real > 0).all():
+        return False
+    # the transpose is the conjugate, which is as definite, and lies as LAPACK wants it
+    return bool(scipy.linalg.lapack.zpotrf(A.T, lower=1, clean=0, overwrite_a=1)[1] == 0)
+
+
+def orthogonalise(deflated: NDArray, basis: NDArray, w: NDArray) -> tuple[NDArray, float]:
+    """w made orthogonal to the columns of ``basis`` and to ``deflated``, twice, and its norm."""
+    for _ in range(2):  # twice is enough (Kahan, Parlett)
+        w = w - deflated * np.vdot(deflated, w)
+        w = w - basis @ (basis.conj().T @ w)
+    return w, float(np.linalg.norm(w))
 
 
 def dense_model(matrix: NDArray, copy: NarrowCopy | None) -> DenseModel:
