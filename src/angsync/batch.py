@@ -60,7 +60,7 @@ def synchronize_stack(
     ----------
     stack
         Array (..., n, n). complex64 is solved in single precision. It may be read-only, not contiguous or a memory map:
-        only a few megabytes are copied at a time.
+        about 32 MB, or 1024 problems where those are more, are copied at a time.
     weights
         Array (..., n, n) of real numbers, or one that broadcasts to it: the problems are ``weights * stack``.
     mask

@@ -17,7 +17,7 @@ from angsync.kernels.batch_reference import FIELDS
 TRIANGLES = {"full": 0, "upper": 1, "lower": 2}
 GAUGES = {"first": 1, "mean": 2}
 BLOCK_BYTES = 1 << 25
-"""Of the stack at a time: all that is ever copied."""
+"""Of the stack at a time, or 1024 problems where those are more: all that is ever copied."""
 
 
 def check_call(

@@ -155,7 +155,7 @@ def _more_starts(
     starts = getattr(solver, "starts", None if request.solver is None else 1)
     free = isinstance(request.start, str) and request.start == "auto"
     if starts is None:
-        # a start that was asked for is kept to, and what asks for no proof does not ask for more work either
+        # a start that was asked for is kept to
         wanted = free and worth_more_starts(counting, outcome, certificate)
     else:
         wanted = starts > 1 and outcome.status in (Status.CONVERGED, Status.STALLED)

@@ -97,7 +97,8 @@ def synchronize(
         ``"auto"``, or a solver such as ``ang.GPM(alpha=4.0)``, which is then run literally. ``"auto"`` also
         leaves points that the certificate refutes, and does not depend on the scale of C.
     start
-        ``"auto"``, ``"eigenvector"``, ``"spanning_tree"``, ``"random"``, a vector of phases, or an earlier result.
+        ``"auto"``, ``"eigenvector"``, ``"normalised_eigenvector"``, ``"connection_laplacian"``, ``"spanning_tree"``,
+        ``"multilevel"``, ``"random"``, a vector of phases, or an earlier result.
     stopping
         See :class:`angsync.Stopping`.
     certify
@@ -188,7 +189,9 @@ def synchronize(
         solved = solve_component(given if literal else part, part, own, int(components[index[0]]))
         z[index] = solved.outcome.z
         if isinstance(part.base, DenseOperator) and part.base is operator and operator.n >= _REUSE_FROM and not literal:
-            last = solved.outcome if z.dtype == np.complex128 else None
+            # interrupted inside its very first product, the outcome has none
+            known = z.dtype == np.complex128 and not math.isnan(solved.outcome.objective)
+            last = solved.outcome if known else None
         parts.append(solved)
         history = solved.outcome.history
         histories.append(dataclasses.replace(history, objective=units.restored(history.objective)))

@@ -284,7 +284,7 @@ AUTOMATIC_STARTS: dict[str, Callable[[HermitianOperator, np.random.Generator], N
     "leading": lambda operator, rng: leading_direction(operator),
     "careful": lambda operator, rng: multilevel(operator, rng, careful=True),
 }
-"""The same, as exact as an iteration that follows needs them, and two more for ``solver="auto"``."""
+"""The same, as exact as an iteration that follows needs them, and three more for ``solver="auto"``."""
 
 START_WORDS = {
     "eigenvector": "the eigenvector estimator",

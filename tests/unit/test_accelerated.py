@@ -110,7 +110,7 @@ def test_without_compiled_kernels_it_does_the_same():
 
 
 def test_the_certificate_from_the_narrow_copy_claims_no_more_than_the_truth():
-    # above n = 1000 the default proof is Lanczos, on the narrow copy where there is one
+    # above n = 200 the default proof is Lanczos, from n = 400 on with the narrow copy where there is one
     n = 1040
     C = ang.simulate.gaussian(n, 0.25 * n**0.5, rng=0).C
     result = ang.synchronize(C)

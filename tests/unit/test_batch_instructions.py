@@ -16,7 +16,7 @@ from angsync.errors import InputError
 from angsync.kernels import batch_reference
 from angsync.kernels.cuda_reference import chirp
 
-batch_compiled = pytest.importorskip("angsync.kernels.batch_compiled")
+batch_compiled = pytest.importorskip("angsync.kernels.batch_compiled", exc_type=ImportError)
 
 pytestmark = pytest.mark.skipif(kernels.active is kernels.reference, reason="the NumPy kernels were asked for")
 

@@ -11,7 +11,9 @@ from angsync.errors import NotFiniteError, NotHermitianError
 from angsync.kernels import dense_reference as reference
 from angsync.operators import CountingOperator, ScaledOperator, as_operator, narrow_product
 
-compiled = pytest.importorskip("angsync.kernels.dense_compiled", reason="the compiled kernels are not built")
+compiled = pytest.importorskip(
+    "angsync.kernels.dense_compiled", reason="the compiled kernels are not built", exc_type=ImportError
+)
 
 SETS = [False, True] if compiled.HAS_AVX512 else [False]
 PASSES = [{}, *({"avx512": avx512, "narrow": True} for avx512 in SETS)]

@@ -23,9 +23,6 @@ _WARPS = 8  # of a block in product.cu
 _ENTRIES, _PARTS = 32, 8  # threads of a block in step.cu
 _REGISTERS = 65_536  # of a multiprocessor
 _POWER, _NORMALISE, _GPM = 0, 1, 2  # rules of gpm_step
-_NARROW_STRIPS_UP_TO = (
-    24_576  # below, strips of 256 give every multiprocessor work; above, wider ones leave fewer slots
-)
 
 
 def _source(name: str) -> str:

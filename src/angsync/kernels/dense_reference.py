@@ -38,6 +38,7 @@ ROWS, SEGMENT = 4, 128  # shape of the blocks of the narrow copy
 _STRIP = 64  # rows are stored up to a multiple of this
 NARROW_FROM = 400  # order from which products read the narrow copy: below, C is in the cache anyway
 _ROUNDED = 0.5 * (1 + 2.0**-7)  # error of a part in units of its scale: half a unit, and the rounding of the scale
+_LOST = 4e-34  # parts of a row of a block that are all below this are stored as 0 (LEAST in narrow.c)
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class NarrowCopy:
     @cached_property
     def distance(self) -> float:
         """Proved bound on the norm of (copy - C): the largest row sum of bounds on its entries."""
-        entry = np.sqrt(2.0) * _ROUNDED * self._scales
+        entry = np.sqrt(2.0) * np.maximum(_ROUNDED * self._scales, _LOST)
         right, above = SEGMENT * entry.sum(axis=1), entry.sum(axis=0)
         return float((right + np.repeat(above, SEGMENT)[: self.n]).max())
 

@@ -11,17 +11,13 @@
  *     y_l += conj(a) x_j:      u += a xr_j,  v += a xi_j;  re = u_even + v_odd,  im = v_even - u_odd
  *
  * Every thread collects u and v of its own rows; they are added up in the order of the threads, so the result depends
- * on their number alone and not on chance.
+ * on their number alone and not on chance. That is the number asked for: where OpenMP gives fewer (OMP_THREAD_LIMIT,
+ * OMP_DYNAMIC), one does the shares of several.
  */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef _OPENMP
-#include <omp.h>
-#else
-static int omp_get_thread_num(void) { return 0; }
-#endif
 
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
 #define FAST __attribute__((target_clones("arch=haswell", "default")))
@@ -39,7 +35,7 @@ static int omp_get_thread_num(void) { return 0; }
 #define SIDE 64              /* rows of a tile of the pass, which has SEGMENT columns */
 #define EDGE (SIDE * LANES + SEGMENT * LANES) /* doubles of a tile that had to be copied, and its mirror image */
 #define AHEAD 4096           /* bytes: how far ahead of the product the copy is asked for */
-#define LEAST 1e-35          /* a row of a block below this is 0: its scale would not be a normal float */
+#define LEAST 4e-34          /* a row of a block below this is 0: its scale would not be a normal float */
 
 static int64_t segments_of(int64_t n) { return (n + SEGMENT - 1) / SEGMENT; }
 
@@ -138,9 +134,8 @@ void narrow_product(int64_t n, const int16_t *copy, const float *scale, const do
         given[2 * l + 1] = swapped[2 * l] = im;
         turned[2 * l + 1] = -im;
     }
-#pragma omp parallel num_threads(threads)
-    {
-        int me = omp_get_thread_num();
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
+    for (int me = 0; me < threads; me++) {
         float *u = own + (int64_t)me * 4 * padded, *v = u + 2 * padded;
         memset(u, 0, sizeof(float) * 4 * (size_t)padded);
         for (int64_t b = me; b < blocks; b += threads) {
@@ -308,9 +303,8 @@ void narrow_inspect(int64_t n, const double *C, int16_t *copy, float *scale, dou
     (void)avx512;
     int64_t strips = (n + SIDE - 1) / SIDE, padded = SEGMENT * segments_of(n), count = segments_of(n);
     int64_t each = 3 * padded + EDGE;
-#pragma omp parallel num_threads(threads)
-    {
-        int me = omp_get_thread_num();
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
+    for (int me = 0; me < threads; me++) {
         double *rows = work + me * each, *columns = rows + padded, *buffer = columns + 2 * padded;
         findings own = {0, 0, 0};
         memset(rows, 0, sizeof(double) * 3 * (size_t)padded);

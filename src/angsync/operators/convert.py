@@ -100,6 +100,8 @@ def _check_largest(largest: float, n: int, dtype: np.dtype[Any]) -> None:
 
 def _dense_operator(data: Any, hermitian: Hermitian) -> DenseOperator:
     """One pass over a complex128 matrix where all is well; otherwise the slow way, with a message for everything."""
+    if isinstance(data, np.ndarray):
+        data = np.asarray(data)  # matrices, masked arrays and their like have rules of their own
     if hermitian == "full" and isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[0] == data.shape[1] > 0:
         found = kernels.dense_inspect(data) if data.dtype == np.complex128 else None
         if found is not None and found.gap == 0 and np.isfinite(found.largest):

@@ -166,7 +166,7 @@ def prove_batch_on_device(C: Any, z: Any) -> dict[str, NDArray[np.float64]]:
 
 
 def polish_on_device(C: Any, z: Any) -> dict[str, Any]:
-    """``z``, ``objective`` and ``residual`` after one more step of each problem of a stack whose residual it lowers."""
+    """``z``, ``objective`` and ``residual`` after two more steps of each problem, where they lower its residual."""
     shape = tuple(C.shape)
     n, count = shape[-1], math.prod(shape[:-2])
     space = namespace(C)

@@ -15,6 +15,8 @@ from angsync.errors import InputError
 from angsync.operators.protocol import HermitianOperator
 from angsync.operators.sparse import SparseOperator
 
+_SQUARES = 400  # exponents of two whose squares neither over- nor underflow, sums of them included
+
 
 def component_labels(operator: HermitianOperator) -> NDArray[np.int64] | None:
     """Label of the connected component of each node, numbered by first appearance; None when unknown."""
@@ -158,7 +160,7 @@ def inner_model(operator: HermitianOperator) -> InnerModel:
     """That of a dense matrix, compiled and narrow where it can be; otherwise one made of products."""
     base, exponent = innermost(operator)
     ask = getattr(base, "model", None)
-    if ask is None:
+    if ask is None or abs(exponent) > _SQUARES:  # the compiled model squares products with C as it is given
         return InnerModel(kernels.DenseModel(operator.apply), 0, True)
     return InnerModel(ask(), exponent, False)
 

@@ -69,7 +69,7 @@ class AcceleratedGPM:
         Steps of Anderson's method at most between two points that the loop sees, where the products are with C itself;
         None for as many as it takes. The loop sets it (:meth:`within`).
     tolerance
-        Residual that the loop asks for: inner solves go to half of it, and not further. The loop sets it as well.
+        Residual that the loop asks for: inner solves go a little below it, and not further. The loop sets it as well.
     """
 
     max_inner: int = 200
@@ -117,7 +117,7 @@ class AcceleratedGPM:
         new = replace(state, z=z, Cz=operator.apply(z), passed=())
         after, rest, _ = _measured(new)
         if after < before - 1e-14 * abs(before) or not rest < gradient:
-            return self._handed_over(operator, state)
+            return self._handed_over(operator, replace(state, passed=()))  # its iterates were told already
         if state.inner.error == 0:
             scale = math.ldexp(1.0, -state.inner.exponent)
             passed = tuple((before + scale * value, left, length) for value, left, length in found.trace[:-1].tolist())
