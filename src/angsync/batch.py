@@ -278,4 +278,4 @@ def _report_failure(result: BatchResult, on_failure: str) -> None:
         return
     if on_failure == "raise":
         raise ConvergenceError(text, result)
-    warnings.warn(text, ConvergenceWarning, stacklevel=4)
+    warnings.warn(text, ConvergenceWarning, stacklevel=5)

@@ -362,8 +362,8 @@ def _spectral_bound(
         """One factorisation, without an estimate before it: enough for most small dense problems."""
         base, exponent = innermost(operator)
         sums = operator.abs_row_sums()
-        if not isinstance(base, DenseOperator) or base.dtype != np.complex128 or sums is None:
-            return None
+        if not isinstance(base, DenseOperator) or base.dtype != np.complex128 or sums is None or abs(exponent) > 1000:
+            return None  # (2 ** 1024 is not a number of double precision)
         most = float(sums.max(initial=0.0))
         scale = 2.0**-exponent
         return half_diagonal_bound(base.matrix, scale, s, z, gradient=float(np.linalg.norm(b)), row_sum=most)

@@ -30,6 +30,10 @@ class Status(Enum):
     INTERRUPTED = "Interrupted; this is the best point so far. Go on from it with start=result."
 
 
+def _is_number(x: Any) -> bool:
+    return isinstance(x, (int, float, np.integer, np.floating))
+
+
 @dataclass(frozen=True)
 class Stopping:
     """When to stop. Whatever is met first ends the loop.
@@ -49,12 +53,15 @@ class Stopping:
     max_seconds: float | None = None
 
     def __post_init__(self) -> None:
-        if self.tolerance is not None and not self.tolerance >= 0:
-            raise InputError(f"tolerance must not be negative, but it is {self.tolerance}.")
-        if self.max_iterations < 0 or int(self.max_iterations) != self.max_iterations:
-            raise InputError(f"max_iterations must be a whole number, 0 or more, but it is {self.max_iterations}.")
-        if self.max_seconds is not None and not self.max_seconds >= 0:
-            raise InputError(f"max_seconds must not be negative, but it is {self.max_seconds}.")
+        for name in ("tolerance", "max_seconds"):
+            value = getattr(self, name)
+            if value is not None and not _is_number(value):
+                raise InputError(f"{name} must be a number or None, but it is {value!r}.")
+            if value is not None and not value >= 0:
+                raise InputError(f"{name} must not be negative, but it is {value}.")
+        count = self.max_iterations
+        if not (_is_number(count) and math.isfinite(count) and count >= 0 and int(count) == count):
+            raise InputError(f"max_iterations must be a whole number, 0 or more, but it is {count!r}.")
 
     def tolerance_for(self, dtype: np.dtype[Any]) -> float:
         """The tolerance, or the default of this precision."""

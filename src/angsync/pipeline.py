@@ -6,7 +6,7 @@ import dataclasses
 import math
 import os
 import warnings
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -124,6 +124,7 @@ def synchronize(
         How many threads the compiled kernels (and BLAS, where threadpoolctl is installed) may use; None for what
         ANGSYNC_NUM_THREADS or OMP_NUM_THREADS say, or all cores. The same bits come out for the same number.
     """
+    _check_kinds(stopping, callback, anchors, priors)
     if threads is not None:
         options = {**locals(), "threads": None}
         if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
@@ -275,11 +276,21 @@ def _renumbered(components: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.argsort(np.argsort(first))[place]
 
 
+def _check_kinds(stopping: Any, callback: Any, anchors: Any, priors: Any) -> None:
+    if stopping is not None and not isinstance(stopping, Stopping):
+        raise InputError(f"stopping must be ang.Stopping(tolerance=...), but it is {stopping!r}.")
+    if callback is not None and not callable(callback):
+        raise InputError(f"callback must be a function of the progress, but it is {callback!r}.")
+    for name, given, value in (("anchors", anchors, "angle"), ("priors", priors, "(angle, weight)")):
+        if given is not None and not isinstance(given, Mapping):
+            raise InputError(f"{name} must be a dictionary {{node: {value}}}, but it is {given!r}.")
+
+
 def _check_choices(solver: Any, start: Any, on_failure: str) -> None:
     if isinstance(solver, str) and solver != "auto":
         raise InputError(f"solver must be 'auto' or a solver such as ang.GPM(alpha=4.0), but it is {solver!r}.")
     if not isinstance(solver, str) and not (hasattr(solver, "init") and hasattr(solver, "step")):
-        raise InputError(f"solver must have init and step, which a {type(solver).__name__} has not.")
+        raise InputError(f"solver must have init and step, which {solver!r} has not.")
     if isinstance(solver, type):
         raise InputError(f"solver must be an instance: {solver.__name__}() instead of {solver.__name__}.")
     if isinstance(start, str) and start not in ("auto", *STARTS):

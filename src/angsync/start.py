@@ -163,12 +163,17 @@ def _needed_matrix(operator: HermitianOperator, what: str) -> scipy.sparse.csr_a
     if matrix is None:
         raise InputError(f"{what} needs the entries of C, but only its products are known; use 'eigenvector'.")
     matrix = scipy.sparse.csr_array(matrix)
-    exponent = innermost(operator)[1]
-    if abs(exponent) > _FAR_FROM_ONE:
-        wide = matrix.data.astype(np.complex128)
-        data = np.ldexp(wide.view(np.float64), -exponent).view(np.complex128)
+    data = _near_one(matrix.data, innermost(operator)[1])
+    if data is not matrix.data:
         matrix = scipy.sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
     return matrix
+
+
+def _near_one(entries: NDArray, exponent: int) -> NDArray:
+    """Entries of C in double precision and the units of the operator, where those are far from the given ones."""
+    if abs(exponent) <= _FAR_FROM_ONE:
+        return entries
+    return np.ldexp(entries.astype(np.complex128).view(np.float64), -exponent).view(np.complex128)
 
 
 def normalised_eigenvector(operator: HermitianOperator, rng: np.random.Generator, tolerance: float = 0.0) -> NDArray:
@@ -210,6 +215,7 @@ def strongest_column(operator: HermitianOperator) -> NDArray:
     sums = operator.abs_row_sums()
     column = matrix[int(np.argmax(sums)) if sums is not None else 0]
     column = np.conj(column.toarray().ravel() if scipy.sparse.issparse(column) else column)
+    column = _near_one(column, innermost(operator)[1])
     return normalise(column, np.ones_like(column)).astype(operator.dtype)
 
 

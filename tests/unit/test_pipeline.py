@@ -493,3 +493,34 @@ def test_each_component_is_settled_as_the_whole_is():
             result = ang.synchronize(C[order][:, order], gauge=gauge)
         own = ang.certify(C[order][:, order], result.z)
         assert result.certificate.gap_bound == pytest.approx(own.gap_bound, rel=1e-6, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"stopping": 1e-10}, r"stopping must be ang.Stopping\(tolerance=...\), but it is 1e-10"),
+        ({"callback": 3}, "callback must be a function"),
+        ({"anchors": [1]}, r"anchors must be a dictionary \{node: angle\}"),
+        ({"priors": 2.0}, r"priors must be a dictionary \{node: \(angle, weight\)\}"),
+        ({"solver": 3}, "init and step, which 3 has not"),
+    ],
+)
+def test_options_of_another_kind_are_named(options, message):
+    with pytest.raises(InputError, match=message):
+        ang.synchronize(np.eye(3), **options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"tolerance": "1e-3"},
+        {"max_iterations": np.inf},
+        {"max_iterations": np.nan},
+        {"max_iterations": 1.5},
+        {"max_seconds": "1"},
+    ],
+)
+def test_limits_of_another_kind_are_named(options):
+    (name,) = options
+    with pytest.raises(InputError, match=f"{name} must be a"):
+        ang.Stopping(**options)

@@ -211,7 +211,7 @@ def orthogonalise(deflated: NDArray, basis: NDArray, w: NDArray) -> tuple[NDArra
     """w made orthogonal to the columns of ``basis`` and to ``deflated``, twice, and its norm."""
     for _ in range(2):  # twice is enough (Kahan, Parlett)
         w = w - deflated * np.vdot(deflated, w)
-        w = w - basis @ (basis.conj().T @ w)
+        w = w - basis @ np.conj(np.conj(w) @ basis)  # the conjugate of the basis would be a copy
     return w, float(np.linalg.norm(w))
 
 

@@ -15,7 +15,7 @@ from angsync.errors import InputError
 from angsync.operators.protocol import HermitianOperator
 from angsync.operators.sparse import SparseOperator
 
-_SQUARES = 400  # exponents of two whose squares neither over- nor underflow, sums of them included
+_SQUARES = {"D": 400, "F": 40}  # exponents of two whose squares neither over- nor underflow, sums of them included
 
 
 def component_labels(operator: HermitianOperator) -> NDArray[np.int64] | None:
@@ -160,7 +160,7 @@ def inner_model(operator: HermitianOperator) -> InnerModel:
     """That of a dense matrix, compiled and narrow where it can be; otherwise one made of products."""
     base, exponent = innermost(operator)
     ask = getattr(base, "model", None)
-    if ask is None or abs(exponent) > _SQUARES:  # the compiled model squares products with C as it is given
+    if ask is None or abs(exponent) > _SQUARES[operator.dtype.char]:  # models square products with C as it is given
         return InnerModel(kernels.DenseModel(operator.apply), 0, True)
     return InnerModel(ask(), exponent, False)
 
