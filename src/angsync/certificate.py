@@ -375,7 +375,8 @@ def _spectral_bound(
             return None
         distance = narrow_distance(operator)
         # sums are in single precision (u = 2^-24), of entries that may be larger than those of C by their own error
-        single = math.sqrt(2) * (n + 64) * 2.0**-24 * (float(sums.max(initial=0.0)) + distance)
+        terms = (n + 64) * 2.0**-24
+        single = math.sqrt(2) * terms / (1 - terms) * (float(sums.max(initial=0.0)) + distance)
         bound = lanczos_bound(
             lambda v: s * v - product(v),
             z,

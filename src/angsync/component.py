@@ -159,7 +159,8 @@ def _more_starts(
         wanted = free and worth_more_starts(counting, outcome, certificate)
     else:
         wanted = starts > 1 and outcome.status in (Status.CONVERGED, Status.STALLED)
-    if not wanted or request.clock.expired:
+    stopped = certificate is not None and certificate.method == "interrupted"
+    if not wanted or stopped or request.clock.expired:
         return outcome, certificate, "", None
     witness = None if certificate is None else certificate.witness
     again = solver if hasattr(solver, "starts") else Newton()

@@ -142,7 +142,7 @@ def lanczos(
     )
 
 
-@functools.cache
+@functools.lru_cache(maxsize=4096)  # a run asks for a hundred or so
 def lanczos_shortfall(dimension: int, steps: int, failure: float) -> float:
     r"""The relative error epsilon that Lanczos exceeds with probability at most ``failure``.
 

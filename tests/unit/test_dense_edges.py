@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import angsync as ang
-from angsync import kernels
+from angsync import component, kernels
 from angsync.kernels import dense_reference as reference
 from angsync.operators import DenseOperator
 
@@ -47,6 +47,26 @@ def test_fewer_threads_than_asked_for_give_the_same_bits(limit):
         return subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True).stdout
 
     assert run(limit) == run({})
+
+
+@needs_compiled
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+def test_a_forked_process_does_not_wait_for_threads_that_it_has_not():
+    code = (
+        "import os, signal, numpy as np\n"
+        "from angsync import kernels\n"
+        "C, x = np.ones((601, 601), dtype=complex), np.ones(601, dtype=complex)\n"
+        "before = kernels.dense_apply(C, x)\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    signal.alarm(20)\n"  # ends a child that waits for ever
+        "    with kernels.limited(2):\n"
+        "        os._exit(0 if np.allclose(kernels.dense_apply(C, x), before) else 1)\n"
+        "print(os.waitpid(child, 0)[1], kernels.threads())\n"
+    )
+    environment = {**os.environ, "ANGSYNC_NUM_THREADS": "2"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["0", "2"]
 
 
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # of np.matrix
@@ -91,6 +111,28 @@ def test_an_interruption_inside_the_first_product_still_tells_the_objective(monk
     assert result.status is ang.Status.INTERRUPTED
     assert result.objective == pytest.approx(np.vdot(result.z, C @ result.z).real, rel=1e-13)
     assert np.allclose(result.product, C @ result.z, rtol=1e-12)
+
+
+@pytest.mark.parametrize("starts", [None, 3])
+def test_an_interruption_of_the_certificate_is_not_followed_by_more_starts(monkeypatch, starts):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(component, "certify_component", interrupted)
+    C = ang.simulate.gaussian(60, 0.6 * 60**0.5, rng=0).C
+    result = ang.synchronize(C, solver="auto" if starts is None else ang.AcceleratedGPM(starts=starts))
+    assert result.status is ang.Status.INTERRUPTED
+    assert result.starts is None
+
+
+@pytest.mark.parametrize("n", [60, 410])
+def test_without_iterations_the_start_is_the_answer(n):
+    C = ang.simulate.gaussian(n, 1.0, rng=0).C
+    start = np.exp(2j * np.pi * np.random.default_rng(0).random(n))
+    stopping = ang.Stopping(max_iterations=0)
+    result = ang.synchronize(C, start=start, stopping=stopping, certify=False, on_failure="ignore")
+    assert (result.iterations, len(result.history.objective)) == (0, 1)
+    assert ang.distance(result.z, start) < 1e-12
 
 
 @pytest.mark.parametrize("seed", [6, 16])

@@ -10,8 +10,38 @@ from contextvars import ContextVar
 _limit: ContextVar[int | None] = ContextVar("angsync_threads", default=None)
 
 
+class _Pool:
+    """Whether OpenMP may have threads in this process, and whether they were left behind by a fork.
+
+    A fork copies one thread alone, but GNU OpenMP's notes about all of them: a child that asked for two would wait for
+    ever. Without more threads it works.
+    """
+
+    started = False
+    lost = False
+
+    @classmethod
+    def forked(cls) -> None:
+        cls.lost = cls.lost or cls.started
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_Pool.forked)
+
+
 def threads() -> int:
-    """The number asked for by ``threads=``, ANGSYNC_NUM_THREADS or OMP_NUM_THREADS; otherwise the cores at hand."""
+    """The number asked for by ``threads=``, ANGSYNC_NUM_THREADS or OMP_NUM_THREADS; otherwise the cores at hand.
+
+    1 in a process forked from one that used several.
+    """
+    if _Pool.lost:
+        return 1
+    count = _asked_for()
+    _Pool.started = _Pool.started or count > 1
+    return count
+
+
+def _asked_for() -> int:
     asked = _limit.get()
     if asked is not None:
         return asked

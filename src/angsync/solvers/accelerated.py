@@ -92,9 +92,12 @@ class AcceleratedGPM:
         return replace(self, most_steps=steps, tolerance=tolerance)
 
     def init(self, operator: HermitianOperator, z: NDArray) -> AcceleratedState:
-        """The start with its product; with a narrow copy the point where the first inner solve on it ends."""
+        """The start with its product; with a narrow copy the point where the first inner solve on it ends.
+
+        Where no step may be taken at all, it is the start in any case.
+        """
         inner = inner_model(operator)
-        if inner.error == 0:
+        if inner.error == 0 or self.most_steps == 0:
             return AcceleratedState(z, operator.apply(z), inner)
         found = self._solve(operator, inner, z, None, _deepest(operator, _DEEP * self.tolerance))
         point = _settled(operator, found.z)
