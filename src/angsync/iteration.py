@@ -74,8 +74,8 @@ class Stopping:
 class Progress:
     """What a callback is given at every iterate, the starting point (iteration 0) included.
 
-    With a narrow copy of C (:class:`angsync.AcceleratedGPM` from n = 400) an iterate is a round, and iteration 0 is the point
-    after the first one.
+    With a narrow copy of C (:class:`angsync.AcceleratedGPM` from n = 400) an iterate is a round, and iteration 0 is the
+    point after the first one.
     """
 
     iteration: int
