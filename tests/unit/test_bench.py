@@ -49,7 +49,9 @@ class Clock:
 
     def __init__(self, monkeypatch, costs):
         self.costs, self.now, self.setting, self.calls, self.rests = costs, 0.0, None, [], []
-        monkeypatch.setattr(runner, "time", types.SimpleNamespace(perf_counter=lambda: self.now, sleep=self.rests.append))
+        monkeypatch.setattr(
+            runner, "time", types.SimpleNamespace(perf_counter=lambda: self.now, sleep=self.rests.append)
+        )
         monkeypatch.setattr(threads, "limited", self.limited)
 
     @contextmanager

@@ -17,7 +17,7 @@ from angsync.bench import threads
 from angsync.errors import InputError
 from angsync.iteration import Status
 
-_REST = 0.05  # seconds before a call: threads of BLAS spin that long after their work, and would slow the next one
+_REST = 0.05  # seconds before a call: so long threads of BLAS spin after their work, which would slow the next one
 _BRIEF = 0.02  # seconds
 _SHORT = 1.0  # seconds; a shorter call is tried twice with each setting, because the first one also warms up
 
@@ -81,8 +81,8 @@ def race(contestants: Sequence[Contestant], repeats: int) -> dict[str, Lap]:
 def timed(call: Callable[[], Any], setting: int | None = threads.AS_SET) -> tuple[float, Any]:
     """Seconds of one call, and its answer. Raises KeyboardInterrupt where a solver was stopped by Ctrl-C.
 
-    A brief call is made again until ``_BRIEF`` seconds have passed, and the fastest of the calls after the first counts:
-    its data are in the cache then, as in a program that does nothing else.
+    A brief call is made again until ``_BRIEF`` seconds have passed, and the fastest counts: its data are in the cache
+    then, as in a program that does nothing else.
     """
     time.sleep(_REST)
     with threads.limited(setting):
