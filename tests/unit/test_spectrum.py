@@ -12,6 +12,7 @@ import angsync as ang
 from angsync.rounding import gamma
 from angsync.spectrum import (
     _backward_error,
+    _extreme_values,
     cholesky_bound,
     half_diagonal_bound,
     lanczos,
@@ -206,3 +207,11 @@ def test_half_of_the_diagonal_is_a_bound_or_nothing(share, exponent):
     lowest = float(np.linalg.eigvalsh(np.diag(wrong) - scale * C)[0])
     assert lowest < 0
     assert half_diagonal_bound(C, scale, wrong, turned, gradient=1.0, row_sum=row_sum) is None
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 24, 25, 40])
+def test_the_extreme_ritz_values_of_few_and_of_many_steps(steps):
+    rng = np.random.default_rng(steps)
+    alpha, beta = rng.standard_normal(steps).tolist(), rng.random(steps - 1).tolist()
+    expected = np.linalg.eigvalsh(np.diag(alpha) + np.diag(beta, 1) + np.diag(beta, -1))
+    assert _extreme_values(alpha, beta) == pytest.approx((expected[0], expected[-1]), rel=1e-12)
