@@ -290,3 +290,17 @@ def test_orthogonal_to_everything_before(count):
     assert np.array_equal(w, vector(n, 99))  # what was given is not changed
     # real vectors, as those of Laplacians, take the way of NumPy
     assert compiled.orthogonalise(deflated.real, basis.real, w.real)[0].dtype == np.float64
+
+
+def test_the_first_solve_ends_at_the_error_of_the_copy():
+    C = ang.simulate.gaussian(420, 0.3 * 420**0.5, rng=0).C
+    z = np.exp(1j * np.angle(C[:, 0]))
+    copy = compiled.dense_inspect(C, narrow=True).narrow
+    for avx512 in SETS:
+        model = compiled.DenseModel(C, copy, avx512=avx512)
+        found = model.accelerate(z, None, target=0.0, budget=100, noise=1e-7, patience=6, share=1.0)
+        # no residual is 0 in single precision: only the share of the error can have ended it
+        assert found.ending is reference.Ending.REACHED
+        size = np.linalg.norm(C @ found.z)
+        assert found.residual * size <= 1.001 * model.error
+        assert found.trace[-2, 1] * size > 0.9 * model.error
