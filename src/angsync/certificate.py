@@ -264,60 +264,105 @@ def certify_component(
 ) -> Certificate:
     """The certificate of one connected component (or of an operator whose components are not known)."""
     z = z.astype(np.complex128)
-    n = operator.n
-    if n == 1:
+    if operator.n == 1:
         return trivial(tolerance, unique=True)
-    Cz = operator.apply(z)
-    s, b = split(z, Cz)
-    objective = float(s.sum())
-    sums = operator.abs_row_sums()
-    rounding = Rounding.of(operator, z, sums, rng)
-    misfit = math.inf
-    if sums is not None:
-        diagonal = operator.diagonal()
-        misfit = max(0.0, float(sums.sum() - np.abs(diagonal).sum() + diagonal.sum()) - objective)
-        misfit += rounding.objective  # of these sums
-    known = upper_bound(operator)
-    if known is not None:
-        misfit = min(misfit, max(0.0, known - objective) + rounding.objective)
-    scale = max(min(abs(objective), misfit), 4 * rounding.objective / tolerance)
-    gap_of = Gap(b, misfit, rounding)
+    point = _Point.at(operator, z, operator.apply(z), tolerance, rng)
 
     def good_enough(bound: SpectralBound) -> bool:
-        return clock.expired or (bound.value > 0 and gap_of(bound) <= 0.75 * tolerance * scale)
+        return clock.expired or point.is_proved_by(bound)
 
     if clock.expired:
         bound = SpectralBound(-math.inf, 1.0, "out of time", z, 0.0)
     else:
-        bound = _spectral_bound(operator, z, s, b, method, rng, good_enough, rounding)
-    gap_bound = gap_of(bound)
-    certified = gap_bound <= tolerance * scale
+        bound = _spectral_bound(operator, z, point.s, point.b, method, rng, good_enough, point.rounding)
     witness = None
-    if not certified and not clock.expired:
-        margin = 4 * rounding.objective
+    if not point.gap_of(bound) <= tolerance * point.scale and not clock.expired:
+        margin = 4 * point.rounding.objective
         direction = bound.direction if bound.estimate < 0 else None
-        witness = find_better(operator, z, Cz, margin=margin, direction=direction, clock=clock, rng=rng)
-    verdict = Verdict.CERTIFIED if certified else Verdict.UNDECIDED if witness is None else Verdict.REFUTED
-    error = rounding.relative_eigenvalue(bound.weights)
-    return Certificate(
-        verdict=verdict,
-        gap_bound=gap_bound,
-        relative_gap=_ratio(gap_bound, scale),
-        # the bounds are for the s_j as computed; these are for S(z) itself
-        lambda_min=unweighted(gap_of.smallest_eigenvalue(bound) - error, bound.weights),
-        lambda_2=unweighted(bound.value - error, bound.weights),
-        unique=certified and bound.value > error,
-        witness=witness,
-        method=bound.method,
-        confidence=bound.confidence,
-        tolerance=tolerance,
-        scale=scale,
-        rounding=rounding.objective,
-    )
+        witness = find_better(operator, z, point.Cz, margin=margin, direction=direction, clock=clock, rng=rng)
+    return point.certificate(bound, witness)
+
+
+def certify_quickly(operator: DenseOperator, z: NDArray, Cz: NDArray, tolerance: float) -> Certificate | None:
+    """The same from one Cholesky factorisation and the product that is known; None where that proves nothing."""
+    if not _DENSE_ANYWAY < operator.n <= _CHOLESKY_FIRST:
+        return None
+    point = _Point.at(operator, z, Cz, tolerance, None)
+    bound = _half_diagonal(operator, z, point.s, point.b)
+    return point.certificate(bound, None) if bound is not None and point.is_proved_by(bound) else None
+
+
+@dataclass(frozen=True)
+class _Point:
+    """What is known about a point before the spectrum of S is looked at."""
+
+    Cz: NDArray
+    s: NDArray[np.float64]
+    b: NDArray[np.float64]
+    rounding: Rounding
+    tolerance: float
+    scale: float
+    gap_of: Gap
+
+    @classmethod
+    def at(
+        cls, operator: HermitianOperator, z: NDArray, Cz: NDArray, tolerance: float, rng: np.random.Generator | None
+    ) -> _Point:
+        """``rng`` is used where the row sums of C are not known."""
+        s, b = split(z, Cz)
+        objective = float(s.sum())
+        sums = operator.abs_row_sums()
+        rounding = Rounding.of(operator, z, sums, rng)
+        misfit = math.inf
+        if sums is not None:
+            diagonal = operator.diagonal()
+            misfit = max(0.0, float(sums.sum() - np.abs(diagonal).sum() + diagonal.sum()) - objective)
+            misfit += rounding.objective  # of these sums
+        known = upper_bound(operator)
+        if known is not None:
+            misfit = min(misfit, max(0.0, known - objective) + rounding.objective)
+        scale = max(min(abs(objective), misfit), 4 * rounding.objective / tolerance)
+        return cls(Cz, s, b, rounding, tolerance, scale, Gap(b, misfit, rounding))
+
+    def is_proved_by(self, bound: SpectralBound) -> bool:
+        """Whether the bound is enough, with something to spare."""
+        return bound.value > 0 and self.gap_of(bound) <= 0.75 * self.tolerance * self.scale
+
+    def certificate(self, bound: SpectralBound, witness: NDArray | None) -> Certificate:
+        gap_bound = self.gap_of(bound)
+        certified = gap_bound <= self.tolerance * self.scale
+        error = self.rounding.relative_eigenvalue(bound.weights)
+        return Certificate(
+            verdict=Verdict.CERTIFIED if certified else Verdict.UNDECIDED if witness is None else Verdict.REFUTED,
+            gap_bound=gap_bound,
+            relative_gap=_ratio(gap_bound, self.scale),
+            # the bounds are for the s_j as computed; these are for S(z) itself
+            lambda_min=unweighted(self.gap_of.smallest_eigenvalue(bound) - error, bound.weights),
+            lambda_2=unweighted(bound.value - error, bound.weights),
+            unique=certified and bound.value > error,
+            witness=witness,
+            method=bound.method,
+            confidence=bound.confidence,
+            tolerance=self.tolerance,
+            scale=self.scale,
+            rounding=self.rounding.objective,
+        )
 
 
 def _ratio(gap: float, scale: float) -> float:
     return gap / scale if scale > 0 else (0.0 if gap == 0 else math.inf)
+
+
+def _half_diagonal(
+    operator: HermitianOperator, z: NDArray, s: NDArray[np.float64], b: NDArray[np.float64]
+) -> SpectralBound | None:
+    """One factorisation, without an estimate before it: enough for most small dense problems."""
+    base, exponent = innermost(operator)
+    sums = operator.abs_row_sums()
+    if not isinstance(base, DenseOperator) or base.dtype != np.complex128 or sums is None or abs(exponent) > 1000:
+        return None  # (2 ** 1024 is not a number of double precision)
+    most = float(sums.max(initial=0.0))
+    return half_diagonal_bound(base.matrix, 2.0**-exponent, s, z, gradient=float(np.linalg.norm(b)), row_sum=most)
 
 
 def _spectral_bound(
@@ -358,16 +403,6 @@ def _spectral_bound(
             rounding=size,
         )
 
-    def by_half_diagonal() -> SpectralBound | None:
-        """One factorisation, without an estimate before it: enough for most small dense problems."""
-        base, exponent = innermost(operator)
-        sums = operator.abs_row_sums()
-        if not isinstance(base, DenseOperator) or base.dtype != np.complex128 or sums is None or abs(exponent) > 1000:
-            return None  # (2 ** 1024 is not a number of double precision)
-        most = float(sums.max(initial=0.0))
-        scale = 2.0**-exponent
-        return half_diagonal_bound(base.matrix, scale, s, z, gradient=float(np.linalg.norm(b)), row_sum=most)
-
     def by_narrow_lanczos() -> SpectralBound | None:
         """The same with the narrow copy of a dense C: another Hermitian matrix, whose distance from C is bounded."""
         product, sums = narrow_product(operator), operator.abs_row_sums()
@@ -396,7 +431,7 @@ def _spectral_bound(
         # a few of them still find what is clearly wrong.
         return by_lanczos(max_steps=_FEW_STEPS)
     if _DENSE_ANYWAY < n <= _CHOLESKY_FIRST and not sparse:
-        quick = by_half_diagonal()
+        quick = _half_diagonal(operator, z, s, b)
         if quick is not None and good_enough(quick):
             return quick
     first = by_factorisation if slow else by_cholesky if n <= _CHOLESKY_FIRST else by_lanczos

@@ -55,9 +55,9 @@ class Rounding:
 
     @staticmethod
     def of(
-        operator: HermitianOperator, z: NDArray, sums: NDArray[np.float64] | None, rng: np.random.Generator
+        operator: HermitianOperator, z: NDArray, sums: NDArray[np.float64] | None, rng: np.random.Generator | None
     ) -> Rounding:
-        """From the row sums of |C|, where they are known."""
+        """From the row sums of |C|; ``rng`` is used where they are not known."""
         if sums is None and augmented(operator) is not None:
             return _with_eliminated(operator, z)
         # An entry of C z is an inner product of k terms, that is, two real ones of 2 k terms: its error is at most
@@ -68,6 +68,7 @@ class Rounding:
             # Only products are known. Assumed: they are as accurate as those of a matrix of this norm, in the
             # precision of the operator, would be.
             g *= float(np.finfo(operator.dtype).eps) * 2.0**52
+            assert rng is not None
             sums = np.full(operator.n, _norm_estimate(operator, rng))
         return Rounding((g + gamma(64)) * float(sums.sum()), g * sums)
 

@@ -192,6 +192,11 @@ def rounding_floor(operator: HermitianOperator) -> float:
     return 0.0 if sums is None else 4 * float(np.finfo(operator.dtype).eps) * norm(sums)
 
 
+def is_even(sums: NDArray[np.float64]) -> bool:
+    """Whether all rows weigh much the same."""
+    return not sums.max() > _UNEVEN * sums.min()
+
+
 def _light_rows(operator: HermitianOperator) -> Callable[[State], float] | None:
     """Where row sums differ a lot, the residual row by row: how far a node is from where its neighbours want it.
 
@@ -199,7 +204,7 @@ def _light_rows(operator: HermitianOperator) -> Callable[[State], float] | None:
     in it. This is the root mean square of ``b_j / sum |C_jl|``, in radians. None where all rows weigh much the same.
     """
     sums = operator.abs_row_sums()
-    if sums is None or sums.size == 0 or not sums.max() > _UNEVEN * sums.min():
+    if sums is None or sums.size == 0 or is_even(sums):
         return None
     inverse = 1 / np.where(sums > 0, sums, np.inf)
     return lambda state: norm(split(state.z, state.Cz)[1] * inverse) / np.sqrt(sums.size)

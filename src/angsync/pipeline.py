@@ -53,6 +53,7 @@ from angsync.result import Grounding, SyncResult, in_gauge, reference_nodes
 from angsync.robust.front import synchronize_robustly
 from angsync.solvers import GPM, Robust
 from angsync.start import STARTS
+from angsync.whole import in_one_call
 
 _REUSE_FROM = 400  # order of a dense problem from which a product is worth saving
 _SPARSE_SHARE = 0.1  # an array with fewer entries than this share is treated as sparse
@@ -148,6 +149,10 @@ def synchronize(
     clock = Clock(stopping.max_seconds)
     _check_choices(solver, start, on_failure)
     operator, source, labels = _prepare(data, hermitian)
+    if isinstance(solver, str) and callback is None and gauge == "first" and isinstance(start, str) and start == "auto":
+        result = in_one_call(operator, stopping, certify, rng, clock)
+        if result is not None:
+            return result
     components = component_labels(operator)
     if components is None:
         components = np.zeros(operator.n, dtype=np.int64)
@@ -303,12 +308,13 @@ def _prepare(
     data: Any, hermitian: Literal["full", "upper", "lower"]
 ) -> tuple[HermitianOperator, Any, tuple[Hashable, ...] | None]:
     """The operator, what the pairs can be read from later, and the labels."""
-    if isinstance(data, (str, bytes, os.PathLike)):
-        raise InputError(f"{data!r} is a path: read it first, ang.synchronize(ang.read(path)).")
-    if interop.is_networkx(data):
-        data = Measurements.from_networkx(data)
-    elif not isinstance(data, Measurements) and interop.is_dataframe(data):
-        data = Measurements.from_dataframe(data)
+    if type(data) is not np.ndarray:  # the usual case: none of these
+        if isinstance(data, (str, bytes, os.PathLike)):
+            raise InputError(f"{data!r} is a path: read it first, ang.synchronize(ang.read(path)).")
+        if interop.is_networkx(data):
+            data = Measurements.from_networkx(data)
+        elif not isinstance(data, Measurements) and interop.is_dataframe(data):
+            data = Measurements.from_dataframe(data)
     operator = as_operator(data, hermitian)
     if isinstance(data, Measurements):
         return operator, data, data.labels

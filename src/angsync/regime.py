@@ -41,10 +41,10 @@ def choose(operator: HermitianOperator, row_length: int) -> Plan:
     if sparse is not None and n > 1 and sparse[0].edge_count == n - 1:
         return Plan(("spanning_tree",), Newton(), None, "the graph is a tree, on which every measurement can be met")
     if sparse is None and readable and n > 20:
-        return Plan(("leading",), AcceleratedGPM(), None, f"C is dense or well connected (n = {n})")
+        return Plan(("leading",), AcceleratedGPM(), None, dense_reason(n))
     if sparse is None or 2 * sparse[0].edge_count >= _DENSE_SHARE * n**2 or n <= 20:
-        kind = "C is dense or well connected" if readable else "C is known by its products only"
-        return Plan(("eigenvector",), GPM(alpha=math.inf), Newton(), f"{kind} (n = {n})")
+        reason = dense_reason(n) if readable else f"C is known by its products only (n = {n})"
+        return Plan(("eigenvector",), GPM(alpha=math.inf), Newton(), reason)
     search = sparse[0].breadth_first
     kind = kind_for(operator)
     shape = f"n = {n}, at most {row_length} measurements a node, {search.depth} steps across"
@@ -59,6 +59,11 @@ def choose(operator: HermitianOperator, row_length: int) -> Plan:
         return Plan(("informed_power",), Newton(), None, reason)
     reason = f"the graph is sparse and mixes well ({shape})"
     return Plan(("eigenvector", "normalised_eigenvector", "spanning_tree"), Newton(), None, reason, "careful")
+
+
+def dense_reason(n: int) -> str:
+    """Why the methods for full matrices are taken."""
+    return f"C is dense or well connected (n = {n})"
 
 
 def is_slow(tolerance: float) -> Callable[[list[float], list[float]], bool]:

@@ -301,9 +301,9 @@ def half_diagonal_bound(
     # a row of M: |s_j| + the row of C, and that of the rank-one term, whose entries are lift / n
     forming = _forming(float(np.abs(s).max()) + row_sum + lift, lift)
     value = half - _backward_error_of(n, float(diagonal.sum()) + lift, half) * (1 + 1e-10) - forming
-    across = _away_from(u, int(np.argmin(diagonal)))
-    image = s * across - scale * kernels.dense_apply(matrix, across)
-    return SpectralBound(value, 1.0, "cholesky", across, float(np.vdot(across, image).real))
+    place = int(np.argmin(diagonal))
+    # x = (e_p - conj(u_p) u) / |.| has x^H S x = S_pp n / (n - 1): u^H S u = 0, and (S u)_p conj(u_p) is imaginary
+    return SpectralBound(value, 1.0, "cholesky", _away_from(u, place), float(diagonal[place]) * n / (n - 1))
 
 
 def smallest_eigenvalue_bound(S: NDArray) -> float:

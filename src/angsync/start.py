@@ -226,7 +226,7 @@ def leading_direction(operator: HermitianOperator) -> NDArray:
     """
     inner = inner_model(operator)
     column = strongest_column(operator)
-    vector, products = inner.model.leading(column, _ROUGH)
+    vector, products = inner.model.leading(column, ROUGH)
     if not inner.counted:
         count_products(operator, products)
     return normalise(vector, column.astype(np.complex128)).astype(operator.dtype)
@@ -279,7 +279,7 @@ STARTS: dict[str, Callable[[HermitianOperator, np.random.Generator], NDArray]] =
 }
 """Starting points by name."""
 
-_ROUGH = 0.3  # relative residual of the eigenvector that the accelerated method starts from
+ROUGH = 0.3  # relative residual of the eigenvector that the accelerated method starts from
 _LOOSE = 1e-2  # an accurate eigenvector is wasted work where iterations follow
 
 AUTOMATIC_STARTS: dict[str, Callable[[HermitianOperator, np.random.Generator], NDArray]] = {

@@ -7,15 +7,17 @@ import contextlib
 import os
 from types import ModuleType
 
-from angsync.kernels import dense_reference, reference
+from angsync.kernels import dense_reference, reference, whole_reference
 from angsync.kernels.thread_count import limited, threads
 
 active: ModuleType = reference
 dense: ModuleType = dense_reference
+_whole: ModuleType = whole_reference
 if os.environ.get("ANGSYNC_KERNELS", "").lower() != "numpy":
     with contextlib.suppress(ImportError):
         from angsync.kernels import compiled as active
         from angsync.kernels import dense_compiled as dense
+        from angsync.kernels import whole_compiled as _whole
 
 name: str = active.NAME
 apply = active.apply
@@ -29,6 +31,7 @@ dense_apply = dense.dense_apply
 narrow_apply = dense.narrow_apply
 dense_inspect = dense.dense_inspect
 dense_model = dense.dense_model
+dense_whole = _whole.dense_whole
 orthogonalise = dense.orthogonalise
 read = dense.read
 shifted_is_definite = dense.shifted_is_definite
@@ -65,6 +68,7 @@ __all__ = [
     "dense_apply",
     "dense_inspect",
     "dense_model",
+    "dense_whole",
     "description",
     "hermitian_gap",
     "hessian_apply",

@@ -28,6 +28,11 @@ class DenseOperator:
     def dtype(self) -> np.dtype[Any]:
         return self.matrix.dtype
 
+    @property
+    def is_inspected(self) -> bool:
+        """Whether the one compiled pass found the matrix finite, Hermitian and of ordinary scale."""
+        return self._inspection is not None
+
     def apply(self, z: NDArray) -> NDArray:
         if np.result_type(z, self.matrix) == self.matrix.dtype:
             return kernels.dense_apply(self.matrix, z)

@@ -47,11 +47,16 @@ def without_dominant_diagonal(operator: HermitianOperator) -> HermitianOperator:
     A diagonal only adds a constant to f: phases, S(z) and gaps do not depend on it.
     """
     ask = getattr(operator, "without_diagonal", None)
+    return operator if ask is None or not has_dominant_diagonal(operator) else ask()
+
+
+def has_dominant_diagonal(operator: HermitianOperator) -> bool:
+    """Whether the diagonal is larger than all the rest of any row; False where the row sums are not known."""
     sums = operator.abs_row_sums()
-    if ask is None or sums is None:
-        return operator
+    if sums is None:
+        return False
     size = np.abs(operator.diagonal())
-    return ask() if size.max(initial=0.0) > (sums - size).max(initial=0.0) else operator
+    return bool(size.max(initial=0.0) > (sums - size).max(initial=0.0))
 
 
 def is_real(operator: HermitianOperator) -> bool:

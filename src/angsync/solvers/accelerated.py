@@ -17,10 +17,10 @@ from angsync.operators import HermitianOperator, count_products, inner_model
 from angsync.operators.structure import InnerModel
 from angsync.solvers.newton import Newton, NewtonState
 
-_DEEP = 0.8  # share of the tolerance that inner solves aim at
+DEEP = 0.8  # share of the tolerance that inner solves aim at
 _SHARE = 1.0  # of the error of the model, to which the first inner solve is worth its products
 _ENTRIES_A_CALL = 1e10  # entries read by one compiled call at most: half a second or so in which nothing can interrupt
-_MOST_PRODUCTS = 120  # and products, after which Newton's method is the better one
+MOST_PRODUCTS = 120  # and products, after which Newton's method is the better one
 _SLOW = 0.1  # an inner solve that ran out of products and left more of the residual than this was slow
 _NOISE = {True: 1e-7, False: 1e-14}  # relative error of the objective of a narrow model, and of one in double precision
 
@@ -99,7 +99,7 @@ class AcceleratedGPM:
         inner = inner_model(operator)
         if inner.error == 0 or self.most_steps == 0:
             return AcceleratedState(z, operator.apply(z), inner)
-        found = self._solve(operator, inner, z, None, _deepest(operator, _DEEP * self.tolerance))
+        found = self._solve(operator, inner, z, None, _deepest(operator, DEEP * self.tolerance))
         point = _settled(operator, found.z)
         state = AcceleratedState(point, operator.apply(point), inner)
         return self._judged(operator, state, found, 1.0)
@@ -112,7 +112,7 @@ class AcceleratedGPM:
             return state
         before, gradient, size = _measured(state)
         residual = gradient / size if size > 0 else 0.0
-        aim = _deepest(operator, max(_DEEP * self.tolerance, residual * state.inner.error / size if size > 0 else 0.0))
+        aim = _deepest(operator, max(DEEP * self.tolerance, residual * state.inner.error / size if size > 0 else 0.0))
         if residual <= aim:
             aim = residual * 1e-3  # the loop goes on all the same: light rows are to be settled too
         found = self._solve(operator, state.inner, state.z, state.Cz, aim)
@@ -136,10 +136,10 @@ class AcceleratedGPM:
             base,
             target=aim,
             share=_SHARE if product is None else 0.0,
-            budget=int(min(_MOST_PRODUCTS, max(8.0, _ENTRIES_A_CALL / operator.n**2))),
+            budget=products_a_call(operator.n),
             noise=_NOISE[product is None and inner.model.error > 0],
             patience=6,
-            most=_MOST_PRODUCTS if self.most_steps is None or inner.error > 0 else self.most_steps,
+            most=MOST_PRODUCTS if self.most_steps is None or inner.error > 0 else self.most_steps,
         )
         if not inner.counted:
             count_products(operator, found.products)
@@ -149,11 +149,16 @@ class AcceleratedGPM:
         self, operator: HermitianOperator, state: AcceleratedState, found: InnerSolve, share: float
     ) -> AcceleratedState:
         """Go on like this, or with Newton's method: where the inner solve stalled, or crept."""
-        crept = found.products >= _MOST_PRODUCTS and share > _SLOW
+        crept = found.products >= MOST_PRODUCTS and share > _SLOW
         return self._handed_over(operator, state) if crept or found.ending is Ending.STALLED else state
 
     def _handed_over(self, operator: HermitianOperator, state: AcceleratedState) -> AcceleratedState:
         return replace(state, newton=Newton(self.max_inner).continued(operator, state.z, state.Cz))
+
+
+def products_a_call(n: int) -> int:
+    """How many products an inner solve may take at most."""
+    return int(min(MOST_PRODUCTS, max(8.0, _ENTRIES_A_CALL / n**2)))
 
 
 def _measured(state: AcceleratedState) -> tuple[float, float, float]:

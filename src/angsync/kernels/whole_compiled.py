@@ -1,0 +1,68 @@
+"""A whole dense problem in one compiled call: see :mod:`angsync.kernels.whole_reference`."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.kernels import whole_reference as reference
+from angsync.kernels.compiled import _library, _pointer, _size
+from angsync.kernels.dense_compiled import HAS_AVX512, _aligned, _padded, _plain, _thread_count
+from angsync.kernels.dense_reference import MEMORY, NarrowCopy
+from angsync.kernels.whole_reference import ROUNDS, WholeSolve
+
+_VECTORS = 13 + 2 * MEMORY
+
+
+def dense_whole(
+    matrix: NDArray[np.complex128],
+    copy: NarrowCopy | None,
+    *,
+    strongest: int,
+    rough: float,
+    tolerance: float,
+    deep: float,
+    floor: float,
+    budget: int,
+    most: int,
+    avx512: bool = HAS_AVX512,
+) -> WholeSolve | None:
+    """See :func:`angsync.kernels.whole_reference.dense_whole`."""
+    if not _plain(matrix, np.complex128):
+        settings = {"rough": rough, "tolerance": tolerance, "deep": deep, "floor": floor}
+        return reference.dense_whole(matrix, copy, strongest=strongest, budget=budget, most=most, **settings)
+    n = matrix.shape[0]
+    full_threads = _thread_count(n)
+    narrow_threads = full_threads if copy is None else _thread_count(n, narrow=True)
+    # one block for everything that is in double precision; the parts begin at multiples of eight numbers, that is, of a
+    # cache line
+    whole = -(-n // 8) * 8
+    points = np.empty((2, n), dtype=np.complex128)
+    sizes = (2 * whole, _VECTORS * whole, (6 + 4 * full_threads) * whole, 104, 4, 3 * (most + ROUNDS + 2))
+    places = [0, *itertools.accumulate(sizes)]
+    block = _aligned(places[-1], np.float64)
+    first = block.__array_interface__["data"][0]
+    before, vectors, full, gram, report, trace = (ctypes.c_void_p(first + 8 * place) for place in places[:-1])
+    order = (ctypes.c_int64 * (MEMORY + 1))()
+    source: tuple[ctypes.c_void_p | None, ...] = (None, None, None)
+    narrow_work = None
+    work: ctypes.c_void_p = full
+    if copy is not None:
+        source = (_pointer(copy.blocks), _pointer(copy.scale), _pointer(copy.diagonal))
+        narrow_work = _aligned((6 + 4 * narrow_threads) * _padded(n), np.float32)
+        work = _pointer(narrow_work)
+    z, w = _pointer(points), ctypes.c_void_p(points.__array_interface__["data"][0] + 16 * n)
+    numbers = (ctypes.c_double(x) for x in (rough, tolerance, deep, floor))
+    status = _library.dense_whole(
+        _size(n), _pointer(matrix), *source, ctypes.c_double(0.0 if copy is None else copy.error), _size(strongest),
+        *numbers, _size(budget), _size(most), z, w, before, vectors, gram, order, work, full,
+        ctypes.c_int(avx512), ctypes.c_int(narrow_threads), ctypes.c_int(full_threads), trace, report,
+    )  # fmt: skip
+    if status != 0:
+        return None
+    products, entries, objective, residual = block[places[4] : places[4] + 4].tolist()
+    steps = block[places[5] : places[5] + 3 * int(entries)].reshape(-1, 3).copy()
+    return WholeSolve(points[0], points[1], objective, residual, int(products), steps)

@@ -1,0 +1,114 @@
+"""A whole dense problem, from the start to the gauge, in NumPy: the twin of ``whole.c``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.kernels.dense_reference import DenseModel, Ending, NarrowCopy
+
+ROUNDS = 6  # of refinement at most; two or three are usual
+PATIENCE = 6  # steps that Anderson's method may reject
+NARROW_NOISE, NOISE = 1e-7, 1e-14  # relative error of the objective of a narrow model, and of one in double precision
+
+
+@dataclass(frozen=True)
+class WholeSolve:
+    """Phases with the first node at angle 0, and what is known about them."""
+
+    z: NDArray[np.complex128]
+    product: NDArray[np.complex128]
+    objective: float
+    residual: float
+    products: int
+    trace: NDArray[np.float64]
+    """Objective, residual and length of the step of every iterate, the start first; with a narrow copy, every round."""
+
+
+def dense_whole(
+    matrix: NDArray[np.complex128],
+    copy: NarrowCopy | None,
+    *,
+    strongest: int,
+    rough: float,
+    tolerance: float,
+    deep: float,
+    floor: float,
+    budget: int,
+    most: int,
+) -> WholeSolve | None:
+    """Solve from the phases of one column: Lanczos to ``rough``, Anderson's method, refinement with products of C.
+
+    ``tolerance`` is that of the residual, of which inner solves aim at the share ``deep``; a gradient of ``floor`` is
+    rounding. At most ``budget`` products an inner solve and ``most`` steps in all. None where anything is out of the
+    ordinary: a step down, an inner solve that did not arrive.
+    """
+    dense = None if copy is None else copy.dense()
+    model = DenseModel(lambda x: (matrix if dense is None else dense) @ x)
+    error = model.error = 0.0 if copy is None else copy.error
+    least = float(np.finfo(np.float64).eps)
+    z = _unit(np.conj(matrix[strongest]), np.ones(matrix.shape[0], dtype=np.complex128))
+    vector, products = model.leading(z, rough)
+    z = _unit(vector, z)
+    if copy is not None:
+        target = max(deep * tolerance, least)
+        found = model.accelerate(
+            z, None, target=target, share=1.0, budget=budget, noise=NARROW_NOISE, patience=PATIENCE, most=most
+        )
+        products += found.products
+        if found.ending is not Ending.REACHED:
+            return None
+        z = _unit(found.z, z)
+    w = matrix @ z
+    products += 1
+    f, gradient, size = _measured(z, w)
+    residual = gradient / size if gradient > floor and size > 0 else 0.0
+    trace = [(f, residual, 0.0)]
+    taken = rounds = 0
+    while residual > tolerance:
+        if rounds == ROUNDS or taken >= most:
+            return None
+        rounds += 1
+        aim = max(deep * tolerance, residual * error / size, least)
+        if residual <= aim:
+            aim = residual * 1e-3
+        found = model.accelerate(z, w, target=aim, budget=budget, noise=NOISE, patience=PATIENCE, most=most - taken)
+        products += found.products
+        if found.ending is not Ending.REACHED or len(found.trace) == 0:
+            return None
+        taken += len(found.trace)
+        before, z = z, _unit(found.z, z)
+        w = matrix @ z
+        products += 1
+        value, rest, size = _measured(z, w)
+        if value < f - NOISE * abs(f) or not rest < gradient:
+            return None
+        length = float(found.trace[-1, 2])
+        if copy is None:
+            trace += [(f + change, left, moved) for change, left, moved in found.trace[:-1].tolist()]
+        else:
+            length = float(np.linalg.norm(z - before))
+        f, gradient = value, rest
+        residual = gradient / size if gradient > floor and size > 0 else 0.0
+        trace.append((f, residual, length))
+    turn = np.conj(z[0]) / abs(z[0])
+    z = _unit(z * turn, z)
+    z[0] = 1
+    w = matrix @ z if copy is None else w * turn
+    f, gradient, size = _measured(z, w)
+    residual = gradient / size if gradient > floor and size > 0 else 0.0
+    return WholeSolve(z, w, f, residual, products, np.array(trace))
+
+
+def _unit(x: NDArray, otherwise: NDArray) -> NDArray[np.complex128]:
+    """Every entry over its modulus; that of ``otherwise`` where it is 0."""
+    modulus = np.abs(x)
+    return np.where(modulus > 0, x / np.where(modulus > 0, modulus, 1.0), otherwise)
+
+
+def _measured(z: NDArray, w: NDArray) -> tuple[float, float, float]:
+    """The objective, the norm of the gradient, and that of the product."""
+    local = np.conj(z) * w
+    return float(local.real.sum()), float(np.linalg.norm(local.imag)), float(np.linalg.norm(local))

@@ -1,0 +1,125 @@
+"""One ordinary dense problem of up to 2000 nodes in one compiled call: the general way costs more than the work does.
+
+Ordinary is a full complex matrix, well scaled, with nothing asked for that needs a look at every step. What is found
+is what :mod:`angsync.component` finds, by the same steps; where the call gives up, or the point is not proved optimal,
+that way is taken instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from angsync import kernels
+from angsync.certificate import (
+    Certificate,
+    Verdict,
+    certify_component,
+    certify_quickly,
+    normalised,
+    rescaled,
+    undecided,
+)
+from angsync.component import CERTIFICATE_TOLERANCE
+from angsync.iteration import Clock, History, Status, Stopping, is_even, objective_and_residual, rounding_floor
+from angsync.kernels.whole_reference import WholeSolve
+from angsync.multistart import is_noisy
+from angsync.operators import DenseOperator, has_dominant_diagonal
+from angsync.randomness import random_generator
+from angsync.regime import dense_reason
+from angsync.result import SyncResult, in_gauge
+from angsync.solvers.accelerated import DEEP, products_a_call
+from angsync.start import ROUGH, START_WORDS, strongest_column
+
+_UP_TO = 2000  # order; above, the products are all that counts
+_MOST_STEPS = 400
+
+
+def in_one_call(operator: Any, stopping: Stopping, certify: bool, rng: Any, clock: Clock) -> SyncResult | None:
+    """The result for an ordinary dense problem with everything else left to ``synchronize``; None for any other."""
+    if not _is_ordinary(operator) or stopping.max_seconds is not None or stopping.max_iterations < _MOST_STEPS:
+        return None
+    tolerance = stopping.tolerance_for(operator.dtype)
+    if not tolerance > 0:
+        return None
+    found: WholeSolve | None = None
+    certificate: Certificate | None = None
+    status = Status.CONVERGED
+    try:
+        found = kernels.dense_whole(
+            operator.matrix,
+            operator.narrow,
+            strongest=int(operator.abs_row_sums().argmax()),
+            rough=ROUGH,
+            tolerance=tolerance,
+            deep=DEEP,
+            floor=rounding_floor(operator),
+            budget=products_a_call(operator.n),
+            most=_MOST_STEPS,
+        )
+        if found is None or (not certify and is_noisy(operator, found.objective)):
+            return None
+        if certify:
+            certificate = _proved(operator, found, rng, clock)
+            if certificate.verdict is not Verdict.CERTIFIED:
+                return None
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+        found = _at_the_start(operator) if found is None else found
+        certificate = undecided(CERTIFICATE_TOLERANCE, "interrupted") if certify else None
+    objectives, residuals, steps = found.trace.T.copy()
+    return SyncResult(
+        z=found.z,
+        objective=found.objective,
+        residual=found.residual,
+        status=status,
+        message=status.value,
+        iterations=len(objectives) - 1,
+        matvecs=found.products,
+        seconds=clock.seconds,
+        history=History(objectives, residuals, steps),
+        certificate=certificate,
+        method=f"AcceleratedGPM from {START_WORDS['leading']}, because {dense_reason(operator.n)}",
+        components=np.zeros(operator.n, dtype=np.int64),
+        tolerance=tolerance,
+        product=found.product,
+        source=operator.matrix,
+    )
+
+
+def _proved(operator: DenseOperator, found: WholeSolve, rng: Any, clock: Clock) -> Certificate:
+    """What can be proved about the point: at little cost, or else as for every other."""
+    quick = certify_quickly(operator, found.z, found.product, CERTIFICATE_TOLERANCE)
+    if quick is not None:
+        return quick
+    part = normalised(operator)
+    certificate = certify_component(
+        part, found.z, tolerance=CERTIFICATE_TOLERANCE, method="auto", clock=clock, rng=random_generator(rng)
+    )
+    return rescaled(certificate, part.exponent)
+
+
+def _at_the_start(operator: DenseOperator) -> WholeSolve:
+    """The best point so far where the call was interrupted."""
+    z = strongest_column(operator)
+    z = in_gauge(z, np.zeros(operator.n, dtype=np.int64), "first", None)
+    product = operator.apply(z)
+    objective, residual = objective_and_residual(z, product, rounding_floor(operator))
+    return WholeSolve(z, product, objective, residual, 1, np.array([[objective, residual, 0.0]]))
+
+
+def _is_ordinary(operator: Any) -> bool:
+    """A dense complex128 matrix that was found good in one pass, whose first row is full, and not real.
+
+    The diagonal does not drown the rest, and rows are not so uneven that the light ones have to be looked at.
+    """
+    if not isinstance(operator, DenseOperator) or not operator.is_inspected or operator.n > _UP_TO:
+        return False
+    row = operator.matrix[0]
+    return bool(
+        np.count_nonzero(row[1:]) == row.size - 1
+        and np.count_nonzero(row.imag) > 0
+        and is_even(operator.abs_row_sums())
+        and not has_dominant_diagonal(operator)
+    )
