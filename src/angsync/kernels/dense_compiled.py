@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.kernels import dense_reference as reference
+from angsync.kernels import spare
 from angsync.kernels.compiled import _library, _pointer, _size
 from angsync.kernels.dense_reference import (
     MEMORY,
@@ -42,12 +43,10 @@ def _plain(x: NDArray, kind: Any) -> bool:
 
 
 def _aligned(shape: int | tuple[int, ...], kind: Any) -> NDArray:
-    """An empty array at the beginning of a cache line: a vector of 64 bytes that crosses one costs twice."""
+    """An empty array at the beginning of a cache line."""
     shape = (shape,) if isinstance(shape, int) else shape
     size = math.prod(shape) * np.dtype(kind).itemsize
-    raw = np.empty(size + 64, dtype=np.uint8)
-    first = -raw.__array_interface__["data"][0] % 64
-    return raw[first : first + size].view(kind).reshape(shape)
+    return spare.take(size).view(kind).reshape(shape)
 
 
 def _thread_count(n: int, narrow: bool = False) -> int:
