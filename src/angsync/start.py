@@ -220,7 +220,7 @@ def strongest_column(operator: HermitianOperator) -> NDArray:
 
 
 def leading_direction(operator: HermitianOperator) -> NDArray:
-    """The phases of a rough leading eigenvector: Lanczos from the strongest column, to a residual of 0.3.
+    """The phases of a rough leading eigenvector: Lanczos from the strongest column, to a residual of 0.4.
 
     An exact one would be wasted work where iterations follow.
     """
@@ -279,7 +279,7 @@ STARTS: dict[str, Callable[[HermitianOperator, np.random.Generator], NDArray]] =
 }
 """Starting points by name."""
 
-ROUGH = 0.3  # relative residual of the eigenvector that the accelerated method starts from
+ROUGH = 0.4  # relative residual of the eigenvector that the accelerated method starts from
 _LOOSE = 1e-2  # an accurate eigenvector is wasted work where iterations follow
 
 AUTOMATIC_STARTS: dict[str, Callable[[HermitianOperator, np.random.Generator], NDArray]] = {

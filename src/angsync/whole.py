@@ -1,4 +1,4 @@
-"""One ordinary dense problem of up to 2000 nodes in one compiled call: the general way costs more than the work does.
+"""One ordinary dense problem of up to 5000 nodes in one compiled call: the general way costs more than the work does.
 
 Ordinary is a full complex matrix, well scaled, with nothing asked for that needs a look at every step. What is found
 is what :mod:`angsync.component` finds, by the same steps; where the call gives up, or the point is not proved optimal,
@@ -29,10 +29,10 @@ from angsync.operators import DenseOperator, has_dominant_diagonal
 from angsync.randomness import random_generator
 from angsync.regime import dense_reason
 from angsync.result import SyncResult, in_gauge
-from angsync.solvers.accelerated import DEEP, products_a_call
+from angsync.solvers.accelerated import DEEP, SHARE, products_a_call
 from angsync.start import ROUGH, START_WORDS, strongest_column
 
-_UP_TO = 2000  # order; above, the products are all that counts
+_UP_TO = 5000  # order; above, a call would take too long for Ctrl-C, and the products are all that counts
 _MOST_STEPS = 400
 
 
@@ -52,6 +52,7 @@ def in_one_call(operator: Any, stopping: Stopping, certify: bool, rng: Any, cloc
             operator.narrow,
             strongest=int(operator.abs_row_sums().argmax()),
             rough=ROUGH,
+            share=SHARE,
             tolerance=tolerance,
             deep=DEEP,
             floor=rounding_floor(operator),

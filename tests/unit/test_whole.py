@@ -22,7 +22,7 @@ PROBLEMS = [(48, 1.0), (51, 0.0), (100, 100**0.25 / 2), (130, 0.3 * 130**0.5), (
 
 def settings(operator):
     return {
-        "strongest": int(operator.abs_row_sums().argmax()), "rough": 0.3, "tolerance": 1e-10, "deep": 0.8,
+        "strongest": int(operator.abs_row_sums().argmax()), "rough": 0.3, "share": 2.0, "tolerance": 1e-10, "deep": 0.8,
         "floor": 1e-14 * operator.abs_row_sums().sum(), "budget": 120, "most": 400,
     }  # fmt: skip
 

@@ -23,6 +23,7 @@ def dense_whole(
     *,
     strongest: int,
     rough: float,
+    share: float,
     tolerance: float,
     deep: float,
     floor: float,
@@ -32,7 +33,7 @@ def dense_whole(
 ) -> WholeSolve | None:
     """See :func:`angsync.kernels.whole_reference.dense_whole`."""
     if not _plain(matrix, np.complex128):
-        settings = {"rough": rough, "tolerance": tolerance, "deep": deep, "floor": floor}
+        settings = {"rough": rough, "share": share, "tolerance": tolerance, "deep": deep, "floor": floor}
         return reference.dense_whole(matrix, copy, strongest=strongest, budget=budget, most=most, **settings)
     n = matrix.shape[0]
     full_threads = _thread_count(n)
@@ -57,7 +58,8 @@ def dense_whole(
     z, w = _pointer(points), ctypes.c_void_p(points.__array_interface__["data"][0] + 16 * n)
     numbers = (ctypes.c_double(x) for x in (rough, tolerance, deep, floor))
     status = _library.dense_whole(
-        _size(n), _pointer(matrix), *source, ctypes.c_double(0.0 if copy is None else copy.error), _size(strongest),
+        _size(n), _pointer(matrix), *source, ctypes.c_double(0.0 if copy is None else copy.error),
+        ctypes.c_double(share), _size(strongest),
         *numbers, _size(budget), _size(most), z, w, before, vectors, gram, order, work, full,
         ctypes.c_int(avx512), ctypes.c_int(narrow_threads), ctypes.c_int(full_threads), trace, report,
     )  # fmt: skip

@@ -33,6 +33,7 @@ def dense_whole(
     *,
     strongest: int,
     rough: float,
+    share: float,
     tolerance: float,
     deep: float,
     floor: float,
@@ -41,6 +42,7 @@ def dense_whole(
 ) -> WholeSolve | None:
     """Solve from the phases of one column: Lanczos to ``rough``, Anderson's method, refinement with products of C.
 
+    The narrow copy alone is used down to ``share`` times its error.
     ``tolerance`` is that of the residual, of which inner solves aim at the share ``deep``; a gradient of ``floor`` is
     rounding. At most ``budget`` products an inner solve and ``most`` steps in all. None where anything is out of the
     ordinary: a step down, an inner solve that did not arrive.
@@ -55,7 +57,7 @@ def dense_whole(
     if copy is not None:
         target = max(deep * tolerance, least)
         found = model.accelerate(
-            z, None, target=target, share=1.0, budget=budget, noise=NARROW_NOISE, patience=PATIENCE, most=most
+            z, None, target=target, share=share, budget=budget, noise=NARROW_NOISE, patience=PATIENCE, most=most
         )
         products += found.products
         if found.ending is not Ending.REACHED:

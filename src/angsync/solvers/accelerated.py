@@ -18,7 +18,7 @@ from angsync.operators.structure import InnerModel
 from angsync.solvers.newton import Newton, NewtonState
 
 DEEP = 0.8  # share of the tolerance that inner solves aim at
-_SHARE = 1.0  # of the error of the model, to which the first inner solve is worth its products
+SHARE = 2.0  # of the error of the model, to which the first inner solve is worth its products
 _ENTRIES_A_CALL = 1e10  # entries read by one compiled call at most: half a second or so in which nothing can interrupt
 MOST_PRODUCTS = 120  # and products, after which Newton's method is the better one
 _SLOW = 0.1  # an inner solve that ran out of products and left more of the residual than this was slow
@@ -135,7 +135,7 @@ class AcceleratedGPM:
             z,
             base,
             target=aim,
-            share=_SHARE if product is None else 0.0,
+            share=SHARE if product is None else 0.0,
             budget=products_a_call(operator.n),
             noise=_NOISE[product is None and inner.model.error > 0],
             patience=6,
