@@ -118,7 +118,10 @@ def rounding_sums(operator: HermitianOperator) -> NDArray[np.float64] | None:
 
 
 def narrow_product(operator: HermitianOperator) -> Callable[[NDArray], NDArray] | None:
-    """The product with a narrow copy of a dense C (16 bits a number), counted; None without one."""
+    """The product with a narrow copy of a dense C (16 bits a number), counted; None without one.
+
+    For a vector, or for a block (n, k) of vectors, which counts k.
+    """
     base, exponent = innermost(operator)
     copy = getattr(base, "narrow", None)
     if copy is None:
@@ -126,7 +129,7 @@ def narrow_product(operator: HermitianOperator) -> Callable[[NDArray], NDArray] 
     scale = 2.0**-exponent
 
     def product(x: NDArray) -> NDArray:
-        count_products(operator, 1)
+        count_products(operator, 1 if x.ndim == 1 else int(x.shape[1]))
         y = kernels.narrow_apply(copy, x)
         return y if exponent == 0 else y * scale
 
