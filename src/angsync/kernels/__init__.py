@@ -7,15 +7,17 @@ import contextlib
 import os
 from types import ModuleType
 
-from angsync.kernels import dense_reference, reference
+from angsync.kernels import dense_reference, reference, rotated_reference
 from angsync.kernels.thread_count import limited, threads
 
 active: ModuleType = reference
 dense: ModuleType = dense_reference
+_rotation: ModuleType = rotated_reference
 if os.environ.get("ANGSYNC_KERNELS", "").lower() != "numpy":
     with contextlib.suppress(ImportError):
         from angsync.kernels import compiled as active
         from angsync.kernels import dense_compiled as dense
+        from angsync.kernels import rotated_compiled as _rotation
 
 name: str = active.NAME
 apply = active.apply
@@ -30,6 +32,7 @@ narrow_apply = dense.narrow_apply
 dense_inspect = dense.dense_inspect
 dense_model = dense.dense_model
 orthogonalise = dense.orthogonalise
+rotated = _rotation.rotated
 read = dense.read
 shifted_is_definite = dense.shifted_is_definite
 DenseModel = dense_reference.DenseModel
@@ -75,6 +78,7 @@ __all__ = [
     "orthogonalise",
     "read",
     "rotate",
+    "rotated",
     "shifted_is_definite",
     "smooth",
     "threads",
