@@ -7,9 +7,9 @@ Along :math:`z \circ e^{\mathrm{i}t}` the objective is :math:`f + 2 b^T t - t^T 
 Where C is a sparse matrix the rotated entries :math:`w_{jl} = \Re(\bar z_j C_{jl} z_l)` are computed once for each z;
 they share the index arrays of C, so the copy costs half of its entries, or a quarter in single precision.
 
-Where C is a dense matrix one triangle of them is computed, once a few products have been asked for at this z: in 16 bits
-a number from the narrow copy (a sixteenth of C), otherwise in the precision of C (a quarter). From then on a product
-reads half of what one with C, or with its copy, does.
+Where C is a dense matrix one triangle of them is computed, once a few products have been asked for at this z: in 16
+bits a number from the narrow copy (a sixteenth of C), otherwise in the precision of C (a quarter). From then on a
+product reads half of what one with C, or with its copy, does.
 
 The **edge Laplacian** :math:`M = \sum_{j<l} w^+_{jl} (e_j - e_l)(e_j - e_l)^T`, :math:`w^+ = \max(w, \epsilon |C|)`, is
 H itself where all residual angles are below a right angle, because :math:`s_j = \sum_l w_{jl}`, and positive
