@@ -31,6 +31,11 @@ active = pytest.mark.skipif(
 SETS = [False, True] if dense_compiled is not None and dense_compiled.HAS_AVX512 else [False]
 ORDERS = (48, 49, 50, 51, 97, 130, 601)  # every remainder by four, one segment and several
 NEVER = {True: -1, False: -1}
+PARALLEL = [
+    (dense_compiled, "_NARROW_THREADS_FROM"),
+    (rotated_compiled, "_NARROW_THREADS_FROM"),
+    (rotated_compiled, "_THREADS_FROM"),
+]
 
 
 def hermitian(n, seed=0):
@@ -118,7 +123,8 @@ def test_the_triangle_in_the_precision_of_the_matrix(n):
 @built
 @pytest.mark.parametrize("count", ["1", "2", "3"])
 def test_the_same_bits_for_the_same_number_of_threads(count, monkeypatch):
-    monkeypatch.setattr(dense_compiled, "_NARROW_THREADS_FROM", 600)
+    for module, name in PARALLEL:
+        monkeypatch.setattr(module, name, 600)
     monkeypatch.setenv("ANGSYNC_NUM_THREADS", count)
     C, z, t = hermitian(603), phases(603), real(603)
     copy = dense_compiled.dense_inspect(C).narrow
@@ -135,7 +141,8 @@ def test_fewer_threads_than_asked_for():
     code = (
         "import sys, numpy as np\n"
         "from angsync.kernels import dense_compiled, rotated_compiled\n"
-        "dense_compiled._NARROW_THREADS_FROM = 600\n"
+        "rotated_compiled._THREADS_FROM = 600\n"
+        "rotated_compiled._NARROW_THREADS_FROM = dense_compiled._NARROW_THREADS_FROM = 600\n"
         "rng = np.random.default_rng(0)\n"
         "A = rng.standard_normal((603, 603)) + 1j * rng.standard_normal((603, 603))\n"
         "C, t = A + A.conj().T, rng.standard_normal(603)\n"

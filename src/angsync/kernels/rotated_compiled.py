@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 from angsync.kernels.compiled import _library, _pointer, _size
 from angsync.kernels.dense_compiled import _DENSE_FROM, HAS_AVX512, _aligned, _padded, _plain, _thread_count
 from angsync.kernels.dense_reference import ROWS, SEGMENT, NarrowCopy
+from angsync.kernels.thread_count import threads
+
+_NARROW_THREADS_FROM = 2200  # order from which a second thread gains more in a product than it costs to wake
+_THREADS_FROM = 1700  # the same for a triangle in the precision of C
 
 
 class NarrowTriangle:
@@ -21,12 +25,13 @@ class NarrowTriangle:
         self._diagonal = copy.diagonal
         self._blocks = _aligned((copy.blocks.shape[0], ROWS, SEGMENT), np.int16)
         self._scale = np.empty_like(copy.scale)
-        self._threads = _thread_count(self.n, narrow=True)
-        self._work = _aligned((2 + self._threads) * _padded(self.n), np.float32)
-        self._options = (ctypes.c_int(avx512), ctypes.c_int(self._threads))
+        count = threads() if self.n >= _NARROW_THREADS_FROM else 1
+        self._work = _aligned((1 + count) * _padded(self.n), np.float32)  # two N to make it, 1 + count in a product
+        self._options = (ctypes.c_int(avx512), ctypes.c_int(count))
         z = np.ascontiguousarray(z, dtype=np.complex128)
         arrays = (copy.blocks, copy.scale, z, self._blocks, self._scale, self._work)
-        _library.rotated_form(_size(self.n), *(_pointer(a) for a in arrays), *self._options)
+        forming = ctypes.c_int(_thread_count(self.n, narrow=True))
+        _library.rotated_form(_size(self.n), *(_pointer(a) for a in arrays), ctypes.c_int(avx512), forming)
 
     def product(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """R t, summed in single precision."""
@@ -47,17 +52,18 @@ class Triangle:
         form = _library.rotated_form_single if kind == np.float32 else _library.rotated_form_double
         self._entries = _aligned(int(_library.narrow_blocks(_size(self.n))) * ROWS * SEGMENT, kind)
         self._diagonal = np.empty(self.n)
-        self._threads = _thread_count(self.n)
-        self._work = _aligned((1 + self._threads) * _padded(self.n), kind)
+        count = threads() if self.n >= _THREADS_FROM else 1
+        self._work = _aligned((1 + count) * _padded(self.n), kind)
+        self._count = ctypes.c_int(count)
         arrays = (matrix, np.ascontiguousarray(z), self._entries, self._diagonal)
-        form(_size(self.n), *(_pointer(a) for a in arrays), ctypes.c_int(self._threads))
+        form(_size(self.n), *(_pointer(a) for a in arrays), ctypes.c_int(_thread_count(self.n)))
 
     def product(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """R t."""
         t = np.ascontiguousarray(t, dtype=np.float64)
         y = np.empty(self.n)
         arrays = (self._entries, self._diagonal, t, y, self._work)
-        self._product(_size(self.n), *(_pointer(a) for a in arrays), ctypes.c_int(self._threads))
+        self._product(_size(self.n), *(_pointer(a) for a in arrays), self._count)
         return y
 
 
