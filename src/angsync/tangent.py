@@ -33,8 +33,8 @@ from angsync.operators import HermitianOperator, count_products, narrow_product,
 _SINGLE_FROM = 500_000  # stored entries from which products with H are in single precision
 _DEFINITE = 2.0**-44  # of a degree: keeps pivots positive where parts hang together by less than rounding
 _NARROW_ACCURACY = 1e-8  # of products with the narrow copy of a dense C, and with the triangle made of it
-# Products at one point after which the triangle of a dense C is made. From the narrow copy that costs as much as 1.2
-# products and saves 0.55 of each; from C itself it costs 3 and saves a third (n = 500 to 4000, two threads).
+# Products at one point after which the triangle of a dense C is made. From the narrow copy that costs as much as 1.2 to
+# 1.9 products and saves 0.55 of each; from C itself it costs 2 to 3 and saves 0.35 to 0.5 (n = 1000 to 4000).
 _TRIANGLE_AFTER = {True: 3, False: 9}
 _FLOOR = 0.05  # least weight of an edge in the Laplacian, relative to |C_jl|
 
