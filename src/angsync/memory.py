@@ -79,6 +79,15 @@ NARROW_COPY = MemoryBudget(vectors=50, matrix_copies=0.127)
 """One triangle of a dense C in 16 bits a number, made when C is taken in: an eighth of it, and the ends of its rows,
 which are padded to whole segments."""
 
+ROTATED_TRIANGLE = {
+    "narrow": MemoryBudget(vectors=25, matrix_copies=0.0635),
+    "full": MemoryBudget(vectors=100, matrix_copies=0.25),
+    "numpy": MemoryBudget(vectors=8, matrix_copies=0.5),
+}
+"""Re(Z^H C Z) of a dense C, while Newton's method takes a step of more than a few products, added to what a solver
+declares: one triangle in 16 bits a number where it works on the narrow copy, otherwise in the precision of C, with the
+ends of its rows padded to whole segments; without compiled kernels all of it."""
+
 CERTIFICATE = {
     "cholesky": MemoryBudget(vectors=16, matrix_copies=2.2),
     "lanczos": MemoryBudget(vectors=680),

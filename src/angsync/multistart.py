@@ -242,7 +242,7 @@ def _block_product(operator: HermitianOperator) -> Callable[[NDArray], NDArray]:
     narrow = narrow_product(operator)
     if narrow is None:
         return lambda Y: operator.apply(Y.astype(operator.dtype)).astype(np.complex128)
-    return lambda Y: np.stack([narrow(np.ascontiguousarray(column)) for column in Y.T], axis=1)
+    return narrow
 
 
 def _unit_rows(W: NDArray, fallback: NDArray | None = None) -> NDArray:

@@ -23,6 +23,7 @@ from angsync.factorisation import factorise
 from angsync.iteration import Clock, Stopping, iterate
 from angsync.kernels import spare
 from angsync.memory import MemoryBudget, dense_bytes, sparse_bytes
+from angsync.tangent import TangentHessian
 
 STOPPING = Stopping(max_iterations=200)
 GENEROUS = 2.5
@@ -79,14 +80,64 @@ def dense_budgets(budget, sizes):
 
 
 @pytest.mark.parametrize("noise", [0.1, 0.3])
-@pytest.mark.parametrize("solver", [ang.GPM(math.inf), ang.GPM(4.0), ang.Newton()])
+@pytest.mark.parametrize("solver", [ang.GPM(math.inf), ang.GPM(4.0)])
 def test_dense_solvers(solver, noise):
     sizes = (500, 1000)
-    budget = solver.memory
-    if isinstance(solver, ang.Newton):
-        budget = MemoryBudget(budget.vectors)  # nothing of a dense C is copied
-    assert budget.matrix_copies == 0
-    hold(dense_budgets(budget, sizes), measured_dense(solver, sizes, noise))
+    assert solver.memory.matrix_copies == 0
+    hold(dense_budgets(solver.memory, sizes), measured_dense(solver, sizes, noise))
+
+
+@pytest.mark.parametrize("noise", [0.3, 0.4, 0.6])
+def test_newton_where_steps_take_many_products(noise):
+    # whether its last steps are on the narrow copy or with C itself is a matter of the problem
+    solver, sizes = ang.Newton(), (500, 1000)
+    budget = MemoryBudget(solver.memory.vectors) + memory.ROTATED_TRIANGLE["full" if COMPILED else "numpy"]
+    budgets, peaks = dense_budgets(budget, sizes), measured_dense(solver, sizes, noise)
+    assert peaks[0] <= budgets[0]
+    assert peaks[1] <= budgets[1]
+
+
+ROTATED = [("narrow", (500, 1000)), ("full", (150, 390)), ("full", (500, 1000))]
+
+
+@pytest.mark.parametrize(("kind", "sizes"), ROTATED if COMPILED else [("numpy", (500, 1000))])
+def test_the_rotated_triangle(kind, sizes):
+    peaks = []
+    for n in (100, *sizes):
+        C, z = dense(n, 0.3)
+        operator, t = ang.as_operator(C), np.linspace(-1, 1, n)
+        hessian = TangentHessian(operator, z, C @ z, narrow=kind == "narrow")
+
+        def products(hessian=hessian, t=t):
+            for _ in range(20):
+                hessian.product(t)
+
+        peaks.append(peak(products))
+    hold(dense_budgets(memory.ROTATED_TRIANGLE[kind], sizes), peaks[1:])
+
+
+def test_newton_where_no_step_takes_more_than_a_few_products():
+    solver, sizes = ang.Newton(max_inner=2), (500, 1000)
+    budget = MemoryBudget(solver.memory.vectors)  # nothing of a dense C is copied
+    hold(dense_budgets(budget, sizes), measured_dense(solver, sizes, 0.3))
+
+
+@compiled
+def test_the_accelerated_method_once_newton_has_taken_over():
+    sizes, peaks, solver = (700, 1400), [], ang.AcceleratedGPM()
+    budget = MemoryBudget(solver.memory.vectors - memory.NARROW_COPY.vectors) + memory.ROTATED_TRIANGLE["narrow"]
+    for n in (60, *sizes):
+        C, z = dense(n, 0.3)
+        operator = ang.as_operator(C)
+        operator.abs_row_sums()
+
+        def handed_over(operator=operator, z=z):
+            state = solver._handed_over(operator, solver.within(4, 1e-10).init(operator, z))
+            while not state.exhausted:
+                state = solver.step(operator, state)
+
+        peaks.append(peak(handed_over))
+    hold(dense_budgets(budget, sizes), peaks[1:])
 
 
 @compiled

@@ -7,16 +7,18 @@ import contextlib
 import os
 from types import ModuleType
 
-from angsync.kernels import dense_reference, reference, whole_reference
+from angsync.kernels import dense_reference, reference, rotated_reference, whole_reference
 from angsync.kernels.thread_count import limited, threads
 
 active: ModuleType = reference
 dense: ModuleType = dense_reference
 _whole: ModuleType = whole_reference
+_rotation: ModuleType = rotated_reference
 if os.environ.get("ANGSYNC_KERNELS", "").lower() != "numpy":
     with contextlib.suppress(ImportError):
         from angsync.kernels import compiled as active
         from angsync.kernels import dense_compiled as dense
+        from angsync.kernels import rotated_compiled as _rotation
         from angsync.kernels import whole_compiled as _whole
 
 name: str = active.NAME
@@ -33,6 +35,7 @@ dense_inspect = dense.dense_inspect
 dense_model = dense.dense_model
 dense_whole = _whole.dense_whole
 orthogonalise = dense.orthogonalise
+rotated = _rotation.rotated
 read = dense.read
 shifted_is_definite = dense.shifted_is_definite
 DenseModel = dense_reference.DenseModel
@@ -79,6 +82,7 @@ __all__ = [
     "orthogonalise",
     "read",
     "rotate",
+    "rotated",
     "shifted_is_definite",
     "smooth",
     "threads",

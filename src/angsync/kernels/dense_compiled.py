@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,8 @@ from angsync.kernels.thread_count import threads
 _DENSE_FROM = 48  # order below which NumPy is as fast
 _THREADS_FROM = 600  # order from which a second thread gains more than it costs to wake
 _NARROW_THREADS_FROM = 1500  # the same for the narrow copy, an eighth of C
-_FEW = 6  # vectors of a block up to which one after the other is faster than NumPy
+_TOGETHER = 4  # vectors of a block that share one read of the triangle
+_WIDEST = ((2000, 16), (400, 8), (0, 4))  # from this order on, blocks of up to so many vectors are not NumPy's
 _VECTORS = 13 + 2 * MEMORY
 HAS_AVX512 = bool(_library.narrow_has_avx512())
 
@@ -58,27 +60,50 @@ def _padded(n: int) -> int:
 
 
 def dense_apply(matrix: NDArray, x: NDArray, *, avx512: bool = HAS_AVX512) -> NDArray:
-    """C x from the upper triangle of a Hermitian matrix, for a vector or a block of a few; the rest goes to NumPy."""
-    n = matrix.shape[0]
-    if x.ndim == 2 and 0 < x.shape[1] <= _FEW and n >= _DENSE_FROM and matrix.dtype == np.complex128 == x.dtype:
-        # half of C for each vector, at the speed of memory; NumPy's product of matrices pays off for more of them
-        return np.stack([dense_apply(matrix, np.ascontiguousarray(column), avx512=avx512) for column in x.T], axis=1)
-    kind = matrix.dtype
-    if n < _DENSE_FROM or x.ndim != 1 or kind not in (np.complex128, np.complex64) or not _plain(matrix, kind):
+    """C x from the upper triangle of a Hermitian matrix, for a vector or a block (n, k); the rest goes to NumPy.
+
+    The product of a block is that of its columns, bit for bit; the triangle is read once for up to four of them.
+    """
+    n, kind = matrix.shape[0], matrix.dtype
+    suits = x.dtype == kind and kind in (np.complex128, np.complex64) and n >= _DENSE_FROM and _plain(matrix, kind)
+    if not suits or (x.ndim != 1 and not 0 < x.shape[1] <= _widest(n)):
         return reference.dense_apply(matrix, x)
-    if x.dtype != kind:
-        return reference.dense_apply(matrix, x)
-    single = kind == np.complex64
-    given = np.ascontiguousarray(x, dtype=np.complex128)
-    y = np.empty(n, dtype=np.complex128)
     count = _thread_count(n)
-    work = _aligned((6 + 4 * count) * n, np.float32 if single else np.float64)
-    arrays = (_pointer(matrix), _pointer(given), _pointer(y), _pointer(work))
-    if single:
-        _library.dense_apply_single(_size(n), *arrays, ctypes.c_int(count))
-    else:
-        _library.dense_apply(_size(n), *arrays, ctypes.c_int(avx512), ctypes.c_int(count))
-    return y.astype(kind) if single else y
+    single = kind == np.complex64
+
+    def product(given: NDArray[np.complex128], y: NDArray[np.complex128]) -> None:
+        work = _aligned((4 + 4 * count) * given.size, np.float32 if single else np.float64)
+        arguments = (_size(n), _pointer(matrix), ctypes.c_int(given.size // n), _pointer(given), _pointer(y))
+        if single:
+            _library.dense_block_single(*arguments, _pointer(work), ctypes.c_int(count))
+        else:
+            _library.dense_block(*arguments, _pointer(work), ctypes.c_int(avx512), ctypes.c_int(count))
+
+    return _by_groups(product, x, kind)
+
+
+def _widest(n: int) -> int:
+    """How many vectors a block may have: for more, NumPy's product of full matrices is faster."""
+    return next(width for order, width in _WIDEST if n >= order)
+
+
+def _by_groups(product: Callable[[NDArray, NDArray], None], x: NDArray, kind: Any) -> NDArray:
+    """The product of a vector, or of a block (n, k) a few columns at a time, as even in number as can be."""
+    if x.ndim == 1:
+        given = np.ascontiguousarray(x, dtype=np.complex128)
+        y = np.empty(given.size, dtype=np.complex128)
+        product(given, y)
+        return y.astype(kind, copy=False)
+    n, width = x.shape
+    out = np.empty((n, width), dtype=kind)
+    groups = -(-width // _TOGETHER)
+    for k in range(groups):
+        columns = slice(width * k // groups, width * (k + 1) // groups)
+        given = np.array(x[:, columns].T, dtype=np.complex128, order="C")
+        y = np.empty(given.shape, dtype=np.complex128)
+        product(given, y)
+        out[:, columns] = y.T
+    return out
 
 
 def read(array: NDArray, *, threads: int) -> float:
@@ -88,15 +113,17 @@ def read(array: NDArray, *, threads: int) -> float:
 
 
 def narrow_apply(copy: NarrowCopy, x: NDArray, *, avx512: bool = HAS_AVX512) -> NDArray[np.complex128]:
-    """C x from the narrow copy, summed in single precision."""
-    x = np.ascontiguousarray(x, dtype=np.complex128)
-    y = np.empty(copy.n, dtype=np.complex128)
+    """C x from the narrow copy, summed in single precision, for a vector or a block (n, k) of them."""
     count = _thread_count(copy.n, narrow=True)
-    work = _aligned((6 + 4 * count) * _padded(copy.n), np.float32)
-    arrays = (copy.blocks, copy.scale, copy.diagonal, x, y, work)
-    options = (ctypes.c_int(avx512), ctypes.c_int(count))
-    _library.narrow_product(_size(copy.n), *(_pointer(a) for a in arrays), *options)
-    return y
+    kept = (_pointer(copy.blocks), _pointer(copy.scale), _pointer(copy.diagonal))
+
+    def product(given: NDArray[np.complex128], y: NDArray[np.complex128]) -> None:
+        vectors = given.size // copy.n
+        work = _aligned((6 + 4 * count) * _padded(copy.n) * vectors, np.float32)
+        arrays = (*kept, ctypes.c_int(vectors), _pointer(given), _pointer(y), _pointer(work))
+        _library.narrow_block(_size(copy.n), *arrays, ctypes.c_int(avx512), ctypes.c_int(count))
+
+    return _by_groups(product, x, np.complex128)
 
 
 def dense_inspect(matrix: NDArray, *, avx512: bool = HAS_AVX512, narrow: bool = False) -> Inspection | None:

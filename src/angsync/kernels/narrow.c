@@ -1,49 +1,15 @@
-/* A narrow copy of a dense Hermitian matrix: one triangle, 16 bits a number. The pass over C that makes it and checks C on
- * the way, and the product with it.
+/* The pass over a dense Hermitian matrix that makes its narrow copy (narrow.h) and checks it on the way: is it finite and
+ * Hermitian, its largest entry, the sums of its rows.
  *
- * The triangle above the diagonal is stored in blocks of ROWS rows by SEGMENT columns, one after the other as a product
- * reads them: blocks of rows from top to bottom, in each the segments from the diagonal to the right. Every row of a block
- * has a scale of its own, its largest part over 32767, so an entry is off by half a unit of the largest one near it. What
- * lies on or below the diagonal, or outside the matrix, is 0; the diagonal is kept beside it in double precision.
- *
- * Complex entries lie as (re, im). With lanes taken as they lie, four real sums are enough and nothing is shuffled:
- *     y_j += sum a x:          re = sum a * (xr, -xi),  im = sum a * (xi, xr)        (lane by lane)
- *     y_l += conj(a) x_j:      u += a xr_j,  v += a xi_j;  re = u_even + v_odd,  im = v_even - u_odd
- *
- * Every thread collects u and v of its own rows; they are added up in the order of the threads, so the result depends
- * on their number alone and not on chance. That is the number asked for: where OpenMP gives fewer (OMP_THREAD_LIMIT,
- * OMP_DYNAMIC), one does the shares of several.
+ * Every thread has strips of rows of its own, and sums of its own that are added up in the order of the threads; where
+ * OpenMP gives fewer than were asked for, one does the shares of several.
  */
+#include "narrow.h"
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
-#define FAST __attribute__((target_clones("arch=haswell", "default")))
-#define WITH_AVX512 1
-#include <immintrin.h>
-#else
-#define FAST
-#define WITH_AVX512 0
-#endif
-
-#define ROWS 4
-#define SEGMENT 128          /* columns of a block */
-#define LANES (2 * SEGMENT)  /* numbers in a row of a block */
-#define BLOCK (ROWS * LANES) /* numbers in a block */
-#define SIDE 64              /* rows of a tile of the pass, which has SEGMENT columns */
 #define EDGE (SIDE * LANES + SEGMENT * LANES) /* doubles of a tile that had to be copied, and its mirror image */
-#define AHEAD 4096           /* bytes: how far ahead of the product the copy is asked for */
-#define LEAST 4e-34          /* a row of a block below this is 0: its scale would not be a normal float */
-
-static int64_t segments_of(int64_t n) { return (n + SEGMENT - 1) / SEGMENT; }
-
-/* Number of blocks before those of the rows from ROWS b on. */
-static int64_t blocks_before(int64_t n, int64_t b) {
-    int64_t each = SEGMENT / ROWS, k = b / each, count = segments_of(n);
-    return each * (k * count - k * (k - 1) / 2) + (b - each * k) * (count - k);
-}
 
 int64_t narrow_blocks(int64_t n) { return blocks_before(n, (n + SIDE - 1) / SIDE * (SIDE / ROWS)); }
 
@@ -55,113 +21,6 @@ int narrow_has_avx512(void) {
 #else
     return 0;
 #endif
-}
-
-/* Four rows of blocks: their sums over the rows, and what they add to the columns into u and v. */
-#define ROW_OF_BLOCKS(NAME) \
-    static void NAME(int64_t count, const int16_t *restrict a, const float *restrict scale, const float *restrict turned, \
-                     const float *restrict swapped, float *restrict u, float *restrict v, const float *x, double *sums)
-
-#if WITH_AVX512
-__attribute__((target("avx512f"))) ROW_OF_BLOCKS(row_of_blocks_avx512) {
-    __m512 P[ROWS], Q[ROWS];
-    for (int k = 0; k < ROWS; k++) P[k] = Q[k] = _mm512_setzero_ps();
-    for (int64_t s = 0; s < count; s++, a += BLOCK, scale += ROWS) {
-        __m512 p0 = _mm512_setzero_ps(), p1 = p0, p2 = p0, p3 = p0, q0 = p0, q1 = p0, q2 = p0, q3 = p0;
-        __m512 r0 = _mm512_set1_ps(scale[0] * x[0]), i0 = _mm512_set1_ps(scale[0] * x[1]);
-        __m512 r1 = _mm512_set1_ps(scale[1] * x[2]), i1 = _mm512_set1_ps(scale[1] * x[3]);
-        __m512 r2 = _mm512_set1_ps(scale[2] * x[4]), i2 = _mm512_set1_ps(scale[2] * x[5]);
-        __m512 r3 = _mm512_set1_ps(scale[3] * x[6]), i3 = _mm512_set1_ps(scale[3] * x[7]);
-        for (int t = 0; t < LANES; t += 16) {
-#define WIDENED(k) _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(_mm256_loadu_si256((const __m256i *)(a + k * LANES + t))))
-            __m512 b0 = WIDENED(0), b1 = WIDENED(1), b2 = WIDENED(2), b3 = WIDENED(3);
-#undef WIDENED
-            _mm_prefetch((const char *)(a + 2 * t) + AHEAD, _MM_HINT_T0);
-            _mm_prefetch((const char *)(a + 2 * LANES + 2 * t) + AHEAD, _MM_HINT_T0);
-            int64_t at = s * LANES + t;
-            __m512 f = _mm512_loadu_ps(turned + at), g = _mm512_loadu_ps(swapped + at);
-            p0 = _mm512_fmadd_ps(b0, f, p0); p1 = _mm512_fmadd_ps(b1, f, p1);
-            p2 = _mm512_fmadd_ps(b2, f, p2); p3 = _mm512_fmadd_ps(b3, f, p3);
-            q0 = _mm512_fmadd_ps(b0, g, q0); q1 = _mm512_fmadd_ps(b1, g, q1);
-            q2 = _mm512_fmadd_ps(b2, g, q2); q3 = _mm512_fmadd_ps(b3, g, q3);
-            __m512 c = _mm512_fmadd_ps(b0, r0, _mm512_loadu_ps(u + at)), d = _mm512_fmadd_ps(b0, i0, _mm512_loadu_ps(v + at));
-            c = _mm512_fmadd_ps(b1, r1, c); d = _mm512_fmadd_ps(b1, i1, d);
-            c = _mm512_fmadd_ps(b2, r2, c); d = _mm512_fmadd_ps(b2, i2, d);
-            c = _mm512_fmadd_ps(b3, r3, c); d = _mm512_fmadd_ps(b3, i3, d);
-            _mm512_storeu_ps(u + at, c); _mm512_storeu_ps(v + at, d);
-        }
-#define ADD(k, p, q) \
-        P[k] = _mm512_fmadd_ps(_mm512_set1_ps(scale[k]), p, P[k]); Q[k] = _mm512_fmadd_ps(_mm512_set1_ps(scale[k]), q, Q[k]);
-        ADD(0, p0, q0) ADD(1, p1, q1) ADD(2, p2, q2) ADD(3, p3, q3)
-#undef ADD
-    }
-    for (int k = 0; k < ROWS; k++) {
-        sums[2 * k] = (double)_mm512_reduce_add_ps(P[k]); sums[2 * k + 1] = (double)_mm512_reduce_add_ps(Q[k]);
-    }
-}
-#endif
-
-FAST ROW_OF_BLOCKS(row_of_blocks_plain) {
-    double p[2 * ROWS] = {0};
-    for (int64_t s = 0; s < count; s++, a += BLOCK, scale += ROWS)
-        for (int k = 0; k < ROWS; k++) {
-            const int16_t *row = a + k * LANES;
-            const float *f = turned + s * LANES, *g = swapped + s * LANES;
-            float *c = u + s * LANES, *d = v + s * LANES, re = scale[k] * x[2 * k], im = scale[k] * x[2 * k + 1], r = 0, i = 0;
-#pragma omp simd reduction(+ : r, i)
-            for (int t = 0; t < LANES; t++) {
-                float b = (float)row[t];
-                r += b * f[t];
-                i += b * g[t];
-                c[t] += b * re;
-                d[t] += b * im;
-            }
-            p[2 * k] += (double)scale[k] * (double)r;
-            p[2 * k + 1] += (double)scale[k] * (double)i;
-        }
-    for (int k = 0; k < 2 * ROWS; k++) sums[k] = p[k];
-}
-
-/* y = C x from the copy. `work` has (6 + 4 threads) N floats, where N is n rounded up to a multiple of SEGMENT. */
-void narrow_product(int64_t n, const int16_t *copy, const float *scale, const double *diagonal, const double *x, double *y,
-                    float *work, int avx512, int threads) {
-    (void)avx512;
-    int64_t padded = SEGMENT * segments_of(n), blocks = (n + ROWS - 1) / ROWS, count = segments_of(n);
-    float *given = work, *turned = work + 2 * padded, *swapped = work + 4 * padded, *own = work + 6 * padded;
-    for (int64_t l = 0; l < padded; l++) {
-        float re = l < n ? (float)x[2 * l] : 0.0f, im = l < n ? (float)x[2 * l + 1] : 0.0f;
-        given[2 * l] = turned[2 * l] = swapped[2 * l + 1] = re;
-        given[2 * l + 1] = swapped[2 * l] = im;
-        turned[2 * l + 1] = -im;
-    }
-#pragma omp parallel for schedule(static, 1) num_threads(threads)
-    for (int me = 0; me < threads; me++) {
-        float *u = own + (int64_t)me * 4 * padded, *v = u + 2 * padded;
-        memset(u, 0, sizeof(float) * 4 * (size_t)padded);
-        for (int64_t b = me; b < blocks; b += threads) {
-            int64_t j = ROWS * b, first = j / SEGMENT, at = blocks_before(n, b), shift = first * LANES;
-            double sums[2 * ROWS];
-#if WITH_AVX512
-            if (avx512)
-                row_of_blocks_avx512(count - first, copy + at * BLOCK, scale + at * ROWS, turned + shift, swapped + shift,
-                                     u + shift, v + shift, given + 2 * j, sums);
-            else
-#endif
-                row_of_blocks_plain(count - first, copy + at * BLOCK, scale + at * ROWS, turned + shift, swapped + shift,
-                                    u + shift, v + shift, given + 2 * j, sums);
-            for (int64_t k = 0; k < ROWS && j + k < n; k++) {
-                y[2 * (j + k)] = sums[2 * k] + diagonal[j + k] * x[2 * (j + k)];
-                y[2 * (j + k) + 1] = sums[2 * k + 1] + diagonal[j + k] * x[2 * (j + k) + 1];
-            }
-        }
-    }
-    for (int k = 0; k < threads; k++) {
-        const float *u = own + (int64_t)k * 4 * padded, *v = u + 2 * padded;
-        for (int64_t l = 0; l < n; l++) {
-            y[2 * l] += (double)u[2 * l] + (double)v[2 * l + 1];
-            y[2 * l + 1] += (double)v[2 * l] - (double)u[2 * l + 1];
-        }
-    }
 }
 
 typedef struct {

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from angsync import kernels
 from angsync.errors import InputError
+from angsync.operators.dense import DenseOperator
 from angsync.operators.protocol import HermitianOperator
 from angsync.operators.sparse import SparseOperator
 
@@ -123,7 +124,10 @@ def rounding_sums(operator: HermitianOperator) -> NDArray[np.float64] | None:
 
 
 def narrow_product(operator: HermitianOperator) -> Callable[[NDArray], NDArray] | None:
-    """The product with a narrow copy of a dense C (16 bits a number), counted; None without one."""
+    """The product with a narrow copy of a dense C (16 bits a number), counted; None without one.
+
+    For a vector, or for a block (n, k) of vectors, which counts k.
+    """
     base, exponent = innermost(operator)
     copy = getattr(base, "narrow", None)
     if copy is None:
@@ -131,8 +135,32 @@ def narrow_product(operator: HermitianOperator) -> Callable[[NDArray], NDArray] 
     scale = 2.0**-exponent
 
     def product(x: NDArray) -> NDArray:
-        count_products(operator, 1)
+        count_products(operator, 1 if x.ndim == 1 else int(x.shape[1]))
         y = kernels.narrow_apply(copy, x)
+        return y if exponent == 0 else y * scale
+
+    return product
+
+
+def rotated_product(
+    operator: HermitianOperator, z: NDArray, *, narrow: bool
+) -> Callable[[NDArray[np.float64]], NDArray[np.float64]] | None:
+    """The product of a real t with Re(Z^H C Z), Z = Diag(z), for a dense C: from a triangle that is made here, counted.
+
+    From the narrow copy where that is wanted and there is one, otherwise from C and in its precision. To make the
+    triangle takes one pass and is no product. None where C is not a dense matrix that the kernels read.
+    """
+    base, exponent = innermost(operator)
+    if not isinstance(base, DenseOperator) or abs(exponent) > _SQUARES[base.dtype.char]:
+        return None
+    triangle = kernels.rotated(base.matrix, base.narrow if narrow else None, z)
+    if triangle is None:
+        return None
+    scale = 2.0**-exponent
+
+    def product(t: NDArray[np.float64]) -> NDArray[np.float64]:
+        count_products(operator, 1)
+        y: NDArray[np.float64] = triangle.product(t)
         return y if exponent == 0 else y * scale
 
     return product

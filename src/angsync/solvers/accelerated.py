@@ -56,7 +56,8 @@ class AcceleratedGPM:
     Without compiled kernels, in single precision and for operators that are not dense there is no narrow copy; then
     all products are with C.
 
-    Needs 33 real n-vectors beside the workspace of a product, and a quarter of a triangle of C for the copy.
+    Needs 33 real n-vectors beside the workspace of a product, and a quarter of a triangle of C for the copy; what
+    Newton's method adds is :data:`angsync.memory.ROTATED_TRIANGLE`.
 
     Parameters
     ----------

@@ -52,8 +52,9 @@ class Newton:
     :math:`z_+ - z = z \circ (e^{\mathrm{i}t} - 1)`, which does not cancel, so steps can be judged far below
     the rounding level of f itself.
 
-    Needs about fourteen n-vectors, two and a half copies of C where C is sparse (far less from 500,000 entries on), and
-    the preconditioner. One product with C a step, and one an inner iteration.
+    Needs about fourteen n-vectors, two and a half copies of C where C is sparse (far less from 500,000 entries on), a
+    sixteenth or a quarter of C where it is dense (:data:`angsync.memory.ROTATED_TRIANGLE`), and the preconditioner. One
+    product with C a step, and one an inner iteration.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ class Newton:
     max_inner: int = 500
     preconditioner: Kind = "auto"
     memory: ClassVar[MemoryBudget] = MemoryBudget(vectors=14, matrix_copies=2.5)
-    """The copies are of a sparse C, while its entries are rotated; of a dense one there are none."""
+    """The copies are of a sparse C, while its entries are rotated; of a dense one there is a rotated triangle."""
     preconditioner_memory: ClassVar[dict[str, MemoryBudget]] = {
         "jacobi": MemoryBudget(vectors=1),
         "direct": MemoryBudget(vectors=4),

@@ -1,0 +1,231 @@
+/* The real part of a dense Hermitian matrix in the gauge of z, R_jl = Re(conj(z_j) C_jl z_l): one triangle of real numbers,
+ * made in one pass, and the product y = R t with real t. It moves half of what a product with C does.
+ *
+ * From a narrow copy of C (narrow.h) the triangle is narrow as well: blocks of ROWS rows by SEGMENT columns in the same
+ * order, 16 bits a number, a scale for every row of a block. From C itself it is as wide as the parts of C, and a row runs
+ * through: four rows from the segment of the diagonal on, one after the other. What lies on or below the diagonal, or
+ * outside the matrix, is 0; the diagonal is that of C, in double precision.
+ *
+ * R is symmetric: for entries a of row j right of the diagonal, y_j += sum a t_l, and u_l += a t_j. Every thread collects u
+ * of its own rows; they are added up in the order of the threads, so the result depends on their number alone. That is
+ * the number asked for: where OpenMP gives fewer, one does the shares of several.
+ */
+#include "narrow.h"
+#include <math.h>
+#include <string.h>
+
+#define AHEAD 4096           /* bytes: how far ahead of the product the triangle is asked for */
+#define PART (ROWS * SEGMENT) /* numbers in a block of the triangle */
+#define WHOLE 12582912.0f    /* 1.5 * 2^23: added and taken away, it rounds a float of modest size to a whole number */
+
+/* One row of a block: 128 entries of C as (re, im) in units of `scale`, turned by conj(z_j) and z_l; its own scale. */
+#define ROTATE_ROW(NAME) \
+    static float NAME(const int16_t *restrict a, float scale, float zr, float zi, const float *restrict re, \
+                      const float *restrict im, int16_t *restrict out)
+
+FAST ROTATE_ROW(rotate_row_plain) {
+    float r[SEGMENT], most = 0;
+#pragma omp simd reduction(max : most)
+    for (int l = 0; l < SEGMENT; l++) {
+        float cosine = zr * re[l] + zi * im[l], sine = zr * im[l] - zi * re[l];
+        r[l] = (float)a[2 * l] * cosine - (float)a[2 * l + 1] * sine;
+        most = fabsf(r[l]) > most ? fabsf(r[l]) : most;
+    }
+    float inverse = most * scale > (float)LEAST ? 32767 / most : 0.0f;
+#pragma omp simd
+    for (int l = 0; l < SEGMENT; l++) out[l] = (int16_t)(r[l] * inverse + WHOLE - WHOLE);
+    return inverse > 0 ? most * scale / 32767 : 0.0f;
+}
+
+/* Four rows of blocks of the narrow triangle: their sums over the rows, and what they add to the columns. */
+#define ROW_OF_BLOCKS(NAME) \
+    static void NAME(int64_t count, const int16_t *restrict a, const float *restrict scale, const float *restrict t, \
+                     float *restrict u, const float *own, double *sums)
+
+FAST ROW_OF_BLOCKS(row_of_blocks_plain) {
+    double p[ROWS] = {0};
+    for (int64_t s = 0; s < count; s++, a += PART, scale += ROWS)
+        for (int k = 0; k < ROWS; k++) {
+            const int16_t *row = a + k * SEGMENT;
+            const float *f = t + s * SEGMENT;
+            float *c = u + s * SEGMENT, by = scale[k] * own[k], r = 0;
+#pragma omp simd reduction(+ : r)
+            for (int l = 0; l < SEGMENT; l++) {
+                float b = (float)row[l];
+                r += b * f[l];
+                c[l] += b * by;
+            }
+            p[k] += (double)scale[k] * (double)r;
+        }
+    for (int k = 0; k < ROWS; k++) sums[k] = p[k];
+}
+
+#if WITH_AVX512
+__attribute__((target("avx512f"))) ROTATE_ROW(rotate_row_avx512) {
+    __m512 zr_ = _mm512_set1_ps(zr), zi_ = _mm512_set1_ps(zi), most_ = _mm512_setzero_ps(), r[SEGMENT / 16];
+    for (int l = 0; l < SEGMENT; l += 16) {
+        __m512i pairs = _mm512_loadu_si512(a + 2 * l); /* re in the low half, im in the high one */
+        __m512 x = _mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(pairs, 16), 16));
+        __m512 y = _mm512_cvtepi32_ps(_mm512_srai_epi32(pairs, 16));
+        __m512 u = _mm512_loadu_ps(re + l), v = _mm512_loadu_ps(im + l);
+        __m512 cosine = _mm512_fmadd_ps(zr_, u, _mm512_mul_ps(zi_, v));
+        __m512 sine = _mm512_fmsub_ps(zr_, v, _mm512_mul_ps(zi_, u));
+        r[l / 16] = _mm512_fmsub_ps(x, cosine, _mm512_mul_ps(y, sine));
+        most_ = _mm512_max_ps(most_, _mm512_abs_ps(r[l / 16]));
+    }
+    float most = _mm512_reduce_max_ps(most_), inverse = most * scale > (float)LEAST ? 32767 / most : 0.0f;
+    for (int l = 0; l < SEGMENT; l += 16) {
+        __m512i whole = _mm512_cvtps_epi32(_mm512_mul_ps(r[l / 16], _mm512_set1_ps(inverse)));
+        _mm256_storeu_si256((__m256i *)(out + l), _mm512_cvtepi32_epi16(whole));
+    }
+    return inverse > 0 ? most * scale / 32767 : 0.0f;
+}
+
+__attribute__((target("avx512f"))) ROW_OF_BLOCKS(row_of_blocks_avx512) {
+    __m512 P[ROWS];
+    for (int k = 0; k < ROWS; k++) P[k] = _mm512_setzero_ps();
+    for (int64_t s = 0; s < count; s++, a += PART, scale += ROWS) {
+        __m512 p0 = _mm512_setzero_ps(), p1 = p0, p2 = p0, p3 = p0;
+        __m512 r0 = _mm512_set1_ps(scale[0] * own[0]), r1 = _mm512_set1_ps(scale[1] * own[1]);
+        __m512 r2 = _mm512_set1_ps(scale[2] * own[2]), r3 = _mm512_set1_ps(scale[3] * own[3]);
+        for (int l = 0; l < SEGMENT; l += 16) {
+#define WIDENED(k) _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(_mm256_loadu_si256((const __m256i *)(a + k * SEGMENT + l))))
+            __m512 b0 = WIDENED(0), b1 = WIDENED(1), b2 = WIDENED(2), b3 = WIDENED(3);
+#undef WIDENED
+            _mm_prefetch((const char *)(a + 4 * l) + AHEAD, _MM_HINT_T0);
+            _mm_prefetch((const char *)(a + 4 * l + 32) + AHEAD, _MM_HINT_T0);
+            int64_t at = s * SEGMENT + l;
+            __m512 f = _mm512_loadu_ps(t + at);
+            p0 = _mm512_fmadd_ps(b0, f, p0); p1 = _mm512_fmadd_ps(b1, f, p1);
+            p2 = _mm512_fmadd_ps(b2, f, p2); p3 = _mm512_fmadd_ps(b3, f, p3);
+            __m512 c = _mm512_fmadd_ps(b0, r0, _mm512_loadu_ps(u + at)), d = _mm512_mul_ps(b2, r2);
+            c = _mm512_fmadd_ps(b1, r1, c); d = _mm512_fmadd_ps(b3, r3, d);
+            _mm512_storeu_ps(u + at, _mm512_add_ps(c, d));
+        }
+        P[0] = _mm512_fmadd_ps(_mm512_set1_ps(scale[0]), p0, P[0]);
+        P[1] = _mm512_fmadd_ps(_mm512_set1_ps(scale[1]), p1, P[1]);
+        P[2] = _mm512_fmadd_ps(_mm512_set1_ps(scale[2]), p2, P[2]);
+        P[3] = _mm512_fmadd_ps(_mm512_set1_ps(scale[3]), p3, P[3]);
+    }
+    for (int k = 0; k < ROWS; k++) sums[k] = (double)_mm512_reduce_add_ps(P[k]);
+}
+#endif
+
+/* The narrow triangle from the narrow copy. `work` has 2 N floats, where N is n rounded up to a multiple of SEGMENT. */
+void rotated_form(int64_t n, const int16_t *copy, const float *copy_scale, const double *z, int16_t *triangle, float *scale,
+                  float *work, int avx512, int threads) {
+    (void)avx512;
+    int64_t count = segments_of(n), padded = SEGMENT * count, blocks = (n + ROWS - 1) / ROWS;
+    float *re = work, *im = work + padded;
+    for (int64_t l = 0; l < padded; l++) {
+        re[l] = l < n ? (float)z[2 * l] : 0.0f;
+        im[l] = l < n ? (float)z[2 * l + 1] : 0.0f;
+    }
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
+    for (int me = 0; me < threads; me++)
+        for (int64_t b = me; b < blocks; b += threads) {
+            int64_t first = ROWS * b / SEGMENT, at = blocks_before(n, b);
+            for (int64_t s = first; s < count; s++, at++)
+                for (int64_t k = 0; k < ROWS; k++) {
+                    const int16_t *a = copy + at * BLOCK + k * LANES;
+                    const float *u = re + s * SEGMENT, *v = im + s * SEGMENT;
+                    float unit = copy_scale[at * ROWS + k], zr = re[ROWS * b + k], zi = im[ROWS * b + k];
+                    int16_t *out = triangle + at * PART + k * SEGMENT;
+#if WITH_AVX512
+                    if (avx512) scale[at * ROWS + k] = rotate_row_avx512(a, unit, zr, zi, u, v, out);
+                    else
+#endif
+                        scale[at * ROWS + k] = rotate_row_plain(a, unit, zr, zi, u, v, out);
+                }
+        }
+}
+
+/* y = R t from the narrow triangle, summed in single precision. `work` has (1 + threads) N floats. */
+void rotated_product(int64_t n, const int16_t *triangle, const float *scale, const double *diagonal, const double *t,
+                     double *y, float *work, int avx512, int threads) {
+    (void)avx512;
+    int64_t count = segments_of(n), padded = SEGMENT * count, blocks = (n + ROWS - 1) / ROWS;
+    float *given = work;
+    for (int64_t l = 0; l < padded; l++) given[l] = l < n ? (float)t[l] : 0.0f;
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
+    for (int me = 0; me < threads; me++) {
+        float *u = work + (me + 1) * padded;
+        memset(u, 0, sizeof(float) * (size_t)padded);
+        for (int64_t b = me; b < blocks; b += threads) {
+            int64_t j = ROWS * b, first = j / SEGMENT, at = blocks_before(n, b), shift = first * SEGMENT;
+            const int16_t *a = triangle + at * PART;
+            double sums[ROWS];
+#if WITH_AVX512
+            if (avx512) row_of_blocks_avx512(count - first, a, scale + at * ROWS, given + shift, u + shift, given + j, sums);
+            else
+#endif
+                row_of_blocks_plain(count - first, a, scale + at * ROWS, given + shift, u + shift, given + j, sums);
+            for (int64_t k = 0; k < ROWS && j + k < n; k++) y[j + k] = sums[k] + diagonal[j + k] * t[j + k];
+        }
+    }
+    for (int k = 0; k < threads; k++)
+        for (int64_t l = 0; l < n; l++) y[l] += (double)work[(k + 1) * padded + l];
+}
+
+/* The same from C itself and in its precision: one body for both. */
+#define ROTATED(FORM_ROW, FORM, FOUR_ROWS, PRODUCT, REAL)                                                              \
+    FAST static void FORM_ROW(int64_t count, const REAL *restrict c, REAL zr, REAL zi, const REAL *restrict z,         \
+                              REAL *restrict out) {                                                                    \
+        _Pragma("omp simd")                                                                                            \
+        for (int64_t l = 0; l < count; l++)                                                                            \
+            out[l] = c[2 * l] * (zr * z[2 * l] + zi * z[2 * l + 1])                                                    \
+                   - c[2 * l + 1] * (zr * z[2 * l + 1] - zi * z[2 * l]);                                               \
+    }                                                                                                                  \
+                                                                                                                       \
+    void FORM(int64_t n, const REAL *C, const REAL *z, REAL *triangle, double *diagonal, int threads) {                \
+        int64_t padded = SEGMENT * segments_of(n), blocks = (n + ROWS - 1) / ROWS;                                     \
+        _Pragma("omp parallel for schedule(static, 1) num_threads(threads)")                                           \
+        for (int me = 0; me < threads; me++)                                                                           \
+            for (int64_t b = me; b < blocks; b += threads)                                                             \
+                for (int64_t j = ROWS * b; j < ROWS * (b + 1); j++) {                                                  \
+                    int64_t from = j / SEGMENT * SEGMENT, right = j + 1 < n ? j + 1 : n, length = padded - from;       \
+                    REAL *row = triangle + blocks_before(n, b) * PART + (j - ROWS * b) * length - from;                \
+                    memset(row + from, 0, sizeof(REAL) * (size_t)(right - from));                                      \
+                    memset(row + n, 0, sizeof(REAL) * (size_t)(padded - n));                                           \
+                    if (j >= n) continue;                                                                              \
+                    diagonal[j] = (double)C[2 * (j * n + j)];                                                          \
+                    FORM_ROW(n - right, C + 2 * (j * n + right), z[2 * j], z[2 * j + 1], z + 2 * right, row + right);  \
+                }                                                                                                      \
+    }                                                                                                                  \
+                                                                                                                       \
+    FAST static void FOUR_ROWS(int64_t count, const REAL *restrict a, const REAL *restrict t, REAL *restrict u,        \
+                               const REAL *own, double *sums) {                                                        \
+        const REAL *a0 = a, *a1 = a + count, *a2 = a1 + count, *a3 = a2 + count;                                       \
+        REAL p0 = 0, p1 = 0, p2 = 0, p3 = 0, r0 = own[0], r1 = own[1], r2 = own[2], r3 = own[3];                       \
+        _Pragma("omp simd reduction(+ : p0, p1, p2, p3)")                                                              \
+        for (int64_t l = 0; l < count; l++) {                                                                          \
+            REAL b0 = a0[l], b1 = a1[l], b2 = a2[l], b3 = a3[l], f = t[l];                                             \
+            p0 += b0 * f; p1 += b1 * f; p2 += b2 * f; p3 += b3 * f;                                                    \
+            u[l] += b0 * r0 + b1 * r1 + b2 * r2 + b3 * r3;                                                             \
+        }                                                                                                              \
+        sums[0] = (double)p0; sums[1] = (double)p1; sums[2] = (double)p2; sums[3] = (double)p3;                        \
+    }                                                                                                                  \
+                                                                                                                       \
+    void PRODUCT(int64_t n, const REAL *triangle, const double *diagonal, const double *t, double *y, REAL *work,      \
+                 int threads) {                                                                                        \
+        int64_t padded = SEGMENT * segments_of(n), blocks = (n + ROWS - 1) / ROWS;                                     \
+        REAL *given = work;                                                                                            \
+        for (int64_t l = 0; l < padded; l++) given[l] = l < n ? (REAL)t[l] : 0;                                        \
+        _Pragma("omp parallel for schedule(static, 1) num_threads(threads)")                                           \
+        for (int me = 0; me < threads; me++) {                                                                         \
+            REAL *u = work + (me + 1) * padded;                                                                        \
+            memset(u, 0, sizeof(REAL) * (size_t)padded);                                                               \
+            for (int64_t b = me; b < blocks; b += threads) {                                                           \
+                int64_t j = ROWS * b, from = j / SEGMENT * SEGMENT;                                                    \
+                double sums[ROWS];                                                                                     \
+                FOUR_ROWS(padded - from, triangle + blocks_before(n, b) * PART, given + from, u + from, given + j,     \
+                          sums);                                                                                       \
+                for (int64_t k = 0; k < ROWS && j + k < n; k++) y[j + k] = sums[k] + diagonal[j + k] * t[j + k];       \
+            }                                                                                                          \
+        }                                                                                                              \
+        for (int k = 0; k < threads; k++)                                                                              \
+            for (int64_t l = 0; l < n; l++) y[l] += (double)work[(k + 1) * padded + l];                                \
+    }
+
+ROTATED(form_row_double, rotated_form_double, four_rows_double, rotated_product_double, double)
+ROTATED(form_row_single, rotated_form_single, four_rows_single, rotated_product_single, float)
