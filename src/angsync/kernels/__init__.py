@@ -7,15 +7,17 @@ import contextlib
 import os
 from types import ModuleType
 
-from angsync.kernels import dense_reference, reference
+from angsync.kernels import dense_reference, lanczos_reference, reference
 from angsync.kernels.thread_count import limited, threads
 
 active: ModuleType = reference
 dense: ModuleType = dense_reference
+lanczos: ModuleType = lanczos_reference
 if os.environ.get("ANGSYNC_KERNELS", "").lower() != "numpy":
     with contextlib.suppress(ImportError):
         from angsync.kernels import compiled as active
         from angsync.kernels import dense_compiled as dense
+        from angsync.kernels import lanczos_compiled as lanczos
 
 name: str = active.NAME
 apply = active.apply
@@ -29,7 +31,6 @@ dense_apply = dense.dense_apply
 narrow_apply = dense.narrow_apply
 dense_inspect = dense.dense_inspect
 dense_model = dense.dense_model
-orthogonalise = dense.orthogonalise
 read = dense.read
 shifted_is_definite = dense.shifted_is_definite
 DenseModel = dense_reference.DenseModel
@@ -68,11 +69,11 @@ __all__ = [
     "description",
     "hermitian_gap",
     "hessian_apply",
+    "lanczos",
     "limited",
     "match_edges",
     "name",
     "narrow_apply",
-    "orthogonalise",
     "read",
     "rotate",
     "shifted_is_definite",

@@ -35,6 +35,7 @@
 #define SIDE 64              /* rows of a tile of the pass, which has SEGMENT columns */
 #define EDGE (SIDE * LANES + SEGMENT * LANES) /* doubles of a tile that had to be copied, and its mirror image */
 #define AHEAD 4096           /* bytes: how far ahead of the product the copy is asked for */
+#define CARRIED 128          /* blocks of rows whose sums over columns are in single precision: 512 terms */
 #define LEAST 4e-34          /* a row of a block below this is 0: its scale would not be a normal float */
 
 static int64_t segments_of(int64_t n) { return (n + SEGMENT - 1) / SEGMENT; }
@@ -122,7 +123,20 @@ FAST ROW_OF_BLOCKS(row_of_blocks_plain) {
     for (int k = 0; k < 2 * ROWS; k++) sums[k] = p[k];
 }
 
-/* y = C x from the copy. `work` has (6 + 4 threads) N floats, where N is n rounded up to a multiple of SEGMENT. */
+/* What single precision has summed up over columns, from column `from` to `to`, carried on in double precision. */
+FAST static void carry(int64_t from, int64_t to, float *restrict u, float *restrict v, double *restrict total) {
+#pragma omp simd
+    for (int64_t l = from; l < to; l++) {
+        total[2 * l] += (double)u[2 * l] + (double)v[2 * l + 1];
+        total[2 * l + 1] += (double)v[2 * l] - (double)u[2 * l + 1];
+    }
+    memset(u + 2 * from, 0, sizeof(float) * 2 * (size_t)(to - from));
+    memset(v + 2 * from, 0, sizeof(float) * 2 * (size_t)(to - from));
+}
+
+/* y = C x from the copy. `work` has (6 + 8 threads) N floats, where N is n rounded up to a multiple of SEGMENT. A sum over
+ * columns has 4 CARRIED terms in single precision, one over a row 16 and one for each segment (256 in the plain version):
+ * NarrowCopy.rounding in dense_reference.py is the bound that follows. */
 void narrow_product(int64_t n, const int16_t *copy, const float *scale, const double *diagonal, const double *x, double *y,
                     float *work, int avx512, int threads) {
     (void)avx512;
@@ -136,8 +150,10 @@ void narrow_product(int64_t n, const int16_t *copy, const float *scale, const do
     }
 #pragma omp parallel for schedule(static, 1) num_threads(threads)
     for (int me = 0; me < threads; me++) {
-        float *u = own + (int64_t)me * 4 * padded, *v = u + 2 * padded;
-        memset(u, 0, sizeof(float) * 4 * (size_t)padded);
+        float *u = own + (int64_t)me * 8 * padded, *v = u + 2 * padded;
+        double *total = (double *)(v + 2 * padded);
+        int64_t summed = 0, from = me * ROWS / SEGMENT * SEGMENT; /* blocks of rows, and their first column */
+        memset(u, 0, sizeof(float) * 8 * (size_t)padded);
         for (int64_t b = me; b < blocks; b += threads) {
             int64_t j = ROWS * b, first = j / SEGMENT, at = blocks_before(n, b), shift = first * LANES;
             double sums[2 * ROWS];
@@ -153,14 +169,17 @@ void narrow_product(int64_t n, const int16_t *copy, const float *scale, const do
                 y[2 * (j + k)] = sums[2 * k] + diagonal[j + k] * x[2 * (j + k)];
                 y[2 * (j + k) + 1] = sums[2 * k + 1] + diagonal[j + k] * x[2 * (j + k) + 1];
             }
+            if (++summed == CARRIED) {
+                carry(from, padded, u, v, total);
+                summed = 0;
+                from = first * SEGMENT;
+            }
         }
+        carry(from, padded, u, v, total);
     }
     for (int k = 0; k < threads; k++) {
-        const float *u = own + (int64_t)k * 4 * padded, *v = u + 2 * padded;
-        for (int64_t l = 0; l < n; l++) {
-            y[2 * l] += (double)u[2 * l] + (double)v[2 * l + 1];
-            y[2 * l + 1] += (double)v[2 * l] - (double)u[2 * l + 1];
-        }
+        const double *total = (const double *)(own + (int64_t)k * 8 * padded + 4 * padded);
+        for (int64_t l = 0; l < 2 * n; l++) y[l] += total[l];
     }
 }
 
