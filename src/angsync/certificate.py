@@ -384,9 +384,7 @@ def _spectral_bound(
             narrow,
             z,
             rng,
-            good_enough=lambda value: good_enough(
-                SpectralBound(value - distance - error, 1.0, "lanczos", z, value)
-            ),
+            good_enough=lambda value: good_enough(SpectralBound(value - distance - error, 1.0, "lanczos", z, value)),
             rounding=narrow_rounding(operator) + error,
             max_steps=120,
             give_up=True,

@@ -1,4 +1,4 @@
-"""Lanczos on the complement of a vector: the run, and estimates of both ends of the spectrum. Bounds are in ``spectrum``."""
+"""Lanczos on the complement of a vector, for estimates of both ends of the spectrum; bounds are in ``spectrum``."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Krylov:
 
 
 def random_start(deflated: NDArray, rng: np.random.Generator) -> NDArray:
-    """A Gaussian vector (complex when ``deflated`` is), projected and scaled: uniform on the sphere of the complement."""
+    """A Gaussian vector (complex when ``deflated`` is), projected and scaled: uniform on that sphere."""
     n = deflated.size
     v: NDArray = rng.standard_normal(n) + (1j * rng.standard_normal(n) if np.iscomplexobj(deflated) else 0)
     v = v - deflated * np.vdot(deflated, v)

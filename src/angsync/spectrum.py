@@ -68,23 +68,25 @@ def lanczos_bound(
 ) -> SpectralBound:
     r"""Lower bound from one Lanczos run on the complement of z, failing with probability at most ``failure``.
 
-    Let x be a unit eigenvector of the smallest eigenvalue :math:`\lambda_1` on the complement, of dimension N, and b the
-    start: a complex Gaussian vector, projected and scaled, hence uniform on the sphere. :math:`|x^H b|^2` is
+    Let x be a unit eigenvector of the smallest eigenvalue :math:`\lambda_1` on the complement, of dimension N, and b
+    the start: a complex Gaussian vector, projected and scaled, hence uniform on the sphere. :math:`|x^H b|^2` is
     Beta(1, N - 1), whose distribution function at t is at most (N - 1) t; so outside one event of probability
-    :math:`\delta`, :math:`|x^H b|^2 \ge \delta / (N - 1) = 1/L`. Then no shift below the Ritz values whose growth is L
-    is above :math:`\lambda_1`, after any number of steps (:mod:`angsync.kernels.lanczos_reference`): the run may stop
-    whenever it likes, no union over the steps has to be paid for, no Ritz value is taken for a bound, and the other end of
-    the spectrum does not matter. (The idea of a random start is that of Kuczynski and Wozniakowski, SIAM J. Matrix
-    Anal. Appl. 13 (1992); what they bound beforehand, for the worst spectrum, is here read off the run.)
+    :math:`\delta`, :math:`|x^H b|^2 \ge \delta / (N - 1) = 1/L`. Then no shift below the Ritz values whose growth is
+    more than L is above :math:`\lambda_1`, after any number of steps
+    (:mod:`angsync.kernels.lanczos_reference`): the run may stop whenever it likes, no union over the steps has to be
+    paid for, no Ritz value is taken for a bound, and the other end of the spectrum does not matter. (The idea of a
+    random start is that of Kuczynski and Wozniakowski, SIAM J. Matrix Anal. Appl. 13 (1992); what they bound
+    beforehand, for the worst spectrum, is here read off the run.)
 
-    The statements are those of exact arithmetic for the products as computed. With errors F of k products,
-    :math:`SV = VT + \beta v e_k^H + F`, the run is the exact one from b of a Hermitian matrix whose distance from S is the
-    norm of F (Kahan; Parlett, *The Symmetric Eigenvalue Problem*, section 11.4 and chapter 13 for the part of the
-    orthogonalisation), and the event is that of this matrix. ``rounding`` bounds the error of a product in norm, so
-    :math:`\sqrt k` times it is subtracted.
+    The statement is that of exact arithmetic for the products as computed. With errors F of k of them,
+    :math:`SV = VT + \beta v e_k^H + F`, the run is the exact one from b of a Hermitian matrix whose distance from S
+    is the norm of F (norm-preserving dilations: Davis, Kahan and Weinberger, SIAM J. Numer. Anal. 19, 1982), and x is
+    its eigenvector. ``rounding`` bounds the error of a product in norm, so :math:`\sqrt k` times it is subtracted.
+    (Full reorthogonalisation adds a few errors of double precision; Parlett, *The Symmetric Eigenvalue Problem*,
+    chapter 13.)
 
-    ``good_enough`` has to be monotone; it is asked with minus infinity as well, after every part of a run that takes long:
-    True then means that there is no time for more. ``give_up`` ends a run that cannot become good enough.
+    ``good_enough`` has to be monotone; it is asked with minus infinity as well, after every part of a run that takes
+    long: True then means that there is no time for more. ``give_up`` ends a run that cannot become good enough.
     """
     u = z.astype(np.complex128)
     u /= np.linalg.norm(u)
@@ -99,8 +101,8 @@ def lanczos_bound(
     while not ending and run.steps < run.most and not good_enough(-math.inf):
         ending = run.advance(part, goal)
     value = kernels.lanczos.proved(run.alpha, run.beta, limit) - rounding * math.sqrt(run.steps)
-    smallest, y = kernels.lanczos.smallest_ritz_value(run.alpha, run.beta), kernels.lanczos.smallest_ritz_vector(run.alpha, run.beta)
-    direction = run.basis @ y
+    smallest = kernels.lanczos.smallest_ritz_value(run.alpha, run.beta)
+    direction = run.basis @ kernels.lanczos.smallest_ritz_vector(run.alpha, run.beta)
     return SpectralBound(value, 1 - failure, "lanczos", direction / np.linalg.norm(direction), smallest)
 
 

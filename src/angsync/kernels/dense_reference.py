@@ -93,11 +93,11 @@ class NarrowCopy:
     def rounding(self) -> float:
         r"""Bound on the rounding errors of a product, relative to that of the moduli of the copy and of the vector.
 
-        With u = 2^-24 and at most m roundings on the way of a term into its sum, the error of a sum of real terms is at
-        most m u / (1 - m u) times that of their moduli (Higham, section 3.1), and an entry of the product is two of them.
-        A term of a sum over a column passes through 512 additions before it is carried on in double precision; one of
-        a row through 256 at most, and one for every 128 columns; 64 cover the rounding of the vector, of its products
-        with scales, of the last sum over lanes and all that is in double precision.
+        With u = 2^-24 and at most m roundings on the way of a term into its sum, the error of a sum of real terms is
+        at most m u / (1 - m u) times that of their moduli (Higham, section 3.1), and an entry of the product is two
+        such sums. A term of a sum over a column passes through 512 additions before it is carried on in double
+        precision; one of a row through 256 at most, and one for every 128 columns; 64 cover the rounding of the vector,
+        of its products with scales, of the last sum over lanes and all that is in double precision.
         """
         roundings = (min(self.n, _CARRIED) + self.n // SEGMENT + 64) * 2.0**-24
         return float(np.sqrt(2.0)) * roundings / (1 - roundings)

@@ -194,11 +194,9 @@ FAST static void divide(int64_t count, double size, double *restrict w) {
 int lanczos_verdict(int64_t k, const double *alpha, const double *beta, double target, double limit, double rounding,
                     int give_up) {
     double lost = rounding * sqrt((double)k), lower;
-    if (target < INFINITY) {
-        double growth = tridiagonal_growth(k, alpha, beta, target + lost);
-        if (growth >= limit) return REACHED;
-        if (growth < 0 && give_up) return HOPELESS;
-    }
+    double growth = tridiagonal_growth(k, alpha, beta, target + lost);
+    if (growth >= limit) return REACHED;
+    if (growth < 0 && give_up) return HOPELESS;
     if (k < SETTLED_FROM || tridiagonal_growth(k, alpha, beta, 0) >= 0) return GOING_ON;
     double smallest = tridiagonal_smallest(k, alpha, beta, &lower);
     return smallest < 0 && tridiagonal_growth(k, alpha, beta, 1.1 * smallest + lost) >= limit ? SETTLED : GOING_ON;

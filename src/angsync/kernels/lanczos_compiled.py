@@ -21,7 +21,7 @@ from angsync.kernels.dense_compiled import (
     dense_apply,
     narrow_apply,
 )
-from angsync.kernels.lanczos_reference import RunEnding, Goal
+from angsync.kernels.lanczos_reference import Goal, RunEnding
 from angsync.kernels.thread_count import threads
 
 _library.tridiagonal_growth.restype = ctypes.c_double

@@ -52,7 +52,7 @@ class Goal:
     """What a run is to prove: that the smallest eigenvalue is at least ``value``."""
 
     value: float
-    """Infinite where nothing is good enough; the run then ends when it is settled."""
+    """Infinite where nothing in reach is good enough."""
     limit: float
     """L of the module: growth that is more than the start allows."""
     rounding: float
@@ -129,12 +129,11 @@ def verdict(alpha: NDArray[np.float64], beta: NDArray[np.float64], goal: Goal) -
     """Whether a run may end with these coefficients."""
     steps = alpha.size
     lost = goal.rounding * math.sqrt(steps)
-    if goal.value < math.inf:
-        seen = growth(alpha, beta, goal.value + lost)
-        if seen >= goal.limit:
-            return RunEnding.REACHED
-        if seen < 0 and goal.give_up:
-            return RunEnding.HOPELESS
+    seen = growth(alpha, beta, goal.value + lost)
+    if seen >= goal.limit:
+        return RunEnding.REACHED
+    if seen < 0 and goal.give_up:
+        return RunEnding.HOPELESS
     if steps < _SETTLED_FROM or growth(alpha, beta, 0.0) >= 0:
         return RunEnding.GOING_ON
     smallest = smallest_ritz_value(alpha, beta)
