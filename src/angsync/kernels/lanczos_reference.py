@@ -88,9 +88,8 @@ def growth(alpha: NDArray[np.float64], beta: NDArray[np.float64], shift: float) 
         pivot = a - shift - square / pivot
         if not pivot > 0:
             return -1.0
-        if total < math.inf:  # what follows an infinite one may be 0 times infinity; the pivots go on
-            modulus = modulus * pivot / b if b != 0 else math.inf
-            total += modulus * modulus
+        modulus = modulus * pivot / b if b != 0 else math.inf
+        total += modulus * modulus
         square = b * b
     return total
 

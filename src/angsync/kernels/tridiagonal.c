@@ -17,10 +17,8 @@ double tridiagonal_growth(int64_t k, const double *alpha, const double *beta, do
     for (int64_t j = 0; j < k; j++) {
         pivot = alpha[j] - shift - square / pivot;
         if (!(pivot > 0)) return -1;
-        if (sum < INFINITY) { /* what follows an infinite one may be 0 times infinity; the pivots go on */
-            p *= pivot / beta[j];
-            sum += p * p;
-        }
+        p *= pivot / beta[j];
+        sum += p * p;
         square = beta[j] * beta[j];
     }
     return sum;
@@ -82,7 +80,7 @@ void tridiagonal_vector(int64_t k, const double *alpha, const double *beta, doub
         pivots[j] = alpha[j] - lower - (j ? beta[j - 1] * beta[j - 1] / pivots[j - 1] : 0);
         y[j] = j % 2 ? -1 : 1;
     }
-    for (int turn = 0; turn < 3; turn++) {
+    for (int turn = 0; turn < 2; turn++) {
         double size = 0;
         for (int64_t j = 1; j < k; j++) y[j] -= beta[j - 1] / pivots[j - 1] * y[j - 1];
         y[k - 1] /= pivots[k - 1];
