@@ -33,11 +33,13 @@ from angsync.operators import (
     ScaledOperator,
     as_operator,
     component_labels,
+    count_products,
     innermost,
     narrow_distance,
-    narrow_product,
+    narrow_rounding,
     normalising_exponent,
     restrict,
+    shifted_matrix,
     to_dense,
     upper_bound,
     without_dominant_diagonal,
@@ -375,7 +377,7 @@ def _spectral_bound(
     good_enough: Callable[[SpectralBound], bool],
     rounding: Rounding,
 ) -> SpectralBound:
-    n = operator.n
+    n, error = operator.n, rounding.eigenvalue
 
     def by_cholesky() -> SpectralBound:
         if n > _CHOLESKY_LIMIT:
@@ -393,33 +395,36 @@ def _spectral_bound(
 
     def by_lanczos(max_steps: int = 400) -> SpectralBound:
         # of a product with S, and of the inner products of length n in the recurrence
-        size = rounding.eigenvalue + gamma(2 * n + 8) * float(np.abs(s).max())
-        return lanczos_bound(
-            lambda v: s * v - operator.apply(v),
+        size = error + gamma(2 * n + 8) * float(np.abs(s).max())
+        dense = shifted_matrix(operator, s, narrow=False)
+        bound = lanczos_bound(
+            dense or (lambda v: s * v - operator.apply(v)),
             z,
             rng,
             max_steps=max_steps,
-            good_enough=lambda value: good_enough(SpectralBound(value, 1.0, "lanczos", z, value)),
+            # by so much more than is asked for that it proves the answer to be unique, too
+            good_enough=lambda value: good_enough(SpectralBound(value - error, 1.0, "lanczos", z, value)),
             rounding=size,
         )
+        count_products(operator, dense.products if dense else 0)
+        return bound
 
     def by_narrow_lanczos() -> SpectralBound | None:
         """The same with the narrow copy of a dense C: another Hermitian matrix, whose distance from C is bounded."""
-        product, sums = narrow_product(operator), operator.abs_row_sums()
-        if product is None or sums is None:
+        narrow = shifted_matrix(operator, s, narrow=True)
+        if narrow is None:
             return None
         distance = narrow_distance(operator)
-        # sums are in single precision (u = 2^-24), of entries that may be larger than those of C by their own error
-        terms = (n + 64) * 2.0**-24
-        single = math.sqrt(2) * terms / (1 - terms) * (float(sums.max(initial=0.0)) + distance)
         bound = lanczos_bound(
-            lambda v: s * v - product(v),
+            narrow,
             z,
             rng,
-            good_enough=lambda value: good_enough(SpectralBound(value - distance, 1.0, "lanczos", z, value)),
-            rounding=single + rounding.eigenvalue,
+            good_enough=lambda value: good_enough(SpectralBound(value - distance - error, 1.0, "lanczos", z, value)),
+            rounding=narrow_rounding(operator) + error,
             max_steps=120,
+            give_up=True,
         )
+        count_products(operator, narrow.products)
         return dataclasses.replace(bound, value=bound.value - distance)
 
     if method != "auto":

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from angsync.circle import normalise
 from angsync.criticality import SOperator, split, tangent_hessian
 from angsync.iteration import Clock, Stopping, iterate
+from angsync.krylov import lanczos
 from angsync.operators import HermitianOperator, sparse_base
 from angsync.solvers import Newton
-from angsync.spectrum import lanczos
 from angsync.tangent import reversed_share
 
 _DENSE_HESSIAN = 400

@@ -22,15 +22,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from angsync.iteration import norm
+from angsync.krylov import lanczos
 from angsync.operators import HermitianOperator, augmented, innermost, row_length
 from angsync.rounding import gamma
 from angsync.sparse_spectrum import Elimination
-from angsync.spectrum import SpectralBound, lanczos
+from angsync.spectrum import SpectralBound
 
 
 @dataclass(frozen=True)
@@ -119,15 +121,22 @@ class Gap:
     def _trace(self, bound: SpectralBound) -> float:
         return float(self.b.size) if bound.weights is None else float(bound.weights.sum())
 
+    def _gradient_by(self, root: NDArray[np.float64]) -> float:
+        """Bound on the norm of S z, every entry divided by that of ``root``."""
+        return norm(self.b / root) + norm(self.rounding.rows / root) + self.rounding.together / float(np.min(root))
+
+    @cached_property
+    def _gradient(self) -> float:
+        """The same without weights: a run asks for it again and again."""
+        return self._gradient_by(np.ones(1))
+
     def smallest_eigenvalue(self, bound: SpectralBound) -> float:
         """Lower bound on the smallest eigenvalue of S (or of D^{-1/2} S D^{-1/2}), u^H S u being within +- offset."""
         value = bound.value
         if value == -math.inf:
             return value
-        root = 1.0 if bound.weights is None else np.sqrt(bound.weights)
         trace = self._trace(bound)
-        rounding = norm(self.rounding.rows / root) + self.rounding.together / float(np.min(root))
-        e = (norm(self.b / root) + rounding) / math.sqrt(trace)
+        e = (self._gradient if bound.weights is None else self._gradient_by(np.sqrt(bound.weights))) / math.sqrt(trace)
         offset = self.rounding.objective / trace
         if bound.about == "second":
             # S minus its value at u has u^H S u = 0 and a second eigenvalue that is at most ``offset`` smaller

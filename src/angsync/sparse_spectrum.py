@@ -33,9 +33,10 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from angsync.factorisation import Factor, factorise, inertia
+from angsync.krylov import lanczos
 from angsync.operators import HermitianOperator, augmented, sparse_base
 from angsync.rounding import UNIT_ROUNDOFF
-from angsync.spectrum import SpectralBound, lanczos
+from angsync.spectrum import SpectralBound
 
 _INVERSE_STEPS = 24  # Lanczos steps on the inverse: they settle the smallest eigenvalues
 _SHARES = (0.98, 0.7, 0.3)  # shifts that are tried, as shares of the estimate

@@ -12,12 +12,11 @@ Stability of Numerical Algorithms*, 2nd ed., Theorem 10.3 and Problem 10.3 in th
 Here :math:`\gamma = \sqrt 2 \gamma_{2n+8}`, :math:`\gamma_k = k u / (1 - k u)`, u the unit roundoff: a complex inner
 product of n terms is two real ones of 2n terms each, in whatever order they are summed (Higham, section 3.6).
 
-**Lanczos** (with a stated failure probability). See :func:`lanczos_shortfall`.
+**Lanczos** (with a stated failure probability). See :func:`lanczos_bound`.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,14 +27,14 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from angsync import kernels
+from angsync.krylov import affordable_steps, lanczos, random_start
 from angsync.rounding import UNIT_ROUNDOFF, gamma
 
 _BLOCK_ITERATION_UP_TO = 400  # order up to which the smallest eigenvalue is estimated by inverse iteration on a block
 _BLOCK_WIDTH, _BLOCK_STEPS = 6, 4
 _LAPACK_UP_TO = 60  # and up to which LAPACK is as fast
 _ROUGHLY = 2  # shifts that are not tried where the estimate is good to a few percent only
-_FEW_STEPS = 24  # up to which the Ritz values come from a full matrix
-_LANCZOS_BYTES = 1 << 30  # the basis is kept for full reorthogonalisation; this caps it
+_ENTRIES_AT_ONCE = 200_000_000  # of products with a dense matrix between two looks at the clock
 
 
 @dataclass(frozen=True)
@@ -56,154 +55,8 @@ class SpectralBound:
     """D, where ``value`` is about D^{-1/2} S D^{-1/2}."""
 
 
-@dataclass(frozen=True)
-class Krylov:
-    """A Lanczos run: basis (columns), tridiagonal coefficients, and its extreme Ritz pairs."""
-
-    basis: NDArray
-    alpha: NDArray[np.float64]
-    beta: NDArray[np.float64]
-    smallest: float
-    largest: float
-    remainder: float
-    """Norm of the next basis vector before normalisation: how far the space is from invariant; 0 for the whole."""
-
-    def smallest_vector(self) -> NDArray:
-        """The Ritz vector of the smallest Ritz value, of unit norm."""
-        return self._vector(0)
-
-    def largest_vector(self) -> NDArray:
-        """The Ritz vector of the largest Ritz value, of unit norm."""
-        return self._vector(self.alpha.size - 1)
-
-    def _vector(self, place: int) -> NDArray:
-        if self.alpha.size == 1:
-            return self.basis[:, 0]
-        _, y = scipy.linalg.eigh_tridiagonal(self.alpha, self.beta, select="i", select_range=(place, place))
-        v = self.basis @ y[:, 0]
-        return v / np.linalg.norm(v)
-
-
-def _extreme_values(alpha: list[float], beta: list[float]) -> tuple[float, float]:
-    """The smallest and the largest eigenvalue of a symmetric tridiagonal matrix."""
-    k = len(alpha)
-    if k > _FEW_STEPS:
-        values = scipy.linalg.eigvalsh_tridiagonal(np.array(alpha), np.array(beta))
-    else:
-        # a small full matrix: a fifth of the time of what SciPy does around LAPACK's tridiagonal solver
-        T = np.zeros((k, k))
-        T.flat[:: k + 1] = alpha
-        T.flat[k :: k + 1] = beta
-        values = np.linalg.eigvalsh(T)
-    return float(values[0]), float(values[-1])
-
-
-def lanczos(
-    apply: Callable[[NDArray], NDArray],
-    deflated: NDArray,
-    rng: np.random.Generator,
-    *,
-    max_steps: int,
-    enough: Callable[[int, float, float, float], bool],
-) -> Krylov:
-    """Lanczos on the complement of the unit vector ``deflated``, with full reorthogonalisation.
-
-    The start is a Gaussian vector (complex when ``deflated`` is), projected, so its direction is uniform on
-    the sphere of the complement. ``enough(steps, smallest, largest, remainder)`` ends the run.
-    """
-    n = deflated.size
-    is_complex = np.iscomplexobj(deflated)
-    dimension = n - 1
-    itemsize = 16 if is_complex else 8
-    steps = max(1, min(max_steps, dimension, _LANCZOS_BYTES // (itemsize * n)))
-    basis = np.empty((n, min(steps, 32)), dtype=deflated.dtype, order="F")
-    alpha: list[float] = []
-    beta: list[float] = []
-    v: NDArray = rng.standard_normal(n) + (1j * rng.standard_normal(n) if is_complex else 0)
-    v = v - deflated * np.vdot(deflated, v)
-    v = v - deflated * np.vdot(deflated, v)
-    v = v / np.linalg.norm(v)
-    smallest = largest = 0.0
-    complete = False
-    scale = b = 0.0
-    k = 0
-    for k in range(steps):
-        if k == basis.shape[1]:
-            wider = np.empty((n, min(steps, 2 * k)), dtype=basis.dtype, order="F")
-            wider[:, :k] = basis
-            basis = wider
-        basis[:, k] = v
-        w = apply(v)
-        alpha.append(float(np.vdot(v, w).real))
-        scale = max(scale, float(np.linalg.norm(w)))
-        known = basis[:, : k + 1]
-        w, b = kernels.orthogonalise(deflated, known, w)
-        # a space that is invariant to rounding: another vector would be noise
-        complete = k + 1 == dimension or b <= 16 * math.sqrt(n) * UNIT_ROUNDOFF * scale
-        if complete or k + 1 == steps or k < 8 or k % 4 == 0:
-            smallest, largest = _extreme_values(alpha, beta)
-            if complete or k + 1 == steps or enough(k + 1, smallest, largest, b):
-                break
-        beta.append(b)
-        v = w / b
-    return Krylov(
-        basis=basis[:, : len(alpha)],
-        alpha=np.array(alpha),
-        beta=np.array(beta[: len(alpha) - 1]),
-        smallest=smallest,
-        largest=largest,
-        remainder=b if k + 1 < dimension else 0.0,
-    )
-
-
-@functools.lru_cache(maxsize=4096)  # a run asks for a hundred or so
-def lanczos_shortfall(dimension: int, steps: int, failure: float) -> float:
-    r"""The relative error epsilon that Lanczos exceeds with probability at most ``failure``.
-
-    Let A be Hermitian of order N with eigenvalues in :math:`[\lambda_1, \lambda_1 + D]`, the start uniform on
-    the complex unit sphere, and :math:`\theta` the smallest Ritz value after k steps. Then
-    :math:`P(\theta > \lambda_1 + \epsilon D) \le \delta` with
-
-    .. math:: \delta = \frac{(N-1)(1-\epsilon)}{\epsilon \, T_{k-1}^2\!\left(\frac{1+\epsilon}{1-\epsilon}\right)} .
-
-    Proof. :math:`\theta` is the least Rayleigh quotient over :math:`p(A)b`, p of degree k - 1. Take the
-    Chebyshev polynomial that is at most 1 in modulus on :math:`[\lambda_1 + \epsilon D, \lambda_1 + D]`; at
-    :math:`\lambda_1` it is :math:`T_{k-1}((1+\epsilon)/(1-\epsilon)) = T`. If
-    :math:`\theta > \lambda_1 + \epsilon D` then
-    :math:`\sum_i |b_i|^2 p(\lambda_i)^2 (\lambda_i - \lambda_1 - \epsilon D) > 0`; the term of
-    :math:`\lambda_1` is :math:`-|b_1|^2 T^2 \epsilon D`, the positive terms sum to at most
-    :math:`(1-\epsilon) D`, so :math:`|b_1|^2 < (1-\epsilon)/(\epsilon T^2)`. For a uniform b,
-    :math:`|b_1|^2` is Beta(1, N-1), whose distribution function at x is at most (N-1) x. (This is the
-    argument of Kuczynski and Wozniakowski, SIAM J. Matrix Anal. Appl. 13 (1992), for a complex start.)
-
-    The run may stop at any step that it likes: epsilon is chosen so that the right-hand side above is
-    :math:`\delta/(N-1)` at every k, so failing at any k at all implies the one event
-    :math:`|b_1|^2 < \delta/(N-1)`, and no union over the steps has to be paid for.
-    """
-    if steps < 2:
-        return 1.0
-
-    def log_failure(epsilon: float) -> float:
-        x = (1 + math.sqrt(epsilon)) / (1 - math.sqrt(epsilon))
-        # log T_{k-1}((1+e)/(1-e)) = log cosh((k-1) log x), from below: log(x^(k-1) / 2)
-        log_chebyshev = (steps - 1) * math.log(x) - math.log(2)
-        return math.log(max(1, dimension - 1)) + math.log((1 - epsilon) / epsilon) - 2 * log_chebyshev
-
-    low, high = 1e-30, 1 - 1e-12
-    target = math.log(failure)
-    if log_failure(high) > target:
-        return 1.0
-    for _ in range(26):  # to six digits, from above
-        middle = math.sqrt(low * high)
-        if log_failure(middle) > target:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
 def lanczos_bound(
-    apply: Callable[[NDArray], NDArray],
+    product: Callable[[NDArray], NDArray],
     z: NDArray,
     rng: np.random.Generator,
     *,
@@ -211,45 +64,60 @@ def lanczos_bound(
     max_steps: int = 400,
     good_enough: Callable[[float], bool],
     rounding: float,
+    give_up: bool = False,
 ) -> SpectralBound:
-    r"""Lower bound from one Lanczos run, failing with probability at most ``failure``.
+    r"""Lower bound from one Lanczos run on the complement of z, failing with probability at most ``failure``.
 
-    The spread D is not known either; both ends of the spectrum are bounded by the same run, each with half of
-    the failure probability: :math:`\theta_1 \le \lambda_1 + \epsilon D` and
-    :math:`\theta_k \ge \lambda_N - \epsilon D` give :math:`D \le (\theta_k - \theta_1)/(1 - 2\epsilon)`, hence
-    :math:`\lambda_1 \ge \theta_1 - \epsilon (\theta_k - \theta_1)/(1 - 2 \epsilon)`. No Ritz value is taken
-    for a bound.
+    Let x be a unit eigenvector of the smallest eigenvalue :math:`\lambda_1` on the complement, of dimension N, and b
+    the start: a complex Gaussian vector, projected and scaled, hence uniform on the sphere. :math:`|x^H b|^2` is
+    Beta(1, N - 1), whose distribution function at t is at most (N - 1) t; so outside one event of probability
+    :math:`\delta`, :math:`|x^H b|^2 \ge \delta / (N - 1) = 1/L`. Then no shift below the Ritz values whose growth is
+    more than L is above :math:`\lambda_1`, after any number of steps
+    (:mod:`angsync.kernels.lanczos_reference`): the run may stop whenever it likes, no union over the steps has to be
+    paid for, no Ritz value is taken for a bound, and the other end of the spectrum does not matter. (The idea of a
+    random start is that of Kuczynski and Wozniakowski, SIAM J. Matrix Anal. Appl. 13 (1992); what they bound
+    beforehand, for the worst spectrum, is here read off the run.)
 
-    A second bound takes over where the Krylov space is nearly invariant. With :math:`SV = VT + b\,v e_k^H` and q a unit
-    eigenvector of :math:`\lambda_1`, :math:`\|(T - \lambda_1) V^H q\| \le b`, so T has an eigenvalue within
-    :math:`b / \|V^H q\|` of :math:`\lambda_1`, and :math:`\|V^H q\| \ge |b_1| \ge \sqrt{\delta/(N-1)}` outside the same
-    event of probability :math:`\delta`. Hence :math:`\lambda_1 \ge \theta_1 - b \sqrt{(N-1)/\delta}`.
+    The statement is that of exact arithmetic for the products as computed. With errors F of k of them,
+    :math:`SV = VT + \beta v e_k^H + F`, the run is the exact one from b of a Hermitian matrix whose distance from S
+    is the norm of F (norm-preserving dilations: Davis, Kahan and Weinberger, SIAM J. Numer. Anal. 19, 1982), and x is
+    its eigenvector. ``rounding`` bounds the error of a product in norm, so :math:`\sqrt k` times it is subtracted.
+    (Full reorthogonalisation adds a few errors of double precision; Parlett, *The Symmetric Eigenvalue Problem*,
+    chapter 13.)
 
-    The statements are those of exact arithmetic for the products as computed; ``rounding`` bounds the error of a
-    product in norm, and is subtracted with a factor for the steps (full reorthogonalisation keeps the run within a few
-    such errors of an exact one; Parlett, *The Symmetric Eigenvalue Problem*, chapter 13).
+    ``good_enough`` has to be monotone; it is asked with minus infinity as well, after every part of a run that takes
+    long: True then means that there is no time for more. ``give_up`` ends a run that cannot become good enough.
     """
-    u = z / np.linalg.norm(z)
-    n = z.size
+    u = z.astype(np.complex128)
+    u /= np.linalg.norm(u)
+    n = u.size
+    limit = max(1, n - 2) / failure
+    run = kernels.lanczos.begin(product, u, random_start(u, rng), affordable_steps(u, max_steps))
+    # a part of a run of a dense matrix takes a second at most; other products may take any time
+    part = max(1, _ENTRIES_AT_ONCE // n**2) if isinstance(product, kernels.lanczos.ShiftedMatrix) else 1
+    ending = run.advance(1)
+    least = _least(good_enough, float(run.alpha[0]))
+    goal = kernels.lanczos.Goal(least, limit, rounding, give_up)
+    while not ending and run.steps < run.most and not good_enough(-math.inf):
+        ending = run.advance(part, goal)
+    value = kernels.lanczos.proved(run.alpha, run.beta, limit) - rounding * math.sqrt(run.steps)
+    smallest = kernels.lanczos.smallest_ritz_value(run.alpha, run.beta)
+    direction = run.basis @ kernels.lanczos.smallest_ritz_vector(run.alpha, run.beta)
+    return SpectralBound(value, 1 - failure, "lanczos", direction / np.linalg.norm(direction), smallest)
 
-    each = failure / 2  # one half for each end of the spectrum
-    overlap = math.sqrt(each / max(1, n - 2))  # |b_1| is at least this, outside an event of probability ``each``
 
-    def bound(steps: int, smallest: float, largest: float, remainder: float) -> float:
-        epsilon = lanczos_shortfall(n - 1, steps, each)
-        shortfall = epsilon * (largest - smallest) / (1 - 2 * epsilon) if epsilon < 0.49 else math.inf
-        return smallest - min(shortfall, remainder / overlap) - rounding * math.sqrt(steps)
-
-    def enough(steps: int, smallest: float, largest: float, remainder: float) -> bool:
-        value = bound(steps, smallest, largest, remainder)
-        # Stop when proved, when close to all that can be had, or when the sign is settled against us.
-        return good_enough(value) or (
-            steps >= 20 and smallest < 0 and smallest - value < 0.1 * abs(smallest) and value > -math.inf
-        )
-
-    krylov = lanczos(apply, u, rng, max_steps=max_steps, enough=enough)
-    value = bound(krylov.alpha.size, krylov.smallest, krylov.largest, krylov.remainder)
-    return SpectralBound(value, 1 - failure, "lanczos", krylov.smallest_vector(), krylov.smallest)
+def _least(good_enough: Callable[[float], bool], most: float) -> float:
+    """About the least positive value that is good enough, to a percent; infinite where ``most`` is not."""
+    if not (most > 0 and good_enough(most)):
+        return math.inf
+    low, high = -52.0, 0.0  # exponents of two
+    for _ in range(12):
+        middle = 0.5 * (low + high)
+        if good_enough(most * 2.0**middle):
+            high = middle
+        else:
+            low = middle
+    return most * 2.0**high
 
 
 def cholesky_bound(S: NDArray, z: NDArray) -> SpectralBound:

@@ -276,22 +276,6 @@ def test_only_a_plain_matrix_is_read_by_the_compiled_factorisation():
     assert not compiled.shifted_is_definite(C, 1.0, -s, u, 1.0, 0.0)
 
 
-@pytest.mark.parametrize("count", [1, 2, 7])
-def test_orthogonal_to_everything_before(count):
-    n = 50
-    everything = np.linalg.qr(np.stack([vector(n, seed) for seed in range(count + 1)], axis=1))[0]
-    deflated, basis = everything[:, 0], np.asfortranarray(everything[:, 1:])
-    w = vector(n, 99)
-    left, norm = compiled.orthogonalise(deflated, basis, w)
-    expected, size = reference.orthogonalise(deflated, basis, w)
-    assert np.allclose(left, expected)
-    assert norm == pytest.approx(size)
-    assert np.abs(everything.conj().T @ left).max() < 1e-14 * np.linalg.norm(w)
-    assert np.array_equal(w, vector(n, 99))  # what was given is not changed
-    # real vectors, as those of Laplacians, take the way of NumPy
-    assert compiled.orthogonalise(deflated.real, basis.real, w.real)[0].dtype == np.float64
-
-
 def test_the_first_solve_ends_at_the_error_of_the_copy():
     C = ang.simulate.gaussian(420, 0.3 * 420**0.5, rng=0).C
     z = np.exp(1j * np.angle(C[:, 0]))

@@ -249,10 +249,11 @@ def test_certificates_of_dense_problems(method):
         assert peaks[2] - peaks[1] <= budgets[1] - budgets[0]
 
 
-@pytest.mark.parametrize("method", ["factorisation", "lanczos"])
-def test_certificates_of_grids(method):
+# Lanczos takes 267 and 354 steps for the larger two: room for all 400 is made after 256
+@pytest.mark.parametrize(("method", "sides"), [("factorisation", (12, 30, 60)), ("lanczos", (12, 60, 80))])
+def test_certificates_of_grids(method, sides):
     budgets, peaks = [], []
-    for side in (12, 30, 60):
+    for side in sides:
         operator, z = grid(side)
         z = iterate(operator, ang.Newton(), z, STOPPING).z
         factor = factorise(scipy.sparse.diags_array(operator.abs_row_sums() * 1.01) - operator.matrix).entries

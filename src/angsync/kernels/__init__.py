@@ -7,17 +7,19 @@ import contextlib
 import os
 from types import ModuleType
 
-from angsync.kernels import dense_reference, reference, rotated_reference, whole_reference
+from angsync.kernels import dense_reference, lanczos_reference, reference, rotated_reference, whole_reference
 from angsync.kernels.thread_count import limited, threads
 
 active: ModuleType = reference
 dense: ModuleType = dense_reference
 _whole: ModuleType = whole_reference
 _rotation: ModuleType = rotated_reference
+lanczos: ModuleType = lanczos_reference
 if os.environ.get("ANGSYNC_KERNELS", "").lower() != "numpy":
     with contextlib.suppress(ImportError):
         from angsync.kernels import compiled as active
         from angsync.kernels import dense_compiled as dense
+        from angsync.kernels import lanczos_compiled as lanczos
         from angsync.kernels import rotated_compiled as _rotation
         from angsync.kernels import whole_compiled as _whole
 
@@ -34,7 +36,6 @@ narrow_apply = dense.narrow_apply
 dense_inspect = dense.dense_inspect
 dense_model = dense.dense_model
 dense_whole = _whole.dense_whole
-orthogonalise = dense.orthogonalise
 rotated = _rotation.rotated
 read = dense.read
 shifted_is_definite = dense.shifted_is_definite
@@ -75,11 +76,11 @@ __all__ = [
     "description",
     "hermitian_gap",
     "hessian_apply",
+    "lanczos",
     "limited",
     "match_edges",
     "name",
     "narrow_apply",
-    "orthogonalise",
     "read",
     "rotate",
     "rotated",

@@ -37,7 +37,6 @@ _library.narrow_blocks.restype = ctypes.c_int64
 _library.narrow_inspect_work.restype = ctypes.c_int64
 _library.dense_leading.restype = ctypes.c_int64
 _library.dense_read.restype = ctypes.c_double
-_library.orthogonalise.restype = ctypes.c_double
 
 
 def _plain(x: NDArray, kind: Any) -> bool:
@@ -57,6 +56,13 @@ def _thread_count(n: int, narrow: bool = False) -> int:
 
 def _padded(n: int) -> int:
     return -(-n // SEGMENT) * SEGMENT
+
+
+def _work(n: int, count: int, narrow: bool, vectors: int = 1) -> NDArray:
+    """What a product by so many threads needs beside its vectors."""
+    if narrow:
+        return _aligned((6 + 8 * count) * _padded(n) * vectors, np.float32)
+    return _aligned((4 + 4 * count) * n * vectors, np.float64)
 
 
 def dense_apply(matrix: NDArray, x: NDArray, *, avx512: bool = HAS_AVX512) -> NDArray:
@@ -119,7 +125,7 @@ def narrow_apply(copy: NarrowCopy, x: NDArray, *, avx512: bool = HAS_AVX512) -> 
 
     def product(given: NDArray[np.complex128], y: NDArray[np.complex128]) -> None:
         vectors = given.size // copy.n
-        work = _aligned((6 + 4 * count) * _padded(copy.n) * vectors, np.float32)
+        work = _work(copy.n, count, narrow=True, vectors=vectors)
         arrays = (*kept, ctypes.c_int(vectors), _pointer(given), _pointer(y), _pointer(work))
         _library.narrow_block(_size(copy.n), *arrays, ctypes.c_int(avx512), ctypes.c_int(count))
 
@@ -172,16 +178,6 @@ def shifted_is_definite(
     return bool(found)
 
 
-def orthogonalise(deflated: NDArray, basis: NDArray, w: NDArray) -> tuple[NDArray, float]:
-    """w made orthogonal to the columns of ``basis`` and to ``deflated``, twice, and its norm."""
-    if w.dtype != np.complex128 or not basis.flags.f_contiguous or deflated.dtype != np.complex128:
-        return reference.orthogonalise(deflated, basis, w)
-    w, deflated = np.array(w), np.ascontiguousarray(deflated)
-    columns = _pointer(basis.T)
-    norm: float = _library.orthogonalise(_size(w.size), _size(basis.shape[1]), _pointer(deflated), columns, _pointer(w))
-    return w, norm
-
-
 def dense_model(matrix: NDArray, copy: NarrowCopy | None) -> DenseModel | reference.DenseModel:
     """The model of a dense problem: the narrow copy where C is too large for the cache, otherwise C itself."""
     if not _plain(matrix, np.complex128):
@@ -199,8 +195,7 @@ class DenseModel:
         self._vectors = _aligned(_VECTORS * n, np.float64)
         self._gram = np.zeros(MEMORY * MEMORY)
         self._order = np.zeros(MEMORY + 1, dtype=np.int64)
-        length = (6 + 4 * self._threads) * (n if copy is None else _padded(n))
-        self._work = _aligned(length, np.float64 if copy is None else np.float32)
+        self._work = _work(n, self._threads, narrow=copy is not None)
         # the arrays stay alive with self, so their addresses may be kept
         self._kept = (matrix, copy)
         self._source: tuple[Any, ...] = (_size(n), _pointer(matrix), None, None, None)

@@ -38,6 +38,7 @@ ROWS, SEGMENT = 4, 128  # shape of the blocks of the narrow copy
 _STRIP = 64  # rows are stored up to a multiple of this
 NARROW_FROM = 400  # order from which products read the narrow copy: below, C is in the cache anyway
 _ROUNDED = 0.5 * (1 + 2.0**-7)  # error of a part in units of its scale: half a unit, and the rounding of the scale
+_CARRIED = 512  # terms that a product sums in single precision before it goes on in double (4 CARRIED in narrow.c)
 _LOST = 4e-34  # parts of a row of a block that are all below this are stored as 0 (LEAST in narrow.c)
 
 
@@ -87,6 +88,19 @@ class NarrowCopy:
     def error(self) -> float:
         """About the norm of (copy - C) x, x of unit modulus; the squared error of a part is 1/12 of a unit squared."""
         return float(np.sqrt(4 * SEGMENT / 12 * np.square(self.scale, dtype=np.float64).sum()))
+
+    @property
+    def rounding(self) -> float:
+        r"""Bound on the rounding errors of a product, relative to that of the moduli of the copy and of the vector.
+
+        With u = 2^-24 and at most m roundings on the way of a term into its sum, the error of a sum of real terms is
+        at most m u / (1 - m u) times that of their moduli (Higham, section 3.1), and an entry of the product is two
+        such sums. A term of a sum over a column passes through 512 additions before it is carried on in double
+        precision; one of a row through 256 at most, and one for every 128 columns; 64 cover the rounding of the vector,
+        of its products with scales, of the last sum over lanes and all that is in double precision.
+        """
+        roundings = (min(self.n, _CARRIED) + self.n // SEGMENT + 64) * 2.0**-24
+        return float(np.sqrt(2.0)) * roundings / (1 - roundings)
 
     def dense(self) -> NDArray[np.complex128]:
         """The matrix that the copy stands for."""
@@ -205,14 +219,6 @@ def shifted_is_definite(
         return False
     # the transpose is the conjugate, which is as definite, and lies as LAPACK wants it
     return bool(scipy.linalg.lapack.zpotrf(A.T, lower=1, clean=0, overwrite_a=1)[1] == 0)
-
-
-def orthogonalise(deflated: NDArray, basis: NDArray, w: NDArray) -> tuple[NDArray, float]:
-    """w made orthogonal to the columns of ``basis`` and to ``deflated``, twice, and its norm."""
-    for _ in range(2):  # twice is enough (Kahan, Parlett)
-        w = w - deflated * np.vdot(deflated, w)
-        w = w - basis @ np.conj(np.conj(w) @ basis)  # the conjugate of the basis would be a copy
-    return w, float(np.linalg.norm(w))
 
 
 def dense_model(matrix: NDArray, copy: NarrowCopy | None) -> DenseModel:

@@ -16,7 +16,8 @@
 #include "narrow.h"
 #include <string.h>
 
-#define AHEAD 4096 /* bytes: how far ahead of the product the copy is asked for */
+#define AHEAD 4096  /* bytes: how far ahead of the product the copy is asked for */
+#define CARRIED 128 /* blocks of rows whose sums over columns are in single precision: 512 terms */
 
 /* Four rows of blocks: their sums over the rows, and what they add to the columns into u and v. */
 #define ROW_OF_BLOCKS(NAME) \
@@ -93,6 +94,7 @@ typedef struct {
     double *y;
     const float *given; /* x, turned and swapped of every vector, 6 N floats of each */
     float *u;           /* u and v of every vector, 4 N floats of each */
+    double *total;      /* what they were when they were last carried on, 2 N of every vector */
 } task;
 
 /* The sums of the four rows from j on, and the diagonal, into y of one vector. */
@@ -125,8 +127,28 @@ static void row_for_each(const task *w, int64_t b, int avx512) {
     }
 }
 
-/* y = C x from the copy, for a few vectors, one after the other. `work` has (6 + 4 threads) N floats a vector, where N
- * is n rounded up to a multiple of SEGMENT. */
+/* What single precision has summed up over columns, from column `from` to `to`, carried on in double precision. */
+FAST static void carry(int64_t from, int64_t to, float *restrict u, float *restrict v, double *restrict total) {
+#pragma omp simd
+    for (int64_t l = from; l < to; l++) {
+        total[2 * l] += (double)u[2 * l] + (double)v[2 * l + 1];
+        total[2 * l + 1] += (double)v[2 * l] - (double)u[2 * l + 1];
+    }
+    memset(u + 2 * from, 0, sizeof(float) * 2 * (size_t)(to - from));
+    memset(v + 2 * from, 0, sizeof(float) * 2 * (size_t)(to - from));
+}
+
+static void carry_each(const task *w, int64_t from) {
+    int64_t padded = SEGMENT * segments_of(w->n);
+    for (int c = 0; c < w->vectors; c++) {
+        float *u = w->u + 4 * padded * c;
+        carry(from, padded, u, u + 2 * padded, w->total + 2 * padded * c);
+    }
+}
+
+/* y = C x from the copy, for a few vectors, one after the other. `work` has (6 + 8 threads) N floats a vector, where N
+ * is n rounded up to a multiple of SEGMENT. A sum over columns has 4 CARRIED terms in single precision, one over a row 16 and
+ * one for each segment (256 in the plain version): NarrowCopy.rounding in dense_reference.py is the bound that follows. */
 void narrow_block(int64_t n, const int16_t *copy, const float *scale, const double *diagonal, int vectors, const double *x,
                   double *y, float *work, int avx512, int threads) {
     int64_t padded = SEGMENT * segments_of(n), blocks = (n + ROWS - 1) / ROWS;
@@ -142,19 +164,25 @@ void narrow_block(int64_t n, const int16_t *copy, const float *scale, const doub
     }
 #pragma omp parallel for schedule(static, 1) num_threads(threads)
     for (int me = 0; me < threads; me++) {
-        task mine = {n, copy, scale, diagonal, vectors, x, y, work, own + (int64_t)me * 4 * padded * vectors};
-        memset(mine.u, 0, sizeof(float) * 4 * (size_t)(padded * vectors));
-        for (int64_t b = me; b < blocks; b += threads) row_for_each(&mine, b, avx512);
-    }
-    for (int k = 0; k < threads; k++)
-        for (int c = 0; c < vectors; c++) {
-            const float *u = own + ((int64_t)k * vectors + c) * 4 * padded, *v = u + 2 * padded;
-            double *out = y + 2 * n * c;
-            for (int64_t l = 0; l < n; l++) {
-                out[2 * l] += (double)u[2 * l] + (double)v[2 * l + 1];
-                out[2 * l + 1] += (double)v[2 * l] - (double)u[2 * l + 1];
+        float *first = own + (int64_t)me * 8 * padded * vectors;
+        task mine = {n, copy, scale, diagonal, vectors, x, y, work, first, (double *)(first + 4 * padded * vectors)};
+        int64_t summed = 0, from = me * ROWS / SEGMENT * SEGMENT; /* blocks of rows, and their first column */
+        memset(first, 0, sizeof(float) * 8 * (size_t)(padded * vectors));
+        for (int64_t b = me; b < blocks; b += threads) {
+            row_for_each(&mine, b, avx512);
+            if (++summed == CARRIED) {
+                carry_each(&mine, from);
+                summed = 0;
+                from = ROWS * b / SEGMENT * SEGMENT;
             }
         }
+        carry_each(&mine, from);
+    }
+    for (int k = 0; k < threads; k++) {
+        const double *total = (const double *)(own + ((int64_t)k * 8 + 4) * padded * vectors);
+        for (int c = 0; c < vectors; c++)
+            for (int64_t l = 0; l < 2 * n; l++) y[2 * n * c + l] += total[2 * padded * c + l];
+    }
 }
 
 /* y = C x for one vector. */

@@ -75,38 +75,3 @@ int shifted_is_definite(int64_t n, const double *C, double scale, const double *
     memset(work + 2 * n * n, 0, sizeof(double) * 8 * (size_t)n);
     return factorises(n, work, work + 2 * n * (n + 4));
 }
-
-/* v^H w of complex vectors */
-FAST static void overlap(int64_t n, const double *restrict v, const double *restrict w, double *restrict re, double *restrict im) {
-    double a = 0, b = 0;
-#pragma omp simd reduction(+ : a, b)
-    for (int64_t j = 0; j < n; j++) {
-        a += v[2 * j] * w[2 * j] + v[2 * j + 1] * w[2 * j + 1];
-        b += v[2 * j] * w[2 * j + 1] - v[2 * j + 1] * w[2 * j];
-    }
-    *re = a;
-    *im = b;
-}
-
-FAST static void take_away(int64_t n, const double *restrict v, double re, double im, double *restrict w) {
-#pragma omp simd
-    for (int64_t j = 0; j < n; j++) {
-        double a = v[2 * j], b = v[2 * j + 1];
-        w[2 * j] -= re * a - im * b;
-        w[2 * j + 1] -= re * b + im * a;
-    }
-}
-
-/* w made orthogonal to the unit vectors `deflated` and basis[0 .. count - 1] (one after the other, each n complex numbers),
- * twice (twice is enough: Kahan, Parlett); returns its norm. */
-double orthogonalise(int64_t n, int64_t count, const double *deflated, const double *basis, double *w) {
-    double re, im, size;
-    for (int round = 0; round < 2; round++)
-        for (int64_t k = -1; k < count; k++) {
-            const double *v = k < 0 ? deflated : basis + 2 * n * k;
-            overlap(n, v, w, &re, &im);
-            take_away(n, v, re, im, w);
-        }
-    overlap(n, w, w, &size, &im);
-    return sqrt(size);
-}

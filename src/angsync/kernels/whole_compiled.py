@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from angsync.kernels import whole_reference as reference
 from angsync.kernels.compiled import _library, _pointer, _size
-from angsync.kernels.dense_compiled import HAS_AVX512, _aligned, _padded, _plain, _thread_count
+from angsync.kernels.dense_compiled import HAS_AVX512, _aligned, _plain, _thread_count, _work
 from angsync.kernels.dense_reference import MEMORY, NarrowCopy
 from angsync.kernels.whole_reference import ROUNDS, WholeSolve
 
@@ -42,7 +42,7 @@ def dense_whole(
     # cache line
     whole = -(-n // 8) * 8
     points = np.empty((2, n), dtype=np.complex128)
-    sizes = (2 * whole, _VECTORS * whole, (6 + 4 * full_threads) * whole, 104, 4, 3 * (most + ROUNDS + 2))
+    sizes = (2 * whole, _VECTORS * whole, (4 + 4 * full_threads) * whole, 104, 4, 3 * (most + ROUNDS + 2))
     places = [0, *itertools.accumulate(sizes)]
     block = _aligned(places[-1], np.float64)
     first = block.__array_interface__["data"][0]
@@ -53,7 +53,7 @@ def dense_whole(
     work: ctypes.c_void_p = full
     if copy is not None:
         source = (_pointer(copy.blocks), _pointer(copy.scale), _pointer(copy.diagonal))
-        narrow_work = _aligned((6 + 4 * narrow_threads) * _padded(n), np.float32)
+        narrow_work = _work(n, narrow_threads, narrow=True)
         work = _pointer(narrow_work)
     z, w = _pointer(points), ctypes.c_void_p(points.__array_interface__["data"][0] + 16 * n)
     numbers = (ctypes.c_double(x) for x in (rough, tolerance, deep, floor))

@@ -17,6 +17,7 @@ from angsync.operators.protocol import HermitianOperator
 from angsync.operators.sparse import SparseOperator
 
 _SQUARES = {"D": 400, "F": 40}  # exponents of two whose squares neither over- nor underflow, sums of them included
+_FINITE = 1000  # exponents of two up to which powers are numbers of double precision
 
 
 def component_labels(operator: HermitianOperator) -> NDArray[np.int64] | None:
@@ -166,11 +167,35 @@ def rotated_product(
     return product
 
 
+def shifted_matrix(operator: HermitianOperator, s: NDArray[np.float64], *, narrow: bool) -> Any:
+    """Diag(s) - C as a function of vectors with a compiled run of Lanczos, from the narrow copy (16 bits) if asked for.
+
+    None where C is no dense matrix in double precision, or has no copy. Its products are not counted by the operator.
+    """
+    base, exponent = innermost(operator)
+    if not isinstance(base, DenseOperator) or base.dtype != np.complex128 or abs(exponent) > _FINITE:
+        return None
+    copy = base.narrow if narrow else None
+    if narrow and copy is None:
+        return None
+    return kernels.lanczos.ShiftedMatrix(base.matrix, copy, 2.0**-exponent, s)
+
+
 def narrow_distance(operator: HermitianOperator) -> float:
     """Proved bound on the norm of the difference between C and its narrow copy; infinite without one."""
     base, exponent = innermost(operator)
     copy = getattr(base, "narrow", None)
     return math.inf if copy is None else math.ldexp(copy.distance, -exponent)
+
+
+def narrow_rounding(operator: HermitianOperator) -> float:
+    """Bound on the rounding errors of a product with the narrow copy, for vectors of norm 1; infinite without one."""
+    base, _ = innermost(operator)
+    copy, sums = getattr(base, "narrow", None), operator.abs_row_sums()
+    if copy is None or sums is None:
+        return math.inf
+    # no eigenvalue of |copy| is above its largest row sum; its entries may exceed those of C by their own error
+    return copy.rounding * (float(sums.max(initial=0.0)) + narrow_distance(operator))
 
 
 @dataclass(frozen=True)
