@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal
@@ -33,29 +32,14 @@ from angsync.operators import (
     ScaledOperator,
     as_operator,
     component_labels,
-    count_products,
-    innermost,
-    narrow_distance,
-    narrow_rounding,
     normalising_exponent,
     restrict,
-    shifted_matrix,
-    to_dense,
     upper_bound,
     without_dominant_diagonal,
 )
-from angsync.preconditioner import kind_for, strongest_affordable
 from angsync.randomness import random_generator
-from angsync.rounding import gamma
-from angsync.sparse_spectrum import can_factorise, factorisation_bound
-from angsync.spectrum import SpectralBound, cholesky_bound, half_diagonal_bound, lanczos_bound
-
-Method = Literal["auto", "cholesky", "factorisation", "lanczos"]
-_DENSE_ANYWAY = 60  # up to here a dense proof is the fastest of all
-_FEW_STEPS = 10
-_CHOLESKY_FIRST = 200  # up to here the deterministic proof is the default
-_CHOLESKY_AT_ALL = 5000  # up to here it is tried when Lanczos cannot decide
-_CHOLESKY_LIMIT = 15_000  # above, two dense matrices of this order do not fit ordinary memory
+from angsync.spectral_proof import QUICK, Method, quick_bound, spectral_bound
+from angsync.spectrum import SpectralBound
 
 
 class Verdict(Enum):
@@ -263,12 +247,17 @@ def certify_component(
     method: Method,
     clock: Clock,
     rng: np.random.Generator,
+    turned_product: NDArray | None = None,
 ) -> Certificate:
-    """The certificate of one connected component (or of an operator whose components are not known)."""
+    """The certificate of one connected component (or of an operator whose components are not known).
+
+    ``turned_product`` is C z, where it is known from a point that differs from z by one phase and by rounding.
+    """
     z = z.astype(np.complex128)
     if operator.n == 1:
         return trivial(tolerance, unique=True)
-    point = _Point.at(operator, z, operator.apply(z), tolerance, rng)
+    Cz = operator.apply(z) if turned_product is None else turned_product
+    point = _Point.at(operator, z, Cz, tolerance, rng, turned=turned_product is not None)
 
     def good_enough(bound: SpectralBound) -> bool:
         return clock.expired or point.is_proved_by(bound)
@@ -276,7 +265,7 @@ def certify_component(
     if clock.expired:
         bound = SpectralBound(-math.inf, 1.0, "out of time", z, 0.0)
     else:
-        bound = _spectral_bound(operator, z, point.s, point.b, method, rng, good_enough, point.rounding)
+        bound = spectral_bound(operator, z, point.s, point.b, method, rng, good_enough, point.rounding)
     witness = None
     if not point.gap_of(bound) <= tolerance * point.scale and not clock.expired:
         margin = 4 * point.rounding.objective
@@ -287,10 +276,10 @@ def certify_component(
 
 def certify_quickly(operator: DenseOperator, z: NDArray, Cz: NDArray, tolerance: float) -> Certificate | None:
     """The same from one Cholesky factorisation and the product that is known; None where that proves nothing."""
-    if not _DENSE_ANYWAY < operator.n <= _CHOLESKY_FIRST:
+    if operator.n not in QUICK:
         return None
     point = _Point.at(operator, z, Cz, tolerance, None)
-    bound = _half_diagonal(operator, z, point.s, point.b)
+    bound = quick_bound(operator, z, point.s, point.b)
     return point.certificate(bound, None) if bound is not None and point.is_proved_by(bound) else None
 
 
@@ -308,13 +297,20 @@ class _Point:
 
     @classmethod
     def at(
-        cls, operator: HermitianOperator, z: NDArray, Cz: NDArray, tolerance: float, rng: np.random.Generator | None
+        cls,
+        operator: HermitianOperator,
+        z: NDArray,
+        Cz: NDArray,
+        tolerance: float,
+        rng: np.random.Generator | None,
+        *,
+        turned: bool = False,
     ) -> _Point:
         """``rng`` is used where the row sums of C are not known."""
         s, b = split(z, Cz)
         objective = float(s.sum())
         sums = operator.abs_row_sums()
-        rounding = Rounding.of(operator, z, sums, rng)
+        rounding = Rounding.of(operator, z, sums, rng, turned=turned)
         misfit = math.inf
         if sums is not None:
             diagonal = operator.diagonal()
@@ -353,99 +349,3 @@ class _Point:
 
 def _ratio(gap: float, scale: float) -> float:
     return gap / scale if scale > 0 else (0.0 if gap == 0 else math.inf)
-
-
-def _half_diagonal(
-    operator: HermitianOperator, z: NDArray, s: NDArray[np.float64], b: NDArray[np.float64]
-) -> SpectralBound | None:
-    """One factorisation, without an estimate before it: enough for most small dense problems."""
-    base, exponent = innermost(operator)
-    sums = operator.abs_row_sums()
-    if not isinstance(base, DenseOperator) or base.dtype != np.complex128 or sums is None or abs(exponent) > 1000:
-        return None  # (2 ** 1024 is not a number of double precision)
-    most = float(sums.max(initial=0.0))
-    return half_diagonal_bound(base.matrix, 2.0**-exponent, s, z, gradient=float(np.linalg.norm(b)), row_sum=most)
-
-
-def _spectral_bound(
-    operator: HermitianOperator,
-    z: NDArray,
-    s: NDArray[np.float64],
-    b: NDArray[np.float64],
-    method: Method,
-    rng: np.random.Generator,
-    good_enough: Callable[[SpectralBound], bool],
-    rounding: Rounding,
-) -> SpectralBound:
-    n, error = operator.n, rounding.eigenvalue
-
-    def by_cholesky() -> SpectralBound:
-        if n > _CHOLESKY_LIMIT:
-            raise InputError(f"method='cholesky' is for n up to {_CHOLESKY_LIMIT}, but n is {n}: use method='lanczos'.")
-        S = -to_dense(operator).astype(np.complex128)
-        S[np.diag_indices(n)] += s
-        return cholesky_bound(S, z)
-
-    def by_factorisation() -> SpectralBound:
-        if not can_factorise(operator):
-            raise InputError(
-                "method='factorisation' is for sparse matrices and edge lists: use 'cholesky' or 'lanczos'."
-            )
-        return factorisation_bound(operator, z, s, good_enough)
-
-    def by_lanczos(max_steps: int = 400) -> SpectralBound:
-        # of a product with S, and of the inner products of length n in the recurrence
-        size = error + gamma(2 * n + 8) * float(np.abs(s).max())
-        dense = shifted_matrix(operator, s, narrow=False)
-        bound = lanczos_bound(
-            dense or (lambda v: s * v - operator.apply(v)),
-            z,
-            rng,
-            max_steps=max_steps,
-            # by so much more than is asked for that it proves the answer to be unique, too
-            good_enough=lambda value: good_enough(SpectralBound(value - error, 1.0, "lanczos", z, value)),
-            rounding=size,
-        )
-        count_products(operator, dense.products if dense else 0)
-        return bound
-
-    def by_narrow_lanczos() -> SpectralBound | None:
-        """The same with the narrow copy of a dense C: another Hermitian matrix, whose distance from C is bounded."""
-        narrow = shifted_matrix(operator, s, narrow=True)
-        if narrow is None:
-            return None
-        distance = narrow_distance(operator)
-        bound = lanczos_bound(
-            narrow,
-            z,
-            rng,
-            good_enough=lambda value: good_enough(SpectralBound(value - distance - error, 1.0, "lanczos", z, value)),
-            rounding=narrow_rounding(operator) + error,
-            max_steps=120,
-            give_up=True,
-        )
-        count_products(operator, narrow.products)
-        return dataclasses.replace(bound, value=bound.value - distance)
-
-    if method != "auto":
-        return {"cholesky": by_cholesky, "factorisation": by_factorisation, "lanczos": by_lanczos}[method]()
-    sparse = can_factorise(operator) and n > _DENSE_ANYWAY
-    slow = sparse and kind_for(operator) != "jacobi"
-    if slow and kind_for(operator) == "multigrid":
-        # A factor would not fit, and the second eigenvalue is too small for any number of Lanczos steps that fits:
-        # a few of them still find what is clearly wrong.
-        return by_lanczos(max_steps=_FEW_STEPS)
-    if _DENSE_ANYWAY < n <= _CHOLESKY_FIRST and not sparse:
-        quick = _half_diagonal(operator, z, s, b)
-        if quick is not None and good_enough(quick):
-            return quick
-    first = by_factorisation if slow else by_cholesky if n <= _CHOLESKY_FIRST else by_lanczos
-    narrow = by_narrow_lanczos() if first is by_lanczos else None
-    bound = first() if narrow is None or not good_enough(narrow) else narrow
-    if good_enough(bound) or bound.estimate < 0 or first is by_cholesky:
-        return bound
-    if sparse and not slow and strongest_affordable(operator) == "direct":
-        second = by_factorisation()
-        if good_enough(second):
-            return second
-    return by_cholesky() if n <= _CHOLESKY_AT_ALL else bound

@@ -14,7 +14,7 @@ from angsync.certificate import Certificate, Verdict, certify_component, tighten
 from angsync.criticality import split
 from angsync.iteration import Callback, Clock, History, Outcome, Solver, Status, Stopping, iterate
 from angsync.multistart import best_of_starts, worth_more_starts
-from angsync.operators import CountingOperator, HermitianOperator, row_length
+from angsync.operators import CountingOperator, DenseOperator, HermitianOperator, row_length
 from angsync.regime import Plan, choose, is_slow
 from angsync.relaxation import relax
 from angsync.repair import repaired
@@ -23,6 +23,7 @@ from angsync.start import AUTOMATIC_STARTS, START_WORDS, STARTS, eigenvector_est
 from angsync.tangent import reversed_share
 
 _MAX_ESCAPES = 10
+_REUSE_FROM = 400  # order of a dense problem from which a product is worth saving
 CERTIFICATE_TOLERANCE = 1e-8
 _RELAX_UP_TO = 600  # order up to which the relaxation is tried by itself where the certificate stays open
 _GOOD_START = 0.99  # share of the sum of |C| from which no other start is looked for
@@ -338,17 +339,33 @@ def _certify(operator: HermitianOperator, outcome: Outcome, request: Request) ->
         return None
     if outcome.status is Status.INTERRUPTED:
         return _unproved(request)
+    z = _returned(outcome, request)
+    # our own solvers compute the product at every point they keep anew, with the operator that is certified
+    known = request.solver is None and is_worth_saving(operator, outcome)
     try:
         return certify_component(
             operator,
-            _returned(outcome, request),
+            z,
             tolerance=CERTIFICATE_TOLERANCE,
             method="auto",
             clock=request.clock,
             rng=request.rng,
+            turned_product=turned_product(outcome, z) if known else None,
         )
     except KeyboardInterrupt:
         return _unproved(request)
+
+
+def turned_product(outcome: Outcome, z: NDArray) -> NDArray:
+    """The product at z, which is the point of the outcome turned as a whole."""
+    return outcome.Cz * (z * np.conj(outcome.z)).mean()
+
+
+def is_worth_saving(operator: HermitianOperator, outcome: Outcome) -> bool:
+    """Whether a product is dear: of a large dense matrix in double precision."""
+    base = getattr(operator, "base", None)
+    large = isinstance(base, DenseOperator) and base.dtype == np.complex128 and operator.n >= _REUSE_FROM
+    return large and not math.isnan(outcome.objective)  # interrupted inside its very first product, there is none
 
 
 def _returned(outcome: Outcome, request: Request) -> NDArray:

@@ -34,6 +34,11 @@ from angsync.rounding import gamma
 from angsync.sparse_spectrum import Elimination
 from angsync.spectrum import SpectralBound
 
+# Units of rounding, relative to the row sum, in which a turned product may differ from that of the turned point: five
+# for the phases before and after (two products and a division each), five for the phase itself (a mean of such
+# products), three for the product with it; twice that, to be safe.
+_TURNING = 26
+
 
 @dataclass(frozen=True)
 class Rounding:
@@ -57,15 +62,23 @@ class Rounding:
 
     @staticmethod
     def of(
-        operator: HermitianOperator, z: NDArray, sums: NDArray[np.float64] | None, rng: np.random.Generator | None
+        operator: HermitianOperator,
+        z: NDArray,
+        sums: NDArray[np.float64] | None,
+        rng: np.random.Generator | None,
+        *,
+        turned: bool = False,
     ) -> Rounding:
-        """From the row sums of |C|; ``rng`` is used where they are not known."""
+        """From the row sums of |C|; ``rng`` is used where they are not known.
+
+        ``turned``: the product is that of another point, which differs from z by one phase and by rounding.
+        """
         if sums is None and augmented(operator) is not None:
             return _with_eliminated(operator, z)
         # An entry of C z is an inner product of k terms, that is, two real ones of 2 k terms: its error is at most
         # sqrt(2) gamma_2k times the row sum of |C| (Higham, sections 3.1 and 3.6; 8 more cover the rounding of z to
         # unit modulus and the product with conj(z)). The sum over j adds that of pairwise summation, below gamma_64.
-        g = math.sqrt(2) * gamma(2 * row_length(operator) + 8)
+        g = math.sqrt(2) * gamma(2 * row_length(operator) + 8 + (_TURNING if turned else 0))
         if sums is None:
             # Only products are known. Assumed: they are as accurate as those of a matrix of this norm, in the
             # precision of the operator, would be.

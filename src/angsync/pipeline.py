@@ -20,7 +20,14 @@ from angsync.anchoring import GROUND, Anchors, Priors, grounded
 from angsync.batch import from_front_door
 from angsync.certificate import Certificate, combine, component_indices, normalised, rescaled, undecided
 from angsync.circle import as_phases
-from angsync.component import CERTIFICATE_TOLERANCE, Request, Solved, solve_component
+from angsync.component import (
+    CERTIFICATE_TOLERANCE,
+    Request,
+    Solved,
+    is_worth_saving,
+    solve_component,
+    turned_product,
+)
 from angsync.errors import ConvergenceError, ConvergenceWarning, DisconnectedWarning, InputError
 from angsync.foreign import synchronize_foreign
 from angsync.iteration import (
@@ -55,7 +62,6 @@ from angsync.solvers import GPM, Robust
 from angsync.start import STARTS
 from angsync.whole import in_one_call
 
-_REUSE_FROM = 400  # order of a dense problem from which a product is worth saving
 _SPARSE_SHARE = 0.1  # an array with fewer entries than this share is treated as sparse
 
 # from the most to the least urgent: what the whole says when its components differ
@@ -194,10 +200,8 @@ def synchronize(
         )
         solved = solve_component(given if literal else part, part, own, int(components[index[0]]))
         z[index] = solved.outcome.z
-        if isinstance(part.base, DenseOperator) and part.base is operator and operator.n >= _REUSE_FROM and not literal:
-            # interrupted inside its very first product, the outcome has none
-            known = z.dtype == np.complex128 and not math.isnan(solved.outcome.objective)
-            last = solved.outcome if known else None
+        if part.base is operator and not literal and is_worth_saving(part, solved.outcome):
+            last = solved.outcome
         parts.append(solved)
         history = solved.outcome.history
         histories.append(dataclasses.replace(history, objective=units.restored(history.objective)))
@@ -209,7 +213,7 @@ def synchronize(
             break
 
     z = in_gauge(z, components, gauge, labels)
-    product, objective, residual = _final_values(operator, z, None if last is None else _turned_product(last, z))
+    product, objective, residual = _final_values(operator, z, None if last is None else turned_product(last, z))
     status = min((part.outcome.status for part in parts), key=_URGENCY.index, default=Status.CONVERGED)
     result = SyncResult(
         z=z,
@@ -396,11 +400,6 @@ def _pieces(components: NDArray[np.int64], labels: tuple[Hashable, ...] | None) 
         more = ", ..." if isolated.size > 5 else ""
         text += f" and {isolated.size} isolated node(s) ({shown}{more}), whose phase is set to 0"
     return text + "; phases of different components cannot be compared."
-
-
-def _turned_product(outcome: Outcome, z: NDArray) -> NDArray:
-    """The product at z, which is the point of the outcome turned as a whole."""
-    return outcome.Cz * (z * np.conj(outcome.z)).mean()
 
 
 def _final_values(

@@ -95,8 +95,16 @@ def _proved(operator: DenseOperator, found: WholeSolve, rng: Any, clock: Clock) 
     if quick is not None:
         return quick
     part = normalised(operator)
+    # where there is a narrow copy, the product was turned with the phases; without one it is as quick to make anew
+    turned = None if operator.narrow is None else np.ldexp(1.0, -part.exponent) * found.product
     certificate = certify_component(
-        part, found.z, tolerance=CERTIFICATE_TOLERANCE, method="auto", clock=clock, rng=random_generator(rng)
+        part,
+        found.z,
+        tolerance=CERTIFICATE_TOLERANCE,
+        method="auto",
+        clock=clock,
+        rng=random_generator(rng),
+        turned_product=turned,
     )
     return rescaled(certificate, part.exponent)
 

@@ -10,9 +10,12 @@ import scipy.sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import angsync as ang
-from angsync import Verdict
+from angsync import Verdict, as_operator
+from angsync.certificate import certify_component, normalised
 from angsync.errors import InputError
+from angsync.iteration import Clock
 from angsync.objective import objective
+from angsync.operators import CountingOperator
 
 
 def f(C, z):
@@ -365,3 +368,33 @@ def test_a_refuted_component_is_not_hidden_by_a_heavy_one():
     certificate = ang.certify(measurements, twisted)
     assert certificate.verdict is Verdict.REFUTED
     assert objective(measurements.to_sparse(), certificate.witness) > 2e9 + 2 * n - 1
+
+
+def test_a_product_that_is_known_is_not_made_again_and_its_rounding_counts():
+    n = 450
+    C = ang.simulate.gaussian(n, 3.0, rng=0).C
+    z = ang.synchronize(C, certify=False).z
+    part = normalised(as_operator(C))
+    counting = CountingOperator(part)
+    phase = np.exp(0.7j)
+    product = part.apply(z * phase) * np.conj(phase)
+    options = {"tolerance": 1e-8, "method": "cholesky", "clock": Clock(), "rng": np.random.default_rng(0)}
+    anew = certify_component(counting, z, **options)
+    products = counting.products
+    known = certify_component(counting, z, turned_product=product, **options)
+    assert products == 1
+    assert counting.products == products
+    assert known.verdict is anew.verdict is Verdict.CERTIFIED
+    assert known.rounding > anew.rounding  # the turning adds its own
+    assert known.lambda_2 == pytest.approx(anew.lambda_2, rel=1e-9)
+
+
+def test_a_wrong_product_is_not_hidden():
+    # the gap is computed from the product given: one that belongs to another point cannot certify this one
+    n = 450
+    C = ang.simulate.gaussian(n, 3.0, rng=0).C
+    z = ang.synchronize(C, certify=False).z
+    part = normalised(as_operator(C))
+    other = z * np.exp(0.1j * np.random.default_rng(1).standard_normal(n))
+    options = {"tolerance": 1e-8, "method": "cholesky", "clock": Clock(), "rng": np.random.default_rng(0)}
+    assert certify_component(part, z, turned_product=part.apply(other), **options).verdict is not Verdict.CERTIFIED

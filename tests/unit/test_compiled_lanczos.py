@@ -389,7 +389,7 @@ def test_products_of_the_certificate_are_counted(monkeypatch):
     # where the copy cannot decide, it ends early and C itself follows
     made.clear()
     before = operator.products
-    monkeypatch.setattr("angsync.certificate.narrow_distance", lambda _: 0.5)
+    monkeypatch.setattr("angsync.spectral_proof.narrow_distance", lambda _: 0.5)
     assert ang.certify(operator, z).verdict is ang.Verdict.CERTIFIED
     assert [one.copy is None for one in made] == [False, True]
     assert made[0].products < 5 < made[1].products
@@ -407,7 +407,7 @@ def test_what_is_asked_of_a_run_is_more_than_the_rounding_of_s(monkeypatch, meth
         asked.append(good_enough)
         return spectrum.lanczos_bound(*arguments, good_enough=good_enough, **settings)
 
-    monkeypatch.setattr("angsync.certificate.lanczos_bound", noted)
+    monkeypatch.setattr("angsync.spectral_proof.lanczos_bound", noted)
     assert ang.certify(C, u * 420**0.5, method=method).unique
     operator = normalised(as_operator(C))
     error = Rounding.of(operator, u, operator.abs_row_sums(), np.random.default_rng(0)).eigenvalue
@@ -422,7 +422,7 @@ def test_the_distance_of_the_copy_is_subtracted(monkeypatch):
     C, s, u, _ = problem(420)
     exact = np.linalg.eigvalsh(np.diag(s) - C + 10 * s.max() * np.outer(u, u.conj()))[0]
     exponent = normalised(as_operator(C)).exponent
-    monkeypatch.setattr("angsync.certificate.narrow_distance", lambda _: math.ldexp(0.6 * exact, -exponent))
+    monkeypatch.setattr("angsync.spectral_proof.narrow_distance", lambda _: math.ldexp(0.6 * exact, -exponent))
     certificate = ang.certify(C, u * 420**0.5)
     assert certificate.verdict is ang.Verdict.CERTIFIED
     # the run had to prove 0.6 of the eigenvalue and something more, of which that something is left
