@@ -291,10 +291,10 @@ def layout_for(n: int) -> Layout:
     vector. As many lanes a row as 128 bytes hold units: no two of them meet in a bank, and rows need no padding.
     """
     if n <= 12:
-        return Layout(min(n, 5), 1, 64, 4)
+        return Layout(min(n, 5), 1, 32, 8)
     if n <= 24:
         # rows of a multiple of 128 bytes would all begin in the same bank
-        return Layout(4, 2, 128, 2, padded=n % 16 == 0)
+        return Layout(4, 2, 128, 3, padded=n % 16 == 0)
     if n <= 32:
         return Layout(8, 4, 32, 8)
     if n <= 64:
@@ -304,11 +304,12 @@ def layout_for(n: int) -> Layout:
 
 
 @functools.cache
-def _batch_kernel(device: int, n: int, layout: Layout) -> tuple[Any, int]:
+def _batch_kernel(device: int, n: int, layout: Layout, polish_steps: int) -> tuple[Any, int]:
     """The kernel for one order, and how many blocks the device holds at a time."""
-    settings = {"ORDER": n, **{name.upper(): int(value) for name, value in layout._asdict().items()}}
+    settings = {"ORDER": n, "POLISH_STEPS": polish_steps}
+    settings |= {name.upper(): int(value) for name, value in layout._asdict().items()}
     options = ("--std=c++17", *(f"-D{key}={value}" for key, value in settings.items()))
-    code = _source("batch_layout.cu") + _source("batch.cu")
+    code = "".join(_source(name) for name in ("batch_layout.cu", "batch_product.cu", "batch.cu"))
     kernel = cupy.RawModule(code=code, options=options).get_function("solve_batch")
     size = layout.shared_bytes(n)
     kernel.max_dynamic_shared_size_bytes = size
@@ -325,11 +326,15 @@ def solve_batch(
     max_iterations: int,
     power_steps: int,
     settled: float = SETTLED,
+    polish_steps: int = 0,
+    start: Any | None = None,
     layout: Layout | None = None,
 ) -> dict[str, Any]:
     """Solve the problems of a complex64 array (count, n, n), n at most 128: one launch, C read once.
 
-    The whole of C is read, not one triangle: at these sizes a row is a few sectors of memory long.
+    The whole of C is read, not one triangle: at these sizes a row is a few sectors of memory long. ``polish_steps``
+    are those of :func:`~angsync.kernels.cuda_reference.polished`, made while C is still there. ``start``: phases
+    (count, n) to begin with, without power steps.
     """
     count, n = C.shape[0], C.shape[1]
     if not 1 <= n <= MAX_ORDER or C.dtype != np.complex64:
@@ -348,12 +353,15 @@ def solve_batch(
         }
         if count == 0:
             return out
-        kernel, resident = _batch_kernel(C.device.id, n, layout)
+        kernel, resident = _batch_kernel(C.device.id, n, layout, polish_steps)
         lanes = -(-n // layout.rows) * layout.split
         together = (32 // lanes) * (layout.threads // 32) if lanes <= 32 else 1
-        settings = (np.float32(tolerance), np.int32(max_iterations), np.int32(power_steps), np.float32(settled))
+        powers = np.int32(power_steps if start is None else 0)
+        settings = (np.float32(tolerance), np.int32(max_iterations), powers, np.float32(settled))
         bias = cupy.asarray(bias, dtype=cupy.complex64)
-        given = None if shifts is None else cupy.ascontiguousarray(shifts, dtype=cupy.float32)
-        arguments = (C, np.int64(count), bias, np.uintp(0) if given is None else given, *settings, *out.values())
+        nothing = np.uintp(0)
+        shift = nothing if shifts is None else cupy.ascontiguousarray(shifts, dtype=cupy.float32)
+        first = nothing if start is None else cupy.ascontiguousarray(start, dtype=cupy.complex64)
+        arguments = (C, np.int64(count), bias, shift, first, *settings, *out.values())
         kernel((min(resident, -(-count // together)),), (layout.threads,), arguments, shared_mem=layout.shared_bytes(n))
     return out

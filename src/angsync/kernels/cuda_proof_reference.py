@@ -1,14 +1,26 @@
-r"""Proofs for many small problems on a device: what ``cuda/proof.cu`` computes, written with array functions.
+r"""Proofs for many small problems on a device: what ``cuda/proof*.cu`` compute, written with array functions.
 
-With :math:`S = \mathrm{Diag}(s) - C`, :math:`s + \mathrm{i} b = \bar z \circ Cz`, :math:`u = z/\sqrt m` and a lift
-:math:`\tau > 0`, the matrix :math:`M = S + \tau u u^H` equals S on the complement of z. If the Cholesky factorisation
-of :math:`A = M - \mu I` runs to completion in arithmetic of unit roundoff :math:`\epsilon`, then
+Wanted are lower bounds on :math:`S = \mathrm{Diag}(s) - C`, :math:`s + \mathrm{i} b = \bar z \circ Cz`, over the
+complement of z; the diagonal of C cancels and is taken to be 0. Three passes, each for what the one before left open.
+
+First norms. Over the complement, of dimension :math:`k = m - 1`, S is at least
+:math:`\min_j s_j - \lambda_{\max}(PCP)`, and PCP has there the trace :math:`T = -f/m` and the squared Frobenius norm
+:math:`Q = \|C\|_F^2 - 2\|Cz\|^2/m + (f/m)^2`, so that
+
+.. math:: \lambda_{\max}(PCP) \le \frac{T}{k} + \sqrt{\frac{k-1}{k}\Bigl(Q - \frac{T^2}{k}\Bigr)}
+
+(Wolkowicz and Styan, *Bounds for eigenvalues using traces*, Linear Algebra and its Applications 29, 1980). That costs
+no more than one product with C, and is enough where one eigenvalue of C stands out.
+
+Then factorisations. With :math:`u = z/\sqrt m` and a lift :math:`\tau > 0`, the matrix :math:`M = S + \tau u u^H`
+equals S on the complement of z. If the Cholesky factorisation of :math:`A = M - \mu I` runs to completion in arithmetic
+of unit roundoff :math:`\epsilon`, then
 
 .. math:: M \ge \mu - \frac{g}{1-g} \operatorname{tr} A - E, \qquad g = \sqrt 2\, \gamma_{2n+24},
 
 (Higham, *Accuracy and Stability of Numerical Algorithms*, section 10.1; :mod:`angsync.spectrum`), E for the rounding of
-A itself. Single precision is enough where :math:`\lambda_2` is not too small, and a device has more of it: a first pass
-tries a few shifts in single precision, a second one takes what that left near 0 in double precision.
+A itself. Single precision is enough where :math:`\lambda_2` is not too small, and a device has more of it: the second
+pass tries a few shifts in single precision, the third one takes what that left near 0 in double precision.
 """
 
 from __future__ import annotations
@@ -25,18 +37,24 @@ FIELDS = (
 )  # fmt: skip
 """What is found for every problem: the fields of the same names in :mod:`angsync.kernels.batch_reference`."""
 
-SINGLE = (0.5, 0.15, 0.03, -0.003, -0.03, -0.3, -1.0)
-"""Shifts of the first pass, in their order: those above 0 in units of the smallest s_j, others in units of a bound on
-the norm of S, so that the last one succeeds. Easy problems pass with the first."""
+ENOUGH = 0.25
+"""A bound by norms of so much of the smallest s_j, above which no bound can be by much, ends the proof."""
+
+FAR = -2.0
+"""Where norms leave less than this, in units of the smallest s_j, S mostly has a negative eigenvalue."""
+
+SINGLE = (0.25, 0.1, 0.03, -0.003, -0.03, -0.3, -1.0)
+"""Shifts of the second pass, in their order: those above 0 in units of the smallest s_j, others in units of a bound on
+the norm of S, so that the last one succeeds."""
 
 DOUBLE = (0.01, 1e-3, 1e-5, -1e-9, -1e-5, -1e-3, -0.01)
-"""Shifts of the second pass."""
+"""Shifts of the third pass."""
 
 EVERY = (0.5, 0.15, 0.03, 0.01, 1e-3, 1e-5, -1e-9, -1e-5, -1e-3, -0.03, -0.3, -1.0)
-"""Shifts where there is one pass, in double precision."""
+"""Shifts where all factorisations are in double precision."""
 
 NEAR = -0.02
-"""The second pass is for bounds from here to 0, in units of the largest row sum: below, S has a negative eigenvalue."""
+"""The third pass is for bounds from here to 0, in units of the largest row sum: below, S has a negative eigenvalue."""
 
 _TINY = 1e-37  # pivots are compared with it: above what single precision cannot hold
 
@@ -57,8 +75,10 @@ def prove_batch(
 ) -> dict[str, Any]:
     """The fields for the problems (count, n, n) at the phases (count, n), in double precision.
 
-    C is Hermitian by its upper triangle, its diagonal does not matter. ``single``: factorise in single precision. The
-    shifts are tried in the order of ``shares`` until one succeeds; where none does, the bound is minus infinity.
+    C is Hermitian by its upper triangle, its diagonal does not matter. Where norms are not enough, the shifts in
+    ``shares`` are tried in their order: those that would raise the bound, and are below every one that has failed.
+    Where norms leave less than ``FAR``, the one just below 0 comes first, as the others mostly fail. ``single``:
+    factorise in single precision. Where C is not finite, or has no measurements, the bound is minus infinity.
     ``place`` brings a NumPy array to where C is, ``cast`` changes the type of an array there.
     """
     n = C.shape[1]
@@ -95,23 +115,49 @@ def prove_batch(
     backward = g / (1 - g) * (1 + 1e-6)
     forming = 8 * unit * (most + largest + 3 * lift)
     scale = 0.5 ** (xp.floor(xp.log2(most + lift)) + 1)
-    bound = xp.full_like(lift, -math.inf)
-    open_ = finite & (nodes > 0)
-    for step in shares:
+    squares, image = xp.sum(xp.abs(H) ** 2, axis=(1, 2)), xp.sum(s**2 + b**2, axis=1)
+    norms = smallest - _largest_eigenvalue(n, nodes, objective, squares, image, xp.sum(rows**2, axis=1), most, xp)
+    taking_part = finite & (nodes > 0)
+    bound = xp.where(taking_part, norms, xp.full_like(lift, -math.inf))
+    open_ = taking_part & ~((norms > 0) & (norms >= ENOUGH * smallest))
+    failed = xp.full_like(lift, math.inf)
+    far = norms < FAR * smallest
+    below = [step for step in shares if step < 0]
+    order = [(step, xp.ones_like(open_)) for step in shares]
+    for step, chosen in [*((step, far) for step in below[:1]), *order]:
         shift = step * (smallest if step > 0 else 2 * most + largest)
         level = objective + lift + (n - nodes) * lift - n * shift
         value = shift - backward * xp.where(level > 0, level, 0 * level) - forming
-        tried = open_ & (value > 0) if step > 0 else open_
+        tried = open_ & chosen & (value > bound) & (shift < failed)
+        tried = tried & (value > 0) if step > 0 else tried
         if not bool(xp.any(tried)):
             continue
         A = xp.where(diagonal, (own - shift[:, None])[:, :, None] + 0 * M, M) * scale[:, None, None]
         proved = tried & _factorises(cast(A, kind), kind, xp, place, cast)
         bound = xp.where(proved, value, bound)
-        open_ = open_ & ~proved
+        failed = xp.where(tried & ~proved, shift, failed)
     norm = xp.sum(rows**2, axis=1) ** 0.5
     moduli = xp.sum(xp.abs(H), axis=(1, 2))
     found = (bound, objective, gradient, xp.sum(rows, axis=1), norm, most, moduli, nodes)
     return dict(zip(FIELDS, found, strict=True))
+
+
+def _largest_eigenvalue(
+    n: int, nodes: Any, objective: Any, squares: Any, image: Any, rows: Any, most: Any, xp: Any
+) -> Any:
+    r"""The upper bound on :math:`\lambda_{\max}(PCP)` from its trace and norm, with what may have been rounded.
+
+    ``squares``, ``image`` and ``rows`` are the sums of :math:`|C_{ij}|^2`, of :math:`|(Cz)_j|^2` and of the squared row
+    sums of :math:`|\mathrm{Re}| + |\mathrm{Im}|`, which is no less than the other two. Sums of :math:`n^2` and of 2n
+    terms in double precision are off by less than :math:`n^2 + 22 n + 110` units of :math:`2^{-53}` of it.
+    """
+    unit = 2.0**-53
+    m = xp.where(nodes > 1, nodes, 2 * xp.ones_like(nodes))
+    k = m - 1
+    trace = -objective / m
+    spread = (k - 1) / k * (squares - 2 * image / m + trace**2 - trace**2 / k)
+    root = (xp.where(spread > 0, spread, 0 * spread) + 8 * (n * n + 64) * unit * rows) ** 0.5
+    return trace / k + root + (16 * n + 64) * unit * (most + root)
 
 
 def _factorises(A: Any, kind: str, xp: Any, place: Callable[[NDArray], Any], cast: Callable[[Any, str], Any]) -> Any:

@@ -143,6 +143,7 @@ def solve_batch(
     max_iterations: int,
     power_steps: int,
     settled: float = SETTLED,
+    polish_steps: int = 0,
     check_every: int = 4,
     xp: Any = np,
 ) -> dict[str, Any]:
@@ -161,8 +162,8 @@ def solve_batch(
 
     which implies the residual :math:`\|\mathrm{Im}(\bar z \circ w)\| \le \mathrm{tolerance} \|w\|`. Returns ``z``
     (count, n), ``objective`` (of C without the shift), ``residual``, ``iterations`` and ``status``. A problem with an
-    entry that is not finite gets NaN and its status, and the others do not notice. ``check_every``: how often the host
-    looks whether all have ended.
+    entry that is not finite gets NaN and its status, and the others do not notice. ``polish_steps``: those of
+    :func:`polished`, at the end. ``check_every``: how often the host looks whether all have ended.
     """
     real, imaginary = xp.real(C), xp.imag(C)
     largest = xp.max(xp.sum(xp.abs(real) + xp.abs(imaginary), axis=2), axis=1)
@@ -175,20 +176,19 @@ def solve_batch(
     C = xp.where(finite[:, None, None], C, xp.zeros_like(C))
     shift = scale * (xp.zeros_like(largest) if shifts is None else shifts)[:, None]
 
-    def image(x: Any) -> tuple[Any, Any]:
-        y = scale * xp.matmul(C, x[:, :, None])[:, :, 0]
-        return y, y + shift * x
+    def image(x: Any) -> Any:
+        return scale * xp.matmul(C, x[:, :, None])[:, :, 0] + shift * x
 
     n = C.shape[1]
     middle = C[:, :, n // 2]
     first = xp.zeros_like(middle) + bias[None, :]
     x = scale * middle + first / (8 * n)
     for _ in range(min(power_steps, FIRST_POWER_STEPS)):
-        _, x = image(x)
+        x = image(x)
     x = phases(x, first, xp=xp)
     powering = finite
     for step in range(FIRST_POWER_STEPS + 1, power_steps + 1):
-        _, w = image(x)
+        w = image(x)
         turned = xp.conj(x) * w
         still = xp.all(xp.abs(xp.imag(turned)) <= settled * xp.real(turned), axis=1)
         if step == FIRST_POWER_STEPS + 1:
@@ -201,7 +201,7 @@ def solve_batch(
             break
     iterations = xp.zeros_like(largest)
     for iteration in range(max_iterations + 1):
-        y, w = image(x)
+        w = image(x)
         turn, size = xp.imag(xp.conj(x) * w), xp.abs(w)
         converged = xp.all(xp.abs(turn) <= tolerance * size, axis=1)
         if iteration == max_iterations or (iteration % check_every == 0 and bool(xp.all(converged | ~finite))):
@@ -209,10 +209,8 @@ def solve_batch(
         going = finite & ~converged
         x = xp.where(going[:, None], phases(w, x, xp=xp), x)
         iterations = iterations + xp.where(going, one, xp.zeros_like(one))
-    gradient, total = xp.sum(turn**2, axis=1), xp.sum(size**2, axis=1)
-    moved = gradient > 0
-    residual = xp.where(moved, (gradient / xp.where(moved, total, one)) ** 0.5, xp.zeros_like(one))
-    objective = xp.sum(xp.real(xp.conj(x) * y), axis=1) / scale[:, 0]
+    end = polished(scale[:, :, None] * C, x, steps=polish_steps, shift=shift, xp=xp)
+    x, residual, objective = end["z"], end["residual"], end["objective"] / scale[:, 0]
     nothing = xp.full_like(one, math.nan)
     status = xp.where(finite, xp.where(converged, CONVERGED * one, ITERATION_LIMIT * one), NOT_FINITE * one)
     return {
@@ -224,17 +222,17 @@ def solve_batch(
     }
 
 
-def polished(C: Any, z: Any, *, steps: int = 2, xp: Any = np) -> dict[str, Any]:
-    r"""Further steps :math:`z \leftarrow w/|w|`, :math:`w = Cz`, of each problem whose residual they lower.
+def polished(C: Any, z: Any, *, steps: int = 2, shift: Any | None = None, xp: Any = np) -> dict[str, Any]:
+    r"""Further steps :math:`z \leftarrow w/|w|`, :math:`w = (C + \mathrm{shift}\, I) z`, where they lower the residual.
 
-    A gap is of second order in the residual, so that a step before a proof is worth more than it costs; with two of
-    them, all problems of the easy model in ``benchmarks/gpu.py`` are certified. Returns ``z``, and ``objective`` and
-    ``residual`` there.
+    A gap is of second order in the residual, so that a step before a proof is worth more than it costs. ``shift``:
+    (count, 1), or none. Returns ``z``, and ``objective`` (of C without the shift) and ``residual`` there.
     """
 
     def looked_at(z: Any) -> tuple[Any, Any, Any]:
-        w = xp.matmul(C, z[:, :, None])[:, :, 0]
-        turned = xp.conj(z) * w
+        y = xp.matmul(C, z[:, :, None])[:, :, 0]
+        w = y if shift is None else y + shift * z
+        turned = xp.conj(z) * y
         gradient, size = xp.sum(xp.imag(turned) ** 2, axis=1), xp.sum(xp.abs(w) ** 2, axis=1)
         moved = gradient > 0
         residual = xp.where(moved, gradient / xp.where(moved, size, xp.ones_like(size)), xp.zeros_like(size)) ** 0.5

@@ -27,6 +27,9 @@ from angsync.kernels.cuda_reference import CONVERGED, ITERATION_LIMIT, MAX_ORDER
 __all__ = ["CONVERGED", "ITERATION_LIMIT", "MAX_ORDER", "NOT_FINITE", "polish_on_device", "prove_batch_on_device",
            "solve_batch_on_device"]  # fmt: skip
 
+POLISH_STEPS = 2
+"""Steps before a proof: with two, all problems of the easy model in ``benchmarks/gpu.py`` are certified."""
+
 _CHUNK_ENTRIES = 1 << 26  # the general way keeps a few copies of so many entries
 
 
@@ -37,6 +40,7 @@ def solve_batch_on_device(
     max_iterations: int = 1000,
     power_steps: int = 20,
     settled: float = SETTLED,
+    polish_steps: int = 0,
     shifts: Any | None = None,
 ) -> dict[str, Any]:
     r"""Solve a stack of problems where it lies.
@@ -56,6 +60,8 @@ def solve_batch_on_device(
         end at a worse optimum.
     settled
         Radians: the power steps of a problem end (but not before the second) when none of its phases turns by more.
+    polish_steps
+        Further steps after that, each kept where it lowers the residual of its problem: see :func:`polish_on_device`.
     shifts
         Array (...): one number a problem. With a shift of at least :math:`-\lambda_{min}(C)` the objective never falls;
         a coherence matrix, which is positive semidefinite, needs none.
@@ -72,7 +78,8 @@ def solve_batch_on_device(
         raise ShapeError(f"C must be a stack of square matrices (..., n, n), but its shape is {shape}.")
     if dtype_name(C) not in ("complex64", "complex128"):
         raise InputError(f"C must be complex64 or complex128, but it is {dtype_name(C)}: convert it first.")
-    given = {"tolerance": tolerance, "max_iterations": max_iterations, "power_steps": power_steps, "settled": settled}
+    given = {"tolerance": tolerance, "max_iterations": max_iterations, "power_steps": power_steps, "settled": settled,
+             "polish_steps": polish_steps}  # fmt: skip
     for name, value in given.items():
         if not (math.isfinite(value) and value >= 0):
             raise InputError(f"{name} must be a number of 0 or more, but it is {value}.")
@@ -166,10 +173,25 @@ def prove_batch_on_device(C: Any, z: Any) -> dict[str, NDArray[np.float64]]:
 
 
 def polish_on_device(C: Any, z: Any) -> dict[str, Any]:
-    """``z``, ``objective`` and ``residual`` after two more steps of each problem, where they lower its residual."""
+    """``z``, ``objective`` and ``residual`` after two more steps of each problem, where they lower its residual.
+
+    At the end of :func:`solve_batch_on_device`, its ``polish_steps`` do the same, and C is read once less.
+    """
     shape = tuple(C.shape)
     n, count = shape[-1], math.prod(shape[:-2])
     space = namespace(C)
-    with double_precision(C):
-        found = cuda_reference.polished(space.reshape(C, (count, n, n)), space.reshape(z, (count, n)), xp=space)
+    stack, points = space.reshape(C, (count, n, n)), space.reshape(z, (count, n))
+    device = as_cupy(stack)
+    found: dict[str, Any]
+    if device is not None and n <= MAX_ORDER and dtype_name(C) == "complex64":
+        from angsync.kernels import cuda_module
+
+        found = cuda_module.solve_batch(
+            device, bias=_bias_on_device(device.device.id, n), start=as_cupy(points), tolerance=0.0, max_iterations=0,
+            power_steps=0, polish_steps=POLISH_STEPS,
+        )  # fmt: skip
+        found = {name: from_cupy(found[name], C) for name in ("z", "objective", "residual")}
+    else:
+        with double_precision(C):
+            found = cuda_reference.polished(stack, points, steps=POLISH_STEPS, xp=space)
     return {name: space.reshape(array, shape[:-2] + ((n,) if name == "z" else ())) for name, array in found.items()}

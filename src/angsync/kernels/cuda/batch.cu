@@ -1,104 +1,7 @@
-// Many small problems, second part (batch_layout.cu comes before it): C is read once, into registers, and stays there
-// for the whole solve.
-
-__device__ __forceinline__ void multiply_add(float4 c, float4 x, float2& sum) {
-    sum.x = fmaf(c.x, x.x, sum.x);
-    sum.y = fmaf(c.x, x.y, sum.y);
-    sum.x = fmaf(-c.y, x.y, sum.x);
-    sum.y = fmaf(c.y, x.x, sum.y);
-    sum.x = fmaf(c.z, x.z, sum.x);
-    sum.y = fmaf(c.z, x.w, sum.y);
-    sum.x = fmaf(-c.w, x.w, sum.x);
-    sum.y = fmaf(c.w, x.z, sum.y);
-}
-
-__device__ __forceinline__ void multiply_add(float2 c, float2 x, float2& sum) {
-    sum.x = fmaf(c.x, x.x, sum.x);
-    sum.y = fmaf(c.x, x.y, sum.y);
-    sum.x = fmaf(-c.y, x.y, sum.x);
-    sum.y = fmaf(c.y, x.x, sum.y);
-}
-
-__device__ __forceinline__ float absolute_sum(float4 c) { return fabsf(c.x) + fabsf(c.y) + fabsf(c.z) + fabsf(c.w); }
-__device__ __forceinline__ float absolute_sum(float2 c) { return fabsf(c.x) + fabsf(c.y); }
-
-__device__ __forceinline__ float2 exchanged(float2 value, int distance) {
-    return {__shfl_xor_sync(0xffffffffu, value.x, distance), __shfl_xor_sync(0xffffffffu, value.y, distance)};
-}
-
-// The rows of C x that this lane owns.
-__device__ __forceinline__ void multiply(const Unit (&entry)[ROWS][SHARE], const Unit* vector, int part,
-                                         float2 (&own)[OWN]) {
-    float2 sum[ROWS];
-#pragma unroll
-    for (int r = 0; r < ROWS; ++r) sum[r] = {0, 0};
-#pragma unroll
-    for (int c = 0; c < SHARE; ++c) {
-        const Unit x = vector[c * SPLIT + part];
-#pragma unroll
-        for (int r = 0; r < ROWS; ++r) multiply_add(entry[r][c], x, sum[r]);
-    }
-    // Of the lanes that share rows, each hands half of its sums to a partner until it has its own alone.
-    int half = ROWS / 2;
-#pragma unroll
-    for (int distance = SPLIT / 2; distance > 0; distance /= 2, half /= 2) {
-        const bool upper = part & distance;
-        if (half > 0) {
-#pragma unroll
-            for (int k = 0; k < half; ++k) {
-                const float2 kept = upper ? sum[k + half] : sum[k];
-                const float2 got = exchanged(upper ? sum[k] : sum[k + half], distance);
-                sum[k] = {kept.x + got.x, kept.y + got.y};
-            }
-        } else {
-            const float2 got = exchanged(sum[0], distance);
-            sum[0] = {sum[0].x + got.x, sum[0].y + got.y};
-        }
-    }
-#pragma unroll
-    for (int k = 0; k < OWN; ++k) own[k] = sum[k];
-}
+// Many small problems, third part (after batch_layout.cu and batch_product.cu): C is read once, into registers, and
+// stays there for the whole solve.
 
 constexpr int FIRST_POWER_STEPS = 2;  // without a look at what they did
-
-// w = (C + shift I) x, scaled, of the rows that this lane owns.
-__device__ __forceinline__ void add_shift(float2 (&w)[OWN], const float2 (&y)[OWN], const float2 (&x)[OWN], float scale,
-                                          float shift) {
-#pragma unroll
-    for (int r = 0; r < OWN; ++r) w[r] = {fmaf(y[r].x, scale, shift * x[r].x), fmaf(y[r].y, scale, shift * x[r].y)};
-}
-
-__device__ __forceinline__ bool any_of_team(bool value) {
-    if constexpr (IN_WARP) {
-        return __any_sync(0xffffffffu, value);
-    } else {
-        return value;  // the same for all: one problem a block
-    }
-}
-
-// Whether no phase of the problem turns by more than `settled` from x to w.
-__device__ __forceinline__ bool all_still(const float2 (&x)[OWN], const float2 (&w)[OWN], const int (&row)[OWN],
-                                          float settled, unsigned group_lanes) {
-    bool still = true;
-#pragma unroll
-    for (int r = 0; r < OWN; ++r) {
-        const float turn = x[r].x * w[r].y - x[r].y * w[r].x;
-        const float along = x[r].x * w[r].x + x[r].y * w[r].y;
-        still = still && (row[r] < 0 || fabsf(turn) <= settled * along);
-    }
-    if constexpr (IN_WARP) {
-        return (__ballot_sync(0xffffffffu, still) & group_lanes) == group_lanes;
-    } else {
-        return __syncthreads_and(still);
-    }
-}
-
-// w / |w|; a zero keeps the old phase.
-__device__ __forceinline__ float2 phase(float2 w, float2 old) {
-    const float square = w.x * w.x + w.y * w.y;
-    const float inverse = rsqrtf(square);
-    return square > 0 ? float2{w.x * inverse, w.y * inverse} : old;
-}
 
 // The start of the power steps is a column of C, that of the middle node, and 1 / (8 n) of the phases `bias`, which
 // keep it from being orthogonal to what is looked for. After two of them, phases are taken: z. Where a phase would
@@ -106,10 +9,12 @@ __device__ __forceinline__ float2 phase(float2 w, float2 old) {
 // steps go on from z until that is no longer so, power_steps in all at most. shifts: one a problem, C + shift I is
 // iterated (may be null). status: 0 converged, 1 iteration limit, 2 not finite (z, objective and residual are then
 // NaN). A problem has converged when no phase would turn by more than the tolerance, |Im(conj(z_j) w_j)| <= tolerance
-// |w_j| for all j: that implies the residual, and is one vote of the lanes.
+// |w_j| for all j: that implies the residual, and is one vote of the lanes. POLISH_STEPS further steps follow, each kept
+// where it lowers the residual of its problem; with them, start may be phases (problems, n) to begin with in place of
+// that column, and power_steps 0.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     solve_batch(const Unit* __restrict__ C, long long count, const float2* __restrict__ bias,
-                const float* __restrict__ shifts, float tolerance, int max_iterations, int power_steps,
+                const float* __restrict__ shifts, const float2* __restrict__ start, float tolerance, int max_iterations, int power_steps,
                 float settled, float2* __restrict__ z, float* __restrict__ objective, float* __restrict__ residual,
                 int* __restrict__ iterations, signed char* __restrict__ status) {
     extern __shared__ __align__(16) unsigned char shared[];
@@ -196,6 +101,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             x[k].x = fmaf(x[k].x, scale, own_bias[k].x * (0.125f / ORDER));
             x[k].y = fmaf(x[k].y, scale, own_bias[k].y * (0.125f / ORDER));
             if (power_steps == 0) x[k] = phase(x[k], own_bias[k]);
+#if POLISH_STEPS > 0
+            if (start && present && row[k] >= 0) x[k] = start[(first + group) * ORDER + row[k]];
+#endif
             if (row[k] >= 0) published[row[k]] = x[k];
         }
         synchronise();
@@ -291,48 +199,37 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         }
 
         // f of C itself; the residual of C + shift I, whose gradient is the same
-        float f = 0, gradient = 0, size = 0;
+        const int first_lane = idle ? 0 : group * LANES;
+        Sums sum = summed(x, y, row, scale, shift, part, first_lane, member, mine);
+#if POLISH_STEPS > 0
+#pragma unroll 1
+        for (int step = 0; step < POLISH_STEPS; ++step) {
+            float2 next_x[OWN], next_y[OWN];
+            add_shift(w, y, x, scale, shift);
+            buffer ^= 1;
+            published = reinterpret_cast<float2*>(mine.vector[buffer] + vector_at);
 #pragma unroll
-        for (int r = 0; r < OWN; ++r) {
-            if (row[r] < 0 || part % COPIES) continue;
-            const float2 v = {y[r].x * scale, y[r].y * scale};
-            const float2 w = {v.x + shift * x[r].x, v.y + shift * x[r].y};
-            f += x[r].x * v.x + x[r].y * v.y;
-            const float turn = x[r].x * v.y - x[r].y * v.x;
-            gradient += turn * turn;
-            size += w.x * w.x + w.y * w.y;
-        }
-        constexpr bool BY_EXCHANGE = !IN_WARP || (LANES & (LANES - 1)) == 0;
-        if constexpr (BY_EXCHANGE) {
+            for (int r = 0; r < OWN; ++r) {
+                next_x[r] = phase(w[r], x[r]);
+                if (row[r] >= 0) published[row[r]] = next_x[r];
+            }
+            synchronise();
+            multiply(entry, mine.vector[buffer] + vector_at, part, next_y);
+            const Sums next = summed(next_x, next_y, row, scale, shift, part, first_lane, member, mine);
+            if (next.gradient * sum.size < sum.gradient * next.size) {
+                sum = next;
 #pragma unroll
-            for (int distance = IN_WARP ? LANES / 2 : 16; distance > 0; distance /= 2) {
-                f += __shfl_xor_sync(0xffffffffu, f, distance);
-                gradient += __shfl_xor_sync(0xffffffffu, gradient, distance);
-                size += __shfl_xor_sync(0xffffffffu, size, distance);
+                for (int r = 0; r < OWN; ++r) x[r] = next_x[r], y[r] = next_y[r];
             }
         }
-        if (!(IN_WARP && BY_EXCHANGE)) {
-            if (IN_WARP || member % 32 == 0) {
-                const int place = IN_WARP ? member : member / 32;
-                mine.sums[0][place] = f, mine.sums[1][place] = gradient, mine.sums[2][place] = size;
-            }
-        }
+#endif
         synchronise();
         const long long problem = first + group;
         const float nothing = __uint_as_float(0x7fc00000u);
         if (present && local == 0) {
-            if constexpr (!(IN_WARP && BY_EXCHANGE)) {
-                f = gradient = size = 0;
-                constexpr int TERMS = IN_WARP ? LANES : THREADS / 32;
-#pragma unroll
-                for (int k = 0; k < TERMS; ++k) {
-                    const int place = IN_WARP ? group * LANES + k : k;
-                    f += mine.sums[0][place], gradient += mine.sums[1][place], size += mine.sums[2][place];
-                }
-            }
-            const float product = gradient * size;
-            objective[problem] = finite ? f * __uint_as_float(unsigned(127 + exponent) << 23) : nothing;
-            residual[problem] = !finite ? nothing : product > 0 ? gradient * rsqrtf(product) : 0.0f;
+            const float product = sum.gradient * sum.size;
+            objective[problem] = finite ? sum.objective * __uint_as_float(unsigned(127 + exponent) << 23) : nothing;
+            residual[problem] = !finite ? nothing : product > 0 ? sum.gradient * rsqrtf(product) : 0.0f;
             iterations[problem] = finite ? iteration : 0;
             status[problem] = !finite ? 2 : converged ? 0 : 1;
         }

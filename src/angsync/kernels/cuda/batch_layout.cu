@@ -1,9 +1,10 @@
 // Many small problems, first part: how a problem is spread over lanes, and how its matrix comes into shared memory.
-// batch.cu follows it in the same compilation. Compiled for each order:
-//   ORDER     n, at most 128
-//   ROWS      rows of C a lane holds, SPLIT lanes share a row (1, 2, 4 or 8; one of the two divides the other)
-//   PADDED    1: rows in shared memory are an odd number of units apart
-//   THREADS   threads a block, RESIDENT blocks a multiprocessor: how many registers a lane may have
+// batch_product.cu and batch.cu follow it in the same compilation. Compiled for each order:
+//   ORDER         n, at most 128
+//   ROWS          rows of C a lane holds, SPLIT lanes share a row (1, 2, 4 or 8; one of the two divides the other)
+//   PADDED        1: rows in shared memory are an odd number of units apart
+//   THREADS       threads a block, RESIDENT blocks a multiprocessor: how many registers a lane may have
+//   POLISH_STEPS  further steps after a solve, see batch.cu
 // Up to 32 lanes a problem, a warp holds as many problems as fit and no warp waits for another; above, a block holds
 // one problem. While a problem iterates in registers, the next one is already on its way into shared memory.
 
