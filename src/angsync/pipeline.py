@@ -5,9 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-import warnings
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -17,25 +15,24 @@ from numpy.typing import ArrayLike, NDArray
 from angsync import interop, kernels
 from angsync._arrays import is_foreign
 from angsync.anchoring import GROUND, Anchors, Priors, grounded
+from angsync.assembly import Units, merged, message, method_of, one_certificate, report_failure, report_pieces, settler
 from angsync.batch import from_front_door
-from angsync.certificate import Certificate, combine, component_indices, normalised, rescaled, undecided
+from angsync.certificate import Certificate, component_indices, normalised, rescaled
 from angsync.circle import as_phases
 from angsync.component import (
-    CERTIFICATE_TOLERANCE,
     Request,
     Solved,
     is_worth_saving,
     solve_component,
     turned_product,
 )
-from angsync.errors import ConvergenceError, ConvergenceWarning, DisconnectedWarning, InputError
+from angsync.errors import InputError
 from angsync.foreign import synchronize_foreign
 from angsync.iteration import (
     Callback,
     Clock,
     History,
     Outcome,
-    Progress,
     Solver,
     Status,
     Stopping,
@@ -175,7 +172,7 @@ def synchronize(
     )
     # a wrong gauge is found before the work, not after
     references = reference_nodes(components, "first" if gauge == "mean" else gauge, labels)
-    _report_pieces(components, labels)
+    report_pieces(components, labels)
 
     z = np.ones(operator.n, dtype=operator.dtype)
     indices = [index for index in component_indices(components) if index.size > 1]
@@ -191,12 +188,12 @@ def synchronize(
             indices[place] = index = index[order]
             given = restrict(given, order)
         part = normalised(given)
-        units = _Units() if literal else _Units.of(given, part)
+        units = Units() if literal else Units.of(given, part)
         own = dataclasses.replace(
             request,
             start=request.start if isinstance(request.start, str) else request.start[index],
             callback=units.restored_for(callback, order),
-            settle=_settler(index, gauge if gauge == "mean" else int(references[components[index[0]]])),
+            settle=settler(index, gauge if gauge == "mean" else int(references[components[index[0]]])),
         )
         solved = solve_component(given if literal else part, part, own, int(components[index[0]]))
         z[index] = solved.outcome.z
@@ -220,13 +217,13 @@ def synchronize(
         objective=objective,
         residual=residual,
         status=status,
-        message=_message(status, components, labels, len(parts) < len(indices)),
+        message=message(status, components, labels, len(parts) < len(indices)),
         iterations=max((part.outcome.iterations for part in parts), default=0),
         matvecs=sum(part.matvecs for part in parts),
         seconds=clock.seconds,
-        history=_merged(histories),
-        certificate=_certificate(certificates, indices, z) if certify else None,
-        method=_method(parts, operator.n),
+        history=merged(histories),
+        certificate=one_certificate(certificates, indices, z) if certify else None,
+        method=method_of(parts, operator.n),
         components=components,
         tolerance=stopping.tolerance_for(operator.dtype),
         gauge=gauge,
@@ -235,7 +232,7 @@ def synchronize(
         source=source,
         starts=combined(tried, same_objective(operator.dtype)),
     )
-    _report_failure(result, on_failure)
+    report_failure(result, on_failure)
     return result
 
 
@@ -343,65 +340,6 @@ def _given_start(start: Any, n: int) -> str | NDArray:
     return as_phases(start.phases if isinstance(start, SyncResult) else start, n, name="start")
 
 
-def _settler(index: NDArray[np.int64], gauge: str | int) -> Callable[[NDArray], NDArray]:
-    """The phases of one component in the gauge of the result, bit for bit as ``in_gauge`` gives them for the whole."""
-    own = gauge if isinstance(gauge, str) else int(np.flatnonzero(index == gauge)[0])
-    return lambda z: in_gauge(z, np.zeros(z.size, dtype=np.int64), own, None)
-
-
-@dataclass(frozen=True)
-class _Units:
-    """From the objective of a component as it is solved back to that of the C given: a power of two and a constant."""
-
-    exponent: int = 0
-    constant: float = 0.0
-    """The sum of a diagonal that was left out."""
-
-    @classmethod
-    def of(cls, given: HermitianOperator, part: ScaledOperator) -> _Units:
-        left_out = part.base is not given
-        return cls(part.exponent, float(given.diagonal().sum()) if left_out else 0.0)
-
-    def restored(self, objective: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.ldexp(objective, self.exponent) + self.constant
-
-    def restored_for(self, callback: Callback | None, order: NDArray[np.int64] | None) -> Callback | None:
-        """The callback sees the objective of the C given, and the nodes in their own order."""
-        if callback is None:
-            return None
-
-        def wrapped(progress: Progress) -> Any:
-            objective = math.ldexp(progress.objective, self.exponent) + self.constant
-            z = progress.z
-            if order is not None:
-                z = np.empty_like(progress.z)
-                z[order] = progress.z
-            return callback(dataclasses.replace(progress, objective=objective, z=z))
-
-        return wrapped
-
-
-def _report_pieces(components: NDArray[np.int64], labels: tuple[Hashable, ...] | None) -> None:
-    note = _pieces(components, labels)
-    if note:
-        warnings.warn(note, DisconnectedWarning, stacklevel=3)
-
-
-def _pieces(components: NDArray[np.int64], labels: tuple[Hashable, ...] | None) -> str:
-    """One sentence on components and isolated nodes; empty when the graph is connected."""
-    sizes = np.bincount(components)
-    if sizes.size == 1:
-        return ""
-    isolated = np.flatnonzero(sizes[components] == 1)
-    proper = int((sizes > 1).sum())
-    text = f"The graph is not connected: {proper} component(s) with edges"
-    if isolated.size:
-        shown = ", ".join(str(int(k) if labels is None else labels[k]) for k in isolated[:5])
-        more = ", ..." if isolated.size > 5 else ""
-        text += f" and {isolated.size} isolated node(s) ({shown}{more}), whose phase is set to 0"
-    return text + "; phases of different components cannot be compared."
-
-
 def _final_values(
     operator: HermitianOperator, z: NDArray, known: NDArray | None = None
 ) -> tuple[NDArray, float, float]:
@@ -415,53 +353,3 @@ def _final_values(
     product = scaled.apply(wide) if known is None else known
     objective, residual = objective_and_residual(wide, product, rounding_floor(scaled))
     return ScaledOperator(operator, -scaled.exponent)._scale(product), math.ldexp(objective, scaled.exponent), residual
-
-
-def _message(
-    status: Status, components: NDArray[np.int64], labels: tuple[Hashable, ...] | None, unfinished: bool
-) -> str:
-    text = status.value
-    if unfinished:
-        text += " Some components were not reached; their phases are 0."
-    pieces = _pieces(components, labels)
-    return f"{text} {pieces}" if pieces else text
-
-
-def _merged(histories: list[History]) -> History:
-    """One history for all components: objectives add, residuals take the worst, steps add in squares."""
-    if len(histories) < 2:
-        return histories[0] if histories else History()
-    length = max(h.objective.size for h in histories)
-
-    def padded(x: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.pad(x, (0, length - x.size), mode="edge") if x.size else np.zeros(length)
-
-    return History(
-        objective=np.sum([padded(h.objective) for h in histories], axis=0),
-        residual=np.max([padded(h.residual) for h in histories], axis=0),
-        step=np.sqrt(np.sum([np.pad(h.step, (0, length - h.step.size)) ** 2 for h in histories], axis=0)),
-    )
-
-
-def _certificate(certificates: list[Certificate], indices: list[NDArray[np.int64]], z: NDArray) -> Certificate:
-    if len(certificates) < len(indices):
-        return undecided(CERTIFICATE_TOLERANCE, "interrupted")
-    return combine(certificates, indices, z, tolerance=CERTIFICATE_TOLERANCE)
-
-
-def _method(parts: list[Solved], n: int) -> str:
-    if not parts:
-        return "nothing to solve: there is only one node" if n == 1 else "nothing to solve: there are no measurements"
-    sentences = list(dict.fromkeys(part.method for part in parts))
-    if len(sentences) > 3:
-        sentences = [*sentences[:3], f"and {len(sentences) - 3} more"]
-    return "; ".join(sentences)
-
-
-def _report_failure(result: SyncResult, on_failure: str) -> None:
-    if result.status in (Status.CONVERGED, Status.STOPPED_BY_CALLBACK, Status.INTERRUPTED) or on_failure == "ignore":
-        return
-    text = f"{result.status.name}: {result.status.value} Residual {result.residual:.2e}."
-    if on_failure == "raise":
-        raise ConvergenceError(text, result)
-    warnings.warn(text, ConvergenceWarning, stacklevel=3)

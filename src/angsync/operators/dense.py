@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +12,23 @@ from numpy.typing import NDArray
 from angsync import kernels
 
 _BLOCK_ENTRIES = 1 << 19  # rows are widened in blocks of about this many entries
+
+
+def labels_by_rows(n: int, neighbours: Callable[[int], NDArray[np.bool_]]) -> NDArray[np.int64]:
+    """Labels of the connected components, from the pattern of one row after the other, as few of them as will do."""
+    labels = np.full(n, -1, dtype=np.int64)
+    component = 0
+    for seed in range(n):
+        if labels[seed] >= 0:
+            continue
+        labels[seed] = component
+        frontier = [seed]
+        while frontier and (labels < 0).any():
+            found = np.flatnonzero(neighbours(frontier.pop()) & (labels < 0))
+            labels[found] = component
+            frontier.extend(found.tolist())
+        component += 1
+    return labels
 
 
 class DenseOperator:
@@ -76,22 +94,7 @@ class DenseOperator:
 
     def component_labels(self) -> NDArray[np.int64]:
         """Breadth-first search by rows: a full first row, the usual case, ends it at once."""
-        labels = np.full(self.n, -1, dtype=np.int64)
-        component = 0
-        for seed in range(self.n):
-            if labels[seed] >= 0:
-                continue
-            labels[seed] = component
-            frontier = [seed]
-            while frontier:
-                row = self.matrix[frontier.pop()]
-                found = np.flatnonzero((row != 0) & (labels < 0))
-                labels[found] = component
-                frontier.extend(found.tolist())
-                if (labels >= 0).all():
-                    return labels
-            component += 1
-        return labels
+        return labels_by_rows(self.n, lambda node: self.matrix[node] != 0)
 
     def restrict(self, index: NDArray[np.int64]) -> DenseOperator:
         return DenseOperator(self.matrix[np.ix_(index, index)])

@@ -37,6 +37,7 @@ from angsync.operators.convert import (
     _hermitian_limit,
     _not_hermitian,
 )
+from angsync.operators.dense import labels_by_rows
 
 _BLOCK_ENTRIES = 1 << 24  # rows are looked at in blocks of about this many entries
 
@@ -103,20 +104,7 @@ class DeviceOperator:
 
     def component_labels(self) -> NDArray[np.int64]:
         """Breadth-first search by rows, of which only the pattern travels; a full first row ends it at once."""
-        labels = np.full(self.n, -1, dtype=np.int64)
-        component = 0
-        for seed in range(self.n):
-            if labels[seed] >= 0:
-                continue
-            labels[seed] = component
-            frontier = [seed]
-            while frontier and (labels < 0).any():
-                row = to_numpy(self.matrix[frontier.pop(), :] != 0)
-                found = np.flatnonzero(row & (labels < 0))
-                labels[found] = component
-                frontier.extend(found.tolist())
-            component += 1
-        return labels
+        return labels_by_rows(self.n, lambda node: to_numpy(self.matrix[node, :] != 0))
 
     def restrict(self, index: NDArray[np.int64]) -> DeviceOperator:
         with double_precision(self.matrix):  # indices of 64 bits
