@@ -20,7 +20,6 @@
 #define MIXED 0.0625 /* how much of the fixed start is added to that of the sweep */
 #define SETTLED 0.03 /* sine of the angle between x and C x at which power steps end */
 #define PATIENCE 4   /* power steps that are rather made than a Newton step */
-#define ROWS_AT_ONCE(n) ((n) < 32 ? 64 / (n) : 1) /* of a matrix that are transposed together */
 
 typedef struct {
     int power_steps, gpm_steps, max_iterations, triangle, certify, gauge;

@@ -219,11 +219,12 @@ static void N(group_of)(N(bench) *bench, const N(call) *call, int64_t first, int
                 index[p] = -1;
             }
     N(settle)(g, call->o->gauge);
+    REAL *target[LANES];
+    for (int p = 0; p < LANES; p++) target[p] = index[p] < 0 ? (REAL *)g->buffer : call->z + 2 * (int64_t)n * index[p];
+    N(lanes_out)(g->z, 2 * n, target);
     for (int p = 0; p < used; p++) {
         if (index[p] < 0) continue;
         double *to = call->found + index[p], unit = 1 / (double)g->scale[p];
-        REAL *out = call->z + 2 * (int64_t)n * index[p];
-        for (int j = 0; j < 2 * n; j++) out[j] = g->z[j][p];
         to[0 * call->count] = (double)state.best[p] * unit + (double)g->trace[p];
         to[1 * call->count] = (double)state.residual[p];
         to[2 * call->count] = (double)state.count[p];
@@ -245,7 +246,7 @@ static int N(run)(int64_t count, int n, const REAL *C, const double *start, cons
     int64_t groups = (count + LANES - 1) / LANES;
     int failed = 0, few = o->certify ? LANES / 4 : LANES / 2;
     int64_t pairs = (int64_t)n * (n - 1), padded = n + 4;
-    int64_t vectors = pairs + 12 * n + padded * (padded + 1) / 2 + 2 * padded + 2 * ROWS_AT_ONCE(n) * n + 16;
+    int64_t vectors = pairs + 12 * n + padded * (padded + 1) / 2 + 2 * padded + 4 * n;
     int64_t wide = o->certify ? pairs + padded * (padded + 1) + 16 * padded : 0;
     int64_t carried = 2 * LANES * (2 * n + STATE_NUMBERS);
     N(call) call = {count, C, start, o, z, found};
@@ -272,7 +273,7 @@ static int N(run)(int64_t count, int n, const REAL *C, const double *start, cons
         g->factor = next, next += padded * (padded + 1) / 2;
         g->inverse = next, next += padded;
         g->step = next, next += padded;
-        g->buffer = next, next += 2 * ROWS_AT_ONCE(n) * n + 16;
+        g->buffer = next, next += 4 * n;
         bench.work = (D *)next, next += wide;
         bench.carried = (REAL *)next;
         bench.indices = indices;

@@ -21,12 +21,10 @@ typedef struct {
 
 /* w = C z, then f = z^H w, |Im(conj(z) w)|^2 and |w|^2 */
 static void N(measure)(N(group) *g, V *objective, V *gradient, V *image) {
-    V f = LOAD(0), square = LOAD(0), size = LOAD(0), scale = g->scale_later, *w = g->w;
+    V f = LOAD(0), square = LOAD(0), size = LOAD(0), *w = g->w;
     const V *z = g->z;
     N(product_fetching)(g, z, w);
     for (int j = 0; j < 2 * g->n; j += 2) {
-        w[j] *= scale;
-        w[j + 1] *= scale;
         V s = z[j] * w[j] + z[j + 1] * w[j + 1], b = z[j] * w[j + 1] - z[j + 1] * w[j];
         f += s;
         square += b * b;
@@ -40,7 +38,7 @@ static void N(measure)(N(group) *g, V *objective, V *gradient, V *image) {
  * SETTLED. */
 static void N(power)(N(group) *g, int steps, V shift, M going, V *quotient, V *growth) {
     int n = g->n;
-    V *x = g->old_z, *y = g->old_w, *kept = g->w, scale = g->scale_later;
+    V *x = g->old_z, *y = g->old_w, *kept = g->w;
     *quotient = *growth = LOAD(0);
     memcpy(x, g->first, sizeof(V) * 2 * (size_t)n);
     memcpy(kept, x, sizeof(V) * 2 * (size_t)n);
@@ -48,7 +46,7 @@ static void N(power)(N(group) *g, int steps, V shift, M going, V *quotient, V *g
         V overlap = LOAD(0), size = LOAD(0), image = LOAD(0), norm = LOAD(0);
         N(product_fetching)(g, x, y);
         for (int j = 0; j < 2 * n; j++) {
-            V value = y[j] * scale, shifted = value + shift * x[j];
+            V value = y[j], shifted = value + shift * x[j];
             overlap += x[j] * value;
             size += x[j] * x[j];
             image += value * value;
