@@ -7,7 +7,7 @@
  * of y_l below. The rows share the loads and stores of x_l and y_l. `fresh`: nothing has been added to y yet. The
  * entries between the rows themselves come last: first, everything after them would wait for their chain of sums.
  *
- * A line or two of what lies `ahead`, up to `end`, are fetched in every round; returns where that stopped. */
+ * A line of what lies `ahead`, up to `end`, is fetched in every round; returns where that stopped. */
 static inline __attribute__((always_inline)) const char *
 N(strip)(int n, int j, int height, int fresh, const V *restrict upper, V scale, const V *restrict x, V *restrict y,
          const char *ahead, const char *end) {
@@ -20,11 +20,7 @@ N(strip)(int n, int j, int height, int fresh, const V *restrict upper, V scale, 
     }
     for (int l = j + height; l < n; l++) {
         V s = x[2 * l], t = x[2 * l + 1], u = fresh ? LOAD(0) : y[2 * l], v = fresh ? LOAD(0) : y[2 * l + 1];
-        if (ahead < end) {
-            __builtin_prefetch(ahead, 0, 2);
-            __builtin_prefetch(ahead + 64, 0, 2);
-            ahead += 128;
-        }
+        ahead = N(fetch)(ahead, end, 1);
         for (int k = 0; k < height; k++) {
             V re = row[k][2 * l], im = row[k][2 * l + 1];
             yr[k] += re * s, yi[k] += re * t, u += re * xr[k], v += re * xi[k];

@@ -23,9 +23,10 @@ static inline void N(phase)(V re, V im, const V *other, V *x) {
 }
 
 /* Compare `height` rows from j on, left of the diagonal, with what the rows before have said: C_jl = conj(C_lj). */
-static inline __attribute__((always_inline)) void N(compare)(const N(group) *g, int j, int height, V *gap, V *total) {
+static inline __attribute__((always_inline)) void N(compare)(N(group) *g, int j, int height, V *gap, V *total) {
     int n = g->n;
     const V *row = g->buffer, *kept = g->upper + 2 * (j - 1);
+    const char *ahead = g->ahead;
     V most = *gap, sum = LOAD(0);
 #define BESIDE(k, l, kept)                                                                                             \
     {                                                                                                                  \
@@ -34,11 +35,13 @@ static inline __attribute__((always_inline)) void N(compare)(const N(group) *g, 
         sum += re + im;                                                                                                \
     }
     for (int l = 0; l < j; l++) {
+        ahead = N(fetch)(ahead, g->ahead_end, 1);
         for (int k = 0; k < height; k++) BESIDE(k, l, kept + 2 * k)
         kept += 2 * (n - l - 2);
     }
     if (height == 2) BESIDE(1, j, kept + 2)
 #undef BESIDE
+    g->ahead = ahead;
     *gap = most;
     *total += sum;
 }
@@ -61,6 +64,7 @@ static inline __attribute__((always_inline)) V N(keep_right)(N(group) *g, int j,
     }
     V *kept[2] = {g->upper + 2 * N(row)(n, j), g->upper + 2 * N(row)(n, j + 1)};
     V fixed[2] = {LOAD(start[2 * j]), LOAD(start[2 * j + 1])};
+    const char *ahead = g->ahead;
     N(phase)(first[2 * j], first[2 * j + 1], fixed, x);
     first[2 * j] = x[0], first[2 * j + 1] = x[1];
     if (height == 2) { /* the entry between them, then the second one can turn to agree with the first */
@@ -73,10 +77,12 @@ static inline __attribute__((always_inline)) V N(keep_right)(N(group) *g, int j,
     }
     for (int l = j + height; l < n; l++) {
         V across = rows[l], to_re = first[2 * l], to_im = first[2 * l + 1];
+        ahead = N(fetch)(ahead, g->ahead_end, 1);
         for (int k = 0; k < height; k++) TAKE(k, l)
         rows[l] = across, first[2 * l] = to_re, first[2 * l + 1] = to_im;
     }
 #undef TAKE
+    g->ahead = ahead;
     for (int k = 0; k < height; k++) rows[j + k] += sum[k];
     return largest;
 }
@@ -117,7 +123,8 @@ static void N(read)(N(group) *g, const REAL *const *source, int triangle, const 
         if (triangle == 2) to = j + height < 2 ? 2 : j + height;
         for (int k = 0; k < height; k++) {
             const V *row = g->buffer + 2 * n * k, *at = row + 2 * (j + k);
-            N(lanes_in)(source, 2 * (int64_t)(j + k) * n, 2 * from, 2 * to, g->buffer + 2 * n * k);
+            g->ahead = N(lanes_in)(source, 2 * (int64_t)(j + k) * n, 2 * from, 2 * to, g->buffer + 2 * n * k, g->ahead,
+                                   g->ahead_end);
             V turn = N(size)(at[1]);
             trace += at[0];
             total += N(size)(at[0]) + turn;

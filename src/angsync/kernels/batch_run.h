@@ -198,12 +198,14 @@ static void N(group_of)(N(bench) *bench, const N(call) *call, int64_t first, int
         source[p] = call->C + size * index[p];
         if (p >= used) index[p] = -1;
     }
+    if (first >= 0) { /* those that have waited come in between, and go on fetching */
+        /* a group larger than this would push out of the cache what is being worked on */
+        size_t bytes = sizeof(REAL) * (size_t)size * LANES;
+        int fetch = call->count - first >= 2 * LANES && bytes <= (size_t)1 << 19;
+        g->ahead = (const char *)(call->C + size * (first + LANES));
+        g->ahead_end = g->ahead + (fetch ? bytes : 0);
+    }
     N(read)(g, source, call->o->triangle, call->start);
-    /* a group larger than this would push out of the cache what is being worked on */
-    size_t bytes = sizeof(REAL) * (size_t)size * LANES;
-    int fetch = first >= 0 && call->count - first >= 2 * LANES && bytes <= (size_t)1 << 19;
-    g->ahead = (const char *)(call->C + size * (first + LANES));
-    g->ahead_end = g->ahead + (fetch ? bytes : 0);
     if (first >= 0) {
         M present = (M){0};
         for (int p = 0; p < used; p++) present[p] = -1;
@@ -278,6 +280,7 @@ static int N(run)(int64_t count, int n, const REAL *C, const double *start, cons
         bench.carried = (REAL *)next;
         bench.indices = indices;
         bench.waiting = 0;
+        g->ahead = g->ahead_end = NULL;
 #pragma omp for schedule(dynamic, 16) nowait
         for (int64_t k = 0; k < groups; k++) {
             if (!memory) continue;

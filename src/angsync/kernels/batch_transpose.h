@@ -120,14 +120,20 @@ static inline void N(half_out)(const V *lanes, REAL *const *target, int64_t offs
 #endif
 
 /* lanes[r][p] = source[p][offset + r] for from <= r < to, an even number of them and at least HALF. The last part
- * overlaps the one before where it does not fit. */
-static inline void N(lanes_in)(const REAL *const *source, int64_t offset, int from, int to, V *lanes) {
+ * overlaps the one before where it does not fit. Fetches what lies `ahead`; returns where that stopped. */
+static inline const char *N(lanes_in)(const REAL *const *source, int64_t offset, int from, int to, V *lanes,
+                                      const char *ahead, const char *end) {
     int r = from;
-    for (; r + PIECE <= to; r += PIECE) N(piece_in)(source, offset + r, lanes + r);
+    for (; r + PIECE <= to; r += PIECE) {
+        ahead = N(fetch)(ahead, end, 2);
+        N(piece_in)(source, offset + r, lanes + r);
+    }
     for (; r < to; r += HALF) {
         int at = r + HALF <= to ? r : to - HALF;
+        ahead = N(fetch)(ahead, end, 1);
         N(half_in)(source, offset + at, lanes + at);
     }
+    return ahead;
 }
 
 /* target[p][r] = lanes[r][p] for r < count, at least HALF */
