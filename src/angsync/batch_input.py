@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from angsync.batch_result import BatchStatus
 from angsync.errors import InputError, NotHermitianError, ShapeError
 from angsync.iteration import Stopping
+from angsync.kernels.batch_numbers import asymmetry_share
 from angsync.kernels.batch_reference import FIELDS
 
 TRIANGLES = {"full": 0, "upper": 1, "lower": 2}
@@ -86,13 +86,18 @@ def problems_of(
 
 
 def check_hermitian(
-    problems: NDArray, found: NDArray[np.float64], first: int, leading: tuple[int, ...], hermitian: str
+    problems: NDArray,
+    found: NDArray[np.float64],
+    finite: NDArray[np.bool_],
+    first: int,
+    leading: tuple[int, ...],
+    hermitian: str,
 ) -> None:
     """The kernels report a number that is 0 for a Hermitian matrix; suspects are looked at entry by entry."""
     share = float(np.sqrt(np.finfo(problems.dtype).eps))
-    asymmetry, largest, status = (found[FIELDS.index(name)] for name in ("asymmetry", "largest", "status"))
+    asymmetry, largest = (found[FIELDS.index(name)] for name in ("asymmetry", "largest"))
     with np.errstate(invalid="ignore"):
-        suspects = np.flatnonzero((asymmetry > 0.25 * share * largest) & (status != BatchStatus.NOT_FINITE))
+        suspects = np.flatnonzero((asymmetry > asymmetry_share(problems.dtype) * largest) & finite)
     for k in suspects:
         C = problems[k] if hermitian == "full" else np.diag(np.diagonal(problems[k]))
         gap = np.abs(C - C.conj().T)

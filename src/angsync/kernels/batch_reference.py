@@ -24,6 +24,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.kernels.batch_numbers import Numbers, asymmetry_share
+
 CONVERGED, ITERATION_LIMIT, NOT_FINITE, STALLED = 0, 1, 2, 3
 MAX_ORDER = 128
 
@@ -34,6 +36,7 @@ FIELDS = (
 """What is found for every problem, in this order. ``bound`` and the rest are those of C without its diagonal: the lower
 bound on S over the complement of z, the norm of b, sum, norm and maximum of the row sums of ``|re| + |im|``, the sum of
 moduli, and how many nodes have measurements. ``asymmetry`` is 0 for a Hermitian matrix, but for rounding."""
+
 
 _UNIT = 2.0**-53
 _SETTLED = 0.03
@@ -55,8 +58,13 @@ def solve(
     triangle: int,
     certify: bool,
     gauge: int,
-) -> None:
+    accepted: float | None = None,
+    numbers: Numbers | None = None,
+) -> int:
     """Write phases (count, n) and what was found (16, count) for a stack (count, n, n) into ``z`` and ``found``.
+
+    Problems stop at ``tolerance``; with a residual up to ``accepted`` they count as converged. With ``numbers``, the
+    first four rows of ``found`` are for these. Returns how many problems may not be Hermitian.
 
     ``triangle``: 0 all of C (the upper one is used), 1 the upper one, 2 the lower one. ``gauge``: 1 the first node that
     has measurements, 2 the mean.
@@ -86,16 +94,23 @@ def solve(
     rows *= scale[:, None]
 
     first = _start(C, start.astype(C.dtype), power_steps, finite)
-    point, numbers = _iterate(C, rows, first, finite, gpm_steps, max_iterations, tolerance)
-    field["objective"][:] = numbers["objective"] * unit + field["trace"]
+    point, reached = _iterate(C, rows, first, finite, gpm_steps, max_iterations, tolerance)
+    field["objective"][:] = reached["objective"] * unit + field["trace"]
     for name in ("residual", "iterations", "status"):
-        field[name][:] = numbers[name]
+        field[name][:] = reached[name]
     z[:] = _settled(point, rows, gauge)
     if certify:
         for name, value in _bounds(C.astype(np.complex128), rows.astype(np.float64), z.astype(np.complex128)).items():
             field[name][:] = value if name == "nodes" else value * unit
     z[~finite] = np.nan
+    field["status"][finite & (field["residual"] <= (tolerance if accepted is None else accepted))] = CONVERGED
     field["objective"][~finite] = field["residual"][~finite] = np.nan
+    if numbers is not None:
+        for values, row in zip(numbers, found, strict=False):
+            values[:] = row
+    with np.errstate(invalid="ignore"):
+        askew = field["asymmetry"] > asymmetry_share(stack.dtype) * field["largest"]
+    return int(np.count_nonzero(askew & finite))
 
 
 def _apply(C: NDArray, x: NDArray) -> NDArray:

@@ -27,7 +27,7 @@ finally:
         del os.environ[_name]
 
 _library = ctypes.CDLL(_native.__file__)
-if _library.angsync_abi() != 2:  # raised whenever a function is added or takes other arguments
+if _library.angsync_abi() != 3:  # raised whenever a function is added or takes other arguments
     raise ImportError("the compiled kernels are of another version; install angsync again")
 OPENMP = bool(_library.angsync_openmp())
 NAME = "compiled" + (", OpenMP" if OPENMP else "")

@@ -21,7 +21,7 @@
 typedef int32_t index_t;
 typedef struct { double re, im; } complex_t;
 
-int angsync_abi(void) { return 2; }
+int angsync_abi(void) { return 3; }
 
 int angsync_openmp(void) {
 #ifdef _OPENMP
