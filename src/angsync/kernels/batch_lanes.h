@@ -34,6 +34,10 @@ static inline V N(inverse_root)(V x) {
     return N(pick)((M)(x > LOAD(TINY)), y, LOAD(0));
 }
 
+#if defined(__AVX512F__)
+static inline int N(any)(M mask) { return WHICH_512(mask) != 0; }
+static inline int N(how_many)(M mask) { return __builtin_popcount((unsigned)WHICH_512(mask)); }
+#else
 static int N(any)(M mask) {
     WHOLE found = 0;
     for (int p = 0; p < LANES; p++) found |= mask[p];
@@ -45,6 +49,7 @@ static int N(how_many)(M mask) {
     for (int p = 0; p < LANES; p++) count += mask[p] != 0;
     return count;
 }
+#endif
 
 typedef struct {
     int n;

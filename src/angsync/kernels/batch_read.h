@@ -47,9 +47,9 @@ static inline __attribute__((always_inline)) void N(compare)(N(group) *g, int j,
 }
 
 /* Keep the part of `height` rows, 1 or 2, on the right of the diagonal, and add it to the sums of rows. Two rows share
- * the loads and stores of those. */
-static inline __attribute__((always_inline)) V N(keep_right)(N(group) *g, int j, int height, const double *start,
-                                                             V largest) {
+ * the loads and stores of those. With `both`, the part on the left is compared: while the phases are on their way. */
+static inline __attribute__((always_inline)) V N(keep_right)(N(group) *g, int j, int height, int both,
+                                                             const double *start, V largest, V *gap, V *total) {
     int n = g->n;
     V *rows = g->rows, *first = g->first, sum[2] = {LOAD(0), LOAD(0)}, x[4] = {LOAD(0), LOAD(0), LOAD(0), LOAD(0)};
 #define TAKE(k, l)                                                                                                     \
@@ -64,7 +64,6 @@ static inline __attribute__((always_inline)) V N(keep_right)(N(group) *g, int j,
     }
     V *kept[2] = {g->upper + 2 * N(row)(n, j), g->upper + 2 * N(row)(n, j + 1)};
     V fixed[2] = {LOAD(start[2 * j]), LOAD(start[2 * j + 1])};
-    const char *ahead = g->ahead;
     N(phase)(first[2 * j], first[2 * j + 1], fixed, x);
     first[2 * j] = x[0], first[2 * j + 1] = x[1];
     if (height == 2) { /* the entry between them, then the second one can turn to agree with the first */
@@ -75,6 +74,8 @@ static inline __attribute__((always_inline)) V N(keep_right)(N(group) *g, int j,
         N(phase)(to_re, to_im, later, x + 2);
         first[2 * j + 2] = x[2], first[2 * j + 3] = x[3];
     }
+    if (both) N(compare)(g, j, height, gap, total);
+    const char *ahead = g->ahead;
     for (int l = j + height; l < n; l++) {
         V across = rows[l], to_re = first[2 * l], to_im = first[2 * l + 1];
         ahead = N(fetch)(ahead, g->ahead_end, 1);
@@ -132,14 +133,11 @@ static void N(read)(N(group) *g, const REAL *const *source, int triangle, const 
             largest = N(larger)(N(size)(at[0]), largest);
             if (triangle == 2) largest = N(keep_left)(g, j + k, row, start, largest);
         }
-        if (triangle != 2)
-            largest = height == 2 ? N(keep_right)(g, j, 2, start, largest) : N(keep_right)(g, j, 1, start, largest);
-        if (triangle == 0) {
-            if (height == 2)
-                N(compare)(g, j, 2, &gap, &total);
-            else
-                N(compare)(g, j, 1, &gap, &total);
-        }
+        if (triangle == 2) continue;
+        if (height == 2)
+            largest = N(keep_right)(g, j, 2, triangle == 0, start, largest, &gap, &total);
+        else
+            largest = N(keep_right)(g, j, 1, triangle == 0, start, largest, &gap, &total);
     }
     for (int j = 0; j < n; j++) {
         most = N(larger)(g->rows[j], most);

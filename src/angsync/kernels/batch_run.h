@@ -252,6 +252,9 @@ static int N(group_of)(N(bench) *bench, const N(call) *call, int64_t first, int 
 static int64_t N(run)(int64_t count, int n, const REAL *C, const double *start, const options_t *o, REAL *z,
                       numbers_t *numbers, int threads) {
     int64_t groups = (count + LANES - 1) / LANES;
+    /* neighbours in memory, but no more of them than keeps the last thread from being waited for */
+    int64_t together = groups / (16 * (int64_t)threads) + 1;
+    if (together > 16) together = 16;
     int failed = 0, few = o->certify ? LANES / 4 : LANES / 2;
     int64_t pairs = (int64_t)n * (n - 1), padded = n + 4;
     int64_t vectors = pairs + 12 * n + padded * (padded + 1) / 2 + 2 * padded + 4 * n;
@@ -287,8 +290,7 @@ static int64_t N(run)(int64_t count, int n, const REAL *C, const double *start, 
         bench.indices = indices;
         bench.waiting = 0;
         g->ahead = g->ahead_end = NULL;
-/* neighbours in memory while there are many left, few at a time in the end: no thread waits long for another */
-#pragma omp for schedule(guided, 2) nowait
+#pragma omp for schedule(dynamic, together) nowait
         for (int64_t k = 0; k < groups; k++) {
             if (!memory) continue;
             int64_t first = k * LANES;

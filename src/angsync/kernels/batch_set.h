@@ -14,6 +14,7 @@
 #define EXPONENT_FLIP INT64_C(0x7fe0000000000000) /* two with the exponent of x and of 1 / x add up to it */
 #define EXPONENT_ONE INT64_C(0x0010000000000000)
 #define LARGER_512(x, y) _mm512_max_pd((__m512d)(x), (__m512d)(y))
+#define WHICH_512(mask) _mm512_test_epi64_mask((__m512i)(mask), (__m512i)(mask))
 #define ROOT_GUESS_512(x) _mm512_rsqrt14_pd((__m512d)(x))
 #define ROOT_STEPS_512 2
 #define BELOW 1e-9, 1e-3, 0.03, 0.3, 1.0
@@ -42,6 +43,7 @@
 #undef EXPONENT_FLIP
 #undef EXPONENT_ONE
 #undef LARGER_512
+#undef WHICH_512
 #undef ROOT_GUESS_512
 #undef ROOT_STEPS_512
 #undef BELOW
@@ -59,6 +61,7 @@
 #define EXPONENT_FLIP 0x7f000000
 #define EXPONENT_ONE 0x00800000
 #define LARGER_512(x, y) _mm512_max_ps((__m512)(x), (__m512)(y))
+#define WHICH_512(mask) _mm512_test_epi32_mask((__m512i)(mask), (__m512i)(mask))
 #define ROOT_GUESS_512(x) _mm512_rsqrt14_ps((__m512)(x))
 #define ROOT_STEPS_512 1
 #define BELOW 1e-4, 2e-3, 0.03, 0.3, 1.0
@@ -85,6 +88,7 @@
 #undef EXPONENT_FLIP
 #undef EXPONENT_ONE
 #undef LARGER_512
+#undef WHICH_512
 #undef ROOT_GUESS_512
 #undef ROOT_STEPS_512
 #undef BELOW

@@ -104,9 +104,10 @@ static void N(advance)(N(group) *g, N(state) *s, M wanted) {
         V more = N(larger)(LOAD(4) * s->damping, LOAD(0.0625));
         s->damping = N(pick)(wanted & ~by_newton, more, s->damping);
     }
+    V *z = g->old_z, *w = g->old_w;
+    g->old_z = g->z, g->old_w = g->w, g->z = z, g->w = w;
     for (int j = 0; j < 2 * n; j += 2) {
-        V zr = g->z[j], zi = g->z[j + 1], wr = g->w[j], wi = g->w[j + 1];
-        g->old_z[j] = zr, g->old_z[j + 1] = zi, g->old_w[j] = wr, g->old_w[j + 1] = wi;
+        V zr = g->old_z[j], zi = g->old_z[j + 1], wr = g->old_w[j], wi = g->old_w[j + 1];
         V vr = wr + s->shift * zr, vi = wi + s->shift * zi;
         if (some_wanted) { /* z (1 + i t), brought back to the circle */
             V t = g->step[j / 2];
@@ -115,8 +116,8 @@ static void N(advance)(N(group) *g, N(state) *s, M wanted) {
         }
         V inverse = N(inverse_root)(vr * vr + vi * vi);
         M move = s->going & (M)(inverse > LOAD(0));
-        g->z[j] = N(pick)(move, vr * inverse, zr);
-        g->z[j + 1] = N(pick)(move, vi * inverse, zi);
+        z[j] = N(pick)(move, vr * inverse, zr);
+        z[j + 1] = N(pick)(move, vi * inverse, zi);
     }
     V f, gradient, image;
     N(measure)(g, &f, &gradient, &image);
@@ -132,8 +133,8 @@ static void N(advance)(N(group) *g, N(state) *s, M wanted) {
     s->image = N(pick)(better, image, s->image);
     if (N(any)(~better)) {
         for (int j = 0; j < 2 * n; j++) {
-            g->z[j] = N(pick)(better, g->z[j], g->old_z[j]);
-            g->w[j] = N(pick)(better, g->w[j], g->old_w[j]);
+            z[j] = N(pick)(better, z[j], g->old_z[j]);
+            w[j] = N(pick)(better, w[j], g->old_w[j]);
         }
         /* a shift of 1, the largest row sum, makes every step of the power method an ascent */
         V more = N(pick)((M)(s->shift > LOAD(0)), s->shift + s->shift, LOAD(0.125));
