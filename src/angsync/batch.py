@@ -100,10 +100,11 @@ def synchronize_stack(
     numbers = Numbers.of(count)
     proofs = {name: np.empty(count, dtype=kind) for name, kind in (_PROOFS if certify else {}).items()}
     done, scratch = 0, np.empty((len(FIELDS), 0))
+    in_place = stack.flags.c_contiguous and stack.dtype == dtype and weighted is None and masked is None
     options: dict[str, Any] = {"gauge": gauge, "hermitian": hermitian, "certify": certify}
     solve = _solve_block if n <= MAX_ORDER else _one_by_one
     try:
-        for part in batch_input.blocks(count, n, dtype) if n <= MAX_ORDER else _singles(count):
+        for part in batch_input.blocks(count, n, dtype, in_place=in_place) if n <= MAX_ORDER else _singles(count):
             problems = batch_input.problems_of(stack, weighted, masked, part, dtype)
             if scratch.shape[1] != len(problems):
                 scratch = np.zeros((len(FIELDS), len(problems)))
