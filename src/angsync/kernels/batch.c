@@ -19,6 +19,8 @@
 
 #define MIXED 0.0625 /* how much of the fixed start is added to that of the sweep */
 #define SETTLED 0.03 /* sine of the angle between x and C x at which power steps end */
+#define AGAINST 0.8  /* part of the slowest mode that the shift of a power step is set against */
+#define SLOWEST 0.6  /* the most that is believed of it: beyond, Newton steps are nearer */
 #define PATIENCE 4   /* power steps that are rather made than a Newton step */
 
 typedef struct {
