@@ -96,7 +96,10 @@ def solve(
         whole(certify),
         whole(gauge),
         compiled._pointer(z),
-        *map(compiled._pointer, kept),
+        compiled._pointer(kept.objective),
+        compiled._pointer(kept.residual),
+        compiled._pointer(kept.iterations),
+        compiled._pointer(kept.status),
         compiled._pointer(found),
         compiled._threads_for(count * n * n),
         whole(SETS.index(instructions)),
@@ -104,5 +107,5 @@ def solve(
     if code < 0:
         raise MemoryError(f"no memory for the work of {count} problems of order {n}")
     if numbers is None:
-        found[: len(kept)] = kept
+        found[0], found[1], found[2], found[3] = kept.objective, kept.residual, kept.iterations, kept.status
     return int(code)

@@ -26,14 +26,15 @@ class Numbers(NamedTuple):
     def suits(self, count: int) -> bool:
         """Whether the arrays are laid out as the kernels write them."""
         kinds = (np.float64, np.float64, np.int32, np.int8)
+        arrays: tuple[NDArray, ...] = self
         return all(
             values.shape == (count,) and values.dtype == kind and values.flags.c_contiguous
-            for values, kind in zip(self, kinds, strict=True)
+            for values, kind in zip(arrays, kinds, strict=True)
         )
 
     def part(self, of: slice) -> Numbers:
         """Views of some problems."""
-        return Numbers(*(values[of] for values in self))
+        return Numbers(self.objective[of], self.residual[of], self.iterations[of], self.status[of])
 
 
 def asymmetry_share(dtype: Any) -> float:

@@ -104,8 +104,8 @@ def solve(
     field["status"][finite & (field["residual"] <= (tolerance if accepted is None else accepted))] = CONVERGED
     field["objective"][~finite] = field["residual"][~finite] = np.nan
     if numbers is not None:
-        for values, row in zip(numbers, found, strict=False):
-            values[:] = row
+        numbers.objective[:], numbers.residual[:] = field["objective"], field["residual"]
+        numbers.iterations[:], numbers.status[:] = field["iterations"], field["status"]
     with np.errstate(invalid="ignore"):
         askew = field["asymmetry"] > asymmetry_share(stack.dtype) * field["largest"]
     return int(np.count_nonzero(askew & finite))
