@@ -189,7 +189,7 @@ def _iterate(
     status = np.where(finite, ITERATION_LIMIT, NOT_FINITE)
     shift, damping = np.zeros(count, dtype=rows.dtype), np.zeros(count, dtype=rows.dtype)
     refusals, iterations = np.zeros(count, dtype=int), np.zeros(count, dtype=int)
-    rate, by_newton, against = np.zeros(count), np.zeros(count, dtype=bool), np.zeros(count, dtype=rows.dtype)
+    rate, by_newton, slowest = np.zeros(count), np.zeros(count, dtype=bool), np.zeros(count)
     w = _apply(C, z)
     best, gradient, size = _measured(z, w)
     going = finite.copy()
@@ -204,8 +204,8 @@ def _iterate(
         slow = (k >= gpm_steps) | ((k > 0) & (gradient[at] * rate[at] ** _PATIENCE > tolerance**2 * size[at]))
         by_newton[at] |= slow
         newton = by_newton[at]
-        against[at[newton]] = 0
-        moved = w[at] + (shift + against)[at, None] * z[at]
+        slowest[at[newton]] = 0
+        moved = w[at] + (shift[at] - slowest[at] * best[at] / C.shape[1]).astype(rows.dtype)[:, None] * z[at]
         wanted = np.flatnonzero(newton)
         if wanted.size:
             place = at[wanted]
@@ -223,15 +223,15 @@ def _iterate(
         stepped = better & ~newton
         rate[at[stepped]] = np.minimum(b[stepped] / gradient[at[stepped]], 1)
         factor = np.sum((z[at].conj() * w[at]).imag * (tried.conj() * image).imag, axis=1) / gradient[at]
-        tilted = against[at] != 0
-        later = _set_against(factor, against[at], best[at], f, C.shape[1])
+        tilted = slowest[at] != 0
+        later = _set_against(factor, slowest[at])
         z[good], w[good] = tried[better], image[better]
         best[good], gradient[good], size[good] = f[better], b[better], norm[better]
         less = damping[good] / 8
         damping[good] = np.where(newton[better], np.where(less > 0.015, less, 0), damping[good])
         more = np.where(shift[bad] > 0, 2 * shift[bad], 0.125)
         shift[bad] = np.where(newton[~better] | tilted[~better], shift[bad], more)
-        against[at] = np.where(stepped & (shift[at] == 0), later, 0)
+        slowest[at] = np.where(stepped & (shift[at] == 0), later, 0)
         damping[bad] = np.where(newton[~better], np.maximum(4 * damping[bad], 0.0625), damping[bad])
         refusals[good], refusals[bad] = 0, refusals[bad] + 1
         stalled = bad[refusals[bad] > _REFUSALS]
@@ -242,15 +242,15 @@ def _iterate(
     return z, {"objective": best, "residual": residual, "iterations": iterations, "status": status}
 
 
-def _set_against(factor: NDArray, a: NDArray, before: NDArray, f: NDArray, n: int) -> NDArray:
-    """The shift for the next power step, from the inner product of the last two gradients over the square of the first.
+def _set_against(factor: NDArray, slow: NDArray) -> NDArray:
+    """The part of f / n that the shift of the next power step is below 0, from that of the last one.
 
-    With all s_j near to their mean f / n, a step with the shift a multiplies the error along an eigenvector of
-    Re(Z^H C Z) n / f, eigenvalue m, by (m f / n + a) / (f / n + a): ``factor`` for the slowest one. A shift of -m f / n
-    would take that away and leave as much of others; a part of it is best on the whole.
+    With all s_j near to their mean f / n, a step with the shift -slow f / n multiplies the error along an eigenvector of
+    Re(Z^H C Z) n / f, eigenvalue m, by (m - slow) / (1 - slow). The slowest one is seen in the gradients of two points in
+    a row: ``factor`` is their inner product over the square of the first. A shift against all of it would take it away
+    and leave as much of others.
     """
-    m = factor + (factor - 1) * a * n / np.maximum(before, np.finfo(factor.dtype).tiny)
-    return -_AGAINST / n * np.clip(m, -_SLOWEST, _SLOWEST) * f
+    return _AGAINST * np.clip(factor + slow - factor * slow, -_SLOWEST, _SLOWEST)
 
 
 def _measured(z: NDArray, w: NDArray) -> tuple[NDArray, NDArray, NDArray]:

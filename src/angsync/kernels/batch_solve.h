@@ -15,7 +15,7 @@ typedef struct {
     V rate;                            /* by what the last power step multiplied `gradient` */
     V newton;                          /* 1 where Newton steps have begun */
     V residual;                        /* once a lane has ended */
-    V against;                         /* the shift of the next power step, on top of `shift`; 0 from Newton steps on */
+    V slow;                            /* what the shift of the next power step is set against; 0 from Newton steps on */
     M going, code;
 } N(state);
 #define STATE_NUMBERS 9
@@ -96,14 +96,14 @@ static void N(begin)(N(group) *g, const double *start, const options_t *o, M pre
     N(measure)(g, &s->best, &s->gradient, &s->image, &growth);
 }
 
-/* The shift for the next power step. With all s_j near to their mean f / n, a step with the shift a multiplies the error
- * along an eigenvector of Re(Z^H C Z) n / f, eigenvalue m, by (m f / n + a) / (f / n + a). The slowest one is seen in the
- * gradients of two points in a row: `factor` is their inner product over the square of the first. A shift of -m f / n
- * would take it away and leave as much of others; AGAINST of it is best on the whole. */
-static inline V N(set_against)(V factor, V a, V before, V f, int n) {
-    V lowest = LOAD(TINY), m = factor + (factor - LOAD(1)) * a * LOAD(n) / N(larger)(before, lowest);
+/* The next power step has the shift -slow f / n. With all s_j near to their mean f / n, such a step multiplies the error
+ * along an eigenvector of Re(Z^H C Z) n / f, eigenvalue m, by (m - slow) / (1 - slow). The slowest one is seen in the
+ * gradients of two points in a row: `factor` is their inner product over the square of the first. slow = m would take it
+ * away and leave as much of others; AGAINST of it is best on the whole. */
+static inline V N(set_against)(V factor, V slow) {
+    V m = factor + slow - factor * slow;
     m = N(larger)(N(pick)((M)(m < LOAD(SLOWEST)), m, LOAD(SLOWEST)), LOAD(-SLOWEST));
-    return LOAD(-AGAINST / n) * m * f;
+    return LOAD(AGAINST) * m;
 }
 
 /* One step of every lane that is going, by Newton where it is `wanted` and H lets it, and what came of it. */
@@ -116,7 +116,7 @@ static void N(advance)(N(group) *g, N(state) *s, M wanted) {
         V more = N(larger)(LOAD(4) * s->damping, LOAD(0.0625));
         s->damping = N(pick)(wanted & ~by_newton, more, s->damping);
     }
-    V *z = g->old_z, *w = g->old_w, shift = s->shift + s->against;
+    V *z = g->old_z, *w = g->old_w, shift = s->shift - s->slow * s->best * LOAD(1.0 / n);
     g->old_z = g->z, g->old_w = g->w, g->z = z, g->w = w;
     for (int j = 0; j < 2 * n; j += 2) {
         V zr = g->old_z[j], zi = g->old_z[j + 1], wr = g->old_w[j], wi = g->old_w[j + 1];
@@ -138,24 +138,24 @@ static void N(advance)(N(group) *g, N(state) *s, M wanted) {
     M better = (M)(f > s->best + noise) | ((M)(f >= s->best - noise) & (M)(gradient * s->image < s->gradient * image));
     better &= s->going;
     M refused = s->going & ~better;
-    V before = N(pick)(s->going, s->gradient, LOAD(1)), rate = gradient / before;
-    V against = N(set_against)(along / before, s->against, s->best, f, n);
+    V inverse = LOAD(1) / N(pick)(s->going, s->gradient, LOAD(1)), rate = gradient * inverse;
+    V slow = N(set_against)(along * inverse, s->slow);
     s->rate = N(pick)(better & ~by_newton, N(pick)((M)(rate < LOAD(1)), rate, LOAD(1)), s->rate);
     s->best = N(pick)(better, f, s->best);
     s->gradient = N(pick)(better, gradient, s->gradient);
     s->image = N(pick)(better, image, s->image);
-    if (N(any)(~better)) {
+    if (N(any)(refused)) { /* lanes that have ended did not move */
         for (int j = 0; j < 2 * n; j++) {
             z[j] = N(pick)(better, z[j], g->old_z[j]);
             w[j] = N(pick)(better, w[j], g->old_w[j]);
         }
         /* a shift of 1, the largest row sum, makes every step of the power method an ascent */
         V more = N(pick)((M)(s->shift > LOAD(0)), s->shift + s->shift, LOAD(0.125));
-        s->shift = N(pick)(refused & ~by_newton & (M)(s->against == LOAD(0)), more, s->shift);
+        s->shift = N(pick)(refused & ~by_newton & (M)(s->slow == LOAD(0)), more, s->shift);
         more = N(larger)(LOAD(4) * s->damping, LOAD(0.0625));
         s->damping = N(pick)(refused & by_newton, more, s->damping);
     }
-    s->against = (V)((M)against & better & ~by_newton & (M)(s->shift == LOAD(0)));
+    s->slow = (V)((M)slow & better & ~by_newton & (M)(s->shift == LOAD(0)));
     V less = s->damping * LOAD(0.125);
     less = (V)((M)less & (M)(less > LOAD(0.015)));
     s->damping = N(pick)(better & by_newton, less, s->damping);
@@ -186,7 +186,7 @@ static M N(solve)(N(group) *g, const options_t *o, int few, N(state) *s) {
         M slow = (M)(s->count >= LOAD(o->gpm_steps)) | ((M)(s->count > LOAD(0)) & (M)(ahead > level));
         s->newton = N(pick)(s->going & slow, LOAD(1), s->newton);
         M wanted = s->going & (M)(s->newton > LOAD(0));
-        s->against = (V)((M)s->against & ~wanted);
+        s->slow = (V)((M)s->slow & ~wanted);
         if (few > 0 && N(any)(wanted) && N(how_many)(wanted) <= few) {
             left |= wanted;
             s->going &= ~wanted;
