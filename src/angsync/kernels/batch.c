@@ -34,7 +34,7 @@ typedef struct {
     int32_t *iterations;
     int8_t *status;
     double *found;
-    int64_t suspects; /* how many problems are not Hermitian, or nearly so */
+    int64_t suspects; /* how many problems may not be Hermitian */
 } numbers_t;
 
 #define JOIN_(a, b, c) a##_##b##_##c
@@ -73,8 +73,8 @@ int batch_instructions(void) {
 
 #ifdef SEVERAL_SETS
 #define CALL(KIND)                                                                                                     \
-    if (set == 2) return run_##KIND##_avx512(count, n, C, start, &o, z, &numbers, threads);                               \
-    if (set == 1) return run_##KIND##_avx2(count, n, C, start, &o, z, &numbers, threads);                                 \
+    if (set == 2) return run_##KIND##_avx512(count, n, C, start, &o, z, &numbers, threads);                            \
+    if (set == 1) return run_##KIND##_avx2(count, n, C, start, &o, z, &numbers, threads);                              \
     return run_##KIND##_plain(count, n, C, start, &o, z, &numbers, threads);
 #else
 #define CALL(KIND)                                                                                                     \
@@ -82,9 +82,9 @@ int batch_instructions(void) {
     return run_##KIND##_plain(count, n, C, start, &o, z, &numbers, threads);
 #endif
 
-/* Solve C[0], C[1], ... (count, n, n), contiguous, with an instruction set up to batch_instructions(). Problems stop at
- * `tolerance` and count as converged at `accepted`. `found` is (16, count), its rows in the order of `FIELDS` in
- * batch_reference.py, the first four of which are written to `objective`, `residual`, `iterations` and `status` instead.
+/* Solve C[0], C[1], ... (count, n, n), contiguous, with an instruction set up to batch_instructions(). Problems stop
+ * at `tolerance` and count as converged at `accepted`. `found` is (16, count), its rows in the order of `FIELDS` in
+ * batch_reference.py; the first four are written to `objective`, `residual`, `iterations` and `status` instead.
  * Returns how many problems have an asymmetry above `askew` times their largest entry, -2 without memory. */
 #define SOLVE(KIND, REAL)                                                                                              \
     int64_t batch_##KIND(int64_t count, int n, const REAL *C, const double *start, int power_steps, int gpm_steps,     \

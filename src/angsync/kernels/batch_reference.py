@@ -245,10 +245,10 @@ def _iterate(
 def _set_against(factor: NDArray, slow: NDArray) -> NDArray:
     """The part of f / n that the shift of the next power step is below 0, from that of the last one.
 
-    With all s_j near to their mean f / n, a step with the shift -slow f / n multiplies the error along an eigenvector of
-    Re(Z^H C Z) n / f, eigenvalue m, by (m - slow) / (1 - slow). The slowest one is seen in the gradients of two points in
-    a row: ``factor`` is their inner product over the square of the first. A shift against all of it would take it away
-    and leave as much of others.
+    With all s_j near to their mean f / n, a step with the shift -slow f / n multiplies the error along an eigenvector
+    of Re(Z^H C Z) n / f, eigenvalue m, by (m - slow) / (1 - slow). The slowest one is seen in the gradients of two
+    points in a row: ``factor`` is their inner product over the square of the first. A shift against all of it would
+    take it away and leave as much of others.
     """
     return _AGAINST * np.clip(factor + slow - factor * slow, -_SLOWEST, _SLOWEST)
 

@@ -185,8 +185,8 @@ typedef struct {
     numbers_t *numbers;
 } N(call);
 
-/* Problems first.. of the call, or with first = -1 those that have waited longest among the `used` last. Returns how many
- * that have ended are not Hermitian, or nearly so. */
+/* Problems first.. of the call, or with first = -1 those that have waited longest among the `used` last. Returns how
+ * many of those that have ended may not be Hermitian. */
 static int N(group_of)(N(bench) *bench, const N(call) *call, int64_t first, int used, int few) {
     N(group) *g = &bench->g;
     int n = g->n, suspects = 0;

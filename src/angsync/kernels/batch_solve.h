@@ -15,7 +15,7 @@ typedef struct {
     V rate;                            /* by what the last power step multiplied `gradient` */
     V newton;                          /* 1 where Newton steps have begun */
     V residual;                        /* once a lane has ended */
-    V slow;                            /* what the shift of the next power step is set against; 0 from Newton steps on */
+    V slow;                            /* what the shift of the next power step is against; 0 from Newton steps on */
     M going, code;
 } N(state);
 #define STATE_NUMBERS 9
@@ -96,10 +96,10 @@ static void N(begin)(N(group) *g, const double *start, const options_t *o, M pre
     N(measure)(g, &s->best, &s->gradient, &s->image, &growth);
 }
 
-/* The next power step has the shift -slow f / n. With all s_j near to their mean f / n, such a step multiplies the error
- * along an eigenvector of Re(Z^H C Z) n / f, eigenvalue m, by (m - slow) / (1 - slow). The slowest one is seen in the
- * gradients of two points in a row: `factor` is their inner product over the square of the first. slow = m would take it
- * away and leave as much of others; AGAINST of it is best on the whole. */
+/* The next power step has the shift -slow f / n. With all s_j near to their mean f / n, such a step multiplies the
+ * error along an eigenvector of Re(Z^H C Z) n / f, eigenvalue m, by (m - slow) / (1 - slow). The slowest one is seen in
+ * the gradients of two points in a row: `factor` is their inner product over the square of the first. slow = m would
+ * take it away and leave as much of others; AGAINST of it is best on the whole. */
 static inline V N(set_against)(V factor, V slow) {
     V m = factor + slow - factor * slow;
     m = N(larger)(N(pick)((M)(m < LOAD(SLOWEST)), m, LOAD(SLOWEST)), LOAD(-SLOWEST));
