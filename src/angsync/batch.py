@@ -27,6 +27,7 @@ from angsync.batch_result import BatchResult, BatchStatus
 from angsync.errors import ConvergenceError, ConvergenceWarning, InputError
 from angsync.iteration import Status, Stopping
 from angsync.kernels import batch_reference
+from angsync.kernels.batch_numbers import Numbers
 from angsync.kernels.batch_reference import FIELDS, MAX_ORDER
 from angsync.kernels.cuda_reference import chirp
 from angsync.operators.device_batch import POLISH_STEPS, prove_batch_on_device, solve_batch_on_device
@@ -36,7 +37,6 @@ __all__ = ["BatchResult", "BatchStatus", "emi_matrix", "synchronize_stack"]
 POWER_STEPS = 10  # two leave about one hard problem in a hundred at a worse optimum
 GPM_STEPS = 6  # after which Newton steps take over in any case
 _PROOF_TOLERANCE = 5e-7  # residual of single precision where a proof follows: its gap is of second order in it
-_NUMBERS: dict[str, Any] = {"objective": float, "residual": float, "iterations": np.int32, "status": np.int8}
 _PROOFS: dict[str, Any] = {"verdict": np.int8, "gap_bound": float, "relative_gap": float, "lambda_2": float}
 _NOT_REACHED: dict[str, Any] = {"status": BatchStatus.INTERRUPTED, "iterations": 0, "verdict": 1}  # otherwise NaN
 
@@ -97,18 +97,20 @@ def synchronize_stack(
         raise InputError(f"mask must be boolean (True leaves a node out), but its dtype is {masked.dtype}.")
     count = math.prod(leading)
     z = np.empty((count, n), dtype=dtype)
-    kinds = _NUMBERS | (_PROOFS if certify else {})
-    kept = {name: np.empty(count, dtype=kind) for name, kind in kinds.items()}
+    numbers = Numbers.of(count)
+    proofs = {name: np.empty(count, dtype=kind) for name, kind in (_PROOFS if certify else {}).items()}
     done, scratch = 0, np.empty((len(FIELDS), 0))
+    in_place = stack.flags.c_contiguous and stack.dtype == dtype and weighted is None and masked is None
     options: dict[str, Any] = {"gauge": gauge, "hermitian": hermitian, "certify": certify}
     solve = _solve_block if n <= MAX_ORDER else _one_by_one
     try:
-        for part in batch_input.blocks(count, n, dtype) if n <= MAX_ORDER else _singles(count):
+        for part in batch_input.blocks(count, n, dtype, in_place=in_place) if n <= MAX_ORDER else _singles(count):
             problems = batch_input.problems_of(stack, weighted, masked, part, dtype)
             if scratch.shape[1] != len(problems):
                 scratch = np.zeros((len(FIELDS), len(problems)))
-            found = solve(problems, z[part], scratch, stopping, power_steps, (part.start, leading), options)
-            for name, values in kept.items():
+            place = (part.start, leading)
+            found = solve(problems, z[part], numbers.part(part), scratch, stopping, power_steps, place, options)
+            for name, values in proofs.items():
                 values[part] = found[name]
             done = part.stop
             if callback is not None and callback(done, count):
@@ -116,6 +118,7 @@ def synchronize_stack(
     except KeyboardInterrupt:
         pass  # the statuses say how far it went
     z[done:] = np.nan
+    kept = numbers._asdict() | proofs
     for name, values in kept.items():
         values[done:] = _NOT_REACHED.get(name, np.nan)
     if masked is not None:
@@ -161,26 +164,26 @@ def _solver() -> Any:
 def _solve_block(
     problems: NDArray,
     z: NDArray,
+    numbers: Numbers,
     found: NDArray[np.float64],
     stopping: Stopping,
     power_steps: int,
     place: tuple[int, tuple[int, ...]],
     options: dict[str, Any],
 ) -> dict[str, NDArray]:
-    """Phases into ``z``, numbers into ``found`` and, by name, back.
+    """Phases into ``z``, numbers into ``numbers`` and ``found``, and what is proved, by name, back.
 
     ``place``: where the block begins in the stack, and the stack's shape.
     """
     n = problems.shape[1]
     certify, tolerance = options["certify"], stopping.tolerance_for(problems.dtype)
-    field = dict(zip(FIELDS, found, strict=True))
     if n == 1:
         z[:] = 1
-        field["objective"][:] = problems[:, 0, 0].real
+        numbers.objective[:], numbers.residual[:], numbers.iterations[:] = problems[:, 0, 0].real, 0, 0
         finite = np.isfinite(problems[:, 0, 0])
-        field["status"][:] = np.where(finite, BatchStatus.CONVERGED, BatchStatus.NOT_FINITE)
+        numbers.status[:] = np.where(finite, BatchStatus.CONVERGED, BatchStatus.NOT_FINITE)
     else:
-        _solver()(
+        suspects = _solver()(
             problems,
             chirp(n).astype(np.complex128),
             z,
@@ -192,10 +195,15 @@ def _solve_block(
             triangle=TRIANGLES[options["hermitian"]],
             certify=certify,
             gauge=GAUGES[options["gauge"]],
+            accepted=tolerance,
+            numbers=numbers,
         )
-        batch_input.check_hermitian(problems, found, *place, options["hermitian"])
-        field["status"][field["residual"] <= tolerance] = BatchStatus.CONVERGED
-    return field | (certificates(field, n) if certify else {})
+        if suspects:
+            finite = numbers.status != BatchStatus.NOT_FINITE
+            batch_input.check_hermitian(problems, found, finite, *place, options["hermitian"])
+    if not certify:
+        return {}
+    return certificates(dict(zip(FIELDS, found, strict=True)) | {"status": numbers.status}, n)
 
 
 def _singles(count: int) -> Any:
@@ -205,6 +213,7 @@ def _singles(count: int) -> Any:
 def _one_by_one(
     problems: NDArray,
     z: NDArray,
+    numbers: Numbers,
     scratch: NDArray[np.float64],
     stopping: Stopping,
     power_steps: int,
@@ -215,11 +224,9 @@ def _one_by_one(
     import angsync
 
     if not np.isfinite(problems).all():
-        return dict.fromkeys((*_NUMBERS, *_PROOFS), np.nan) | {
-            "status": BatchStatus.NOT_FINITE,
-            "iterations": 0,
-            "verdict": 1,
-        }
+        z[0] = numbers.objective[0] = numbers.residual[0] = np.nan
+        numbers.iterations[0], numbers.status[0] = 0, BatchStatus.NOT_FINITE
+        return dict.fromkeys(_PROOFS, np.nan) | {"verdict": 1}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         one = angsync.synchronize(problems[0], stopping=stopping, on_failure="ignore", **options)
@@ -227,12 +234,9 @@ def _one_by_one(
         raise KeyboardInterrupt
     z[0] = one.z
     codes = {Status.CONVERGED: BatchStatus.CONVERGED, Status.STALLED: BatchStatus.STALLED}
-    found: dict[str, Any] = {
-        "objective": one.objective,
-        "residual": one.residual,
-        "iterations": one.iterations,
-        "status": codes.get(one.status, BatchStatus.ITERATION_LIMIT),
-    }
+    numbers.objective[0], numbers.residual[0], numbers.iterations[0] = one.objective, one.residual, one.iterations
+    numbers.status[0] = codes.get(one.status, BatchStatus.ITERATION_LIMIT)
+    found: dict[str, Any] = {}
     proof = one.certificate
     if proof is not None:
         found |= {"gap_bound": proof.gap_bound, "relative_gap": proof.relative_gap, "lambda_2": proof.lambda_2}

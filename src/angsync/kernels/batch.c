@@ -19,13 +19,23 @@
 
 #define MIXED 0.0625 /* how much of the fixed start is added to that of the sweep */
 #define SETTLED 0.03 /* sine of the angle between x and C x at which power steps end */
+#define AGAINST 0.8  /* part of the slowest mode that the shift of a power step is set against */
+#define SLOWEST 0.6  /* the most that is believed of it: beyond, Newton steps are nearer */
 #define PATIENCE 4   /* power steps that are rather made than a Newton step */
-#define ROWS_AT_ONCE(n) ((n) < 32 ? 64 / (n) : 1) /* of a matrix that are transposed together */
 
 typedef struct {
     int power_steps, gpm_steps, max_iterations, triangle, certify, gauge;
-    double tolerance;
+    double tolerance, accepted, askew;
 } options_t;
+
+/* What is written for every problem: phases elsewhere, these in the types that a caller keeps them in. */
+typedef struct {
+    double *objective, *residual;
+    int32_t *iterations;
+    int8_t *status;
+    double *found;
+    int64_t suspects; /* how many problems may not be Hermitian */
+} numbers_t;
 
 #define JOIN_(a, b, c) a##_##b##_##c
 #define JOIN(a, b, c) JOIN_(a, b, c)
@@ -63,30 +73,30 @@ int batch_instructions(void) {
 
 #ifdef SEVERAL_SETS
 #define CALL(KIND)                                                                                                     \
-    if (set == 2) return run_##KIND##_avx512(count, n, C, start, &o, z, found, threads);                               \
-    if (set == 1) return run_##KIND##_avx2(count, n, C, start, &o, z, found, threads);                                 \
-    return run_##KIND##_plain(count, n, C, start, &o, z, found, threads);
+    if (set == 2) return run_##KIND##_avx512(count, n, C, start, &o, z, &numbers, threads);                            \
+    if (set == 1) return run_##KIND##_avx2(count, n, C, start, &o, z, &numbers, threads);                              \
+    return run_##KIND##_plain(count, n, C, start, &o, z, &numbers, threads);
 #else
 #define CALL(KIND)                                                                                                     \
     (void)set;                                                                                                         \
-    return run_##KIND##_plain(count, n, C, start, &o, z, found, threads);
+    return run_##KIND##_plain(count, n, C, start, &o, z, &numbers, threads);
 #endif
 
-/* Solve C[0], C[1], ... (count, n, n), contiguous, with an instruction set up to batch_instructions(). `found` is
- * (16, count), its rows in the order of `FIELDS` in batch_reference.py. Returns 0, -2 without memory. */
-int batch_single(int64_t count, int n, const float *C, const double *start, int power_steps, int gpm_steps,
-                 int max_iterations, double tolerance, int triangle, int certify, int gauge, float *z, double *found,
-                 int threads, int set) {
-    options_t o = {power_steps, gpm_steps, max_iterations, triangle, certify, gauge, tolerance};
-    CALL(single)
-}
-
-int batch_double(int64_t count, int n, const double *C, const double *start, int power_steps, int gpm_steps,
-                 int max_iterations, double tolerance, int triangle, int certify, int gauge, double *z, double *found,
-                 int threads, int set) {
-    options_t o = {power_steps, gpm_steps, max_iterations, triangle, certify, gauge, tolerance};
-    CALL(double)
-}
+/* Solve C[0], C[1], ... (count, n, n), contiguous, with an instruction set up to batch_instructions(). Problems stop
+ * at `tolerance` and count as converged at `accepted`. `found` is (16, count), its rows in the order of `FIELDS` in
+ * batch_reference.py; the first four are written to `objective`, `residual`, `iterations` and `status` instead.
+ * Returns how many problems have an asymmetry above `askew` times their largest entry, -2 without memory. */
+#define SOLVE(KIND, REAL)                                                                                              \
+    int64_t batch_##KIND(int64_t count, int n, const REAL *C, const double *start, int power_steps, int gpm_steps,     \
+                         int max_iterations, double tolerance, double accepted, double askew, int triangle,            \
+                         int certify, int gauge, REAL *z, double *objective, double *residual, int32_t *iterations,    \
+                         int8_t *status, double *found, int threads, int set) {                                        \
+        options_t o = {power_steps, gpm_steps, max_iterations, triangle, certify, gauge, tolerance, accepted, askew};  \
+        numbers_t numbers = {objective, residual, iterations, status, found, 0};                                       \
+        CALL(KIND)                                                                                                     \
+    }
+SOLVE(single, float)
+SOLVE(double, double)
 
 #else
 int batch_instructions(void) { return -1; }

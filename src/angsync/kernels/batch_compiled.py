@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from angsync.errors import InputError
 from angsync.kernels import compiled
+from angsync.kernels.batch_numbers import Numbers, asymmetry_share
 from angsync.kernels.batch_reference import FIELDS, MAX_ORDER
 
 SETS = ("plain", "avx2", "avx512")
@@ -24,6 +25,8 @@ try:
         np.dtype(np.complex64): compiled._library.batch_single,
         np.dtype(np.complex128): compiled._library.batch_double,
     }
+    for _solver in _solvers.values():
+        _solver.restype = ctypes.c_int64
     _best = int(compiled._library.batch_instructions())
 except AttributeError:
     raise ImportError("the compiled kernels hold none for batches") from None
@@ -65,15 +68,19 @@ def solve(
     triangle: int,
     certify: bool,
     gauge: int,
-) -> None:
+    accepted: float | None = None,
+    numbers: Numbers | None = None,
+) -> int:
     """What :func:`angsync.kernels.batch_reference.solve` does, in C; the stack is contiguous, its order 2 to 128."""
     count, n = stack.shape[:2]
+    kept = Numbers.of(count) if numbers is None else numbers
     assert stack.flags.c_contiguous
     assert start.flags.c_contiguous
     assert (z.shape, z.dtype) == ((count, n), stack.dtype)
     assert found.shape == (len(FIELDS), count)
     assert 2 <= n <= MAX_ORDER
-    whole = ctypes.c_int
+    assert kept.suits(count)
+    whole, real = ctypes.c_int, ctypes.c_double
     code = _solvers[stack.dtype](
         ctypes.c_int64(count),
         whole(n),
@@ -82,14 +89,23 @@ def solve(
         whole(power_steps),
         whole(gpm_steps),
         whole(min(max_iterations, 2**30)),
-        ctypes.c_double(tolerance),
+        real(tolerance),
+        real(tolerance if accepted is None else accepted),
+        real(asymmetry_share(stack.dtype)),
         whole(triangle),
         whole(certify),
         whole(gauge),
         compiled._pointer(z),
+        compiled._pointer(kept.objective),
+        compiled._pointer(kept.residual),
+        compiled._pointer(kept.iterations),
+        compiled._pointer(kept.status),
         compiled._pointer(found),
         compiled._threads_for(count * n * n),
         whole(SETS.index(instructions)),
     )
-    if code != 0:
+    if code < 0:
         raise MemoryError(f"no memory for the work of {count} problems of order {n}")
+    if numbers is None:
+        found[0], found[1], found[2], found[3] = kept.objective, kept.residual, kept.iterations, kept.status
+    return int(code)

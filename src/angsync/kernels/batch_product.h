@@ -3,74 +3,71 @@
 #define M N(whole)
 #define LOAD(a) ((V){0} + (REAL)(a))
 
-/* The part of one row inside a block or a tail: y_j += a x_l, y_l += conj(a) x_j */
-static inline void N(pair)(V re, V im, const V *xj, const V *xl, V *yj, V *yl) {
-    yj[0] += re * xl[0] - im * xl[1];
-    yj[1] += re * xl[1] + im * xl[0];
-    yl[0] += re * xj[0] + im * xj[1];
-    yl[1] += re * xj[1] - im * xj[0];
+/* What `height` rows of the upper triangle, at most 4, do to y = C x: all of y_j for these rows, scaled, and their part
+ * of y_l below. The rows share the loads and stores of x_l and y_l. `fresh`: nothing has been added to y yet. The
+ * entries between the rows themselves come last: first, everything after them would wait for their chain of sums.
+ *
+ * A line of what lies `ahead`, up to `end`, is fetched in every round; returns where that stopped. */
+static inline __attribute__((always_inline)) const char *
+N(strip)(int n, int j, int height, int fresh, const V *restrict upper, V scale, const V *restrict x, V *restrict y,
+         const char *ahead, const char *end) {
+    const V *row[4];
+    V xr[4], xi[4], yr[4], yi[4];
+    for (int k = 0; k < height; k++) {
+        row[k] = upper + 2 * N(row)(n, j + k);
+        xr[k] = x[2 * (j + k)], xi[k] = x[2 * (j + k) + 1];
+        yr[k] = fresh ? LOAD(0) : y[2 * (j + k)], yi[k] = fresh ? LOAD(0) : y[2 * (j + k) + 1];
+    }
+    for (int l = j + height; l < n; l++) {
+        V s = x[2 * l], t = x[2 * l + 1], u = fresh ? LOAD(0) : y[2 * l], v = fresh ? LOAD(0) : y[2 * l + 1];
+        ahead = N(fetch)(ahead, end, 1);
+        for (int k = 0; k < height; k++) {
+            V re = row[k][2 * l], im = row[k][2 * l + 1];
+            yr[k] += re * s, yi[k] += re * t, u += re * xr[k], v += re * xi[k];
+            yr[k] -= im * t, yi[k] += im * s, u += im * xi[k], v -= im * xr[k];
+        }
+        y[2 * l] = u, y[2 * l + 1] = v;
+    }
+    /* written out: compilers leave loops over both a and b as loops, and these sums in memory */
+#define BETWEEN(a, b)                                                                                                  \
+    if (b < height) {                                                                                                  \
+        V re = row[a][2 * (j + b)], im = row[a][2 * (j + b) + 1];                                                      \
+        yr[a] += re * xr[b], yi[a] += re * xi[b], yr[b] += re * xr[a], yi[b] += re * xi[a];                            \
+        yr[a] -= im * xi[b], yi[a] += im * xr[b], yr[b] += im * xi[a], yi[b] -= im * xr[a];                            \
+    }
+    BETWEEN(0, 1)
+    BETWEEN(2, 3)
+    BETWEEN(0, 2)
+    BETWEEN(1, 3)
+    BETWEEN(0, 3)
+    BETWEEN(1, 2)
+#undef BETWEEN
+    for (int k = 0; k < height; k++) y[2 * (j + k)] = yr[k] * scale, y[2 * (j + k) + 1] = yi[k] * scale;
+    return ahead;
 }
 
-/* y = C x. A line or a few of what lies `ahead`, up to `end`, are fetched in every round of the inner loop; returns
- * where that stopped. More at a time than the core can wait for would hold up the product itself. */
+/* y = scale C x, n at least 2. */
 static inline __attribute__((always_inline)) const char *
-N(multiply)(int n, const V *restrict upper, const V *restrict x, V *restrict y, const char *ahead, const char *end) {
-    for (int j = 0; j < 2 * n; j++) y[j] = LOAD(0);
-    int j = 0, lines = n < 16 ? 4 : 1;
-    for (; j + 4 <= n; j += 4) { /* four rows share the loads and stores of x_l and y_l */
-        const V *r0 = upper + 2 * N(row)(n, j), *r1 = upper + 2 * N(row)(n, j + 1);
-        const V *r2 = upper + 2 * N(row)(n, j + 2), *r3 = upper + 2 * N(row)(n, j + 3);
-        const V *x0 = x + 2 * j;
-        V *y0 = y + 2 * j;
-        for (int a = 0; a < 4; a++)
-            for (int b = a + 1; b < 4; b++) {
-                const V *c = upper + 2 * (N(row)(n, j + a) + j + b);
-                N(pair)(c[0], c[1], x0 + 2 * a, x0 + 2 * b, y0 + 2 * a, y0 + 2 * b);
-            }
-        V p0 = y0[0], q0 = y0[1], p1 = y0[2], q1 = y0[3], p2 = y0[4], q2 = y0[5], p3 = y0[6], q3 = y0[7];
-        V s0 = x0[0], t0 = x0[1], s1 = x0[2], t1 = x0[3], s2 = x0[4], t2 = x0[5], s3 = x0[6], t3 = x0[7];
-        for (int l = j + 4; l < n; l++) {
-            if (ahead < end) {
-                for (int line = 0; line < lines; line++) __builtin_prefetch(ahead + 64 * line, 0, 2);
-                ahead += 64 * lines;
-            }
-            V s = x[2 * l], t = x[2 * l + 1], u = y[2 * l], v = y[2 * l + 1], re, im;
-#define ROW(k)                                                                                                         \
-    re = r##k[2 * l];                                                                                                  \
-    im = r##k[2 * l + 1];                                                                                              \
-    p##k += re * s;                                                                                                    \
-    q##k += re * t;                                                                                                    \
-    u += re * s##k;                                                                                                    \
-    v += re * t##k;                                                                                                    \
-    p##k -= im * t;                                                                                                    \
-    q##k += im * s;                                                                                                    \
-    u += im * t##k;                                                                                                    \
-    v -= im * s##k;
-            ROW(0)
-            ROW(1)
-            ROW(2)
-            ROW(3)
-#undef ROW
-            y[2 * l] = u;
-            y[2 * l + 1] = v;
-        }
-        y0[0] = p0, y0[1] = q0, y0[2] = p1, y0[3] = q1, y0[4] = p2, y0[5] = q2, y0[6] = p3, y0[7] = q3;
-    }
-    for (; j < n; j++) {
-        const V *row = upper + 2 * N(row)(n, j);
-        for (int l = j + 1; l < n; l++) N(pair)(row[2 * l], row[2 * l + 1], x + 2 * j, x + 2 * l, y + 2 * j, y + 2 * l);
-    }
+N(multiply)(int n, const V *upper, V scale, const V *x, V *y, const char *ahead, const char *end) {
+    int j = n < 4 ? 2 : 4;
+    if (n < 4)
+        N(strip)(n, 0, 2, 1, upper, scale, x, y, ahead, end);
+    else
+        ahead = N(strip)(n, 0, 4, 1, upper, scale, x, y, ahead, end);
+    for (; j + 4 <= n; j += 4) ahead = N(strip)(n, j, 4, 0, upper, scale, x, y, ahead, end);
+    if (n - j == 3) N(strip)(n, j, 3, 0, upper, scale, x, y, ahead, end);
+    if (n - j == 2) N(strip)(n, j, 2, 0, upper, scale, x, y, ahead, end);
+    if (n - j == 1) N(strip)(n, j, 1, 0, upper, scale, x, y, ahead, end);
     return ahead;
 }
 
 static void N(product)(int n, const V *upper, V scale, const V *x, V *y) {
-    N(multiply)(n, upper, x, y, NULL, NULL);
-    for (int j = 0; j < 2 * n; j++) y[j] *= scale;
+    N(multiply)(n, upper, scale, x, y, NULL, NULL);
 }
 
-/* The same for the matrices of a group, not scaled, while the next group is on its way from the memory to the cache. */
+/* The same for the matrices of a group, while the next group is on its way from the memory to the cache. */
 static void N(product_fetching)(N(group) *g, const V *x, V *y) {
-    g->ahead = N(multiply)(g->n, g->upper, x, y, g->ahead, g->ahead_end);
+    g->ahead = N(multiply)(g->n, g->upper, g->scale_later, x, y, g->ahead, g->ahead_end);
 }
 #undef V
 #undef M

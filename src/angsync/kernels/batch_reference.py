@@ -6,23 +6,23 @@ steps :math:`x \leftarrow (C + \mathrm{shift}) x`, fewer where x and its image a
 0, or :math:`|Cx|/|x|` where the other end of the spectrum is as large.
 
 **Solve**: steps of the generalized power method :math:`z \leftarrow w/|w|`, :math:`w = (C + \mathrm{shift}) z`
-(Liu, Yue and So, Algorithm 1 with :math:`\alpha = \infty`), and where four more of them would not do, at the rate of
-the last one, Newton steps
+(Liu, Yue and So, Algorithm 1 with :math:`\alpha = \infty`), with a shift set against what was slowest in the last step,
+and where four more of them would not do, at the rate of the last one, Newton steps
 :math:`(H + \mathrm{damping}\,|w|)\, t = b`, :math:`z \leftarrow z (1 + \mathrm{i} t) / |1 + \mathrm{i} t|`, with
 :math:`H = \mathrm{Diag}(s) - \Re(Z^H C Z)`, :math:`s + \mathrm{i} b = \bar z \circ Cz`. Where H is not positive
 semidefinite, another power step is made instead. A step that lowers the objective is taken back, and the shift or the
 damping grows.
 
-**Bound**: Cholesky factorisations of :math:`S + \tau u u^H - \mu I`, as in :mod:`angsync.spectrum`.
+**Bound**: :mod:`angsync.kernels.batch_proof_reference`.
 """
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
+
+from angsync.kernels.batch_numbers import Numbers, asymmetry_share
+from angsync.kernels.batch_proof_reference import bounds, cholesky
 
 CONVERGED, ITERATION_LIMIT, NOT_FINITE, STALLED = 0, 1, 2, 3
 MAX_ORDER = 128
@@ -35,10 +35,11 @@ FIELDS = (
 bound on S over the complement of z, the norm of b, sum, norm and maximum of the row sums of ``|re| + |im|``, the sum of
 moduli, and how many nodes have measurements. ``asymmetry`` is 0 for a Hermitian matrix, but for rounding."""
 
-_UNIT = 2.0**-53
+
 _SETTLED = 0.03
 _MIXED = 0.0625
 _PATIENCE = 4
+_AGAINST, _SLOWEST = 0.8, 0.6
 _REFUSALS = 12
 
 
@@ -55,8 +56,13 @@ def solve(
     triangle: int,
     certify: bool,
     gauge: int,
-) -> None:
+    accepted: float | None = None,
+    numbers: Numbers | None = None,
+) -> int:
     """Write phases (count, n) and what was found (16, count) for a stack (count, n, n) into ``z`` and ``found``.
+
+    Problems stop at ``tolerance``; with a residual up to ``accepted`` they count as converged. With ``numbers``, the
+    first four rows of ``found`` are for these. Returns how many problems may not be Hermitian.
 
     ``triangle``: 0 all of C (the upper one is used), 1 the upper one, 2 the lower one. ``gauge``: 1 the first node that
     has measurements, 2 the mean.
@@ -86,16 +92,23 @@ def solve(
     rows *= scale[:, None]
 
     first = _start(C, start.astype(C.dtype), power_steps, finite)
-    point, numbers = _iterate(C, rows, first, finite, gpm_steps, max_iterations, tolerance)
-    field["objective"][:] = numbers["objective"] * unit + field["trace"]
+    point, reached = _iterate(C, rows, first, finite, gpm_steps, max_iterations, tolerance)
+    field["objective"][:] = reached["objective"] * unit + field["trace"]
     for name in ("residual", "iterations", "status"):
-        field[name][:] = numbers[name]
+        field[name][:] = reached[name]
     z[:] = _settled(point, rows, gauge)
     if certify:
-        for name, value in _bounds(C.astype(np.complex128), rows.astype(np.float64), z.astype(np.complex128)).items():
+        for name, value in bounds(C.astype(np.complex128), rows.astype(np.float64), z.astype(np.complex128)).items():
             field[name][:] = value if name == "nodes" else value * unit
     z[~finite] = np.nan
+    field["status"][finite & (field["residual"] <= (tolerance if accepted is None else accepted))] = CONVERGED
     field["objective"][~finite] = field["residual"][~finite] = np.nan
+    if numbers is not None:
+        numbers.objective[:], numbers.residual[:] = field["objective"], field["residual"]
+        numbers.iterations[:], numbers.status[:] = field["iterations"], field["status"]
+    with np.errstate(invalid="ignore"):
+        askew = field["asymmetry"] > asymmetry_share(stack.dtype) * field["largest"]
+    return int(np.count_nonzero(askew & finite))
 
 
 def _apply(C: NDArray, x: NDArray) -> NDArray:
@@ -176,7 +189,7 @@ def _iterate(
     status = np.where(finite, ITERATION_LIMIT, NOT_FINITE)
     shift, damping = np.zeros(count, dtype=rows.dtype), np.zeros(count, dtype=rows.dtype)
     refusals, iterations = np.zeros(count, dtype=int), np.zeros(count, dtype=int)
-    rate, by_newton = np.zeros(count), np.zeros(count, dtype=bool)
+    rate, by_newton, slowest = np.zeros(count), np.zeros(count, dtype=bool), np.zeros(count)
     w = _apply(C, z)
     best, gradient, size = _measured(z, w)
     going = finite.copy()
@@ -188,10 +201,11 @@ def _iterate(
         if at.size == 0 or k == max_iterations:
             break
         iterations[at] += 1
-        moved = w[at] + shift[at, None] * z[at]
         slow = (k >= gpm_steps) | ((k > 0) & (gradient[at] * rate[at] ** _PATIENCE > tolerance**2 * size[at]))
         by_newton[at] |= slow
         newton = by_newton[at]
+        slowest[at[newton]] = 0
+        moved = w[at] + (shift[at] - slowest[at] * best[at] / C.shape[1]).astype(rows.dtype)[:, None] * z[at]
         wanted = np.flatnonzero(newton)
         if wanted.size:
             place = at[wanted]
@@ -208,11 +222,16 @@ def _iterate(
         good, bad = at[better], at[~better]
         stepped = better & ~newton
         rate[at[stepped]] = np.minimum(b[stepped] / gradient[at[stepped]], 1)
+        factor = np.sum((z[at].conj() * w[at]).imag * (tried.conj() * image).imag, axis=1) / gradient[at]
+        tilted = slowest[at] != 0
+        later = _set_against(factor, slowest[at])
         z[good], w[good] = tried[better], image[better]
         best[good], gradient[good], size[good] = f[better], b[better], norm[better]
         less = damping[good] / 8
         damping[good] = np.where(newton[better], np.where(less > 0.015, less, 0), damping[good])
-        shift[bad] = np.where(newton[~better], shift[bad], np.where(shift[bad] > 0, 2 * shift[bad], 0.125))
+        more = np.where(shift[bad] > 0, 2 * shift[bad], 0.125)
+        shift[bad] = np.where(newton[~better] | tilted[~better], shift[bad], more)
+        slowest[at] = np.where(stepped & (shift[at] == 0), later, 0)
         damping[bad] = np.where(newton[~better], np.maximum(4 * damping[bad], 0.0625), damping[bad])
         refusals[good], refusals[bad] = 0, refusals[bad] + 1
         stalled = bad[refusals[bad] > _REFUSALS]
@@ -221,6 +240,17 @@ def _iterate(
     real = (gradient > floor) & (size > 0)
     residual = np.where(real, np.sqrt(gradient / np.where(real, size, 1)), 0.0)
     return z, {"objective": best, "residual": residual, "iterations": iterations, "status": status}
+
+
+def _set_against(factor: NDArray, slow: NDArray) -> NDArray:
+    """The part of f / n that the shift of the next power step is below 0, from that of the last one.
+
+    With all s_j near to their mean f / n, a step with the shift -slow f / n multiplies the error along an eigenvector
+    of Re(Z^H C Z) n / f, eigenvalue m, by (m - slow) / (1 - slow). The slowest one is seen in the gradients of two
+    points in a row: ``factor`` is their inner product over the square of the first. A shift against all of it would
+    take it away and leave as much of others.
+    """
+    return _AGAINST * np.clip(factor + slow - factor * slow, -_SLOWEST, _SLOWEST)
 
 
 def _measured(z: NDArray, w: NDArray) -> tuple[NDArray, NDArray, NDArray]:
@@ -240,7 +270,7 @@ def _newton(C: NDArray, z: NDArray, w: NDArray, damping: NDArray) -> tuple[NDArr
     np.einsum("kii->ki", H)[:] = diagonal
     n = H.shape[1]
     grain = 8 * n * np.finfo(H.dtype).eps * np.abs(diagonal)
-    factor, good = _cholesky(H, grain)
+    factor, good = cholesky(H, grain)
     t = turned.imag.copy()
     inverse = np.einsum("kii->ki", factor).copy()
     for j in range(n):
@@ -250,30 +280,6 @@ def _newton(C: NDArray, z: NDArray, w: NDArray, damping: NDArray) -> tuple[NDArr
         t[:, j] -= np.sum(factor[:, j + 1 :, j] * t[:, j + 1 :], axis=1)
         t[:, j] *= inverse[:, j]
     return t, good
-
-
-def _cholesky(A: NDArray, grain: NDArray | None = None) -> tuple[NDArray, NDArray[np.bool_]]:
-    """The factor, with one over its diagonal in place of the diagonal, and where all pivots are positive.
-
-    With ``grain``, pivots up to it are taken for 0 and their coordinates left out.
-    """
-    A = A.copy()
-    good = np.ones(len(A), dtype=bool)
-    tiny = np.finfo(A.real.dtype).tiny
-    for j in range(A.shape[1]):
-        pivot = A[:, j, j].real
-        if grain is None:
-            some = pivot > tiny
-            good &= some
-        else:
-            some = pivot > np.maximum(grain[:, j], tiny)
-            good &= pivot >= -grain[:, j]
-        inverse = np.where(some, 1 / np.sqrt(np.where(some, pivot, 1)), 0)
-        column = A[:, j + 1 :, j] * inverse[:, None]
-        A[:, j + 1 :, j] = column
-        A[:, j, j] = inverse
-        A[:, j + 1 :, j + 1 :] -= column[:, :, None] * column.conj()[:, None, :]
-    return A, good
 
 
 def _settled(z: NDArray, rows: NDArray, gauge: int) -> NDArray:
@@ -288,48 +294,3 @@ def _settled(z: NDArray, rows: NDArray, gauge: int) -> NDArray:
     if gauge == 1:
         z[place, first] = 1
     return np.where(some, z, np.ones_like(z))
-
-
-def _bounds(C: NDArray[np.complex128], rows: NDArray[np.float64], z: NDArray[np.complex128]) -> dict[str, Any]:
-    """The lower bound on S over the complement of z, and the numbers that the gap is made of."""
-    n = z.shape[1]
-    z = z / np.abs(z)
-    turned = z.conj() * _apply(C, z)
-    s, b = turned.real, turned.imag
-    here = rows > 0
-    nodes = here.sum(axis=1)
-    count = np.maximum(nodes, 1)
-    gradient = np.sqrt(np.sum(b**2, axis=1))
-    largest, most = np.abs(s).max(axis=1), rows.max(axis=1)
-    lift = 2 * largest + 2 * gradient / np.sqrt(count)
-    lift[lift == 0] = 1
-    u = np.where(here, z, 0)
-    matrix = u[:, :, None] * u.conj()[:, None, :] * (lift / count)[:, None, None] - C
-    np.einsum("kii->ki", matrix)[:] = np.where(here, s + (lift / count)[:, None], lift[:, None])
-    forming = 8 * _UNIT * (most + largest + 3 * lift)
-    trace = s.sum(axis=1) + lift + (n - nodes) * lift
-    g = math.sqrt(2) * (2 * n + 8) * _UNIT / (1 - (2 * n + 8) * _UNIT)
-    backward = g / (1 - g) * (1 + 1e-10)
-    bound = np.full(len(z), -np.inf)
-    # the estimate chooses the shift, the factorisation proves it
-    estimate = np.linalg.eigvalsh(matrix)[:, 0]
-    below = 2 * most + largest
-    for share in (0.95, 0.0, -1e-9, -1e-3, -0.03, -0.3, -1.0):
-        at = np.flatnonzero(np.isneginf(bound) & ((share <= 0) | (estimate > 0)))
-        if at.size == 0:
-            continue
-        shift = share * (estimate[at] if share > 0 else below[at])
-        shifted = matrix[at] - shift[:, None, None] * np.eye(n)
-        _, good = _cholesky(shifted)
-        value = shift - backward * np.maximum(trace[at] - n * shift, 0) - forming[at]
-        bound[at[good]] = value[good]
-    return {
-        "bound": bound,
-        "bare_objective": s.sum(axis=1),
-        "gradient": gradient,
-        "rows_total": rows.sum(axis=1),
-        "rows_norm": np.sqrt(np.sum(rows**2, axis=1)),
-        "rows_most": most,
-        "moduli": np.abs(C).sum(axis=(1, 2)),
-        "nodes": nodes,
-    }

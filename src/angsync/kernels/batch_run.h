@@ -182,13 +182,14 @@ typedef struct {
     const double *start;
     const options_t *o;
     REAL *z;
-    double *found;
+    numbers_t *numbers;
 } N(call);
 
-/* Problems first.. of the call, or with first = -1 those that have waited longest among the `used` last. */
-static void N(group_of)(N(bench) *bench, const N(call) *call, int64_t first, int used, int few) {
+/* Problems first.. of the call, or with first = -1 those that have waited longest among the `used` last. Returns how
+ * many of those that have ended may not be Hermitian. */
+static int N(group_of)(N(bench) *bench, const N(call) *call, int64_t first, int used, int few) {
     N(group) *g = &bench->g;
-    int n = g->n;
+    int n = g->n, suspects = 0;
     int64_t size = 2 * (int64_t)n * n, index[LANES];
     const REAL *source[LANES];
     N(state) state;
@@ -198,12 +199,14 @@ static void N(group_of)(N(bench) *bench, const N(call) *call, int64_t first, int
         source[p] = call->C + size * index[p];
         if (p >= used) index[p] = -1;
     }
+    if (first >= 0) { /* those that have waited come in between, and go on fetching */
+        /* a group larger than this would push out of the cache what is being worked on */
+        size_t bytes = sizeof(REAL) * (size_t)size * LANES;
+        int fetch = call->count - first >= 2 * LANES && bytes <= (size_t)1 << 19;
+        g->ahead = (const char *)(call->C + size * (first + LANES));
+        g->ahead_end = g->ahead + (fetch ? bytes : 0);
+    }
     N(read)(g, source, call->o->triangle, call->start);
-    /* a group larger than this would push out of the cache what is being worked on */
-    size_t bytes = sizeof(REAL) * (size_t)size * LANES;
-    int fetch = first >= 0 && call->count - first >= 2 * LANES && bytes <= (size_t)1 << 19;
-    g->ahead = (const char *)(call->C + size * (first + LANES));
-    g->ahead_end = g->ahead + (fetch ? bytes : 0);
     if (first >= 0) {
         M present = (M){0};
         for (int p = 0; p < used; p++) present[p] = -1;
@@ -219,36 +222,45 @@ static void N(group_of)(N(bench) *bench, const N(call) *call, int64_t first, int
                 index[p] = -1;
             }
     N(settle)(g, call->o->gauge);
+    REAL *target[LANES];
+    for (int p = 0; p < LANES; p++) target[p] = index[p] < 0 ? (REAL *)g->buffer : call->z + 2 * (int64_t)n * index[p];
+    N(lanes_out)(g->z, 2 * n, target);
+    numbers_t *numbers = call->numbers;
     for (int p = 0; p < used; p++) {
-        if (index[p] < 0) continue;
-        double *to = call->found + index[p], unit = 1 / (double)g->scale[p];
-        REAL *out = call->z + 2 * (int64_t)n * index[p];
-        for (int j = 0; j < 2 * n; j++) out[j] = g->z[j][p];
-        to[0 * call->count] = (double)state.best[p] * unit + (double)g->trace[p];
-        to[1 * call->count] = (double)state.residual[p];
-        to[2 * call->count] = (double)state.count[p];
-        to[3 * call->count] = (double)state.code[p];
+        int64_t at = index[p];
+        if (at < 0) continue;
+        double *to = numbers->found + at;
+        int finite = g->finite[p] != 0, close = (double)state.residual[p] <= call->o->accepted;
+        numbers->objective[at] = (double)state.best[p] / (double)g->scale[p] + (double)g->trace[p];
+        numbers->residual[at] = (double)state.residual[p];
+        numbers->iterations[at] = (int32_t)state.count[p];
+        numbers->status[at] = finite && close ? 0 : (int8_t)state.code[p];
+        suspects += finite && (double)g->gap[p] > call->o->askew * (double)g->largest[p];
         to[4 * call->count] = (double)g->gap[p];
         to[5 * call->count] = (double)g->largest[p];
         to[14 * call->count] = (double)g->trace[p];
     }
-    if (call->o->certify) N(prove_group)(g, index, bench->work, call->found, call->count);
+    if (call->o->certify) N(prove_group)(g, index, bench->work, numbers->found, call->count);
     for (int p = 0; p < used; p++)
         if (index[p] >= 0 && !g->finite[p]) {
             for (int j = 0; j < 2 * n; j++) call->z[2 * n * index[p] + j] = (REAL)NAN;
-            call->found[index[p]] = call->found[call->count + index[p]] = NAN;
+            numbers->objective[index[p]] = numbers->residual[index[p]] = NAN;
         }
+    return suspects;
 }
 
-static int N(run)(int64_t count, int n, const REAL *C, const double *start, const options_t *o, REAL *z, double *found,
-                  int threads) {
+static int64_t N(run)(int64_t count, int n, const REAL *C, const double *start, const options_t *o, REAL *z,
+                      numbers_t *numbers, int threads) {
     int64_t groups = (count + LANES - 1) / LANES;
+    /* neighbours in memory, but no more of them than keeps the last thread from being waited for */
+    int64_t together = groups / (16 * (int64_t)threads) + 1;
+    if (together > 16) together = 16;
     int failed = 0, few = o->certify ? LANES / 4 : LANES / 2;
     int64_t pairs = (int64_t)n * (n - 1), padded = n + 4;
-    int64_t vectors = pairs + 12 * n + padded * (padded + 1) / 2 + 2 * padded + 2 * ROWS_AT_ONCE(n) * n + 16;
+    int64_t vectors = pairs + 12 * n + padded * (padded + 1) / 2 + 2 * padded + 4 * n;
     int64_t wide = o->certify ? pairs + padded * (padded + 1) + 16 * padded : 0;
     int64_t carried = 2 * LANES * (2 * n + STATE_NUMBERS);
-    N(call) call = {count, C, start, o, z, found};
+    N(call) call = {count, C, start, o, z, numbers};
     size_t bytes = ((size_t)vectors + (size_t)wide) * 64 + sizeof(REAL) * (size_t)carried;
 #pragma omp parallel num_threads(threads)
     {
@@ -258,7 +270,7 @@ static int N(run)(int64_t count, int n, const REAL *C, const double *start, cons
             failed = 1;
         }
         V *next = (V *)(((uintptr_t)memory + 63) & ~(uintptr_t)63);
-        int64_t indices[2 * LANES];
+        int64_t indices[2 * LANES], suspects = 0;
         N(bench) bench;
         N(group) *g = &bench.g;
         g->n = n;
@@ -272,23 +284,26 @@ static int N(run)(int64_t count, int n, const REAL *C, const double *start, cons
         g->factor = next, next += padded * (padded + 1) / 2;
         g->inverse = next, next += padded;
         g->step = next, next += padded;
-        g->buffer = next, next += 2 * ROWS_AT_ONCE(n) * n + 16;
+        g->buffer = next, next += 4 * n;
         bench.work = (D *)next, next += wide;
         bench.carried = (REAL *)next;
         bench.indices = indices;
         bench.waiting = 0;
-#pragma omp for schedule(dynamic, 16) nowait
+        g->ahead = g->ahead_end = NULL;
+#pragma omp for schedule(dynamic, together) nowait
         for (int64_t k = 0; k < groups; k++) {
             if (!memory) continue;
             int64_t first = k * LANES;
-            N(group_of)(&bench, &call, first, count - first < LANES ? (int)(count - first) : LANES, few);
-            while (bench.waiting >= LANES) N(group_of)(&bench, &call, -1, LANES, LANES / 4);
+            suspects += N(group_of)(&bench, &call, first, count - first < LANES ? (int)(count - first) : LANES, few);
+            while (bench.waiting >= LANES) suspects += N(group_of)(&bench, &call, -1, LANES, LANES / 4);
         }
         while (memory && bench.waiting > 0)
-            N(group_of)(&bench, &call, -1, bench.waiting < LANES ? bench.waiting : LANES, 0);
+            suspects += N(group_of)(&bench, &call, -1, bench.waiting < LANES ? bench.waiting : LANES, 0);
         free(memory);
+#pragma omp atomic
+        numbers->suspects += suspects;
     }
-    return failed ? -2 : 0;
+    return failed ? -2 : numbers->suspects;
 }
 #undef V
 #undef M

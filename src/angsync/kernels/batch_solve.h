@@ -15,24 +15,24 @@ typedef struct {
     V rate;                            /* by what the last power step multiplied `gradient` */
     V newton;                          /* 1 where Newton steps have begun */
     V residual;                        /* once a lane has ended */
+    V slow;                            /* what the shift of the next power step is against; 0 from Newton steps on */
     M going, code;
 } N(state);
 #define STATE_NUMBERS 9
 
-/* w = C z, then f = z^H w, |Im(conj(z) w)|^2 and |w|^2 */
-static void N(measure)(N(group) *g, V *objective, V *gradient, V *image) {
-    V f = LOAD(0), square = LOAD(0), size = LOAD(0), scale = g->scale_later, *w = g->w;
-    const V *z = g->z;
+/* w = C z, then f = z^H w, |b|^2 with b = Im(conj(z) w), |w|^2, and the inner product of b with that of old_z, old_w */
+static void N(measure)(N(group) *g, V *objective, V *gradient, V *image, V *along) {
+    V f = LOAD(0), square = LOAD(0), size = LOAD(0), both = LOAD(0), *w = g->w;
+    const V *z = g->z, *x = g->old_z, *y = g->old_w;
     N(product_fetching)(g, z, w);
     for (int j = 0; j < 2 * g->n; j += 2) {
-        w[j] *= scale;
-        w[j + 1] *= scale;
         V s = z[j] * w[j] + z[j + 1] * w[j + 1], b = z[j] * w[j + 1] - z[j + 1] * w[j];
         f += s;
         square += b * b;
         size += w[j] * w[j] + w[j + 1] * w[j + 1];
+        both += b * (x[j] * y[j + 1] - x[j + 1] * y[j]);
     }
-    *objective = f, *gradient = square, *image = size;
+    *objective = f, *gradient = square, *image = size, *along = both;
 }
 
 /* Power steps x <- (C + shift) x from the start, into g->w; returns the Rayleigh quotient of C and the growth |C x|
@@ -40,7 +40,7 @@ static void N(measure)(N(group) *g, V *objective, V *gradient, V *image) {
  * SETTLED. */
 static void N(power)(N(group) *g, int steps, V shift, M going, V *quotient, V *growth) {
     int n = g->n;
-    V *x = g->old_z, *y = g->old_w, *kept = g->w, scale = g->scale_later;
+    V *x = g->old_z, *y = g->old_w, *kept = g->w;
     *quotient = *growth = LOAD(0);
     memcpy(x, g->first, sizeof(V) * 2 * (size_t)n);
     memcpy(kept, x, sizeof(V) * 2 * (size_t)n);
@@ -48,7 +48,7 @@ static void N(power)(N(group) *g, int steps, V shift, M going, V *quotient, V *g
         V overlap = LOAD(0), size = LOAD(0), image = LOAD(0), norm = LOAD(0);
         N(product_fetching)(g, x, y);
         for (int j = 0; j < 2 * n; j++) {
-            V value = y[j] * scale, shifted = value + shift * x[j];
+            V value = y[j], shifted = value + shift * x[j];
             overlap += x[j] * value;
             size += x[j] * x[j];
             image += value * value;
@@ -93,7 +93,17 @@ static void N(begin)(N(group) *g, const double *start, const options_t *o, M pre
         g->z[j] = N(pick)(some, re * inverse, LOAD(start[j]));
         g->z[j + 1] = N(pick)(some, im * inverse, LOAD(start[j + 1]));
     }
-    N(measure)(g, &s->best, &s->gradient, &s->image);
+    N(measure)(g, &s->best, &s->gradient, &s->image, &growth);
+}
+
+/* The next power step has the shift -slow f / n. With all s_j near to their mean f / n, such a step multiplies the
+ * error along an eigenvector of Re(Z^H C Z) n / f, eigenvalue m, by (m - slow) / (1 - slow). The slowest one is seen in
+ * the gradients of two points in a row: `factor` is their inner product over the square of the first. slow = m would
+ * take it away and leave as much of others; AGAINST of it is best on the whole. */
+static inline V N(set_against)(V factor, V slow) {
+    V m = factor + slow - factor * slow;
+    m = N(larger)(N(pick)((M)(m < LOAD(SLOWEST)), m, LOAD(SLOWEST)), LOAD(-SLOWEST));
+    return LOAD(AGAINST) * m;
 }
 
 /* One step of every lane that is going, by Newton where it is `wanted` and H lets it, and what came of it. */
@@ -106,10 +116,11 @@ static void N(advance)(N(group) *g, N(state) *s, M wanted) {
         V more = N(larger)(LOAD(4) * s->damping, LOAD(0.0625));
         s->damping = N(pick)(wanted & ~by_newton, more, s->damping);
     }
+    V *z = g->old_z, *w = g->old_w, shift = s->shift - s->slow * s->best * LOAD(1.0 / n);
+    g->old_z = g->z, g->old_w = g->w, g->z = z, g->w = w;
     for (int j = 0; j < 2 * n; j += 2) {
-        V zr = g->z[j], zi = g->z[j + 1], wr = g->w[j], wi = g->w[j + 1];
-        g->old_z[j] = zr, g->old_z[j + 1] = zi, g->old_w[j] = wr, g->old_w[j + 1] = wi;
-        V vr = wr + s->shift * zr, vi = wi + s->shift * zi;
+        V zr = g->old_z[j], zi = g->old_z[j + 1], wr = g->old_w[j], wi = g->old_w[j + 1];
+        V vr = wr + shift * zr, vi = wi + shift * zi;
         if (some_wanted) { /* z (1 + i t), brought back to the circle */
             V t = g->step[j / 2];
             vr = N(pick)(by_newton, zr - t * zi, vr);
@@ -117,32 +128,34 @@ static void N(advance)(N(group) *g, N(state) *s, M wanted) {
         }
         V inverse = N(inverse_root)(vr * vr + vi * vi);
         M move = s->going & (M)(inverse > LOAD(0));
-        g->z[j] = N(pick)(move, vr * inverse, zr);
-        g->z[j + 1] = N(pick)(move, vi * inverse, zi);
+        z[j] = N(pick)(move, vr * inverse, zr);
+        z[j + 1] = N(pick)(move, vi * inverse, zi);
     }
-    V f, gradient, image;
-    N(measure)(g, &f, &gradient, &image);
+    V f, gradient, image, along;
+    N(measure)(g, &f, &gradient, &image, &along);
     /* a larger objective; where rounding cannot tell them apart, the smaller residual */
     V noise = LOAD(16 * EPSILON) * N(size)(s->best);
     M better = (M)(f > s->best + noise) | ((M)(f >= s->best - noise) & (M)(gradient * s->image < s->gradient * image));
     better &= s->going;
     M refused = s->going & ~better;
-    V rate = gradient / N(pick)(s->going, s->gradient, LOAD(1));
+    V inverse = LOAD(1) / N(pick)(s->going, s->gradient, LOAD(1)), rate = gradient * inverse;
+    V slow = N(set_against)(along * inverse, s->slow);
     s->rate = N(pick)(better & ~by_newton, N(pick)((M)(rate < LOAD(1)), rate, LOAD(1)), s->rate);
     s->best = N(pick)(better, f, s->best);
     s->gradient = N(pick)(better, gradient, s->gradient);
     s->image = N(pick)(better, image, s->image);
-    if (N(any)(~better)) {
+    if (N(any)(refused)) { /* lanes that have ended did not move */
         for (int j = 0; j < 2 * n; j++) {
-            g->z[j] = N(pick)(better, g->z[j], g->old_z[j]);
-            g->w[j] = N(pick)(better, g->w[j], g->old_w[j]);
+            z[j] = N(pick)(better, z[j], g->old_z[j]);
+            w[j] = N(pick)(better, w[j], g->old_w[j]);
         }
         /* a shift of 1, the largest row sum, makes every step of the power method an ascent */
         V more = N(pick)((M)(s->shift > LOAD(0)), s->shift + s->shift, LOAD(0.125));
-        s->shift = N(pick)(refused & ~by_newton, more, s->shift);
+        s->shift = N(pick)(refused & ~by_newton & (M)(s->slow == LOAD(0)), more, s->shift);
         more = N(larger)(LOAD(4) * s->damping, LOAD(0.0625));
         s->damping = N(pick)(refused & by_newton, more, s->damping);
     }
+    s->slow = (V)((M)slow & better & ~by_newton & (M)(s->shift == LOAD(0)));
     V less = s->damping * LOAD(0.125);
     less = (V)((M)less & (M)(less > LOAD(0.015)));
     s->damping = N(pick)(better & by_newton, less, s->damping);
@@ -173,6 +186,7 @@ static M N(solve)(N(group) *g, const options_t *o, int few, N(state) *s) {
         M slow = (M)(s->count >= LOAD(o->gpm_steps)) | ((M)(s->count > LOAD(0)) & (M)(ahead > level));
         s->newton = N(pick)(s->going & slow, LOAD(1), s->newton);
         M wanted = s->going & (M)(s->newton > LOAD(0));
+        s->slow = (V)((M)s->slow & ~wanted);
         if (few > 0 && N(any)(wanted) && N(how_many)(wanted) <= few) {
             left |= wanted;
             s->going &= ~wanted;
