@@ -32,6 +32,8 @@ _FEW_STEPS = 10
 _CHOLESKY_FIRST = 200  # up to here the deterministic proof is the default
 _CHOLESKY_AT_ALL = 5000  # up to here it is tried when Lanczos cannot decide
 _CHOLESKY_LIMIT = 15_000  # above, two dense matrices of this order do not fit ordinary memory
+FAILURE = 1e-10
+"""Probability that a bound by Lanczos is wrong."""
 QUICK = range(_DENSE_ANYWAY + 1, _CHOLESKY_FIRST + 1)
 """Orders of dense problems for which :func:`quick_bound` is tried first."""
 
@@ -57,12 +59,17 @@ def spectral_bound(
     rng: np.random.Generator,
     good_enough: Callable[[SpectralBound], bool],
     rounding: Rounding,
+    *,
+    thorough: bool = True,
 ) -> SpectralBound:
     """A lower bound on S over the complement of z by ``method``, or by what suits the problem.
 
-    ``good_enough`` says when a bound proves what is asked for; then nothing dearer is tried.
+    ``good_enough`` says when a bound proves what is asked for; then nothing dearer is tried, and without ``thorough``
+    nothing dearer is tried at all.
     """
     n, error = operator.n, rounding.eigenvalue
+    # there may be two runs, and either may be believed: together they fail with this probability
+    failure = FAILURE / 2 if method == "auto" else FAILURE
 
     def by_cholesky() -> SpectralBound:
         if n > _CHOLESKY_LIMIT:
@@ -90,9 +97,10 @@ def spectral_bound(
             # by so much more than is asked for that it proves the answer to be unique, too
             good_enough=lambda value: good_enough(SpectralBound(value - error, 1.0, "lanczos", z, value)),
             rounding=size,
+            failure=failure,
         )
         count_products(operator, dense.products if dense else 0)
-        return bound
+        return dataclasses.replace(bound, confidence=1 - FAILURE)
 
     def by_narrow_lanczos() -> SpectralBound | None:
         """The same with the narrow copy of a dense C: another Hermitian matrix, whose distance from C is bounded."""
@@ -108,9 +116,10 @@ def spectral_bound(
             rounding=narrow_rounding(operator) + error,
             max_steps=120,
             give_up=True,
+            failure=failure,
         )
         count_products(operator, narrow.products)
-        return dataclasses.replace(bound, value=bound.value - distance)
+        return dataclasses.replace(bound, value=bound.value - distance, confidence=1 - FAILURE)
 
     if method != "auto":
         return {"cholesky": by_cholesky, "factorisation": by_factorisation, "lanczos": by_lanczos}[method]()
@@ -127,7 +136,7 @@ def spectral_bound(
     first = by_factorisation if slow else by_cholesky if n <= _CHOLESKY_FIRST else by_lanczos
     narrow = by_narrow_lanczos() if first is by_lanczos else None
     bound = first() if narrow is None or not good_enough(narrow) else narrow
-    if good_enough(bound) or bound.estimate < 0 or first is by_cholesky:
+    if good_enough(bound) or bound.estimate < 0 or first is by_cholesky or not thorough:
         return bound
     if sparse and not slow and strongest_affordable(operator) == "direct":
         second = by_factorisation()

@@ -443,3 +443,23 @@ def test_a_certificate_proves_uniqueness_and_no_more_than_there_is(n):
         if exact > 0:
             assert certificate.unique
             assert 0 < certificate.lambda_2 < exact
+
+
+@needs_compiled
+def test_two_runs_share_the_probability_of_failure(monkeypatch):
+    C = ang.simulate.gaussian(450, 2.0, rng=0).C
+    z = ang.synchronize(C, certify=False).z
+    told = []
+
+    def noted(*arguments, **options):
+        told.append(options["failure"])
+        return spectrum.lanczos_bound(*arguments, **options)
+
+    monkeypatch.setattr("angsync.spectral_proof.lanczos_bound", noted)
+    monkeypatch.setattr("angsync.spectral_proof.narrow_distance", lambda _: 0.5)  # the copy cannot decide
+    certificate = ang.certify(C, z)
+    assert certificate.verdict is ang.Verdict.CERTIFIED
+    assert told == [0.5e-10, 0.5e-10]
+    assert certificate.confidence == 1 - 1e-10
+    assert ang.certify(C, z, method="lanczos").confidence == 1 - 1e-10
+    assert told[2:] == [1e-10]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -101,3 +104,57 @@ def test_problems_one_after_the_other_do_not_disturb_results_that_are_kept():
         assert np.array_equal(operator.narrow.dense(), dense)
     for result, C in ((first, problems[0]), (second, problems[1])):
         assert np.abs(result.product - C @ result.z).max() < 1e-10 * np.abs(C).sum(axis=1).max()
+
+
+def test_what_counts_as_unused_is_measured(monkeypatch):
+    # CPython 3.14 borrows the argument of getrefcount: the same array counts one less
+    count = sys.getrefcount
+    monkeypatch.setattr(sys, "getrefcount", lambda array: count(array) - 2)  # this function holds it as well
+    monkeypatch.setattr(spare, "_UNUSED", spare._count_when_unused())
+    first, second = spare.take(2 * MEBIBYTE), spare.take(2 * MEBIBYTE)
+    assert not np.shares_memory(first, second)
+    place = address(first)
+    del first
+    assert address(spare.take(2 * MEBIBYTE)) == place
+
+
+def test_nothing_is_kept_where_counts_tell_nothing(monkeypatch):
+    monkeypatch.setattr(sys, "getrefcount", lambda _: 7)
+    assert spare._count_when_unused() is None
+    monkeypatch.delattr(sys, "getrefcount")
+    assert spare._count_when_unused() is None
+    monkeypatch.setattr(spare, "_UNUSED", None)
+    first, second = spare.take(2 * MEBIBYTE), spare.take(2 * MEBIBYTE)
+    assert not np.shares_memory(first, second)
+    assert spare.kept() == 0
+
+
+def test_whoever_finds_the_lock_taken_does_not_wait():
+    with spare._lock:
+        array = spare.take(2 * MEBIBYTE)
+    assert array.size == 2 * MEBIBYTE
+    assert spare.kept() == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_child_does_not_inherit_the_lock_of_a_thread_that_is_not_there():
+    code = """
+import os, threading
+from angsync.kernels import spare
+holding, done = threading.Event(), threading.Event()
+def hold():
+    with spare._lock:
+        holding.set()
+        done.wait()
+threading.Thread(target=hold).start()
+holding.wait()
+child = os.fork()
+if child == 0:
+    spare.release()  # would wait for ever
+    os._exit(0)
+status = os.waitpid(child, 0)[1]
+done.set()
+raise SystemExit(status)
+"""
+    ran = subprocess.run([sys.executable, "-W", "ignore", "-c", code], timeout=60, check=False)
+    assert ran.returncode == 0

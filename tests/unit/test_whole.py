@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -23,7 +25,7 @@ PROBLEMS = [(48, 1.0), (51, 0.0), (100, 100**0.25 / 2), (130, 0.3 * 130**0.5), (
 def settings(operator):
     return {
         "strongest": int(operator.abs_row_sums().argmax()), "rough": 0.3, "share": 2.0, "tolerance": 1e-10, "deep": 0.8,
-        "floor": 1e-14 * operator.abs_row_sums().sum(), "budget": 120, "most": 400,
+        "floor": 1e-14 * operator.abs_row_sums().sum(), "least": 0.0, "budget": 120, "most": 400,
     }  # fmt: skip
 
 
@@ -157,6 +159,48 @@ def test_interrupted_in_the_call_the_start_is_kept(monkeypatch):
     assert np.abs(np.abs(result.z) - 1).max() < 1e-15
     assert result.objective == pytest.approx(np.vdot(result.z, C @ result.z).real)
     assert result.objective > 0.5 * ang.synchronize(C, gauge=0).objective  # that of a column, not of nothing
+
+
+@pytest.mark.parametrize("certify", [True, False])
+def test_interrupted_in_the_call_what_it_found_is_kept(certify, monkeypatch):
+    # Python raises KeyboardInterrupt when the call is over
+    C = ang.simulate.gaussian(100, 1.0, rng=8).C
+    best = ang.synchronize(C)
+    call = compiled._library.dense_whole
+
+    def interrupted(*arguments):
+        call(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(compiled, "_library", SimpleNamespace(dense_whole=interrupted))
+    result = ang.synchronize(C, certify=certify)
+    assert result.status is Status.INTERRUPTED
+    assert np.array_equal(result.z, best.z)
+    assert result.residual <= 1e-10
+    assert result.certificate is None or result.certificate.method == "interrupted"
+
+
+def test_interrupted_where_the_call_gives_up_the_start_is_kept(monkeypatch):
+    C = ang.simulate.gaussian(100, 20.0, rng=8).C
+    call = compiled._library.dense_whole
+
+    def interrupted(*arguments):
+        call(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(compiled, "_library", SimpleNamespace(dense_whole=interrupted))
+    result = ang.synchronize(C)
+    assert result.status is Status.INTERRUPTED
+    assert result.iterations == 0
+
+
+@pytest.mark.parametrize("way", [compiled.dense_whole, whole_reference.dense_whole])
+def test_nothing_is_tried_where_the_leading_eigenvalue_is_too_small(way):
+    C = ang.simulate.gaussian(100, 1.0, rng=0).C
+    operator = ang.as_operator(C)
+    largest = np.linalg.eigvalsh(C)[-1]
+    assert way(C, None, **{**settings(operator), "least": 0.5 * largest}) is not None
+    assert way(C, None, **{**settings(operator), "least": 1.01 * largest}) is None
 
 
 def test_interrupted_in_the_proof_the_point_is_kept(monkeypatch):

@@ -6,16 +6,11 @@
  * Angles are measured by t = 2 tan(theta / 2), and a node is turned by t through (1 + i t/2) / (1 - i t/2): no sine is
  * ever computed, and turning z by its t is exactly the step of the power method.
  */
+#include "targets.h"
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
-#define FAST __attribute__((target_clones("avx512f", "arch=haswell", "default")))
-#else
-#define FAST
-#endif
 
 void dense_apply(int64_t n, const double *C, const double *x, double *y, double *work, int avx512, int threads);
 void narrow_product(int64_t n, const int16_t *copy, const float *scale, const double *diagonal, const double *x, double *y,

@@ -38,8 +38,10 @@ ROWS, SEGMENT = 4, 128  # shape of the blocks of the narrow copy
 _STRIP = 64  # rows are stored up to a multiple of this
 NARROW_FROM = 400  # order from which products read the narrow copy: below, C is in the cache anyway
 _ROUNDED = 0.5 * (1 + 2.0**-7)  # error of a part in units of its scale: half a unit, and the rounding of the scale
-_CARRIED = 512  # terms that a product sums in single precision before it goes on in double (4 CARRIED in narrow.c)
-_LOST = 4e-34  # parts of a row of a block that are all below this are stored as 0 (LEAST in narrow.c)
+_CARRIED = (
+    512  # terms that a product sums in single precision before it goes on in double (4 CARRIED in narrow_product.c)
+)
+_LOST = 4e-34  # parts of a row of a block that are all below this are stored as 0 (LEAST in narrow.h)
 
 
 @dataclass(frozen=True)

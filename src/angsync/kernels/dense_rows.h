@@ -11,14 +11,7 @@
 
 #include <stdint.h>
 
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
-#define FAST __attribute__((target_clones("avx512f", "arch=haswell", "default")))
-#define WITH_AVX512 1
-#include <immintrin.h>
-#else
-#define FAST
-#define WITH_AVX512 0
-#endif
+#include "targets.h"
 
 #define ROWS 4
 

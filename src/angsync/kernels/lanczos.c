@@ -11,15 +11,10 @@
  * Every thread has rows of its own; what they add to the coefficients is summed in the order of the threads. Their number
  * is the one asked for: where OpenMP gives fewer (OMP_THREAD_LIMIT, OMP_DYNAMIC), one does the shares of several.
  */
+#include "targets.h"
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
-
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
-#define FAST __attribute__((target_clones("avx512f", "arch=haswell", "default")))
-#else
-#define FAST
-#endif
 
 void dense_apply(int64_t n, const double *C, const double *x, double *y, double *work, int avx512, int threads);
 void narrow_product(int64_t n, const int16_t *copy, const float *scale, const double *diagonal, const double *x, double *y,

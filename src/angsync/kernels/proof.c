@@ -1,15 +1,10 @@
 /* What a proof of optimality needs for dense problems, without BLAS: its threads cost more than they gain at these sizes,
  * and several-fold beside threads of our own.
  */
+#include "targets.h"
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
-
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
-#define FAST __attribute__((target_clones("avx512f", "arch=haswell", "default")))
-#else
-#define FAST
-#endif
 
 /* sum of a * x and of a * y over lanes, for four rows a that lie `stride` apart. */
 FAST static void four_sums(int64_t count, const double *restrict a, int64_t stride, const double *restrict x,

@@ -2,12 +2,16 @@
 
 The system clears memory before it hands it out. For the narrow copy of a dense matrix that, and giving it back, takes
 an eighth of the time of a whole solve; so a few arrays stay with the process, up to :data:`LIMIT` bytes in all.
+
+An array is free when nobody but this module refers to it, which Python's reference counts tell.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,25 +21,48 @@ LIMIT = 1 << 28
 _LINE = 64  # bytes of a cache line: a vector that crosses one costs twice
 _WORTH = 1 << 20  # bytes from which an array is worth keeping
 _ROOM = 4  # an array may be so many times larger than what is asked for
-_UNUSED = 3  # references to an array that nobody uses: the list, the loop, the question
 
 _kept: list[NDArray[np.uint8]] = []
 _lock = threading.Lock()
 
 
+def _references(arrays: Sequence[NDArray]) -> list[int]:
+    return [sys.getrefcount(array) for array in arrays]
+
+
+def _count_when_unused() -> int | None:
+    """What :func:`_references` says of an array that only a list holds; None where it cannot tell one that is in use.
+
+    Measured, because it is another number in other versions of Python.
+    """
+    if not hasattr(sys, "getrefcount"):
+        return None
+    probe = [np.empty(1, dtype=np.uint8)]
+    (unused,) = _references(probe)
+    view = _view(probe[0], 1)
+    (used,) = _references(probe)
+    del view
+    return unused if used == unused + 1 else None
+
+
 def take(size: int) -> NDArray[np.uint8]:
-    """So many bytes of any content, at the beginning of a cache line; they are free again when no view is left."""
-    if size < _WORTH:
+    """So many bytes of any content, at the beginning of a cache line; they are free again when no view is left.
+
+    Whoever finds the lock taken (another thread, or a signal handler in the middle of this) gets fresh memory.
+    """
+    if size < _WORTH or _UNUSED is None or not _lock.acquire(blocking=False):
         return _view(np.empty(size + _LINE, dtype=np.uint8), size)
-    with _lock:
-        again = _unused(size)
-        if again is not None:
-            return again
+    try:
+        for place, count in enumerate(_references(_kept)):
+            if count == _UNUSED and size + _LINE <= _kept[place].size <= _ROOM * size:
+                return _view(_kept[place], size)
         _forget_unused()  # of another size: the newest problem counts
         fresh = np.empty(size + _LINE, dtype=np.uint8)
         if fresh.size + sum(raw.size for raw in _kept) <= LIMIT:
             _kept.append(fresh)
         return _view(fresh, size)
+    finally:
+        _lock.release()
 
 
 def release() -> None:
@@ -50,18 +77,24 @@ def kept() -> int:
         return sum(raw.size for raw in _kept)
 
 
-def _unused(size: int) -> NDArray[np.uint8] | None:
-    for raw in _kept:
-        if size + _LINE <= raw.size <= _ROOM * size and sys.getrefcount(raw) == _UNUSED:
-            return _view(raw, size)
-    return None
-
-
 def _forget_unused() -> None:
-    in_use = [raw for raw in _kept if sys.getrefcount(raw) > _UNUSED]
-    _kept[:] = in_use
+    counts = _references(_kept)
+    for place in reversed(range(len(counts))):
+        if counts[place] == _UNUSED:
+            del _kept[place]
 
 
 def _view(raw: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
-    first = -raw.__array_interface__["data"][0] % _LINE
+    first = -raw.__array_interface__["data"][0] % _LINE if raw.size > size else 0
     return raw[first : first + size]
+
+
+def _renew_lock() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+_UNUSED = _count_when_unused()
+if hasattr(os, "register_at_fork"):
+    # a thread that held the lock is not there in the child, to release it
+    os.register_at_fork(after_in_child=_renew_lock)

@@ -3,16 +3,11 @@
  *
  * It gives up where anything is out of the ordinary; whoever called then goes the general way.
  */
+#include "targets.h"
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
-
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
-#define FAST __attribute__((target_clones("avx512f", "arch=haswell", "default")))
-#else
-#define FAST
-#endif
 
 void dense_apply(int64_t n, const double *C, const double *x, double *y, double *work, int avx512, int threads);
 int64_t dense_leading(int64_t n, const double *C, const int16_t *copy, const float *scale, const double *diagonal,
@@ -72,13 +67,15 @@ FAST static double apart(int64_t n, const double *restrict x, const double *rest
 static double larger(double a, double b) { return a > b ? a : b; }
 
 /* z (phases, the first node at angle 0) and w = C z, from the column `strongest` of C, to a residual of `tolerance`; a
- * gradient of at most `floor` is rounding. `error` is about the norm of (copy - C) z, 0 without a copy; the
+ * gradient of at most `floor` is rounding. Nothing is tried where C times the rough leading eigenvector is shorter than
+ * `least`. `error` is about the norm of (copy - C) z, 0 without a copy; the
  * copy alone is used down to a gradient of `share` times it. `vectors`, `gram`,
  * `order` and `work` as dense_accelerate wants them; `full` is a workspace of dense_apply for `full_threads`; `before` has
  * 2 n doubles. `trace` has room for `most` + ROUNDS + 2 steps: objective, residual, length; the start first. Without a copy
  * it has every step, with one every round. report: products, entries of the trace, objective, residual. */
 int dense_whole(int64_t n, const double *C, const int16_t *copy, const float *scale, const double *diagonal, double error,
-                double share, int64_t strongest, double rough, double tolerance, double deep, double floor, int64_t budget, int64_t most,
+                double share, int64_t strongest, double rough, double tolerance, double deep, double floor, double least,
+                int64_t budget, int64_t most,
                 double *z, double *w, double *before, double *vectors, double *gram, int64_t *order, void *work,
                 double *full, int avx512, int threads, int full_threads, double *trace, double *report) {
     const double *own = copy ? NULL : C;
@@ -94,6 +91,8 @@ int dense_whole(int64_t n, const double *C, const int16_t *copy, const float *sc
     double told[4], gradient, size;
     int64_t products = dense_leading(n, own, copy, scale, diagonal, z, rough, vectors, work, avx512, threads), taken = 0;
     order[0] = 0; /* the basis lay where the steps are kept */
+    measured(n, before, z, &gradient, &size);
+    if (!(size >= least)) return OUT_OF_THE_ORDINARY;
     unit(n, z, before);
     if (copy) {
         int ending = dense_accelerate(n, own, copy, scale, diagonal, NULL, z, larger(deep * tolerance, DBL_EPSILON), share * error,

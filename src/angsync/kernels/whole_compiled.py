@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 
 from angsync.kernels import whole_reference as reference
 from angsync.kernels.compiled import _library, _pointer, _size
-from angsync.kernels.dense_compiled import HAS_AVX512, _aligned, _plain, _thread_count, _work
+from angsync.kernels.dense_compiled import _VECTORS, HAS_AVX512, _aligned, _plain, _thread_count, _work
 from angsync.kernels.dense_reference import MEMORY, NarrowCopy
 from angsync.kernels.whole_reference import ROUNDS, WholeSolve
-
-_VECTORS = 13 + 2 * MEMORY
 
 
 def dense_whole(
@@ -27,13 +25,21 @@ def dense_whole(
     tolerance: float,
     deep: float,
     floor: float,
+    least: float,
     budget: int,
     most: int,
     avx512: bool = HAS_AVX512,
 ) -> WholeSolve | None:
     """See :func:`angsync.kernels.whole_reference.dense_whole`."""
     if not _plain(matrix, np.complex128):
-        settings = {"rough": rough, "share": share, "tolerance": tolerance, "deep": deep, "floor": floor}
+        settings = {
+            "rough": rough,
+            "share": share,
+            "tolerance": tolerance,
+            "deep": deep,
+            "floor": floor,
+            "least": least,
+        }
         return reference.dense_whole(matrix, copy, strongest=strongest, budget=budget, most=most, **settings)
     n = matrix.shape[0]
     full_threads = _thread_count(n)
@@ -56,15 +62,23 @@ def dense_whole(
         narrow_work = _work(n, narrow_threads, narrow=True)
         work = _pointer(narrow_work)
     z, w = _pointer(points), ctypes.c_void_p(points.__array_interface__["data"][0] + 16 * n)
-    numbers = (ctypes.c_double(x) for x in (rough, tolerance, deep, floor))
-    status = _library.dense_whole(
-        _size(n), _pointer(matrix), *source, ctypes.c_double(0.0 if copy is None else copy.error),
-        ctypes.c_double(share), _size(strongest),
-        *numbers, _size(budget), _size(most), z, w, before, vectors, gram, order, work, full,
-        ctypes.c_int(avx512), ctypes.c_int(narrow_threads), ctypes.c_int(full_threads), trace, report,
-    )  # fmt: skip
-    if status != 0:
+    numbers = (ctypes.c_double(x) for x in (rough, tolerance, deep, floor, least))
+    told = block[places[4] : places[4] + 4]
+    told[:] = 0
+    interrupted = False
+    try:
+        _library.dense_whole(
+            _size(n), _pointer(matrix), *source, ctypes.c_double(0.0 if copy is None else copy.error),
+            ctypes.c_double(share), _size(strongest), *numbers, _size(budget), _size(most), z, w, before, vectors, gram,
+            order, work, full, ctypes.c_int(avx512), ctypes.c_int(narrow_threads), ctypes.c_int(full_threads), trace,
+            report,
+        )  # fmt: skip
+    except KeyboardInterrupt:  # Python sees it when the call is over: what it found need not be lost
+        if told[1] == 0:
+            raise
+        interrupted = True
+    products, entries, objective, residual = told.tolist()
+    if entries == 0:  # it gave up
         return None
-    products, entries, objective, residual = block[places[4] : places[4] + 4].tolist()
     steps = block[places[5] : places[5] + 3 * int(entries)].reshape(-1, 3).copy()
-    return WholeSolve(points[0], points[1], objective, residual, int(products), steps)
+    return WholeSolve(points[0], points[1], objective, residual, int(products), steps, interrupted)

@@ -25,6 +25,8 @@ class WholeSolve:
     products: int
     trace: NDArray[np.float64]
     """Objective, residual and length of the step of every iterate, the start first; with a narrow copy, every round."""
+    interrupted: bool = False
+    """Ctrl-C was pressed meanwhile."""
 
 
 def dense_whole(
@@ -37,25 +39,28 @@ def dense_whole(
     tolerance: float,
     deep: float,
     floor: float,
+    least: float,
     budget: int,
     most: int,
 ) -> WholeSolve | None:
     """Solve from the phases of one column: Lanczos to ``rough``, Anderson's method, refinement with products of C.
 
-    The narrow copy alone is used down to ``share`` times its error.
-    ``tolerance`` is that of the residual, of which inner solves aim at the share ``deep``; a gradient of ``floor`` is
-    rounding. At most ``budget`` products an inner solve and ``most`` steps in all. None where anything is out of the
-    ordinary: a step down, an inner solve that did not arrive.
+    The narrow copy alone is used down to ``share`` times its error. ``tolerance`` is that of the residual, of which
+    inner solves aim at the share ``deep``; a gradient of ``floor`` is rounding. Where C times the rough leading
+    eigenvector is shorter than ``least``, nothing is tried. At most ``budget`` products an inner solve and ``most``
+    steps in all. None where anything is out of the ordinary: a step down, an inner solve that did not arrive.
     """
     dense = None if copy is None else copy.dense()
     model = DenseModel(lambda x: (matrix if dense is None else dense) @ x)
     error = model.error = 0.0 if copy is None else copy.error
-    least = float(np.finfo(np.float64).eps)
+    deepest = float(np.finfo(np.float64).eps)
     z = _unit(np.conj(matrix[strongest]), np.ones(matrix.shape[0], dtype=np.complex128))
     vector, products = model.leading(z, rough)
+    if not np.linalg.norm(vector) >= least:
+        return None
     z = _unit(vector, z)
     if copy is not None:
-        target = max(deep * tolerance, least)
+        target = max(deep * tolerance, deepest)
         found = model.accelerate(
             z, None, target=target, share=share, budget=budget, noise=NARROW_NOISE, patience=PATIENCE, most=most
         )
@@ -73,7 +78,7 @@ def dense_whole(
         if rounds == ROUNDS or taken >= most:
             return None
         rounds += 1
-        aim = max(deep * tolerance, residual * error / size, least)
+        aim = max(deep * tolerance, residual * error / size, deepest)
         if residual <= aim:
             aim = residual * 1e-3
         found = model.accelerate(z, w, target=aim, budget=budget, noise=NOISE, patience=PATIENCE, most=most - taken)
