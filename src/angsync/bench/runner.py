@@ -17,8 +17,8 @@ from angsync.bench import threads
 from angsync.errors import InputError
 from angsync.iteration import Status
 
-# Seconds before a call. Threads of BLAS spin after their work, which slows whoever comes next: 50 ms after a product by two
-# of them a solve at n = 4000 took 77 ms instead of 58, and after 300 ms as long as ever.
+# Seconds before a call. Threads of BLAS spin after their work, which slows whoever comes next: 50 ms after a product by
+# two of them a solve at n = 4000 took 77 ms instead of 58, and after 300 ms as long as ever.
 _REST = 0.2
 _BRIEF = 0.02  # seconds
 _SHORT = 1.0  # seconds; a shorter call is tried twice with each setting, because the first one also warms up
