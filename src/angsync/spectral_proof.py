@@ -34,7 +34,7 @@ _CHOLESKY_AT_ALL = 5000  # up to here it is tried when Lanczos cannot decide
 _CHOLESKY_LIMIT = 15_000  # above, two dense matrices of this order do not fit ordinary memory
 FAILURE = 1e-10
 """Probability that a bound by Lanczos is wrong."""
-QUICK = range(_DENSE_ANYWAY + 1, _CHOLESKY_FIRST + 1)
+QUICK = range(48, _CHOLESKY_FIRST + 1)
 """Orders of dense problems for which :func:`quick_bound` is tried first."""
 
 
