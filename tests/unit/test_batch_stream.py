@@ -62,7 +62,7 @@ def test_ctrl_c_keeps_what_is_done(small_blocks, monkeypatch, tmp_path):
         calls.append(1)
         solve(*arguments, **options)
         if len(calls) == 3:
-            raise KeyboardInterrupt  # a signal would be seen some steps later, how many depends on the version of Python
+            raise KeyboardInterrupt  # a signal is seen some steps later, how many depends on the version of Python
 
     monkeypatch.setattr(batch, "_solver", lambda: solve_and_press)
     result = synchronize_stack(C, on_failure="ignore")
