@@ -153,7 +153,7 @@ def synchronize(
     _check_choices(solver, start, on_failure)
     operator, source, labels = _prepare(data, hermitian)
     if isinstance(solver, str) and callback is None and gauge == "first" and isinstance(start, str) and start == "auto":
-        result = in_one_call(operator, stopping, certify, rng, clock)
+        result = in_one_call(operator, stopping, bool(certify), rng, clock)
         if result is not None:
             return result
     components = component_labels(operator)

@@ -23,7 +23,7 @@ from angsync.certificate import (
 )
 from angsync.component import CERTIFICATE_TOLERANCE
 from angsync.iteration import Clock, History, Status, Stopping, is_even, objective_and_residual, rounding_floor
-from angsync.kernels.whole_reference import WholeSolve
+from angsync.kernels.whole_reference import WholeSettings, WholeSolve
 from angsync.multistart import is_noisy
 from angsync.operators import DenseOperator, has_dominant_diagonal
 from angsync.randomness import random_generator
@@ -47,23 +47,13 @@ def in_one_call(operator: Any, stopping: Stopping, certify: bool, rng: Any, cloc
     tolerance = stopping.tolerance_for(operator.dtype)
     if not tolerance > 0:
         return None
+    if type(rng) is not int or rng < 0:
+        rng = random_generator(rng)  # a wrong one is found here; of a seed none is made before it is used
     found: WholeSolve | None = None
     certificate: Certificate | None = None
     status = Status.CONVERGED
     try:
-        found = kernels.dense_whole(
-            operator.matrix,
-            operator.narrow,
-            strongest=int(operator.abs_row_sums().argmax()),
-            rough=ROUGH,
-            share=SHARE,
-            tolerance=tolerance,
-            deep=DEEP,
-            floor=rounding_floor(operator),
-            least=float(operator.abs_row_sums().sum()) / (_TOO_NOISY[certify] * operator.n**1.5),
-            budget=products_a_call(operator.n),
-            most=_MOST_STEPS,
-        )
+        found = kernels.dense_whole(operator.matrix, operator.narrow, _settings(operator, tolerance, certify))
         if found is not None and found.interrupted:
             raise KeyboardInterrupt
         if found is None or (not certify and is_noisy(operator, found.objective)):
@@ -93,6 +83,21 @@ def in_one_call(operator: Any, stopping: Stopping, certify: bool, rng: Any, cloc
         tolerance=tolerance,
         product=found.product,
         source=operator.matrix,
+    )
+
+
+def _settings(operator: DenseOperator, tolerance: float, certify: bool) -> WholeSettings:
+    sums = operator.abs_row_sums()
+    return WholeSettings(
+        strongest=int(sums.argmax()),
+        rough=ROUGH,
+        share=SHARE,
+        tolerance=tolerance,
+        deep=DEEP,
+        floor=rounding_floor(operator),
+        least=float(sums.sum()) / (_TOO_NOISY[certify] * operator.n**1.5),
+        budget=products_a_call(operator.n),
+        most=_MOST_STEPS,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import angsync as ang
 from angsync import kernels, whole
+from angsync.errors import InputError
 from angsync.iteration import Status
 from angsync.kernels import whole_reference
 
@@ -23,10 +25,11 @@ PROBLEMS = [(48, 1.0), (51, 0.0), (100, 100**0.25 / 2), (130, 0.3 * 130**0.5), (
 
 
 def settings(operator):
-    return {
-        "strongest": int(operator.abs_row_sums().argmax()), "rough": 0.3, "share": 2.0, "tolerance": 1e-10, "deep": 0.8,
-        "floor": 1e-14 * operator.abs_row_sums().sum(), "least": 0.0, "budget": 120, "most": 400,
-    }  # fmt: skip
+    sums = operator.abs_row_sums()
+    return whole_reference.WholeSettings(
+        strongest=int(sums.argmax()), rough=0.3, share=2.0, tolerance=1e-10, deep=0.8, floor=1e-14 * sums.sum(),
+        least=0.0, budget=120, most=400,
+    )  # fmt: skip
 
 
 def solved_by_call(monkeypatch):
@@ -47,8 +50,8 @@ def solved_by_call(monkeypatch):
 def test_compiled_and_numpy_agree(n, sigma, avx512):
     C = ang.simulate.gaussian(n, sigma, rng=3).C
     operator = ang.as_operator(C)
-    fast = compiled.dense_whole(C, operator.narrow, avx512=avx512, **settings(operator))
-    slow = whole_reference.dense_whole(C, operator.narrow, **settings(operator))
+    fast = compiled.dense_whole(C, operator.narrow, settings(operator), avx512=avx512)
+    slow = whole_reference.dense_whole(C, operator.narrow, settings(operator))
     assert fast is not None
     assert slow is not None
     assert fast.products == slow.products
@@ -137,6 +140,28 @@ def test_what_needs_a_look_at_every_step_goes_the_general_way(monkeypatch):
     assert calls == [None, None, None]
 
 
+@pytest.mark.parametrize("certify", [True, False])
+@pytest.mark.parametrize("rng", ["seven", -1, 1.5])
+def test_a_wrong_seed_is_found_although_none_is_needed(rng, certify):
+    C = ang.simulate.gaussian(100, 1.0, rng=6).C
+    with pytest.raises(InputError, match="rng must be"):
+        ang.synchronize(C, rng=rng, certify=certify)
+
+
+def test_seeds_of_every_kind():
+    C = ang.simulate.gaussian(250, 1.0, rng=6).C  # its proof needs random numbers
+    for rng in (7, np.int64(7), np.random.default_rng(7), None):
+        assert ang.synchronize(C, rng=rng).certificate.verdict is ang.Verdict.CERTIFIED
+
+
+def test_whether_to_certify_may_be_any_truth():
+    C = ang.simulate.gaussian(100, 1.0, rng=6).C
+    for certify in (1, np.True_, "yes"):
+        assert ang.synchronize(C, certify=certify).certificate is not None
+    for certify in (0, np.False_, None):
+        assert ang.synchronize(C, certify=certify).certificate is None
+
+
 def test_a_loose_tolerance_is_kept_to():
     C = ang.simulate.gaussian(200, 2.0, rng=7).C
     loose, tight = (ang.synchronize(C, stopping=ang.Stopping(tolerance=t)) for t in (1e-4, 1e-10))
@@ -199,8 +224,8 @@ def test_nothing_is_tried_where_the_leading_eigenvalue_is_too_small(way):
     C = ang.simulate.gaussian(100, 1.0, rng=0).C
     operator = ang.as_operator(C)
     largest = np.linalg.eigvalsh(C)[-1]
-    assert way(C, None, **{**settings(operator), "least": 0.5 * largest}) is not None
-    assert way(C, None, **{**settings(operator), "least": 1.01 * largest}) is None
+    assert way(C, None, replace(settings(operator), least=0.5 * largest)) is not None
+    assert way(C, None, replace(settings(operator), least=1.01 * largest)) is None
 
 
 def test_interrupted_in_the_proof_the_point_is_kept(monkeypatch):

@@ -12,35 +12,19 @@ from angsync.kernels import whole_reference as reference
 from angsync.kernels.compiled import _library, _pointer, _size
 from angsync.kernels.dense_compiled import _VECTORS, HAS_AVX512, _aligned, _plain, _thread_count, _work
 from angsync.kernels.dense_reference import MEMORY, NarrowCopy
-from angsync.kernels.whole_reference import ROUNDS, WholeSolve
+from angsync.kernels.whole_reference import ROUNDS, WholeSettings, WholeSolve
 
 
 def dense_whole(
     matrix: NDArray[np.complex128],
     copy: NarrowCopy | None,
+    settings: WholeSettings,
     *,
-    strongest: int,
-    rough: float,
-    share: float,
-    tolerance: float,
-    deep: float,
-    floor: float,
-    least: float,
-    budget: int,
-    most: int,
     avx512: bool = HAS_AVX512,
 ) -> WholeSolve | None:
     """See :func:`angsync.kernels.whole_reference.dense_whole`."""
     if not _plain(matrix, np.complex128):
-        settings = {
-            "rough": rough,
-            "share": share,
-            "tolerance": tolerance,
-            "deep": deep,
-            "floor": floor,
-            "least": least,
-        }
-        return reference.dense_whole(matrix, copy, strongest=strongest, budget=budget, most=most, **settings)
+        return reference.dense_whole(matrix, copy, settings)
     n = matrix.shape[0]
     full_threads = _thread_count(n)
     narrow_threads = full_threads if copy is None else _thread_count(n, narrow=True)
@@ -48,7 +32,7 @@ def dense_whole(
     # cache line
     whole = -(-n // 8) * 8
     points = np.empty((2, n), dtype=np.complex128)
-    sizes = (2 * whole, _VECTORS * whole, (4 + 4 * full_threads) * whole, 104, 4, 3 * (most + ROUNDS + 2))
+    sizes = (2 * whole, _VECTORS * whole, (4 + 4 * full_threads) * whole, 104, 4, 3 * (settings.most + ROUNDS + 2))
     places = [0, *itertools.accumulate(sizes)]
     block = _aligned(places[-1], np.float64)
     first = block.__array_interface__["data"][0]
@@ -62,14 +46,15 @@ def dense_whole(
         narrow_work = _work(n, narrow_threads, narrow=True)
         work = _pointer(narrow_work)
     z, w = _pointer(points), ctypes.c_void_p(points.__array_interface__["data"][0] + 16 * n)
-    numbers = (ctypes.c_double(x) for x in (rough, tolerance, deep, floor, least))
+    numbers = (settings.rough, settings.tolerance, settings.deep, settings.floor, settings.least)
     told = block[places[4] : places[4] + 4]
     told[:] = 0
     interrupted = False
     try:
         _library.dense_whole(
             _size(n), _pointer(matrix), *source, ctypes.c_double(0.0 if copy is None else copy.error),
-            ctypes.c_double(share), _size(strongest), *numbers, _size(budget), _size(most), z, w, before, vectors, gram,
+            ctypes.c_double(settings.share), _size(settings.strongest), *map(ctypes.c_double, numbers),
+            _size(settings.budget), _size(settings.most), z, w, before, vectors, gram,
             order, work, full, ctypes.c_int(avx512), ctypes.c_int(narrow_threads), ctypes.c_int(full_threads), trace,
             report,
         )  # fmt: skip

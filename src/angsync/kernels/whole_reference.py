@@ -29,41 +29,48 @@ class WholeSolve:
     """Ctrl-C was pressed meanwhile."""
 
 
-def dense_whole(
-    matrix: NDArray[np.complex128],
-    copy: NarrowCopy | None,
-    *,
-    strongest: int,
-    rough: float,
-    share: float,
-    tolerance: float,
-    deep: float,
-    floor: float,
-    least: float,
-    budget: int,
-    most: int,
-) -> WholeSolve | None:
-    """Solve from the phases of one column: Lanczos to ``rough``, Anderson's method, refinement with products of C.
+@dataclass(frozen=True)
+class WholeSettings:
+    """How a whole problem is solved."""
 
-    The narrow copy alone is used down to ``share`` times its error. ``tolerance`` is that of the residual, of which
-    inner solves aim at the share ``deep``; a gradient of ``floor`` is rounding. Where C times the rough leading
-    eigenvector is shorter than ``least``, nothing is tried. At most ``budget`` products an inner solve and ``most``
-    steps in all. None where anything is out of the ordinary: a step down, an inner solve that did not arrive.
+    strongest: int
+    """The column of C whose phases are the start."""
+    rough: float
+    """Relative residual of the leading eigenvector that Lanczos makes of it."""
+    share: float
+    """The narrow copy alone is used down to so many times its error."""
+    tolerance: float
+    """Of the residual."""
+    deep: float
+    """Share of the tolerance that inner solves aim at."""
+    floor: float
+    """A gradient of this size is rounding."""
+    least: float
+    """Where C times the rough leading eigenvector is shorter, nothing is tried."""
+    budget: int
+    """Products of an inner solve at most."""
+    most: int
+    """Steps in all at most."""
+
+
+def dense_whole(matrix: NDArray[np.complex128], copy: NarrowCopy | None, settings: WholeSettings) -> WholeSolve | None:
+    """Solve from the phases of one column: Lanczos, Anderson's method, refinement with products of C.
+
+    None where anything is out of the ordinary: a step down, an inner solve that did not arrive.
     """
+    tolerance, floor, most = settings.tolerance, settings.floor, settings.most
     dense = None if copy is None else copy.dense()
     model = DenseModel(lambda x: (matrix if dense is None else dense) @ x)
     error = model.error = 0.0 if copy is None else copy.error
-    deepest = float(np.finfo(np.float64).eps)
-    z = _unit(np.conj(matrix[strongest]), np.ones(matrix.shape[0], dtype=np.complex128))
-    vector, products = model.leading(z, rough)
-    if not np.linalg.norm(vector) >= least:
+    goal = max(settings.deep * tolerance, float(np.finfo(np.float64).eps))
+    limits = {"budget": settings.budget, "patience": PATIENCE, "most": most}
+    z = _unit(np.conj(matrix[settings.strongest]), np.ones(matrix.shape[0], dtype=np.complex128))
+    vector, products = model.leading(z, settings.rough)
+    if not np.linalg.norm(vector) >= settings.least:
         return None
     z = _unit(vector, z)
     if copy is not None:
-        target = max(deep * tolerance, deepest)
-        found = model.accelerate(
-            z, None, target=target, share=share, budget=budget, noise=NARROW_NOISE, patience=PATIENCE, most=most
-        )
+        found = model.accelerate(z, None, target=goal, share=settings.share, noise=NARROW_NOISE, **limits)
         products += found.products
         if found.ending is not Ending.REACHED:
             return None
@@ -78,10 +85,10 @@ def dense_whole(
         if rounds == ROUNDS or taken >= most:
             return None
         rounds += 1
-        aim = max(deep * tolerance, residual * error / size, deepest)
+        aim = max(goal, residual * error / size)
         if residual <= aim:
             aim = residual * 1e-3
-        found = model.accelerate(z, w, target=aim, budget=budget, noise=NOISE, patience=PATIENCE, most=most - taken)
+        found = model.accelerate(z, w, target=aim, noise=NOISE, **{**limits, "most": most - taken})
         products += found.products
         if found.ending is not Ending.REACHED or len(found.trace) == 0:
             return None
