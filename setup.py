@@ -30,8 +30,9 @@ setup(
     ext_modules=[
         Extension(
             "angsync.kernels._native",
-            sorted(glob("src/angsync/kernels/*.c")),
-            depends=sorted(glob("src/angsync/kernels/*.h")),
+            sorted(glob("src/angsync/kernels/**/*.c", recursive=True)),
+            depends=sorted(glob("src/angsync/kernels/**/*.h", recursive=True)),
+            include_dirs=["src/angsync/kernels"],
             optional=True,
         )
     ],

@@ -37,11 +37,14 @@ except ImportError:
 import numpy as np
 from cases.gpu_problems import MODELS, coherence, dense_matrix, milliseconds, read_bandwidth
 
-from angsync.batch_proof import certificates
-from angsync.bench.peers import power_iteration_in_jax
-from angsync.environment import version_of
-from angsync.kernels import cuda_module, cuda_proof, cuda_proof_reference, cuda_reference
-from angsync.operators.device_batch import POLISH_STEPS, polish_on_device, solve_batch_on_device
+from angsync.batch.device import POLISH_STEPS, polish_on_device, solve_batch_on_device
+from angsync.batch.proof import certificates
+from angsync.kernels.cuda import module as cuda_module
+from angsync.kernels.cuda import proof as cuda_proof
+from angsync.kernels.cuda import proof_reference as cuda_proof_reference
+from angsync.kernels.cuda import reference as cuda_reference
+from angsync.study.bench.peers import power_iteration_in_jax
+from angsync.study.environment import version_of
 
 PRODUCT_TARGETS = {8192: 0.078, 16384: 0.28, 32768: 1.05, 65536: 4.0}  # ms
 BATCH_TARGETS = {(10, 1e-3): 3900, (20, 1e-3): 1080, (32, 1e-3): 490, (64, 1e-3): 118,

@@ -20,7 +20,7 @@ def write_reproduction() -> None:
 
     The run is kept in _build and reused while the sources are the same; it takes about a minute when they are not.
     """
-    from angsync.reproduce import run_experiments
+    from angsync.study.reproduce import run_experiments
 
     kept = HERE / "_build" / "reproduce"
     kept.mkdir(parents=True, exist_ok=True)

@@ -37,7 +37,7 @@ INPUTS = (
     "pyproject.toml",
     "constraints.txt",
     "setup.py",
-    *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("src/angsync/kernels/*.c")),
+    *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("src/angsync/kernels/**/*.[ch]")),
 )
 STAMP = "angsync-stamp.json"
 UNFINISHED = "angsync-unfinished"

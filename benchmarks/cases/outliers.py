@@ -15,8 +15,8 @@ import numpy as np
 
 import angsync as ang
 from angsync.errors import AngsyncWarning
-from angsync.robust.edges import Edges
-from angsync.robust.message_passing import edge_scores
+from angsync.pipeline.robust.edges import Edges
+from angsync.pipeline.robust.message_passing import edge_scores
 
 N, EDGE_PROBABILITY = 200, 0.5
 EXACT = 0.01  # degrees

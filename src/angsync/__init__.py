@@ -14,81 +14,67 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from angsync import applications, batch, circle, errors, simulate, testing, theory
-    from angsync.batch_result import BatchResult
-    from angsync.certificate import Certificate, Verdict, certify
-    from angsync.circle import align, distance
-    from angsync.connectivity import Connectivity, connectivity_of
-    from angsync.io import read
-    from angsync.iteration import Status, Stopping
-    from angsync.measurements import Measurements
-    from angsync.operators import as_operator
-    from angsync.pipeline import synchronize
-    from angsync.result import SyncResult, load_result
-    from angsync.solvers import GPM, AcceleratedGPM, LowRankSDP, Newton, Robust
-    from angsync.start import eigenvector_estimator
-    from angsync.uncertainty import predicted_errors
+if TYPE_CHECKING:  # for type checkers and editors: the names of the table below
+    from angsync import applications as applications
+    from angsync import batch as batch
+    from angsync import circle as circle
+    from angsync import errors as errors
+    from angsync import simulate as simulate
+    from angsync import testing as testing
+    from angsync import theory as theory
+    from angsync.batch.result import BatchResult as BatchResult
+    from angsync.certificate.certify import Certificate as Certificate
+    from angsync.certificate.certify import Verdict as Verdict
+    from angsync.certificate.certify import certify as certify
+    from angsync.circle import align as align
+    from angsync.circle import distance as distance
+    from angsync.front_door import synchronize as synchronize
+    from angsync.io import read as read
+    from angsync.pipeline.result import SyncResult as SyncResult
+    from angsync.pipeline.result import load_result as load_result
+    from angsync.pipeline.robust.settings import Robust as Robust
+    from angsync.problem.measurements import Measurements as Measurements
+    from angsync.problem.operators import as_operator as as_operator
+    from angsync.solvers import GPM as GPM
+    from angsync.solvers import AcceleratedGPM as AcceleratedGPM
+    from angsync.solvers import LowRankSDP as LowRankSDP
+    from angsync.solvers import Newton as Newton
+    from angsync.solvers.iteration import Status as Status
+    from angsync.solvers.iteration import Stopping as Stopping
+    from angsync.solvers.starts.start import eigenvector_estimator as eigenvector_estimator
+    from angsync.uncertainty import predicted_errors as predicted_errors
+    from angsync.uncertainty.connectivity import Connectivity as Connectivity
+    from angsync.uncertainty.connectivity import connectivity_of as connectivity_of
 
+# The public names and the module that each one comes from.
 _HOME = {
-    "BatchResult": "batch_result",
     "AcceleratedGPM": "solvers",
-    "Certificate": "certificate",
-    "Connectivity": "connectivity",
+    "BatchResult": "batch.result",
+    "Certificate": "certificate.certify",
+    "Connectivity": "uncertainty.connectivity",
     "GPM": "solvers",
     "LowRankSDP": "solvers",
-    "Measurements": "measurements",
+    "Measurements": "problem.measurements",
     "Newton": "solvers",
-    "Robust": "solvers",
-    "Status": "iteration",
-    "Stopping": "iteration",
-    "SyncResult": "result",
-    "Verdict": "certificate",
+    "Robust": "pipeline.robust.settings",
+    "Status": "solvers.iteration",
+    "Stopping": "solvers.iteration",
+    "SyncResult": "pipeline.result",
+    "Verdict": "certificate.certify",
     "align": "circle",
-    "as_operator": "operators",
-    "certify": "certificate",
-    "connectivity_of": "connectivity",
+    "as_operator": "problem.operators",
+    "certify": "certificate.certify",
+    "connectivity_of": "uncertainty.connectivity",
     "distance": "circle",
-    "eigenvector_estimator": "start",
-    "load_result": "result",
+    "eigenvector_estimator": "solvers.starts.start",
+    "load_result": "pipeline.result",
     "predicted_errors": "uncertainty",
     "read": "io",
-    "synchronize": "pipeline",
+    "synchronize": "front_door",
 }
 _MODULES = ("applications", "batch", "circle", "errors", "simulate", "testing", "theory")
 
-__all__ = [
-    "GPM",
-    "AcceleratedGPM",
-    "BatchResult",
-    "Certificate",
-    "Connectivity",
-    "LowRankSDP",
-    "Measurements",
-    "Newton",
-    "Robust",
-    "Status",
-    "Stopping",
-    "SyncResult",
-    "Verdict",
-    "align",
-    "applications",
-    "as_operator",
-    "batch",
-    "certify",
-    "circle",
-    "connectivity_of",
-    "distance",
-    "eigenvector_estimator",
-    "errors",
-    "load_result",
-    "predicted_errors",
-    "read",
-    "simulate",
-    "synchronize",
-    "testing",
-    "theory",
-]
+__all__ = sorted([*_HOME, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:

@@ -24,8 +24,8 @@ from scipy.special import i0e, i1e
 
 from angsync.circle import as_phases, wrap
 from angsync.errors import InputError
-from angsync.measurements import Measurements
-from angsync.randomness import random_generator
+from angsync.problem.measurements import Measurements
+from angsync.problem.randomness import random_generator
 
 Seed = int | np.random.Generator | None
 Law = Literal["wrapped_normal", "von_mises"]

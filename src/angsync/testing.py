@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from angsync.iteration import Solver, Stopping, iterate, objective_and_residual
-from angsync.operators import DenseOperator, HermitianOperator
+from angsync.problem.operators import DenseOperator, HermitianOperator
 from angsync.simulate import gaussian, grid
-from angsync.start import eigenvector_estimator
+from angsync.solvers.iteration import Solver, Stopping, iterate, objective_and_residual
+from angsync.solvers.starts.start import eigenvector_estimator
 
 
 def _require(condition: bool, message: str) -> None:
@@ -22,7 +22,7 @@ def _require(condition: bool, message: str) -> None:
 
 
 def check_operator(operator: Any, *, rng: Any = 0) -> None:
-    """Check that ``operator`` follows :class:`angsync.operators.HermitianOperator` and is consistent.
+    """Check that ``operator`` follows :class:`angsync.problem.operators.HermitianOperator` and is consistent.
 
     The matrix is rebuilt from n products, so use an operator of modest order (up to about 1000).
     """

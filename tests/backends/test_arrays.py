@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import angsync as ang
-from angsync import _arrays
+from angsync.batch.device import ITERATION_LIMIT, NOT_FINITE, solve_batch_on_device
 from angsync.errors import InputError, NotFiniteError, NotHermitianError, ShapeError
-from angsync.kernels import cuda_reference
-from angsync.operators.device import DeviceOperator, device_operator, solve_on_device
-from angsync.operators.device_batch import ITERATION_LIMIT, NOT_FINITE, solve_batch_on_device
+from angsync.kernels.cuda import reference as cuda_reference
+from angsync.problem import arrays as _arrays
+from angsync.problem.operators.device import DeviceOperator, device_operator, solve_on_device
 from angsync.simulate import gaussian
 from angsync.testing import check_operator
 
@@ -50,7 +50,7 @@ def C():
 
 def test_nothing_is_imported():
     code = (
-        "import sys, numpy as np, angsync as ang; from angsync import _arrays;"
+        "import sys, numpy as np, angsync as ang; from angsync.problem import arrays as _arrays;"
         "ang.synchronize(np.ones((3, 3))); assert not _arrays.is_foreign([[1]]);"
         "print([m for m in ('cupy', 'torch', 'jax') if m in sys.modules])"
     )
@@ -192,7 +192,7 @@ def test_a_batch_on_any_library(make, C):
 
 
 def test_a_large_batch_is_solved_in_chunks(make, C, monkeypatch):
-    monkeypatch.setattr("angsync.operators.device_batch._CHUNK_ENTRIES", 1800)
+    monkeypatch.setattr("angsync.batch.device._CHUNK_ENTRIES", 1800)
     stack = np.stack([(k + 1) * C for k in range(5)])
     shifts = 100 * np.arange(5, dtype=np.float32)
     options = {"tolerance": 0.0, "max_iterations": 1, "power_steps": 0}
@@ -241,7 +241,7 @@ def test_every_solver_works_on_a_device_operator(make, C):
 def test_the_device_start_leads_to_the_same_answer(C, monkeypatch):
     """What a CUDA array goes through, with a host array in its place."""
     jax = pytest.importorskip("jax")
-    monkeypatch.setattr("angsync.foreign.on_cuda", lambda array: True)
+    monkeypatch.setattr("angsync.pipeline.foreign.on_cuda", lambda array: True)
     array = jax.device_put(C, jax.devices("cpu")[0])
     result = ang.synchronize(array, stopping=ang.Stopping(max_seconds=60))
     plain = ang.synchronize(C)

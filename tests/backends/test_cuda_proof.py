@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import angsync as ang
-from angsync import _arrays
-from angsync.batch_proof import certificates
-from angsync.kernels import cuda_proof_reference as proof
-from angsync.kernels import cuda_reference as reference
-from angsync.operators.device_batch import polish_on_device, prove_batch_on_device, solve_batch_on_device
+from angsync.batch.device import polish_on_device, prove_batch_on_device, solve_batch_on_device
+from angsync.batch.proof import certificates
+from angsync.kernels.cuda import proof_reference as proof
+from angsync.kernels.cuda import reference
+from angsync.problem import arrays as _arrays
 
 needs_device = pytest.mark.skipif(_arrays.cupy() is None, reason="needs CuPy and a CUDA device")
 
@@ -238,7 +238,7 @@ def test_proofs_of_any_library_in_chunks(library, monkeypatch):
     C = _stack(6, 5).reshape(2, 3, 5, 5)
     z = _solved(C.reshape(6, 5, 5)).reshape(2, 3, 5)
     whole = prove_batch_on_device(C, z)
-    monkeypatch.setattr("angsync.operators.device_batch._CHUNK_ENTRIES", 100)
+    monkeypatch.setattr("angsync.batch.device._CHUNK_ENTRIES", 100)
     make = {"numpy": np.asarray}.get(library) or _maker(library)
     found = prove_batch_on_device(make(C), make(z))
     for name in proof.FIELDS:
@@ -260,7 +260,7 @@ def _maker(library):
 @needs_device
 @pytest.mark.parametrize("n", [1, 2, 5, 10, 12, 13, 20, 31, 32, 33, 64, 65, 128])
 def test_proof_kernel(n):
-    from angsync.kernels import cuda_proof
+    from angsync.kernels.cuda import proof as cuda_proof
 
     cupy = _arrays.cupy()
     C = np.concatenate([_stack(37, n), _stack(37, n, looks=8, decay=2.0)])
@@ -285,7 +285,7 @@ def test_proof_kernel(n):
 @needs_device
 @pytest.mark.parametrize("n", [1, 2, 5, 10, 20, 31, 32, 33, 64, 128])
 def test_polishing_kernel(n):
-    from angsync.kernels import cuda_module
+    from angsync.kernels.cuda import module as cuda_module
 
     cupy = _arrays.cupy()
     C = np.concatenate([_stack(37, n), _stack(37, n, looks=8, decay=2.0)])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import angsync as ang
-from angsync import _arrays
-from angsync.kernels import cuda_reference as reference
+from angsync.kernels.cuda import reference
+from angsync.problem import arrays as _arrays
 from angsync.simulate import gaussian
 
 needs_device = pytest.mark.skipif(_arrays.cupy() is None, reason="needs CuPy and a CUDA device")
@@ -229,7 +229,7 @@ def test_shift_makes_an_indefinite_problem_rise():
 @pytest.mark.parametrize("n", [1, 2, 37, 128, 300, 513, 1000, 1001])
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 def test_product_kernel(n, dtype):
-    from angsync.kernels import cuda_module
+    from angsync.kernels.cuda import module as cuda_module
 
     cupy = _arrays.cupy()
     C, x = _hermitian(n, dtype), _vector(n)
@@ -243,7 +243,7 @@ def test_product_kernel(n, dtype):
 
 @needs_device
 def test_product_kernel_is_reproducible_and_takes_views():
-    from angsync.kernels import cuda_module
+    from angsync.kernels.cuda import module as cuda_module
 
     cupy = _arrays.cupy()
     C, x = cupy.asarray(_hermitian(1500, np.complex64)), cupy.asarray(_vector(1500))
@@ -260,7 +260,7 @@ def test_product_kernel_is_reproducible_and_takes_views():
 @pytest.mark.parametrize("alpha", [math.inf, 4.0])
 @pytest.mark.parametrize(("power_steps", "max_iterations"), [(0, 0), (1, 7), (5, 60), (6, 60)])
 def test_loop_kernel(dtype, alpha, power_steps, max_iterations):
-    from angsync.kernels import cuda_module
+    from angsync.kernels.cuda import module as cuda_module
 
     cupy = _arrays.cupy()
     C, start = gaussian(500, 3.0, rng=7).C.astype(dtype), reference.chirp(500).astype(complex)
@@ -277,7 +277,7 @@ def test_loop_kernel(dtype, alpha, power_steps, max_iterations):
 
 @needs_device
 def test_loop_kernel_stops_exactly_at_the_tolerance():
-    from angsync.kernels import cuda_module
+    from angsync.kernels.cuda import module as cuda_module
 
     cupy = _arrays.cupy()
     C, start = gaussian(300, 3.0, rng=6).C, reference.chirp(300).astype(complex)
@@ -297,7 +297,7 @@ def test_loop_kernel_stops_exactly_at_the_tolerance():
 
 @needs_device
 def test_loop_kernel_flags_what_is_not_finite():
-    from angsync.kernels import cuda_module
+    from angsync.kernels.cuda import module as cuda_module
 
     cupy = _arrays.cupy()
     C = _hermitian(300, np.complex64)
@@ -309,7 +309,7 @@ def test_loop_kernel_flags_what_is_not_finite():
 @needs_device
 @pytest.mark.parametrize("n", ORDERS)
 def test_batch_kernel(n):
-    from angsync.kernels import cuda_module
+    from angsync.kernels.cuda import module as cuda_module
 
     cupy = _arrays.cupy()
     C = _spoilt(n)
@@ -334,7 +334,7 @@ def test_batch_kernel(n):
 
 @needs_device
 def test_batch_kernel_refuses_what_it_cannot_hold():
-    from angsync.kernels import cuda_module
+    from angsync.kernels.cuda import module as cuda_module
 
     cupy = _arrays.cupy()
     options = {"tolerance": 1e-4, "max_iterations": 3, "power_steps": 3}
@@ -365,7 +365,7 @@ def test_the_front_door_on_a_device(library):
     assert result.certificate.verdict is ang.Verdict.CERTIFIED
     assert result.objective == pytest.approx(plain.objective, rel=1e-6)
     stack = _arrays.namespace(array).stack([array[:40, :40], array[:40, :40]])
-    from angsync.operators.device_batch import solve_batch_on_device
+    from angsync.batch.device import solve_batch_on_device
 
     found = solve_batch_on_device(stack)
     assert all(type(v) is type(array) for v in found.values())

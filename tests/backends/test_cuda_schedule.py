@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from angsync.kernels.cuda_schedule import GRAIN, schedule
+from angsync.kernels.cuda.schedule import GRAIN, schedule
 
 KINDS = [(256, 256, GRAIN, 2.0), (256, 512, GRAIN, 1.0), (512, 1024, GRAIN, 2.0), (1024, 2048, 256, 2.0)]
 

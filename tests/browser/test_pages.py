@@ -14,7 +14,7 @@ import pytest
 pytestmark = pytest.mark.browser
 
 CHROMIUM = os.environ.get("CHROMIUM") or "/usr/bin/chromium"
-FAKE_RESULTS = Path(__file__).parents[1] / "unit" / "test_reproduce_page.py"
+FAKE_RESULTS = Path(__file__).parents[1] / "unit" / "study" / "reproduce" / "test_page.py"
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -58,7 +58,7 @@ WIDER_THAN_THE_WINDOW = "() => document.documentElement.scrollWidth - document.d
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    from angsync.demo import run_demo
+    from angsync.study.demo import run_demo
 
     folder = tmp_path_factory.mktemp("pages")
     demonstration = run_demo(n=60)

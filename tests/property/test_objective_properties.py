@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from angsync.errors import InputError, ShapeError
-from angsync.objective import least_squares, least_squares_constant, objective
+from angsync.problem.objective import least_squares, least_squares_constant, objective
 
 
 @st.composite

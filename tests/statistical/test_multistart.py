@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import angsync as ang
-from angsync.certificate import normalised
-from angsync.iteration import Clock, Stopping, iterate
-from angsync.multistart import rank_two_start
+from angsync.certificate.certify import normalised
+from angsync.pipeline.multistart import rank_two_start
+from angsync.solvers.iteration import Clock, Stopping, iterate
 
 INSTANCES, REFERENCE = 40, 40
 

@@ -10,10 +10,10 @@ import pytest
 
 from angsync import simulate
 from angsync.circle import distance
-from angsync.reproduce import CLAIMS, FULL, QUICK, run_experiments, violated
-from angsync.reproduce.efficiency import _predicted, cramer_rao
-from angsync.reproduce.rows import mean_and_error
-from angsync.reproduce.runs import maximiser
+from angsync.study.reproduce import CLAIMS, FULL, QUICK, run_experiments, violated
+from angsync.study.reproduce.efficiency import _predicted, cramer_rao
+from angsync.study.reproduce.rows import mean_and_error
+from angsync.study.reproduce.runs import maximiser
 
 
 def test_the_control_variate_has_the_bound_as_its_mean():

@@ -7,7 +7,7 @@ import scipy.sparse
 from angsync import simulate
 from angsync.circle import wrap
 from angsync.errors import InputError, ShapeError
-from angsync.measurements import Measurements
+from angsync.problem.measurements import Measurements
 
 MAKERS = {
     "gaussian": lambda **k: simulate.gaussian(12, 0.5, **k),

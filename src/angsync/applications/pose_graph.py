@@ -2,7 +2,7 @@ r"""Whole 2-D pose graphs: positions and headings from relative motions, with a 
 
 Given the headings z, the best positions solve a sparse linear system. Eliminating them leaves a cost
 :math:`F = z^H Q z` over phases alone, a phase synchronization problem with C = -Q
-(:class:`~angsync.operators.schur.SchurOperator`): what is proved about z is proved about the whole graph.
+(:class:`~angsync.problem.operators.schur.SchurOperator`): what is proved about z is proved about the whole graph.
 
 >>> from angsync.applications import pose_graph
 >>> square = pose_graph.PoseGraph([0, 1, 2, 3], [1, 2, 3, 0], [[1, 0, 1.5]] * 4)
@@ -25,14 +25,14 @@ from numpy.typing import NDArray
 
 from angsync.applications.pose_graph_data import NOT_DEFINITE, PoseGraph, first_indefinite
 from angsync.errors import AngsyncWarning, DisconnectedWarning, FileFormatError
+from angsync.front_door import synchronize
 from angsync.io.failures import existing_file, listed
 from angsync.io.g2o_file import G2oContent, parse_g2o
 from angsync.io.g2o_writing import edge_line, write_g2o
-from angsync.iteration import Callback, Status, Stopping
-from angsync.pipeline import synchronize
+from angsync.pipeline.result import SyncResult
 from angsync.report.trajectory import Panel, write_trajectory
 from angsync.report.words import certificate_in_words
-from angsync.result import SyncResult
+from angsync.solvers.iteration import Callback, Status, Stopping
 
 __all__ = ["PoseGraph", "PoseGraphResult", "optimise", "read"]
 

@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from angsync.circle import wrap
 from angsync.errors import InputError, NotFiniteError, ShapeError
-from angsync.measurements import Measurements
-from angsync.operators.schur import SchurOperator
+from angsync.problem.measurements import Measurements
+from angsync.problem.operators.schur import SchurOperator
 
 NOT_DEFINITE = (
     "is not positive definite (all variances positive, all correlations below 1). Mend it or remove the edge: it "

@@ -48,11 +48,11 @@ def bench(
     problem do not reach the same objective.
     """
     with reporting() as console:
-        from angsync.bench import heading, peers_table, run_groups
-        from angsync.bench import table as bench_table
+        from angsync.cli.reproduce_progress import showing
+        from angsync.cli.terminal import fitted, table, to_json
         from angsync.io.atomic import check_writable
-        from angsync.reproduce.progress import showing
-        from angsync.terminal import fitted, table, to_json
+        from angsync.study.bench import heading, peers_table, run_groups
+        from angsync.study.bench import table as bench_table
 
         if output is not None:
             check_writable(output)

@@ -44,13 +44,13 @@ def certify(
 ) -> None:
     """Check anybody's phases: how far can they be from the best fit? Exit code 0 only if CERTIFIED."""
     with reporting() as console:
-        from angsync.certificate import Verdict
-        from angsync.certificate import certify as certify_phases
+        from angsync.certificate.certify import Verdict
+        from angsync.certificate.certify import certify as certify_phases
+        from angsync.cli.nodes import in_order_of
+        from angsync.cli.terminal import certificate_object, count_components, fitted, to_json, watching
         from angsync.io import read, read_phases
-        from angsync.operators import as_operator
-        from angsync.phases import in_order_of
+        from angsync.problem.operators import as_operator
         from angsync.report.words import certificate_in_words
-        from angsync.terminal import certificate_object, count_components, fitted, to_json, watching
 
         with watching(console, "reading"):
             data = read(file, i=column_i, j=column_j, angle=column_angle, weight=column_weight, weights=weights.value)

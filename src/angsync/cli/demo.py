@@ -23,10 +23,10 @@ def demo(
 ) -> None:
     """Simulate the paper's setting, solve, certify, compare with the truth, and write report.html."""
     with reporting() as console:
-        from angsync.demo import report_folder, run_demo
+        from angsync.cli.terminal import fitted, result_object, table, to_json, watching
         from angsync.io.atomic import check_writable
         from angsync.report.words import certificate_in_words
-        from angsync.terminal import fitted, result_object, table, to_json, watching
+        from angsync.study.demo import report_folder, run_demo
 
         with report_folder(output), watching(console, "demo") as callback:
             page = check_writable(output / "report.html")

@@ -14,8 +14,8 @@ from angsync.cli.root import app
 def info(json: Json = False) -> None:
     """Versions, threads, devices, and which optional libraries are installed."""
     with reporting():
-        from angsync.environment import describe
-        from angsync.terminal import table, to_json
+        from angsync.cli.terminal import table, to_json
+        from angsync.study.environment import describe
 
         facts = describe()
         if json:

@@ -20,7 +20,7 @@ def reporting() -> Iterator[Console]:
     console = Console(stderr=True)
 
     def say(text: str, style: str) -> None:
-        from angsync.terminal import fitted
+        from angsync.cli.terminal import fitted
 
         console.print(fitted(text, console), style=style, markup=False, highlight=False, soft_wrap=True)
 
@@ -43,8 +43,8 @@ def reporting() -> Iterator[Console]:
 
 
 def exit_code(result: Any) -> int:
-    from angsync.certificate import Verdict
-    from angsync.iteration import Status
+    from angsync.certificate.certify import Verdict
+    from angsync.solvers.iteration import Status
 
     if result.status is Status.INTERRUPTED:
         return 130

@@ -33,10 +33,10 @@ def posegraph(
     """
     with reporting() as console:
         from angsync.applications import pose_graph
+        from angsync.cli.terminal import fitted, to_json, watching
         from angsync.io.g2o_writing import check_g2o_path
-        from angsync.iteration import Stopping
         from angsync.report.trajectory import check_picture_path
-        from angsync.terminal import fitted, to_json, watching
+        from angsync.solvers.iteration import Stopping
 
         # the call and the outputs are checked before the work, not after
         check_distinct(file, output, picture)
@@ -65,7 +65,7 @@ def posegraph(
 
 def _object(result: Any, *, with_poses: bool) -> dict[str, Any]:
     """The result as one JSON-ready object: what is known about the headings, and the whole cost."""
-    from angsync.terminal import result_object
+    from angsync.cli.terminal import result_object
 
     content = result_object(result.sync, with_phases=False)
     content.update(cost=result.cost, initial_cost=result.initial_cost, edges=len(result.graph), seconds=result.seconds)

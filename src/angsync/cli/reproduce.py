@@ -28,12 +28,12 @@ def reproduce(
     """
     _one_thread_a_product()
     with reporting() as console:
-        from angsync.demo import report_folder
+        from angsync.cli.reproduce_progress import showing
+        from angsync.cli.terminal import to_json
         from angsync.io.atomic import check_writable
-        from angsync.reproduce import lines, run_experiments, violated
-        from angsync.reproduce.page import write_reproduction_page
-        from angsync.reproduce.progress import showing
-        from angsync.terminal import to_json
+        from angsync.study.demo import report_folder
+        from angsync.study.reproduce import lines, run_experiments, violated
+        from angsync.study.reproduce.page import write_reproduction_page
 
         with report_folder(output):
             stored, page = check_writable(output / "results.json"), check_writable(output / "report.html")

@@ -67,13 +67,13 @@ def solve(
 ) -> None:
     """Find the phases that fit the measurements in FILE best, and prove how good they are."""
     with reporting() as console:
+        from angsync.cli.nodes import anchors_from_text, gauge_from_text, priors_from_text
+        from angsync.cli.terminal import fitted, result_object, to_json, watching
+        from angsync.front_door import synchronize
         from angsync.io import read
         from angsync.io.atomic import check_writable
         from angsync.io.result_file import check_result_path
-        from angsync.iteration import Stopping
-        from angsync.phases import anchors_from_text, gauge_from_text, priors_from_text
-        from angsync.pipeline import synchronize
-        from angsync.terminal import fitted, result_object, to_json, watching
+        from angsync.solvers.iteration import Stopping
 
         # the call and the outputs are checked before the work, not after
         check_distinct(file, output, report)
@@ -124,7 +124,8 @@ def _errors_or_warning(result: Any, sigma: float | None) -> Any:
 
 
 def _solver(name: SolverName, alpha: float | None) -> Any:
-    from angsync.solvers import GPM, LowRankSDP, Newton, Robust
+    from angsync.pipeline.robust.settings import Robust
+    from angsync.solvers import GPM, LowRankSDP, Newton
 
     if alpha is not None and name is not SolverName.gpm:
         raise InputError(f"--alpha is the step size of --solver gpm, but the solver is {name.value}.")

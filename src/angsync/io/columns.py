@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError
-from angsync.interop import from_columns
-from angsync.measurements import Measurements
+from angsync.problem.interop import from_columns
+from angsync.problem.measurements import Measurements
 
 
 @dataclass(frozen=True)

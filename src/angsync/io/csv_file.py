@@ -13,7 +13,7 @@ from angsync.io.columns import ColumnNames, to_measurements
 from angsync.io.csv_table import read_table, write_table
 from angsync.io.edge_table import declaration, declared_nodes, edge_columns
 from angsync.io.failures import listed, reading
-from angsync.measurements import Measurements
+from angsync.problem.measurements import Measurements
 
 _MARK = "angsync-measurements "
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from angsync.errors import InputError
 from angsync.io.columns import Nodes, storable_labels
-from angsync.measurements import Measurements
+from angsync.problem.measurements import Measurements
 
 
 def edge_columns(measurements: Measurements) -> dict[str, NDArray]:

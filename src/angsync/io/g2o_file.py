@@ -16,7 +16,7 @@ import numpy as np
 
 from angsync.errors import FileFormatError
 from angsync.io.failures import listed, reading
-from angsync.measurements import Measurements
+from angsync.problem.measurements import Measurements
 
 _FIELDS = {"VERTEX_SE2": 5, "EDGE_SE2": 12}
 

@@ -11,7 +11,7 @@ import numpy as np
 from angsync.errors import FileFormatError
 from angsync.io.columns import ColumnNames, Nodes, node_column, to_measurements
 from angsync.io.failures import listed
-from angsync.measurements import Measurements
+from angsync.problem.measurements import Measurements
 
 
 def from_arrays(arrays: Mapping[str, Any], names: ColumnNames, path: Path, first_node: int = 0) -> Any:

@@ -13,7 +13,7 @@ from angsync.io.atomic import atomic_open
 from angsync.io.columns import ColumnNames, storable_labels
 from angsync.io.failures import reading
 from angsync.io.named_arrays import from_arrays, matrix
-from angsync.measurements import Measurements
+from angsync.problem.measurements import Measurements
 
 _ZIP, _NPY, _PICKLE = b"PK", b"\x93NUMPY", b"\x80"
 

@@ -13,7 +13,7 @@ from angsync.io.atomic import atomic_open
 from angsync.io.columns import ColumnNames, to_measurements
 from angsync.io.edge_table import declaration, declared_nodes, edge_columns
 from angsync.io.failures import listed, reading
-from angsync.measurements import Measurements
+from angsync.problem.measurements import Measurements
 
 _KEY = b"angsync-measurements"
 

@@ -12,7 +12,7 @@ from angsync.errors import OutputError
 from angsync.io.csv_file import write_measurements_csv
 from angsync.io.npz_file import write_matrix_npy, write_matrix_npz, write_measurements_npz
 from angsync.io.parquet_file import write_measurements_parquet
-from angsync.measurements import Measurements
+from angsync.problem.measurements import Measurements
 
 _MEASUREMENTS = {
     ".csv": write_measurements_csv,

@@ -7,21 +7,24 @@ import contextlib
 import os
 from types import ModuleType
 
-from angsync.kernels import dense_reference, lanczos_reference, reference, rotated_reference, whole_reference
+from angsync.kernels.dense import reference as dense_reference
+from angsync.kernels.dense import rotated_reference, whole_reference
+from angsync.kernels.lanczos import reference as lanczos_reference
+from angsync.kernels.sparse import reference
 from angsync.kernels.thread_count import limited, threads
 
 active: ModuleType = reference
-dense: ModuleType = dense_reference
+dense_kernels: ModuleType = dense_reference
 _whole: ModuleType = whole_reference
 _rotation: ModuleType = rotated_reference
-lanczos: ModuleType = lanczos_reference
+lanczos_kernels: ModuleType = lanczos_reference
 if os.environ.get("ANGSYNC_KERNELS", "").lower() != "numpy":
     with contextlib.suppress(ImportError):
-        from angsync.kernels import compiled as active
-        from angsync.kernels import dense_compiled as dense
-        from angsync.kernels import lanczos_compiled as lanczos
-        from angsync.kernels import rotated_compiled as _rotation
-        from angsync.kernels import whole_compiled as _whole
+        from angsync.kernels.dense import compiled as dense_kernels
+        from angsync.kernels.dense import rotated_compiled as _rotation
+        from angsync.kernels.dense import whole_compiled as _whole
+        from angsync.kernels.lanczos import compiled as lanczos_kernels
+        from angsync.kernels.sparse import compiled as active
 
 name: str = active.NAME
 apply = active.apply
@@ -31,14 +34,14 @@ smooth = active.smooth
 hermitian_gap = active.hermitian_gap
 match_edges = active.match_edges
 contract = active.contract
-dense_apply = dense.dense_apply
-narrow_apply = dense.narrow_apply
-dense_inspect = dense.dense_inspect
-dense_model = dense.dense_model
+dense_apply = dense_kernels.dense_apply
+narrow_apply = dense_kernels.narrow_apply
+dense_inspect = dense_kernels.dense_inspect
+dense_model = dense_kernels.dense_model
 dense_whole = _whole.dense_whole
 rotated = _rotation.rotated
-read = dense.read
-shifted_is_definite = dense.shifted_is_definite
+read = dense_kernels.read
+shifted_is_definite = dense_kernels.shifted_is_definite
 DenseModel = dense_reference.DenseModel
 NarrowCopy = dense_reference.NarrowCopy
 NARROW_FROM = dense_reference.NARROW_FROM
@@ -54,7 +57,7 @@ def description() -> str:
 
 def _batches() -> str:
     try:
-        from angsync.kernels import batch_compiled
+        from angsync.kernels.batch import compiled as batch_compiled
     except ImportError:
         return "batches: NumPy"
     return f"batches: {batch_compiled.instructions}"
@@ -68,15 +71,15 @@ __all__ = [
     "active",
     "apply",
     "contract",
-    "dense",
     "dense_apply",
     "dense_inspect",
+    "dense_kernels",
     "dense_model",
     "dense_whole",
     "description",
     "hermitian_gap",
     "hessian_apply",
-    "lanczos",
+    "lanczos_kernels",
     "limited",
     "match_edges",
     "name",

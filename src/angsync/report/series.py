@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from angsync._arrays import to_numpy
 from angsync.circle import as_phases
 from angsync.errors import InputError, ShapeError
+from angsync.problem.arrays import to_numpy
 from angsync.report.protocols import ReportedResult
 
 MOST_BINS = 60

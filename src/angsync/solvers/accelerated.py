@@ -9,12 +9,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.criticality import split
 from angsync.errors import InputError
-from angsync.kernels.dense_reference import Ending, InnerSolve
-from angsync.memory import NARROW_COPY, MemoryBudget
-from angsync.operators import HermitianOperator, count_products, inner_model
-from angsync.operators.structure import InnerModel
+from angsync.kernels.dense.reference import Ending, InnerSolve
+from angsync.problem.criticality import split
+from angsync.problem.operators import HermitianOperator, count_products, inner_model
+from angsync.problem.operators.structure import InnerModel
+from angsync.solvers.memory import NARROW_COPY, MemoryBudget
 from angsync.solvers.newton import Newton, NewtonState
 
 DEEP = 0.8  # share of the tolerance that inner solves aim at
@@ -47,7 +47,7 @@ class AcceleratedGPM:
     The copy holds one triangle in 16 bits a number, so a product with it reads an eighth of what a product with C does.
     A step of this solver is one inner solve and one product with C: the objective and the gradient come from C in
     double precision, and the inner iterations run on a model whose gradient is exact at the point where the step began
-    (iterative refinement: :mod:`angsync.kernels.dense_reference`). Two or three steps reach a residual of 1e-10.
+    (iterative refinement: :mod:`angsync.kernels.dense.reference`). Two or three steps reach a residual of 1e-10.
 
     Anderson's method is safeguarded: a combined step that would lower the objective of the model is replaced by a step
     of the power method, and one that lowers f is not taken. Where it stalls, Newton's method (:class:`angsync.Newton`)
@@ -57,15 +57,15 @@ class AcceleratedGPM:
     all products are with C.
 
     Needs 33 real n-vectors beside the workspace of a product, and a quarter of a triangle of C for the copy; what
-    Newton's method adds is :data:`angsync.memory.ROTATED_TRIANGLE`.
+    Newton's method adds is :data:`angsync.solvers.memory.ROTATED_TRIANGLE`.
 
     Parameters
     ----------
     max_inner
         Inner iterations of a Newton step at most.
     starts
-        How many starting points (:mod:`angsync.multistart`): exactly so many, the first included; 1 never tries
-        another. None: one where the certificate proves the answer, up to ten where it leaves the question open.
+        How many starting points (:mod:`angsync.pipeline.multistart`): exactly so many, the first included; 1 never
+        tries another. None: one where the certificate proves the answer, up to ten where it leaves the question open.
     most_steps
         Steps of Anderson's method at most between two points that the loop sees, where the products are with C itself;
         None for as many as it takes. The loop sets it (:meth:`within`).

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from angsync.circle import normalise
 from angsync.errors import InputError
-from angsync.memory import MemoryBudget
-from angsync.operators import HermitianOperator
+from angsync.problem.operators import HermitianOperator
+from angsync.solvers.memory import MemoryBudget
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError
-from angsync.memory import MemoryBudget
-from angsync.operators import HermitianOperator
+from angsync.problem.operators import HermitianOperator
+from angsync.solvers.memory import MemoryBudget
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.criticality import split
 from angsync.errors import InputError
-from angsync.memory import MemoryBudget
-from angsync.operators import HermitianOperator
-from angsync.preconditioner import Preconditioner, build, kind_for, strongest_affordable
-from angsync.tangent import TangentHessian
+from angsync.problem.criticality import split
+from angsync.problem.operators import HermitianOperator
+from angsync.solvers.memory import MemoryBudget
+from angsync.solvers.preconditioner import Preconditioner, build, kind_for, strongest_affordable
+from angsync.solvers.tangent import TangentHessian
 
 Kind = Literal["auto", "jacobi", "direct", "multigrid"]
 _STALE = {"jacobi": 0, "direct": 8, "multigrid": 40}  # inner iterations after which a preconditioner is made anew
@@ -53,8 +53,8 @@ class Newton:
     the rounding level of f itself.
 
     Needs about fourteen n-vectors, two and a half copies of C where C is sparse (far less from 500,000 entries on), a
-    sixteenth or a quarter of C where it is dense (:data:`angsync.memory.ROTATED_TRIANGLE`), and the preconditioner. One
-    product with C a step, and one an inner iteration.
+    sixteenth or a quarter of C where it is dense (:data:`angsync.solvers.memory.ROTATED_TRIANGLE`), and the
+    preconditioner. One product with C a step, and one an inner iteration.
 
     Parameters
     ----------

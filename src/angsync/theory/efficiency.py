@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from angsync.circle import distance
 from angsync.errors import InputError
-from angsync.iteration import Progress, Stopping, iterate
-from angsync.operators import as_operator
-from angsync.randomness import random_generator
+from angsync.problem.operators import as_operator
+from angsync.problem.randomness import random_generator
 from angsync.simulate import gaussian
 from angsync.solvers import GPM
-from angsync.start import eigenvector_estimator
+from angsync.solvers.iteration import Progress, Stopping, iterate
+from angsync.solvers.starts.start import eigenvector_estimator
 
 
 @dataclass(frozen=True)

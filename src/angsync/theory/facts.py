@@ -67,7 +67,7 @@ def critical_point_bounds(n: int, op: float) -> CriticalPointBounds:
     r"""Fact 4: :math:`|(z^\star)^H \tilde z| \ge n - 4 \|\Delta\|_{op}` and
     :math:`d_2(\tilde z, z^\star) \le \sqrt{8 \|\Delta\|_{op}}` if :math:`\|\Delta\|_{op} \le n/16`.
 
-    :math:`\tilde z` must be critical to first *and* second order (:func:`angsync.criticality.criticality`): the
+    :math:`\tilde z` must be critical to first *and* second order (:func:`angsync.problem.criticality.criticality`): the
     curvature alone, as the paper defines it, is not enough (n = 2, :math:`C_{12} = e^{\mathrm i}`, z = (1, 1)), and
     the fixed-point identities of the same fact need :math:`C_{jj} \ge 0`.
     """

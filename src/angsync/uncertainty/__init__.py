@@ -17,13 +17,12 @@ which is :math:`1` on average in the Gaussian model and :math:`w` when weights w
 
 **How it is computed.** The diagonal of the inverse and its entries on the edges come from a *selected inverse*: a
 sparse elimination without subtraction and the recursion of Takahashi back through it
-(:mod:`angsync.resistance.elimination`). They are exact up to rounding, whatever the range of the weights, and
-nothing larger than the factor is formed. Where the factor would be too full (graphs without small separators, more than
-about 6000 nodes) they are estimated by *probing*, with random potentials, to about 5 % of a standard error
-(:mod:`angsync.resistance.sampling` derives it). :func:`method_for` says which.
+(:mod:`angsync.uncertainty.resistance.elimination`). They are exact up to rounding, whatever the range of the weights,
+and nothing larger than the factor is formed. Where the factor would be too full (graphs without small separators, more
+than about 6000 nodes) they are estimated by *probing*, with random potentials, to about 5 % of a standard error
+(:mod:`angsync.uncertainty.resistance.sampling` derives it). :func:`method_for` says which.
 """
 
-from angsync.resistance import Method
 from angsync.uncertainty.fisher import (
     confidence_factor,
     degrees_of_freedom,
@@ -38,6 +37,7 @@ from angsync.uncertainty.fisher import (
 )
 from angsync.uncertainty.prediction import cramer_rao_bound, cramer_rao_variances, predicted_errors
 from angsync.uncertainty.residuals import EdgeResiduals, edge_residuals
+from angsync.uncertainty.resistance import Method
 
 __all__ = [
     "EdgeResiduals",

@@ -8,10 +8,10 @@ import scipy.sparse.csgraph
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
-from angsync.connectivity import bridges_of
 from angsync.errors import InputError
-from angsync.measurements import Measurements
-from angsync.resistance import Method, Pairs, collect_pairs, node_variances, pair_resistances, plan
+from angsync.problem.measurements import Measurements
+from angsync.uncertainty.connectivity import bridges_of
+from angsync.uncertainty.resistance import Method, Pairs, collect_pairs, node_variances, pair_resistances, plan
 
 
 def wrapped_residuals(measurements: Measurements, z: NDArray) -> NDArray[np.float64]:
@@ -145,7 +145,7 @@ def method_for(measurements: Measurements, information: NDArray[np.float64] | No
     """How standard errors and leverages of this graph are computed: by a selected inverse or by probing, and why.
 
     For probing the accuracy is not known before it is done (infinity here); it is chosen as
-    :data:`angsync.resistance.sampling.ACCURACY`, 10 % of a variance, 5 % of a standard error.
+    :data:`angsync.uncertainty.resistance.sampling.ACCURACY`, 10 % of a variance, 5 % of a standard error.
     """
     weight = measurements.weight if information is None else information
     pairs = collect_pairs(measurements.n, measurements.i, measurements.j, weight)

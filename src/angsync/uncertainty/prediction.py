@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError
-from angsync.measurements import Measurements
+from angsync.problem.measurements import Measurements
 from angsync.uncertainty.fisher import check_sigma, pieces, variances
 
 

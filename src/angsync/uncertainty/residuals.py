@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError
-from angsync.measurements import Measurements
-from angsync.resistance import Method
+from angsync.problem.measurements import Measurements
 from angsync.uncertainty.fisher import estimate_sigma, information_weights, leverages_and_method, wrapped_residuals
+from angsync.uncertainty.resistance import Method
 
 
 @dataclass(frozen=True, eq=False)

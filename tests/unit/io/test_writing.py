@@ -10,7 +10,7 @@ import scipy.sparse
 
 from angsync.errors import InputError, MissingDependencyError, OutputError
 from angsync.io import read, write_matrix, write_measurements
-from angsync.measurements import Measurements
+from angsync.problem.measurements import Measurements
 
 SUFFIX = pytest.mark.parametrize("suffix", [".csv", ".npz", ".parquet", ".CSV"])
 

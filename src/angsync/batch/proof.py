@@ -1,0 +1,57 @@
+"""Certificates of a batch: gap and verdict of every problem from the bounds that the kernels prove."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.batch.result import CERTIFICATE_TOLERANCE, BatchStatus
+from angsync.kernels.rounding import gamma
+
+_AT_ONCE = 4096  # problems: all that is computed for them stays in the cache
+
+
+def certificates(field: dict[str, NDArray[np.float64]], n: int) -> dict[str, NDArray]:
+    """Gap and verdict from the bound on S: the formulas of :mod:`angsync.certificate.gap`, for arrays.
+
+    ``field`` holds what :data:`angsync.kernels.batch.reference.FIELDS` names.
+    """
+    shape = field["bound"].shape
+    flat = {name: values.ravel() for name, values in field.items()}
+    count = flat["bound"].size
+    kinds = {"verdict": np.int8, "gap_bound": np.float64, "relative_gap": np.float64, "lambda_2": np.float64}
+    claims: dict[str, NDArray] = {name: np.empty(count, dtype=kind) for name, kind in kinds.items()}
+    for first in range(0, count, _AT_ONCE):
+        part = slice(first, first + _AT_ONCE)
+        for name, values in _claims({name: values[part] for name, values in flat.items()}, n).items():
+            claims[name][part] = values
+    return {name: values.reshape(shape) for name, values in claims.items()}
+
+
+def _claims(field: dict[str, NDArray[np.float64]], n: int) -> dict[str, NDArray]:
+    g = math.sqrt(2) * gamma(2 * n + 8)
+    nodes = field["nodes"]
+    several = nodes > 1
+    m = np.where(several, nodes, 1.0)
+    value, f = field["bound"], field["bare_objective"]
+    rounding = (g + gamma(64)) * field["rows_total"]
+    with np.errstate(invalid="ignore"):
+        misfit = np.maximum(field["moduli"] - f, 0) + rounding + gamma(n * n + 64) * field["moduli"]
+        e = (field["gradient"] + g * field["rows_norm"]) / np.sqrt(m)
+        offset = rounding / m
+        root = np.hypot(value + offset, 2 * e)
+        positive = -(e * e + value * offset) / np.where(value > 0, (value - offset + root) / 2, 1)
+        smallest = np.where(value > 0, positive, (value - offset - root) / 2)
+        smallest = np.where(np.isneginf(value), -np.inf, smallest)
+        gap = np.minimum(m * np.maximum(0, -smallest), misfit) + rounding
+        scale = np.maximum(np.minimum(np.abs(f), misfit), 4 * rounding / CERTIFICATE_TOLERANCE)
+        lambda_2 = value - g * field["rows_most"]
+        relative = np.where(scale > 0, gap / np.where(scale > 0, scale, 1), np.where(gap > 0, np.inf, 0.0))
+    bad = field["status"] == BatchStatus.NOT_FINITE
+    gap = np.where(bad, np.nan, np.where(several, gap, 0.0))
+    relative = np.where(bad, np.nan, np.where(several, relative, 0.0))
+    lambda_2 = np.where(bad, np.nan, np.where(several, lambda_2, np.inf))
+    verdict = np.where(relative <= CERTIFICATE_TOLERANCE, 0, 1).astype(np.int8)
+    return {"verdict": verdict, "gap_bound": gap, "relative_gap": relative, "lambda_2": lambda_2}

@@ -1,0 +1,152 @@
+"""What a batch returns: arrays, one entry a problem."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, fields, replace
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.certificate.certify import Verdict
+from angsync.errors import FileFormatError
+from angsync.io.atomic import atomic_open
+from angsync.problem.arrays import to_numpy
+
+CERTIFICATE_TOLERANCE = 1e-8
+VERDICTS = (Verdict.CERTIFIED, Verdict.UNDECIDED)
+"""What the codes in ``BatchResult.verdict`` mean."""
+_VERSION = 1
+
+
+class BatchStatus(IntEnum):
+    """The codes in ``BatchResult.status``; their names are those of :class:`angsync.Status`, and one more."""
+
+    CONVERGED = 0
+    ITERATION_LIMIT = 1
+    NOT_FINITE = 2
+    """The problem holds NaN or infinity, or numbers too near to overflow: its phases are NaN."""
+    STALLED = 3
+    INTERRUPTED = 4
+    """Not reached before Ctrl-C, or before the callback returned True: its phases are NaN."""
+
+
+_WORDS = {
+    BatchStatus.ITERATION_LIMIT: "stopped at max_iterations",
+    BatchStatus.NOT_FINITE: "not finite, phases NaN",
+    BatchStatus.STALLED: "stalled above the tolerance (loosen it or use complex128)",
+    BatchStatus.INTERRUPTED: "not reached before the interruption, phases NaN",
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BatchResult:
+    """What :func:`angsync.synchronize` returns for a stack (..., n, n): one entry a problem."""
+
+    z: NDArray
+    """Phases (..., n), in the precision of the stack and in its library; NaN where a problem is not finite or a node is
+    masked."""
+    objective: NDArray[np.float64]
+    """z^H C z, of a product in the precision of the stack."""
+    residual: NDArray[np.float64]
+    """``||Im(conj(z) * Cz)|| / ||Cz||``."""
+    iterations: NDArray[np.int32]
+    """Steps after the power steps of the start."""
+    status: NDArray[np.int8]
+    """Codes of :class:`BatchStatus`."""
+    tolerance: float
+    gauge: str
+    seconds: float
+    """Wall time of the whole call."""
+    verdict: NDArray[np.int8] | None = None
+    """0 CERTIFIED, 1 UNDECIDED (``VERDICTS``): a batch looks for no better point, so nothing is REFUTED. None, like the
+    fields below, without ``certify``."""
+    gap_bound: NDArray[np.float64] | None = None
+    """Proved upper bound on f* - f(z), rounding included, for z scaled to unit modulus in double precision."""
+    relative_gap: NDArray[np.float64] | None = None
+    lambda_2: NDArray[np.float64] | None = None
+    """Proved lower bound on the second eigenvalue of S(z)."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The leading axes of the stack; empty for one problem."""
+        return tuple(self.z.shape[:-1])
+
+    @property
+    def n(self) -> int:
+        """Number of nodes of each problem."""
+        return int(self.z.shape[-1])
+
+    @property
+    def angles(self) -> NDArray[np.floating]:
+        """Radians in (-pi, pi], (..., n)."""
+        angles = np.angle(to_numpy(self.z))
+        return np.where(angles == -np.pi, np.pi, angles).astype(angles.dtype)
+
+    @property
+    def converged(self) -> NDArray[np.bool_]:
+        """Where the residual met its tolerance."""
+        return np.asarray(self.status) == BatchStatus.CONVERGED
+
+    @property
+    def certified(self) -> NDArray[np.bool_] | None:
+        """Where z is proved optimal to within the tolerance."""
+        return None if self.verdict is None else np.asarray(self.verdict) == 0
+
+    def __getitem__(self, index: Any) -> BatchResult:
+        """One problem, or some of them: ``result[3, 5]``, ``result[:10]``, ``result[result.converged]``."""
+        keys = index if isinstance(index, tuple) else (index,)
+        phases = self.z[(*keys, slice(None))]
+        chosen = {name: value[index] for name, value in self._arrays().items() if name != "z"}
+        return replace(self, z=phases, **chosen)
+
+    def counts(self) -> dict[str, int]:
+        """How many problems ended in which way."""
+        found = np.bincount(np.atleast_1d(self.status).ravel(), minlength=len(BatchStatus))
+        return {BatchStatus(code).name: int(number) for code, number in enumerate(found)}
+
+    def failures(self) -> str:
+        """One sentence with counts; empty when every problem converged."""
+        counts = self.counts()
+        parts = [f"{counts[code.name]} {words}" for code, words in _WORDS.items() if counts[code.name]]
+        total = sum(counts.values())
+        if not parts:
+            return ""
+        return f"{total - counts['CONVERGED']} of {total} problems did not converge: {'; '.join(parts)}."
+
+    def __repr__(self) -> str:
+        total = int(np.prod(self.shape, dtype=np.int64))
+        lines = [
+            f"BatchResult: {total} problem(s) of order {self.n}, shape {self.shape}, {self.z.dtype}, "
+            f"{self.seconds:.3g} s",
+            "  " + ", ".join(f"{name} {number}" for name, number in self.counts().items() if number),
+        ]
+        if self.verdict is not None:
+            certified = int(np.count_nonzero(np.asarray(self.verdict) == 0))
+            lines.append(f"  CERTIFIED {certified}, UNDECIDED {total - certified}")
+        return "\n".join(lines)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write an npz file; :meth:`load` reads it."""
+        scalars = {"tolerance": self.tolerance, "gauge": self.gauge, "seconds": self.seconds}
+        with atomic_open(path, "wb") as stream:
+            np.savez(stream, batch_version=_VERSION, **scalars, **self._arrays())  # type: ignore[arg-type]
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> BatchResult:
+        """Read what :meth:`save` wrote."""
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                found = {name: stored[name] for name in stored.files}
+        except (OSError, ValueError, AttributeError) as error:
+            raise FileFormatError(f"{path} cannot be read as a batch result: {error}.") from None
+        if int(found.pop("batch_version", 0)) != _VERSION:
+            raise FileFormatError(f"{path} is no batch result of version {_VERSION}: write one with result.save.")
+        scalars = {"tolerance": float(found.pop("tolerance")), "gauge": str(found.pop("gauge"))}
+        return BatchResult(seconds=float(found.pop("seconds")), **scalars, **found)  # type: ignore[arg-type]
+
+    def _arrays(self) -> dict[str, Any]:
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)} | {"z": to_numpy(self.z)}
+        return {name: value for name, value in values.items() if isinstance(value, (np.ndarray, np.generic))}

@@ -1,0 +1,182 @@
+r"""Ways out of a point that is not optimal, in the order in which they are tried.
+
+1. **The gradient**: where the point is not critical, ascend.
+2. **Negative curvature**: a negative eigenvector t of the real tangent Hessian :math:`\Re(Z^H S Z)`, along
+   :math:`z \circ e^{\mathrm{i} s t}`: leaves saddles.
+3. **The lift to rank two**: rows :math:`(\cos s\, z_j, \sin s\, v_j)` with v a negative eigenvector of S.
+   The objective :math:`\mathrm{tr}(Y^H C Y)` over unit rows of :math:`\mathbb{C}^2` rises along v at second
+   order (by :math:`-s^2 v^H S v`) even where z is a strict local maximum on :math:`T^n`, such as the twisted
+   state of a ring. Ascend there, then round back to rank one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from angsync.certificate.bounds.krylov import lanczos
+from angsync.circle import normalise
+from angsync.problem.criticality import SOperator, split, tangent_hessian
+from angsync.problem.operators import HermitianOperator, sparse_base
+from angsync.solvers import Newton
+from angsync.solvers.iteration import Clock, Stopping, iterate
+from angsync.solvers.tangent import reversed_share
+
+_DENSE_HESSIAN = 400
+_LARGE = 200_000
+_LIFT_EVALUATIONS = 400  # products with a block of two, where they are cheap
+_LIFT_CHEAP = 600  # order up to which they are; above, a third of them and one angle
+
+Judge = Callable[[NDArray], NDArray | None]
+"""Gives a candidate back if it beats the point to be left, None otherwise."""
+
+
+def find_better(
+    operator: HermitianOperator,
+    z: NDArray,
+    Cz: NDArray,
+    *,
+    margin: float,
+    direction: NDArray | None,
+    clock: Clock,
+    rng: np.random.Generator,
+) -> NDArray | None:
+    """A point whose objective exceeds that of z by more than ``margin``, or None if none was found.
+
+    ``direction`` is a unit vector with negative :math:`v^H S v`, where one is known.
+    """
+    start_objective = float(split(z, Cz)[0].sum())
+
+    def improves(candidate: NDArray) -> NDArray | None:
+        s, _ = split(candidate, operator.apply(candidate))
+        return candidate if float(s.sum()) > start_objective + margin else None
+
+    critical = ascend(operator, z, clock)
+    better = improves(critical)
+    if better is None and not clock.expired:
+        better = _along_negative_curvature(operator, critical, clock, rng, improves)
+    if better is None and direction is not None and not clock.expired:
+        better = _through_rank_two(operator, critical, direction, clock, improves)
+    return better
+
+
+def ascend(operator: HermitianOperator, z: NDArray, clock: Clock, max_iterations: int = 100) -> NDArray:
+    """Newton from z: the objective never decreases."""
+    remaining = None if clock.max_seconds is None else max(0.0, clock.max_seconds - clock.seconds)
+    stopping = Stopping(max_iterations=max_iterations, max_seconds=remaining)
+    return iterate(operator, Newton(), z, stopping).z
+
+
+def _along_negative_curvature(
+    operator: HermitianOperator, z: NDArray, clock: Clock, rng: np.random.Generator, improves: Judge
+) -> NDArray | None:
+    if sparse_base(operator) is not None and reversed_share(operator, z) == 0:
+        # all weights of the edge Laplacian are positive and it is the Hessian: there is no negative curvature to find
+        return None
+    t, curvature, size = smallest_curvature(operator, z, rng)
+    if curvature >= -1e-9 * size:
+        return None
+    t = t / np.abs(t).max()
+    steps = np.pi * 2.0 ** -np.arange(8)
+    steps = np.concatenate([steps, -steps])
+    trial = z[:, None] * np.exp(1j * t[:, None] * steps[None, :])
+    best = _best_column(operator, trial)
+    return improves(ascend(operator, best, clock))
+
+
+def smallest_curvature(
+    operator: HermitianOperator, z: NDArray, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], float, float]:
+    """An eigenvector of the smallest eigenvalue of the tangent Hessian off the global phase, and both sizes.
+
+    Returns the vector, its eigenvalue (an estimate from above) and the size of the Hessian.
+    """
+    n = z.size
+    at = SOperator(operator, z)
+    size = float(np.abs(at.s).max()) or 1.0
+    if n <= _DENSE_HESSIAN:
+        lifted = tangent_hessian(at) + 4 * size / n
+        values, vectors = scipy.linalg.eigh(lifted, subset_by_index=[0, 0])
+        return vectors[:, 0], float(values[0]), size
+    conj_z = np.conj(z)
+    run = lanczos(
+        lambda t: at.s * t - (conj_z * operator.apply(z * t)).real,
+        np.full(n, 1 / math.sqrt(n)),
+        rng,
+        max_steps=120 if n <= _LARGE else 20,  # on a million nodes a hundred steps take longer than the solve
+        enough=lambda k, low, high, _: low < -1e-3 * high and k >= 20,
+    )
+    return run.smallest_vector(), run.smallest, size
+
+
+def _best_column(operator: HermitianOperator, trial: NDArray) -> NDArray:
+    values = np.real(np.sum(trial.conj() * operator.apply(trial), axis=0))
+    return np.ascontiguousarray(trial[:, int(np.argmax(values))])
+
+
+def _through_rank_two(
+    operator: HermitianOperator, z: NDArray, direction: NDArray, clock: Clock, improves: Judge
+) -> NDArray | None:
+    v = direction * math.sqrt(z.size)
+    for angle in (0.5, 1.0) if z.size <= _LIFT_CHEAP else (0.5,):
+        lifted = np.stack([math.cos(angle) * z, math.sin(angle) * v], axis=1)
+        rows = _ascend_rank_two(operator, lifted, clock)
+        for candidate in _rounded(operator, rows):
+            better = improves(ascend(operator, candidate, clock))
+            if better is not None:
+                return better
+        if clock.expired:
+            break
+    return None
+
+
+def _ascend_rank_two(operator: HermitianOperator, lifted: NDArray, clock: Clock) -> NDArray:
+    """Maximise tr(Y^H C Y) over unit rows, as an unconstrained problem in X with Y = X / |X|, by L-BFGS."""
+    from scipy.optimize import minimize  # here, because it takes as long to load as all the rest together
+
+    n = lifted.shape[0]
+    evaluations = _LIFT_EVALUATIONS if n <= _LIFT_CHEAP else _LIFT_EVALUATIONS // 3
+
+    def rows(x: NDArray[np.float64]) -> tuple[NDArray, NDArray]:
+        X = x.view(np.complex128).reshape(n, 2)
+        lengths = np.linalg.norm(X, axis=1, keepdims=True)
+        return X / np.where(lengths > 0, lengths, 1), lengths
+
+    def cost(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        Y, lengths = rows(x)
+        product = operator.apply(Y)
+        along = np.sum(Y.conj() * product, axis=1).real
+        gradient = -2 * (product - along[:, None] * Y) / np.where(lengths > 0, lengths, 1)
+        return -float(along.sum()), np.ascontiguousarray(gradient).view(np.float64).ravel()
+
+    def watch(_: NDArray) -> None:
+        if clock.expired:
+            raise StopIteration
+
+    start = np.ascontiguousarray(lifted / np.linalg.norm(lifted, axis=1, keepdims=True))
+    found = minimize(
+        cost,
+        start.view(np.float64).ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        callback=watch,
+        options={"maxfun": evaluations, "maxiter": evaluations, "ftol": 1e-12, "gtol": 1e-9},
+    )
+    return rows(found.x)[0]
+
+
+def _rounded(operator: HermitianOperator, rows: NDArray) -> list[NDArray]:
+    """Phases of Y q for the leading right singular vector q, and the best of a fan of other directions."""
+    _, _, right = np.linalg.svd(rows, full_matrices=False)
+    q = right.conj().T  # columns: leading and second direction
+    fan = [q[:, 0]]
+    for tilt in (np.pi / 8, np.pi / 4):
+        for turn in np.arange(6) * (np.pi / 3):
+            fan.append(math.cos(tilt) * q[:, 0] + math.sin(tilt) * np.exp(1j * turn) * q[:, 1])
+    trial = rows @ np.stack(fan, axis=1)
+    trial = normalise(trial, np.ones_like(trial))
+    return [trial[:, 0].copy(), _best_column(operator, trial)]

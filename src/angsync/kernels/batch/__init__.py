@@ -1,0 +1,1 @@
+"""Stacks of small problems, one problem a vector lane."""

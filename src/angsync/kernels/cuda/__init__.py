@@ -1,0 +1,1 @@
+"""Kernels on a CUDA device, compiled through CuPy, and their NumPy references."""

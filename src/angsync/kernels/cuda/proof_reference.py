@@ -1,0 +1,192 @@
+r"""Proofs for many small problems on a device: what ``cuda/proof*.cu`` compute, written with array functions.
+
+Wanted are lower bounds on :math:`S = \mathrm{Diag}(s) - C`, :math:`s + \mathrm{i} b = \bar z \circ Cz`, over the
+complement of z; the diagonal of C cancels and is taken to be 0. Three passes, each for what the one before left open.
+
+First norms. Over the complement, of dimension :math:`k = m - 1`, S is at least
+:math:`\min_j s_j - \lambda_{\max}(PCP)`, and PCP has there the trace :math:`T = -f/m` and the squared Frobenius norm
+:math:`Q = \|C\|_F^2 - 2\|Cz\|^2/m + (f/m)^2`, so that
+
+.. math:: \lambda_{\max}(PCP) \le \frac{T}{k} + \sqrt{\frac{k-1}{k}\Bigl(Q - \frac{T^2}{k}\Bigr)}
+
+(Wolkowicz and Styan, *Bounds for eigenvalues using traces*, Linear Algebra and its Applications 29, 1980). That costs
+no more than one product with C, and is enough where one eigenvalue of C stands out.
+
+Then factorisations. With :math:`u = z/\sqrt m` and a lift :math:`\tau > 0`, the matrix :math:`M = S + \tau u u^H`
+equals S on the complement of z. If the Cholesky factorisation of :math:`A = M - \mu I` runs to completion in arithmetic
+of unit roundoff :math:`\epsilon`, then
+
+.. math:: M \ge \mu - \frac{g}{1-g} \operatorname{tr} A - E, \qquad g = \sqrt 2\, \gamma_{2n+24},
+
+(Higham, *Accuracy and Stability of Numerical Algorithms*, section 10.1; :mod:`angsync.certificate.bounds.spectrum`), E
+for the rounding of A itself. Single precision is enough where :math:`\lambda_2` is not too small, and a device has more
+of it: the second pass tries a few shifts in single precision, the third one takes what that left near 0 in double
+precision.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FIELDS = (
+    "bound", "bare_objective", "gradient", "rows_total", "rows_norm", "rows_most", "moduli", "nodes",
+)  # fmt: skip
+"""What is found for every problem: the fields of the same names in :mod:`angsync.kernels.batch.reference`."""
+
+ENOUGH = 0.25
+"""A bound by norms of so much of the smallest s_j, above which no bound can be by much, ends the proof."""
+
+FAR = -2.0
+"""Where norms leave less than this, in units of the smallest s_j, S mostly has a negative eigenvalue."""
+
+SINGLE = (0.25, 0.1, 0.03, -0.003, -0.03, -0.3, -1.0)
+"""Shifts of the second pass, in their order: those above 0 in units of the smallest s_j, others in units of a bound on
+the norm of S, so that the last one succeeds."""
+
+DOUBLE = (0.01, 1e-3, 1e-5, -1e-9, -1e-5, -1e-3, -0.01)
+"""Shifts of the third pass."""
+
+EVERY = (0.5, 0.15, 0.03, 0.01, 1e-3, 1e-5, -1e-9, -1e-5, -1e-3, -0.03, -0.3, -1.0)
+"""Shifts where all factorisations are in double precision."""
+
+NEAR = -0.02
+"""The third pass is for bounds from here to 0, in units of the largest row sum: below, S has a negative eigenvalue."""
+
+_TINY = 1e-37  # pivots are compared with it: above what single precision cannot hold
+
+
+def _cast(array: NDArray, name: str) -> NDArray:
+    return array.astype(name)
+
+
+def prove_batch(
+    C: Any,
+    z: Any,
+    *,
+    shares: tuple[float, ...],
+    single: bool,
+    xp: Any = np,
+    place: Callable[[NDArray], Any] = np.asarray,
+    cast: Callable[[Any, str], Any] = _cast,
+) -> dict[str, Any]:
+    """The fields for the problems (count, n, n) at the phases (count, n), in double precision.
+
+    C is Hermitian by its upper triangle, its diagonal does not matter. Where norms are not enough, the shifts in
+    ``shares`` are tried in their order: those that would raise the bound, and are below every one that has failed.
+    Where norms leave less than ``FAR``, the one just below 0 comes first, as the others mostly fail. ``single``:
+    factorise in single precision. Where C is not finite, or has no measurements, the bound is minus infinity.
+    ``place`` brings a NumPy array to where C is, ``cast`` changes the type of an array there.
+    """
+    n = C.shape[1]
+    above = place(np.triu(np.ones((n, n), dtype=bool), 1))
+    diagonal = place(np.eye(n, dtype=bool))
+    finite = xp.isfinite(xp.sum(xp.where(above, xp.abs(xp.real(C)) + xp.abs(xp.imag(C)), 0 * xp.real(C)), axis=(1, 2)))
+    upper = xp.where(above & finite[:, None, None], C, xp.zeros_like(C))
+    upper = cast(upper, "complex128")
+    H = upper + xp.conj(_transposed(upper, xp))
+    z = cast(xp.where(finite[:, None], z, xp.ones_like(z)), "complex128")
+    z = z / xp.abs(z)
+    turned = xp.conj(z) * xp.matmul(H, z[:, :, None])[:, :, 0]
+    s, b = xp.real(turned), xp.imag(turned)
+    rows = xp.sum(xp.abs(xp.real(H)) + xp.abs(xp.imag(H)), axis=2)
+    here = rows > 0
+    one = xp.ones_like(rows)
+    nodes = xp.sum(xp.where(here, one, 0 * one), axis=1)
+    count = xp.where(nodes > 0, nodes, xp.ones_like(nodes))
+    gradient = xp.sum(b**2, axis=1) ** 0.5
+    objective = xp.sum(s, axis=1)
+    largest, most = _largest(xp.abs(s), xp), _largest(rows, xp)
+    # no node takes part in a problem of zeros, which is not tried at all
+    smallest = -_largest(xp.where(here | (nodes == 0)[:, None], -s, -math.inf * one), xp)
+    lift = 2 * largest + 2 * gradient / count**0.5
+    lift = xp.where(lift > 0, lift, xp.ones_like(lift))
+    share = lift / count
+
+    u = xp.where(here, z, xp.zeros_like(z))
+    M = share[:, None, None] * (u[:, :, None] * xp.conj(u)[:, None, :]) - H
+    own = xp.where(here, s + share[:, None], lift[:, None] + 0 * s)
+    unit, kind = (2.0**-24, "complex64") if single else (2.0**-53, "complex128")
+    terms = 2 * n + 24
+    g = math.sqrt(2) * terms * unit / (1 - terms * unit)
+    backward = g / (1 - g) * (1 + 1e-6)
+    forming = 8 * unit * (most + largest + 3 * lift)
+    scale = 0.5 ** (xp.floor(xp.log2(most + lift)) + 1)
+    squares, image = xp.sum(xp.abs(H) ** 2, axis=(1, 2)), xp.sum(s**2 + b**2, axis=1)
+    norms = smallest - _largest_eigenvalue(n, nodes, objective, squares, image, xp.sum(rows**2, axis=1), most, xp)
+    taking_part = finite & (nodes > 0)
+    bound = xp.where(taking_part, norms, xp.full_like(lift, -math.inf))
+    open_ = taking_part & ~((norms > 0) & (norms >= ENOUGH * smallest))
+    failed = xp.full_like(lift, math.inf)
+    far = norms < FAR * smallest
+    below = [step for step in shares if step < 0]
+    order = [(step, xp.ones_like(open_)) for step in shares]
+    for step, chosen in [*((step, far) for step in below[:1]), *order]:
+        shift = step * (smallest if step > 0 else 2 * most + largest)
+        level = objective + lift + (n - nodes) * lift - n * shift
+        value = shift - backward * xp.where(level > 0, level, 0 * level) - forming
+        tried = open_ & chosen & (value > bound) & (shift < failed)
+        tried = tried & (value > 0) if step > 0 else tried
+        if not bool(xp.any(tried)):
+            continue
+        A = xp.where(diagonal, (own - shift[:, None])[:, :, None] + 0 * M, M) * scale[:, None, None]
+        proved = tried & _factorises(cast(A, kind), kind, xp, place, cast)
+        bound = xp.where(proved, value, bound)
+        failed = xp.where(tried & ~proved, shift, failed)
+    norm = xp.sum(rows**2, axis=1) ** 0.5
+    moduli = xp.sum(xp.abs(H), axis=(1, 2))
+    found = (bound, objective, gradient, xp.sum(rows, axis=1), norm, most, moduli, nodes)
+    return dict(zip(FIELDS, found, strict=True))
+
+
+def _largest_eigenvalue(
+    n: int, nodes: Any, objective: Any, squares: Any, image: Any, rows: Any, most: Any, xp: Any
+) -> Any:
+    r"""The upper bound on :math:`\lambda_{\max}(PCP)` from its trace and norm, with what may have been rounded.
+
+    ``squares``, ``image`` and ``rows`` are the sums of :math:`|C_{ij}|^2`, of :math:`|(Cz)_j|^2` and of the squared row
+    sums of :math:`|\mathrm{Re}| + |\mathrm{Im}|`, which is no less than the other two. Sums of :math:`n^2` and of 2n
+    terms in double precision are off by less than :math:`n^2 + 22 n + 110` units of :math:`2^{-53}` of it.
+    """
+    unit = 2.0**-53
+    m = xp.where(nodes > 1, nodes, 2 * xp.ones_like(nodes))
+    k = m - 1
+    trace = -objective / m
+    spread = (k - 1) / k * (squares - 2 * image / m + trace**2 - trace**2 / k)
+    root = (xp.where(spread > 0, spread, 0 * spread) + 8 * (n * n + 64) * unit * rows) ** 0.5
+    return trace / k + root + (16 * n + 64) * unit * (most + root)
+
+
+def _factorises(A: Any, kind: str, xp: Any, place: Callable[[NDArray], Any], cast: Callable[[Any, str], Any]) -> Any:
+    """Where every pivot of the Cholesky factorisation is positive; a problem that has failed goes on with zeros.
+
+    All arrays keep their shapes, and places come as arrays: JAX compiles every operation once for each shape, not once
+    for each column.
+    """
+    n = A.shape[1]
+    good = xp.real(A[:, 0, 0]) > _TINY
+    for j in range(n):
+        unit, later = np.eye(1, n, j)[0], np.arange(n) > j
+        picked = cast(place(unit), kind)
+        column = xp.matmul(A, picked[:, None])[:, :, 0]
+        pivot = xp.real(xp.sum(column * picked, axis=1))
+        good = good & (pivot > _TINY)
+        column = column / xp.where(good, pivot, xp.ones_like(pivot))[:, None] ** 0.5
+        column = xp.where(good[:, None] & place(later), column, xp.zeros_like(column))
+        A = A - column[:, :, None] * xp.conj(column)[:, None, :]
+    return good
+
+
+def _largest(values: Any, xp: Any) -> Any:
+    found = xp.max(values, axis=1)
+    return found[0] if isinstance(found, tuple) else found  # torch gives the places too
+
+
+def _transposed(stack: Any, xp: Any) -> Any:
+    if hasattr(xp, "permute_dims"):
+        return xp.permute_dims(stack, (0, 2, 1))
+    return xp.permute(stack, (0, 2, 1)) if hasattr(xp, "permute") else xp.transpose(stack, (0, 2, 1))

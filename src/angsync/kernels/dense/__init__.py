@@ -1,0 +1,1 @@
+"""Dense matrices: products, the 16-bit copy, inner iterations, small proofs."""

@@ -1,0 +1,1 @@
+"""Lanczos runs with what they prove."""

@@ -1,0 +1,1 @@
+"""Sparse matrices and graphs: products, smoothing, contraction."""

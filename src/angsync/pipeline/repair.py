@@ -1,0 +1,94 @@
+r"""Local repair: where a few measurements are more than a right angle off, solve their neighbourhoods again.
+
+On a large graph a point may be optimal everywhere but for a handful of defects (on a grid: pairs of vortices), which
+no local step removes. Everything further than some steps from the offending measurements is taken as one rigid node,
+the **ground**: with P the matrix that spreads the phases of the neighbourhood and of the ground over all nodes, in the
+gauge of the present z, the problem :math:`w^H (P^H C P) w` is a small one of the same kind, of which w = 1 is the
+present point. It is solved from other starts; a larger objective there is the same gain in the whole.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from angsync.problem.operators import (
+    HermitianOperator,
+    ScaledOperator,
+    SparseOperator,
+    normalising_exponent,
+    sparse_base,
+)
+from angsync.solvers import Newton
+from angsync.solvers.hierarchy import Aggregation, contract, upper_edges
+from angsync.solvers.iteration import Clock, Stopping, iterate
+from angsync.solvers.starts.start import connection_laplacian, multilevel
+
+_REACH = (6, 12, 24)  # steps around an offending measurement, one after the other
+_LARGEST_SHARE = 0.1  # of all nodes; a larger neighbourhood is no longer local
+_LARGEST = 100_000
+_SOLVE = Stopping(tolerance=1e-8, max_iterations=60)
+
+
+def repaired(operator: HermitianOperator, z: NDArray, rng: np.random.Generator, clock: Clock) -> NDArray | None:
+    """A point with a larger objective, or None; z itself is not changed."""
+    sparse = sparse_base(operator)
+    if sparse is None:
+        return None
+    best: NDArray | None = None
+    for reach in _REACH:
+        if clock.expired:
+            break
+        here = z if best is None else best
+        region = _neighbourhood(sparse[0], here, reach)
+        count = int(region.sum())
+        if count == 0 or count > min(_LARGEST, _LARGEST_SHARE * operator.n):
+            break
+        better = _solved_again(sparse[0], here, region, rng, clock)
+        if better is not None:
+            best = better
+    return None if best is None else best.astype(operator.dtype)
+
+
+def _neighbourhood(base: SparseOperator, z: NDArray, reach: int) -> NDArray[np.bool_]:
+    """The nodes within ``reach`` steps of a measurement that is more than a right angle off."""
+    edges = upper_edges(base)
+    off = (np.conj(z[edges.i]) * edges.value * z[edges.j]).real < 0
+    region = np.zeros(base.n, dtype=bool)
+    region[edges.i[off]] = region[edges.j[off]] = True
+    indptr, indices = base.matrix.indptr, base.matrix.indices
+    rim = np.flatnonzero(region)
+    for _ in range(reach):
+        # the neighbours of the rim: the entries of its rows
+        lengths = indptr[rim + 1] - indptr[rim]
+        offsets = np.repeat(indptr[rim] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
+        reached = np.unique(indices[offsets + np.arange(int(lengths.sum()))])
+        rim = reached[~region[reached]]
+        if rim.size == 0:
+            break
+        region[rim] = True
+    return region
+
+
+def _solved_again(
+    base: SparseOperator, z: NDArray, region: NDArray[np.bool_], rng: np.random.Generator, clock: Clock
+) -> NDArray | None:
+    count = int(region.sum())
+    label = np.full(base.n, count, dtype=np.int32)  # the ground is the last node
+    label[region] = np.arange(count, dtype=np.int32)
+    spread = Aggregation(count + 1, label, z.astype(np.complex128))
+    matrix = contract(upper_edges(base), spread).to_csr()
+    matrix.eliminate_zeros()
+    inner = SparseOperator(scipy.sparse.csr_array(matrix))
+    if inner.breadth_first.order.size < inner.n:
+        return None  # measurements that cancel split the neighbourhood
+    part = ScaledOperator(inner, normalising_exponent(inner))
+    present = float(part.apply(np.ones(part.n, dtype=np.complex128)).real.sum())
+    best, value = None, present
+    for start in (multilevel(part, rng, careful=True), connection_laplacian(part)):
+        found = iterate(part, Newton(), start, _SOLVE, clock=clock)
+        # beyond rounding, so that a repair is a repair
+        if found.objective > value + 1e-9 * abs(present):
+            best, value = found.z, found.objective
+    return None if best is None else spread.prolong(best)

@@ -1,0 +1,341 @@
+"""The one result: frozen, with everything that was asked and everything that is known about the answer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync import uncertainty
+from angsync.certificate.certify import Certificate, Verdict
+from angsync.circle import normalise
+from angsync.errors import FileFormatError, InputError
+from angsync.io.result_file import load_fields, save_fields
+from angsync.pipeline.multistart import Starts
+from angsync.pipeline.robust.report import RobustReport, robust_edge_residuals
+from angsync.problem.anchoring import Grounded
+from angsync.problem.arrays import to_numpy
+from angsync.problem.measurements import Measurements
+from angsync.report.page import write_page
+from angsync.report.plotting import plot
+from angsync.report.words import certificate_in_words
+from angsync.solvers.iteration import History, Status
+from angsync.uncertainty.connectivity import Connectivity, connectivity_of
+
+__all__ = ["History", "Status", "SyncResult", "load_result"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SyncResult:
+    """What :func:`angsync.synchronize` returns."""
+
+    z: NDArray
+    """Unit-modulus phases, in the precision of the problem, as an array of the library that C came from."""
+    objective: float
+    """f(z) = z^H C z of the C given."""
+    residual: float
+    """``||Im(conj(z) * Cz)|| / ||Cz||``: what ``Stopping.tolerance`` is compared with."""
+    status: Status
+    message: str
+    iterations: int
+    """Steps of the solver; the largest over the components."""
+    matvecs: int
+    """Products with C of start, solver and escapes; those of the certificate are not counted."""
+    seconds: float
+    """Wall time of the whole call."""
+    history: History
+    certificate: Certificate | None
+    method: str
+    """What was run and, for ``solver="auto"``, why, in one sentence."""
+    components: NDArray[np.int64]
+    """Label of the connected component of each node."""
+    tolerance: float = 0.0
+    """What the residual was compared with."""
+    gauge: str | int = "first"
+    labels: tuple[Hashable, ...] | None = None
+    product: NDArray | None = field(default=None)
+    """C z."""
+    source: Any = field(default=None)
+    """The measurements or the matrix that was solved; None after :func:`angsync.load_result`."""
+    robust: RobustReport | None = field(default=None)
+    """Which measurements are distrusted; only after ``solver=ang.Robust()``. Then ``residual``, ``history`` and
+    ``certificate`` are about the final weighted problem, ``objective`` and ``product`` about the C given."""
+
+    starts: Starts | None = field(default=None)
+    """Where one run is not reliable and several starts were made: how many, and what each of them found;
+    with anchors or priors, about the problem with them."""
+
+    grounding: Grounding | None = field(default=None, repr=False)
+    """The problem that was solved in place of this one; only with anchors or priors."""
+
+    @property
+    def phases(self) -> NDArray:
+        """``z`` as a NumPy array, whatever library C came from."""
+        return to_numpy(self.z)
+
+    @property
+    def angles(self) -> NDArray[np.floating]:
+        """Radians in (-pi, pi]."""
+        angles = np.angle(self.phases)
+        return np.where(angles == -np.pi, np.pi, angles).astype(angles.dtype)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the residual met its tolerance."""
+        return self.status is Status.CONVERGED
+
+    @property
+    def n(self) -> int:
+        """Number of nodes."""
+        return int(self.z.shape[0])
+
+    @property
+    def isolated(self) -> NDArray[np.int64]:
+        """Nodes without any measurement; their phase is set to 0 and means nothing."""
+        counts = np.bincount(self.components)
+        return np.flatnonzero(counts[self.components] == 1) if self.n > 1 else np.empty(0, dtype=np.int64)
+
+    def rho(self, alpha: float = np.inf) -> float:
+        r"""The paper's progress measure :math:`\rho(z) = \|(\mathrm{Diag}(|\tilde C z|) - \tilde C) z\|_2`,
+        :math:`\tilde C = C + \tfrac n\alpha I` (Proposition 3). Costs no product."""
+        if not alpha > 0:
+            raise InputError(f"alpha must be positive (inf is allowed), but it is {alpha}.")
+        if self.product is None:
+            raise InputError("rho needs the product C z, which this result (loaded from a file) does not hold.")
+        image = self.product + (self.n / alpha) * self.phases
+        return float(np.linalg.norm(np.abs(image) * self.phases - image))
+
+    @property
+    def measurements(self) -> Measurements:
+        """The measured pairs; for a matrix its strict upper triangle, row by row."""
+        if isinstance(self.source, Measurements):
+            return self.source
+        if self.source is None:
+            raise InputError(
+                "the measured pairs are not at hand: the problem was a LinearOperator, or the result was loaded from "
+                "a file. Solve again from measurements or a matrix."
+            )
+        return Measurements.from_matrix(self.source, labels=self.labels)
+
+    def standard_errors(self, sigma: float | None = None, *, gauge: str | int | None = None) -> NDArray[np.float64]:
+        """Standard error of every phase in radians, from the Fisher information.
+
+        Parameters
+        ----------
+        sigma
+            An edge of weight w has angle variance ``sigma**2 / w``; in the Gaussian model of the paper sigma
+            is ``sigma_paper / sqrt(2)``. Estimated from the residuals when not given.
+        gauge
+            The gauge of the error bars, that of the result unless given: ``"first"`` or a node means against
+            that node (whose own error is 0), ``"mean"`` means against the mean phase of the component. With anchors or
+            priors the errors are those of the phases themselves; an anchor has none.
+        """
+        if self.grounding is not None:
+            if gauge is not None:
+                raise InputError("anchors and priors fix the gauge of the error bars as well: leave gauge out.")
+            return self.grounding.standard_errors(sigma)
+        references = None
+        gauge = self.gauge if gauge is None else gauge
+        if gauge != "mean":
+            references = reference_nodes(self.components, gauge, self.labels)
+        find = uncertainty.standard_errors if self.robust is None else self.robust.standard_errors
+        return find(self.measurements, self.phases, self.components, sigma=sigma, references=references)
+
+    def confidence_intervals(
+        self, level: float = 0.95, sigma: float | None = None, *, gauge: str | int | None = None
+    ) -> NDArray[np.float64]:
+        """Intervals that hold each true phase with this probability, for small noise: one row (lower, upper) a node.
+
+        The phases plus and minus :meth:`standard_errors` times a quantile: of the normal law where sigma is given, of
+        Student's t where it is estimated from few residuals (:func:`angsync.uncertainty.confidence_factor`). Bounds
+        are not wrapped, and no interval is longer than the circle. In the mean gauge the truth has to be turned, each
+        component as a whole, to where it fits best (:func:`angsync.align`).
+        """
+        errors = self.standard_errors(sigma, gauge=gauge)
+        solved = self if self.grounding is None else self.grounding.result
+        used = solved.measurements if solved.robust is None else solved.robust.believed(solved.measurements)
+        factor = uncertainty.confidence_factor(used, solved.phases, solved.components, level=level, sigma=sigma)
+        z = self.phases if gauge is None else in_gauge(self.phases, self.components, gauge, self.labels)
+        reach = np.minimum(factor * errors, np.pi)
+        return np.angle(z)[:, None] + np.stack([-reach, reach], axis=1)
+
+    def connectivity(self) -> Connectivity:
+        """Bridges, cuts of two edges and the weakest cut of the measured graph; after a robust solve, of the edges
+        that it trusts."""
+        used = self.measurements if self.robust is None else self.robust.believed(self.measurements)
+        return connectivity_of(used, uncertainty.information_weights(used, self.phases))
+
+    def edge_residuals(self) -> uncertainty.EdgeResiduals:
+        """Wrapped residual, standardised residual and leverage of every measurement, in the order of the input."""
+        if self.robust is not None:
+            return robust_edge_residuals(self.robust, self.measurements, self.phases, self.components)
+        return uncertainty.edge_residuals(self.measurements, self.phases, self.components)
+
+    def plot(self, figure: Any = None) -> Any:
+        """Draw convergence, phases and residuals with matplotlib; returns the figure."""
+        return plot(self, figure)
+
+    def to_html(self, path: str | os.PathLike[str], **details: Any) -> Path:
+        """Write one self-contained page about this result.
+
+        ``details``: ``title``, ``rows`` (label, value, note) for the summary, ``truth`` (phases) where it is known,
+        ``notes`` (sentences).
+        """
+        details.setdefault("tolerance", self.tolerance or None)
+        return write_page(self, path, **details)
+
+    def save(self, path: str | os.PathLike[str], *, standard_errors: NDArray[np.float64] | None = None) -> None:
+        """Write the result to an npz or csv file; :func:`angsync.load_result` reads it back.
+
+        ``standard_errors`` (see :meth:`standard_errors`) are written beside the phases for other programs; they are
+        not read back.
+        """
+        fields = _to_fields(self)
+        if standard_errors is not None:
+            fields["standard_errors"] = standard_errors
+        save_fields(path, fields)
+
+    def __repr__(self) -> str:
+        verdict = "not certified" if self.certificate is None else self.certificate.verdict.name
+        return f"SyncResult(n={self.n}, objective={self.objective:.10g}, {self.status.name}, {verdict})"
+
+    def __str__(self) -> str:
+        count = int(self.components.max()) + 1
+        work = f"iterations: {self.iterations}, products with C: {self.matvecs}, seconds: {self.seconds:.3g}"
+        lines = [
+            f"phases of {self.n} node{'s' * (self.n != 1)}" + (f" in {count} components" if count > 1 else ""),
+            f"  objective    {self.objective:.12g}",
+            f"  residual     {self.residual:.2e}",
+            f"  status       {self.status.name}: {self.message}",
+            f"  work         {work}",
+            f"  method       {self.method}",
+            f"  certificate  {certificate_in_words(self.certificate, components=count)}",
+        ]
+        if self.starts is not None:
+            lines.insert(-1, f"  starts       {self.starts}")
+        if self.robust is not None:
+            lines.insert(-1, f"  robust       {self.robust}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Grounding:
+    """A result with anchors or priors: the result of the grounded problem, and the way back."""
+
+    result: SyncResult
+    problem: Grounded
+
+    def standard_errors(self, sigma: float | None) -> NDArray[np.float64]:
+        """Standard errors of the given nodes, against the ground."""
+        return self.result.standard_errors(sigma)[self.problem.place]
+
+
+def reference_nodes(
+    components: NDArray[np.int64], gauge: str | int, labels: tuple[Hashable, ...] | None
+) -> NDArray[np.int64]:
+    """One reference node a component: its first node, or the node named by ``gauge`` for its own component."""
+    many = components.any()
+    first = np.unique(components, return_index=True)[1].astype(np.int64) if many else np.zeros(1, dtype=np.int64)
+    if gauge == "first":
+        return first
+    if labels is not None and gauge in labels:
+        node = labels.index(gauge)
+    elif isinstance(gauge, (int, np.integer)) and labels is None and 0 <= gauge < components.size:
+        node = int(gauge)
+    else:
+        raise InputError(
+            f"gauge must be 'first', 'mean' or a node, but it is {gauge!r}"
+            + (f"; nodes are 0 to {components.size - 1}." if labels is None else ", which is not a node label.")
+        )
+    first[components[node]] = node
+    return first
+
+
+def in_gauge(
+    z: NDArray, components: NDArray[np.int64], gauge: str | int, labels: tuple[Hashable, ...] | None
+) -> NDArray:
+    """Turn every component as a whole so that its gauge holds."""
+    count = int(components.max()) + 1
+    if gauge == "mean":
+        wide = z.astype(np.complex128)
+        sums = np.bincount(components, wide.real, count) + 1j * np.bincount(components, wide.imag, count)
+        # a sum of (rounding) zero has no phase: fall back to the first node
+        first = wide[reference_nodes(components, "first", None)]
+        sizes = np.bincount(components, minlength=count)
+        anchors = np.where(np.abs(sums) > 1e-12 * sizes, sums, first)
+    else:
+        nodes = reference_nodes(components, gauge, labels)
+        anchors = z[nodes].astype(np.complex128)
+    anchors = np.conj(anchors) / np.abs(anchors)
+    turned = z.astype(np.complex128) * anchors[components]
+    turned = normalise(turned, turned).astype(z.dtype)
+    if gauge != "mean":
+        turned[nodes] = 1
+    return turned
+
+
+_SCALARS = ("objective", "residual", "message", "iterations", "matvecs", "seconds", "method", "gauge", "tolerance")
+_CERTIFICATE = (
+    "gap_bound", "relative_gap", "lambda_min", "lambda_2", "unique", "method", "confidence", "tolerance", "scale",
+    "rounding",
+)  # fmt: skip
+
+
+def _to_fields(result: SyncResult) -> dict[str, Any]:
+    fields: dict[str, Any] = {name: getattr(result, name) for name in _SCALARS}
+    fields.update(z=result.phases, components=result.components, labels=result.labels, status=result.status.name)
+    for name in ("objective", "residual", "step"):
+        fields[f"history_{name}"] = getattr(result.history, name)
+    certificate = result.certificate
+    if certificate is not None:
+        fields["certificate"] = {name: getattr(certificate, name) for name in _CERTIFICATE}
+        fields["certificate"]["verdict"] = certificate.verdict.name
+        if certificate.witness is not None:
+            fields["witness"] = certificate.witness
+    if result.robust is not None:
+        fields["robust"] = result.robust.fields()
+    if result.starts is not None:
+        fields["starts"] = {"objectives": result.starts.objectives, "tolerance": result.starts.tolerance}
+    return fields
+
+
+def _loaded_starts(content: dict[str, Any] | None) -> Starts | None:
+    return None if content is None else Starts(tuple(content["objectives"]), content["tolerance"])
+
+
+def load_result(path: str | os.PathLike[str]) -> SyncResult:
+    """Read a file written by :meth:`SyncResult.save`.
+
+    The problem itself is not in the file: residuals and standard errors need it and are not available. (To read a csv
+    result elsewhere, skip the lines that start with ``#``.)
+    """
+    fields = load_fields(path)
+    missing = [name for name in _SCALARS if name not in fields]
+    if missing:
+        raise FileFormatError(
+            f"{path} holds phases but is not a saved result ({missing[0]} is missing). angsync.io.read_phases reads it."
+        )
+    certificate = None
+    if fields.get("certificate") is not None:
+        known = dict(fields["certificate"])
+        verdict = Verdict[known.pop("verdict")]
+        certificate = Certificate(verdict=verdict, witness=fields.get("witness"), **known)
+    z = np.asarray(fields["z"])
+    components = fields.get("components")
+    history = {k: fields.get(f"history_{k}") for k in ("objective", "residual", "step")}
+    return SyncResult(
+        z=z,
+        status=Status[fields.get("status", "CONVERGED")],
+        history=History(**{k: np.empty(0) if v is None else np.asarray(v, dtype=float) for k, v in history.items()}),
+        certificate=certificate,
+        robust=None if fields.get("robust") is None else RobustReport(**fields["robust"]),
+        starts=_loaded_starts(fields.get("starts")),
+        components=np.zeros(z.size, dtype=np.int64) if components is None else np.asarray(components),
+        labels=None if fields.get("labels") is None else tuple(fields["labels"]),
+        **{name: fields[name] for name in _SCALARS},
+    )

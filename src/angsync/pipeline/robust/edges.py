@@ -1,0 +1,111 @@
+"""The measurements that count, in the form in which robust methods ask for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse
+import scipy.sparse.csgraph
+from numpy.typing import NDArray
+
+from angsync.problem.measurements import Measurements
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """Measurements of positive strength; ``used`` says where they stand among all."""
+
+    n: int
+    i: NDArray[np.int64]
+    j: NDArray[np.int64]
+    turn: NDArray[np.complex128]
+    """``exp(1j * angle)``."""
+    strength: NDArray[np.float64]
+    """Modulus that the edge adds to C."""
+    precision: NDArray[np.float64]
+    """Weight over ``unit``: the variance of a good edge is ``scale**2 / precision``."""
+    unit: float
+    """Median weight. In these units the typical edge has precision 1, whatever the user's units are."""
+    used: NDArray[np.int64]
+    components: int
+    """Number of connected components, isolated nodes not counted."""
+    freedom: int
+    """Independent cycles: edges minus the phases that they determine. 0 for a forest."""
+
+    @classmethod
+    def of(cls, measurements: Measurements) -> Edges:
+        used = np.flatnonzero(measurements.strength > 0)
+        i, j = measurements.i[used], measurements.j[used]
+        weight = measurements.weight[used]
+        unit = float(np.median(weight)) if used.size else 1.0
+        touched = int(np.unique(np.concatenate([i, j])).size)
+        pieces = component_count(measurements.n, i, j) - (measurements.n - touched)
+        return cls(
+            n=measurements.n,
+            i=i,
+            j=j,
+            turn=np.exp(1j * measurements.angle[used]),
+            strength=measurements.strength[used],
+            precision=weight / unit,
+            unit=unit,
+            used=used,
+            components=pieces,
+            freedom=used.size - (touched - pieces),
+        )
+
+    def __len__(self) -> int:
+        return int(self.i.size)
+
+    def residuals(self, z: NDArray) -> NDArray[np.float64]:
+        """Measured minus fitted angle in (-pi, pi]."""
+        return np.angle(self.turn * np.conj(z[self.i]) * z[self.j])
+
+    def standardised(self, z: NDArray) -> NDArray[np.float64]:
+        """Size of the residuals in units in which good edges have one and the same scale."""
+        return np.abs(self.residuals(z)) * np.sqrt(self.precision)
+
+    def matrix(self, weights: NDArray[np.float64]) -> scipy.sparse.csr_array:
+        """C with every edge multiplied by its weight."""
+        entry = weights * self.strength * self.turn
+        rows, columns = np.concatenate([self.i, self.j]), np.concatenate([self.j, self.i])
+        entries = np.concatenate([entry, np.conj(entry)])
+        return scipy.sparse.csr_array((entries, (rows, columns)), shape=(self.n, self.n))
+
+
+def component_count(n: int, i: NDArray[np.int64], j: NDArray[np.int64]) -> int:
+    """Connected components of the graph, isolated nodes included."""
+    graph = scipy.sparse.coo_array((np.ones(i.size), (i, j)), shape=(n, n))
+    return int(scipy.sparse.csgraph.connected_components(graph, directed=False, return_labels=False))
+
+
+def bonds(edges: Edges, kept: NDArray[np.bool_], doubt: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """The least doubtful edges among those not kept that join what would fall apart without them.
+
+    Phases of pieces without a measurement between them cannot be compared, so a piece that only doubtful edges hold
+    is better held by the best of them than by none. They form a forest, so they fit exactly and pull at nothing.
+    """
+    chosen = np.zeros(len(edges), dtype=bool)
+    if kept.all():
+        return chosen
+    graph = scipy.sparse.coo_array((np.ones(int(kept.sum())), (edges.i[kept], edges.j[kept])), shape=(edges.n, edges.n))
+    count, piece = scipy.sparse.csgraph.connected_components(graph, directed=False)
+    a, b = piece[edges.i], piece[edges.j]
+    candidates = np.flatnonzero(a != b)
+    if candidates.size == 0:
+        return chosen
+    # one edge, the least doubtful, for every pair of pieces; then the forest of least total doubt
+    low, high = np.minimum(a, b)[candidates], np.maximum(a, b)[candidates]
+    order = np.lexsort((doubt[candidates], high, low))
+    low, high, candidates = low[order], high[order], candidates[order]
+    first = np.concatenate([[True], (low[1:] != low[:-1]) | (high[1:] != high[:-1])])
+    low, high, candidates = low[first], high[first], candidates[first]
+    # csgraph takes 0 for "no edge": ranks start at 1
+    rank = np.empty(candidates.size)
+    rank[np.argsort(doubt[candidates], kind="stable")] = np.arange(1, candidates.size + 1)
+    forest = scipy.sparse.csgraph.minimum_spanning_tree(
+        scipy.sparse.coo_array((rank, (low, high)), shape=(count, count)).tocsr()
+    )
+    by_rank = candidates[np.argsort(rank)]
+    chosen[by_rank[forest.data.astype(np.int64) - 1]] = True
+    return chosen

@@ -1,0 +1,126 @@
+"""Which measurements a robust fit believes, and what that means for residuals and error bars."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync import uncertainty
+from angsync.problem.measurements import Measurements
+
+
+@dataclass(frozen=True, eq=False)
+class RobustReport:
+    """What ``solver=ang.Robust()`` found out about the measurements: one entry each, in the order of the input."""
+
+    weights: NDArray[np.float64] = field(repr=False)
+    """What the weight of each measurement was multiplied by in the final problem, in [0, 1]."""
+    corruption: NDArray[np.float64] = field(repr=False)
+    """Score in [0, 1]: the probability that the measurement is wrong, in a model in which good ones are normal around
+    the fit and wrong ones uniform."""
+    distrusted: NDArray[np.bool_] = field(repr=False)
+    """Measurements with a score above one half. They have weight 0 under a loss that gives edges up, except where a
+    node hangs on nothing else: then the best of them is kept with a small weight."""
+    scale: float
+    """Estimated standard deviation in radians of a good measurement of weight 1; NaN where no cycle shows it."""
+    trusted_share: float
+    """Share of trusted measurements among those with a positive weight."""
+    loss: str = "adaptive"
+    efficiency: float = 1.0
+    """Of the loss for normal noise: variances of phases are those of least squares divided by this."""
+    credible: bool = True
+    """False where the measurements agree no better than random ones would."""
+    note: str = ""
+
+    def __str__(self) -> str:
+        count = int(self.distrusted.sum())
+        scale = "unknown" if math.isnan(self.scale) else f"{self.scale:.3g} rad"
+        text = f"{count} of {self.distrusted.size} measurements distrusted ({self.loss}), noise of good ones {scale}"
+        return f"{text}. {self.note}" if self.note else text
+
+    def believed(self, measurements: Measurements) -> Measurements:
+        """The measurements with weight 0 where they are distrusted, or a small weight where they are all there is."""
+        kept = np.where(self.distrusted, self.weights, 1.0)
+        return reweighted(measurements, kept)
+
+    def spread(self, kept: NDArray[np.bool_]) -> RobustReport:
+        """The report on a longer list, of which ``kept`` were judged, followed here by others that are not in it.
+
+        With anchors and priors: measurements between anchors were not judged and stay as they are, and priors have no
+        place in the list of measurements.
+        """
+        weights, corruption, distrusted = np.ones(kept.size), np.zeros(kept.size), np.zeros(kept.size, dtype=bool)
+        count = int(kept.sum())
+        weights[kept], corruption[kept], distrusted[kept] = (
+            column[:count] for column in (self.weights, self.corruption, self.distrusted)
+        )
+        return replace(self, weights=weights, corruption=corruption, distrusted=distrusted)
+
+    def standard_errors(
+        self,
+        measurements: Measurements,
+        z: NDArray,
+        components: NDArray[np.int64],
+        *,
+        sigma: float | None,
+        references: NDArray[np.int64] | None,
+    ) -> NDArray[np.float64]:
+        """As :func:`angsync.uncertainty.standard_errors`, from the trusted measurements and for this loss."""
+        believed = self.believed(measurements)
+        if sigma is None and measurements.modulus is None and not math.isnan(self.scale):
+            sigma = self.scale
+        errors = uncertainty.standard_errors(believed, z, components, sigma=sigma, references=references)
+        return errors / math.sqrt(self.efficiency)
+
+    def fields(self) -> dict[str, Any]:
+        """Plain arrays and numbers, for a file."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+@dataclass(frozen=True, eq=False)
+class RobustEdgeResiduals(uncertainty.EdgeResiduals):
+    """Residuals of a robust fit: distrusted measurements have leverage 0 and do not enter the estimate of sigma."""
+
+    report: RobustReport = field(kw_only=True, repr=False)
+    given: Measurements = field(kw_only=True, repr=False)
+
+    @cached_property
+    def standardised(self) -> NDArray[np.float64]:
+        """Residual over its standard error. For a measurement that the fit does not use, over the deviation that a
+        good one of its weight would have (the error of the fit itself is left out)."""
+        trusted = super().standardised
+        unused = (self.measurements.weight == 0) & (self.given.weight > 0)
+        if not unused.any():
+            return trusted
+        scale = self.report.scale
+        with np.errstate(divide="ignore", invalid="ignore"):
+            outside = self.wrapped * np.sqrt(self.given.weight) / scale
+        return np.where(unused, outside, trusted)
+
+
+def robust_edge_residuals(
+    report: RobustReport, measurements: Measurements, z: NDArray, components: NDArray[np.int64]
+) -> RobustEdgeResiduals:
+    """Residual of every measurement; leverage and sigma from the trusted ones."""
+    return RobustEdgeResiduals(
+        uncertainty.wrapped_residuals(measurements, z),
+        report.believed(measurements),
+        z,
+        components,
+        report=report,
+        given=measurements,
+    )
+
+
+def reweighted(measurements: Measurements, factors: NDArray[np.float64]) -> Measurements:
+    """The same measurements with their weights multiplied."""
+    m = measurements
+    weight = m.weight * factors
+    if m.modulus is None:
+        return Measurements(m.i, m.j, m.angle, weight, m.n, labels=m.labels)
+    return Measurements(m.i, m.j, None, weight, m.n, value=m.modulus * np.exp(1j * m.angle), labels=m.labels)

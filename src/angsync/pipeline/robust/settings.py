@@ -1,0 +1,64 @@
+"""Settings of the robust method. What it does is in :mod:`angsync.pipeline.robust`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from angsync.errors import InputError
+
+_LOSSES = ("adaptive", "geman_mcclure", "truncated", "huber", "l1")
+_STARTS = ("cemp", "least_squares")
+
+
+@dataclass(frozen=True)
+class Robust:
+    r"""Phases that bad measurements do not spoil, and a score for every measurement: ``solver=ang.Robust()``.
+
+    Edges are weighted by a robust loss :math:`\rho` until the weights settle,
+
+    .. math:: \min_z \sum_k \rho\bigl(\sqrt{w_k}\, |\arg(e^{\mathrm{i} a_k} \bar z_i z_j)|\bigr),
+
+    from starts that stand many wrong edges: triangles (cycle-edge message passing), then votes of the neighbours. The
+    last weighted problem is solved and certified like any other: the certificate is about that problem, not about the
+    loss, which has many local minima.
+
+    Parameters
+    ----------
+    loss
+        ``"adaptive"``, ``"geman_mcclure"`` and ``"truncated"`` give up edges that are far off; ``"huber"`` and ``"l1"``
+        only limit their pull, which is enough where few edges are bad. ``"adaptive"`` finds the shape of the loss, too,
+        from the residuals: best where the noise of good edges is not normal.
+    scale
+        Standard deviation in radians of a good edge of weight 1 (an edge of weight w: ``scale / sqrt(w)``). None:
+        estimated.
+    graduated
+        Start with a wide loss and narrow it (graduated non-convexity); False goes to the final width at once.
+    start
+        ``"cemp"``: message passing on triangles, and least squares, whichever ends better. ``"least_squares"``: only
+        that. A ``start`` given to ``synchronize`` takes the place of both.
+    max_rounds
+        Most rounds of reweighting from one start.
+    """
+
+    loss: Literal["adaptive", "geman_mcclure", "truncated", "huber", "l1"] = "adaptive"
+    scale: float | None = None
+    graduated: bool = True
+    start: Literal["cemp", "least_squares"] = "cemp"
+    max_rounds: int = 60
+
+    def __post_init__(self) -> None:
+        if self.loss not in _LOSSES:
+            raise InputError(f"loss must be one of {', '.join(map(repr, _LOSSES))}, but it is {self.loss!r}.")
+        if self.start not in _STARTS:
+            raise InputError(
+                f"start must be one of {', '.join(map(repr, _STARTS))}, but it is {self.start!r}. Phases to start from "
+                "go to synchronize(data, solver=ang.Robust(), start=phases)."
+            )
+        if self.scale is not None and not (math.isfinite(self.scale) and self.scale >= 0):
+            raise InputError(
+                f"scale must be finite and not negative (radians), or None to estimate it, but it is {self.scale}."
+            )
+        if int(self.max_rounds) != self.max_rounds or self.max_rounds < 1:
+            raise InputError(f"max_rounds must be a whole number of at least 1, but it is {self.max_rounds}.")

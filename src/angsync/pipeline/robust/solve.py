@@ -1,0 +1,202 @@
+"""``synchronize(data, solver=ang.Robust())``: find the weights, solve the weighted problem, judge the measurements."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.circle import as_phases
+from angsync.errors import AngsyncWarning, CorruptionWarning, InputError
+from angsync.pipeline.result import SyncResult
+from angsync.pipeline.robust.edges import Edges, bonds
+from angsync.pipeline.robust.evidence import is_credible
+from angsync.pipeline.robust.report import RobustReport, reweighted
+from angsync.pipeline.robust.reweighting import Fit, Solve
+from angsync.pipeline.robust.search import search
+from angsync.pipeline.robust.settings import Robust
+from angsync.pipeline.robust.tuning import efficiency
+from angsync.problem import interop
+from angsync.problem.measurements import Measurements
+from angsync.problem.operators import DenseOperator, SparseOperator, as_operator
+from angsync.problem.randomness import random_generator
+from angsync.solvers import GPM, Newton
+from angsync.solvers.iteration import Clock, Solver, Stopping, iterate
+
+_ROUND = Stopping(tolerance=1e-8, max_iterations=30)  # one round of reweighting; the next one starts where it ended
+_DENSE_SHARE = 0.05  # edges over n^2 from which products are cheaper than factorisations
+_BOND = 1e-2  # weight of a distrusted edge that alone holds a node or a piece: it fits exactly whatever its weight
+_CERTIFIES = (
+    "The certificate is that of the final weighted least-squares problem (the weights are in result.robust.weights), "
+    "not of the robust loss."
+)
+
+
+Synchronize = Callable[..., SyncResult]
+"""The front door, called again for least-squares problems with weights."""
+
+
+def synchronize_robustly(
+    synchronize: Synchronize,
+    data: Any,
+    settings: Robust,
+    *,
+    start: Any,
+    stopping: Stopping | None,
+    rng: Any,
+    hermitian: Literal["full", "upper", "lower"],
+    **options: Any,
+) -> SyncResult:
+    """What :func:`angsync.synchronize` does for ``solver=ang.Robust(...)``.
+
+    ``options`` (certify, gauge, callback, on_failure) go to the final weighted problem. A name as ``start`` is the
+    start of the first least-squares fit.
+    """
+    stopping = Stopping() if stopping is None else stopping
+    clock = Clock(stopping.max_seconds)
+    generator = random_generator(rng)
+    measurements, source = measured_pairs(data, hermitian)
+    edges = Edges.of(measurements)
+    given = None if isinstance(start, str) else as_phases(getattr(start, "z", start), measurements.n, name="start")
+    if edges.freedom == 0:
+        note = "There are no cycles, so nothing can be checked: every measurement is taken as it is."
+        report = _trusting(measurements, settings, note)
+        final = synchronize(measurements, start=start, stopping=stopping, rng=generator, **options)
+        return _finished(final, report, measurements, source, clock)
+
+    def solver(some: Edges) -> Solve:
+        return _solver(synchronize, some, start if isinstance(start, str) else "auto", clock)
+
+    fit = search(edges, solver(edges), settings, given=given, clock=clock, rng=generator)
+    credible = is_credible(edges, fit, settings, solver, clock=clock, rng=generator)
+    report = _report(measurements, edges, fit, settings, credible)
+    if not credible:
+        warnings.warn(
+            f"The {len(edges)} measurements agree no better than random angles on the same graph would, so nothing "
+            "in them can be trusted, and the phases mean nothing. Check the orientation (angle = theta_i - theta_j) "
+            "and the unit (radians) of the angles.",
+            CorruptionWarning,
+            stacklevel=4,
+        )
+    left = None if stopping.max_seconds is None else max(0.0, stopping.max_seconds - clock.seconds)
+    final = synchronize(
+        reweighted(measurements, report.weights),
+        start=fit.z,
+        stopping=dataclasses.replace(stopping, max_seconds=left),
+        rng=generator,
+        **options,
+    )
+    return _finished(final, report, measurements, source, clock)
+
+
+def measured_pairs(data: Any, hermitian: Literal["full", "upper", "lower"]) -> tuple[Measurements, Any]:
+    """The measurements in any data that ``synchronize`` takes, and what the result keeps as its source."""
+    if isinstance(data, Measurements):
+        return data, data
+    if interop.is_networkx(data):
+        found = Measurements.from_networkx(data)
+        return found, found
+    if interop.is_dataframe(data):
+        found = Measurements.from_dataframe(data)
+        return found, found
+    operator = as_operator(data, hermitian)
+    if not isinstance(operator, (DenseOperator, SparseOperator)):
+        raise InputError(
+            "Robust weights the measurements one by one, but this C is known by its products only. Give a matrix or "
+            "Measurements."
+        )
+    return Measurements.from_matrix(operator.matrix), operator.matrix
+
+
+def _solver(synchronize: Synchronize, edges: Edges, start: str, clock: Clock) -> Solve:
+    """Least squares with weights: the whole pipeline without a start; GPM or Newton's method, by density, from one."""
+    step: Solver = GPM(alpha=math.inf) if len(edges) > _DENSE_SHARE * edges.n**2 else Newton()
+
+    def solve(weights: NDArray[np.float64], z: NDArray | None) -> NDArray:
+        if z is not None:
+            operator = SparseOperator(edges.matrix(weights))
+            return iterate(operator, step, z.astype(np.complex128), _ROUND, clock=clock).z
+        with warnings.catch_warnings():
+            # pieces and contradictions are reported once, for the final problem
+            warnings.simplefilter("ignore", AngsyncWarning)
+            result = synchronize(
+                Measurements(edges.i, edges.j, n=edges.n, value=weights * edges.strength * edges.turn),
+                start=start,
+                stopping=Stopping(tolerance=1e-6, max_seconds=_left(clock)),
+                certify=False,
+                on_failure="ignore",
+            )
+        return result.z.astype(np.complex128)
+
+    return solve
+
+
+def _left(clock: Clock) -> float | None:
+    return None if clock.max_seconds is None else max(0.0, clock.max_seconds - clock.seconds)
+
+
+def _report(measurements: Measurements, edges: Edges, fit: Fit, settings: Robust, credible: bool) -> RobustReport:
+    distrusted = fit.noise.corruption > 0.5
+    weights = fit.weights
+    if fit.loss.redescending:
+        weights = np.where(distrusted, 0.0, weights)
+        weights[bonds(edges, weights > 0, fit.noise.corruption + edges.standardised(fit.z))] = _BOND
+    everywhere = _trusting(measurements, settings, "")
+    for column, values in (
+        (everywhere.weights, weights),
+        (everywhere.corruption, fit.noise.corruption),
+        (everywhere.distrusted, distrusted),
+    ):
+        column[edges.used] = values
+    note = "" if credible else "They agree no better than random angles would: nothing can be trusted."
+    if not fit.settled:
+        note = f"{note} The weights had not settled after {fit.rounds} rounds.".strip()
+    return dataclasses.replace(
+        everywhere,
+        scale=fit.noise.scale * float(np.sqrt(edges.unit)),
+        trusted_share=float(1 - distrusted.mean()),
+        efficiency=efficiency(edges, fit),
+        credible=credible,
+        note=note,
+    )
+
+
+def _trusting(measurements: Measurements, settings: Robust, note: str) -> RobustReport:
+    """Nothing is distrusted; measurements of weight 0 stay as they are."""
+    count = len(measurements)
+    return RobustReport(
+        weights=np.ones(count),
+        corruption=np.zeros(count),
+        distrusted=np.zeros(count, dtype=bool),
+        scale=float("nan"),
+        trusted_share=1.0,
+        loss=settings.loss,
+        note=note,
+    )
+
+
+def _finished(
+    final: SyncResult, report: RobustReport, measurements: Measurements, source: Any, clock: Clock
+) -> SyncResult:
+    """The result of the weighted problem as an answer to the problem given."""
+    z = final.z.astype(np.complex128)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AngsyncWarning)  # contradictory edges are what this is for
+        operator = as_operator(source)
+    product = operator.apply(z)
+    message = f"{final.message} {_CERTIFIES}" if final.certificate is not None else final.message
+    return dataclasses.replace(
+        final,
+        objective=float(np.vdot(z, product).real),
+        product=product,
+        source=source,
+        message=message,
+        method=f"Robust({report.loss}) found the weights; the final weighted problem: {final.method}",
+        seconds=clock.seconds,
+        robust=report,
+    )

@@ -1,0 +1,1 @@
+"""What is given: measurements, matrices as operators, anchors, other libraries' objects; f and its gradient."""

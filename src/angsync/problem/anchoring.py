@@ -1,0 +1,138 @@
+r"""Known phases (anchors) and prior knowledge with a precision (priors), by a change of the problem, not of the solver.
+
+One node is added, the **ground**, whose phase is 0.
+
+- A prior :math:`\theta_j \approx \alpha` of weight w is a measurement of that weight,
+  :math:`\theta_j - \theta_{\text{ground}} = \alpha`: its variance is :math:`\sigma^2 / w`, as for any other.
+- An anchor :math:`\theta_j = \alpha` makes node j part of the ground,
+  :math:`z_j = e^{\mathrm{i}\alpha} z_{\text{ground}}`: a measurement of j becomes one of the ground, with its angle
+  moved by :math:`\alpha`.
+
+The grounded problem is again one of phase synchronization, so every solver, the certificate and the error bars apply
+to it as they are. Only phases that hang together with the ground are fixed by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from angsync.circle import as_phases
+from angsync.errors import InputError, NotFiniteError
+from angsync.problem.measurements import Measurements
+
+Anchors = Mapping[Any, float]
+Priors = Mapping[Any, tuple[float, float]]
+
+
+class _Ground:
+    """The label of the ground: equal to nothing that a user could have named a node."""
+
+    def __repr__(self) -> str:
+        return "the ground of anchors and priors"
+
+
+GROUND = _Ground()
+
+
+@dataclass(frozen=True, eq=False)
+class Grounded:
+    """The problem with anchors merged into the ground and priors as measurements against it."""
+
+    measurements: Measurements
+    """First the measurements kept, in their order, then the priors."""
+    kept: NDArray[np.bool_]
+    """Which of the given measurements are kept: not those between two anchors, on which nothing depends."""
+    place: NDArray[np.int64]
+    """The node of the grounded problem that each given node became."""
+    phase: NDArray[np.complex128]
+    """Its phase relative to that node: 1, or the known phase of an anchor."""
+
+    @property
+    def ground(self) -> int:
+        """The ground's number: the last."""
+        return self.measurements.n - 1
+
+    def spread(self, w: NDArray) -> NDArray:
+        """Phases of the given nodes from those of the grounded problem."""
+        return (w[self.place] * self.phase).astype(w.dtype)
+
+    def gathered(self, z: ArrayLike, n: int) -> NDArray:
+        """Phases of the grounded problem from phases of the given nodes, for a start."""
+        phases = as_phases(z, n, name="start")
+        w = np.ones(self.measurements.n, dtype=np.complex128)
+        free = self.place < self.ground
+        w[self.place[free]] = phases[free]
+        towards = complex(np.sum(phases[~free] * np.conj(self.phase[~free])))
+        w[self.ground] = towards / abs(towards) if towards != 0 else 1.0
+        return w
+
+
+def grounded(measurements: Measurements, anchors: Anchors | None, priors: Priors | None) -> Grounded:
+    """The grounded problem; every mistake in anchors and priors is named."""
+    n, labels = measurements.n, measurements.labels
+    known = {_node(node, n, labels, "anchor"): _angle(a, "anchor", node) for node, a in (anchors or {}).items()}
+    vague: dict[int, tuple[float, float]] = {}
+    for node, value in (priors or {}).items():
+        try:
+            alpha, weight = value
+            weight = float(weight)
+        except (TypeError, ValueError):
+            raise InputError(f"the prior of node {node!r} must be (angle, weight), but it is {value!r}.") from None
+        k = _node(node, n, labels, "prior")
+        if k in known:
+            raise InputError(f"node {node!r} has an anchor and a prior: a known phase needs no prior. Remove one.")
+        if not (np.isfinite(weight) and weight > 0):
+            raise InputError(
+                f"the prior of node {node!r} has weight {weight}: it must be finite and positive (variance "
+                "sigma**2 / weight). For a phase that is known exactly use anchors."
+            )
+        vague[k] = (_angle(alpha, "prior", node), weight)
+    fixed = np.zeros(n, dtype=bool)
+    fixed[list(known)] = True
+    place = np.cumsum(~fixed) - 1
+    ground = int(np.count_nonzero(~fixed))
+    place[fixed] = ground
+    angles = np.zeros(n)
+    angles[list(known)] = list(known.values())
+    i, j = measurements.i, measurements.j
+    kept = ~(fixed[i] & fixed[j])
+    # theta_i - theta_j = a with theta_i = theta_ground + alpha_i means theta_ground - theta_j = a - alpha_i
+    angle = (measurements.angle - angles[i] + angles[j])[kept]
+    modulus = np.ones(len(measurements)) if measurements.modulus is None else measurements.modulus
+    nodes = np.array(list(vague), dtype=np.int64)
+    prior_angle = np.array([a for a, _ in vague.values()])
+    values = np.concatenate([modulus[kept] * np.exp(1j * angle), np.exp(1j * prior_angle)])
+    weight_ = np.concatenate([measurements.weight[kept], [w for _, w in vague.values()]])
+    first = np.concatenate([place[i[kept]], place[nodes]])
+    second = np.concatenate([place[j[kept]], np.full(nodes.size, ground)])
+    names: list[Hashable] = [labels[k] if labels is not None else int(k) for k in np.flatnonzero(~fixed)]
+    given: dict[str, Any] = {"value": values}
+    if measurements.modulus is None:
+        given = {"angle": np.concatenate([angle, prior_angle])}
+    inner = Measurements(first, second, weight=weight_, n=ground + 1, labels=[*names, GROUND], **given)
+    return Grounded(inner, kept, place.astype(np.int64), np.exp(1j * angles))
+
+
+def _node(node: Any, n: int, labels: tuple[Hashable, ...] | None, what: str) -> int:
+    if labels is not None:
+        if node in labels:
+            return labels.index(node)
+        raise InputError(f"the {what} {node!r} is not a node: labels are {', '.join(map(repr, labels[:5]))}, ...")
+    if isinstance(node, (int, np.integer)) and not isinstance(node, bool) and 0 <= node < n:
+        return int(node)
+    raise InputError(f"the {what} {node!r} is not a node: nodes are 0 to {n - 1}.")
+
+
+def _angle(value: Any, what: str, node: Any) -> float:
+    try:
+        angle = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"the {what} of node {node!r} must be an angle in radians, but it is {value!r}.") from None
+    if not np.isfinite(angle):
+        raise NotFiniteError(f"the {what} of node {node!r} is {angle}: it must be finite.")
+    return angle

@@ -1,0 +1,122 @@
+"""Measurements from other libraries' objects. The libraries are imported only when one of theirs comes in."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from angsync.errors import InputError, MissingDependencyError, OrientationWarning
+from angsync.problem.measurements import Measurements
+
+
+def is_networkx(data: Any) -> bool:
+    """Whether ``data`` is a networkx graph, told without importing networkx."""
+    return any(cls.__module__.split(".")[0] == "networkx" for cls in type(data).__mro__)
+
+
+def is_dataframe(data: Any) -> bool:
+    """Whether ``data`` is a data frame: something with named columns that narwhals may read."""
+    return any(hasattr(data, name) for name in ("columns", "column_names", "__narwhals_dataframe__"))
+
+
+def from_networkx(graph: Any, angle: str, weight: str, value: str) -> Measurements:
+    """See :meth:`angsync.Measurements.from_networkx`."""
+    nodes = list(graph.nodes)
+    if not nodes:
+        raise InputError("the graph has no nodes.")
+    number = {node: k for k, node in enumerate(nodes)}
+    edges = [(number[u], number[v], attributes) for u, v, attributes in graph.edges(data=True)]
+    if edges and not graph.is_directed():
+        warnings.warn(
+            "the graph is undirected, so its edges do not say whether an angle is theta_u - theta_v or the "
+            "reverse; the order of graph.edges is taken. Use a DiGraph to be sure.",
+            OrientationWarning,
+            stacklevel=3,
+        )
+    key, field = (value, "value") if edges and value in edges[0][2] else (angle, "angle")
+    for u, v, attributes in edges:
+        if key not in attributes:
+            raise InputError(
+                f"the edge {nodes[u]!r} -> {nodes[v]!r} has no attribute {key!r}; it has "
+                f"{sorted(map(str, attributes))}. Add it, or name the attribute that holds the {field}."
+            )
+    data = [attributes[key] for _, _, attributes in edges]
+    return Measurements(
+        np.array([u for u, _, _ in edges], dtype=np.int64),
+        np.array([v for _, v, _ in edges], dtype=np.int64),
+        angle=data if field == "angle" else None,
+        value=data if field == "value" else None,
+        weight=[attributes.get(weight, 1.0) for _, _, attributes in edges],
+        labels=nodes,
+    )
+
+
+def from_dataframe(frame: Any, i: str, j: str, angle: str, weight: str | None) -> Measurements:
+    """See :meth:`angsync.Measurements.from_dataframe`."""
+    try:
+        import narwhals.stable.v1 as nw
+    except ImportError:
+        raise MissingDependencyError("narwhals", "dataframe", "reading a data frame") from None
+    try:
+        table = nw.from_native(frame, eager_only=True)
+    except TypeError:
+        raise InputError(
+            f"a {type(frame).__name__} is not a data frame in memory that narwhals can read; collect a lazy one first."
+        ) from None
+    columns = {name: table[name].to_numpy() for name in table.columns}
+    return from_columns(columns, i=i, j=j, angle=angle, weight=weight)
+
+
+def from_columns(
+    columns: dict[str, Any], i: str = "i", j: str = "j", angle: str = "angle", weight: str | None = None
+) -> Measurements:
+    """Measurements from named columns, the common end of data frames, csv and parquet.
+
+    Node columns hold any hashable labels. Whole numbers are ordered by value, so that 0 .. n-1 keep their
+    meaning as indices; other labels are ordered by first appearance.
+    """
+    for name in (i, j, angle) + ((weight,) if weight is not None else ()):
+        if name not in columns:
+            found = ", ".join(map(repr, columns)) or "none"
+            raise InputError(f"there is no column {name!r}; the columns found are {found}.")
+    weights = columns.get("weight" if weight is None else weight)
+    first, second = _node_column(columns[i], i), _node_column(columns[j], j)
+    if first.dtype.kind in "iu" and second.dtype.kind in "iu":
+        for name, nodes in ((i, first), (j, second)):
+            if (nodes < 0).any():
+                row = int(np.argmax(nodes < 0))
+                raise InputError(
+                    f"row {row} (from 0) of column {name!r} is node {nodes[row]}: numbered nodes must not be negative. "
+                    "Remove the row if -1 stands for a missing node; use text labels if it is a name."
+                )
+        labels, inverse = np.unique(np.concatenate([first, second]), return_inverse=True)
+        first, second = inverse[: first.size], inverse[first.size :]
+        names: Any = [int(label) for label in labels]
+        # 0 .. n-1 are plain indices and need no labels
+        names = None if names == list(range(len(names))) else names
+        return Measurements(first, second, columns[angle], weights, labels=names)
+    return Measurements(first.astype(object), second.astype(object), columns[angle], weights)
+
+
+def _node_column(column: Any, name: str) -> np.ndarray:
+    """The nodes of a column: whole numbers of any type as integers, other labels as they are."""
+    nodes = np.asarray(column)
+    if nodes.dtype.kind == "O":
+        if nodes.size and all(isinstance(node, int | np.integer) for node in nodes):
+            return nodes.astype(np.int64)
+        # a missing name is None, NaN or pandas' NA; only the last two differ from themselves
+        missing = np.array(
+            [node is None or not isinstance(node == node, bool | np.bool_) or node != node for node in nodes],
+            dtype=bool,
+        )
+    elif nodes.dtype.kind == "f":
+        missing = np.isnan(nodes)
+        if nodes.size and np.all(nodes == np.round(nodes)) and np.isfinite(nodes).all():
+            return nodes.astype(np.int64)
+    else:
+        missing = np.zeros(nodes.shape, dtype=bool)
+    if missing.any():
+        raise InputError(f"row {int(np.argmax(missing))} (from 0) of column {name!r} names no node. Remove the row.")
+    return nodes

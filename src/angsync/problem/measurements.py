@@ -1,0 +1,340 @@
+r"""Measurements: relative phases between pairs of nodes, as an edge list.
+
+Convention (paper, equation (1)): a measured angle is :math:`\theta_i - \theta_j`, and
+
+.. math:: C = \sum_k w_k \left( e^{\mathrm{i} a_k} E_{i_k j_k} + \text{its conjugate at } (j_k, i_k) \right),
+
+diagonal 0. Parallel and reversed edges are summed. A missing pair is absent, never 0 rad.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from angsync.errors import ContradictionWarning, InputError, NotFiniteError, ShapeError
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+# Parallel edges contradict each other when their resultant is below cos(45 degrees) of their weight:
+# for two equal edges, when they differ by more than 90 degrees.
+_CONTRADICTION = np.sqrt(0.5)
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Measurements:
+    r"""Relative phases between pairs of ``n`` nodes.
+
+    Parameters
+    ----------
+    i, j
+        End nodes of every edge: integers in ``0 .. n-1``, or any hashable labels (strings, tuples, ...),
+        which are then numbered in the order of their first appearance and kept in :attr:`labels`.
+    angle
+        Measured ``theta_i - theta_j`` in radians. Give either ``angle`` or ``value``.
+    weight
+        Non-negative weight of every edge (1 unless given): the variance of the angle is
+        ``sigma**2 / weight``.
+    n
+        Number of nodes; the largest index plus one unless given. A larger ``n`` declares isolated nodes.
+    value
+        Measured complex number near ``z_i * conj(z_j)``, modulus included: an entry of the paper's C.
+    labels
+        Name of every node, in the order of the indices.
+
+    Attributes
+    ----------
+    i, j, angle, weight
+        One entry a measurement, in the order given.
+    modulus
+        ``abs(value)``, or None when angles were given. It multiplies the weight in C, but it is data
+        (noise included), not a statement of precision.
+    """
+
+    i: NDArray[np.int64]
+    j: NDArray[np.int64]
+    angle: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    modulus: NDArray[np.float64] | None
+    n: int
+    labels: tuple[Hashable, ...] | None
+
+    def __init__(
+        self,
+        i: ArrayLike | Sequence[Hashable],
+        j: ArrayLike | Sequence[Hashable],
+        angle: ArrayLike | None = None,
+        weight: ArrayLike | None = None,
+        n: int | None = None,
+        *,
+        value: ArrayLike | None = None,
+        labels: Sequence[Hashable] | None = None,
+    ) -> None:
+        rows, cols, labels = _node_indices(i, j, labels)
+        if (angle is None) == (value is None):
+            raise InputError("give either angle (radians) or value (complex), and not both.")
+        modulus = None
+        if angle is not None:
+            angle_ = _real_column(angle, "angle", rows.size)
+        else:
+            value_ = _column(value, "value", rows.size, complex)
+            angle_, modulus = np.angle(value_), np.abs(value_)
+        if weight is None:
+            weight_ = np.ones(rows.size)
+        else:
+            weight_ = _real_column(weight, "weight", rows.size)
+            if (weight_ < 0).any():
+                k = int(np.argmax(weight_ < 0))
+                raise InputError(
+                    f"weight[{k}] is {weight_[k]}: weights must not be negative. To reverse a relation add "
+                    "pi to its angle; to leave an edge out give it weight 0."
+                )
+        n_ = _node_count(n, rows, cols, labels)
+        if (rows == cols).any():
+            k = int(np.argmax(rows == cols))
+            raise InputError(
+                f"edge {k} joins node {_name(labels, rows[k])} to itself: it says nothing about relative "
+                "phases. Remove it."
+            )
+        for name, field in (
+            ("i", rows), ("j", cols), ("angle", angle_), ("weight", weight_), ("modulus", modulus),
+        ):  # fmt: skip
+            if field is not None:
+                field.flags.writeable = False
+            object.__setattr__(self, name, field)
+        object.__setattr__(self, "n", n_)
+        object.__setattr__(self, "labels", labels)
+
+    def __len__(self) -> int:
+        return int(self.i.size)
+
+    def __repr__(self) -> str:
+        kind = "angles" if self.modulus is None else "complex values"
+        return f"Measurements({len(self)} {kind} between {self.n} nodes)"
+
+    @property
+    def strength(self) -> NDArray[np.float64]:
+        """Modulus that each edge adds to C: the weight, times ``abs(value)`` where values were given."""
+        return self.weight if self.modulus is None else self.weight * self.modulus
+
+    @classmethod
+    def from_matrix(cls, C: Any, labels: Sequence[Hashable] | None = None) -> Measurements:
+        """The pairs above the diagonal of a Hermitian matrix (dense or scipy.sparse), row by row.
+
+        Zero entries are absent pairs. The diagonal says nothing about phases and is left out. What is below
+        it is not read.
+        """
+        import scipy.sparse
+
+        shape = np.shape(C)
+        if len(shape) != 2 or shape[0] != shape[1]:
+            raise ShapeError(f"C must be a square matrix, but its shape is {shape}.")
+        if scipy.sparse.issparse(C):
+            upper = scipy.sparse.triu(C, k=1, format="csr")
+            upper.sort_indices()
+            upper = upper.tocoo()
+            i, j, value = upper.row, upper.col, upper.data
+            present = value != 0
+            i, j, value = i[present], j[present], value[present]
+        else:
+            C = np.asarray(C)
+            i, j = np.nonzero(np.triu(C, k=1))
+            value = C[i, j]
+        bad = ~np.isfinite(value)
+        if bad.any():
+            k = int(np.argmax(bad))
+            raise NotFiniteError(
+                f"C[{i[k]},{j[k]}] is {value[k]}: it must be finite. A pair that was not measured is 0."
+            )
+        return cls(i.astype(np.int64), j.astype(np.int64), value=value, n=C.shape[0], labels=labels)
+
+    @classmethod
+    def from_networkx(
+        cls, graph: Any, angle: str = "angle", weight: str = "weight", value: str = "value"
+    ) -> Measurements:
+        """From a networkx graph whose edges carry ``angle`` (or complex ``value``) and optionally ``weight``.
+
+        The edge u -> v of a directed graph means ``theta_u - theta_v``. An undirected graph does not say
+        which end comes first: the order of ``graph.edges`` is taken, with a warning.
+        """
+        from angsync.problem.interop import from_networkx
+
+        return from_networkx(graph, angle=angle, weight=weight, value=value)
+
+    @classmethod
+    def from_dataframe(
+        cls, frame: Any, i: str = "i", j: str = "j", angle: str = "angle", weight: str | None = None
+    ) -> Measurements:
+        """From a pandas, polars, pyarrow or other data frame that narwhals understands.
+
+        ``weight=None`` uses the column ``weight`` where there is one.
+        """
+        from angsync.problem.interop import from_dataframe
+
+        return from_dataframe(frame, i=i, j=j, angle=angle, weight=weight)
+
+    def to_sparse(self) -> scipy.sparse.csr_array:
+        """The Hermitian matrix C as CSR, complex128; warns where parallel edges contradict each other."""
+        import scipy.sparse
+
+        shape = (self.n, self.n)
+        entry = self.strength * np.exp(1j * self.angle)
+        # Every pair is accumulated once, from its smaller to its larger node, so that C is exactly Hermitian.
+        flip = self.i > self.j
+        kind = np.int32 if max(self.n, 2 * len(self)) < 2**31 else np.int64  # half the memory, and faster products
+        low, high = (np.where(flip, self.j, self.i)).astype(kind), (np.where(flip, self.i, self.j)).astype(kind)
+        entry = np.where(flip, np.conj(entry), entry)
+        upper = scipy.sparse.coo_array((entry, (low, high)), shape=shape).tocsr()
+        self._cancel_contradictions(low, high, upper)
+        upper.eliminate_zeros()
+        matrix = (upper + upper.conj().T.tocsr()).tocsr()
+        matrix.sort_indices()
+        return matrix
+
+    def _cancel_contradictions(self, low: NDArray, high: NDArray, summed: Any) -> None:
+        """Warn of parallel edges that contradict each other; where they cancel, 0 is left, not rounding."""
+        import scipy.sparse
+
+        shape = (self.n, self.n)
+        total = scipy.sparse.coo_array((self.strength, (low, high)), shape=shape).tocsr()
+        if total.nnz == len(self):  # no pair twice
+            return
+        total.sort_indices()
+        summed.sort_indices()
+        resultant = np.abs(summed.data) / np.where(total.data > 0, total.data, 1)
+        cancelled = (resultant < _CONTRADICTION) & (total.data > 0)
+        # exp(0) + exp(1j pi) is 1.2e-16j: an entry of that size is no measurement and must not join its nodes
+        summed.data[cancelled & (resultant < 8 * np.finfo(float).eps)] = 0
+        if cancelled.any():
+            worst = int(np.argmin(np.where(cancelled, resultant, 2)))
+            row = int(np.searchsorted(summed.indptr, worst, side="right")) - 1
+            col = int(summed.indices[worst])
+            warnings.warn(
+                f"{int(cancelled.sum())} pair(s) have parallel edges that contradict each other, worst "
+                f"between nodes {_name(self.labels, row)} and {_name(self.labels, col)}. They are summed, so "
+                "they cancel; check the orientation (angle = theta_i - theta_j) or remove one.",
+                ContradictionWarning,
+                stacklevel=3,
+            )
+
+
+def _name(labels: Sequence[Hashable] | None, index: int) -> str:
+    return str(int(index)) if labels is None else repr(labels[int(index)])
+
+
+def _node_indices(i: Any, j: Any, labels: Any) -> tuple[NDArray, NDArray, tuple[Hashable, ...] | None]:
+    """Integer indices for both ends; labels that are not integers are numbered by first appearance."""
+    first, second = _ends(i, "i"), _ends(j, "j")
+    if len(first) != len(second):
+        raise ShapeError(f"i and j must have the same length, but they have {len(first)} and {len(second)}.")
+    labels = None if labels is None else tuple(labels)
+    if labels is not None and len(set(labels)) != len(labels):
+        raise InputError("labels must be distinct: every node has one name.")
+    if isinstance(first, list) or isinstance(second, list):
+        return _number_labels(list(first), list(second), labels)
+    return _whole_numbers(first, "i"), _whole_numbers(second, "j"), labels
+
+
+def _ends(x: Any, name: str) -> NDArray | list[Hashable]:
+    """One end of every edge: an array where they are numbers, otherwise a list of labels."""
+    if not isinstance(x, np.ndarray):
+        try:
+            array = np.asarray(x)
+            if array.ndim > 1 and all(isinstance(label, tuple) for label in x):
+                return list(x)  # tuples are labels, not rows of a matrix
+        except ValueError:  # tuples of different lengths
+            return list(x)
+    else:
+        array = x
+    if array.ndim != 1:
+        raise ShapeError(f"{name} must be one-dimensional, but its shape is {array.shape}.")
+    if array.dtype.kind == "b":
+        raise InputError(f"{name} holds booleans: give node indices, for example np.flatnonzero of the mask.")
+    if array.dtype.kind in "iuf" or array.size == 0:
+        return array
+    # an array of strings holds NumPy strings; tolist gives plain ones, which print well
+    return array.tolist() if isinstance(x, np.ndarray) else list(x)
+
+
+def _number_labels(first: list, second: list, labels: tuple[Hashable, ...] | None) -> tuple[Any, Any, Any]:
+    number: dict[Hashable, int] = {} if labels is None else {name: k for k, name in enumerate(labels)}
+    ends = np.empty((len(first), 2), dtype=np.int64)
+    for k, pair in enumerate(zip(first, second, strict=True)):
+        for side, name in enumerate(pair):
+            if not isinstance(name, Hashable):
+                raise InputError(
+                    f"{'ij'[side]}[{k}] is a {type(name).__name__}, which cannot name a node: labels must be "
+                    "hashable (numbers, strings, tuples)."
+                )
+            if labels is not None and name not in number:
+                raise InputError(f"node {name!r} is not among the labels given. Add it, or correct the edge.")
+            ends[k, side] = number.setdefault(name, len(number))
+    return ends[:, 0].copy(), ends[:, 1].copy(), tuple(number) if labels is None else labels
+
+
+def _whole_numbers(x: NDArray, name: str) -> NDArray[np.int64]:
+    if x.dtype.kind == "f":
+        wrong = ~np.isfinite(x) | (x != np.round(x))
+        if wrong.any():
+            k = int(np.argmax(wrong))
+            raise InputError(f"{name}[{k}] is {x[k]}: node indices must be whole numbers.")
+    if x.dtype.kind in "uf" and (x >= 2**62).any():  # they would wrap around to negative ones
+        k = int(np.argmax(x >= 2**62))
+        raise InputError(f"{name}[{k}] is {x[k]}: node indices go from 0 to n - 1.")
+    return x.astype(np.int64)
+
+
+def _node_count(n: int | None, rows: NDArray, cols: NDArray, labels: Sequence[Hashable] | None) -> int:
+    for name, x in (("i", rows), ("j", cols)):
+        if (x < 0).any():
+            k = int(np.argmax(x < 0))
+            raise InputError(f"{name}[{k}] is {x[k]}: node indices start at 0 and must not be negative.")
+    largest = int(max(rows.max(initial=-1), cols.max(initial=-1)))
+    if n is None:
+        n = len(labels) if labels is not None else largest + 1
+    try:
+        whole = int(n)
+    except (TypeError, ValueError, OverflowError):
+        whole = -1
+    if whole != n or whole < 0:
+        raise InputError(f"n must be a whole number, not negative, but it is {n!r}.")
+    n = whole
+    if largest >= n:
+        name, x = ("i", rows) if rows.max(initial=-1) == largest else ("j", cols)
+        raise InputError(
+            f"{name}[{int(np.argmax(x))}] is {largest}, out of range for n = {n} nodes: indices go from 0 to "
+            f"{n - 1}. Correct it, or give a larger n."
+        )
+    if labels is not None and len(labels) != n:
+        raise ShapeError(f"there are {len(labels)} labels for n = {n} nodes: give one name for each node.")
+    if n == 0:
+        raise InputError("there are no nodes: the edge list is empty and n is not given (or 0). Give n.")
+    return n
+
+
+def _column(x: Any, name: str, size: int, dtype: type) -> NDArray:
+    try:
+        column: NDArray = np.array(x, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be numeric: {error}.") from None
+    if column.ndim == 0:
+        column = np.full(size, column[()])
+    if column.shape != (size,):
+        raise ShapeError(f"{name} must have one entry for each of the {size} edges, but its shape is {column.shape}.")
+    bad = ~np.isfinite(column)
+    if bad.any():
+        k = int(np.argmax(bad))
+        raise NotFiniteError(f"{name}[{k}] is {column[k]}: it must be finite. Leave out pairs that were not measured.")
+    return column
+
+
+def _real_column(x: Any, name: str, size: int) -> NDArray[np.float64]:
+    if np.iscomplexobj(x):
+        raise InputError(f"{name} must be real; complex measurements go into value=.")
+    return _column(x, name, size, float)

@@ -1,0 +1,185 @@
+"""One dense problem in the model of the paper: ``dense``, ``products`` and ``small``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.front_door import synchronize
+from angsync.pipeline.result import SyncResult
+from angsync.solvers.iteration import Stopping
+from angsync.solvers.starts.start import eigenvector_estimator
+from angsync.study.bench import peers
+from angsync.study.bench.problems import LEVELS, SAME_OPTIMUM, dense_bytes, dense_matrix, value
+from angsync.study.bench.rows import Row, Target
+from angsync.study.bench.runner import Contestant, Lap, race, timed
+from angsync.study.bench.setting import Setting, best_of, lacking, skipped, timing
+
+TOLERANCE = 1e-10
+"""Residual ||Im(conj(z) * Cz)|| / ||Cz|| that counts as solved, for everybody."""
+SAME = 1e-12
+"""Two methods that stop there have the same f up to rounding, because f is of second order in the residual."""
+ROUNDED = 1e-4
+"""What SCS is held to: it stops at 1e-6 and its X is rounded."""
+SOLVE, PROVED, NAIVE = "angsync", "+ certificate", "naive"
+
+# how many times faster than naive, without and with the certificate, by order and noise level
+_RATIOS = {
+    (4000, "0.1"): (20.0, 10.0),
+    (4000, "n^(1/4)/2"): (20.0, 10.0),
+    (4000, "0.3 sqrt(n)"): (30.0, 7.5),
+    (8000, "n^(1/4)/2"): (25.0, 12.5),
+}
+# certificate over solve, and products with C at n = 4000
+_PROOFS = {"0.1": 1.0, "n^(1/4)/2": 1.0, "0.3 sqrt(n)": 3.0}
+_PRODUCTS = {"n^(1/4)/2": 12, "0.3 sqrt(n)": 23, "0.4 sqrt(n)": 72, "0.5 sqrt(n)": 139}
+_SMALL_SECONDS = {100: 1e-3}
+
+
+def dense(setting: Setting) -> Iterator[Row]:
+    """n = 500 to 8000 at three noise levels against the naive code."""
+    cases = [(n, level) for n in setting.size.dense_orders for level in SAME_OPTIMUM]
+    for k, (n, level) in enumerate(cases):
+        problem, share = _name(n, level), k / len(cases)
+        if why := lacking(dense_bytes(n)):
+            yield skipped("dense", problem, n, why)
+            continue
+        setting.tick(problem, share)
+        C = dense_matrix(n, level, setting.seed)
+        ratios = _RATIOS.get((n, level), (None, None))
+        targets = {
+            SOLVE: [Target("ratio", least=ratios[0])] if ratios[0] else [],
+            PROVED: [Target("ratio", least=ratios[1])] if ratios[1] else [],
+        }
+        targets[PROVED].append(Target("proof", most=_PROOFS[level]))
+        yield from _compare(setting, "dense", problem, C, _own_and_naive(C), targets, setting.repeats)
+
+
+def products(setting: Setting) -> Iterator[Row]:
+    """Products with C until solved, at four noise levels; above 0.3 sqrt(n) methods may end in different optima."""
+    n, levels = setting.size.products_order, LEVELS[1:]
+    for k, level in enumerate(levels):
+        problem, share = _name(n, level), k / len(levels)
+        if why := lacking(dense_bytes(n)):
+            yield skipped("products", problem, n, why)
+            continue
+        setting.tick(problem, share)
+        C = dense_matrix(n, level, setting.seed)
+        laps = {}
+        for one in (_own(C, False), _naive(C)):
+            seconds, answer = timed(one.call)  # counts are what is wanted: they are the same every time
+            laps[one.name] = Lap((seconds,), None, answer)
+        target = [Target("products", most=_PRODUCTS[level])] if n == 4000 else []
+        checked = level in SAME_OPTIMUM
+        yield from _rows("products", problem, C, laps, {SOLVE: target}, checked=checked, timed_once=True)
+
+
+def small(setting: Setting) -> Iterator[Row]:
+    """One problem of n = 100 or 300, where what surrounds the products costs more than they do."""
+    size = setting.size
+    with_scs = setting.peers and peers.SCS.usable
+    orders = sorted({*size.small_orders, *(size.relaxation_orders if with_scs else ())})
+    cases = [(n, level) for n in orders for level in SAME_OPTIMUM[1:]]
+    for k, (n, level) in enumerate(cases):
+        C = dense_matrix(n, level, setting.seed)
+        setting.tick(_name(n, level), k / len(cases))
+        contestants = _own_and_naive(C)
+        if setting.peers and peers.PYMANOPT.usable:
+            contestants.append(Contestant("pymanopt", partial(_trust_regions, C), most=setting.repeats))
+        if with_scs and n in size.relaxation_orders:
+            contestants.append(Contestant("CVXPY + SCS", peers.relaxation_by_scs(C), most=2))
+        most = _SMALL_SECONDS.get(n)
+        targets = {PROVED: [Target("seconds", most=most)] if most else []}
+        yield from _compare(setting, "small", _name(n, level), C, contestants, targets, 5 * setting.repeats)
+
+
+def _name(n: int, level: str) -> str:
+    return f"n = {n}, sigma = {level}"
+
+
+def _own(C: NDArray, certify: bool) -> Contestant:
+    stopping = Stopping(tolerance=TOLERANCE)
+    name = PROVED if certify else SOLVE
+    return Contestant(name, partial(synchronize, C, certify=certify, stopping=stopping))
+
+
+def _naive(C: NDArray) -> Contestant:
+    return Contestant(NAIVE, partial(peers.naive_counted, C, TOLERANCE))
+
+
+def _own_and_naive(C: NDArray) -> list[Contestant]:
+    return [_own(C, False), _own(C, True), _naive(C)]
+
+
+def _trust_regions(C: NDArray) -> NDArray[np.complex128]:
+    """Its start is part of what it has to do, as it is for the others."""
+    return peers.trust_regions(C, eigenvector_estimator(C), 60.0)
+
+
+def _compare(
+    setting: Setting,
+    group: str,
+    problem: str,
+    C: NDArray,
+    contestants: Sequence[Contestant],
+    targets: Mapping[str, Sequence[Target]],
+    repeats: int,
+) -> Iterator[Row]:
+    """A race, with the bandwidth measured before and after it."""
+    before = setting.meter.measure()
+    laps = race(contestants, repeats)
+    bandwidth = best_of(before, setting.meter.measure())
+    for row in _rows(group, problem, C, laps, targets):
+        assert row.seconds is not None
+        yield replace(row, bandwidth=bandwidth.best, limit=bandwidth.share(C.nbytes, row.seconds))
+
+
+def _rows(
+    group: str,
+    problem: str,
+    C: NDArray,
+    laps: Mapping[str, Lap],
+    targets: Mapping[str, Sequence[Target]],
+    *,
+    checked: bool = True,
+    timed_once: bool = False,
+) -> Iterator[Row]:
+    """Rows of one problem; f is computed the same way for everybody."""
+    answers = {name: _answer(lap.answer) for name, lap in laps.items()}
+    found = {name: value(C, z) for name, (z, _, _) in answers.items()}
+    best = max(found.values())
+    for name, lap in laps.items():
+        excess = found[name] / best - 1
+        allowed = ROUNDED if name == "CVXPY + SCS" else SAME
+        proof = lap.seconds / laps[SOLVE].seconds - 1 if name == PROVED else None
+        row = Row(
+            group,
+            problem,
+            name,
+            C.shape[0],
+            ratio=None if timed_once else laps[NAIVE].seconds / lap.seconds,
+            base="" if timed_once else NAIVE,
+            proof=proof,
+            excess=excess,
+            agrees=excess >= -allowed if checked else None,
+            products=answers[name][1],
+            targets=tuple(targets.get(name, ())),
+            note=answers[name][2],
+        )
+        yield row if timed_once else replace(row, **timing(lap))
+
+
+def _answer(answer: Any) -> tuple[NDArray, int | None, str]:
+    """Phases, products and the verdict of what a contestant returned."""
+    if isinstance(answer, SyncResult):
+        verdict = "" if answer.certificate is None else answer.certificate.verdict.name
+        # those of the certificate are not counted by the result, so a count would mislead beside a certificate
+        return answer.z, answer.matvecs if answer.certificate is None else None, verdict
+    if isinstance(answer, tuple):
+        return answer[0], answer[1], ""
+    return answer, None, ""

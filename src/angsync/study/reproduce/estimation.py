@@ -1,0 +1,184 @@
+"""P1, P2, T1, T2 and C1: the error of every iterate against the truth."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from angsync import simulate, theory
+from angsync.circle import distance
+from angsync.solvers.starts import start
+from angsync.study.reproduce.rows import Inequalities, Piece, Row, Tick, frequency, mean_and_error
+from angsync.study.reproduce.runs import ALPHAS, alpha_in_words, scaled_problem, trajectory
+from angsync.study.reproduce.sizes import Size
+
+_NORMS = (1.0, 1.5, 2.0, 3.0, math.inf)
+_ITERATIONS = 12
+_ROUNDING = "1e-12 relative, 1e-14 sqrt(n) absolute"
+
+
+def normalisation(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
+    """P1 at random vectors, zeros and near misses among them."""
+    checked = Inequalities()
+    rng = np.random.default_rng(seeds)
+    for k in range(size.property_cases):
+        n = int(rng.integers(1, 12))
+        z = np.exp(2j * np.pi * rng.random(n))
+        spread = 10.0 ** rng.uniform(-6, 1)
+        w = z + spread * (rng.standard_normal(n) + 1j * rng.standard_normal(n))
+        if k % 4 == 0:
+            w[rng.random(n) < 0.3] = 0
+        elif k % 4 == 1:
+            w = z * rng.uniform(0, 2, n) * np.exp(1j * spread * rng.standard_normal(n))
+        for q in _NORMS:
+            sides = theory.normalisation_bound(w, z, q)
+            checked.add(sides.left, sides.right)
+        if k % 100 == 99:
+            tick((k + 1) / size.property_cases)
+    row = Row("P1", f"q in 1, 1.5, 2, 3, inf: {checked}", checked.held, "1e-12 relative, 1e-14 absolute", checked.cases)
+    return Piece((row,))
+
+
+def one_step(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
+    """P2 at random points, step sizes, noise levels and factors r."""
+    checked, identity = Inequalities(), 0.0
+    count = size.property_cases // 10
+    for k, child in enumerate(seeds.spawn(count)):
+        rng = np.random.default_rng(child)
+        n = int(rng.integers(2, 25))
+        problem = simulate.gaussian(n, float(rng.uniform(0, 0.5)) * math.sqrt(n), rng=rng)
+        z = problem.z * np.exp(1j * float(rng.choice([0.05, 0.5, 3.0])) * rng.standard_normal(n))
+        alpha = float(rng.choice([0.5, 2.0, 4.0, 16.0]))
+        q = _NORMS[k % len(_NORMS)]
+        r = None if k % 2 else complex(rng.standard_normal(), rng.standard_normal()) / (1 + alpha)
+        step = theory.one_step_bound(problem.noise, problem.z, z, alpha, q, r)
+        checked.add(step.inequality.left, step.inequality.right)
+        identity = max(identity, step.identity_error)
+        if k % 10 == 9:
+            tick((k + 1) / count)
+    measured = f"{checked}; identity w = g e^(i theta) to {identity:.0e} relative"
+    held = checked.held and identity <= 1e-12
+    return Piece((Row("P2", measured, held, "1e-12 relative, 1e-14 absolute", checked.cases),))
+
+
+def every_iterate(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
+    """T1 and T2 along GPM from v_C, noise of three kinds up to op = n/16."""
+    l2, linf = Inequalities(), Inequalities()
+    outside = 0
+    for k, child in enumerate(seeds.spawn(size.theorems)):
+        rng = np.random.default_rng(child)
+        n = (20, 40, 60, 100)[k % 4]
+        kind = ("gaussian", "rival", "node", "gaussian")[(k // 4) % 4]
+        # a third of the problems at the very end of what the theorems allow
+        share = 0.9999 if k % 3 == 0 else float(rng.uniform(0.02, 1))
+        C, noise, truth = scaled_problem(kind, n, share * n / 16, rng)
+        op, noise_inf = theory.noise_norms(noise, truth)
+        v = start.eigenvector_estimator(C)
+        for alpha in ALPHAS:
+            entry = _errors_and_bounds(C, truth, alpha, v, op, noise_inf)
+            if not entry["applies"]:
+                outside += 1
+                continue
+            rounding = 1e-14 * math.sqrt(n)
+            # from k = 1 on: at k = 0 the bound is the error itself
+            l2.add(entry["l2"][1:], entry["l2_bound"][1:], rounding)
+            linf.add(entry["linf"][1:], entry["linf_bound"][1:], rounding)
+        tick((k + 1) / size.theorems)
+    where = f"{size.theorems} problems, alpha = 2, 4, 16, inf"
+    if outside:
+        where += f", {outside} runs outside the conditions left out"
+    return Piece(
+        (
+            Row("T1", f"{where}: {l2}", l2.held, _ROUNDING, size.theorems),
+            Row("T2", f"{where}: {linf}", linf.held, _ROUNDING, size.theorems),
+        ),
+        {"errors": _error_figure(size, seeds)},
+    )
+
+
+def _errors_and_bounds(
+    C: np.ndarray, truth: np.ndarray, alpha: float, v: np.ndarray, op: float, noise_inf: float
+) -> dict[str, Any]:
+    """Errors of the iterates and the bounds of both theorems, k = 0 first."""
+    n = truth.size
+    iterates, _ = trajectory(C, alpha, v, _ITERATIONS)
+    l2 = [distance(z, truth) for z in iterates]
+    linf = [distance(z, truth, math.inf) for z in iterates]
+    last = len(iterates) - 1
+    first = theory.l2_error_bound(n, alpha, op, last, start_error=l2[0])
+    second = theory.linf_error_bound(n, alpha, op, noise_inf, last, start_error=linf[0])
+    return {
+        "l2": l2,
+        "l2_bound": first.bounds.tolist(),
+        "linf": linf,
+        "linf_bound": second.bounds.tolist(),
+        "applies": first.conditions.hold and second.conditions.hold,
+    }
+
+
+def _error_figure(size: Size, seeds: np.random.SeedSequence) -> list[dict[str, Any]]:
+    """One Gaussian problem, the same for the four step sizes, near the end of the theorems' noise."""
+    n = size.figure_order
+    sigma = 0.9 / 32 * math.sqrt(n)
+    seed = int(seeds.generate_state(1)[0])
+    problem = simulate.gaussian(n, sigma, rng=seed)
+    op, noise_inf = theory.noise_norms(problem.noise, problem.z)
+    v = start.eigenvector_estimator(problem.C)
+    series = []
+    for alpha in ALPHAS:
+        entry = _errors_and_bounds(problem.C, problem.z, alpha, v, op, noise_inf)
+        entry.pop("applies")
+        series.append({"alpha": alpha_in_words(alpha), "n": n, "sigma": sigma, "seed": seed, **entry})
+    return series
+
+
+def gaussian_corollary(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
+    """C1: how often the bounds fail, with the constant that follows and the one that is printed."""
+    held_where_promised = Inequalities()
+    unlikely, derived_fails, printed_fails, promised = 0, 0, 0, 0.0
+    printed_largest = derived_largest = 0.0
+    squares: dict[tuple[float, int], list[float]] = {}
+    for k, child in enumerate(seeds.spawn(size.theorems)):
+        rng = np.random.default_rng(child)
+        n = (20, 40, 60, 100)[k % 4]
+        sigma = math.sqrt(n) / 48 * (1.0, 1.0, 0.3)[(k // 4) % 3]
+        problem = simulate.gaussian(n, sigma, rng=rng)
+        op, noise_inf = theory.noise_norms(problem.noise, problem.z)
+        typical = op <= 3 * sigma * math.sqrt(n) and noise_inf <= 3 * sigma * math.sqrt(n * math.log(n))
+        unlikely += not typical
+        promised += 1 - theory.gaussian_probability(n)
+        v = start.eigenvector_estimator(problem.C)
+        failed = failed_as_printed = False
+        for alpha in ALPHAS:
+            iterates, _ = trajectory(problem.C, alpha, v, _ITERATIONS)
+            l2 = np.array([distance(z, problem.z) for z in iterates])
+            linf = np.array([distance(z, problem.z, math.inf) for z in iterates])
+            bounds = theory.gaussian_error_bounds(n, sigma, alpha, len(iterates) - 1, float(l2[0]), float(linf[0]))
+            left, right = np.concatenate([l2[1:], linf[1:]]), np.concatenate([bounds.l2[1:], bounds.linf[1:]])
+            rounding = 1e-14 * math.sqrt(n)
+            failed |= bool(np.any(left > right * (1 + 1e-12) + rounding)) or not bounds.conditions.hold
+            failed_as_printed |= bool(np.any(linf > bounds.linf_as_printed * (1 + 1e-12) + rounding))
+            derived_largest = max(derived_largest, float((linf / (bounds.linf + rounding))[1:].max()))
+            printed_largest = max(printed_largest, float((linf / (bounds.linf_as_printed + rounding))[1:].max()))
+            if typical:
+                held_where_promised.add(left, right, rounding)
+            for step in range(1, len(iterates)):
+                squares.setdefault((alpha, step), []).append(float(l2[step] ** 2 / bounds.expected_square[step]))
+        derived_fails += failed
+        printed_fails += failed_as_printed
+        tick((k + 1) / size.theorems)
+    chance = promised / size.theorems
+    noise = math.sqrt(chance * (1 - chance) / size.theorems)
+    mean, error = max(mean_and_error(values) for values in squares.values())
+    measured = (
+        f"bounds failed in {frequency(derived_fails, size.theorems)} problems, as printed in "
+        f"{frequency(printed_fails, size.theorems)}, allowed {chance:.3g}; largest l-infinity share "
+        f"{derived_largest:.3g}, as printed {printed_largest:.3g}; unlikely noise in "
+        f"{frequency(unlikely, size.theorems)}; where the noise is as promised {held_where_promised}; "
+        f"E d_2^2 over its bound at most {mean:.2g} +- {error:.1g}"
+    )
+    limit = size.theorems * (chance + 3 * noise)
+    held = held_where_promised.held and max(derived_fails, unlikely) <= limit and mean - 3 * error <= 1
+    return Piece((Row("C1", measured, held, f"{_ROUNDING}; 3 standard errors for frequencies", size.theorems),))

@@ -1,0 +1,116 @@
+"""A3 and the time figure: the semidefinite relaxation beside GPM."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync import simulate
+from angsync.certificate.certify import Verdict
+from angsync.certificate.relaxation import Relaxation, relax
+from angsync.front_door import synchronize
+from angsync.problem.operators import as_operator
+from angsync.solvers import GPM, LowRankSDP
+from angsync.solvers.iteration import Clock, Stopping
+from angsync.solvers.starts import start
+from angsync.study.reproduce.rows import Piece, Row, Tick, frequency
+from angsync.study.reproduce.sizes import Size
+
+_LOW = 0.2
+"""Noise (over sqrt n) up to which the relaxation has to be tight."""
+_TOLERANCE = 1e-6
+
+
+def solve_relaxation(C: NDArray, rng: np.random.Generator, tolerance: float = 1e-9) -> Relaxation:
+    """The relaxation from the eigenvector estimator."""
+    operator = as_operator(C)
+    stopping = Stopping(tolerance=tolerance, max_iterations=200)
+    z = start.eigenvector_estimator(operator)
+    return relax(operator, z, solver=LowRankSDP(), stopping=stopping, clock=Clock(), rng=rng)
+
+
+def semidefinite_relaxation(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
+    """A3: bounds in the right order and close, tight at low noise, where the optimum is GPM's."""
+    settings = [
+        (n, noise) for n in (20, 50) for noise in (0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0) for _ in range(size.relaxations)
+    ]
+    disorder, gap, disagreement = 0.0, 0.0, 0.0
+    tight_low = low = tight_high = not_above = 0
+    for k, ((n, noise), child) in enumerate(zip(settings, seeds.spawn(len(settings)), strict=True)):
+        rng = np.random.default_rng(child)
+        problem = simulate.gaussian(n, noise * math.sqrt(n), rng=rng)
+        found = solve_relaxation(problem.C, rng)
+        result = synchronize(
+            problem.C, solver=GPM(4.0), stopping=Stopping(max_iterations=2000), on_failure="ignore", rng=0
+        )
+        size_of_f = abs(found.value)
+        disorder = max(disorder, (found.value - found.upper_bound) / size_of_f)
+        gap = max(gap, (found.upper_bound - found.value) / size_of_f)
+        not_above += not result.objective <= found.upper_bound * (1 + 1e-12)
+        if noise <= _LOW:
+            low += 1
+            tight_low += found.tight
+            certified = result.certificate is not None and result.certificate.verdict is Verdict.CERTIFIED
+            if certified:
+                disagreement = max(disagreement, abs(found.value - result.objective) / size_of_f)
+            else:
+                disagreement = math.inf
+        else:
+            tight_high += found.tight
+        tick((k + 1) / len(settings))
+    measured = (
+        f"proved bound within {gap:.0e} of the value (relative); tight in {tight_low} of {low} problems with sigma <= "
+        f"{_LOW} sqrt(n), where f* = the certified f of GPM to {disagreement:.0e}; tight in "
+        f"{frequency(tight_high, len(settings) - low)} above; GPM above the bound in {not_above}"
+    )
+    held = (
+        disorder <= 1e-12 and gap <= _TOLERANCE and tight_low == low and disagreement <= _TOLERANCE and not_above == 0
+    )
+    return Piece((Row("A3", measured, held, f"{_TOLERANCE:g} relative, 1e-12 for the order", len(settings)),))
+
+
+def times(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
+    """Seconds against n at sigma = 0.2 sqrt(n): the shortest of three, the certificate not counted."""
+    series: list[dict[str, Any]] = []
+    threads = os.environ.get("OPENBLAS_NUM_THREADS")
+    notes = [] if threads is None else [f"Times were taken with OPENBLAS_NUM_THREADS={threads}."]
+    cvxpy = importlib.util.find_spec("cvxpy") is not None
+    if size.time_first_order and cvxpy:
+        _by_scs(np.eye(2, dtype=complex))  # the import is not part of the time
+    elif size.time_first_order:
+        notes.append("CVXPY is not installed, so the time figure has no first-order SDR solver.")
+    for k, (n, child) in enumerate(zip(size.time_orders, seeds.spawn(len(size.time_orders)), strict=True)):
+        rng = np.random.default_rng(child)
+        C = simulate.gaussian(n, 0.2 * math.sqrt(n), rng=rng).C
+        methods: dict[str, Callable[[], Any]] = {
+            "gpm": lambda C=C: synchronize(C, solver=GPM(4.0), certify=False, rng=0),  # type: ignore[misc]
+            "sdr_low_rank": lambda C=C: solve_relaxation(C, np.random.default_rng(0), 1e-7),  # type: ignore[misc]
+        }
+        for method, solve in methods.items():
+            series.append({"n": n, "method": method, "seconds": min(_seconds(solve) for _ in range(3))})
+        if cvxpy and n in size.time_first_order:
+            series.append({"n": n, "method": "sdr_first_order", "seconds": _seconds(lambda C=C: _by_scs(C))})  # type: ignore[misc]
+        tick((k + 1) / len(size.time_orders))
+    return Piece((), {"time": series}, tuple(notes))
+
+
+def _seconds(solve: Callable[[], Any]) -> float:
+    begin = time.perf_counter()
+    solve()
+    return time.perf_counter() - begin
+
+
+def _by_scs(C: NDArray) -> float:
+    """The relaxation through CVXPY and SCS, as one would write it down."""
+    import cvxpy
+
+    X = cvxpy.Variable(C.shape, hermitian=True)
+    problem = cvxpy.Problem(cvxpy.Maximize(cvxpy.real(cvxpy.trace(C @ X))), [X >> 0, cvxpy.diag(X) == 1])
+    return float(problem.solve(solver="SCS", eps=1e-6))

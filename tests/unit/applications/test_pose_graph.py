@@ -1,0 +1,486 @@
+"""Whole pose graphs: against dense formulas, general least squares and known truth; files; bad input."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.sparse
+
+import angsync as ang
+from angsync.applications import pose_graph
+from angsync.applications.pose_graph import PoseGraph, optimise, read
+from angsync.errors import (
+    AngsyncWarning,
+    DisconnectedWarning,
+    FileFormatError,
+    InputError,
+    NotFiniteError,
+    OutputError,
+    ShapeError,
+)
+from angsync.problem.operators import to_dense
+from angsync.solvers.iteration import Status, Stopping
+
+EDGE = "EDGE_SE2 {} {} 1 0 {} 2 0 0 2 0 4\n"
+
+
+def simulated(n, extra, noise, seed, **details):
+    """A path through random poses with further edges in both directions; the truth and the graph."""
+    rng = np.random.default_rng(seed)
+    truth = np.column_stack([rng.uniform(-5, 5, (n, 2)), rng.uniform(-np.pi, np.pi, n)])
+    pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(extra)], dtype=np.int64).reshape(-1, 2)
+    i, j = np.concatenate([np.column_stack([np.arange(n - 1), np.arange(1, n)]), pairs]).T
+    motion = motions(truth, i, j) + noise * rng.standard_normal((i.size, 3))
+    root = rng.standard_normal((i.size, 3, 3))
+    return truth, PoseGraph(i, j, motion, root @ root.transpose(0, 2, 1) + np.eye(3), **details)
+
+
+def motions(poses, i, j):
+    position, heading = poses[:, 0] + 1j * poses[:, 1], np.exp(1j * poses[:, 2])
+    seen = (position[j] - position[i]) * heading[i].conj()
+    return np.column_stack([seen.real, seen.imag, np.angle(heading[j] * heading[i].conj())])
+
+
+def residuals(graph, poses):
+    """F as a sum of squares, written out with rotation matrices: independent of what the library does."""
+    parts = []
+    for k in range(len(graph)):
+        i, j, information = graph.i[k], graph.j[k], graph.information[k]
+        turn = [matrix(angle) for angle in (poses[i, 2], poses[j, 2], graph.motion[k, 2])]
+        parts.append(np.sqrt(information[2, 2]) * (turn[1] - turn[0] @ turn[2]).ravel())
+        tau = 2 / np.trace(np.linalg.inv(information[:2, :2]))
+        parts.append(np.sqrt(tau) * (poses[j, :2] - poses[i, :2] - turn[0] @ graph.motion[k, :2]))
+    return np.concatenate(parts)
+
+
+def matrix(angle):
+    return np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+
+
+def close(a, b, tolerance):
+    """Poses agree; angles are compared on the circle."""
+    assert a[:, :2] == pytest.approx(b[:, :2], abs=tolerance)
+    assert np.abs(np.angle(np.exp(1j * (a[:, 2] - b[:, 2])))).max() < tolerance
+
+
+# --- the problem and its optimum -----------------------------------------------------------------------------
+
+
+def test_the_operator_is_the_published_cost():
+    _, graph = simulated(9, 8, 0.3, seed=1)
+    edges, rows = len(graph), np.arange(len(graph))
+    turn = np.zeros((edges, 9), dtype=complex)
+    turn[rows, graph.j], turn[rows, graph.i] = 1, -np.exp(1j * graph.motion[:, 2])
+    moved, between = np.zeros((edges, 9), dtype=complex), np.zeros((edges, 9))
+    moved[rows, graph.i] = graph.motion[:, 0] + 1j * graph.motion[:, 1]
+    between[rows, graph.j], between[rows, graph.i] = 1, -1
+    T = np.diag([2 / np.trace(np.linalg.inv(information[:2, :2])) for information in graph.information])
+    laplacian = turn.conj().T @ np.diag(graph.information[:, 2, 2]) @ turn
+    projection = T - T @ between @ np.linalg.pinv(between.T @ T @ between) @ between.T @ T
+    Q = 2 * laplacian + moved.conj().T @ projection @ moved
+    assert to_dense(graph.operator()) == pytest.approx(-Q, abs=1e-10 * np.abs(Q).max())
+    ang.testing.check_operator(graph.operator())
+
+
+def test_the_cost_is_written_out():
+    truth, graph = simulated(8, 6, 0.5, seed=2)
+    assert graph.cost(truth) == pytest.approx(float(np.sum(residuals(graph, truth) ** 2)), rel=1e-12)
+
+
+@pytest.mark.parametrize(("n", "extra", "noise", "seed"), [(2, 2, 0.3, 3), (10, 6, 0.1, 4), (16, 20, 0.3, 5)])
+def test_no_least_squares_from_the_truth_is_better(n, extra, noise, seed):
+    truth, graph = simulated(n, extra, noise, seed)
+    result = optimise(graph)
+    found = scipy.optimize.least_squares(
+        lambda free: residuals(graph, np.concatenate([[[0, 0, 0]], free.reshape(-1, 3)])),
+        moved_to_the_origin(truth)[1:].ravel(), xtol=1e-15, ftol=1e-15, gtol=1e-15,
+    )  # fmt: skip
+    assert result.sync.certificate.verdict is ang.Verdict.CERTIFIED
+    assert result.cost == pytest.approx(2 * found.cost, rel=1e-9)
+    assert result.cost == pytest.approx(-result.sync.objective, rel=1e-9)
+    close(result.poses, np.concatenate([[[0, 0, 0]], found.x.reshape(-1, 3)]), 1e-5)
+
+
+def moved_to_the_origin(poses):
+    back = matrix(-poses[0, 2])
+    return np.column_stack([(poses[:, :2] - poses[0, :2]) @ back.T, poses[:, 2] - poses[0, 2]])
+
+
+def test_exact_motions_give_the_truth_whatever_their_direction():
+    truth, _ = simulated(12, 0, 0.0, seed=6)
+    i, j = (
+        np.array([0, 2, 2, 4, 4, 5, 7, 7, 9, 9, 11, 11, 0, 0, 3]),
+        np.array([1, 1, 3, 3, 5, 6, 6, 8, 8, 10, 10, 9, 11, 1, 0]),
+    )
+    graph = PoseGraph(i, j, motions(truth, i, j), poses=truth)
+    assert graph.components.max() == 0
+    result = optimise(graph)
+    # the unknowns are of size 10 and the condition of K22 is below 1e3
+    close(result.poses, truth, 1e-10)
+    assert result.cost < 1e-20
+    assert result.sync.certificate.verdict is ang.Verdict.CERTIFIED
+
+
+def test_parallel_edges_count_twice():
+    i, j = [0, 0], [1, 1]
+    information = np.array([np.diag([1.0, 1.0, 1.0]), np.diag([3.0, 3.0, 1.0])])
+    graph = PoseGraph(i, j, [[1.0, 0.0, 0.0], [2.0, 0.0, 0.0]], information)
+    result = optimise(graph)
+    # the mean, weighted 1 : 3, and its cost 1 (3/4)^2 + 3 (1/4)^2
+    close(result.poses, np.array([[0, 0, 0], [1.75, 0, 0]]), 1e-12)
+    assert result.cost == pytest.approx(0.75, rel=1e-12)
+
+
+def test_the_rotations_alone_are_the_start():
+    truth, graph = simulated(12, 10, 0.3, seed=17, ids=range(5, 17))
+    rotations = graph.rotations()
+    assert rotations.labels == graph.ids
+    assert rotations.weight == pytest.approx(graph.kappa)
+    heading = np.exp(1j * truth[:, 2])
+    # a measured angle is theta_i - theta_j, within four standard deviations of the noise of 22 of them
+    error = np.angle(np.exp(1j * rotations.angle) * heading[graph.j] * heading[graph.i].conj())
+    assert np.abs(error).max() < 4 * 0.3
+    seen = []
+    optimise(graph, callback=lambda progress: seen.append(progress.z.copy()))
+    assert ang.distance(seen[0], ang.synchronize(rotations).z) < 1e-6
+
+
+# --- where the poses lie -------------------------------------------------------------------------------------
+
+
+def test_the_first_pose_stays_where_it_was_given():
+    truth, graph = simulated(8, 8, 0.1, seed=7)
+    free = optimise(graph)
+    assert free.poses[0].tolist() == [0, 0, 0]
+    assert free.initial_cost is None
+    held = optimise(with_poses(graph, truth))
+    assert held.poses[0] == pytest.approx(truth[0], abs=1e-15)
+    assert held.initial_cost == pytest.approx(graph.cost(truth), rel=1e-15)
+    assert held.cost == pytest.approx(free.cost, rel=1e-9)
+    close(moved_to_the_origin(held.poses), free.poses, 1e-9)
+
+
+def test_a_fixed_pose_stays_where_it_was_given():
+    truth, graph = simulated(8, 8, 0.1, seed=7)
+    result = optimise(with_poses(graph, truth, fixed=[5]))
+    assert result.poses[5] == pytest.approx(truth[5], abs=1e-14)
+    assert np.abs(result.poses[0] - truth[0]).max() > 1e-3
+    with pytest.warns(AngsyncWarning, match="several poses of one component are fixed, but only one"):
+        again = optimise(with_poses(graph, truth, fixed=[5, 2]))
+    assert np.array_equal(again.poses, result.poses)
+    unknown = truth.copy()
+    unknown[5] = np.nan  # nothing to hold it at
+    assert optimise(with_poses(graph, unknown, fixed=[5])).poses[0] == pytest.approx(truth[0], abs=1e-14)
+
+
+def with_poses(graph, poses, fixed=()):
+    return PoseGraph(graph.i, graph.j, graph.motion, graph.information, poses=poses, fixed=fixed)
+
+
+def test_pieces_are_solved_apart_and_lonely_poses_stay():
+    first_truth, first = simulated(6, 5, 0.2, seed=8)
+    second_truth, second = simulated(5, 4, 0.2, seed=9)
+    lonely = [[3.0, 4.0, 7.0]]
+    graph = PoseGraph(
+        np.concatenate([first.i, second.i + 7]),
+        np.concatenate([first.j, second.j + 7]),
+        np.concatenate([first.motion, second.motion]),
+        np.concatenate([first.information, second.information]),
+        poses=np.concatenate([first_truth, lonely, second_truth]),
+        ids=range(20, 32),
+    )
+    with pytest.warns(
+        DisconnectedWarning, match=r"2 component\(s\) with edges and 1 pose\(s\) without edges \(26\)"
+    ) as seen:
+        result = optimise(graph)
+    assert len(seen) == 1
+    assert "(26)" in result.sync.message
+    assert result.sync.labels == tuple(range(20, 32))
+    assert result.poses[6].tolist() == lonely[0]
+    parts = [optimise(with_poses(first, first_truth)), optimise(with_poses(second, second_truth))]
+    close(result.poses[:6], parts[0].poses, 1e-9)
+    close(result.poses[7:], parts[1].poses, 1e-9)
+    assert result.cost == pytest.approx(parts[0].cost + parts[1].cost, rel=1e-10)
+    assert result.sync.certificate.verdict is ang.Verdict.CERTIFIED
+
+
+def test_headings_are_in_the_usual_range():
+    truth, graph = simulated(30, 10, 0.1, seed=10)
+    turned = truth + np.array([0, 0, 100 * np.pi])
+    result = optimise(with_poses(graph, turned))
+    assert (np.abs(result.theta) <= np.pi).all()
+    close(result.poses[:1], truth[:1], 1e-12)
+    assert (result.x.tolist(), result.y.tolist()) == (result.poses[:, 0].tolist(), result.poses[:, 1].tolist())
+
+
+# --- limits --------------------------------------------------------------------------------------------------
+
+
+def test_no_certificate_unless_asked_for():
+    result = optimise(simulated(5, 3, 0.1, seed=11)[1], certify=False)
+    assert result.sync.certificate is None
+    assert "not certified" in repr(result)
+
+
+def test_no_time_still_gives_poses():
+    _, graph = simulated(12, 9, 0.4, seed=12)
+    result = optimise(graph, stopping=Stopping(max_seconds=0.0), on_failure="ignore")
+    assert result.sync.status is Status.TIME_LIMIT
+    assert np.isfinite(result.poses).all()
+    assert result.cost >= optimise(graph).cost
+
+
+def test_an_interruption_of_the_start_is_one_of_the_whole(monkeypatch):
+    _, graph = simulated(6, 5, 0.2, seed=13)
+
+    def interrupted(data, **options):
+        result = ang.synchronize(data, **options)
+        return dataclasses.replace(result, status=Status.INTERRUPTED) if isinstance(data, ang.Measurements) else result
+
+    monkeypatch.setattr(pose_graph, "synchronize", interrupted)
+    result = optimise(graph)
+    assert result.sync.status is Status.INTERRUPTED
+    assert result.sync.message == Status.INTERRUPTED.value
+    assert np.isfinite(result.poses).all()
+
+
+def test_the_callback_sees_the_cost_fall():
+    seen = []
+    result = optimise(simulated(12, 12, 0.5, seed=14)[1], callback=lambda progress: seen.append(-progress.objective))
+    assert len(seen) > 1
+    assert seen[-1] == pytest.approx(result.cost, rel=1e-9)
+
+
+def test_the_same_input_gives_the_same_bits():
+    _, graph = simulated(15, 12, 0.3, seed=15)
+    assert np.array_equal(optimise(graph).poses, optimise(graph).poses)
+
+
+# --- files ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(content):
+        path = tmp_path / "graph.g2o"
+        path.write_text(content)
+        return path
+
+    return write
+
+
+SQUARE = (
+    "# a square\nVERTEX_SE2 10 1 2 0.5\nVERTEX_SE2 11 2 2 1.5\nVERTEX_SE2 12 2 3 3\nVERTEX_SE2 14 1 3 -1.5\n"
+    "FIX 10\nEDGE_SE2 10 11 1.000 0 1.5707 2 1 0 3 0 4\nEDGE_SE2 11 12 1 0 1.5707 2 0 0 2 0 4\n"
+    "EDGE_SE2 12 14 1 0.01 1.5707 2 0 0 2 0 4\nEDGE_SE2 14 10 1.02 0 1.5707 2 0 0 2 0 4\n"
+)
+
+
+def test_reading_keeps_everything(file):
+    graph = read(file(SQUARE))
+    assert (graph.n, len(graph)) == (4, 4)
+    assert graph.ids == (10, 11, 12, 14)
+    assert (graph.i.tolist(), graph.j.tolist()) == ([0, 1, 2, 3], [1, 2, 3, 0])
+    assert graph.motion[3].tolist() == [1.02, 0, 1.5707]
+    assert graph.information[0].tolist() == [[2, 1, 0], [1, 3, 0], [0, 0, 4]]
+    assert graph.poses[3].tolist() == [1, 3, -1.5]
+    assert graph.fixed == (0,)
+    assert graph.kappa.tolist() == [4, 4, 4, 4]
+    assert graph.tau[0] == pytest.approx(2 / np.trace(np.linalg.inv([[2, 1], [1, 3]])))
+
+
+def test_writing_replaces_the_vertices_and_nothing_else(file, tmp_path):
+    result = optimise(read(file(SQUARE)))
+    result.save(tmp_path / "out.g2o")
+    lines = (tmp_path / "out.g2o").read_text().splitlines()
+    assert [line for line in lines if not line.startswith("VERTEX")] == [
+        line for line in SQUARE.splitlines() if not line.startswith("VERTEX")
+    ]
+    again = read(tmp_path / "out.g2o")
+    assert np.array_equal(again.poses, result.poses)
+    assert again.initial_cost == result.cost
+    assert optimise(again).cost == pytest.approx(result.cost, rel=1e-9)
+
+
+def test_missing_vertices(file, tmp_path):
+    content = "".join(line for line in SQUARE.splitlines(keepends=True) if "VERTEX_SE2 11" not in line)
+    some = optimise(read(file(content)))
+    assert some.initial_cost is None
+    assert some.poses[0] == pytest.approx([1, 2, 0.5], abs=1e-15)
+    content = "".join(line for line in SQUARE.splitlines(keepends=True) if "VERTEX" not in line)
+    none = optimise(read(file(content)))
+    assert none.poses[0].tolist() == [0, 0, 0]
+    assert none.cost == pytest.approx(some.cost, rel=1e-9)
+    none.save(tmp_path / "out.g2o")
+    assert read(tmp_path / "out.g2o").poses[0].tolist() == [0, 0, 0]
+
+
+def test_a_graph_made_of_arrays_can_be_written(tmp_path):
+    _, graph = simulated(6, 4, 0.1, seed=16, ids=[3, 5, 8, 9, 10, 40], fixed=[2])
+    optimise(graph).save(tmp_path / "out.g2o")
+    again = read(tmp_path / "out.g2o")
+    assert (again.ids, again.fixed) == (graph.ids, graph.fixed)
+    for name in ("i", "j", "motion", "information"):
+        assert np.array_equal(getattr(again, name), getattr(graph, name)), name
+
+
+def test_landmarks_are_kept_and_named_in_a_warning(file, tmp_path):
+    content = SQUARE + "VERTEX_XY 99 1 2\nEDGE_SE2_XY 10 99 1 2 1 0 1\nFIX 99\n"
+    with pytest.warns(AngsyncWarning, match="'VERTEX_XY', 'EDGE_SE2_XY' are kept but not used"):
+        graph = read(file(content))
+    assert graph.ids == (10, 11, 12, 14)
+    optimise(graph).save(tmp_path / "out.g2o")
+    assert (tmp_path / "out.g2o").read_text().endswith("VERTEX_XY 99 1 2\nEDGE_SE2_XY 10 99 1 2 1 0 1\nFIX 99\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("EDGE_SE3:QUAT 0 1 0 0 0 0 0 0 1\n", "line 1: EDGE_SE3:QUAT .*3-D.*EDGE_SE2"),
+        (EDGE.format(0, 1, 0) + "EDGE_SE2 0 1 1 0 0 1 0 0 1 0 0\n", "line 2: the information matrix is not positive"),
+        (EDGE.format(0, 1, 0) + "EDGE_SE2 0 1 1 0 0 1 2 0 1 0 1\n", "line 2: the information matrix is not positive"),
+        ("EDGE_SE2 0 1 1 0 0 1 1 0 1 0 1\n", "line 1: the information matrix is not positive"),
+        ("EDGE_SE2 0 1 1 0 0 1e-9 0 1 1e9 0 -1\n", "line 1: the information matrix is not positive"),
+        ("VERTEX_SE2 0 0 0 0\nVERTEX_SE2 0 0 0 0\n" + EDGE.format(0, 1, 0), "line 2: vertex 0 was given before"),
+        (EDGE.format(2, 2, 0), "line 1: the edge joins node 2 to itself"),
+        (EDGE.format(0, 1, "nan"), "line 1: 'nan' is not finite"),
+        ("FIX x\n" + EDGE.format(0, 1, 0), "line 1: 'x' is not a node id"),
+        ("VERTEX_SE2 0 0 0 0\n", "no EDGE_SE2 line"),
+    ],
+)
+def test_files_that_are_refused_say_where(file, content, words):
+    path = file(content)
+    with pytest.raises(FileFormatError, match=words) as caught:
+        read(path)
+    assert str(path) in str(caught.value)
+
+
+def test_information_of_any_size_is_good(file):
+    graph = read(file("EDGE_SE2 0 1 1 0 0 1e-9 0 0 1e9 0 1e-12\n"))
+    assert graph.tau[0] == pytest.approx(2e-9, rel=1e-12)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(FileFormatError, match="no such file"):
+        read(tmp_path / "none.g2o")
+
+
+def test_a_wrong_output_leaves_nothing(file, tmp_path):
+    result = optimise(read(file(SQUARE)))
+    for save in (lambda: result.save(tmp_path / "out.txt"), lambda: result.picture(tmp_path / "out.png")):
+        with pytest.raises(OutputError, match="ends in"):
+            save()
+    assert [path.name for path in tmp_path.iterdir()] == ["graph.g2o"]
+
+
+# --- the picture ---------------------------------------------------------------------------------------------
+
+
+def drawn(path):
+    root = ElementTree.parse(path).getroot()
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    words = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    return root, words
+
+
+def test_the_picture_shows_before_and_after(file, tmp_path):
+    result = optimise(read(file(SQUARE)))
+    result.picture(tmp_path / "square.svg", title="a < b")
+    root, words = drawn(tmp_path / "square.svg")
+    assert "a < b" in words
+    assert [word.split(":")[0] for word in words if word and "cost" in word] == ["before", "after"]
+    # three edges of the path and one that closes it, in each panel; the legend has one key of each kind
+    paths = [element for element in root.iter("{http://www.w3.org/2000/svg}path") if element.get("class")]
+    assert [p.get("d").count("M") for p in paths if "s1" in p.get("class")] == [3, 1]
+    assert [p.get("d").count("M") for p in paths if "links" in p.get("class")] == [1, 1, 1]
+
+
+def test_without_vertices_the_picture_shows_the_odometry(file, tmp_path):
+    content = "".join(line for line in SQUARE.splitlines(keepends=True) if "VERTEX" not in line)
+    graph = read(file(content))
+    result = optimise(graph)
+    result.picture(tmp_path / "square.svg")
+    _, words = drawn(tmp_path / "square.svg")
+    assert [word.split(":")[0] for word in words if word and "cost" in word] == ["before (odometry alone)", "after"]
+    assert graph.cost(graph.odometry) > result.cost
+    backwards = PoseGraph([1, 1], [0, 2], [[1, 0, 0], [1, 0, 0]])  # no step from 0 to 1
+    assert backwards.odometry is None
+    optimise(backwards).picture(tmp_path / "alone.svg")
+    _, words = drawn(tmp_path / "alone.svg")
+    assert [word.split(":")[0] for word in words if word and "cost" in word] == ["after"]
+
+
+def test_the_odometry_is_the_product_of_the_steps():
+    truth, _ = simulated(9, 0, 0.0, seed=18)
+    i, j = np.array([4, 0, 3, 1, 2, 7, 6, 5, 0, 1]), np.array([5, 1, 4, 2, 3, 8, 7, 6, 8, 2])
+    motion = motions(truth, i, j)
+    motion[-1] += 1  # the step from 1 to 2 measured again: the first one counts
+    close(PoseGraph(i, j, motion).odometry, moved_to_the_origin(truth), 1e-12)
+
+
+def test_the_picture_of_two_poses_in_one_place(tmp_path):
+    optimise(PoseGraph([0], [1], [[0, 0, 1]])).picture(tmp_path / "point.svg")
+    drawn(tmp_path / "point.svg")
+    assert "nan" not in (tmp_path / "point.svg").read_text()
+
+
+# --- arrays --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "words"),
+    [
+        (([0], [1, 2], [[1, 0, 0]]), {}, ShapeError, r"they are \(1,\), \(2,\) and \(1, 3\)"),
+        (([0], [1], [[1, 0]]), {}, ShapeError, r"\(1, 2\)"),
+        (([], [], np.zeros((0, 3))), {}, InputError, "no edges"),
+        (([0.5], [1], [[1, 0, 0]]), {}, InputError, "whole numbers"),
+        (([0], [0], [[1, 0, 0]]), {}, InputError, "edge 0 joins a pose to itself"),
+        (([-1], [0], [[1, 0, 0]]), {}, InputError, "numbers of poses, 0 to 0"),
+        (([0], [7], [[1, 0, 0]]), {"ids": [6, 7]}, InputError, "0 to 1; the numbers of a file belong into ids"),
+        (([0], [1], [[1, 0, np.inf]]), {}, NotFiniteError, "motion of edge 0"),
+        (([0], [1], [[1, 0, 0]]), {"information": np.eye(3)}, ShapeError, r"\(1, 3, 3\)"),
+        (([0], [1], [[1, 0, 0]]), {"information": [np.diag([1, 1, 0])]}, InputError, "of edge 0 is not positive"),
+        (([0], [1], [[1, 0, 0]]), {"information": [np.full((3, 3), np.nan)]}, InputError, "of edge 0 is not positive"),
+        (
+            ([0], [1], [[1, 0, 0]]),
+            {"information": [[[1, 0.5, 0], [0, 1, 0], [0, 0, 1]]]},
+            InputError,
+            "of edge 0 is not positive",
+        ),
+        (([0], [1], [[1, 0, 0]]), {"poses": np.zeros((2, 2))}, ShapeError, r"\(2, 3\)"),
+        (([0], [1], [[1, 0, 0]]), {"ids": [4, 4]}, InputError, "different"),
+        (([0], [1], [[1, 0, 0]]), {"fixed": [2]}, InputError, "0 to 1"),
+    ],
+)
+def test_arrays_that_are_refused(arguments, options, error, words):
+    with pytest.raises(error, match=words):
+        PoseGraph(*arguments, **options)
+
+
+def test_a_graph_does_not_change_with_the_arrays_it_was_made_of():
+    motion = np.array([[1.0, 0, 0]])
+    graph = PoseGraph([0], [1], motion)
+    motion[:] = 7
+    assert graph.motion.tolist() == [[1, 0, 0]]
+    assert repr(graph) == "PoseGraph(n=2, edges=1)"
+
+
+def test_it_is_loaded_when_it_is_first_used():
+    code = (
+        "import sys, angsync as ang\n"
+        "assert not any(name.startswith('angsync.applications') for name in sys.modules)\n"
+        "import angsync.applications\n"
+        "assert 'angsync.applications.pose_graph' not in sys.modules\n"
+        "ang.applications.pose_graph.PoseGraph\n"
+        "assert dir(ang.applications) == ['pose_graph']\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    with pytest.raises(AttributeError, match="has no attribute 'poses'"):
+        ang.applications.poses  # noqa: B018

@@ -1,0 +1,323 @@
+"""Stacks of problems: each solved as if it were alone, compiled and with NumPy."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import angsync as ang
+from angsync.batch import input as batch_input
+from angsync.batch import stack as batch
+from angsync.batch.stack import BatchResult, BatchStatus, synchronize_stack
+from angsync.errors import ConvergenceError, ConvergenceWarning, InputError, NotHermitianError, ShapeError
+from angsync.kernels.batch import reference as batch_reference
+
+try:
+    from angsync.kernels.batch import compiled as batch_compiled
+except ImportError:
+    batch_compiled = None
+
+PRECISIONS = (np.complex64, np.complex128)
+SOLVERS = ("numpy", *(batch_compiled.available() if batch_compiled else ()))
+
+
+@pytest.fixture(params=SOLVERS)
+def solver(request, monkeypatch):
+    """NumPy, and every set of instructions that this machine has."""
+    if request.param != "numpy":
+        monkeypatch.setattr(batch_compiled, "instructions", request.param)
+    chosen = batch_reference if request.param == "numpy" else batch_compiled
+    monkeypatch.setattr(batch, "_solver", lambda: chosen.solve)
+    return request.param
+
+
+def problems(n, count, sigma=0.5, seed=0, dtype=np.complex128):
+    """C = z z^H + sigma W, W Hermitian Gaussian with entries of unit variance and a diagonal."""
+    rng = np.random.default_rng(seed)
+    truth = np.exp(2j * np.pi * rng.random((count, n)))
+    W = (rng.standard_normal((count, n, n)) + 1j * rng.standard_normal((count, n, n))) / np.sqrt(2)
+    W = np.triu(W, 1)
+    C = truth[:, :, None] * truth.conj()[:, None, :] + sigma * (W + W.conj().swapaxes(1, 2))
+    return C.astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", PRECISIONS)
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 8, 9, 17, 40])
+def test_agrees_with_one_by_one(solver, n, dtype):
+    # sigma = 0.3 sqrt(n) / 2: well inside the range where the optimum is found by anybody
+    C = problems(n, 5, sigma=0.15 * np.sqrt(n), seed=n, dtype=dtype)
+    result = ang.synchronize(C)
+    assert result.z.shape == (5, n)
+    assert result.z.dtype == dtype
+    assert result.converged.all()
+    assert result.certified.all()
+    for k in range(5):
+        # in double precision: the optimum itself, to far below the tolerance of single precision
+        one = ang.synchronize(C[k].astype(np.complex128))
+        # a residual r leaves phases within r |Cz| / lambda_2 of the optimum; |Cz| / lambda_2 is below 4 sqrt(n) here
+        close = 4 * np.sqrt(n) * (2e-6 if dtype == np.complex64 else 1e-10)
+        assert np.abs(result.z[k] - one.z).max() < close
+        assert result.objective[k] == pytest.approx(one.objective, rel=2e-6 if dtype == np.complex64 else 1e-13)
+        assert result.gap_bound[k] <= 1e-8 * one.objective
+        assert 0 < result.lambda_2[k] <= np.linalg.eigvalsh(s_matrix(C[k], result.z[k]))[1] + 1e-12
+
+
+def s_matrix(C, z):
+    C, z = C.astype(complex), z.astype(complex)
+    z = z / np.abs(z)
+    return np.diag((z.conj() * (C @ z)).real) - C
+
+
+def test_leading_axes_and_indexing(solver):
+    C = problems(6, 12).reshape(3, 4, 6, 6)
+    result = ang.synchronize(C, gauge="mean")
+    assert result.shape == (3, 4)
+    assert result.z.shape == result.angles.shape == (3, 4, 6)
+    total = result.z.sum(axis=-1)
+    assert np.abs(total.imag).max() < 1e-12
+    assert (total.real > 0).all()
+    one = result[1, 2]
+    assert one.shape == ()
+    np.testing.assert_array_equal(one.z, ang.synchronize(C[1, 2][None], gauge="mean").z[0])
+    assert result[0].shape == (4,)
+    assert result[result.objective > np.median(result.objective)].shape == (6,)
+
+
+@pytest.mark.skipif(batch_compiled is None, reason="not built")
+@pytest.mark.parametrize("dtype", PRECISIONS)
+@pytest.mark.parametrize("n", [2, 7, 20, 33])
+def test_bits_do_not_depend_on_the_place(n, dtype):
+    C = problems(n, 41, sigma=0.4 * np.sqrt(n), dtype=dtype)
+    whole = synchronize_stack(C, on_failure="ignore")
+    order = np.random.default_rng(1).permutation(41)
+    mixed = synchronize_stack(C[order], on_failure="ignore")
+    for name in ("z", "objective", "residual", "iterations", "status", "gap_bound", "lambda_2"):
+        np.testing.assert_array_equal(getattr(whole, name)[order], getattr(mixed, name))
+    alone = synchronize_stack(C[7:8], on_failure="ignore")
+    np.testing.assert_array_equal(whole.z[7], alone.z[0])
+
+
+@pytest.mark.skipif(batch_compiled is None, reason="not built")
+def test_bits_do_not_depend_on_the_threads(monkeypatch):
+    C = problems(20, 300, sigma=1.5)
+    found = []
+    for threads in ("1", "2", "5"):
+        monkeypatch.setenv("ANGSYNC_NUM_THREADS", threads)
+        found.append(synchronize_stack(C, on_failure="ignore"))
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0].z, other.z)
+        np.testing.assert_array_equal(found[0].lambda_2, other.lambda_2)
+
+
+@pytest.mark.skipif(batch_compiled is None, reason="not built")
+@pytest.mark.parametrize("dtype", PRECISIONS)
+@pytest.mark.parametrize("triangle", [0, 1, 2])
+@pytest.mark.parametrize("n", [2, 3, 7, 8, 16, 31])
+def test_compiled_does_what_numpy_does(n, triangle, dtype):
+    C = problems(n, 19, sigma=0.2 * np.sqrt(n), seed=3, dtype=dtype) + 2 * np.eye(n, dtype=dtype)
+    other = np.tril if triangle == 1 else np.triu
+    if triangle:
+        C = np.where(other(np.ones((n, n)), -1 if triangle == 1 else 1) > 0, 7 + 3j, C).astype(dtype)
+    options = {"power_steps": 10, "gpm_steps": 6, "max_iterations": 100, "certify": True, "triangle": triangle}
+    options |= {"gauge": 1, "tolerance": 1e-6 if dtype == np.complex64 else 1e-10}
+    start = batch.chirp(n).astype(complex)
+    (z, found), (twin, expected) = ((np.empty((19, n), dtype), np.zeros((16, 19))) for _ in range(2))
+    batch_compiled.solve(C, start, z, found, **options)
+    batch_reference.solve(C, start, twin, expected, **options)
+    unit = np.finfo(dtype).eps
+    # the same steps, sums in another order: both within 4 n eps of the optimum times the conditioning, below 10
+    assert np.abs(z - twin).max() < 40 * n * unit + 2 * options["tolerance"]
+    column = batch_reference.FIELDS.index
+    np.testing.assert_allclose(found[0], expected[0], rtol=4 * n * unit)
+    np.testing.assert_array_equal(found[3], expected[3])
+    for name in ("rows_total", "rows_norm", "rows_most", "nodes", "trace", "largest"):
+        np.testing.assert_allclose(found[column(name)], expected[column(name)], rtol=2 * n * unit, err_msg=name)
+    np.testing.assert_allclose(found[column("moduli")], expected[column("moduli")], rtol=1e-12)
+    # bounds are bounds: neither is above the true value, and both are a fair part of it
+    for phases, bounds in ((z, found), (twin, expected)):
+        for k in range(19):
+            full = np.where(other(np.ones((n, n)), -1 if triangle == 1 else 1) > 0, 0, C[k]) if triangle else C[k]
+            full = full - np.diag(np.diag(full))
+            full = full + full.conj().T if triangle else full
+            true = on_complement(s_matrix(full, phases[k]), phases[k])
+            assert 0.1 * true < bounds[column("bound"), k] <= true
+
+
+def on_complement(S, z):
+    """The smallest eigenvalue of S over the complement of z."""
+    z = z.astype(complex)
+    basis = np.linalg.svd(z.conj()[None, :])[2][1:].conj().T
+    return np.linalg.eigvalsh(basis.conj().T @ S @ basis)[0]
+
+
+def test_not_finite_problems_are_flagged_and_alone(solver):
+    C = problems(9, 20, dtype=np.complex64)
+    expected = ang.synchronize(C)
+    C[3, 2, 5] = C[3, 5, 2] = np.nan
+    C[11, 0, 0] = np.inf
+    C[12, 7, 1] = np.nan  # below the diagonal only
+    with pytest.warns(ConvergenceWarning, match=r"3 of 20 problems did not converge: 3 not finite") as caught:
+        result = ang.synchronize(C)
+    assert len(caught) == 1
+    bad = np.isin(np.arange(20), [3, 11, 12])
+    assert (result.status[bad] == BatchStatus.NOT_FINITE).all()
+    assert np.isnan(result.z[bad]).all()
+    assert np.isnan(result.objective[bad]).all()
+    assert np.isnan(result.gap_bound[bad]).all()
+    assert not result.certified[bad].any()
+    np.testing.assert_array_equal(result.z[~bad], expected.z[~bad])
+    np.testing.assert_array_equal(result.lambda_2[~bad], expected.lambda_2[~bad])
+    with pytest.raises(ConvergenceError, match="3 not finite") as failure:
+        ang.synchronize(C, on_failure="raise")
+    assert isinstance(failure.value.result, BatchResult)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ang.synchronize(C, on_failure="ignore")
+
+
+def test_nothing_measured(solver):
+    C = np.zeros((3, 5, 5), dtype=complex)
+    C[1] = np.eye(5)
+    result = ang.synchronize(C)
+    assert result.converged.all()
+    assert result.certified.all()
+    np.testing.assert_array_equal(result.z, np.ones((3, 5)))
+    np.testing.assert_array_equal(result.objective, [0, 5, 0])
+    np.testing.assert_array_equal(result.gap_bound, 0)
+
+
+@pytest.mark.parametrize("dtype", PRECISIONS)
+def test_certificates_claim_nothing_false(solver, dtype):
+    """At a noise where many critical points are not optimal: certified means S >= 0, and no better point refutes it."""
+    n = 6
+    C = problems(n, 60, sigma=2.0, seed=8, dtype=dtype)
+    result = ang.synchronize(C, on_failure="ignore")
+    best = result.objective.copy()
+    for seed in range(30):
+        start = np.exp(2j * np.pi * np.random.default_rng(seed).random((60, n)))
+        for _ in range(200):
+            w = np.einsum("kij,kj->ki", C, start) + 6 * start  # 6 is above every -lambda_min here: an ascent
+            start = w / np.abs(w)
+        best = np.maximum(best, np.einsum("ki,kij,kj->k", start.conj(), C, start).real)
+    unit = 4 * n * np.finfo(dtype).eps * np.abs(result.objective)
+    assert (best - result.objective <= result.gap_bound + unit).all()
+    values = np.array([np.linalg.eigvalsh(s_matrix(c, z)) for c, z in zip(C, result.z, strict=True)])
+    assert (result.lambda_2 <= values[:, 1] + 1e-12).all()
+    assert (values[result.certified, 0] > -1e-6).all()
+    assert 5 < np.count_nonzero(result.certified) < 60  # else the test says nothing
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+@pytest.mark.parametrize("dtype", PRECISIONS)
+def test_scale_does_not_matter(solver, dtype, scale):
+    C = problems(6, 5, dtype=dtype)
+    power = dtype(2.0 ** np.round(np.log2(scale)))
+    result, scaled = ang.synchronize(C), ang.synchronize(C * power)
+    np.testing.assert_array_equal(result.z, scaled.z)
+    np.testing.assert_allclose(scaled.lambda_2, result.lambda_2 * float(power.real), rtol=1e-12)
+
+
+def test_layouts(solver, tmp_path):
+    C = problems(5, 24).reshape(2, 3, 4, 5, 5)
+    expected = ang.synchronize(C)
+    C.flags.writeable = False
+    np.testing.assert_array_equal(ang.synchronize(C).z, expected.z)
+    turned = np.ascontiguousarray(C.transpose(1, 0, 2, 4, 3)).transpose(1, 0, 2, 4, 3)
+    np.testing.assert_array_equal(ang.synchronize(turned).z, expected.z)
+    np.save(tmp_path / "stack.npy", C)
+    mapped = np.load(tmp_path / "stack.npy", mmap_mode="r")
+    np.testing.assert_array_equal(ang.synchronize(mapped[:, ::2]).z, expected.z[:, ::2])
+
+
+def test_blocks_are_one_stream(solver, monkeypatch):
+    C = problems(4, 3000, sigma=0.3)
+    expected = ang.synchronize(C)
+    monkeypatch.setattr(batch_input, "BLOCK_BYTES", 1)  # blocks of 1024
+    np.testing.assert_array_equal(ang.synchronize(C).z, expected.z)
+
+
+def test_hermitian_is_checked(solver):
+    C = problems(10, 8)
+    wrong = C.copy()
+    wrong[5, 2, 7] += 1e-3
+    with pytest.raises(NotHermitianError, match=r"problem \(5,\), \|C\[2,7\]"):
+        ang.synchronize(wrong)
+    with pytest.raises(NotHermitianError, match=r"problem \(1, 1\)"):
+        ang.synchronize(wrong.reshape(2, 4, 10, 10))
+    lower = [ang.synchronize(stack, hermitian="lower").z[5] for stack in (wrong, C)]
+    np.testing.assert_array_equal(*lower)
+    wrong = C.astype(np.complex64)
+    wrong[6, 4, 4] += 0.1j
+    for hermitian in ("full", "upper", "lower"):
+        with pytest.raises(NotHermitianError, match=r"problem \(6,\), \|C\[4,4\]"):
+            ang.synchronize(wrong, hermitian=hermitian)
+
+
+def test_triangles(solver):
+    C = problems(9, 5)
+    expected = ang.synchronize(C).z
+    assert np.abs(ang.synchronize(np.triu(C), hermitian="upper").z - expected).max() < 1e-9
+    assert np.abs(ang.synchronize(np.tril(C), hermitian="lower").z - expected).max() < 1e-9
+
+
+def test_iteration_limit_is_reported(solver):
+    C = problems(20, 4, sigma=2.0)
+    with pytest.warns(ConvergenceWarning, match="4 of 4 problems did not converge: 4 stopped at max_iterations"):
+        result = ang.synchronize(C, stopping=ang.Stopping(max_iterations=1))
+    assert (result.iterations == 1).all()
+    assert (result.status == BatchStatus.ITERATION_LIMIT).all()
+
+
+def test_calls_that_mean_nothing():
+    C = problems(4, 3)
+    for options in ({"solver": ang.GPM()}, {"start": np.ones(4)}, {"callback": print}, {"anchors": {0: 0.0}}):
+        with pytest.raises(InputError, match="not for a stack"):
+            ang.synchronize(C, **options)
+    with pytest.raises(InputError, match="max_seconds"):
+        ang.synchronize(C, stopping=ang.Stopping(max_seconds=1.0))
+    with pytest.raises(InputError, match="gauge"):
+        ang.synchronize(C, gauge=2)
+    with pytest.raises(ShapeError, match=r"\(3, 4, 3\)"):
+        ang.synchronize(C[:, :, :3])
+    with pytest.raises(ShapeError, match="weights"):
+        synchronize_stack(C, weights=np.ones(5))
+    with pytest.raises(InputError, match="mask must be boolean"):
+        synchronize_stack(C, mask=np.ones(4))
+
+
+def test_large_and_single_nodes(solver):
+    one = ang.synchronize(np.full((3, 1, 1), 2.0))
+    np.testing.assert_array_equal(one.z, 1)
+    np.testing.assert_array_equal(one.objective, 2)
+    assert one.certified.all()
+    C = problems(130, 2, sigma=1.0)
+    large = ang.synchronize(C)
+    assert large.certified.all()
+    np.testing.assert_array_equal(large.z[1], ang.synchronize(C[1]).z)
+
+
+def test_saved_and_loaded(solver, tmp_path):
+    result = ang.synchronize(problems(4, 6).reshape(2, 3, 4, 4))
+    result.save(tmp_path / "batch.npz")
+    again = BatchResult.load(tmp_path / "batch.npz")
+    np.testing.assert_array_equal(again.z, result.z)
+    np.testing.assert_array_equal(again.lambda_2, result.lambda_2)
+    assert again.gauge == "first"
+    assert "6 problem(s) of order 4" in repr(again)
+    assert "CERTIFIED 6, UNDECIDED 0" in repr(again)
+
+
+def test_device_front_keeps_phases_in_their_library():
+    """The way of a device stack, with NumPy in the place of the device library."""
+    C = problems(6, 5, dtype=np.complex64)
+    C[2] = np.nan
+    with pytest.warns(ConvergenceWarning, match="1 not finite"):
+        result = batch._on_device(C, {})
+    good = np.arange(5) != 2
+    assert np.abs(result.z[good] - ang.synchronize(C[good]).z).max() < 1e-4
+    np.testing.assert_array_equal(result.certified, good)
+    assert batch._on_device(C[good], {"certify": False}).verdict is None
+    with pytest.raises(InputError, match="gauge"):
+        batch._on_device(C, {"gauge": "mean"})

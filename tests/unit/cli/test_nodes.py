@@ -1,0 +1,72 @@
+"""Nodes named by files and commands."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from angsync import Measurements
+from angsync.cli.nodes import anchors_from_text, gauge_from_text, in_order_of, priors_from_text
+from angsync.errors import InputError
+
+ANGLES = np.array([0.1, 0.2, 0.3])
+Z = np.exp(1j * ANGLES)
+NAMED = Measurements(np.array(["a", "b"], dtype=object), np.array(["b", "c"], dtype=object), [0.0, 0.0])
+NUMBERED = Measurements([0, 1], [1, 2], [0.0, 0.0])
+
+
+def test_labels_decide_the_order():
+    np.testing.assert_array_equal(in_order_of(NAMED, Z, ("c", "a", "b")), Z[[1, 2, 0]])
+    np.testing.assert_array_equal(in_order_of(NUMBERED, Z, (2, 0, 1)), Z[[1, 2, 0]])
+    np.testing.assert_array_equal(in_order_of(np.eye(3), Z, ("2", "0", "1")), Z[[1, 2, 0]])
+
+
+def test_phases_without_labels_stay_as_they_are():
+    np.testing.assert_array_equal(in_order_of(NAMED, Z, None), Z)
+
+
+@pytest.mark.parametrize(
+    ("data", "labels", "message"),
+    [
+        (NAMED, ("a", "b", "d"), "leave out node 'c'"),
+        (NAMED, ("x", "y", "z"), "leave out node 'a' and 2 more"),
+        (NUMBERED, (1, 2, 3), "leave out node 0"),
+        (np.eye(3), ("a", "b", "c"), "leave out node 0 and 2 more"),
+        (NUMBERED, (0, 1, 2, 3, 4), "name node 3 and 1 more, which the measurements do not have"),
+        (NAMED, ("a", "b", "b"), "name the node 'b' more than once"),
+    ],
+)
+def test_other_nodes_are_refused(data, labels, message):
+    with pytest.raises(InputError, match=message):
+        in_order_of(data, np.ones(len(labels), dtype=complex), labels)
+
+
+def test_gauge_words_and_nodes():
+    assert gauge_from_text("first", NAMED) == "first"
+    assert gauge_from_text("mean", NUMBERED) == "mean"
+    assert gauge_from_text("b", NAMED) == "b"
+    assert gauge_from_text("2", NUMBERED) == 2
+    assert gauge_from_text("2", np.eye(3)) == 2
+    tens = Measurements([0, 1], [1, 2], [0.0, 0.0], labels=[10, 20, 30])
+    assert gauge_from_text("20", tens) == 20
+
+
+@pytest.mark.parametrize(("text", "data"), [("d", NAMED), ("0", NAMED), ("3", NUMBERED), ("-1", NUMBERED)])
+def test_gauge_that_is_no_node(text, data):
+    with pytest.raises(InputError, match=f"{text!r} is none; the nodes are"):
+        gauge_from_text(text, data)
+
+
+def test_anchors_and_priors_given_as_text():
+    data = Measurements(["a", "b=1"], ["b=1", "c"], [0.1, 0.2])
+    assert anchors_from_text(["a=0.5", "b=1=-1e-1"], data) == {"a": 0.5, "b=1": -0.1}
+    assert priors_from_text(["c=0.5,4"], data) == {"c": (0.5, 4.0)}
+    assert anchors_from_text(["1=2"], Measurements([0], [1], [0.1])) == {1: 2.0}
+
+
+@pytest.mark.parametrize("text", ["a", "=0.5", "a=x", "a=1,2", "z=1"])
+def test_an_anchor_that_cannot_be_read_is_named(text):
+    with pytest.raises(InputError, match="--anchor"):
+        anchors_from_text([text], Measurements(["a"], ["b"], [0.1]))
+    with pytest.raises(InputError, match="--prior"):
+        priors_from_text([text.replace(",2", "")], Measurements(["a"], ["b"], [0.1]))

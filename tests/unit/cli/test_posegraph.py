@@ -1,0 +1,133 @@
+"""``angsync posegraph``: outputs, exit codes, messages."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import angsync as ang
+from angsync.applications import pose_graph
+from angsync.cli import app
+from angsync.solvers.iteration import Status
+
+LOOP = (
+    "VERTEX_SE2 1 0 0 0\nVERTEX_SE2 2 1 0 1.5\nVERTEX_SE2 3 1 1 3\nVERTEX_SE2 4 0 1 -1.6\n"
+    "EDGE_SE2 1 2 1 0 1.57 9 0 0 9 0 50\nEDGE_SE2 2 3 1 0 1.58 9 0 0 9 0 50\n"
+    "EDGE_SE2 3 4 1.1 0 1.57 9 0 0 9 0 50\nEDGE_SE2 4 1 1 0.1 1.55 9 0 0 9 0 50\n"
+)
+APART = "EDGE_SE2 7 8 1 0 0.5 1 0 0 1 0 1\nEDGE_SE2 7 8 1 0.2 0.6 1 0 0 1 0 1\n"
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("loop.g2o").write_text(LOOP)
+
+
+def call(*arguments):
+    result = CliRunner().invoke(app, ["posegraph", *map(str, arguments)])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def files():
+    return sorted(path.name for path in Path().iterdir())
+
+
+def test_help_says_what_the_cost_is():
+    text = call("--help").stdout
+    assert "Usage: angsync posegraph" in text
+    assert "kappa = I33" in text
+    assert re.search(r"^ +posegraph ", CliRunner().invoke(app, ["--help"]).stdout, flags=re.MULTILINE)
+
+
+def test_the_answer_is_written_and_summed_up():
+    expected = pose_graph.optimise(pose_graph.read("loop.g2o"))
+    answer = call("loop.g2o", "-o", "out.g2o", "--picture", "out.svg")
+    assert (answer.exit_code, answer.stderr) == (0, "")
+    assert np.array_equal(pose_graph.read("out.g2o").poses, expected.poses)
+    assert Path("out.svg").read_text().startswith("<svg xmlns=")
+    assert f"cost         {expected.cost:.10g} ({expected.initial_cost:.10g} before)" in answer.stdout
+    for words in ("4 poses and 4 edges", "Proved: ", "seconds: ", "written to out.g2o", "written to out.svg"):
+        assert words in answer.stdout
+    assert files() == ["loop.g2o", "out.g2o", "out.svg"]
+
+
+def test_json_is_one_object():
+    answer = call("loop.g2o", "--json")
+    assert answer.stdout.count("\n") == 1
+    content = json.loads(answer.stdout)
+    expected = pose_graph.optimise(pose_graph.read("loop.g2o"))
+    assert (content["cost"], content["initial_cost"]) == (expected.cost, expected.initial_cost)
+    assert content["nodes"] == [1, 2, 3, 4]
+    assert content["poses"] == expected.poses.tolist()
+    assert (content["n"], content["edges"], content["status"]) == (4, 4, "CONVERGED")
+    assert content["certificate"]["verdict"] == "CERTIFIED"
+    assert "poses" not in json.loads(call("loop.g2o", "--json", "-o", "out.g2o").stdout)
+
+
+def test_pieces_are_a_warning():
+    Path("pieces.g2o").write_text(LOOP + APART)
+    answer = call("pieces.g2o", "-o", "out.g2o")
+    assert answer.exit_code == 0
+    assert answer.stderr.count("warning: The pose graph is not connected") == 1
+    assert "2 components" in answer.stdout
+
+
+def test_without_a_proof_the_exit_code_is_1_and_the_answer_is_written():
+    answer = call("loop.g2o", "--no-certify", "-o", "out.g2o")
+    assert answer.exit_code == 1
+    assert "Not certified" in answer.stdout
+    assert pose_graph.read("out.g2o").n == 4
+
+
+def test_a_limit_that_is_met_is_exit_code_1_too():
+    answer = call("loop.g2o", "--max-iterations", "0", "-o", "out.g2o")
+    assert answer.exit_code == 1
+    assert "warning: ITERATION_LIMIT" in answer.stderr
+    assert Path("out.g2o").exists()
+
+
+def test_an_interruption_keeps_the_best_so_far(monkeypatch):
+    def interrupted(data, **options):
+        return dataclasses.replace(ang.synchronize(data, **options), status=Status.INTERRUPTED)
+
+    monkeypatch.setattr(pose_graph, "synchronize", interrupted)
+    answer = call("loop.g2o", "-o", "out.g2o")
+    assert answer.exit_code == 130
+    assert pose_graph.read("out.g2o").initial_cost is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none.g2o"], "there is no such file"),
+        (["loop.g2o", "-o", "loop.g2o"], "named twice"),
+        # the outputs are checked before the input is read, let alone solved
+        (["none.g2o", "-o", "out.csv"], r"ends in \.g2o"),
+        (["none.g2o", "--picture", "out.png"], r"ends in \.svg"),
+        (["loop.g2o", "-o", "nowhere/out.g2o"], "does not exist"),
+        (["loop.g2o", "--tolerance", "-1", "-o", "out.g2o"], "tolerance must not be negative"),
+        (["space.g2o", "-o", "out.g2o"], "line 1: EDGE_SE3:QUAT belongs to a 3-D pose graph"),
+        (["singular.g2o", "-o", "out.g2o"], "line 5: the information matrix is not positive definite"),
+        (["loop.g2o", "--weights", "unit"], "--weights"),
+    ],
+)
+def test_wrong_calls_leave_nothing(arguments, message):
+    Path("space.g2o").write_text("EDGE_SE3:QUAT 0 1 0 0 0 0 0 0 1\n")
+    Path("singular.g2o").write_text(LOOP.replace("9 0 0 9 0 50", "9 9 0 9 0 50", 1))
+    before = files()
+    answer = call(*arguments)
+    assert answer.exit_code == 2
+    assert answer.stdout == ""
+    assert re.search(message, answer.stderr)
+    assert "Traceback" not in answer.stderr
+    assert files() == before
+    assert Path("loop.g2o").read_text() == LOOP

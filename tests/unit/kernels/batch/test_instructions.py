@@ -1,0 +1,122 @@
+"""Sets of instructions: the same answers from all of them, and a way to ask for one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import angsync as ang
+from angsync import kernels
+from angsync.batch.stack import synchronize_stack
+from angsync.errors import InputError
+from angsync.kernels.batch import reference as batch_reference
+from angsync.kernels.cuda.reference import chirp
+
+batch_compiled = pytest.importorskip("angsync.kernels.batch.compiled", exc_type=ImportError)
+
+pytestmark = pytest.mark.skipif(kernels.active is kernels.reference, reason="the NumPy kernels were asked for")
+
+
+def problems(n, count, sigma, dtype, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = np.exp(2j * np.pi * rng.random((count, n)))
+    W = np.triu(rng.standard_normal((count, n, n)) + 1j * rng.standard_normal((count, n, n)), 1) / np.sqrt(2)
+    C = truth[:, :, None] * truth.conj()[:, None, :] + sigma * (W + W.conj().swapaxes(1, 2))
+    return C.astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("n", [2, 3, 7, 16, 29])
+def test_all_sets_say_the_same(monkeypatch, n, dtype):
+    # far below sqrt(n), where the optimum is isolated: |Cz| / lambda_2 is below 4 sqrt(n)
+    C = problems(n, 37, 0.15 * np.sqrt(n), dtype, seed=n)
+    C[5] = np.nan
+    found = {}
+    for name in batch_compiled.available():
+        monkeypatch.setattr(batch_compiled, "instructions", name)
+        found[name] = synchronize_stack(C, on_failure="ignore")
+    tolerance = 1e-6 if dtype == np.complex64 else 1e-10
+    for result in found.values():
+        for field in ("status", "verdict"):
+            np.testing.assert_array_equal(getattr(result, field), getattr(found["plain"], field))
+        np.testing.assert_allclose(result.z, found["plain"].z, rtol=0, atol=8 * np.sqrt(n) * tolerance)
+        np.testing.assert_allclose(result.objective, found["plain"].objective, rtol=8 * n * np.finfo(dtype).eps)
+        # the same shifts are proved; in single precision they are known to about 1e-6
+        np.testing.assert_allclose(result.lambda_2, found["plain"].lambda_2, rtol=100 * tolerance)
+
+
+@pytest.mark.parametrize("tolerance", [None, 0.0])
+@pytest.mark.parametrize("n", [5, 20])
+def test_place_and_threads_do_not_matter_in_any_set(monkeypatch, n, tolerance):
+    """Slow problems leave their group and go on in another: which one depends on the place and on the threads. With the
+    tolerance 0 they go on until no step is better, and how often that was so goes with them."""
+    C = problems(n, 150, 0.5 * np.sqrt(n), np.complex64)
+    stopping = None if tolerance is None else ang.Stopping(tolerance=tolerance, max_iterations=300)
+    order = np.random.default_rng(1).permutation(150)
+    for name in batch_compiled.available():
+        monkeypatch.setattr(batch_compiled, "instructions", name)
+        monkeypatch.setenv("ANGSYNC_NUM_THREADS", "1")
+        one = synchronize_stack(C, on_failure="ignore", stopping=stopping)
+        monkeypatch.setenv("ANGSYNC_NUM_THREADS", "3")
+        other = synchronize_stack(C[order], on_failure="ignore", stopping=stopping)
+        for field in ("z", "objective", "residual", "iterations", "status", "gap_bound", "lambda_2"):
+            np.testing.assert_array_equal(getattr(one, field)[order], getattr(other, field))
+
+
+@pytest.mark.parametrize("triangle", [0, 1, 2])
+@pytest.mark.parametrize("name", batch_compiled.available())
+def test_the_same_start_and_the_same_steps_as_numpy(monkeypatch, name, triangle):
+    monkeypatch.setattr(batch_compiled, "instructions", name)
+    n, count = 12, 100
+    C = problems(n, count, 0.2 * np.sqrt(n), np.complex128)
+    C -= np.einsum("kij,ij->kij", C, np.eye(n))
+    options = {"gpm_steps": 6, "triangle": triangle, "certify": False, "gauge": 1, "tolerance": 1e-6}
+    found, expected = np.zeros((16, count)), np.zeros((16, count))
+    z, twin = np.empty((count, n), complex), np.empty((count, n), complex)
+    for steps, power_steps in ((0, 0), (0, 3), (200, 10)):
+        options |= {"max_iterations": steps, "power_steps": power_steps}
+        for solve, phases, numbers in ((batch_compiled.solve, z, found), (batch_reference.solve, twin, expected)):
+            solve(C, chirp(n).astype(complex), phases, numbers, **options)
+        if steps == 0:
+            # sums of n numbers of size 1 to 3, whose moduli are rarely below 0.01: 1e-10 is far more than rounding
+            np.testing.assert_allclose(z, twin, rtol=0, atol=1e-10)
+    # the numbers of steps depend on comparisons that rounding may turn: a few may differ
+    assert (found[2] == expected[2]).mean() > 0.9
+    assert len(np.unique(expected[2])) > 2  # some by power steps, some by Newton
+
+
+def test_a_set_can_be_asked_for():
+    assert batch_compiled.choose(None) == batch_compiled.available()[-1]
+    assert batch_compiled.choose("Plain") == "plain"
+    with pytest.raises(InputError, match=r"ANGSYNC_INSTRUCTIONS is 'neon', but this machine has plain.*unset it"):
+        batch_compiled.choose("neon")
+
+
+def test_the_environment_is_read():
+    code = (
+        "from angsync import kernels; from angsync.kernels.batch import compiled;"
+        "print(compiled.instructions, kernels.description())"
+    )
+    environment = {**os.environ, "ANGSYNC_INSTRUCTIONS": "plain"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("plain ")
+    assert "batches: plain" in done.stdout
+
+
+def test_a_wrong_name_is_refused_at_the_first_batch():
+    code = "import numpy as np, angsync as ang; ang.synchronize(np.ones((2, 3, 3), complex))"
+    environment = {**os.environ, "ANGSYNC_INSTRUCTIONS": "mmx"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "ANGSYNC_INSTRUCTIONS is 'mmx'" in done.stderr
+
+
+def test_info_names_the_set():
+    from angsync.study.environment import describe
+
+    assert f"batches: {batch_compiled.instructions}" in describe()["kernels"]
+    assert ang.synchronize(problems(4, 3, 0.1, np.complex64)).converged.all()

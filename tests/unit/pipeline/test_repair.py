@@ -1,0 +1,99 @@
+"""Local repair of defects that no local step removes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import angsync as ang
+from angsync.pipeline.repair import _neighbourhood, repaired
+from angsync.problem.objective import objective
+from angsync.problem.operators import as_operator
+from angsync.solvers.iteration import Clock, Stopping, iterate
+from angsync.solvers.starts.start import multilevel
+from angsync.solvers.tangent import reversed_share
+
+RNG = np.random.default_rng
+
+
+@pytest.fixture(scope="module")
+def stuck():
+    """A grid at 0.45 rad, and a local maximum in which the plain multilevel start ends, well below the best known.
+
+    Which grid it is depends on rounding (compiled kernels sum in another order), so the first that gets stuck is taken.
+    """
+    for seed in range(30):
+        problem = ang.simulate.grid(60, 60, 0.45, rng=seed)
+        operator = as_operator(problem.C)
+        found = iterate(operator, ang.Newton(), multilevel(operator, np.random.default_rng(0)), Stopping())
+        from_truth = iterate(operator, ang.Newton(), problem.z, Stopping())
+        if found.objective < from_truth.objective - 5 and repaired(operator, found.z, RNG(0), Clock()) is not None:
+            return problem, operator, found.z
+    raise AssertionError("no start got stuck where a repair helps")
+
+
+def test_a_local_maximum_is_repaired(stuck):
+    problem, operator, z = stuck
+    before = z.copy()
+    value = objective(problem.C, z)
+    from_truth = iterate(operator, ang.Newton(), problem.z, Stopping()).objective
+    assert value < from_truth - 5
+    assert reversed_share(operator, z) > 0
+    better = repaired(operator, z, np.random.default_rng(0), Clock())
+    assert better is not None
+    assert np.abs(np.abs(better) - 1).max() < 1e-12
+    polished = iterate(operator, ang.Newton(), better, Stopping())
+    assert objective(problem.C, better) > value + 1
+    assert polished.objective > value + 5
+    assert np.array_equal(z, before)  # what was given is not touched
+
+
+def test_nothing_is_repaired_where_nothing_is_off():
+    grid = ang.simulate.grid(20, 20, 0.1, rng=0)
+    z = ang.synchronize(grid.C, certify=False).z
+    assert repaired(as_operator(grid.C), z, np.random.default_rng(0), Clock()) is None
+
+
+def test_the_neighbourhood_is_what_can_be_reached_in_so_many_steps(stuck):
+    problem, operator, z = stuck
+    near, far = (_neighbourhood(operator, z, reach) for reach in (0, 3))
+    C = problem.C
+    off = np.abs(np.angle(C.toarray() * np.outer(z.conj(), z))) > np.pi / 2
+    assert np.array_equal(near, (off & (C.toarray() != 0)).any(axis=1))
+    pattern = (abs(C) > 0).astype(float)
+    reached = near.astype(float)
+    for _ in range(3):
+        reached = reached + pattern @ reached
+    assert np.array_equal(far, reached > 0)
+
+
+def test_a_dense_problem_has_no_neighbourhoods():
+    C = ang.simulate.gaussian(10, 0.1, rng=0).C
+    assert repaired(as_operator(C), np.ones(10, dtype=complex), np.random.default_rng(0), Clock()) is None
+
+
+def test_the_default_solver_repairs_what_its_start_left(stuck, monkeypatch):
+    from angsync.pipeline import component
+
+    problem, _, z = stuck
+    monkeypatch.setattr(component, "_starting_point", lambda *_: (z, "a local maximum"))
+    result = ang.synchronize(problem.C)
+    assert "repaired locally" in result.method
+    assert result.objective > objective(problem.C, z) + 5
+    assert result.history.objective.size == result.iterations + 1
+
+
+def test_where_nothing_is_reversed_there_is_no_negative_curvature_to_look_for(monkeypatch):
+    # then the Hessian is a Laplacian with positive weights, also at a point that is not critical
+    from angsync.certificate import escape
+    from angsync.problem.criticality import SOperator, tangent_hessian
+
+    grid = ang.simulate.grid(8, 8, 0.2, rng=0)
+    operator = as_operator(grid.C)
+    assert reversed_share(operator, grid.z) == 0
+    assert np.linalg.eigvalsh(tangent_hessian(SOperator(grid.C, grid.z)))[0] > -1e-12
+    monkeypatch.setattr(escape, "smallest_curvature", lambda *_: pytest.fail("looked for what cannot be there"))
+    found = escape.find_better(
+        operator, grid.z, operator.apply(grid.z), margin=1e9, direction=None, clock=Clock(), rng=RNG(0)
+    )
+    assert found is None
