@@ -23,9 +23,9 @@ if TYPE_CHECKING:  # for type checkers and editors: the names of the table below
     from angsync import testing as testing
     from angsync import theory as theory
     from angsync.batch.result import BatchResult as BatchResult
-    from angsync.certificate.certify import Certificate as Certificate
-    from angsync.certificate.certify import Verdict as Verdict
     from angsync.certificate.certify import certify as certify
+    from angsync.certificate.verdict import Certificate as Certificate
+    from angsync.certificate.verdict import Verdict as Verdict
     from angsync.circle import align as align
     from angsync.circle import distance as distance
     from angsync.front_door import synchronize as synchronize
@@ -39,9 +39,9 @@ if TYPE_CHECKING:  # for type checkers and editors: the names of the table below
     from angsync.solvers import AcceleratedGPM as AcceleratedGPM
     from angsync.solvers import LowRankSDP as LowRankSDP
     from angsync.solvers import Newton as Newton
-    from angsync.solvers.iteration import Status as Status
-    from angsync.solvers.iteration import Stopping as Stopping
     from angsync.solvers.starts.start import eigenvector_estimator as eigenvector_estimator
+    from angsync.solvers.stopping import Status as Status
+    from angsync.solvers.stopping import Stopping as Stopping
     from angsync.uncertainty import predicted_errors as predicted_errors
     from angsync.uncertainty.connectivity import Connectivity as Connectivity
     from angsync.uncertainty.connectivity import connectivity_of as connectivity_of
@@ -50,17 +50,17 @@ if TYPE_CHECKING:  # for type checkers and editors: the names of the table below
 _HOME = {
     "AcceleratedGPM": "solvers",
     "BatchResult": "batch.result",
-    "Certificate": "certificate.certify",
+    "Certificate": "certificate.verdict",
     "Connectivity": "uncertainty.connectivity",
     "GPM": "solvers",
     "LowRankSDP": "solvers",
     "Measurements": "problem.measurements",
     "Newton": "solvers",
     "Robust": "pipeline.robust.settings",
-    "Status": "solvers.iteration",
-    "Stopping": "solvers.iteration",
+    "Status": "solvers.stopping",
+    "Stopping": "solvers.stopping",
     "SyncResult": "pipeline.result",
-    "Verdict": "certificate.certify",
+    "Verdict": "certificate.verdict",
     "align": "circle",
     "as_operator": "problem.operators",
     "certify": "certificate.certify",

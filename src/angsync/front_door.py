@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from angsync import kernels
 from angsync.batch.stack import from_front_door
-from angsync.certificate.certify import Certificate, component_indices, normalised, rescaled
+from angsync.certificate.verdict import Certificate, rescaled
 from angsync.circle import as_phases
 from angsync.errors import InputError
 from angsync.pipeline.assembly import (
@@ -43,6 +43,8 @@ from angsync.pipeline.robust.solve import synchronize_robustly
 from angsync.problem import interop
 from angsync.problem.anchoring import GROUND, Anchors, Priors, grounded
 from angsync.problem.arrays import is_foreign
+from angsync.problem.components import component_indices, normalised
+from angsync.problem.measure import objective_and_residual, rounding_floor
 from angsync.problem.measurements import Measurements
 from angsync.problem.operators import (
     DenseOperator,
@@ -57,18 +59,10 @@ from angsync.problem.operators import (
 from angsync.problem.ordering import better_order
 from angsync.problem.randomness import random_generator
 from angsync.solvers import GPM
-from angsync.solvers.iteration import (
-    Callback,
-    Clock,
-    History,
-    Outcome,
-    Solver,
-    Status,
-    Stopping,
-    objective_and_residual,
-    rounding_floor,
-)
+from angsync.solvers.base import Solver
+from angsync.solvers.loop import Outcome
 from angsync.solvers.starts.start import STARTS
+from angsync.solvers.stopping import Callback, Clock, History, Status, Stopping
 
 _SPARSE_SHARE = 0.1  # an array with fewer entries than this share is treated as sparse
 
@@ -122,7 +116,7 @@ def synchronize(
         ``"first"`` (the first node of each component has angle 0), ``"mean"`` (the sum of z is real and
         positive in each component), or a node.
     callback
-        Called with a :class:`angsync.solvers.iteration.Progress` at every iterate; returning True stops.
+        Called with a :class:`angsync.solvers.stopping.Progress` at every iterate; returning True stops.
     on_failure
         What to do when the tolerance was not met: ``"warn"``, ``"raise"`` (the result is in the exception)
         or ``"ignore"``.

@@ -10,10 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from angsync.problem.measure import objective_and_residual
 from angsync.problem.operators import DenseOperator, HermitianOperator
 from angsync.simulate import gaussian, grid
-from angsync.solvers.iteration import Solver, Stopping, iterate, objective_and_residual
+from angsync.solvers.base import Solver
+from angsync.solvers.loop import iterate
 from angsync.solvers.starts.start import eigenvector_estimator
+from angsync.solvers.stopping import Stopping
 
 
 def _require(condition: bool, message: str) -> None:

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import angsync as ang
-from angsync.certificate.certify import normalised
 from angsync.pipeline.multistart import rank_two_start
-from angsync.solvers.iteration import Clock, Stopping, iterate
+from angsync.problem.components import normalised
+from angsync.solvers.loop import iterate
+from angsync.solvers.stopping import Clock, Stopping
 
 INSTANCES, REFERENCE = 40, 40
 

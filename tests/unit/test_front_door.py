@@ -24,7 +24,7 @@ from angsync.errors import (
 )
 from angsync.pipeline.component import Request, _starting_point
 from angsync.problem.operators import as_operator
-from angsync.solvers.iteration import Clock
+from angsync.solvers.stopping import Clock
 
 
 def test_convention_a_measured_angle_is_theta_i_minus_theta_j():

@@ -32,7 +32,7 @@ from angsync.io.g2o_writing import edge_line, write_g2o
 from angsync.pipeline.result import SyncResult
 from angsync.report.trajectory import Panel, write_trajectory
 from angsync.report.words import certificate_in_words
-from angsync.solvers.iteration import Callback, Status, Stopping
+from angsync.solvers.stopping import Callback, Status, Stopping
 
 __all__ = ["PoseGraph", "PoseGraphResult", "optimise", "read"]
 

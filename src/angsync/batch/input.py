@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from angsync.errors import InputError, NotHermitianError, ShapeError
 from angsync.kernels.batch.numbers import asymmetry_share
 from angsync.kernels.batch.reference import FIELDS
-from angsync.solvers.iteration import Stopping
+from angsync.solvers.stopping import Stopping
 
 TRIANGLES = {"full": 0, "upper": 1, "lower": 2}
 GAUGES = {"first": 1, "mean": 2}

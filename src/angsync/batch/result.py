@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.certificate.certify import Verdict
+from angsync.certificate.verdict import Verdict
 from angsync.errors import FileFormatError
 from angsync.io.atomic import atomic_open
 from angsync.problem.arrays import to_numpy

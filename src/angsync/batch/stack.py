@@ -31,7 +31,7 @@ from angsync.kernels.batch.numbers import Numbers
 from angsync.kernels.batch.reference import FIELDS, MAX_ORDER
 from angsync.kernels.cuda.reference import chirp
 from angsync.problem.arrays import dtype_name, is_foreign, namespace, on_cuda, to_numpy
-from angsync.solvers.iteration import Status, Stopping
+from angsync.solvers.stopping import Status, Stopping
 
 __all__ = ["BatchResult", "BatchStatus", "emi_matrix", "synchronize_stack"]
 

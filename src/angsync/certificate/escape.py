@@ -20,10 +20,12 @@ from numpy.typing import NDArray
 
 from angsync.certificate.bounds.krylov import lanczos
 from angsync.circle import normalise
-from angsync.problem.criticality import SOperator, split, tangent_hessian
+from angsync.problem.criticality import SOperator, tangent_hessian
+from angsync.problem.measure import split
 from angsync.problem.operators import HermitianOperator, sparse_base
 from angsync.solvers import Newton
-from angsync.solvers.iteration import Clock, Stopping, iterate
+from angsync.solvers.loop import iterate
+from angsync.solvers.stopping import Clock, Stopping
 from angsync.solvers.tangent import reversed_share
 
 _DENSE_HESSIAN = 400

@@ -31,8 +31,8 @@ from angsync.certificate.bounds.krylov import lanczos
 from angsync.certificate.bounds.sparse import Elimination
 from angsync.certificate.bounds.spectrum import SpectralBound
 from angsync.kernels.rounding import gamma
+from angsync.problem.measure import norm
 from angsync.problem.operators import HermitianOperator, augmented, innermost, row_length
-from angsync.solvers.iteration import norm
 
 # Units of rounding, relative to the row sum, in which a turned product may differ from that of the turned point: five
 # for the phases before and after (two products and a division each), five for the phase itself (a mean of such

@@ -14,7 +14,8 @@ from angsync.circle import normalise
 from angsync.kernels.rounding import UNIT_ROUNDOFF
 from angsync.problem.operators import HermitianOperator, to_dense
 from angsync.solvers import LowRankSDP
-from angsync.solvers.iteration import Callback, Clock, Outcome, Stopping, iterate
+from angsync.solvers.loop import Outcome, iterate
+from angsync.solvers.stopping import Callback, Clock, Stopping
 
 _TIGHT = 1e-6  # second singular value of Y over the first, below which X has rank one
 _DIRECTIONS = 24  # random directions tried in rounding, beside the leading one

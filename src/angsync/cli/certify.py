@@ -44,8 +44,8 @@ def certify(
 ) -> None:
     """Check anybody's phases: how far can they be from the best fit? Exit code 0 only if CERTIFIED."""
     with reporting() as console:
-        from angsync.certificate.certify import Verdict
         from angsync.certificate.certify import certify as certify_phases
+        from angsync.certificate.verdict import Verdict
         from angsync.cli.nodes import in_order_of
         from angsync.cli.terminal import certificate_object, count_components, fitted, to_json, watching
         from angsync.io import read, read_phases

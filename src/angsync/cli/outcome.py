@@ -43,8 +43,8 @@ def reporting() -> Iterator[Console]:
 
 
 def exit_code(result: Any) -> int:
-    from angsync.certificate.certify import Verdict
-    from angsync.solvers.iteration import Status
+    from angsync.certificate.verdict import Verdict
+    from angsync.solvers.stopping import Status
 
     if result.status is Status.INTERRUPTED:
         return 130

@@ -36,7 +36,7 @@ def posegraph(
         from angsync.cli.terminal import fitted, to_json, watching
         from angsync.io.g2o_writing import check_g2o_path
         from angsync.report.trajectory import check_picture_path
-        from angsync.solvers.iteration import Stopping
+        from angsync.solvers.stopping import Stopping
 
         # the call and the outputs are checked before the work, not after
         check_distinct(file, output, picture)

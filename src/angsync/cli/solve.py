@@ -73,7 +73,7 @@ def solve(
         from angsync.io import read
         from angsync.io.atomic import check_writable
         from angsync.io.result_file import check_result_path
-        from angsync.solvers.iteration import Stopping
+        from angsync.solvers.stopping import Stopping
 
         # the call and the outputs are checked before the work, not after
         check_distinct(file, output, report)

@@ -18,10 +18,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from angsync.certificate.certify import Certificate
+from angsync.certificate.verdict import Certificate
 from angsync.pipeline.result import SyncResult
 from angsync.problem.operators import HermitianOperator, component_labels
-from angsync.solvers.iteration import Progress as Iterate
+from angsync.solvers.stopping import Progress as Iterate
 
 _PATIENCE = 2.0  # seconds before a progress bar appears
 

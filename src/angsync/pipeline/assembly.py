@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.certificate.certify import Certificate, combine, undecided
+from angsync.certificate.verdict import Certificate, combine, undecided
 from angsync.errors import ConvergenceError, ConvergenceWarning, DisconnectedWarning
 from angsync.pipeline.component import CERTIFICATE_TOLERANCE, Solved
 from angsync.pipeline.result import SyncResult, in_gauge
 from angsync.problem.operators import HermitianOperator, ScaledOperator
-from angsync.solvers.iteration import Callback, History, Progress, Status
+from angsync.solvers.stopping import Callback, History, Progress, Status
 
 
 def settler(index: NDArray[np.int64], gauge: str | int) -> Callable[[NDArray], NDArray]:

@@ -10,15 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.certificate.certify import Certificate, Verdict, certify_component, tightened, undecided
+from angsync.certificate.certify import certify_component
 from angsync.certificate.relaxation import relax
+from angsync.certificate.verdict import Certificate, Verdict, tightened, undecided
 from angsync.pipeline.multistart import best_of_starts, worth_more_starts
 from angsync.pipeline.regime import Plan, choose, is_slow
 from angsync.pipeline.repair import repaired
-from angsync.problem.criticality import split
+from angsync.problem.measure import split
 from angsync.problem.operators import CountingOperator, DenseOperator, HermitianOperator, row_length
 from angsync.solvers import LowRankSDP, Newton
-from angsync.solvers.iteration import Callback, Clock, History, Outcome, Solver, Status, Stopping, iterate
+from angsync.solvers.base import Solver
+from angsync.solvers.loop import Outcome, iterate
 from angsync.solvers.starts.start import (
     AUTOMATIC_STARTS,
     START_WORDS,
@@ -26,6 +28,7 @@ from angsync.solvers.starts.start import (
     eigenvector_estimator,
     leave_the_real_line,
 )
+from angsync.solvers.stopping import Callback, Clock, History, Status, Stopping
 from angsync.solvers.tangent import reversed_share
 
 _MAX_ESCAPES = 10

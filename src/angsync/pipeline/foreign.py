@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from angsync.problem.arrays import from_numpy, is_foreign, on_cuda, to_numpy
 from angsync.problem.operators.device import DeviceOperator, device_operator, solve_on_device
-from angsync.solvers.iteration import Stopping
+from angsync.solvers.stopping import Stopping
 
 _POWER_STEPS = 10
 _DEVICE_ITERATIONS = 200  # what has not converged by then is left to the solvers that know what to do about it

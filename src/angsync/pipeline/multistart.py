@@ -29,8 +29,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.certificate.certify import Certificate, Verdict
+from angsync.certificate.verdict import Certificate, Verdict
 from angsync.circle import normalise
+from angsync.problem.measure import norm
 from angsync.problem.operators import (
     CountingOperator,
     DenseOperator,
@@ -40,8 +41,10 @@ from angsync.problem.operators import (
     sparse_base,
 )
 from angsync.solvers import Newton
-from angsync.solvers.iteration import Callback, Clock, Outcome, Solver, Status, Stopping, iterate, norm
+from angsync.solvers.base import Solver
+from angsync.solvers.loop import Outcome, iterate
 from angsync.solvers.starts.start import STARTS, leave_the_real_line
+from angsync.solvers.stopping import Callback, Clock, Status, Stopping
 
 MOST_STARTS = 10  # by itself, the first run included
 _FOUND_AGAIN = 4  # starts that end at the best optimum, after which it is believed

@@ -12,25 +12,21 @@ from typing import Any
 import numpy as np
 
 from angsync import kernels
-from angsync.certificate.certify import (
-    Certificate,
-    Verdict,
-    certify_component,
-    certify_quickly,
-    normalised,
-    rescaled,
-    undecided,
-)
+from angsync.certificate.certify import certify_component, certify_quickly
+from angsync.certificate.verdict import Certificate, Verdict, rescaled, undecided
 from angsync.kernels.dense.whole_reference import WholeSettings, WholeSolve
 from angsync.pipeline.component import CERTIFICATE_TOLERANCE
 from angsync.pipeline.multistart import is_noisy
 from angsync.pipeline.regime import dense_reason
 from angsync.pipeline.result import SyncResult, in_gauge
+from angsync.problem.components import normalised
+from angsync.problem.measure import objective_and_residual, rounding_floor
 from angsync.problem.operators import DenseOperator, has_dominant_diagonal
 from angsync.problem.randomness import random_generator
 from angsync.solvers.accelerated import DEEP, SHARE, products_a_call
-from angsync.solvers.iteration import Clock, History, Status, Stopping, is_even, objective_and_residual, rounding_floor
+from angsync.solvers.loop import is_even
 from angsync.solvers.starts.start import ROUGH, START_WORDS, strongest_column
+from angsync.solvers.stopping import Clock, History, Status, Stopping
 
 _UP_TO = 5000  # order; above, a call would take too long for Ctrl-C, and the products are all that counts
 _MOST_STEPS = 400

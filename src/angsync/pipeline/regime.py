@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from angsync.problem.operators import HermitianOperator, augmented, sparse_base
 from angsync.solvers import GPM, AcceleratedGPM, Newton
-from angsync.solvers.iteration import Solver
+from angsync.solvers.base import Solver
 from angsync.solvers.preconditioner import kind_for
 from angsync.solvers.starts.start import readable_matrix
 

@@ -22,8 +22,9 @@ from angsync.problem.operators import (
 )
 from angsync.solvers import Newton
 from angsync.solvers.hierarchy import Aggregation, contract, upper_edges
-from angsync.solvers.iteration import Clock, Stopping, iterate
+from angsync.solvers.loop import iterate
 from angsync.solvers.starts.start import connection_laplacian, multilevel
+from angsync.solvers.stopping import Clock, Stopping
 
 _REACH = (6, 12, 24)  # steps around an offending measurement, one after the other
 _LARGEST_SHARE = 0.1  # of all nodes; a larger neighbourhood is no longer local

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync import uncertainty
-from angsync.certificate.certify import Certificate, Verdict
+from angsync.certificate.verdict import Certificate, Verdict
 from angsync.circle import normalise
 from angsync.errors import FileFormatError, InputError
 from angsync.io.result_file import load_fields, save_fields
@@ -24,7 +24,7 @@ from angsync.problem.measurements import Measurements
 from angsync.report.page import write_page
 from angsync.report.plotting import plot
 from angsync.report.words import certificate_in_words
-from angsync.solvers.iteration import History, Status
+from angsync.solvers.stopping import History, Status
 from angsync.uncertainty.connectivity import Connectivity, connectivity_of
 
 __all__ = ["History", "Status", "SyncResult", "load_result"]

@@ -18,14 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from angsync.circle import as_phases
+from angsync.problem.measure import split
 from angsync.problem.operators import HermitianOperator, as_operator, to_dense
-
-
-def split(z: NDArray, Cz: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    r"""The real and imaginary parts s and b of :math:`\bar z \circ Cz`, in double precision."""
-    rotated = np.conj(z.astype(np.complex128, copy=False))
-    rotated *= Cz
-    return rotated.real.copy(), rotated.imag.copy()
 
 
 class SOperator:

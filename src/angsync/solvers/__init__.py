@@ -1,4 +1,4 @@
-"""Solvers: frozen settings with ``init`` and ``step``. The loop is in :mod:`angsync.solvers.iteration`."""
+"""Solvers: frozen settings with ``init`` and ``step``. The loop is in :mod:`angsync.solvers.loop`."""
 
 from angsync.solvers.accelerated import AcceleratedGPM
 from angsync.solvers.gpm import GPM

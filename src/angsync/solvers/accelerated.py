@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from angsync.errors import InputError
 from angsync.kernels.dense.reference import Ending, InnerSolve
-from angsync.problem.criticality import split
+from angsync.problem.measure import split
 from angsync.problem.operators import HermitianOperator, count_products, inner_model
 from angsync.problem.operators.structure import InnerModel
 from angsync.solvers.memory import NARROW_COPY, MemoryBudget

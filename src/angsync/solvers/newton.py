@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError
-from angsync.problem.criticality import split
+from angsync.problem.measure import split
 from angsync.problem.operators import HermitianOperator
 from angsync.solvers.memory import MemoryBudget
 from angsync.solvers.preconditioner import Preconditioner, build, kind_for, strongest_affordable

@@ -26,7 +26,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from angsync import kernels
-from angsync.problem.criticality import split
+from angsync.problem.measure import split
 from angsync.problem.operators import HermitianOperator, count_products, narrow_product, rotated_product, sparse_base
 from angsync.solvers.hierarchy import EdgeList, upper_edges
 

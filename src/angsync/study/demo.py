@@ -14,8 +14,8 @@ from angsync.front_door import synchronize
 from angsync.pipeline.result import SyncResult
 from angsync.simulate import Problem, gaussian
 from angsync.solvers import GPM
-from angsync.solvers.iteration import Callback
 from angsync.solvers.starts.start import eigenvector_estimator
+from angsync.solvers.stopping import Callback
 
 
 @dataclass(frozen=True)

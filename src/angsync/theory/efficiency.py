@@ -15,8 +15,9 @@ from angsync.problem.operators import as_operator
 from angsync.problem.randomness import random_generator
 from angsync.simulate import gaussian
 from angsync.solvers import GPM
-from angsync.solvers.iteration import Progress, Stopping, iterate
+from angsync.solvers.loop import iterate
 from angsync.solvers.starts.start import eigenvector_estimator
+from angsync.solvers.stopping import Progress, Stopping
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from angsync.errors import (
     ShapeError,
 )
 from angsync.problem.operators import to_dense
-from angsync.solvers.iteration import Status, Stopping
+from angsync.solvers.stopping import Status, Stopping
 
 EDGE = "EDGE_SE2 {} {} 1 0 {} 2 0 0 2 0 4\n"
 

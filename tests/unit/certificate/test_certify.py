@@ -11,11 +11,12 @@ from scipy.sparse.linalg import aslinearoperator
 
 import angsync as ang
 from angsync import Verdict, as_operator
-from angsync.certificate.certify import certify_component, normalised
+from angsync.certificate.certify import certify_component
 from angsync.errors import InputError
+from angsync.problem.components import normalised
 from angsync.problem.objective import objective
 from angsync.problem.operators import CountingOperator
-from angsync.solvers.iteration import Clock
+from angsync.solvers.stopping import Clock
 
 
 def f(C, z):
@@ -324,7 +325,7 @@ def test_saddles_are_left_by_negative_curvature_where_the_lift_is_not_needed():
     # first-order critical, gradient 0: signs of a real matrix. The witness must come from the tangent Hessian alone.
     from angsync.certificate import escape
     from angsync.problem.operators import ScaledOperator
-    from angsync.solvers.iteration import Clock
+    from angsync.solvers.stopping import Clock
 
     triangle = -(np.ones((3, 3)) - np.eye(3))
     operator = ScaledOperator(ang.as_operator(triangle), 0)

@@ -10,7 +10,7 @@ import pytest
 import angsync as ang
 from angsync.certificate.bounds.spectrum import SpectralBound
 from angsync.certificate.gap import Gap, Rounding, unweighted
-from angsync.problem.criticality import split
+from angsync.problem.measure import split
 from angsync.problem.operators import ScaledOperator
 
 NOTHING = Rounding(0.0, np.zeros(1))

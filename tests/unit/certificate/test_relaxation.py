@@ -10,7 +10,8 @@ from angsync import Verdict
 from angsync.certificate.bounds.spectrum import smallest_eigenvalue_bound
 from angsync.certificate.relaxation import relax, upper_bound
 from angsync.solvers import LowRankSDP
-from angsync.solvers.iteration import Clock, Status, Stopping, iterate
+from angsync.solvers.loop import iterate
+from angsync.solvers.stopping import Clock, Status, Stopping
 
 
 def gaussian(n, noise, seed=0):

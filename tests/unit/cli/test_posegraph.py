@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import angsync as ang
 from angsync.applications import pose_graph
 from angsync.cli import app
-from angsync.solvers.iteration import Status
+from angsync.solvers.stopping import Status
 
 LOOP = (
     "VERTEX_SE2 1 0 0 0\nVERTEX_SE2 2 1 0 1.5\nVERTEX_SE2 3 1 1 3\nVERTEX_SE2 4 0 1 -1.6\n"

@@ -13,7 +13,7 @@ from rich.console import Console
 from angsync import Measurements, as_operator, synchronize
 from angsync.cli import terminal
 from angsync.cli.terminal import count_components, fitted, result_object, table, to_json, watching
-from angsync.solvers.iteration import Progress
+from angsync.solvers.stopping import Progress
 
 
 def screen(width=80, terminal=True):

@@ -12,12 +12,13 @@ import scipy.sparse.linalg
 
 import angsync as ang
 from angsync import Status, Stopping, Verdict
-from angsync.certificate.certify import normalised
 from angsync.errors import InputError
 from angsync.pipeline import multistart
 from angsync.pipeline.multistart import Starts, best_of_starts, combined, is_dense, rank_two_start, worth_more_starts
+from angsync.problem.components import normalised
 from angsync.problem.operators import CountingOperator
-from angsync.solvers.iteration import Clock, iterate
+from angsync.solvers.loop import iterate
+from angsync.solvers.stopping import Clock
 
 HARD = 1.2  # noise over sqrt n at which one run often ends at a lesser optimum
 

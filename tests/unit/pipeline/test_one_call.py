@@ -13,7 +13,7 @@ from angsync import kernels
 from angsync.errors import InputError
 from angsync.kernels.dense import whole_reference
 from angsync.pipeline import one_call as whole
-from angsync.solvers.iteration import Status
+from angsync.solvers.stopping import Status
 
 compiled = pytest.importorskip(
     "angsync.kernels.dense.whole_compiled", reason="the compiled kernels are not built", exc_type=ImportError

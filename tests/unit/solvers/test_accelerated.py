@@ -12,7 +12,8 @@ import pytest
 import angsync as ang
 from angsync.errors import InputError
 from angsync.problem.operators import DenseOperator, as_operator
-from angsync.solvers.iteration import Status, iterate
+from angsync.solvers.loop import iterate
+from angsync.solvers.stopping import Status
 from angsync.testing import check_solver
 
 

@@ -18,12 +18,14 @@ import scipy.sparse
 import angsync as ang
 from angsync import kernels
 from angsync.batch.stack import synchronize_stack
-from angsync.certificate.certify import certify_component, normalised
+from angsync.certificate.certify import certify_component
 from angsync.kernels import spare_memory as spare
 from angsync.kernels.superlu import factorise
+from angsync.problem.components import normalised
 from angsync.solvers import memory
-from angsync.solvers.iteration import Clock, Stopping, iterate
+from angsync.solvers.loop import iterate
 from angsync.solvers.memory import MemoryBudget, dense_bytes, sparse_bytes
+from angsync.solvers.stopping import Clock, Stopping
 from angsync.solvers.tangent import TangentHessian
 
 STOPPING = Stopping(max_iterations=200)

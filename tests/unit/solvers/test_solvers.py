@@ -12,7 +12,8 @@ import angsync as ang
 from angsync.problem.operators import CountingOperator, DenseOperator
 from angsync.solvers import newton
 from angsync.solvers.gpm import GPMState
-from angsync.solvers.iteration import Stopping, iterate
+from angsync.solvers.loop import iterate
+from angsync.solvers.stopping import Stopping
 from angsync.testing import check_solver
 
 

@@ -27,7 +27,7 @@ from angsync.pipeline.robust.noise import FLOOR
 from angsync.pipeline.robust.reweighting import Fit, Solve
 from angsync.pipeline.robust.search import search
 from angsync.pipeline.robust.settings import Robust
-from angsync.solvers.iteration import Clock
+from angsync.solvers.stopping import Clock
 
 _FAILURE = 1e-3  # accepted probability that random angles pass the bound
 _WITHIN = 2.0  # h in units of the noise scale

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from angsync.pipeline.robust.edges import Edges
 from angsync.pipeline.robust.losses import Loss
 from angsync.pipeline.robust.noise import Noise, estimate_noise
-from angsync.solvers.iteration import Clock
+from angsync.solvers.stopping import Clock
 
 Solve = Callable[[NDArray[np.float64], NDArray | None], NDArray]
 """``solve(weights, start)``: phases of the least-squares problem with these weights, from a start or from none."""

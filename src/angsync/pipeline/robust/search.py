@@ -12,7 +12,7 @@ from angsync.pipeline.robust.reweighting import Fit, Solve, reweight
 from angsync.pipeline.robust.settings import Robust
 from angsync.pipeline.robust.tuning import tuned
 from angsync.pipeline.robust.voting import Ballot, vote
-from angsync.solvers.iteration import Clock
+from angsync.solvers.stopping import Clock
 
 # Bandwidths of the first votes: from most of the circle, where a start that is 60 degrees off still has its good votes
 # inside, to a width that separates good from random votes at any noise worth the name.

@@ -26,7 +26,9 @@ from angsync.problem.measurements import Measurements
 from angsync.problem.operators import DenseOperator, SparseOperator, as_operator
 from angsync.problem.randomness import random_generator
 from angsync.solvers import GPM, Newton
-from angsync.solvers.iteration import Clock, Solver, Stopping, iterate
+from angsync.solvers.base import Solver
+from angsync.solvers.loop import iterate
+from angsync.solvers.stopping import Clock, Stopping
 
 _ROUND = Stopping(tolerance=1e-8, max_iterations=30)  # one round of reweighting; the next one starts where it ended
 _DENSE_SHARE = 0.05  # edges over n^2 from which products are cheaper than factorisations

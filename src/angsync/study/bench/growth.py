@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from angsync import kernels
 from angsync.errors import InputError
 from angsync.front_door import synchronize
-from angsync.solvers.iteration import Stopping
+from angsync.solvers.stopping import Stopping
 from angsync.study.bench.bandwidth import Bandwidth
 from angsync.study.bench.dense import TOLERANCE
 from angsync.study.bench.problems import coherence_stack, dense_bytes, dense_matrix

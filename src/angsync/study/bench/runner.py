@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from angsync.errors import InputError
-from angsync.solvers.iteration import Status
+from angsync.solvers.stopping import Status
 from angsync.study.bench import threads
 
 # Seconds before a call. Threads of BLAS spin after their work, which slows whoever comes next: 50 ms after a product by

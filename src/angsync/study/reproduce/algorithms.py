@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from angsync import circle, simulate
 from angsync.front_door import synchronize
 from angsync.solvers import GPM
-from angsync.solvers.iteration import Status, Stopping
 from angsync.solvers.starts import start
+from angsync.solvers.stopping import Status, Stopping
 from angsync.study.reproduce.rows import Piece, Row, Tick
 from angsync.study.reproduce.runs import trajectory
 from angsync.study.reproduce.sizes import Size

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync import simulate, theory
-from angsync.certificate.certify import Verdict
+from angsync.certificate.verdict import Verdict
 from angsync.circle import distance
 from angsync.front_door import synchronize
 from angsync.solvers import GPM
-from angsync.solvers.iteration import Stopping
 from angsync.solvers.starts import start
+from angsync.solvers.stopping import Stopping
 from angsync.study.reproduce.relaxation import solve_relaxation
 from angsync.study.reproduce.rows import Piece, Row, Tick, mean_and_error, with_error
 from angsync.study.reproduce.runs import maximiser, random_start, trajectory

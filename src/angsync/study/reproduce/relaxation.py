@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync import simulate
-from angsync.certificate.certify import Verdict
 from angsync.certificate.relaxation import Relaxation, relax
+from angsync.certificate.verdict import Verdict
 from angsync.front_door import synchronize
 from angsync.problem.operators import as_operator
 from angsync.solvers import GPM, LowRankSDP
-from angsync.solvers.iteration import Clock, Stopping
 from angsync.solvers.starts import start
+from angsync.solvers.stopping import Clock, Stopping
 from angsync.study.reproduce.rows import Piece, Row, Tick, frequency
 from angsync.study.reproduce.sizes import Size
 

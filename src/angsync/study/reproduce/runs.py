@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from angsync.circle import align, normalise
 from angsync.problem.operators import as_operator
 from angsync.solvers import GPM, Newton
-from angsync.solvers.iteration import Outcome, Progress, Stopping, iterate
+from angsync.solvers.loop import Outcome, iterate
 from angsync.solvers.starts.start import random_phases
+from angsync.solvers.stopping import Progress, Stopping
 from angsync.study.reproduce.rows import EPSILON
 
 ALPHAS = (2.0, 4.0, 16.0, math.inf)

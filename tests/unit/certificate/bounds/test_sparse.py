@@ -11,7 +11,7 @@ import scipy.sparse
 import angsync as ang
 from angsync import Verdict
 from angsync.certificate.bounds.sparse import _Shifted, can_factorise, factorisation_bound
-from angsync.problem.criticality import split
+from angsync.problem.measure import split
 from angsync.problem.operators import as_operator
 
 NEVER = lambda bound: False  # noqa: E731

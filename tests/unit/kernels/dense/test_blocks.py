@@ -13,7 +13,7 @@ import pytest
 from angsync.kernels.dense import reference
 from angsync.pipeline.multistart import rank_two_start
 from angsync.problem.operators import CountingOperator, ScaledOperator, as_operator, narrow_product
-from angsync.solvers.iteration import Clock
+from angsync.solvers.stopping import Clock
 
 compiled = pytest.importorskip(
     "angsync.kernels.dense.compiled", reason="the compiled kernels are not built", exc_type=ImportError

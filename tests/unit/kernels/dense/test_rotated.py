@@ -17,7 +17,8 @@ from angsync.kernels.dense import rotated_reference as reference
 from angsync.kernels.dense.reference import SEGMENT
 from angsync.problem.operators import CountingOperator, ScaledOperator, as_operator, rotated_product
 from angsync.solvers import tangent
-from angsync.solvers.iteration import Stopping, iterate
+from angsync.solvers.loop import iterate
+from angsync.solvers.stopping import Stopping
 from angsync.solvers.tangent import TangentHessian
 
 try:

@@ -14,10 +14,10 @@ import angsync as ang
 from angsync import kernels
 from angsync.certificate.bounds import spectrum
 from angsync.certificate.bounds.krylov import random_start
-from angsync.certificate.certify import normalised
 from angsync.certificate.gap import Rounding
 from angsync.kernels.lanczos import reference
 from angsync.kernels.lanczos.reference import Goal, RunEnding
+from angsync.problem.components import normalised
 from angsync.problem.operators import (
     CountingOperator,
     ScaledOperator,

@@ -19,7 +19,7 @@ from angsync.pipeline.robust.noise import FLOOR, Noise, estimate_noise
 from angsync.pipeline.robust.reweighting import Fit, reweight
 from angsync.pipeline.robust.tuning import tuned
 from angsync.pipeline.robust.voting import Ballot, vote
-from angsync.solvers.iteration import Clock
+from angsync.solvers.stopping import Clock
 
 
 def mean_error(z, truth):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from angsync.errors import InputError
-from angsync.solvers.iteration import Status
+from angsync.solvers.stopping import Status
 from angsync.study.bench import (
     GROUPS,
     Contestant,

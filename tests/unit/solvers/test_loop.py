@@ -10,8 +10,10 @@ import pytest
 from scipy.sparse.linalg import aslinearoperator
 
 import angsync as ang
+from angsync.problem.measure import norm
 from angsync.solvers.gpm import GPMState
-from angsync.solvers.iteration import Clock, History, Status, Stopping, iterate, norm
+from angsync.solvers.loop import iterate
+from angsync.solvers.stopping import Clock, History, Status, Stopping
 
 PROBLEM = ang.simulate.gaussian(30, 1.0, rng=0)
 OPERATOR = ang.as_operator(PROBLEM.C)

@@ -1,0 +1,151 @@
+"""Records of what is proved about a point: the verdict, the certificate, and how certificates are put together."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+TOLERANCE = 1e-8  # CERTIFIED unless asked for otherwise: the gap is at most so much of the scale
+
+
+class Verdict(Enum):
+    """What is proved."""
+
+    CERTIFIED = "Proved optimal to within the tolerance."
+    REFUTED = "A better point was found: it is the witness."
+    UNDECIDED = "Neither proved optimal nor improved upon; gap_bound is the best bound known."
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is proved about z. All quantities are in the units of C."""
+
+    verdict: Verdict
+    gap_bound: float
+    """Proved upper bound on f* - f(z), rounding errors included."""
+    relative_gap: float
+    """``gap_bound / scale``; CERTIFIED means that it is at most ``tolerance``."""
+    lambda_min: float
+    """Proved lower bound on the smallest eigenvalue of S(z)."""
+    lambda_2: float
+    """Proved lower bound on the second eigenvalue of S(z), the smallest over the components; inf for n = 1."""
+    unique: bool
+    """True when ``lambda_2 > 0`` is proved and the point is CERTIFIED: optimal up to one phase a component."""
+    witness: NDArray | None
+    """A point of T^n with a larger objective, beyond rounding; None unless REFUTED."""
+    method: str
+    """``cholesky``, ``factorisation`` (sparse) or ``lanczos``, with ``+relaxation`` when the gap comes from a
+    semidefinite relaxation; ``trivial`` when there is nothing to prove (no component has more than one node);
+    ``out of time`` or ``interrupted`` when no proof was attempted."""
+    confidence: float
+    """1.0 for a deterministic proof, otherwise 1 minus the failure probability of the Lanczos bounds."""
+    tolerance: float
+    scale: float
+    """The smaller of ``|f(z)|`` and the misfit ``sum |C_jl| - f(z)`` where that is known, but never so small
+    that ``tolerance * scale`` is below ``rounding``."""
+    rounding: float
+    """Rounding level of the computation: no gap below it can be told from 0. For a ``LinearOperator`` its products are
+    assumed to be as accurate as those of a matrix in its precision."""
+
+    def __str__(self) -> str:
+        return f"{self.verdict.name}: f* - f(z) <= {self.gap_bound:.3g} ({self.relative_gap:.2g} relative)"
+
+
+def combine(parts: list[Certificate], indices: list[NDArray[np.int64]], z: NDArray, tolerance: float) -> Certificate:
+    """One certificate for the components with more than one node; isolated nodes have nothing to prove."""
+    if not parts:
+        # no measurement at all: every answer is optimal
+        return trivial(tolerance, unique=z.size == 1)
+    if len(parts) == 1 and indices[0].size == z.size:
+        only = parts[0]
+        if only.witness is None:
+            return only
+        placed = np.empty_like(only.witness)
+        placed[indices[0]] = only.witness
+        return dataclasses.replace(only, witness=placed)
+    gap = math.fsum(part.gap_bound for part in parts)
+    scale = math.fsum(part.scale for part in parts)
+    refuted = [k for k, part in enumerate(parts) if part.witness is not None]
+    # a better point is a better point, however small its component is beside the others
+    certified = gap <= tolerance * scale and not refuted
+    witness = None
+    if refuted:
+        witness = z.astype(np.complex128)
+        for k in refuted:
+            witness[indices[k]] = parts[k].witness
+    verdict = Verdict.CERTIFIED if certified else Verdict.UNDECIDED if witness is None else Verdict.REFUTED
+    lambda_2 = min(part.lambda_2 for part in parts)
+    return Certificate(
+        verdict=verdict,
+        gap_bound=gap,
+        relative_gap=ratio(gap, scale),
+        lambda_min=min(0.0, *(part.lambda_min for part in parts)),
+        lambda_2=lambda_2,
+        unique=certified and lambda_2 > 0,
+        witness=witness,
+        method="+".join(sorted({part.method for part in parts})),
+        confidence=max(0.0, 1 - math.fsum(1 - part.confidence for part in parts)),
+        tolerance=tolerance,
+        scale=scale,
+        rounding=math.fsum(part.rounding for part in parts),
+    )
+
+
+def trivial(tolerance: float, unique: bool) -> Certificate:
+    """Nothing to prove: f is constant. ``unique`` only for a single node."""
+    return Certificate(
+        Verdict.CERTIFIED, 0.0, 0.0, 0.0, math.inf, unique, None, "trivial", 1.0, tolerance, 0.0, 0.0
+    )  # fmt: skip
+
+
+def undecided(tolerance: float, method: str) -> Certificate:
+    """Nothing could be proved, for the reason named by ``method``."""
+    return Certificate(
+        Verdict.UNDECIDED, math.inf, math.inf, -math.inf, -math.inf, False, None, method, 1.0, tolerance, 0.0, 0.0
+    )  # fmt: skip
+
+
+def rescaled(certificate: Certificate, exponent: int) -> Certificate:
+    """The certificate of ``2**exponent C``."""
+
+    def scale(x: float) -> float:
+        try:
+            return math.ldexp(x, exponent)
+        except OverflowError:
+            return math.copysign(math.inf, x)
+
+    return dataclasses.replace(
+        certificate,
+        gap_bound=scale(certificate.gap_bound),
+        lambda_min=scale(certificate.lambda_min),
+        lambda_2=scale(certificate.lambda_2),
+        scale=scale(certificate.scale),
+        rounding=scale(certificate.rounding),
+    )
+
+
+def tightened(certificate: Certificate, objective: float, upper_bound: float) -> Certificate:
+    """The certificate with a proved upper bound on f* from elsewhere, such as a semidefinite relaxation."""
+    gap = max(0.0, upper_bound - objective) + certificate.rounding
+    if not gap < certificate.gap_bound:
+        return certificate
+    certified = gap <= certificate.tolerance * certificate.scale
+    return dataclasses.replace(
+        certificate,
+        verdict=Verdict.CERTIFIED if certified else certificate.verdict,
+        witness=None if certified else certificate.witness,
+        gap_bound=gap,
+        relative_gap=ratio(gap, certificate.scale),
+        unique=certified and certificate.lambda_2 > 0,
+        method=f"{certificate.method}+relaxation",
+    )
+
+
+def ratio(gap: float, scale: float) -> float:
+    """gap / scale, where both may be 0."""
+    return gap / scale if scale > 0 else (0.0 if gap == 0 else math.inf)

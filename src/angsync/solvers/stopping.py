@@ -1,0 +1,122 @@
+"""When a loop stops, why it stopped, and what it leaves behind: Stopping, Status, Clock, Progress, History."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.errors import InputError
+
+
+class Status(Enum):
+    """Why the loop ended. The value is advice, not a code."""
+
+    CONVERGED = "The residual met its tolerance."
+    STALLED = "The objective cannot be raised further in this precision; loosen the tolerance or use complex128."
+    ITERATION_LIMIT = "Stopped at max_iterations; raise it, or go on from this result with start=result."
+    TIME_LIMIT = "Stopped at max_seconds; raise it, or go on from this result with start=result."
+    STOPPED_BY_CALLBACK = "The callback returned True."
+    INTERRUPTED = "Interrupted; this is the best point so far. Go on from it with start=result."
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, (int, float, np.integer, np.floating))
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When to stop. Whatever is met first ends the loop.
+
+    Parameters
+    ----------
+    tolerance
+        For the residual ``||Im(conj(z) * Cz)|| / ||Cz||``; None means 1e-10 for complex128 and 1e-5 for complex64.
+    max_iterations
+        Number of steps of the solver.
+    max_seconds
+        Wall time of the whole call, starting point and certificate included; None means no limit.
+    """
+
+    tolerance: float | None = None
+    max_iterations: int = 10_000
+    max_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("tolerance", "max_seconds"):
+            value = getattr(self, name)
+            if value is not None and not _is_number(value):
+                raise InputError(f"{name} must be a number or None, but it is {value!r}.")
+            if value is not None and not value >= 0:
+                raise InputError(f"{name} must not be negative, but it is {value}.")
+        count = self.max_iterations
+        if not (_is_number(count) and math.isfinite(count) and count >= 0 and int(count) == count):
+            raise InputError(f"max_iterations must be a whole number, 0 or more, but it is {count!r}.")
+
+    def tolerance_for(self, dtype: np.dtype[Any]) -> float:
+        """The tolerance, or the default of this precision."""
+        if self.tolerance is not None:
+            return self.tolerance
+        return 1e-5 if dtype == np.complex64 else 1e-10
+
+
+class Clock:
+    """Wall time since the start, and whether the limit has passed."""
+
+    def __init__(self, max_seconds: float | None = None) -> None:
+        self.start = time.perf_counter()
+        self.max_seconds = max_seconds
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.start
+
+    @property
+    def expired(self) -> bool:
+        return self.max_seconds is not None and self.seconds >= self.max_seconds
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback is given at every iterate, the starting point (iteration 0) included.
+
+    With a narrow copy of C (:class:`angsync.AcceleratedGPM` from n = 400) an iterate is a round, and iteration 0 is the
+    point after the first one.
+    """
+
+    iteration: int
+    objective: float
+    residual: float
+    step: float
+    """2-norm of the change of z in the last step."""
+    seconds: float
+    z: NDArray
+    """The iterate (of the component being solved); do not change it."""
+    component: int = 0
+
+
+Callback = Callable[[Progress], Any]
+
+
+@dataclass(frozen=True)
+class History:
+    """One entry an iterate, the starting point first: ``iterations + 1`` entries."""
+
+    objective: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    residual: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    step: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+
+    def followed_by(self, other: History, *, jump: bool = False) -> History:
+        """This history, then ``other``, which starts where this one ends, or, after a ``jump``, at a new point."""
+        if self.objective.size == 0:
+            return other
+        first = 0 if jump else 1
+        return History(
+            *(np.concatenate([getattr(self, k), getattr(other, k)[first:]]) for k in ("objective", "residual", "step"))
+        )
