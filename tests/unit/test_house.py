@@ -26,8 +26,8 @@ from angsync.cli import app
 SOURCE = Path(ang.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 STATEMENTS = ("simulate", "theory", "testing", "batch", "circle", "errors", "applications")
-OPTIONAL = ("matplotlib", "networkx", "narwhals", "pandas", "polars", "pyarrow", "h5py", "typer", "rich", "numba", "torch",
-            "jax", "cupy", "threadpoolctl")  # fmt: skip
+OPTIONAL = ("matplotlib", "networkx", "narwhals", "pandas", "polars", "pyarrow", "h5py", "typer", "rich", "numba",
+            "torch", "jax", "cupy", "threadpoolctl")  # fmt: skip
 
 
 def fresh(code):
