@@ -80,6 +80,7 @@ def graph_walks(solve: Callable[..., Any]) -> Walks:
     bad = np.where(rng.random(len(small)) < 0.1, rng.uniform(-np.pi, np.pi, len(small)), small.angle)
     spoilt = ang.Measurements(small.i, small.j, bad, n=small.n)
     pieces = ang.Measurements([0, 1, 2, 4, 5], [1, 2, 0, 5, 6], [0.1, 0.2, -0.4, 0.3, 0.1], n=8)
+    cancelled = ang.Measurements([0, 0, 1, 2], [1, 1, 2, 0], [0.1, 0.1 + np.pi, 0.2, 0.3])
     anchors, priors = {0: 0.2, 17: -0.4}, {40: (0.3, 5.0)}
     torn = {0: 0.5, 78: 0.5 + np.pi}
     walks: Walks = {
@@ -94,6 +95,7 @@ def graph_walks(solve: Callable[..., Any]) -> Walks:
         ),
         "sparse matrix": lambda: solve(sparse.C),
         "not connected": lambda: solve(pieces),
+        "edges that cancel": lambda: solve(cancelled),
         "two anchors, one prior": lambda: solve(small, anchors=anchors, priors=priors),
         "anchors apart": lambda: solve(small, anchors=torn),
         "anchors, dense": lambda: solve(ang.simulate.gaussian(60, 1.0, rng=6).C, anchors={3: 0.1, 9: 0.4}),
