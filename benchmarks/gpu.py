@@ -44,7 +44,7 @@ from angsync.kernels.cuda import proof as cuda_proof
 from angsync.kernels.cuda import proof_reference as cuda_proof_reference
 from angsync.kernels.cuda import reference as cuda_reference
 from angsync.study.bench.peers import power_iteration_in_jax
-from angsync.study.environment import version_of
+from angsync.study.machine import version_of
 
 PRODUCT_TARGETS = {8192: 0.078, 16384: 0.28, 32768: 1.05, 65536: 4.0}  # ms
 BATCH_TARGETS = {(10, 1e-3): 3900, (20, 1e-3): 1080, (32, 1e-3): 490, (64, 1e-3): 118,

@@ -7,7 +7,7 @@ is measured beside every race, so that a time is also a fraction of what the mac
 
 from angsync.study.bench.engine import GROUPS, Group, heading, run_groups, save
 from angsync.study.bench.peers import table as peers_table
-from angsync.study.bench.rows import Row, Target
+from angsync.study.bench.rows import Row
 from angsync.study.bench.runner import Contestant, Lap, race
 from angsync.study.bench.tables import table
 
@@ -17,7 +17,6 @@ __all__ = [
     "Group",
     "Lap",
     "Row",
-    "Target",
     "heading",
     "peers_table",
     "race",

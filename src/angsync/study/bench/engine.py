@@ -11,7 +11,8 @@ from typing import Any
 
 from angsync.errors import InputError
 from angsync.io.atomic import atomic_open
-from angsync.study.bench import batches, dense, growth, machine, peers
+from angsync.study import machine
+from angsync.study.bench import batches, dense, growth, peers
 from angsync.study.bench.bandwidth import Meter
 from angsync.study.bench.rows import Row, disagreements
 from angsync.study.bench.setting import Setting, Tick
@@ -79,7 +80,7 @@ def run_groups(
     results: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        **machine.describe(),
+        **machine.for_timings(),
         "settings": {"groups": chosen, "quick": quick, "peers": peers_too, "repeats": repeats, "seed": seed},
         "peers": {name: state for name, _, state in peers.table()} if peers_too else {},
         "read_bytes_a_second": {"one_thread": read.one, "all_threads": read.all},
