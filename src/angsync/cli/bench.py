@@ -49,8 +49,9 @@ def bench(
     """
     with reporting() as console:
         from angsync.cli.reproduce_progress import showing
-        from angsync.cli.terminal import fitted, table, to_json
+        from angsync.cli.terminal import fitted, table
         from angsync.io.atomic import check_writable
+        from angsync.io.strict_json import to_json
         from angsync.study.bench import heading, peers_table, run_groups
         from angsync.study.bench import table as bench_table
 

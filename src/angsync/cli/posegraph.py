@@ -33,8 +33,9 @@ def posegraph(
     """
     with reporting() as console:
         from angsync.applications import pose_graph
-        from angsync.cli.terminal import fitted, to_json, watching
+        from angsync.cli.terminal import fitted, watching
         from angsync.io.g2o_writing import check_g2o_path
+        from angsync.io.strict_json import to_json
         from angsync.report.trajectory import check_picture_path
         from angsync.solvers.stopping import Stopping
 

@@ -68,11 +68,12 @@ def solve(
     """Find the phases that fit the measurements in FILE best, and prove how good they are."""
     with reporting() as console:
         from angsync.cli.nodes import anchors_from_text, gauge_from_text, priors_from_text
-        from angsync.cli.terminal import fitted, result_object, to_json, watching
+        from angsync.cli.terminal import fitted, result_object, watching
         from angsync.front_door import synchronize
         from angsync.io import read
         from angsync.io.atomic import check_writable
         from angsync.io.result_file import check_result_path
+        from angsync.io.strict_json import to_json
         from angsync.solvers.stopping import Stopping
 
         # the call and the outputs are checked before the work, not after

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import textwrap
@@ -152,23 +151,6 @@ def certificate_object(certificate: Certificate) -> dict[str, Any]:
         **{name: getattr(certificate, name) for name in names},
         "witness": None if witness is None else np.angle(witness).tolist(),
     }
-
-
-def to_json(content: Any) -> str:
-    """Strict JSON: what is not finite becomes null, numpy scalars become numbers."""
-
-    def clean(x: Any) -> Any:
-        if isinstance(x, dict):
-            return {str(key): clean(value) for key, value in x.items()}
-        if isinstance(x, (list, tuple)):
-            return [clean(value) for value in x]
-        if isinstance(x, np.generic):
-            x = x.item()
-        if isinstance(x, float):
-            return x if math.isfinite(x) else None
-        return x if isinstance(x, (str, int, bool, type(None))) else str(x)
-
-    return json.dumps(clean(content), allow_nan=False)
 
 
 def _label(result: SyncResult, node: int) -> Any:

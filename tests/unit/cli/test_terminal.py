@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import time
 
 import numpy as np
@@ -12,7 +11,7 @@ from rich.console import Console
 
 from angsync import Measurements, as_operator, synchronize
 from angsync.cli import terminal
-from angsync.cli.terminal import count_components, fitted, result_object, table, to_json, watching
+from angsync.cli.terminal import count_components, fitted, result_object, table, watching
 from angsync.solvers.stopping import Progress
 
 
@@ -137,15 +136,6 @@ def test_table_takes_brackets_for_text():
     console = screen()
     console.print(table("title", [("a", "[bold]x[/bold]", "note"), ("b", "y", "")]))
     assert "[bold]x[/bold]" in shown(console)
-
-
-def test_json_is_strict():
-    text = to_json({"a": np.float64("nan"), "b": [np.inf, 1.5], "c": np.int64(3), "d": np.bool_(True), 4: (None, "x")})
-
-    def refuse(name):
-        raise AssertionError(f"{name} is not JSON")
-
-    assert json.loads(text, parse_constant=refuse) == {"a": None, "b": [None, 1.5], "c": 3, "d": True, "4": [None, "x"]}
 
 
 def test_result_object_names_nodes_and_angles():

@@ -5,7 +5,7 @@ threads, methods that solve the same problem have to reach the same objective, a
 is measured beside every race, so that a time is also a fraction of what the machine could do.
 """
 
-from angsync.study.bench.engine import GROUPS, Group, heading, run_groups, save
+from angsync.study.bench.engine import GROUPS, Group, heading, run_groups
 from angsync.study.bench.peers import table as peers_table
 from angsync.study.bench.rows import Row
 from angsync.study.bench.runner import Contestant, Lap, race
@@ -21,6 +21,5 @@ __all__ = [
     "peers_table",
     "race",
     "run_groups",
-    "save",
     "table",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -10,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from angsync.errors import InputError
-from angsync.io.atomic import atomic_open
+from angsync.io.strict_json import cleaned, write_json
 from angsync.study import machine
 from angsync.study.bench import batches, dense, growth, peers
 from angsync.study.bench.bandwidth import Meter
 from angsync.study.bench.rows import Row, disagreements
 from angsync.study.bench.setting import Setting, Tick
 from angsync.study.bench.sizes import FULL, QUICK, Size
-from angsync.study.reproduce.store import clean
 
 FORMAT, VERSION = "angsync-benchmark", 1
 
@@ -95,19 +93,12 @@ def run_groups(
                 report(f"{name}, {what}", share)
 
             rows = list(GROUPS[name].run(Setting(size, repeats, seed, peers_too, meter, tick)))
-        results["rows"] += [clean(row.as_dict()) for row in rows]
+        results["rows"] += [cleaned(row.as_dict()) for row in rows]
         results["disagreements"] += disagreements(rows)
         if path is not None:
-            save(results, path)
+            write_json(results, path)
         finished(GROUPS[name], rows)
     return results
-
-
-def save(results: dict[str, Any], path: Path) -> None:
-    """Write the file whole or not at all."""
-    with atomic_open(path) as stream:
-        json.dump(clean(results), stream, allow_nan=False, indent=1)
-        stream.write("\n")
 
 
 def heading(results: dict[str, Any]) -> list[tuple[str, str]]:
