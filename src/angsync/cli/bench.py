@@ -52,8 +52,9 @@ def bench(
         from angsync.cli.terminal import fitted, table
         from angsync.io.atomic import check_writable
         from angsync.io.strict_json import to_json
-        from angsync.study.bench import heading, peers_table, run_groups
-        from angsync.study.bench import table as bench_table
+        from angsync.study.bench.engine import heading, run_groups
+        from angsync.study.bench.peers import table as peers_table
+        from angsync.study.bench.tables import table as bench_table
 
         if output is not None:
             check_writable(output)

@@ -13,6 +13,7 @@ from angsync.io.strict_json import cleaned, write_json
 from angsync.study import machine
 from angsync.study.bench import batches, dense, growth, peers
 from angsync.study.bench.bandwidth import Meter
+from angsync.study.bench.names import TITLES
 from angsync.study.bench.rows import Row, disagreements
 from angsync.study.bench.setting import Setting, Tick
 from angsync.study.bench.sizes import FULL, QUICK, Size
@@ -29,17 +30,15 @@ class Group:
     run: Callable[[Setting], Iterator[Row]]
 
 
-GROUPS = {
-    group.name: group
-    for group in (
-        Group("dense", "dense: one problem C = z z^H + sigma W, to a residual of 1e-10", dense.dense),
-        Group("products", "products: products with C until the residual is 1e-10", dense.products),
-        Group("small", "small: one small problem, to a residual of 1e-10", dense.small),
-        Group("batches", "batches: stacks of sample coherence matrices, time of one problem", batches.batches),
-        Group("growth", "growth: cost against size, with fitted exponents", growth.growth),
-        Group("bandwidth", "bandwidth: one product from the upper triangle of C", growth.bandwidth),
-    )
+_RUNS: dict[str, Callable[[Setting], Iterator[Row]]] = {
+    "dense": dense.dense,
+    "products": dense.products,
+    "small": dense.small,
+    "batches": batches.batches,
+    "growth": growth.growth,
+    "bandwidth": growth.bandwidth,
 }
+GROUPS = {name: Group(name, title, _RUNS[name]) for name, title in TITLES.items()}
 
 
 def _silent() -> AbstractContextManager[Tick]:

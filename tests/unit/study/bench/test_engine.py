@@ -12,19 +12,10 @@ import numpy as np
 import pytest
 
 from angsync.errors import InputError
-from angsync.study.bench import (
-    GROUPS,
-    Lap,
-    Row,
-    batches,
-    engine,
-    growth,
-    heading,
-    peers,
-    problems,
-    run_groups,
-    setting,
-)
+from angsync.study.bench import batches, engine, growth, peers, problems, setting
+from angsync.study.bench.engine import GROUPS, heading, run_groups
+from angsync.study.bench.rows import Row
+from angsync.study.bench.runner import Lap
 from angsync.study.bench.sizes import FULL, QUICK
 
 

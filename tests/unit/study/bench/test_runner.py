@@ -10,7 +10,8 @@ import pytest
 import angsync
 from angsync.errors import InputError
 from angsync.solvers.stopping import Status
-from angsync.study.bench import Contestant, race, runner, threads
+from angsync.study.bench import runner, threads
+from angsync.study.bench.runner import Contestant, race
 
 
 class Clock:

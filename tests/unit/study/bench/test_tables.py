@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from angsync.study.bench import Row, table
-from angsync.study.bench.rows import disagreements
+from angsync.study.bench.rows import Row, disagreements
+from angsync.study.bench.tables import table
 
 
 def test_rows_keep_what_applies():

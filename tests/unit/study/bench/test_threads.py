@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from angsync.study.bench import heading, run_groups, threads
+from angsync.study.bench import threads
+from angsync.study.bench.engine import heading, run_groups
 
 
 def test_blas_threads_are_set_for_a_call_and_put_back():
