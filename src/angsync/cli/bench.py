@@ -48,7 +48,7 @@ def bench(
     problem do not reach the same objective.
     """
     with reporting() as console:
-        from angsync.cli.reproduce_progress import showing
+        from angsync.cli.progress import counting
         from angsync.cli.terminal import fitted, table
         from angsync.io.atomic import check_writable
         from angsync.io.strict_json import to_json
@@ -77,7 +77,7 @@ def bench(
             repeats=repeats,
             seed=seed,
             path=output,
-            watching=lambda: showing(console),
+            watching=lambda: counting(console),
             begun=begun,
             finished=finished,
         )

@@ -23,7 +23,8 @@ def demo(
 ) -> None:
     """Simulate the paper's setting, solve, certify, compare with the truth, and write report.html."""
     with reporting() as console:
-        from angsync.cli.terminal import fitted, result_object, table, watching
+        from angsync.cli.progress import watching
+        from angsync.cli.terminal import fitted, result_object, table
         from angsync.io.atomic import check_writable, report_folder
         from angsync.io.strict_json import to_json
         from angsync.report.words import certificate_in_words
