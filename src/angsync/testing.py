@@ -15,7 +15,7 @@ from angsync.problem.operators import DenseOperator, HermitianOperator
 from angsync.simulate import gaussian, grid
 from angsync.solvers.base import Solver
 from angsync.solvers.loop import iterate
-from angsync.solvers.starts.start import eigenvector_estimator
+from angsync.solvers.starts.eigenvector import eigenvector_estimator
 from angsync.solvers.stopping import Stopping
 
 

@@ -21,13 +21,9 @@ from angsync.problem.operators import CountingOperator, DenseOperator, Hermitian
 from angsync.solvers import LowRankSDP, Newton
 from angsync.solvers.base import Solver
 from angsync.solvers.loop import Outcome, iterate
-from angsync.solvers.starts.start import (
-    AUTOMATIC_STARTS,
-    START_WORDS,
-    STARTS,
-    eigenvector_estimator,
-    leave_the_real_line,
-)
+from angsync.solvers.starts.chance import leave_the_real_line
+from angsync.solvers.starts.eigenvector import eigenvector_estimator
+from angsync.solvers.starts.names import CAREFUL, STARTS
 from angsync.solvers.stopping import Callback, Clock, History, Status, Stopping
 from angsync.solvers.tangent import reversed_share
 
@@ -120,12 +116,12 @@ def _automatically(
     if local and _worth_another_start(operator, outcome, request):
         outcome, better = _repaired(counting, plan, outcome, request, loop)
         method += "; what did not fit was " + ("repaired locally" if better else "looked at again in vain")
-        untried = reversed_share(operator, outcome.z) > _MANY_REVERSED and start_name != START_WORDS["careful"]
+        untried = reversed_share(operator, outcome.z) > _MANY_REVERSED and start_name != STARTS[CAREFUL].words
     else:
-        untried = plan.alternative is not None and start_name != START_WORDS[plan.alternative]
+        untried = plan.alternative is not None and start_name != STARTS[plan.alternative].words
     if untried and plan.alternative is not None and _worth_another_start(operator, outcome, request):
         outcome, better = _also_from(counting, plan, outcome, request, loop)
-        tried = START_WORDS[plan.alternative]
+        tried = STARTS[plan.alternative].words
         method += f"; {tried} was tried as well and was {'better' if better else 'no better'}"
     certificate = _certify(operator, outcome, request)
     outcome, certificate, said, starts_tried = _more_starts(counting, plan.solver, outcome, certificate, request, loop)
@@ -222,7 +218,7 @@ def _also_from(
     """Solve again from the alternative start; the better of both points, and whether it is the new one."""
     assert plan.alternative is not None
     try:
-        z = AUTOMATIC_STARTS[plan.alternative](counting, request.rng)
+        z = STARTS[plan.alternative].make_quickly(counting, request.rng)
     except KeyboardInterrupt:
         return replace(outcome, status=Status.INTERRUPTED), False
     quiet = {**loop, "callback": None}
@@ -299,7 +295,7 @@ def _starting_point(
     if isinstance(request.start, np.ndarray):
         return request.start.astype(operator.dtype), "the start given"
     if request.start != "auto":
-        z = STARTS[request.start](operator, request.rng)
+        z = STARTS[request.start].make(operator, request.rng)
         return leave_the_real_line(operator, z, request.rng), f"the start '{request.start}'"
     if request.solver is not None:  # an explicit solver is literal: the paper starts at v_C
         z = eigenvector_estimator(operator, rng=request.rng)
@@ -308,17 +304,17 @@ def _starting_point(
     sums = operator.abs_row_sums()
     plenty = math.inf if sums is None else _GOOD_START * float(sums.sum())
     for name in names:
-        z = AUTOMATIC_STARTS[name](operator, request.rng)
+        z = STARTS[name].make_quickly(operator, request.rng)
         objective = _objective(operator, z) if len(names) > 1 else 0.0
         if best is None or objective > best[0]:
-            best = (objective, z, START_WORDS[name])
+            best = (objective, z, STARTS[name].words)
         if objective >= plenty:
             break
     assert best is not None
     if alternative is not None and reversed_share(operator, best[1]) > _MANY_REVERSED:
-        z = AUTOMATIC_STARTS[alternative](operator, request.rng)
+        z = STARTS[alternative].make_quickly(operator, request.rng)
         if _objective(operator, z) > _objective(operator, best[1]):
-            best = (0.0, z, START_WORDS[alternative])
+            best = (0.0, z, STARTS[alternative].words)
     return leave_the_real_line(operator, best[1], request.rng), best[2]
 
 

@@ -10,7 +10,7 @@ from angsync.problem.operators import HermitianOperator, augmented, sparse_base
 from angsync.solvers import GPM, AcceleratedGPM, Newton
 from angsync.solvers.base import Solver
 from angsync.solvers.preconditioner import kind_for
-from angsync.solvers.starts.start import readable_matrix
+from angsync.solvers.starts.entries import readable_matrix
 
 _DENSE_SHARE = 0.1  # share of filled entries from which C counts as dense
 _LARGE = 200_000  # nodes from which an eigenvector is not computed, only approached

@@ -24,7 +24,7 @@ CAREFUL = "careful"
 
 @dataclass(frozen=True)
 class Start:
-    """One row of the table. The functions take the operator and a generator, and give phases."""
+    """One row of the table. Its functions take the operator and a generator, which many do not use, and give phases."""
 
     name: str
     words: str

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from angsync.front_door import synchronize
 from angsync.pipeline.result import SyncResult
-from angsync.solvers.starts.start import eigenvector_estimator
+from angsync.solvers.starts.eigenvector import eigenvector_estimator
 from angsync.solvers.stopping import Stopping
 from angsync.study.bench import peers
 from angsync.study.bench.problems import LEVELS, SAME_OPTIMUM, dense_bytes, dense_matrix, value
