@@ -300,7 +300,7 @@ def _check_kinds(stopping: Any, callback: Any, anchors: Any, priors: Any) -> Non
 def _check_choices(solver: Any, start: Any, on_failure: str) -> None:
     if isinstance(solver, str) and solver != "auto":
         raise InputError(f"solver must be 'auto' or a solver such as ang.GPM(alpha=4.0), but it is {solver!r}.")
-    if not isinstance(solver, str) and not (hasattr(solver, "init") and hasattr(solver, "step")):
+    if not isinstance(solver, str) and not isinstance(solver, Solver):
         raise InputError(f"solver must have init and step, which {solver!r} has not.")
     if isinstance(solver, type):
         raise InputError(f"solver must be an instance: {solver.__name__}() instead of {solver.__name__}.")

@@ -19,7 +19,7 @@ from angsync.pipeline.repair import repaired
 from angsync.problem.measure import split
 from angsync.problem.operators import CountingOperator, DenseOperator, HermitianOperator, row_length
 from angsync.solvers import LowRankSDP, Newton
-from angsync.solvers.base import Solver
+from angsync.solvers.base import Solver, as_solver
 from angsync.solvers.loop import Outcome, iterate
 from angsync.solvers.starts.chance import leave_the_real_line
 from angsync.solvers.starts.eigenvector import eigenvector_estimator
@@ -107,9 +107,9 @@ def _automatically(
     tolerance = request.stopping.tolerance_for(operator.dtype)
     give_up = is_slow(tolerance) if plan.successor is not None else None
     outcome = iterate(counting, plan.solver, z, request.stopping, give_up=give_up, **loop)
-    method = f"{_name(plan.solver)} from {start_name}, because {plan.reason}"
+    method = f"{plan.solver.describe()} from {start_name}, because {plan.reason}"
     if outcome.gave_up and plan.successor is not None:
-        method += f"; {_name(plan.successor)} took over after {outcome.iterations} iterations, because GPM was slow"
+        method += f"; {plan.successor.describe()} took over after {outcome.iterations} iterations, because GPM was slow"
         outcome = _continued(counting, plan.successor, outcome.z, outcome, request, loop)
     # where everything is near to everything there are no neighbourhoods, and the plan names no other start
     local = operator.n > _REPAIR_FROM and plan.alternative is not None
@@ -158,7 +158,7 @@ def _more_starts(
     loop: dict[str, Any],
 ) -> Answer:
     """More starts where the solver asks for them, or, by itself, where one run is not reliable; what to say of it."""
-    starts = getattr(solver, "starts", None if request.solver is None else 1)
+    starts = None if request.solver is None else as_solver(solver).starts
     free = isinstance(request.start, str) and request.start == "auto"
     if starts is None:
         # a start that was asked for is kept to
@@ -169,7 +169,7 @@ def _more_starts(
     if not wanted or stopped or request.clock.expired:
         return outcome, certificate, "", None
     witness = None if certificate is None else certificate.witness
-    again = solver if hasattr(solver, "starts") else Newton()
+    again = solver if as_solver(solver).takes_further_starts else Newton()
     best, objectives = best_of_starts(
         counting,
         outcome,
@@ -282,10 +282,6 @@ def _by_relaxation(
     tight = "tight (rank one)" if found.tight else "not tight"
     method = f"LowRankSDP(rank={rank}) from {start_name}, as asked for; the relaxation is {tight}"
     return outcome, certificate, method, None
-
-
-def _name(solver: Any) -> str:
-    return type(solver).__name__ + (f"(alpha={solver.alpha})" if hasattr(solver, "alpha") else "")
 
 
 def _starting_point(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from angsync.problem.operators import HermitianOperator, augmented, sparse_base
 from angsync.solvers import GPM, AcceleratedGPM, Newton
-from angsync.solvers.base import Solver
+from angsync.solvers.base import SolverBase
 from angsync.solvers.preconditioner import kind_for
 from angsync.solvers.starts.entries import readable_matrix
 
@@ -23,8 +23,8 @@ class Plan:
     """Starting points to compare, the first solver, the one that takes over when it is slow, and another start."""
 
     starts: tuple[str, ...]
-    solver: Solver
-    successor: Solver | None
+    solver: SolverBase
+    successor: SolverBase | None
     reason: str
     alternative: str | None = None
     """A start to try as well where the point found has measurements that are more than a right angle off."""
