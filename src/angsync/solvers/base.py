@@ -16,6 +16,7 @@ from angsync.problem.measure import objective_and_residual
 from angsync.problem.operators import HermitianOperator
 
 
+@runtime_checkable
 class State(Protocol):
     """A point whose product with C is known. Solvers may keep more in theirs."""
 
