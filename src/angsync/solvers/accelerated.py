@@ -23,7 +23,7 @@ DEEP = 0.8  # share of the tolerance that inner solves aim at
 SHARE = 2.0  # of the error of the model, to which the first inner solve is worth its products
 _ENTRIES_A_CALL = 1e10  # entries read by one compiled call at most: half a second or so in which nothing can interrupt
 MOST_PRODUCTS = 120  # and products, after which Newton's method is the better one
-_SLOW = 0.1  # an inner solve that ran out of products and left more of the residual than this was slow
+_SLOW_SHARE = 0.1  # an inner solve that ran out of products and left more of the residual than this was slow
 _NOISE = {True: 1e-7, False: 1e-14}  # relative error of the objective of a narrow model, and of one in double precision
 
 
@@ -160,7 +160,7 @@ class AcceleratedGPM(SolverBase):
         self, operator: HermitianOperator, state: AcceleratedState, found: InnerSolve, share: float
     ) -> AcceleratedState:
         """Go on like this, or with Newton's method: where the inner solve stalled, or crept."""
-        crept = found.products >= MOST_PRODUCTS and share > _SLOW
+        crept = found.products >= MOST_PRODUCTS and share > _SLOW_SHARE
         return self._handed_over(operator, state) if crept or found.ending is Ending.STALLED else state
 
     def _handed_over(self, operator: HermitianOperator, state: AcceleratedState) -> AcceleratedState:

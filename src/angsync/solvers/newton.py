@@ -19,9 +19,9 @@ from angsync.solvers.tangent import TangentHessian
 from angsync.solvers.trust_region import maximise_model, next_radius
 
 Kind = Literal["auto", "jacobi", "direct", "multigrid"]
-_STALE = {"jacobi": 0, "direct": 8, "multigrid": 40}  # inner iterations after which a preconditioner is made anew
-_REFINES = 0.25  # a Newton step on narrow products shrinks the gradient at least to this share
-_SLOW = 150  # inner iterations from which the diagonal alone is not enough
+_STALE_AFTER = {"jacobi": 0, "direct": 8, "multigrid": 40}  # inner iterations after which a preconditioner is made anew
+_REFINES_TO_SHARE = 0.25  # a Newton step on narrow products shrinks the gradient at least to this share
+_SLOW_ITERATIONS = 150  # inner iterations from which the diagonal alone is not enough
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Newton(SolverBase):
         noise = float(np.finfo(operator.dtype).eps) * float(np.abs(state.Cz).max(initial=0.0))
         for _ in range(30):
             inner = maximise_model(hessian.product, b, preconditioner, radius, scale, self.max_inner, hessian.accuracy)
-            if self.preconditioner == "auto" and kind == "jacobi" and inner.iterations > _SLOW:
+            if self.preconditioner == "auto" and kind == "jacobi" and inner.iterations > _SLOW_ITERATIONS:
                 kind = strongest_affordable(operator)
             if inner.gain <= 0 or inner.length == 0:
                 if preconditioner is state.preconditioner:
@@ -124,10 +124,10 @@ class Newton(SolverBase):
             # the rounding of C z moves the computed gain by about this much
             allowance = noise * math.sqrt(z.size) * float(np.linalg.norm(t))
             radius = next_radius(radius, ratio, inner)
-            again = preconditioner if kind == state.kind and 0 < inner.iterations <= _STALE[kind] else None
+            again = preconditioner if kind == state.kind and 0 < inner.iterations <= _STALE_AFTER[kind] else None
             shrunk = float(np.linalg.norm(split(z, Cz)[1])) / max(float(np.linalg.norm(b)), 1e-300)
             # an inner solution inside the radius that leaves this much of the gradient was not good enough
-            narrow_copy = state.narrow_copy and (inner.at_boundary or shrunk < _REFINES)
+            narrow_copy = state.narrow_copy and (inner.at_boundary or shrunk < _REFINES_TO_SHARE)
             if inner.gain < allowance:
                 # f can no longer tell: go on while the gradient shrinks
                 if shrunk < 0.9:

@@ -77,7 +77,7 @@ def test_a_preconditioner_is_used_again_while_it_serves_and_changed_where_it_is_
     assert state.preconditioner is not None
     assert solver.step(operator, state).preconditioner is state.preconditioner
     monkeypatch.setattr(newton, "kind_for", lambda _: "jacobi")
-    monkeypatch.setattr(newton, "_SLOW", 1)
+    monkeypatch.setattr(newton, "_SLOW_ITERATIONS", 1)
     automatic = ang.Newton()
     first = automatic.init(operator, grid.z)
     assert first.kind == "jacobi"
