@@ -31,15 +31,15 @@ if TYPE_CHECKING:  # for type checkers and editors: the names of the table below
     from angsync.front_door import synchronize as synchronize
     from angsync.io import read as read
     from angsync.pipeline.result import SyncResult as SyncResult
-    from angsync.pipeline.result import load_result as load_result
     from angsync.pipeline.robust.settings import Robust as Robust
+    from angsync.pipeline.saved import load_result as load_result
     from angsync.problem.measurements import Measurements as Measurements
     from angsync.problem.operators import as_operator as as_operator
     from angsync.solvers import GPM as GPM
     from angsync.solvers import AcceleratedGPM as AcceleratedGPM
     from angsync.solvers import LowRankSDP as LowRankSDP
     from angsync.solvers import Newton as Newton
-    from angsync.solvers.starts.start import eigenvector_estimator as eigenvector_estimator
+    from angsync.solvers.starts.eigenvector import eigenvector_estimator as eigenvector_estimator
     from angsync.solvers.stopping import Status as Status
     from angsync.solvers.stopping import Stopping as Stopping
     from angsync.uncertainty import predicted_errors as predicted_errors
@@ -66,8 +66,8 @@ _HOME = {
     "certify": "certificate.certify",
     "connectivity_of": "uncertainty.connectivity",
     "distance": "circle",
-    "eigenvector_estimator": "solvers.starts.start",
-    "load_result": "pipeline.result",
+    "eigenvector_estimator": "solvers.starts.eigenvector",
+    "load_result": "pipeline.saved",
     "predicted_errors": "uncertainty",
     "read": "io",
     "synchronize": "front_door",

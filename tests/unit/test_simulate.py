@@ -249,3 +249,7 @@ def test_every_name_is_there_and_no_other():
     assert set(simulate.MODELS) < set(simulate.__all__) == set(dir(simulate))
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         simulate.nonsense  # noqa: B018
+
+
+def test_the_matrix_of_a_ring_is_sparse():
+    assert scipy.sparse.issparse(simulate.ring(5, 0.0, rng=0).C)

@@ -10,7 +10,7 @@ from angsync.pipeline.repair import _neighbourhood, repaired
 from angsync.problem.objective import objective
 from angsync.problem.operators import as_operator
 from angsync.solvers.loop import iterate
-from angsync.solvers.starts.start import multilevel
+from angsync.solvers.starts.multilevel import multilevel
 from angsync.solvers.stopping import Clock, Stopping
 from angsync.solvers.tangent import reversed_share
 
@@ -77,7 +77,7 @@ def test_the_default_solver_repairs_what_its_start_left(stuck, monkeypatch):
     from angsync.pipeline import component
 
     problem, _, z = stuck
-    monkeypatch.setattr(component, "_starting_point", lambda *_: (z, "a local maximum"))
+    monkeypatch.setattr(component, "_starting_point", lambda *_: component.Start(z, None, "a local maximum"))
     result = ang.synchronize(problem.C)
     assert "repaired locally" in result.method
     assert result.objective > objective(problem.C, z) + 5
