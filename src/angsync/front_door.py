@@ -357,4 +357,4 @@ def _final_values(
     scaled = ScaledOperator(operator, normalising_exponent(operator))
     product = scaled.apply(wide) if known is None else known
     objective, residual = objective_and_residual(wide, product, rounding_floor(scaled))
-    return ScaledOperator(operator, -scaled.exponent)._scale(product), math.ldexp(objective, scaled.exponent), residual
+    return ScaledOperator(operator, -scaled.exponent).scaled(product), math.ldexp(objective, scaled.exponent), residual

@@ -13,16 +13,16 @@ from angsync import kernels
 from angsync.errors import InputError, NotFiniteError, NotHermitianError, ShapeError
 from angsync.problem.arrays import is_foreign, on_cuda, to_numpy
 from angsync.problem.measurements import Measurements
+from angsync.problem.operators.adapters import LinearOperatorAdapter, ProtocolAdapter
+from angsync.problem.operators.base import HermitianOperator, Operator
 from angsync.problem.operators.dense import DenseOperator
-from angsync.problem.operators.linear import LinearOperatorAdapter
-from angsync.problem.operators.protocol import HermitianOperator
 from angsync.problem.operators.sparse import SparseOperator
 
 Hermitian = Literal["full", "upper", "lower"]
 _BLOCK = 512
 
 
-def as_operator(data: Any, hermitian: Hermitian = "full") -> HermitianOperator:
+def as_operator(data: Any, hermitian: Hermitian = "full") -> Operator:
     """Turn ``data`` into an operator, checking it on the way.
 
     Parameters
@@ -40,6 +40,8 @@ def as_operator(data: Any, hermitian: Hermitian = "full") -> HermitianOperator:
         raise InputError(f"hermitian must be 'full', 'upper' or 'lower', but it is {hermitian!r}.")
     if type(data) is np.ndarray:  # the usual case first: what follows costs more than checking a small matrix
         return _dense_operator(data, hermitian)
+    if isinstance(data, Operator):
+        return data
     if isinstance(data, Measurements):
         return SparseOperator(data.to_sparse())
     if scipy.sparse.issparse(data):
@@ -47,7 +49,7 @@ def as_operator(data: Any, hermitian: Hermitian = "full") -> HermitianOperator:
     if isinstance(data, LinearOperator):
         return _checked_linear_operator(data)
     if isinstance(data, HermitianOperator):
-        return data
+        return ProtocolAdapter(data)
     if is_foreign(data):
         from angsync.problem.operators.device import device_operator
 

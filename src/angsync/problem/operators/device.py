@@ -28,6 +28,7 @@ from angsync.problem.arrays import (
     namespace,
     to_numpy,
 )
+from angsync.problem.operators.base import Operator
 from angsync.problem.operators.convert import (
     Hermitian,
     _check_largest,
@@ -42,7 +43,7 @@ from angsync.problem.operators.dense import labels_by_rows
 _BLOCK_ENTRIES = 1 << 24  # rows are looked at in blocks of about this many entries
 
 
-class DeviceOperator:
+class DeviceOperator(Operator):
     """C as an array of another library, complex64 or complex128, nothing checked: see :func:`device_operator`.
 
     ``apply`` takes and gives NumPy vectors. A wider vector asks for wider sums, as everywhere; the CUDA kernel sums in
@@ -124,9 +125,6 @@ class DeviceOperator:
 
     def is_real(self) -> bool:
         return not any(bool(self.space.any(self.space.imag(self.matrix[rows, :]) != 0)) for rows in self._blocks())
-
-    def row_length(self) -> int:
-        return self.n
 
 
 def device_operator(data: Any, hermitian: Hermitian = "full") -> DeviceOperator:

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import splu
 
 from angsync.errors import InputError, NotFiniteError, NotHermitianError, ShapeError
+from angsync.problem.operators.base import Operator
 
 _COLUMNS = 64  # right-hand sides of one block when the diagonal is computed
 
 
-class SchurOperator:
+class SchurOperator(Operator):
     r""":math:`C = -Q`, :math:`Q = K_{11} - K_{12} K_{22}^{-1} K_{12}^H`, known by its products.
 
     For a positive semidefinite K of order n + m,

@@ -12,6 +12,7 @@ import scipy.sparse.csgraph
 from numpy.typing import NDArray
 
 from angsync import kernels
+from angsync.problem.operators.base import Operator, Unwrapped
 
 _SECOND_SEARCH = 8_000_000  # entries up to which the search starts again from the node found last
 
@@ -50,7 +51,7 @@ class BreadthFirst:
         return int(self.starts.size - 2)
 
 
-class SparseOperator:
+class SparseOperator(Operator):
     """C as a scipy CSR array, complex64 or complex128, without stored zeros off the diagonal."""
 
     def __init__(self, matrix: scipy.sparse.csr_array) -> None:
@@ -65,6 +66,12 @@ class SparseOperator:
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.matrix.dtype
+
+    def entries(self) -> scipy.sparse.csr_array:
+        return self.matrix
+
+    def sparse(self) -> Unwrapped[SparseOperator]:
+        return Unwrapped(self, 0)
 
     def apply(self, z: NDArray) -> NDArray:
         return kernels.apply(self.matrix, z)

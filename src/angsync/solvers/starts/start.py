@@ -266,7 +266,7 @@ def leave_the_real_line(operator: HermitianOperator, z: NDArray, rng: np.random.
 
 def readable_matrix(operator: HermitianOperator) -> Any:
     """The matrix behind an operator, up to a scale, where entries can be read; None where only products are known."""
-    return getattr(innermost(operator)[0], "matrix", None)
+    return innermost(operator).operator.entries()
 
 
 STARTS: dict[str, Callable[[HermitianOperator, np.random.Generator], NDArray]] = {
