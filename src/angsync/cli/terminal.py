@@ -20,7 +20,7 @@ from rich.text import Text
 
 from angsync.certificate.verdict import Certificate
 from angsync.pipeline.result import SyncResult
-from angsync.problem.operators import HermitianOperator, component_labels
+from angsync.problem.operators import Operator
 from angsync.solvers.stopping import Progress as Iterate
 
 _PATIENCE = 2.0  # seconds before a progress bar appears
@@ -94,9 +94,9 @@ def fitted(text: str, console: Console | None = None) -> str:
     return "\n".join(lines)
 
 
-def count_components(operator: HermitianOperator) -> int:
+def count_components(operator: Operator) -> int:
     """Number of connected components; 1 where only products with C are known."""
-    labels = component_labels(operator)
+    labels = operator.component_labels()
     return 1 if labels is None else int(labels.max()) + 1
 
 

@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 from angsync.problem.operators import (
     HermitianOperator,
     ScaledOperator,
+    adapted,
     normalising_exponent,
-    without_dominant_diagonal,
 )
 
 
 def normalised(operator: HermitianOperator) -> ScaledOperator:
     """One component as it is solved and certified: no dominant diagonal, largest row sum between 1/2 and 1."""
-    bare = without_dominant_diagonal(operator)
+    bare = adapted(operator).without_dominant_diagonal()
     return ScaledOperator(bare, normalising_exponent(bare))
 
 

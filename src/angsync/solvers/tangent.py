@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from angsync import kernels
 from angsync.problem.measure import split
-from angsync.problem.operators import HermitianOperator, count_products, narrow_product, rotated_product, sparse_base
+from angsync.problem.operators import HermitianOperator, adapted
 from angsync.solvers.hierarchy import EdgeList, upper_edges
 
 _SINGLE_FROM = 500_000  # stored entries from which products with H are in single precision
@@ -46,14 +46,14 @@ class TangentHessian:
     """Squared relative error of a product that is taken for granted."""
 
     def __init__(self, operator: HermitianOperator, z: NDArray, Cz: NDArray, *, narrow: bool = False) -> None:
-        self.operator = operator
-        self._narrow = narrow_product(operator) if narrow else None
+        self.operator = operator = adapted(operator)
+        self._narrow = operator.narrow_product() if narrow else None
         if self._narrow is not None:
             self.accuracy = _NARROW_ACCURACY
         self.z = z
         self.s, self.b = split(z, Cz)
         self.n = z.size
-        self._sparse = sparse_base(operator)
+        self._sparse = adapted(operator).sparse()
         self._conjugate = np.conj(z)
         self._used = 0
         self._triangle: Callable[[NDArray], NDArray] | None = None
@@ -76,10 +76,10 @@ class TangentHessian:
     def product(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """H t."""
         if self._sparse is not None:
-            count_products(self.operator, 1)
+            self.operator.count(1)
             return kernels.hessian_apply(self.rotated, self.s, t)
         if self._used == _TRIANGLE_AFTER[self._narrow is not None]:
-            self._triangle = rotated_product(self.operator, self.z, narrow=self._narrow is not None)
+            self._triangle = self.operator.rotated_product(self.z, narrow=self._narrow is not None)
         self._used += 1
         if self._triangle is not None:
             return self.s * t - self._triangle(t)
@@ -117,10 +117,10 @@ class TangentHessian:
 
 def reversed_share(operator: HermitianOperator, z: NDArray) -> float:
     """Share of the measurements that are more than a right angle off at z; 0 where C is not a sparse matrix."""
-    sparse = sparse_base(operator)
+    sparse = adapted(operator).sparse()
     if sparse is None:
         return 0.0
-    edges = upper_edges(sparse[0])
+    edges = upper_edges(sparse.operator)
     if edges.i.size == 0:
         return 0.0
     return float(((np.conj(z[edges.i]) * edges.value * z[edges.j]).real < 0).mean())

@@ -1,6 +1,6 @@
 """What solvers may ask of C, and nothing more: the protocol and its implementations."""
 
-from angsync.problem.operators.adapters import LinearOperatorAdapter, ProtocolAdapter
+from angsync.problem.operators.adapters import LinearOperatorAdapter, ProtocolAdapter, adapted
 from angsync.problem.operators.base import HermitianOperator, InnerModel, Operator, Unwrapped
 from angsync.problem.operators.convert import as_operator
 from angsync.problem.operators.dense import DenseOperator
@@ -42,6 +42,7 @@ __all__ = [
     "SparseOperator",
     "Unwrapped",
     "Wrapper",
+    "adapted",
     "as_operator",
     "augmented",
     "component_labels",

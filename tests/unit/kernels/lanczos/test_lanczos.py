@@ -22,9 +22,6 @@ from angsync.problem.operators import (
     CountingOperator,
     ScaledOperator,
     as_operator,
-    narrow_distance,
-    narrow_rounding,
-    shifted_matrix,
 )
 
 compiled = pytest.importorskip(
@@ -308,11 +305,11 @@ def test_what_the_compiled_run_cannot_read_takes_the_other_way(kind):
 def test_an_operator_gives_the_shifted_matrix_that_it_stands_for(narrow):
     C, s, _, v = problem(420)
     operator = ScaledOperator(CountingOperator(as_operator(C)), 3)
-    S = shifted_matrix(operator, s, narrow=narrow)
-    error = narrow_rounding(operator) + operator.base.base.narrow.distance / 8 if narrow else 1e-13 * s.max()
+    S = operator.shifted_matrix(s, narrow=narrow)
+    error = operator.narrow_rounding() + operator.base.base.narrow.distance / 8 if narrow else 1e-13 * s.max()
     assert np.linalg.norm(S(v) - (s * v - C @ v / 8)) < error
-    assert shifted_matrix(as_operator(C.astype(np.complex64)), s, narrow=narrow) is None
-    assert shifted_matrix(as_operator(np.eye(4, dtype=complex) + 1), np.ones(4), narrow=True) is None
+    assert as_operator(C.astype(np.complex64)).shifted_matrix(s, narrow=narrow) is None
+    assert as_operator(np.eye(4, dtype=complex) + 1).shifted_matrix(np.ones(4), narrow=True) is None
 
 
 @needs_compiled
@@ -413,7 +410,7 @@ def test_what_is_asked_of_a_run_is_more_than_the_rounding_of_s(monkeypatch, meth
     assert ang.certify(C, u * 420**0.5, method=method).unique
     operator = normalised(as_operator(C))
     error = Rounding.of(operator, u, operator.abs_row_sums(), np.random.default_rng(0)).eigenvalue
-    distance = narrow_distance(operator) if method == "auto" else 0.0
+    distance = operator.narrow_distance() if method == "auto" else 0.0
     assert len(asked) == 1
     assert asked[0](distance + 1.0)
     assert not asked[0](distance + error)
