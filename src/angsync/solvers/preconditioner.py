@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from angsync import kernels
 from angsync.kernels.superlu import Factor, estimated_entries, factorise
 from angsync.problem.operators import HermitianOperator, SparseOperator, augmented, sparse_base
-from angsync.solvers.hierarchy import Aggregation, EdgeList, contract, pair_up
+from angsync.problem.operators.edge_list import EdgeList
+from angsync.solvers.hierarchy import Aggregation, contract, pair_up
 from angsync.solvers.tangent import TangentHessian, laplacian
 
 _DIRECT_ENTRIES = 1.5e7  # about a second for the factorisation, 300 MB
@@ -142,8 +143,7 @@ def aggregations(operator: HermitianOperator, edges: EdgeList) -> list[Aggregati
     """Two pairings a level, down to a size that is solved directly; made once for an operator."""
     sparse = sparse_base(operator)
     assert sparse is not None
-    memo = sparse[0].memo
-    if "aggregations" not in memo:
+    if sparse.operator.aggregations is None:
         found: list[Aggregation] = []
         while edges.n > _COARSEST:
             step = None
@@ -155,9 +155,9 @@ def aggregations(operator: HermitianOperator, edges: EdgeList) -> list[Aggregati
             if step is None or edges.n > 0.8 * before:
                 break
             found.append(step)
-        memo["aggregations"] = found
+        sparse.operator.aggregations = found
     needed = []
-    for aggregation in memo["aggregations"]:
+    for aggregation in sparse.operator.aggregations:
         if aggregation.label.size <= _COARSEST:
             break
         needed.append(aggregation)

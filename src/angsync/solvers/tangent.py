@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from angsync import kernels
 from angsync.problem.measure import split
 from angsync.problem.operators import HermitianOperator, adapted
-from angsync.solvers.hierarchy import EdgeList, upper_edges
+from angsync.problem.operators.edge_list import EdgeList
 
 _SINGLE_FROM = 500_000  # stored entries from which products with H are in single precision
 _DEFINITE = 2.0**-44  # of a degree: keeps pivots positive where parts hang together by less than rounding
@@ -91,7 +91,7 @@ class TangentHessian:
         """Every edge once with its weight w^+ in the edge Laplacian; only where C is sparse."""
         assert self._sparse is not None
         base, exponent = self._sparse
-        edges = upper_edges(base)
+        edges = base.edges
         w = (self._conjugate[edges.i] * edges.value * self.z[edges.j]).real
         return EdgeList(edges.n, edges.i, edges.j, np.ldexp(np.maximum(w, _FLOOR * np.abs(edges.value)), -exponent))
 
@@ -100,19 +100,14 @@ class TangentHessian:
         assert self._sparse is not None
         base, exponent = self._sparse
         matrix = base.matrix
-        if "moduli" not in base.memo:
-            moduli = np.ldexp(np.abs(matrix.data), -exponent).astype(np.float32)
-            rows = np.repeat(np.arange(self.n, dtype=np.int32), np.diff(matrix.indptr))
-            moduli[matrix.indices == rows] = 0  # a diagonal is no edge
-            base.memo["moduli"], base.memo["upper"] = moduli, matrix.indices > rows
         rotated = self.rotated
         assert rotated is not None
-        moduli = base.memo["moduli"]
+        moduli = base.moduli(exponent)
         floor = moduli * np.float32(_FLOOR)
         weights = np.where(moduli > 0, np.maximum(rotated.data, floor), 0).astype(np.float32)
         full = scipy.sparse.csr_array((weights, matrix.indices, matrix.indptr), shape=matrix.shape)
-        edges = upper_edges(base)
-        return full, EdgeList(self.n, edges.i, edges.j, weights[base.memo["upper"]].astype(np.float64))
+        edges = base.edges
+        return full, EdgeList(self.n, edges.i, edges.j, weights[base.is_above_diagonal].astype(np.float64))
 
 
 def reversed_share(operator: HermitianOperator, z: NDArray) -> float:
@@ -120,7 +115,7 @@ def reversed_share(operator: HermitianOperator, z: NDArray) -> float:
     sparse = adapted(operator).sparse()
     if sparse is None:
         return 0.0
-    edges = upper_edges(sparse.operator)
+    edges = sparse.operator.edges
     if edges.i.size == 0:
         return 0.0
     return float(((np.conj(z[edges.i]) * edges.value * z[edges.j]).real < 0).mean())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
@@ -13,6 +13,10 @@ from numpy.typing import NDArray
 
 from angsync import kernels
 from angsync.problem.operators.base import Operator, Unwrapped
+from angsync.problem.operators.edge_list import EdgeList
+
+if TYPE_CHECKING:
+    from angsync.solvers.hierarchy import Aggregation
 
 _SECOND_SEARCH = 8_000_000  # entries up to which the search starts again from the node found last
 
@@ -56,8 +60,9 @@ class SparseOperator(Operator):
 
     def __init__(self, matrix: scipy.sparse.csr_array) -> None:
         self.matrix = matrix
-        self.memo: dict[str, Any] = {}
-        """What other modules worked out about this matrix and need again, by name."""
+        self.aggregations: list[Aggregation] | None = None
+        """The coarser graphs that a start or a preconditioner has made of this one, for whoever needs them next."""
+        self._moduli: dict[int, NDArray[np.float32]] = {}
 
     @property
     def n(self) -> int:
@@ -120,6 +125,28 @@ class SparseOperator(Operator):
 
     def to_dense(self) -> NDArray:
         return self.matrix.toarray()
+
+    @cached_property
+    def edges(self) -> EdgeList:
+        """Every edge once with its entry of C."""
+        return EdgeList.of(self.matrix)
+
+    @cached_property
+    def is_above_diagonal(self) -> NDArray[np.bool_]:
+        """For each stored entry whether it lies above the diagonal: the entries of :attr:`edges`, in their order."""
+        return self.matrix.indices > self._rows()
+
+    def moduli(self, exponent: int) -> NDArray[np.float32]:
+        """For each stored entry ``2**-exponent |C_jl|`` in single precision; 0 on the diagonal, which is no edge."""
+        if exponent not in self._moduli:
+            moduli = np.ldexp(np.abs(self.matrix.data), -exponent).astype(np.float32)
+            moduli[self.matrix.indices == self._rows()] = 0
+            self._moduli[exponent] = moduli
+        return self._moduli[exponent]
+
+    def _rows(self) -> NDArray[np.int32]:
+        """The row of each stored entry."""
+        return np.repeat(np.arange(self.n, dtype=np.int32), np.diff(self.matrix.indptr))
 
     @cached_property
     def edge_count(self) -> int:

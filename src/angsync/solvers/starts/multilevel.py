@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from angsync import kernels
 from angsync.circle import normalise
 from angsync.problem.operators import SparseOperator
-from angsync.solvers.hierarchy import Aggregation, contract, pair_up, relaxed_vectors, upper_edges
+from angsync.solvers.hierarchy import Aggregation, contract, pair_up, relaxed_vectors
 
 _COARSEST = 64
 _BOTH_WAYS = 60_000  # nodes from which on a large problem is solved both ways
@@ -28,7 +28,7 @@ def multilevel_phases(
     instead of single edges: several times the work, and far better where the noise is high. Without it a large graph
     is solved both ways from the level on where that is cheap: mistakes on coarse levels cannot be mended on fine ones.
     """
-    matrix, edges = operator.matrix, upper_edges(operator)
+    matrix, edges = operator.matrix, operator.edges
     levels: list[tuple[scipy.sparse.csr_array, Aggregation]] = []
     large = edges.n > _BOTH_WAYS
     while edges.n > _COARSEST:

@@ -246,8 +246,8 @@ def multilevel(operator: HermitianOperator, rng: np.random.Generator, *, careful
     near = sparse is not None and abs(sparse[1]) <= _FAR_FROM_ONE
     base = sparse[0] if sparse and near else SparseOperator(_needed_matrix(operator, "a multilevel start"))
     z, aggregations = multilevel_phases(base, rng, careful=careful)
-    if not careful:
-        base.memo.setdefault("aggregations", aggregations)  # a multigrid preconditioner can use them again
+    if not careful and base.aggregations is None:
+        base.aggregations = aggregations  # a multigrid preconditioner can use them again
     return z.astype(operator.dtype)
 
 
