@@ -49,6 +49,7 @@ from angsync.problem.measurements import Measurements
 from angsync.problem.operators import (
     DenseOperator,
     HermitianOperator,
+    Operator,
     ScaledOperator,
     SparseOperator,
     as_operator,
@@ -312,7 +313,7 @@ def _check_choices(solver: Any, start: Any, on_failure: str) -> None:
 
 def _prepare(
     data: Any, hermitian: Literal["full", "upper", "lower"]
-) -> tuple[HermitianOperator, Any, tuple[Hashable, ...] | None]:
+) -> tuple[Operator, Any, tuple[Hashable, ...] | None]:
     """The operator, what the pairs can be read from later, and the labels."""
     if type(data) is not np.ndarray:  # the usual case: none of these
         if isinstance(data, (str, bytes, os.PathLike)):

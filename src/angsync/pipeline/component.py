@@ -17,7 +17,7 @@ from angsync.pipeline.multistart import best_of_starts, worth_more_starts
 from angsync.pipeline.regime import Plan, choose, is_slow
 from angsync.pipeline.repair import repaired
 from angsync.problem.measure import split
-from angsync.problem.operators import CountingOperator, DenseOperator, HermitianOperator, row_length
+from angsync.problem.operators import CountingOperator, DenseOperator, HermitianOperator, Operator, row_length
 from angsync.solvers import LowRankSDP, Newton
 from angsync.solvers.base import Solver
 from angsync.solvers.loop import Outcome, iterate
@@ -70,9 +70,7 @@ class Request:
     that point: in single precision turning it moves every phase by 6e-8, which a gap can be smaller than."""
 
 
-def solve_component(
-    operator: HermitianOperator, certified_operator: HermitianOperator, request: Request, component: int
-) -> Solved:
+def solve_component(operator: Operator, certified_operator: Operator, request: Request, component: int) -> Solved:
     """Start, iterate, certify; with ``solver="auto"`` leave points that the certificate refutes."""
     counting = CountingOperator(operator)
     plan = choose(operator, row_length(operator)) if request.solver is None else None

@@ -10,7 +10,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from angsync.problem.arrays import from_numpy, is_foreign, on_cuda, to_numpy
-from angsync.problem.operators.device import DeviceOperator, device_operator, solve_on_device
+from angsync.problem.operators.device import DeviceOperator, device_operator
+from angsync.solvers.on_device import solve_on_device
 from angsync.solvers.stopping import Stopping
 
 _POWER_STEPS = 10

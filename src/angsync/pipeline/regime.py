@@ -6,11 +6,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from angsync.problem.operators import HermitianOperator, augmented, sparse_base
+from angsync.problem.operators import Operator
 from angsync.solvers import GPM, AcceleratedGPM, Newton
 from angsync.solvers.base import Solver
 from angsync.solvers.preconditioner import kind_for
-from angsync.solvers.starts.start import readable_matrix
 
 _DENSE_SHARE = 0.1  # share of filled entries from which C counts as dense
 _LARGE = 200_000  # nodes from which an eigenvector is not computed, only approached
@@ -30,22 +29,23 @@ class Plan:
     """A start to try as well where the point found has measurements that are more than a right angle off."""
 
 
-def choose(operator: HermitianOperator, row_length: int) -> Plan:
+def choose(operator: Operator, row_length: int) -> Plan:
     """The plan for one connected component; costs no product with C, and one search through the graph."""
     n = operator.n
-    readable = readable_matrix(operator) is not None
-    if augmented(operator) is not None:
+    readable = operator.entries() is not None
+    full = operator.is_dense_matrix or operator.is_on_device
+    if operator.augmented() is not None:
         reason = f"C is the Schur complement of a sparse matrix (n = {n}), whose factorisation serves"
         return Plan(("eigenvector",), Newton(), None, reason)
-    sparse = sparse_base(operator)
-    if sparse is not None and n > 1 and sparse[0].edge_count == n - 1:
+    sparse = operator.sparse()
+    if sparse is not None and n > 1 and sparse.operator.edge_count == n - 1:
         return Plan(("spanning_tree",), Newton(), None, "the graph is a tree, on which every measurement can be met")
-    if sparse is None and readable and n > 20:
-        return Plan(("leading",), AcceleratedGPM(), None, dense_reason(n))
-    if sparse is None or 2 * sparse[0].edge_count >= _DENSE_SHARE * n**2 or n <= 20:
-        reason = dense_reason(n) if readable else f"C is known by its products only (n = {n})"
+    if full and n > 20:
+        return Plan(("leading" if readable else "eigenvector",), AcceleratedGPM(), None, dense_reason(n))
+    if sparse is None or 2 * sparse.operator.edge_count >= _DENSE_SHARE * n**2 or n <= 20:
+        reason = dense_reason(n) if readable or full else f"C is known by its products only (n = {n})"
         return Plan(("eigenvector",), GPM(alpha=math.inf), Newton(), reason)
-    search = sparse[0].breadth_first
+    search = sparse.operator.breadth_first
     kind = kind_for(operator)
     shape = f"n = {n}, at most {row_length} measurements a node, {search.depth} steps across"
     if kind == "direct":

@@ -134,7 +134,12 @@ class Operator(ABC):
 
     @property
     def is_dense_matrix(self) -> bool:
-        """Whether :meth:`entries` are an ndarray."""
+        """Whether C is a full matrix in the memory of the host: :meth:`entries` are an ndarray."""
+        return False
+
+    @property
+    def is_on_device(self) -> bool:
+        """Whether C is a full matrix in the memory of a device: its rows can be had, :meth:`entries` are None."""
         return False
 
     def sparse(self) -> Unwrapped[SparseOperator] | None:

@@ -74,6 +74,10 @@ class Wrapper(Operator):
     def is_dense_matrix(self) -> bool:
         return self.base.is_dense_matrix
 
+    @property
+    def is_on_device(self) -> bool:
+        return self.base.is_on_device
+
     def sparse(self) -> Unwrapped[SparseOperator] | None:
         return self.base.sparse()
 

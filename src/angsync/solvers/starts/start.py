@@ -160,6 +160,9 @@ def connection_laplacian(operator: HermitianOperator, *, normalised: bool = Fals
 
 def _needed_matrix(operator: HermitianOperator, what: str) -> scipy.sparse.csr_array:
     matrix = readable_matrix(operator)
+    if matrix is None and innermost(operator).operator.is_on_device:
+        where = "they lie on a device; use 'eigenvector', or give a copy of C in the memory of the host"
+        raise InputError(f"{what} needs the entries of C, but {where}.")
     if matrix is None:
         raise InputError(f"{what} needs the entries of C, but only its products are known; use 'eigenvector'.")
     matrix = scipy.sparse.csr_array(matrix)
