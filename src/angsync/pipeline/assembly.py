@@ -15,6 +15,7 @@ from angsync.certificate.verdict import Certificate, combine, undecided
 from angsync.errors import ConvergenceError, ConvergenceWarning, DisconnectedWarning, warn_user
 from angsync.pipeline.component import CERTIFICATE_TOLERANCE, Solved
 from angsync.pipeline.result import SyncResult, in_gauge
+from angsync.problem import pieces
 from angsync.problem.operators import HermitianOperator, ScaledOperator
 from angsync.solvers.stopping import Callback, History, Progress, Status
 
@@ -58,24 +59,9 @@ class Units:
 
 
 def report_pieces(components: NDArray[np.int64], labels: tuple[Hashable, ...] | None) -> None:
-    note = _pieces(components, labels)
+    note = pieces.in_words(components, labels)
     if note:
         warn_user(note, DisconnectedWarning)
-
-
-def _pieces(components: NDArray[np.int64], labels: tuple[Hashable, ...] | None) -> str:
-    """One sentence on components and isolated nodes; empty when the graph is connected."""
-    sizes = np.bincount(components)
-    if sizes.size == 1:
-        return ""
-    isolated = np.flatnonzero(sizes[components] == 1)
-    proper = int((sizes > 1).sum())
-    text = f"The graph is not connected: {proper} component(s) with edges"
-    if isolated.size:
-        shown = ", ".join(str(int(k) if labels is None else labels[k]) for k in isolated[:5])
-        more = ", ..." if isolated.size > 5 else ""
-        text += f" and {isolated.size} isolated node(s) ({shown}{more}), whose phase is set to 0"
-    return text + "; phases of different components cannot be compared."
 
 
 def message(
@@ -84,8 +70,8 @@ def message(
     text = status.value
     if unfinished:
         text += " Some components were not reached; their phases are 0."
-    pieces = _pieces(components, labels)
-    return f"{text} {pieces}" if pieces else text
+    note = pieces.in_words(components, labels)
+    return f"{text} {note}" if note else text
 
 
 def merged(histories: list[History]) -> History:

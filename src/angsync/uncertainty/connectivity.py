@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 
 from angsync.errors import InputError
 from angsync.problem.measurements import Measurements
+from angsync.problem.pieces import piece_count, piece_labels
 from angsync.uncertainty.resistance import Pairs, collect_pairs, pseudo_inverse
 
 _MOST_PAIRS = 10_000_000  # cut_pairs lists no more: 160 MB
@@ -123,8 +124,7 @@ def connectivity_of(measurements: Measurements, weight: NDArray[np.float64] | No
     used = np.flatnonzero(weight > 0)
     i, j = measurements.i[used], measurements.j[used]
     pairs = collect_pairs(measurements.n, measurements.i, measurements.j, weight)
-    count, components = scipy.sparse.csgraph.connected_components(pairs.adjacency(), directed=False)
-    components = components.astype(np.int64)
+    components = piece_labels(pairs.n, pairs.low, pairs.high)
     label, forest = _cycle_labels(measurements.n, i, j, pairs.pair_of[used], pairs, components)
     bridges = np.flatnonzero(~label.any(axis=1))
     value, vectors = _fiedler(pairs, components)
@@ -153,7 +153,7 @@ def connectivity_of(measurements: Measurements, weight: NDArray[np.float64] | No
         weakest_cut_ratio=float(ratio),
         weakest_cut_found=cut[2],
         fiedler_value=min(value, float(ratio)),  # rounding apart it is below any ratio
-        components=int(count),
+        components=int(components.max()) + 1,
         measurements=measurements,
     )
 
@@ -162,7 +162,7 @@ def bridges_of(measurements: Measurements, weight: NDArray[np.float64]) -> NDArr
     """The edges that disconnect the graph when they are lost; edges of weight 0 are not there."""
     used = np.flatnonzero(weight > 0)
     pairs = collect_pairs(measurements.n, measurements.i, measurements.j, weight)
-    components = scipy.sparse.csgraph.connected_components(pairs.adjacency(), directed=False)[1].astype(np.int64)
+    components = piece_labels(pairs.n, pairs.low, pairs.high)
     i, j = measurements.i[used], measurements.j[used]
     label, _ = _cycle_labels(measurements.n, i, j, pairs.pair_of[used], pairs, components)
     return used[~label.any(axis=1)]
@@ -204,7 +204,7 @@ def _cycle_labels(
             upwards, sizes = _accumulate(order, parent, at_node)
             half[tree] = upwards[below[tree]]
         crossed = label.any(axis=1)
-        if _component_count(n, i[crossed], j[crossed]) == count + np.count_nonzero(~crossed):
+        if piece_count(n, i[crossed], j[crossed]) == count + np.count_nonzero(~crossed):
             return label, _Forest(order, parent, sizes, below)
 
 
@@ -238,11 +238,6 @@ def _equal_labels(label: NDArray[np.uint64]) -> list[NDArray[np.int64]]:
     changes = np.any(label[order][1:] != label[order][:-1], axis=1)
     groups = np.split(order, np.flatnonzero(changes) + 1)
     return sorted((np.sort(g) for g in groups if g.size > 1 and label[g[0]].any()), key=lambda g: int(g[0]))
-
-
-def _component_count(n: int, i: NDArray, j: NDArray) -> int:
-    graph = scipy.sparse.coo_array((np.ones(i.size), (i, j)), shape=(n, n))
-    return int(scipy.sparse.csgraph.connected_components(graph, directed=False, return_labels=False))
 
 
 _Cut = tuple[float, NDArray[np.int64], str]

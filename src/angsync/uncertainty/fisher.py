@@ -10,8 +10,9 @@ from scipy.special import ndtri, stdtrit
 
 from angsync.errors import InputError
 from angsync.problem.measurements import Measurements
+from angsync.problem.pieces import piece_labels
 from angsync.uncertainty.connectivity import bridges_of
-from angsync.uncertainty.resistance import Method, Pairs, collect_pairs, node_variances, pair_resistances, plan
+from angsync.uncertainty.resistance import Method, collect_pairs, node_variances, pair_resistances, plan
 
 
 def wrapped_residuals(measurements: Measurements, z: NDArray) -> NDArray[np.float64]:
@@ -89,7 +90,7 @@ def leverages_and_method(
 ) -> tuple[NDArray[np.float64], Method]:
     """Leverages, and how they were computed. That of a bridge is exactly 1, that of an edge without information 0."""
     pairs = collect_pairs(measurements.n, measurements.i, measurements.j, information)
-    resistance, method = pair_resistances(pairs, _pieces(pairs))
+    resistance, method = pair_resistances(pairs, piece_labels(pairs.n, pairs.low, pairs.high))
     leverage = np.zeros(len(measurements))
     used = pairs.pair_of >= 0
     leverage[used] = np.clip(information[used] * resistance[pairs.pair_of[used]], 0.0, 1.0)
@@ -126,7 +127,7 @@ def variances(
 ) -> NDArray[np.float64]:
     """Squares of the standard errors for sigma = 1; see :func:`standard_errors`."""
     pairs = collect_pairs(measurements.n, measurements.i, measurements.j, information)
-    piece = _pieces(pairs)
+    piece = piece_labels(pairs.n, pairs.low, pairs.high)
     # the piece that stands for its component: that of the reference, or the largest one
     if references is None:
         size = np.bincount(piece)[piece]
@@ -149,7 +150,7 @@ def method_for(measurements: Measurements, information: NDArray[np.float64] | No
     """
     weight = measurements.weight if information is None else information
     pairs = collect_pairs(measurements.n, measurements.i, measurements.j, weight)
-    return plan(pairs, _pieces(pairs))
+    return plan(pairs, piece_labels(pairs.n, pairs.low, pairs.high))
 
 
 def confidence_factor(
@@ -181,11 +182,4 @@ def check_sigma(sigma: float) -> None:
 def pieces(measurements: Measurements, information: NDArray[np.float64]) -> NDArray[np.int64]:
     """Label of the piece of each node in the graph of the edges that carry information."""
     used = information > 0
-    i, j = measurements.i[used], measurements.j[used]
-    graph = scipy.sparse.coo_array((np.ones(i.size), (i, j)), shape=(measurements.n, measurements.n))
-    return scipy.sparse.csgraph.connected_components(graph, directed=False)[1].astype(np.int64)
-
-
-def _pieces(pairs: Pairs) -> NDArray[np.int64]:
-    graph = scipy.sparse.coo_array((pairs.conductance, (pairs.low, pairs.high)), shape=(pairs.n, pairs.n))
-    return scipy.sparse.csgraph.connected_components(graph, directed=False)[1].astype(np.int64)
+    return piece_labels(measurements.n, measurements.i[used], measurements.j[used])

@@ -13,6 +13,7 @@ from scipy.sparse.linalg import splu
 
 from angsync.errors import InputError, NotFiniteError, NotHermitianError, ShapeError
 from angsync.problem.operators.base import Operator
+from angsync.problem.pieces import pattern_labels
 
 _COLUMNS = 64  # right-hand sides of one block when the diagonal is computed
 
@@ -95,13 +96,13 @@ class SchurOperator(Operator):
 
     def component_labels(self) -> NDArray[np.int64]:
         """Components of the graph of K: phases that meet only through eliminated unknowns are connected."""
-        return _component_labels(self._K)[: self._n]
+        return pattern_labels(self._K)[: self._n]
 
     def restrict(self, index: NDArray[np.int64]) -> SchurOperator:
         """The operator of the nodes in ``index``, with the eliminated unknowns that they reach."""
         kept = np.concatenate([np.asarray(index, dtype=np.int64), np.arange(self._n, self._K.shape[0])])
         part = scipy.sparse.csc_array(self._K[kept][:, kept])
-        labels = _component_labels(part)
+        labels = pattern_labels(part)
         size = len(index)
         reached = np.isin(labels, labels[:size])
         reached[:size] = True
@@ -185,11 +186,3 @@ def _checked(K: Any, n: int) -> scipy.sparse.csc_array:
     matrix.eliminate_zeros()
     matrix.sort_indices()
     return matrix
-
-
-def _component_labels(matrix: scipy.sparse.csc_array) -> NDArray[np.int64]:
-    # the pattern alone: csgraph knows real numbers only
-    pattern = scipy.sparse.csc_array(
-        (np.ones(matrix.nnz, dtype=np.int8), matrix.indices, matrix.indptr), shape=matrix.shape
-    )
-    return scipy.sparse.csgraph.connected_components(pattern, directed=False)[1].astype(np.int64)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from angsync import kernels
 from angsync.problem.operators.base import Operator, Unwrapped
 from angsync.problem.operators.edge_list import EdgeList
+from angsync.problem.pieces import pattern, pattern_labels
 
 if TYPE_CHECKING:
     from angsync.solvers.hierarchy import Aggregation
@@ -97,21 +98,16 @@ class SparseOperator(Operator):
     def component_labels(self) -> NDArray[np.int64]:
         if self.breadth_first.order.size == self.n:
             return np.zeros(self.n, dtype=np.int64)
-        return scipy.sparse.csgraph.connected_components(self._pattern(), directed=False)[1].astype(np.int64)
-
-    def _pattern(self) -> scipy.sparse.csr_array:
-        """The graph without its angles: csgraph knows real numbers only."""
-        ones = np.ones(self.matrix.nnz)
-        return scipy.sparse.csr_array((ones, self.matrix.indices, self.matrix.indptr), shape=self.matrix.shape)
+        return pattern_labels(self.matrix)
 
     @cached_property
     def breadth_first(self) -> BreadthFirst:
         """The nodes in the order of their distance from a node at the rim, as far as they can be reached."""
-        pattern = self._pattern()
+        graph = pattern(self.matrix)
         # C is Hermitian, so its graph is as good as undirected, and no transpose has to be made
-        order, parent = scipy.sparse.csgraph.breadth_first_order(pattern, 0, directed=True)
+        order, parent = scipy.sparse.csgraph.breadth_first_order(graph, 0, directed=True)
         if order.size > 1 and self.matrix.nnz <= _SECOND_SEARCH:
-            order, parent = scipy.sparse.csgraph.breadth_first_order(pattern, int(order[-1]), directed=True)
+            order, parent = scipy.sparse.csgraph.breadth_first_order(graph, int(order[-1]), directed=True)
         return BreadthFirst.of(order, parent)
 
     def restrict(self, index: NDArray[np.int64]) -> SparseOperator:
