@@ -60,9 +60,20 @@ class Factor:
         return bool(np.array_equal(self._lu.perm_r, self._lu.perm_c))
 
     @property
+    def pivots(self) -> NDArray[np.float64]:
+        """The diagonal of U, which is real but for rounding."""
+        return self._lu.U.diagonal().real
+
+    @property
+    def row_length(self) -> int:
+        """The longest rows of L and of U together: terms of one entry of a solution."""
+        lower, upper = scipy.sparse.csr_array(self._lu.L), scipy.sparse.csr_array(self._lu.U)
+        return int(np.diff(lower.indptr).max()) + int(np.diff(upper.indptr).max())
+
+    @property
     def positive(self) -> bool:
         """Whether all pivots are positive; not a proof, see :meth:`inertia`."""
-        return self.symmetric and bool((self._lu.U.diagonal().real > 0).all())
+        return self.symmetric and bool((self.pivots > 0).all())
 
     def inertia(self, first: int | None = None) -> Inertia:
         """The number of negative pivots, and how far the factors are from A.

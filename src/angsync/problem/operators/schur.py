@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.csgraph
 from numpy.typing import NDArray
-from scipy.sparse.linalg import splu
 
 from angsync.errors import InputError, NotFiniteError, NotHermitianError, ShapeError
+from angsync.kernels.superlu import Factor
 from angsync.problem.operators.base import Operator
 from angsync.problem.pieces import pattern_labels
 
@@ -135,21 +135,14 @@ class _Factor:
             return
         self.real = not matrix.data.imag.any()
         entries = np.ascontiguousarray(matrix.data.real) if self.real else matrix.data
-        # without pivoting this is L D L^H up to scaling: stable for definite matrices, and as sparse as it can be
+        # without pivoting: stable for definite matrices, and as sparse as it can be
         try:
-            self.factor = splu(
-                scipy.sparse.csc_array((entries, matrix.indices, matrix.indptr), shape=matrix.shape),
-                permc_spec="MMD_AT_PLUS_A",
-                diag_pivot_thresh=0.0,
-                options={"SymmetricMode": True},
-            )
+            self.factor = Factor(scipy.sparse.csc_array((entries, matrix.indices, matrix.indptr), shape=matrix.shape))
         except RuntimeError as error:  # SuperLU: "Factor is exactly singular"
             raise _indefinite(str(error)) from None
-        pivots = np.real(self.factor.U.diagonal())
-        if not (pivots > 0).all() or not np.array_equal(self.factor.perm_r, self.factor.perm_c):
-            raise _indefinite(f"its smallest pivot is {float(pivots.min()):.2e}")
-        lower, upper = scipy.sparse.csr_array(self.factor.L), scipy.sparse.csr_array(self.factor.U)
-        self.row_length = int(np.diff(lower.indptr).max()) + int(np.diff(upper.indptr).max())
+        if not self.factor.positive:
+            raise _indefinite(f"its smallest pivot is {float(self.factor.pivots.min()):.2e}")
+        self.row_length = self.factor.row_length
 
     def solve(self, right: NDArray[np.complex128]) -> NDArray[np.complex128]:
         if self.order == 0:
