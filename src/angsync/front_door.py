@@ -62,7 +62,7 @@ from angsync.problem.randomness import random_generator
 from angsync.solvers import GPM
 from angsync.solvers.base import Solver
 from angsync.solvers.loop import Outcome
-from angsync.solvers.starts.start import STARTS
+from angsync.solvers.starts.names import OFFERED
 from angsync.solvers.stopping import Callback, Clock, History, Status, Stopping
 
 _SPARSE_SHARE = 0.1  # an array with fewer entries than this share is treated as sparse
@@ -301,12 +301,12 @@ def _check_kinds(stopping: Any, callback: Any, anchors: Any, priors: Any) -> Non
 def _check_choices(solver: Any, start: Any, on_failure: str) -> None:
     if isinstance(solver, str) and solver != "auto":
         raise InputError(f"solver must be 'auto' or a solver such as ang.GPM(alpha=4.0), but it is {solver!r}.")
-    if not isinstance(solver, str) and not (hasattr(solver, "init") and hasattr(solver, "step")):
+    if not isinstance(solver, str) and not isinstance(solver, Solver):
         raise InputError(f"solver must have init and step, which {solver!r} has not.")
     if isinstance(solver, type):
         raise InputError(f"solver must be an instance: {solver.__name__}() instead of {solver.__name__}.")
-    if isinstance(start, str) and start not in ("auto", *STARTS):
-        raise InputError(f"start must be 'auto', {', '.join(map(repr, STARTS))}, phases or a result, not {start!r}.")
+    if isinstance(start, str) and start not in ("auto", *OFFERED):
+        raise InputError(f"start must be 'auto', {', '.join(map(repr, OFFERED))}, phases or a result, not {start!r}.")
     if on_failure not in ("warn", "raise", "ignore"):
         raise InputError(f"on_failure must be 'warn', 'raise' or 'ignore', but it is {on_failure!r}.")
 

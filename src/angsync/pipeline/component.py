@@ -19,15 +19,11 @@ from angsync.pipeline.repair import repaired
 from angsync.problem.measure import split
 from angsync.problem.operators import CountingOperator, DenseOperator, HermitianOperator, Operator, row_length
 from angsync.solvers import LowRankSDP, Newton
-from angsync.solvers.base import Solver
+from angsync.solvers.base import Solver, as_solver
 from angsync.solvers.loop import Outcome, iterate
-from angsync.solvers.starts.start import (
-    AUTOMATIC_STARTS,
-    START_WORDS,
-    STARTS,
-    eigenvector_estimator,
-    leave_the_real_line,
-)
+from angsync.solvers.starts.chance import leave_the_real_line
+from angsync.solvers.starts.eigenvector import eigenvector_estimator
+from angsync.solvers.starts.names import CAREFUL, STARTS
 from angsync.solvers.stopping import Callback, Clock, History, Status, Stopping
 from angsync.solvers.tangent import reversed_share
 
@@ -109,21 +105,21 @@ def _automatically(
     tolerance = request.stopping.tolerance_for(operator.dtype)
     give_up = is_slow(tolerance) if plan.successor is not None else None
     outcome = iterate(counting, plan.solver, z, request.stopping, give_up=give_up, **loop)
-    method = f"{_name(plan.solver)} from {start_name}, because {plan.reason}"
+    method = f"{plan.solver.describe()} from {start_name}, because {plan.reason}"
     if outcome.gave_up and plan.successor is not None:
-        method += f"; {_name(plan.successor)} took over after {outcome.iterations} iterations, because GPM was slow"
+        method += f"; {plan.successor.describe()} took over after {outcome.iterations} iterations, because GPM was slow"
         outcome = _continued(counting, plan.successor, outcome.z, outcome, request, loop)
     # where everything is near to everything there are no neighbourhoods, and the plan names no other start
     local = operator.n > _REPAIR_FROM and plan.alternative is not None
     if local and _worth_another_start(operator, outcome, request):
         outcome, better = _repaired(counting, plan, outcome, request, loop)
         method += "; what did not fit was " + ("repaired locally" if better else "looked at again in vain")
-        untried = reversed_share(operator, outcome.z) > _MANY_REVERSED and start_name != START_WORDS["careful"]
+        untried = reversed_share(operator, outcome.z) > _MANY_REVERSED and start_name != STARTS[CAREFUL].words
     else:
-        untried = plan.alternative is not None and start_name != START_WORDS[plan.alternative]
+        untried = plan.alternative is not None and start_name != STARTS[plan.alternative].words
     if untried and plan.alternative is not None and _worth_another_start(operator, outcome, request):
         outcome, better = _also_from(counting, plan, outcome, request, loop)
-        tried = START_WORDS[plan.alternative]
+        tried = STARTS[plan.alternative].words
         method += f"; {tried} was tried as well and was {'better' if better else 'no better'}"
     certificate = _certify(operator, outcome, request)
     outcome, certificate, said, starts_tried = _more_starts(counting, plan.solver, outcome, certificate, request, loop)
@@ -160,7 +156,7 @@ def _more_starts(
     loop: dict[str, Any],
 ) -> Answer:
     """More starts where the solver asks for them, or, by itself, where one run is not reliable; what to say of it."""
-    starts = getattr(solver, "starts", None if request.solver is None else 1)
+    starts = None if request.solver is None else as_solver(solver).starts
     free = isinstance(request.start, str) and request.start == "auto"
     if starts is None:
         # a start that was asked for is kept to
@@ -171,7 +167,7 @@ def _more_starts(
     if not wanted or stopped or request.clock.expired:
         return outcome, certificate, "", None
     witness = None if certificate is None else certificate.witness
-    again = solver if hasattr(solver, "starts") else Newton()
+    again = solver if as_solver(solver).takes_further_starts else Newton()
     best, objectives = best_of_starts(
         counting,
         outcome,
@@ -220,7 +216,7 @@ def _also_from(
     """Solve again from the alternative start; the better of both points, and whether it is the new one."""
     assert plan.alternative is not None
     try:
-        z = AUTOMATIC_STARTS[plan.alternative](counting, request.rng)
+        z = STARTS[plan.alternative].make_quickly(counting, request.rng)
     except KeyboardInterrupt:
         return replace(outcome, status=Status.INTERRUPTED), False
     quiet = {**loop, "callback": None}
@@ -286,10 +282,6 @@ def _by_relaxation(
     return outcome, certificate, method, None
 
 
-def _name(solver: Any) -> str:
-    return type(solver).__name__ + (f"(alpha={solver.alpha})" if hasattr(solver, "alpha") else "")
-
-
 def _starting_point(
     operator: HermitianOperator, request: Request, names: tuple[str, ...], alternative: str | None = None
 ) -> tuple[NDArray, str]:
@@ -297,7 +289,7 @@ def _starting_point(
     if isinstance(request.start, np.ndarray):
         return request.start.astype(operator.dtype), "the start given"
     if request.start != "auto":
-        z = STARTS[request.start](operator, request.rng)
+        z = STARTS[request.start].make(operator, request.rng)
         return leave_the_real_line(operator, z, request.rng), f"the start '{request.start}'"
     if request.solver is not None:  # an explicit solver is literal: the paper starts at v_C
         z = eigenvector_estimator(operator, rng=request.rng)
@@ -306,17 +298,17 @@ def _starting_point(
     sums = operator.abs_row_sums()
     plenty = math.inf if sums is None else _GOOD_START * float(sums.sum())
     for name in names:
-        z = AUTOMATIC_STARTS[name](operator, request.rng)
+        z = STARTS[name].make_quickly(operator, request.rng)
         objective = _objective(operator, z) if len(names) > 1 else 0.0
         if best is None or objective > best[0]:
-            best = (objective, z, START_WORDS[name])
+            best = (objective, z, STARTS[name].words)
         if objective >= plenty:
             break
     assert best is not None
     if alternative is not None and reversed_share(operator, best[1]) > _MANY_REVERSED:
-        z = AUTOMATIC_STARTS[alternative](operator, request.rng)
+        z = STARTS[alternative].make_quickly(operator, request.rng)
         if _objective(operator, z) > _objective(operator, best[1]):
-            best = (0.0, z, START_WORDS[alternative])
+            best = (0.0, z, STARTS[alternative].words)
     return leave_the_real_line(operator, best[1], request.rng), best[2]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from angsync.problem.arrays import from_numpy, is_foreign, on_cuda, to_numpy
 from angsync.problem.operators.device import DeviceOperator, device_operator
 from angsync.solvers.on_device import solve_on_device
-from angsync.solvers.stopping import Stopping
+from angsync.solvers.stopping import Clock, Stopping
 
 _POWER_STEPS = 10
 _DEVICE_ITERATIONS = 200  # what has not converged by then is left to the solvers that know what to do about it
@@ -62,17 +61,16 @@ class MatrixOnDevice:
 
 
 def _from_the_device(synchronize: Callable[..., Any], operator: DeviceOperator, options: dict[str, Any]) -> Any:
-    begin = time.perf_counter()
     stopping = options["stopping"] or Stopping()
+    clock = Clock(stopping.max_seconds)
     found = solve_on_device(
         operator,
         tolerance=stopping.tolerance_for(operator.dtype),
         max_iterations=min(stopping.max_iterations, _DEVICE_ITERATIONS),
         power_steps=_POWER_STEPS,
     )
-    spent = time.perf_counter() - begin
-    if stopping.max_seconds is not None:
-        stopping = dataclasses.replace(stopping, max_seconds=max(0.0, stopping.max_seconds - spent))
+    spent = clock.seconds
+    stopping = dataclasses.replace(stopping, max_seconds=clock.left)
     result = synchronize(operator, **{**options, "start": to_numpy(found.z), "stopping": stopping})
     return dataclasses.replace(
         result,

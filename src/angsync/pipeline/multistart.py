@@ -43,7 +43,8 @@ from angsync.problem.operators import (
 from angsync.solvers import Newton
 from angsync.solvers.base import Solver
 from angsync.solvers.loop import Outcome, iterate
-from angsync.solvers.starts.start import STARTS, leave_the_real_line
+from angsync.solvers.starts.chance import leave_the_real_line
+from angsync.solvers.starts.eigenvector import eigenvector_estimator
 from angsync.solvers.stopping import Callback, Clock, Status, Stopping
 
 MOST_STARTS = 10  # by itself, the first run included
@@ -242,7 +243,7 @@ def plain_start(operator: HermitianOperator, clock: Clock, rng: np.random.Genera
     The shift does not depend on the scale of C: 0.15 of the mean length of an entry of C z, which at these noise levels
     is about the n/4 of GPM's default in the Gaussian model.
     """
-    z = leave_the_real_line(operator, STARTS["eigenvector"](operator, rng), rng)
+    z = leave_the_real_line(operator, eigenvector_estimator(operator, rng=rng), rng)
     w = operator.apply(z)
     shift = _PLAIN_SHIFT * norm(w) / math.sqrt(operator.n)
     for _ in range(_PLAIN_STEPS):

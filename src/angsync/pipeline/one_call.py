@@ -25,7 +25,8 @@ from angsync.problem.operators import DenseOperator, has_dominant_diagonal
 from angsync.problem.randomness import random_generator
 from angsync.solvers.accelerated import DEEP, SHARE, products_a_call
 from angsync.solvers.loop import is_even
-from angsync.solvers.starts.start import ROUGH, START_WORDS, strongest_column
+from angsync.solvers.starts.leading import ROUGH, strongest_column
+from angsync.solvers.starts.names import LEADING, STARTS
 from angsync.solvers.stopping import Clock, History, Status, Stopping
 
 _UP_TO = 5000  # order; above, a call would take too long for Ctrl-C, and the products are all that counts
@@ -74,7 +75,7 @@ def in_one_call(operator: Any, stopping: Stopping, certify: bool, rng: Any, cloc
         seconds=clock.seconds,
         history=History(objectives, residuals, steps),
         certificate=certificate,
-        method=f"AcceleratedGPM from {START_WORDS['leading']}, because {dense_reason(operator.n)}",
+        method=f"AcceleratedGPM from {STARTS[LEADING].words}, because {dense_reason(operator.n)}",
         components=np.zeros(operator.n, dtype=np.int64),
         tolerance=tolerance,
         product=found.product,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from angsync.problem.operators import Operator
 from angsync.solvers import GPM, AcceleratedGPM, Newton
-from angsync.solvers.base import Solver
+from angsync.solvers.base import SolverBase
 from angsync.solvers.preconditioner import kind_for
 
 _DENSE_SHARE = 0.1  # share of filled entries from which C counts as dense
@@ -22,8 +22,8 @@ class Plan:
     """Starting points to compare, the first solver, the one that takes over when it is slow, and another start."""
 
     starts: tuple[str, ...]
-    solver: Solver
-    successor: Solver | None
+    solver: SolverBase
+    successor: SolverBase | None
     reason: str
     alternative: str | None = None
     """A start to try as well where the point found has measurements that are more than a right angle off."""

@@ -84,11 +84,10 @@ def synchronize_robustly(
             "and the unit (radians) of the angles.",
             CorruptionWarning,
         )
-    left = None if stopping.max_seconds is None else max(0.0, stopping.max_seconds - clock.seconds)
     final = synchronize(
         reweighted(measurements, report.weights),
         start=fit.z,
-        stopping=dataclasses.replace(stopping, max_seconds=left),
+        stopping=dataclasses.replace(stopping, max_seconds=clock.left),
         rng=generator,
         **options,
     )
@@ -128,17 +127,13 @@ def _solver(synchronize: Synchronize, edges: Edges, start: str, clock: Clock) ->
             result = synchronize(
                 Measurements(edges.i, edges.j, n=edges.n, value=weights * edges.strength * edges.turn),
                 start=start,
-                stopping=Stopping(tolerance=1e-6, max_seconds=_left(clock)),
+                stopping=Stopping(tolerance=1e-6, max_seconds=clock.left),
                 certify=False,
                 on_failure="ignore",
             )
         return result.z.astype(np.complex128)
 
     return solve
-
-
-def _left(clock: Clock) -> float | None:
-    return None if clock.max_seconds is None else max(0.0, clock.max_seconds - clock.seconds)
 
 
 def _report(measurements: Measurements, edges: Edges, fit: Fit, settings: Robust, credible: bool) -> RobustReport:
