@@ -81,6 +81,11 @@ class Clock:
     def expired(self) -> bool:
         return self.max_seconds is not None and self.seconds >= self.max_seconds
 
+    @property
+    def left(self) -> float | None:
+        """Seconds until the limit, never negative; None where there is no limit."""
+        return None if self.max_seconds is None else max(0.0, self.max_seconds - self.seconds)
+
 
 @dataclass(frozen=True)
 class Progress:

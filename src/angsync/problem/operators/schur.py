@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.csgraph
 from numpy.typing import NDArray
-from scipy.sparse.linalg import splu
 
 from angsync.errors import InputError, NotFiniteError, NotHermitianError, ShapeError
+from angsync.kernels.superlu import Factor
 
 _COLUMNS = 64  # right-hand sides of one block when the diagonal is computed
 
@@ -135,18 +135,12 @@ class _Factor:
         entries = np.ascontiguousarray(matrix.data.real) if self.real else matrix.data
         # without pivoting this is L D L^H up to scaling: stable for definite matrices, and as sparse as it can be
         try:
-            self.factor = splu(
-                scipy.sparse.csc_array((entries, matrix.indices, matrix.indptr), shape=matrix.shape),
-                permc_spec="MMD_AT_PLUS_A",
-                diag_pivot_thresh=0.0,
-                options={"SymmetricMode": True},
-            )
+            self.factor = Factor(scipy.sparse.csc_array((entries, matrix.indices, matrix.indptr), shape=matrix.shape))
         except RuntimeError as error:  # SuperLU: "Factor is exactly singular"
             raise _indefinite(str(error)) from None
-        pivots = np.real(self.factor.U.diagonal())
-        if not (pivots > 0).all() or not np.array_equal(self.factor.perm_r, self.factor.perm_c):
-            raise _indefinite(f"its smallest pivot is {float(pivots.min()):.2e}")
-        lower, upper = scipy.sparse.csr_array(self.factor.L), scipy.sparse.csr_array(self.factor.U)
+        if not self.factor.positive:
+            raise _indefinite(f"its smallest pivot is {float(self.factor.pivots.min()):.2e}")
+        lower, upper = scipy.sparse.csr_array(self.factor.lower), scipy.sparse.csr_array(self.factor.upper)
         self.row_length = int(np.diff(lower.indptr).max()) + int(np.diff(upper.indptr).max())
 
     def solve(self, right: NDArray[np.complex128]) -> NDArray[np.complex128]:
