@@ -25,7 +25,7 @@ from angsync.batch.device import POLISH_STEPS, prove_batch_on_device, solve_batc
 from angsync.batch.input import GAUGES, TRIANGLES, emi_matrix
 from angsync.batch.proof import certificates
 from angsync.batch.result import BatchResult, BatchStatus
-from angsync.errors import ConvergenceError, ConvergenceWarning, InputError
+from angsync.errors import ConvergenceError, ConvergenceWarning, InputError, warn_user
 from angsync.kernels.batch import reference as batch_reference
 from angsync.kernels.batch.numbers import Numbers
 from angsync.kernels.batch.reference import FIELDS, MAX_ORDER
@@ -283,4 +283,4 @@ def _report_failure(result: BatchResult, on_failure: str) -> None:
         return
     if on_failure == "raise":
         raise ConvergenceError(text, result)
-    warnings.warn(text, ConvergenceWarning, stacklevel=5)
+    warn_user(text, ConvergenceWarning)

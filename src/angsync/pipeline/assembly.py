@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import warnings
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.certificate.verdict import TOLERANCE, Certificate, combine, interrupted
-from angsync.errors import ConvergenceError, ConvergenceWarning, DisconnectedWarning
+from angsync.errors import ConvergenceError, ConvergenceWarning, DisconnectedWarning, warn_user
 from angsync.pipeline.component import Solved
 from angsync.pipeline.result import SyncResult, in_gauge
 from angsync.problem.operators import HermitianOperator, ScaledOperator
@@ -61,7 +60,7 @@ class Units:
 def report_pieces(components: NDArray[np.int64], labels: tuple[Hashable, ...] | None) -> None:
     note = _pieces(components, labels)
     if note:
-        warnings.warn(note, DisconnectedWarning, stacklevel=3)
+        warn_user(note, DisconnectedWarning)
 
 
 def _pieces(components: NDArray[np.int64], labels: tuple[Hashable, ...] | None) -> str:
@@ -126,4 +125,4 @@ def report_failure(result: SyncResult, on_failure: str) -> None:
     text = f"{result.status.name}: {result.status.value} Residual {result.residual:.2e}."
     if on_failure == "raise":
         raise ConvergenceError(text, result)
-    warnings.warn(text, ConvergenceWarning, stacklevel=3)
+    warn_user(text, ConvergenceWarning)

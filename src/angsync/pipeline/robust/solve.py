@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.circle import as_phases
-from angsync.errors import AngsyncWarning, CorruptionWarning, InputError
+from angsync.errors import AngsyncWarning, CorruptionWarning, InputError, warn_user
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.edges import Edges, bonds
 from angsync.pipeline.robust.evidence import is_credible
@@ -78,12 +78,11 @@ def synchronize_robustly(
     credible = is_credible(edges, fit, settings, solver, clock=clock, rng=generator)
     report = _report(measurements, edges, fit, settings, credible)
     if not credible:
-        warnings.warn(
+        warn_user(
             f"The {len(edges)} measurements agree no better than random angles on the same graph would, so nothing "
             "in them can be trusted, and the phases mean nothing. Check the orientation (angle = theta_i - theta_j) "
             "and the unit (radians) of the angles.",
             CorruptionWarning,
-            stacklevel=4,
         )
     left = None if stopping.max_seconds is None else max(0.0, stopping.max_seconds - clock.seconds)
     final = synchronize(
