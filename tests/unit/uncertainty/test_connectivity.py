@@ -11,7 +11,8 @@ from scipy.sparse.csgraph import connected_components
 
 import angsync as ang
 from angsync.errors import InputError
-from angsync.uncertainty import connectivity
+from angsync.uncertainty import weakest_cut
+from angsync.uncertainty.cycle_labels import bridges_of
 
 
 def count_components(n, i, j):
@@ -48,7 +49,7 @@ def test_bridges_and_cuts_are_those_found_by_taking_edges_away(seed):
     bridges, pairs = by_removal(m, m.weight)
     assert found.bridges.tolist() == bridges
     assert sorted(sorted(pair) for pair in found.cut_pairs.tolist()) == pairs
-    assert connectivity.bridges_of(m, m.weight).tolist() == bridges
+    assert bridges_of(m, m.weight).tolist() == bridges
     assert found.components == count_components(m.n, m.i[m.weight > 0], m.j[m.weight > 0])
 
 
@@ -106,7 +107,7 @@ def test_a_barbell_is_weakest_at_its_bar():
 
 def test_a_light_node_and_a_light_bridge_are_seen(monkeypatch):
     # With the Fiedler vector taken away (a constant one gives useless cuts), nodes and bridges are still weighed.
-    monkeypatch.setattr(connectivity, "_fiedler", lambda pairs, _: (0.0, np.zeros((pairs.n, 2))))
+    monkeypatch.setattr(weakest_cut, "_fiedler", lambda pairs, _: (0.0, np.zeros((pairs.n, 2))))
     a, b = np.triu_indices(6, 1)
     weight = np.where((a == 4) | (b == 4), 0.01, 1.0)
     found = ang.connectivity_of(ang.Measurements(a, b, np.zeros(a.size), weight=weight))
