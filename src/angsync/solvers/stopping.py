@@ -83,7 +83,7 @@ class Clock:
 
     @property
     def left(self) -> float | None:
-        """Seconds until the limit, never negative; None where there is no limit."""
+        """Seconds until the limit, never negative; None without a limit."""
         return None if self.max_seconds is None else max(0.0, self.max_seconds - self.seconds)
 
 
