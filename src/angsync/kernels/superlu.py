@@ -47,6 +47,22 @@ class Factor:
         return bool(np.array_equal(self._lu.perm_r, self._lu.perm_c))
 
     @property
+    def pivots(self) -> NDArray[np.float64]:
+        """The diagonal of U, which is real but for rounding."""
+        return self._lu.U.diagonal().real
+
+    @property
+    def row_length(self) -> int:
+        """The longest rows of L and of U together: terms of one entry of a solution."""
+        lower, upper = scipy.sparse.csr_array(self._lu.L), scipy.sparse.csr_array(self._lu.U)
+        return int(np.diff(lower.indptr).max()) + int(np.diff(upper.indptr).max())
+
+    @property
+    def positive(self) -> bool:
+        """Whether all pivots are positive. No proof that A is definite: the factors are rounded."""
+        return self.symmetric and bool((self.pivots > 0).all())
+
+    @property
     def places(self) -> NDArray[np.int32]:
         """Row k of A is row ``places[k]`` of L; the same for columns of U where the factor is ``symmetric``."""
         return self._lu.perm_r
@@ -60,16 +76,6 @@ class Factor:
     def upper(self) -> Matrix:
         """U, by columns."""
         return self._lu.U.tocsc()
-
-    @property
-    def pivots(self) -> NDArray[np.float64]:
-        """D: the real parts of the diagonal of U."""
-        return self._lu.U.diagonal().real
-
-    @property
-    def positive(self) -> bool:
-        """Whether all pivots are positive. No proof that A is definite: the factors are rounded."""
-        return self.symmetric and bool((self.pivots > 0).all())
 
 
 def factorise(matrix: Matrix) -> Factor | None:

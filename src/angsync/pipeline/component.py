@@ -14,7 +14,7 @@ from angsync.certificate.certify import certify_component
 from angsync.certificate.relaxation import relax
 from angsync.certificate.verdict import TOLERANCE, Certificate, Verdict, interrupted, tightened
 from angsync.pipeline.multistart import best_of_starts, worth_more_starts
-from angsync.pipeline.regime import Plan, is_slow, plan_for
+from angsync.pipeline.regime import Plan, choose, is_slow
 from angsync.pipeline.repair import repaired
 from angsync.problem.measure import split
 from angsync.problem.operators import CountingOperator, DenseOperator, HermitianOperator, row_length
@@ -74,7 +74,7 @@ def solve_component(
 ) -> Solved:
     """Start, iterate, certify; with ``solver="auto"`` leave points that the certificate refutes."""
     counting = CountingOperator(operator)
-    plan = plan_for(operator, row_length(operator)) if request.solver is None else None
+    plan = choose(operator, row_length(operator)) if request.solver is None else None
     try:
         starts, alternative = (plan.starts, plan.alternative) if plan else (("eigenvector",), None)
         z, start_name = _starting_point(counting, request, starts, alternative)

@@ -30,7 +30,7 @@ class Plan:
     """A start to try as well where the point found has measurements that are more than a right angle off."""
 
 
-def plan_for(operator: HermitianOperator, row_length: int) -> Plan:
+def choose(operator: HermitianOperator, row_length: int) -> Plan:
     """The plan for one connected component; costs no product with C, and one search through the graph."""
     n = operator.n
     readable = readable_matrix(operator) is not None

@@ -133,15 +133,14 @@ class _Factor:
             return
         self.real = not matrix.data.imag.any()
         entries = np.ascontiguousarray(matrix.data.real) if self.real else matrix.data
-        # without pivoting this is L D L^H up to scaling: stable for definite matrices, and as sparse as it can be
+        # without pivoting: stable for definite matrices, and as sparse as it can be
         try:
             self.factor = Factor(scipy.sparse.csc_array((entries, matrix.indices, matrix.indptr), shape=matrix.shape))
         except RuntimeError as error:  # SuperLU: "Factor is exactly singular"
             raise _indefinite(str(error)) from None
         if not self.factor.positive:
             raise _indefinite(f"its smallest pivot is {float(self.factor.pivots.min()):.2e}")
-        lower, upper = scipy.sparse.csr_array(self.factor.lower), scipy.sparse.csr_array(self.factor.upper)
-        self.row_length = int(np.diff(lower.indptr).max()) + int(np.diff(upper.indptr).max())
+        self.row_length = self.factor.row_length
 
     def solve(self, right: NDArray[np.complex128]) -> NDArray[np.complex128]:
         if self.order == 0:
