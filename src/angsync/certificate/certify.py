@@ -18,11 +18,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from angsync.certificate.bounds.choice import QUICK, Method, quick_bound, spectral_bound
-from angsync.certificate.bounds.spectrum import SpectralBound
+from angsync.certificate.bounds import METHODS, ProofName, names_in_words
+from angsync.certificate.bounds.bound import Question, SpectralBound
+from angsync.certificate.bounds.choice import QUICK, spectral_bound
+from angsync.certificate.bounds.cholesky import quick_bound
 from angsync.certificate.escape import find_better
-from angsync.certificate.gap import Gap, Rounding, unweighted
-from angsync.certificate.verdict import TOLERANCE, Certificate, Verdict, combine, ratio, rescaled, trivial
+from angsync.certificate.gap import Gap, unweighted
+from angsync.certificate.rounding import Rounding
+from angsync.certificate.verdict import OUT_OF_TIME, TOLERANCE, Certificate, Verdict, combine, ratio, rescaled, trivial
 from angsync.circle import as_phases
 from angsync.errors import InputError
 from angsync.problem.components import component_indices, normalised
@@ -43,7 +46,7 @@ def certify(
     C: Any,
     z: ArrayLike,
     tolerance: float = TOLERANCE,
-    method: Method = "auto",
+    method: ProofName = "auto",
     *,
     hermitian: Literal["full", "upper", "lower"] = "full",
     max_seconds: float | None = None,
@@ -72,8 +75,8 @@ def certify(
     phases = as_phases(np.asarray(z).astype(np.complex128) if np.iscomplexobj(z) else z, operator.n)
     if not tolerance > 0:
         raise InputError(f"tolerance must be positive, but it is {tolerance}.")
-    if method not in ("auto", "cholesky", "factorisation", "lanczos"):
-        raise InputError(f"method must be 'auto', 'cholesky', 'factorisation' or 'lanczos', but it is {method!r}.")
+    if method != "auto" and method not in METHODS:
+        raise InputError(f"method must be {names_in_words()}, but it is {method!r}.")
     clock, generator = Clock(max_seconds), random_generator(rng)
     labels = component_labels(operator)
     if labels is None:
@@ -94,7 +97,7 @@ def certify_component(
     z: NDArray,
     *,
     tolerance: float,
-    method: Method,
+    method: ProofName,
     clock: Clock,
     rng: np.random.Generator,
     turned_product: NDArray | None = None,
@@ -110,16 +113,12 @@ def certify_component(
         return trivial(tolerance, unique=True)
     Cz = operator.apply(z) if turned_product is None else turned_product
     point = _Point.at(operator, z, Cz, tolerance, rng, turned=turned_product is not None)
-
-    def good_enough(bound: SpectralBound) -> bool:
-        return clock.expired or point.is_proved_by(bound)
-
     if clock.expired:
-        bound = SpectralBound(-math.inf, 1.0, "out of time", z, 0.0)
+        bound = SpectralBound(-math.inf, 1.0, OUT_OF_TIME, z, 0.0)
     else:
-        bound = spectral_bound(
-            operator, z, point.s, point.b, method, rng, good_enough, point.rounding, thorough=thorough
-        )
+        error = point.rounding.eigenvalue
+        question = Question(operator, z, point.s, point.b, error, rng, point.is_proved_by, clock)
+        bound = spectral_bound(question, method, thorough=thorough)
     witness = None
     if thorough and not point.gap_of(bound) <= tolerance * point.scale and not clock.expired:
         margin = 4 * point.rounding.objective

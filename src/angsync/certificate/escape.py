@@ -18,7 +18,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from angsync.certificate.bounds.krylov import lanczos
+from angsync.certificate.bounds.lanczos import lanczos
 from angsync.circle import normalise
 from angsync.problem.criticality import SOperator, tangent_hessian
 from angsync.problem.measure import split
@@ -28,8 +28,8 @@ from angsync.solvers.loop import iterate
 from angsync.solvers.stopping import Clock, Stopping
 from angsync.solvers.tangent import reversed_share
 
-_DENSE_HESSIAN = 400
-_LARGE = 200_000
+_DENSE_HESSIAN_UP_TO = 400  # order up to which LAPACK finds the smallest curvature faster than Lanczos
+_LARGE_FROM = 200_000  # nodes: above, a hundred Lanczos steps take longer than the solve
 _LIFT_EVALUATIONS = 400  # products with a block of two, where they are cheap
 _LIFT_CHEAP = 600  # order up to which they are; above, a third of them and one angle
 
@@ -99,7 +99,7 @@ def smallest_curvature(
     n = z.size
     at = SOperator(operator, z)
     size = float(np.abs(at.s).max()) or 1.0
-    if n <= _DENSE_HESSIAN:
+    if n <= _DENSE_HESSIAN_UP_TO:
         lifted = tangent_hessian(at) + 4 * size / n
         values, vectors = scipy.linalg.eigh(lifted, subset_by_index=[0, 0])
         return vectors[:, 0], float(values[0]), size
@@ -108,7 +108,7 @@ def smallest_curvature(
         lambda t: at.s * t - (conj_z * operator.apply(z * t)).real,
         np.full(n, 1 / math.sqrt(n)),
         rng,
-        max_steps=120 if n <= _LARGE else 20,  # on a million nodes a hundred steps take longer than the solve
+        max_steps=120 if n <= _LARGE_FROM else 20,
         enough=lambda k, low, high, _: low < -1e-3 * high and k >= 20,
     )
     return run.smallest_vector(), run.smallest, size

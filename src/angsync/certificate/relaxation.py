@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.certificate.bounds.spectrum import smallest_eigenvalue_bound
+from angsync.certificate.bounds.cholesky import smallest_eigenvalue_bound
 from angsync.certificate.escape import ascend
 from angsync.circle import normalise
 from angsync.kernels.rounding import UNIT_ROUNDOFF
@@ -66,14 +66,14 @@ def relax(
     return Relaxation(
         rows=rows,
         value=float(along.sum()),
-        upper_bound=upper_bound(operator, along),
+        upper_bound=dual_bound(operator, along),
         tight=bool(singular.size == 1 or singular[1] <= _TIGHT * singular[0]),
         z=_best_rounding(operator, rows, clock, rng),
         outcome=outcome,
     )
 
 
-def upper_bound(operator: HermitianOperator, dual: NDArray[np.float64]) -> float:
+def dual_bound(operator: HermitianOperator, dual: NDArray[np.float64]) -> float:
     r"""Proved: :math:`f^* \le \sum_j y_j - n \min(0, \lambda_{\min}(\mathrm{Diag}(y) - C))` for any real y."""
     S = -to_dense(operator).astype(np.complex128)
     S[np.diag_indices(operator.n)] += dual

@@ -142,14 +142,10 @@ def result_object(
 
 def certificate_object(certificate: Certificate) -> dict[str, Any]:
     """The certificate as a JSON-ready object; the witness as angles."""
-    names = (
-        "gap_bound", "relative_gap", "lambda_min", "lambda_2", "unique", "method", "confidence", "tolerance",
-        "scale", "rounding",
-    )  # fmt: skip
     witness = certificate.witness
     return {
         "verdict": certificate.verdict.name,
-        **{name: getattr(certificate, name) for name in names},
+        **certificate.numbers(),
         "witness": None if witness is None else np.angle(witness).tolist(),
     }
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.certificate.verdict import Certificate, combine, undecided
+from angsync.certificate.verdict import TOLERANCE, Certificate, combine, interrupted
 from angsync.errors import ConvergenceError, ConvergenceWarning, DisconnectedWarning, warn_user
-from angsync.pipeline.component import CERTIFICATE_TOLERANCE, Solved
+from angsync.pipeline.component import Solved
 from angsync.pipeline.result import SyncResult, in_gauge
 from angsync.problem import pieces
 from angsync.problem.operators import HermitianOperator, ScaledOperator
@@ -92,8 +92,8 @@ def merged(histories: list[History]) -> History:
 
 def one_certificate(certificates: list[Certificate], indices: list[NDArray[np.int64]], z: NDArray) -> Certificate:
     if len(certificates) < len(indices):
-        return undecided(CERTIFICATE_TOLERANCE, "interrupted")
-    return combine(certificates, indices, z, tolerance=CERTIFICATE_TOLERANCE)
+        return interrupted()
+    return combine(certificates, indices, z, tolerance=TOLERANCE)
 
 
 def method_of(parts: list[Solved], n: int) -> str:

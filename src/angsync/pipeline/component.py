@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from angsync.certificate.certify import certify_component
 from angsync.certificate.relaxation import relax
-from angsync.certificate.verdict import Certificate, Verdict, tightened, undecided
+from angsync.certificate.verdict import TOLERANCE, Certificate, Verdict, interrupted, tightened
 from angsync.pipeline.multistart import best_of_starts, worth_more_starts
 from angsync.pipeline.regime import Plan, choose, is_slow
 from angsync.pipeline.repair import repaired
@@ -29,7 +29,6 @@ from angsync.solvers.tangent import reversed_share
 
 _MAX_ESCAPES = 10
 _REUSE_FROM = 400  # order of a dense problem from which a product is worth saving
-CERTIFICATE_TOLERANCE = 1e-8
 _RELAX_UP_TO = 600  # order up to which the relaxation is tried by itself where the certificate stays open
 _GOOD_START = 0.99  # share of the sum of |C| from which no other start is looked for
 _REPAIR_FROM = 2000  # nodes; below, another start for the whole is as cheap
@@ -163,7 +162,7 @@ def _more_starts(
         wanted = free and worth_more_starts(counting, outcome, certificate)
     else:
         wanted = starts > 1 and outcome.status in (Status.CONVERGED, Status.STALLED)
-    stopped = certificate is not None and certificate.method == "interrupted"
+    stopped = certificate is not None and certificate.interrupted
     if not wanted or stopped or request.clock.expired:
         return outcome, certificate, "", None
     witness = None if certificate is None else certificate.witness
@@ -345,7 +344,7 @@ def _certify(operator: HermitianOperator, outcome: Outcome, request: Request) ->
         return certify_component(
             operator,
             z,
-            tolerance=CERTIFICATE_TOLERANCE,
+            tolerance=TOLERANCE,
             method="auto",
             clock=request.clock,
             rng=request.rng,
@@ -379,11 +378,11 @@ def _objective(operator: HermitianOperator, z: NDArray) -> float:
 
 
 def _unproved(request: Request) -> Certificate | None:
-    return undecided(CERTIFICATE_TOLERANCE, "interrupted") if request.certify else None
+    return interrupted() if request.certify else None
 
 
 def _settled(outcome: Outcome, certificate: Certificate | None) -> Outcome:
     """An interruption of the certificate is an interruption of the whole."""
-    if certificate is not None and certificate.method == "interrupted":
+    if certificate is not None and certificate.interrupted:
         return replace(outcome, status=Status.INTERRUPTED)
     return outcome

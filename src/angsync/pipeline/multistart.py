@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.certificate.verdict import Certificate, Verdict
+from angsync.certificate.verdict import TOLERANCE, Certificate, Verdict
 from angsync.circle import normalise
 from angsync.problem.measure import norm
 from angsync.problem.operators import (
@@ -51,7 +51,7 @@ MOST_STARTS = 10  # by itself, the first run included
 _FOUND_AGAIN = 4  # starts that end at the best optimum, after which it is believed
 _COST = 20  # the other starts together, in products of the first run
 _LOOSE = 1e-6  # residual to which a start is run: f is then known to 1e-12, and only the best needs more
-_SAME = 1e-8  # relative difference of objectives below which two optima count as one; the certificate's tolerance
+_SAME = TOLERANCE  # relative difference of objectives below which two optima count as one
 _NOISY = 0.4  # times sqrt n: ratio of sum |C| and f from which one run is not reliable
 _DENSE_SHARE = 0.1  # share of measured pairs from which a graph is dense
 _PLAIN_STEPS, _PLAIN_SHIFT = 30, 0.15

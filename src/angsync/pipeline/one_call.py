@@ -13,9 +13,8 @@ import numpy as np
 
 from angsync import kernels
 from angsync.certificate.certify import certify_component, certify_quickly
-from angsync.certificate.verdict import Certificate, Verdict, rescaled, undecided
+from angsync.certificate.verdict import TOLERANCE, Certificate, Verdict, interrupted, rescaled
 from angsync.kernels.dense.whole_reference import WholeSettings, WholeSolve
-from angsync.pipeline.component import CERTIFICATE_TOLERANCE
 from angsync.pipeline.multistart import is_noisy
 from angsync.pipeline.regime import dense_reason
 from angsync.pipeline.result import SyncResult, in_gauge
@@ -62,7 +61,7 @@ def in_one_call(operator: Any, stopping: Stopping, certify: bool, rng: Any, cloc
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
         found = _at_the_start(operator) if found is None else found
-        certificate = undecided(CERTIFICATE_TOLERANCE, "interrupted") if certify else None
+        certificate = interrupted() if certify else None
     objectives, residuals, steps = found.trace.T.copy()
     return SyncResult(
         z=found.z,
@@ -100,7 +99,7 @@ def _settings(operator: DenseOperator, tolerance: float, certify: bool) -> Whole
 
 def _proved(operator: DenseOperator, found: WholeSolve, rng: Any, clock: Clock) -> Certificate:
     """What can be proved about the point: at little cost, or else as for every other."""
-    quick = certify_quickly(operator, found.z, found.product, CERTIFICATE_TOLERANCE)
+    quick = certify_quickly(operator, found.z, found.product, TOLERANCE)
     if quick is not None:
         return quick
     part = normalised(operator)
@@ -109,7 +108,7 @@ def _proved(operator: DenseOperator, found: WholeSolve, rng: Any, clock: Clock) 
     certificate = certify_component(
         part,
         found.z,
-        tolerance=CERTIFICATE_TOLERANCE,
+        tolerance=TOLERANCE,
         method="auto",
         clock=clock,
         rng=random_generator(rng),

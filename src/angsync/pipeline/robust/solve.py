@@ -20,7 +20,7 @@ from angsync.pipeline.robust.report import RobustReport, reweighted
 from angsync.pipeline.robust.reweighting import Fit, Solve
 from angsync.pipeline.robust.search import search
 from angsync.pipeline.robust.settings import Robust
-from angsync.pipeline.robust.tuning import efficiency
+from angsync.pipeline.robust.tuning import loss_efficiency
 from angsync.problem import interop
 from angsync.problem.measurements import Measurements
 from angsync.problem.operators import DenseOperator, SparseOperator, as_operator
@@ -156,7 +156,7 @@ def _report(measurements: Measurements, edges: Edges, fit: Fit, settings: Robust
         everywhere,
         scale=fit.noise.scale * float(np.sqrt(edges.unit)),
         trusted_share=float(1 - distrusted.mean()),
-        efficiency=efficiency(edges, fit),
+        efficiency=loss_efficiency(edges, fit),
         credible=credible,
         note=note,
     )
