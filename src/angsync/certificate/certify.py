@@ -31,12 +31,8 @@ from angsync.errors import InputError
 from angsync.problem.components import component_indices, normalised
 from angsync.problem.measure import split
 from angsync.problem.operators import (
-    DenseOperator,
-    HermitianOperator,
+    Operator,
     as_operator,
-    component_labels,
-    restrict,
-    upper_bound,
 )
 from angsync.problem.randomness import random_generator
 from angsync.solvers.stopping import Clock
@@ -78,13 +74,13 @@ def certify(
     if method != "auto" and method not in METHODS:
         raise InputError(f"method must be {names_in_words()}, but it is {method!r}.")
     clock, generator = Clock(max_seconds), random_generator(rng)
-    labels = component_labels(operator)
+    labels = operator.component_labels()
     if labels is None:
         labels = np.zeros(operator.n, dtype=np.int64)
     indices = [index for index in component_indices(labels) if index.size > 1]
     parts = []
     for index in indices:
-        part = normalised(operator if index.size == operator.n else restrict(operator, index))
+        part = normalised(operator if index.size == operator.n else operator.restrict(index))
         certificate = certify_component(
             part, phases[index], tolerance=tolerance, method=method, clock=clock, rng=generator
         )
@@ -93,7 +89,7 @@ def certify(
 
 
 def certify_component(
-    operator: HermitianOperator,
+    operator: Operator,
     z: NDArray,
     *,
     tolerance: float,
@@ -127,7 +123,7 @@ def certify_component(
     return point.certificate(bound, witness)
 
 
-def certify_quickly(operator: DenseOperator, z: NDArray, Cz: NDArray, tolerance: float) -> Certificate | None:
+def certify_quickly(operator: Operator, z: NDArray, Cz: NDArray, tolerance: float) -> Certificate | None:
     """The same from one Cholesky factorisation and the product that is known; None where that proves nothing."""
     if operator.n not in QUICK:
         return None
@@ -151,7 +147,7 @@ class _Point:
     @classmethod
     def at(
         cls,
-        operator: HermitianOperator,
+        operator: Operator,
         z: NDArray,
         Cz: NDArray,
         tolerance: float,
@@ -169,7 +165,7 @@ class _Point:
             diagonal = operator.diagonal()
             misfit = max(0.0, float(sums.sum() - np.abs(diagonal).sum() + diagonal.sum()) - objective)
             misfit += rounding.objective  # of these sums
-        known = upper_bound(operator)
+        known = operator.upper_bound()
         if known is not None:
             misfit = min(misfit, max(0.0, known - objective) + rounding.objective)
         scale = max(min(abs(objective), misfit), 4 * rounding.objective / tolerance)

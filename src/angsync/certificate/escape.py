@@ -22,7 +22,7 @@ from angsync.certificate.bounds.lanczos import lanczos
 from angsync.circle import normalise
 from angsync.problem.criticality import SOperator, tangent_hessian
 from angsync.problem.measure import split
-from angsync.problem.operators import HermitianOperator, sparse_base
+from angsync.problem.operators import Operator
 from angsync.solvers import Newton
 from angsync.solvers.loop import iterate
 from angsync.solvers.stopping import Clock, Stopping
@@ -38,7 +38,7 @@ Judge = Callable[[NDArray], NDArray | None]
 
 
 def find_better(
-    operator: HermitianOperator,
+    operator: Operator,
     z: NDArray,
     Cz: NDArray,
     *,
@@ -66,16 +66,16 @@ def find_better(
     return better
 
 
-def ascend(operator: HermitianOperator, z: NDArray, clock: Clock, max_iterations: int = 100) -> NDArray:
+def ascend(operator: Operator, z: NDArray, clock: Clock, max_iterations: int = 100) -> NDArray:
     """Newton from z: the objective never decreases."""
     stopping = Stopping(max_iterations=max_iterations, max_seconds=clock.left)
     return iterate(operator, Newton(), z, stopping).z
 
 
 def _along_negative_curvature(
-    operator: HermitianOperator, z: NDArray, clock: Clock, rng: np.random.Generator, improves: Judge
+    operator: Operator, z: NDArray, clock: Clock, rng: np.random.Generator, improves: Judge
 ) -> NDArray | None:
-    if sparse_base(operator) is not None and reversed_share(operator, z) == 0:
+    if operator.sparse() is not None and reversed_share(operator, z) == 0:
         # all weights of the edge Laplacian are positive and it is the Hessian: there is no negative curvature to find
         return None
     t, curvature, size = smallest_curvature(operator, z, rng)
@@ -90,7 +90,7 @@ def _along_negative_curvature(
 
 
 def smallest_curvature(
-    operator: HermitianOperator, z: NDArray, rng: np.random.Generator
+    operator: Operator, z: NDArray, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], float, float]:
     """An eigenvector of the smallest eigenvalue of the tangent Hessian off the global phase, and both sizes.
 
@@ -114,13 +114,13 @@ def smallest_curvature(
     return run.smallest_vector(), run.smallest, size
 
 
-def _best_column(operator: HermitianOperator, trial: NDArray) -> NDArray:
+def _best_column(operator: Operator, trial: NDArray) -> NDArray:
     values = np.real(np.sum(trial.conj() * operator.apply(trial), axis=0))
     return np.ascontiguousarray(trial[:, int(np.argmax(values))])
 
 
 def _through_rank_two(
-    operator: HermitianOperator, z: NDArray, direction: NDArray, clock: Clock, improves: Judge
+    operator: Operator, z: NDArray, direction: NDArray, clock: Clock, improves: Judge
 ) -> NDArray | None:
     v = direction * math.sqrt(z.size)
     for angle in (0.5, 1.0) if z.size <= _LIFT_CHEAP else (0.5,):
@@ -135,7 +135,7 @@ def _through_rank_two(
     return None
 
 
-def _ascend_rank_two(operator: HermitianOperator, lifted: NDArray, clock: Clock) -> NDArray:
+def _ascend_rank_two(operator: Operator, lifted: NDArray, clock: Clock) -> NDArray:
     """Maximise tr(Y^H C Y) over unit rows, as an unconstrained problem in X with Y = X / |X|, by L-BFGS."""
     from scipy.optimize import minimize  # here, because it takes as long to load as all the rest together
 
@@ -170,7 +170,7 @@ def _ascend_rank_two(operator: HermitianOperator, lifted: NDArray, clock: Clock)
     return rows(found.x)[0]
 
 
-def _rounded(operator: HermitianOperator, rows: NDArray) -> list[NDArray]:
+def _rounded(operator: Operator, rows: NDArray) -> list[NDArray]:
     """Phases of Y q for the leading right singular vector q, and the best of a fan of other directions."""
     _, _, right = np.linalg.svd(rows, full_matrices=False)
     q = right.conj().T  # columns: leading and second direction

@@ -12,7 +12,7 @@ from angsync.certificate.bounds.eliminated import EliminatedUnknowns
 from angsync.certificate.bounds.lanczos import lanczos
 from angsync.kernels.rounding import gamma
 from angsync.problem.measure import norm
-from angsync.problem.operators import HermitianOperator, augmented, innermost, row_length
+from angsync.problem.operators import Operator
 
 # Units of rounding, relative to the row sum, in which a turned product may differ from that of the turned point: five
 # for the phases before and after (two products and a division each), five for the phase itself (a mean of such
@@ -42,7 +42,7 @@ class Rounding:
 
     @staticmethod
     def of(
-        operator: HermitianOperator,
+        operator: Operator,
         z: NDArray,
         sums: NDArray[np.float64] | None,
         rng: np.random.Generator | None,
@@ -53,12 +53,12 @@ class Rounding:
 
         ``turned``: the product is that of another point, which differs from z by one phase and by rounding.
         """
-        if sums is None and augmented(operator) is not None:
+        if sums is None and operator.augmented() is not None:
             return _with_eliminated(operator, z)
         # An entry of C z is an inner product of k terms, that is, two real ones of 2 k terms: its error is at most
         # sqrt(2) gamma_2k times the row sum of |C| (Higham, sections 3.1 and 3.6; 8 more cover the rounding of z to
         # unit modulus and the product with conj(z)). The sum over j adds that of pairwise summation, below gamma_64.
-        g = math.sqrt(2) * gamma(2 * row_length(operator) + 8 + (_TURNING if turned else 0))
+        g = math.sqrt(2) * gamma(2 * operator.row_length() + 8 + (_TURNING if turned else 0))
         if sums is None:
             # Only products are known. Assumed: they are as accurate as those of a matrix of this norm, in the
             # precision of the operator, would be.
@@ -68,7 +68,7 @@ class Rounding:
         return Rounding((g + gamma(64)) * float(sums.sum()), g * sums)
 
 
-def _with_eliminated(operator: HermitianOperator, z: NDArray) -> Rounding:
+def _with_eliminated(operator: Operator, z: NDArray) -> Rounding:
     r"""Where C is a Schur complement: the errors of its sparse products, and of the solve for the eliminated unknowns.
 
     What matters about the solve is its residual :math:`r = -K_{21} z - K_{22} \hat p`, which is computed for the p that
@@ -78,7 +78,7 @@ def _with_eliminated(operator: HermitianOperator, z: NDArray) -> Rounding:
     """
     elimination = EliminatedUnknowns.of(operator)
     K, n = elimination.K, elimination.n
-    p = innermost(operator)[0].eliminated(z)
+    p = operator.eliminated(z)
     longest = int(np.diff(K.indptr).max(initial=0))
     g = math.sqrt(2) * gamma(2 * longest + 8)
     sums = abs(K[:n, :n]) @ np.ones(n) + abs(K[:n, n:]) @ np.abs(p)
@@ -89,7 +89,7 @@ def _with_eliminated(operator: HermitianOperator, z: NDArray) -> Rounding:
     return Rounding(objective, g * sums, elimination.norm * norm(left))
 
 
-def _norm_estimate(operator: HermitianOperator, rng: np.random.Generator) -> float:
+def _norm_estimate(operator: Operator, rng: np.random.Generator) -> float:
     """About the 2-norm of C, from a dozen Lanczos steps; used for rounding allowances only."""
     nothing = np.zeros(operator.n, dtype=np.complex128)
     run = lanczos(operator.apply, nothing, rng, max_steps=12, enough=lambda *_: False)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from angsync import kernels
 from angsync.problem.measure import split
-from angsync.problem.operators import HermitianOperator, adapted
+from angsync.problem.operators import Operator
 from angsync.problem.operators.edge_list import EdgeList
 
 _SINGLE_FROM_ENTRIES = 500_000  # stored entries from which products with H are in single precision
@@ -45,15 +45,15 @@ class TangentHessian:
     accuracy = 1e-11
     """Squared relative error of a product that is taken for granted."""
 
-    def __init__(self, operator: HermitianOperator, z: NDArray, Cz: NDArray, *, narrow: bool = False) -> None:
-        self.operator = operator = adapted(operator)
+    def __init__(self, operator: Operator, z: NDArray, Cz: NDArray, *, narrow: bool = False) -> None:
+        self.operator = operator
         self._narrow = operator.narrow_product() if narrow else None
         if self._narrow is not None:
             self.accuracy = _NARROW_ACCURACY
         self.z = z
         self.s, self.b = split(z, Cz)
         self.n = z.size
-        self._sparse = adapted(operator).sparse()
+        self._sparse = operator.sparse()
         self._conjugate = np.conj(z)
         self._used = 0
         self._triangle: Callable[[NDArray], NDArray] | None = None
@@ -110,9 +110,9 @@ class TangentHessian:
         return full, EdgeList(self.n, edges.i, edges.j, weights[base.is_above_diagonal].astype(np.float64))
 
 
-def reversed_share(operator: HermitianOperator, z: NDArray) -> float:
+def reversed_share(operator: Operator, z: NDArray) -> float:
     """Share of the measurements that are more than a right angle off at z; 0 where C is not a sparse matrix."""
-    sparse = adapted(operator).sparse()
+    sparse = operator.sparse()
     if sparse is None:
         return 0.0
     edges = sparse.operator.edges

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.problem.operators import HermitianOperator
+from angsync.problem.operators import Operator
 from angsync.solvers.stopping import Clock
 
 
@@ -35,7 +35,7 @@ class SpectralBound:
 class Question:
     r"""How small can :math:`x^H S x` be for unit vectors x orthogonal to z? With what a method needs for an answer."""
 
-    operator: HermitianOperator
+    operator: Operator
     z: NDArray
     s: NDArray[np.float64]
     """The real parts of conj(z) C z: S is Diag(s) - C."""

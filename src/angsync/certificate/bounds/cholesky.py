@@ -24,7 +24,7 @@ from angsync.certificate.bounds.bound import Question, SpectralBound
 from angsync.certificate.bounds.lanczos import lanczos
 from angsync.errors import InputError
 from angsync.kernels.rounding import UNIT_ROUNDOFF, gamma
-from angsync.problem.operators import DenseOperator, HermitianOperator, innermost, to_dense
+from angsync.problem.operators import Operator
 
 _BLOCK_ITERATION_UP_TO = 400  # order up to which the smallest eigenvalue is estimated by inverse iteration on a block
 _BLOCK_WIDTH, _BLOCK_STEPS = 6, 4  # vectors and inverse iterations: the estimate is then good to a few percent
@@ -40,21 +40,19 @@ def by_cholesky(question: Question) -> SpectralBound:
     n = operator.n
     if n > _LARGEST_ORDER:
         raise InputError(f"method='cholesky' is for n up to {_LARGEST_ORDER}, but n is {n}: use method='lanczos'.")
-    S = -to_dense(operator).astype(np.complex128)
+    S = -operator.to_dense().astype(np.complex128)
     S[np.diag_indices(n)] += question.s
     return cholesky_bound(S, question.z)
 
 
-def quick_bound(
-    operator: HermitianOperator, z: NDArray, s: NDArray[np.float64], b: NDArray[np.float64]
-) -> SpectralBound | None:
+def quick_bound(operator: Operator, z: NDArray, s: NDArray[np.float64], b: NDArray[np.float64]) -> SpectralBound | None:
     """One factorisation, without an estimate before it: enough for most small dense problems; None for others."""
-    base, exponent = innermost(operator)
-    sums = operator.abs_row_sums()
-    if not isinstance(base, DenseOperator) or base.dtype != np.complex128 or sums is None or abs(exponent) > _FINITE:
+    sums, exponent = operator.abs_row_sums(), operator.unwrapped().exponent
+    dense = operator.is_dense_matrix and operator.dtype == np.complex128
+    if not dense or sums is None or abs(exponent) > _FINITE:
         return None
-    most = float(sums.max(initial=0.0))
-    return half_diagonal_bound(base.matrix, 2.0**-exponent, s, z, gradient=float(np.linalg.norm(b)), row_sum=most)
+    gradient, most = float(np.linalg.norm(b)), float(sums.max(initial=0.0))
+    return half_diagonal_bound(operator.entries(), 2.0**-exponent, s, z, gradient=gradient, row_sum=most)
 
 
 def cholesky_bound(S: NDArray, z: NDArray) -> SpectralBound:

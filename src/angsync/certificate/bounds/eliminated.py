@@ -14,7 +14,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from angsync.kernels.superlu import factorise
-from angsync.problem.operators import HermitianOperator, augmented
+from angsync.problem.operators import Operator
 
 
 class EliminatedUnknowns:
@@ -25,8 +25,8 @@ class EliminatedUnknowns:
         self.factor = factorise(K[n:, n:]) if K.shape[0] > n else None
 
     @classmethod
-    def of(cls, operator: HermitianOperator) -> EliminatedUnknowns:
-        found = augmented(operator)
+    def of(cls, operator: Operator) -> EliminatedUnknowns:
+        found = operator.augmented()
         assert found is not None
         return cls(scipy.sparse.csr_array(found[0]), found[1])
 

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from angsync import kernels
 from angsync.certificate.bounds.bound import Question, SpectralBound
 from angsync.kernels.rounding import gamma
-from angsync.problem.operators import count_products, narrow_distance, narrow_rounding, shifted_matrix
 from angsync.solvers.stopping import Clock
 
 FAILURE = 1e-10
@@ -118,7 +117,7 @@ def by_lanczos(question: Question, *, failure: float = FAILURE, max_steps: int =
     operator, s = question.operator, question.s
     # of a product with S, and of the inner products of length n in the recurrence
     size = question.error + gamma(2 * operator.n + 8) * float(np.abs(s).max())
-    dense = shifted_matrix(operator, s, narrow=False)
+    dense = operator.shifted_matrix(s, narrow=False)
     bound = lanczos_bound(
         dense or (lambda v: s * v - operator.apply(v)),
         question.z,
@@ -129,7 +128,7 @@ def by_lanczos(question: Question, *, failure: float = FAILURE, max_steps: int =
         rounding=size,
         failure=failure,
     )
-    count_products(operator, dense.products if dense else 0)
+    operator.count(dense.products if dense else 0)
     return replace(bound, confidence=1 - FAILURE)
 
 
@@ -139,10 +138,10 @@ def by_narrow_lanczos(question: Question, *, failure: float) -> SpectralBound | 
     None where there is no such copy.
     """
     operator = question.operator
-    narrow = shifted_matrix(operator, question.s, narrow=True)
+    narrow = operator.shifted_matrix(question.s, narrow=True)
     if narrow is None:
         return None
-    distance = narrow_distance(operator)
+    distance = operator.narrow_distance()
     bound = lanczos_bound(
         narrow,
         question.z,
@@ -150,11 +149,11 @@ def by_narrow_lanczos(question: Question, *, failure: float) -> SpectralBound | 
         max_steps=_NARROW_STEPS,
         good_enough=_is_good_enough(question, distance),
         clock=question.clock,
-        rounding=narrow_rounding(operator) + question.error,
+        rounding=operator.narrow_rounding() + question.error,
         give_up=True,
         failure=failure,
     )
-    count_products(operator, narrow.products)
+    operator.count(narrow.products)
     return replace(bound, value=bound.value - distance, confidence=1 - FAILURE)
 
 

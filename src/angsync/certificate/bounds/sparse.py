@@ -37,15 +37,15 @@ from angsync.certificate.bounds.lanczos import lanczos
 from angsync.errors import InputError
 from angsync.kernels.rounding import UNIT_ROUNDOFF
 from angsync.kernels.superlu import Factor, factorise
-from angsync.problem.operators import HermitianOperator, augmented, sparse_base
+from angsync.problem.operators import Operator
 
 _INVERSE_STEPS = 24  # Lanczos steps on the inverse: they settle the smallest eigenvalues
 _SHARES = (0.98, 0.7, 0.3)  # shifts that are tried, as shares of the estimate
 
 
-def can_factorise(operator: HermitianOperator) -> bool:
+def can_factorise(operator: Operator) -> bool:
     """Whether S is sparse, or the Schur complement of a sparse matrix."""
-    return sparse_base(operator) is not None or augmented(operator) is not None
+    return operator.sparse() is not None or operator.augmented() is not None
 
 
 def by_factorisation(question: Question) -> SpectralBound:
@@ -67,7 +67,7 @@ def by_factorisation(question: Question) -> SpectralBound:
 
 
 def _bound(
-    operator: HermitianOperator, z: NDArray, s: NDArray[np.float64], weights: NDArray[np.float64] | None
+    operator: Operator, z: NDArray, s: NDArray[np.float64], weights: NDArray[np.float64] | None
 ) -> SpectralBound:
     shifted = _Shifted(operator, s, weights)
     u = z if weights is None else np.sqrt(weights) * z
@@ -98,8 +98,8 @@ def _bound(
 class _Shifted:
     """S - mu I (weighted: D^{-1/2} S D^{-1/2} - mu I) as a sparse matrix, or one whose Schur complement it is."""
 
-    def __init__(self, operator: HermitianOperator, s: NDArray, weights: NDArray | None) -> None:
-        sparse = sparse_base(operator)
+    def __init__(self, operator: Operator, s: NDArray, weights: NDArray | None) -> None:
+        sparse = operator.sparse()
         self.n = s.size
         root = np.ones(self.n) if weights is None else np.sqrt(weights)
         if sparse is not None:
@@ -109,7 +109,7 @@ class _Shifted:
             off.data = np.ldexp(off.data.view(np.float64), -exponent).view(np.complex128)
             self.full = scipy.sparse.csr_array(off)
         else:
-            found = augmented(operator)
+            found = operator.augmented()
             assert found is not None
             self.full = scipy.sparse.csr_array(found[0]).astype(np.complex128)
         self.order = int(self.full.shape[0])

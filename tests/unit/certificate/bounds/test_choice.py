@@ -39,7 +39,7 @@ def test_two_runs_share_the_probability_of_failure(monkeypatch):
         return lanczos_bound(*arguments, **options)
 
     monkeypatch.setattr("angsync.certificate.bounds.lanczos.lanczos_bound", noted)
-    monkeypatch.setattr("angsync.certificate.bounds.lanczos.narrow_distance", lambda _: 0.5)  # the copy cannot decide
+    monkeypatch.setattr("angsync.problem.operators.Operator.narrow_distance", lambda _: 0.5)  # the copy cannot decide
     certificate = ang.certify(C, z)
     assert certificate.verdict is ang.Verdict.CERTIFIED
     assert told == [0.5e-10, 0.5e-10]

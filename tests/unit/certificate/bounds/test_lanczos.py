@@ -15,7 +15,7 @@ from angsync.certificate.bounds.lanczos import extreme_values, lanczos, lanczos_
 from angsync.certificate.rounding import Rounding
 from angsync.kernels.lanczos import reference as lanczos_reference
 from angsync.problem.components import normalised
-from angsync.problem.operators import CountingOperator, as_operator, narrow_distance
+from angsync.problem.operators import CountingOperator, as_operator
 from angsync.solvers.stopping import Clock
 
 needs_compiled = pytest.mark.skipif(
@@ -230,7 +230,7 @@ def test_products_of_the_certificate_are_counted(monkeypatch):
     # where the copy cannot decide, it ends early and C itself follows
     made.clear()
     before = operator.products
-    monkeypatch.setattr("angsync.certificate.bounds.lanczos.narrow_distance", lambda _: 0.5)
+    monkeypatch.setattr("angsync.problem.operators.Operator.narrow_distance", lambda _: 0.5)
     assert ang.certify(operator, z).verdict is ang.Verdict.CERTIFIED
     assert [one.copy is None for one in made] == [False, True]
     assert made[0].products < 5 < made[1].products
@@ -252,7 +252,7 @@ def test_what_is_asked_of_a_run_is_more_than_the_rounding_of_s(monkeypatch, meth
     assert ang.certify(C, u * 420**0.5, method=method).unique
     operator = normalised(as_operator(C))
     error = Rounding.of(operator, u, operator.abs_row_sums(), np.random.default_rng(0)).eigenvalue
-    distance = narrow_distance(operator) if method == "auto" else 0.0
+    distance = operator.narrow_distance() if method == "auto" else 0.0
     assert len(asked) == 1
     assert asked[0](distance + 1.0)
     assert not asked[0](distance + error)
@@ -264,7 +264,7 @@ def test_the_distance_of_the_copy_is_subtracted(monkeypatch):
     exact = np.linalg.eigvalsh(np.diag(s) - C + 10 * s.max() * np.outer(u, u.conj()))[0]
     exponent = normalised(as_operator(C)).exponent
     monkeypatch.setattr(
-        "angsync.certificate.bounds.lanczos.narrow_distance", lambda _: math.ldexp(0.6 * exact, -exponent)
+        "angsync.problem.operators.Operator.narrow_distance", lambda _: math.ldexp(0.6 * exact, -exponent)
     )
     certificate = ang.certify(C, u * 420**0.5)
     assert certificate.verdict is ang.Verdict.CERTIFIED

@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from problems import Products
 
 import angsync as ang
 from angsync import kernels
@@ -220,28 +221,13 @@ def test_where_there_is_none():
     assert ScaledOperator(as_operator(C), 900).rotated_product(z, narrow=False) is None
     assert as_operator(C).rotated_product(z.astype(np.complex64), narrow=False) is None
     # products of other kinds of operators go on as before
-    for operator, size in ((ScaledOperator(as_operator(1e300 * C), 997), 1e300 * 2.0**-997), (Products(C), 1.0)):
+    kinds = ((ScaledOperator(as_operator(1e300 * C), 997), 1e300 * 2.0**-997), (as_operator(Products(C)), 1.0))
+    for operator, size in kinds:
         hessian = TangentHessian(operator, z, size * (C @ z))
         exact = size * ((np.conj(z) * (C @ z)).real * t - (np.conj(z) * (C @ (z * t))).real)
         for _ in range(12):
             assert np.allclose(hessian.product(t), exact, rtol=1e-10, atol=1e-11 * np.abs(exact).max())
         assert hessian._triangle is None
-
-
-class Products:
-    """An operator that knows products alone."""
-
-    def __init__(self, C):
-        self.C, self.n, self.dtype = C, C.shape[0], C.dtype
-
-    def apply(self, z):
-        return self.C @ z
-
-    def diagonal(self):
-        return self.C.diagonal().real
-
-    def abs_row_sums(self):
-        return None
 
 
 @pytest.mark.parametrize("solver", [ang.Newton(), ang.AcceleratedGPM()])

@@ -19,8 +19,6 @@ from angsync.problem.operators import (
     CountingOperator,
     ScaledOperator,
     as_operator,
-    narrow_rounding,
-    shifted_matrix,
 )
 
 compiled = pytest.importorskip(
@@ -304,11 +302,11 @@ def test_what_the_compiled_run_cannot_read_takes_the_other_way(kind):
 def test_an_operator_gives_the_shifted_matrix_that_it_stands_for(narrow):
     C, s, _, v = problem(420)
     operator = ScaledOperator(CountingOperator(as_operator(C)), 3)
-    S = shifted_matrix(operator, s, narrow=narrow)
-    error = narrow_rounding(operator) + operator.base.base.narrow.distance / 8 if narrow else 1e-13 * s.max()
+    S = operator.shifted_matrix(s, narrow=narrow)
+    error = operator.narrow_rounding() + operator.base.base.narrow.distance / 8 if narrow else 1e-13 * s.max()
     assert np.linalg.norm(S(v) - (s * v - C @ v / 8)) < error
-    assert shifted_matrix(as_operator(C.astype(np.complex64)), s, narrow=narrow) is None
-    assert shifted_matrix(as_operator(np.eye(4, dtype=complex) + 1), np.ones(4), narrow=True) is None
+    assert as_operator(C.astype(np.complex64)).shifted_matrix(s, narrow=narrow) is None
+    assert as_operator(np.eye(4, dtype=complex) + 1).shifted_matrix(np.ones(4), narrow=True) is None
 
 
 @needs_compiled
