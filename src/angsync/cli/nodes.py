@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from angsync.errors import InputError
 from angsync.problem.measurements import Measurements
+from angsync.problem.nodes import find_node
 
 
 def in_order_of(data: Any, z: NDArray, labels: Sequence[Hashable] | None) -> NDArray:
@@ -74,15 +75,15 @@ def _assignment(text: str, data: Any, what: str, names: tuple[str, ...]) -> tupl
 
 def _node_from_text(text: str, data: Any, rule: str) -> Any:
     nodes = _nodes(data)
-    if text in nodes:
-        return text
+    labels = nodes if isinstance(nodes, tuple) else None
     try:
-        node = int(text)
+        meant: tuple[str | int, ...] = (text, int(text))
     except ValueError:
-        node = None
-    if node is None or node not in nodes:
-        raise InputError(f"{rule}, but {text!r} is none; the nodes are {_few(nodes)}.")
-    return node
+        meant = (text,)
+    for node in meant:
+        if find_node(node, len(nodes), labels) is not None:
+            return node
+    raise InputError(f"{rule}, but {text!r} is none; the nodes are {_few(nodes)}.")
 
 
 def _nodes(data: Any) -> Sequence[Hashable]:

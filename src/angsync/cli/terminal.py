@@ -15,7 +15,7 @@ from rich.text import Text
 
 from angsync.certificate.verdict import Certificate
 from angsync.pipeline.result import SyncResult
-from angsync.problem.operators import HermitianOperator, component_labels
+from angsync.problem.operators import Operator
 
 
 def fitted(text: str, console: Console | None = None) -> str:
@@ -39,9 +39,9 @@ def fitted(text: str, console: Console | None = None) -> str:
     return "\n".join(lines)
 
 
-def count_components(operator: HermitianOperator) -> int:
+def count_components(operator: Operator) -> int:
     """Number of connected components; 1 where only products with C are known."""
-    labels = component_labels(operator)
+    labels = operator.component_labels()
     return 1 if labels is None else int(labels.max()) + 1
 
 
@@ -87,14 +87,10 @@ def result_object(
 
 def certificate_object(certificate: Certificate) -> dict[str, Any]:
     """The certificate as a JSON-ready object; the witness as angles."""
-    names = (
-        "gap_bound", "relative_gap", "lambda_min", "lambda_2", "unique", "method", "confidence", "tolerance",
-        "scale", "rounding",
-    )  # fmt: skip
     witness = certificate.witness
     return {
         "verdict": certificate.verdict.name,
-        **{name: getattr(certificate, name) for name in names},
+        **certificate.numbers(),
         "witness": None if witness is None else np.angle(witness).tolist(),
     }
 

@@ -32,6 +32,8 @@ def make_certificate(verdict: str = "CERTIFIED", **changes: Any) -> SimpleNamesp
         "method": "cholesky",
         "confidence": 1.0,
         "tolerance": 1e-8,
+        "out_of_time": False,
+        "interrupted": False,
     }
     return SimpleNamespace(verdict=FakeVerdict[verdict], **{**fields, **changes})
 

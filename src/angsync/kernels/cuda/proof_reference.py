@@ -18,7 +18,7 @@ of unit roundoff :math:`\epsilon`, then
 
 .. math:: M \ge \mu - \frac{g}{1-g} \operatorname{tr} A - E, \qquad g = \sqrt 2\, \gamma_{2n+24},
 
-(Higham, *Accuracy and Stability of Numerical Algorithms*, section 10.1; :mod:`angsync.certificate.bounds.spectrum`), E
+(Higham, *Accuracy and Stability of Numerical Algorithms*, section 10.1; :mod:`angsync.certificate.bounds.cholesky`), E
 for the rounding of A itself. Single precision is enough where :math:`\lambda_2` is not too small, and a device has more
 of it: the second pass tries a few shifts in single precision, the third one takes what that left near 0 in double
 precision.
@@ -88,7 +88,7 @@ def prove_batch(
     finite = xp.isfinite(xp.sum(xp.where(above, xp.abs(xp.real(C)) + xp.abs(xp.imag(C)), 0 * xp.real(C)), axis=(1, 2)))
     upper = xp.where(above & finite[:, None, None], C, xp.zeros_like(C))
     upper = cast(upper, "complex128")
-    H = upper + xp.conj(_transposed(upper, xp))
+    H = upper + xp.conj(xp.moveaxis(upper, 1, 2))
     z = cast(xp.where(finite[:, None], z, xp.ones_like(z)), "complex128")
     z = z / xp.abs(z)
     turned = xp.conj(z) * xp.matmul(H, z[:, :, None])[:, :, 0]
@@ -184,9 +184,3 @@ def _factorises(A: Any, kind: str, xp: Any, place: Callable[[NDArray], Any], cas
 def _largest(values: Any, xp: Any) -> Any:
     found = xp.max(values, axis=1)
     return found[0] if isinstance(found, tuple) else found  # torch gives the places too
-
-
-def _transposed(stack: Any, xp: Any) -> Any:
-    if hasattr(xp, "permute_dims"):
-        return xp.permute_dims(stack, (0, 2, 1))
-    return xp.permute(stack, (0, 2, 1)) if hasattr(xp, "permute") else xp.transpose(stack, (0, 2, 1))

@@ -11,7 +11,7 @@ Below the smallest Ritz value :math:`\theta` the sum, the **growth** of the run,
 zeros of every :math:`q_j`, j up to k, are the Ritz values of j steps, and none is below :math:`\theta`. So where b is
 known to have :math:`|x^H b|^2 \ge 1/L`, a shift below :math:`\theta` whose growth is more than L is below
 :math:`\lambda`. (The sum is the reciprocal of the Christoffel function; see
-:func:`angsync.certificate.bounds.spectrum.lanczos_bound` for L and for rounding.)
+:func:`angsync.certificate.bounds.lanczos.lanczos_bound` for L and for rounding.)
 """
 
 from __future__ import annotations

@@ -12,19 +12,13 @@ import pytest
 
 import angsync as ang
 from angsync import kernels
-from angsync.certificate.bounds import spectrum
-from angsync.certificate.bounds.krylov import random_start
-from angsync.certificate.gap import Rounding
+from angsync.certificate.bounds.lanczos import random_start
 from angsync.kernels.lanczos import reference
 from angsync.kernels.lanczos.reference import Goal, RunEnding
-from angsync.problem.components import normalised
 from angsync.problem.operators import (
     CountingOperator,
     ScaledOperator,
     as_operator,
-    narrow_distance,
-    narrow_rounding,
-    shifted_matrix,
 )
 
 compiled = pytest.importorskip(
@@ -308,11 +302,11 @@ def test_what_the_compiled_run_cannot_read_takes_the_other_way(kind):
 def test_an_operator_gives_the_shifted_matrix_that_it_stands_for(narrow):
     C, s, _, v = problem(420)
     operator = ScaledOperator(CountingOperator(as_operator(C)), 3)
-    S = shifted_matrix(operator, s, narrow=narrow)
-    error = narrow_rounding(operator) + operator.base.base.narrow.distance / 8 if narrow else 1e-13 * s.max()
+    S = operator.shifted_matrix(s, narrow=narrow)
+    error = operator.narrow_rounding() + operator.base.base.narrow.distance / 8 if narrow else 1e-13 * s.max()
     assert np.linalg.norm(S(v) - (s * v - C @ v / 8)) < error
-    assert shifted_matrix(as_operator(C.astype(np.complex64)), s, narrow=narrow) is None
-    assert shifted_matrix(as_operator(np.eye(4, dtype=complex) + 1), np.ones(4), narrow=True) is None
+    assert as_operator(C.astype(np.complex64)).shifted_matrix(s, narrow=narrow) is None
+    assert as_operator(np.eye(4, dtype=complex) + 1).shifted_matrix(np.ones(4), narrow=True) is None
 
 
 @needs_compiled
@@ -352,118 +346,3 @@ def test_the_rounding_of_the_narrow_product_grows_with_its_shape_and_not_with_n(
     assert copy.rounding == pytest.approx(2**0.5 * (500 + 3 + 64) * 2.0**-24, rel=1e-3)
     longer = reference.NarrowCopy(12_800, copy.blocks, copy.scale, copy.diagonal)
     assert longer.rounding == pytest.approx(2**0.5 * (512 + 100 + 64) * 2.0**-24, rel=1e-3)
-
-
-@needs_compiled
-def test_the_clock_is_looked_at_between_parts_of_a_run(monkeypatch):
-    C, s, u, _ = problem(300)
-    monkeypatch.setattr(spectrum, "_ENTRIES_AT_ONCE", 4 * 300**2)
-    S = kernels.lanczos_kernels.ShiftedMatrix(C, None, 1.0, s)
-    looks = []
-
-    def good_enough(value):
-        if value == -math.inf:
-            looks.append(S.products)
-        return len(looks) == 4
-
-    spectrum.lanczos_bound(S, u, np.random.default_rng(0), good_enough=good_enough, rounding=1e-12)
-    assert looks == [1, 5, 9, 13]
-
-
-@needs_compiled
-def test_products_of_the_certificate_are_counted(monkeypatch):
-    C = ang.simulate.gaussian(500, 0.3 * 500**0.5, rng=0).C
-    z = ang.synchronize(C, certify=False).z
-    made = []
-    whole = kernels.lanczos_kernels.ShiftedMatrix
-
-    class Noted(whole):
-        def __init__(self, *arguments):
-            super().__init__(*arguments)
-            made.append(self)
-
-    monkeypatch.setattr(kernels.lanczos_kernels, "ShiftedMatrix", Noted)
-    operator = CountingOperator(as_operator(C))
-    assert ang.certify(operator, z).verdict is ang.Verdict.CERTIFIED
-    assert len(made) == 1
-    assert made[0].copy is not None
-    assert operator.products == made[0].products + 1  # the one with z
-    # where the copy cannot decide, it ends early and C itself follows
-    made.clear()
-    before = operator.products
-    monkeypatch.setattr("angsync.certificate.bounds.choice.narrow_distance", lambda _: 0.5)
-    assert ang.certify(operator, z).verdict is ang.Verdict.CERTIFIED
-    assert [one.copy is None for one in made] == [False, True]
-    assert made[0].products < 5 < made[1].products
-    assert operator.products - before == made[0].products + made[1].products + 1
-
-
-@needs_compiled
-@pytest.mark.parametrize("method", ["auto", "lanczos"])
-def test_what_is_asked_of_a_run_is_more_than_the_rounding_of_s(monkeypatch, method):
-    # ... or a certificate could be good enough and leave open whether the answer is unique
-    C, _, u, _ = problem(420)
-    asked = []
-
-    def noted(*arguments, good_enough, **settings):
-        asked.append(good_enough)
-        return spectrum.lanczos_bound(*arguments, good_enough=good_enough, **settings)
-
-    monkeypatch.setattr("angsync.certificate.bounds.choice.lanczos_bound", noted)
-    assert ang.certify(C, u * 420**0.5, method=method).unique
-    operator = normalised(as_operator(C))
-    error = Rounding.of(operator, u, operator.abs_row_sums(), np.random.default_rng(0)).eigenvalue
-    distance = narrow_distance(operator) if method == "auto" else 0.0
-    assert len(asked) == 1
-    assert asked[0](distance + 1.0)
-    assert not asked[0](distance + error)
-
-
-@needs_compiled
-def test_the_distance_of_the_copy_is_subtracted(monkeypatch):
-    C, s, u, _ = problem(420)
-    exact = np.linalg.eigvalsh(np.diag(s) - C + 10 * s.max() * np.outer(u, u.conj()))[0]
-    exponent = normalised(as_operator(C)).exponent
-    monkeypatch.setattr(
-        "angsync.certificate.bounds.choice.narrow_distance", lambda _: math.ldexp(0.6 * exact, -exponent)
-    )
-    certificate = ang.certify(C, u * 420**0.5)
-    assert certificate.verdict is ang.Verdict.CERTIFIED
-    # the run had to prove 0.6 of the eigenvalue and something more, of which that something is left
-    assert 0 < certificate.lambda_2 < 0.4 * exact
-
-
-@needs_compiled
-@pytest.mark.parametrize("n", [250, 420])
-def test_a_certificate_proves_uniqueness_and_no_more_than_there_is(n):
-    for share in (0.02, 0.2, 0.35):
-        C, s, u, _ = problem(n, share)
-        z = u * n**0.5
-        complement = np.linalg.svd(u.conj()[None, :])[2][1:].conj().T
-        exact = np.linalg.eigvalsh(complement.conj().T @ (np.diag(s) - C) @ complement)[0]
-        certificate = ang.certify(C, z)
-        assert certificate.method == "lanczos"
-        assert (certificate.verdict is ang.Verdict.CERTIFIED) == (exact > 0)
-        if exact > 0:
-            assert certificate.unique
-            assert 0 < certificate.lambda_2 < exact
-
-
-@needs_compiled
-def test_two_runs_share_the_probability_of_failure(monkeypatch):
-    C = ang.simulate.gaussian(450, 2.0, rng=0).C
-    z = ang.synchronize(C, certify=False).z
-    told = []
-
-    def noted(*arguments, **options):
-        told.append(options["failure"])
-        return spectrum.lanczos_bound(*arguments, **options)
-
-    monkeypatch.setattr("angsync.certificate.bounds.choice.lanczos_bound", noted)
-    monkeypatch.setattr("angsync.certificate.bounds.choice.narrow_distance", lambda _: 0.5)  # the copy cannot decide
-    certificate = ang.certify(C, z)
-    assert certificate.verdict is ang.Verdict.CERTIFIED
-    assert told == [0.5e-10, 0.5e-10]
-    assert certificate.confidence == 1 - 1e-10
-    assert ang.certify(C, z, method="lanczos").confidence == 1 - 1e-10
-    assert told[2:] == [1e-10]

@@ -63,7 +63,7 @@ def _half_the_right_side(function, inner=None):
 
 
 _ORIGINAL_DISTANCE, _ORIGINAL_GAUSSIAN = circle.distance, simulate.gaussian
-_ORIGINAL_CONSTANT, _ORIGINAL_BOUND = objective.least_squares_constant, relaxation.upper_bound
+_ORIGINAL_CONSTANT, _ORIGINAL_BOUND = objective.least_squares_constant, relaxation.dual_bound
 
 PLANTED = {
     "M1: 10 % more noise": (simulate, "gaussian", lambda n, s, rng=None: _ORIGINAL_GAUSSIAN(n, 1.1 * s, rng=rng)),
@@ -72,7 +72,7 @@ PLANTED = {
     "M3: 1 % too small": (circle, "distance", lambda w, z, q=2: 0.99 * _ORIGINAL_DISTANCE(w, z, q)),
     "A1: step size off by 1 %": (GPM, "step", _scaled_step),
     "A2: largest eigenvalue in modulus": (eigenvector, "leading_eigenvector", _largest_in_modulus),
-    "A3: bound too low": (relaxation, "upper_bound", lambda C, y: 0.9999 * _ORIGINAL_BOUND(C, y)),
+    "A3: bound too low": (relaxation, "dual_bound", lambda C, y: 0.9999 * _ORIGINAL_BOUND(C, y)),
     "F1: 1/2 for 8": (theory, "eigenvector_error_bound", _shrunk(theory.eigenvector_error_bound, 1 / 16, "bound")),
     "F3: 1/4 for 4": (theory, "maximiser_error_bound", _shrunk(theory.maximiser_error_bound, 1 / 16, "bound")),
     "F4: distance": (theory, "critical_point_bounds", _shrunk(theory.critical_point_bounds, 1 / 60, "distance")),

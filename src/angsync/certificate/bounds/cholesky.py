@@ -1,123 +1,58 @@
-r"""Proved lower bounds on the spectrum of S(z) with z deflated.
+r"""Proved lower bounds on the spectrum of S(z) with z deflated, by Cholesky factorisation: deterministic.
 
-The quantity bounded is :math:`\nu \le \min \{ x^H S x : x \perp z, \|x\| = 1 \}`. Two proofs:
-
-**Cholesky** (deterministic). With :math:`u = z/\sqrt n` and :math:`\tau > 0` form
-:math:`M = S + \tau u u^H`; on the complement of z it equals S. If the floating-point Cholesky factorisation
-of :math:`A = M - \mu I` runs to completion, its backward error satisfies
+The quantity bounded is :math:`\nu \le \min \{ x^H S x : x \perp z, \|x\| = 1 \}`. With :math:`u = z/\sqrt n` and
+:math:`\tau > 0` form :math:`M = S + \tau u u^H`; on the complement of z it equals S. If the floating-point Cholesky
+factorisation of :math:`A = M - \mu I` runs to completion, its backward error satisfies
 :math:`\|\Delta A\|_2 \le \frac{\gamma}{1-\gamma} \mathrm{tr}(A)` (Demmel's bound: Higham, *Accuracy and
 Stability of Numerical Algorithms*, 2nd ed., Theorem 10.3 and Problem 10.3 in the form of Rump,
 *Verification of positive definiteness*, BIT 46 (2006), Theorem 2.3), so
 :math:`M \succeq (\mu - \|\Delta A\|_2 - \|E\|_2) I` where E is the rounding error of forming A entry by entry.
 Here :math:`\gamma = \sqrt 2 \gamma_{2n+8}`, :math:`\gamma_k = k u / (1 - k u)`, u the unit roundoff: a complex inner
 product of n terms is two real ones of 2n terms each, in whatever order they are summed (Higham, section 3.6).
-
-**Lanczos** (with a stated failure probability). See :func:`lanczos_bound`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
 from angsync import kernels
-from angsync.certificate.bounds.krylov import affordable_steps, lanczos, random_start
+from angsync.certificate.bounds.bound import Question, SpectralBound
+from angsync.certificate.bounds.lanczos import lanczos
+from angsync.errors import InputError
 from angsync.kernels.rounding import UNIT_ROUNDOFF, gamma
+from angsync.problem.operators import Operator
 
 _BLOCK_ITERATION_UP_TO = 400  # order up to which the smallest eigenvalue is estimated by inverse iteration on a block
-_BLOCK_WIDTH, _BLOCK_STEPS = 6, 4
-_LAPACK_UP_TO = 60  # and up to which LAPACK is as fast
+_BLOCK_WIDTH, _BLOCK_STEPS = 6, 4  # vectors and inverse iterations: the estimate is then good to a few percent
+_LAPACK_UP_TO = 60  # order up to which LAPACK's eigenvalues are as fast
 _ROUGHLY = 2  # shifts that are not tried where the estimate is good to a few percent only
-_ENTRIES_AT_ONCE = 200_000_000  # of products with a dense matrix between two looks at the clock
+_LARGEST_ORDER = 15_000  # above, two dense matrices of this order do not fit ordinary memory
+_FINITE = 1000  # exponents of two up to which powers are numbers of double precision: 2**1024 is none
 
 
-@dataclass(frozen=True)
-class SpectralBound:
-    """A lower bound on S over the complement of z, and what is known beside it."""
-
-    value: float
-    """Proved: x^H S x >= value for every unit x orthogonal to z (with probability ``confidence``)."""
-    confidence: float
-    method: str
-    direction: NDArray
-    """A unit vector orthogonal to z along which x^H S x is nearly smallest: where to look for an escape."""
-    estimate: float
-    """x^H S x at ``direction``: an upper bound for the same minimum, not a proof of anything below it."""
-    about: Literal["complement", "second"] = "complement"
-    """What ``value`` bounds: S on the complement of z, or only its second eigenvalue."""
-    weights: NDArray[np.float64] | None = None
-    """D, where ``value`` is about D^{-1/2} S D^{-1/2}."""
+def by_cholesky(question: Question) -> SpectralBound:
+    """The answer of this method: S as a dense matrix, factorised."""
+    operator = question.operator
+    n = operator.n
+    if n > _LARGEST_ORDER:
+        raise InputError(f"method='cholesky' is for n up to {_LARGEST_ORDER}, but n is {n}: use method='lanczos'.")
+    S = -operator.to_dense().astype(np.complex128)
+    S[np.diag_indices(n)] += question.s
+    return cholesky_bound(S, question.z)
 
 
-def lanczos_bound(
-    product: Callable[[NDArray], NDArray],
-    z: NDArray,
-    rng: np.random.Generator,
-    *,
-    failure: float = 1e-10,
-    max_steps: int = 400,
-    good_enough: Callable[[float], bool],
-    rounding: float,
-    give_up: bool = False,
-) -> SpectralBound:
-    r"""Lower bound from one Lanczos run on the complement of z, failing with probability at most ``failure``.
-
-    Let x be a unit eigenvector of the smallest eigenvalue :math:`\lambda_1` on the complement, of dimension N, and b
-    the start: a complex Gaussian vector, projected and scaled, hence uniform on the sphere. :math:`|x^H b|^2` is
-    Beta(1, N - 1), whose distribution function at t is at most (N - 1) t; so outside one event of probability
-    :math:`\delta`, :math:`|x^H b|^2 \ge \delta / (N - 1) = 1/L`. Then no shift below the Ritz values whose growth is
-    more than L is above :math:`\lambda_1`, after any number of steps
-    (:mod:`angsync.kernels.lanczos.reference`): the run may stop whenever it likes, no union over the steps has to be
-    paid for, no Ritz value is taken for a bound, and the other end of the spectrum does not matter. (The idea of a
-    random start is that of Kuczynski and Wozniakowski, SIAM J. Matrix Anal. Appl. 13 (1992); what they bound
-    beforehand, for the worst spectrum, is here read off the run.)
-
-    The statement is that of exact arithmetic for the products as computed. With errors F of k of them,
-    :math:`SV = VT + \beta v e_k^H + F`, the run is the exact one from b of a Hermitian matrix whose distance from S
-    is the norm of F (norm-preserving dilations: Davis, Kahan and Weinberger, SIAM J. Numer. Anal. 19, 1982), and x is
-    its eigenvector. ``rounding`` bounds the error of a product in norm, so :math:`\sqrt k` times it is subtracted.
-    (Full reorthogonalisation adds a few errors of double precision; Parlett, *The Symmetric Eigenvalue Problem*,
-    chapter 13.)
-
-    ``good_enough`` has to be monotone; it is asked with minus infinity as well, after every part of a run that takes
-    long: True then means that there is no time for more. ``give_up`` ends a run that cannot become good enough.
-    """
-    u = z.astype(np.complex128)
-    u /= np.linalg.norm(u)
-    n = u.size
-    limit = max(1, n - 2) / failure
-    run = kernels.lanczos_kernels.begin(product, u, random_start(u, rng), affordable_steps(u, max_steps))
-    # a part of a run of a dense matrix takes a second at most; other products may take any time
-    part = max(1, _ENTRIES_AT_ONCE // n**2) if isinstance(product, kernels.lanczos_kernels.ShiftedMatrix) else 1
-    ending = run.advance(1)
-    least = _least(good_enough, float(run.alpha[0]))
-    goal = kernels.lanczos_kernels.Goal(least, limit, rounding, give_up)
-    while not ending and run.steps < run.most and not good_enough(-math.inf):
-        ending = run.advance(part, goal)
-    value = kernels.lanczos_kernels.proved(run.alpha, run.beta, limit) - rounding * math.sqrt(run.steps)
-    smallest = kernels.lanczos_kernels.smallest_ritz_value(run.alpha, run.beta)
-    direction = run.basis @ kernels.lanczos_kernels.smallest_ritz_vector(run.alpha, run.beta)
-    return SpectralBound(value, 1 - failure, "lanczos", direction / np.linalg.norm(direction), smallest)
-
-
-def _least(good_enough: Callable[[float], bool], most: float) -> float:
-    """About the least positive value that is good enough, to a percent; infinite where ``most`` is not."""
-    if not (most > 0 and good_enough(most)):
-        return math.inf
-    low, high = -52.0, 0.0  # exponents of two
-    for _ in range(12):
-        middle = 0.5 * (low + high)
-        if good_enough(most * 2.0**middle):
-            high = middle
-        else:
-            low = middle
-    return most * 2.0**high
+def quick_bound(operator: Operator, z: NDArray, s: NDArray[np.float64], b: NDArray[np.float64]) -> SpectralBound | None:
+    """One factorisation, without an estimate before it: enough for most small dense problems; None for others."""
+    sums, exponent = operator.abs_row_sums(), operator.unwrapped().exponent
+    dense = operator.is_dense_matrix and operator.dtype == np.complex128
+    if not dense or sums is None or abs(exponent) > _FINITE:
+        return None
+    gradient, most = float(np.linalg.norm(b)), float(sums.max(initial=0.0))
+    return half_diagonal_bound(operator.entries(), 2.0**-exponent, s, z, gradient=gradient, row_sum=most)
 
 
 def cholesky_bound(S: NDArray, z: NDArray) -> SpectralBound:
