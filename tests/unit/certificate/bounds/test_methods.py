@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import typing
 
 import pytest
@@ -34,3 +36,8 @@ def test_the_words_of_every_method():
         "factorisation": "a sparse factorisation with its rounding error accounted for",
         "lanczos": "a Lanczos bound",
     }
+
+
+def test_the_names_load_no_numpy():
+    code = "import sys, angsync.cli; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
