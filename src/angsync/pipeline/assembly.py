@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from angsync.errors import ConvergenceError, ConvergenceWarning, DisconnectedWar
 from angsync.pipeline.call import Call
 from angsync.pipeline.gauge import in_gauge
 from angsync.pipeline.result import SyncResult
-from angsync.pipeline.starts import combined, same_objective
+from angsync.pipeline.starts import Starts
 from angsync.problem import pieces
 from angsync.problem.intake import Intake
 from angsync.problem.measure import objective_and_residual, rounding_floor
@@ -94,22 +94,17 @@ def merged(histories: list[History]) -> History:
     )
 
 
-@dataclass(frozen=True)
-class Part:
-    """The answer for one component in the units of the C given, as far as the whole is made of it."""
+class Run(NamedTuple):
+    """What a result says about the way to it: of one component, or of all of them together."""
 
     status: Status
     iterations: int
     matvecs: int
     history: History
     method: str
-    objective: float
-    starts: NDArray[np.float64] | None
-    """Objectives of all starts; None where there was only one."""
 
 
-@dataclass(frozen=True, eq=False)
-class Point:
+class Point(NamedTuple):
     """The phases that are returned, and what is known there."""
 
     z: NDArray
@@ -132,42 +127,54 @@ def point_at(operator: Operator, z: NDArray, known: NDArray | None = None) -> Po
     return Point(z, restored, math.ldexp(objective, scaled.exponent), residual)
 
 
+def joined(runs: Sequence[Run], n: int) -> Run:
+    """The runs of all components with more than one node as one."""
+    if len(runs) == 1:
+        return runs[0]
+    return Run(
+        status=min((run.status for run in runs), key=_URGENCY.index, default=Status.CONVERGED),
+        iterations=max((run.iterations for run in runs), default=0),
+        matvecs=sum(run.matvecs for run in runs),
+        history=merged([run.history for run in runs]),
+        method=_method_of(runs, n),
+    )
+
+
 def result_of(
     intake: Intake,
     call: Call,
     clock: Clock,
     point: Point,
     components: NDArray[np.int64],
-    parts: Sequence[Part],
+    run: Run,
     certificate: Certificate | None,
     *,
+    starts: Starts | None = None,
     unfinished: bool = False,
 ) -> SyncResult:
     """The one place where a result is filled, and where a failure is reported.
 
     ``unfinished``: some components were not reached.
     """
-    dtype = intake.operator.dtype
-    status = min((part.status for part in parts), key=_URGENCY.index, default=Status.CONVERGED)
     result = SyncResult(
         z=point.z,
         objective=point.objective,
         residual=point.residual,
-        status=status,
-        message=_message(status, components, intake.labels, unfinished),
-        iterations=max((part.iterations for part in parts), default=0),
-        matvecs=sum(part.matvecs for part in parts),
+        status=run.status,
+        message=_message(run.status, components, intake.labels, unfinished),
+        iterations=run.iterations,
+        matvecs=run.matvecs,
         seconds=clock.seconds,
-        history=merged([part.history for part in parts]),
+        history=run.history,
         certificate=certificate,
-        method=_method_of(parts, intake.operator.n),
+        method=run.method,
         components=components,
-        tolerance=call.stopping.tolerance_for(dtype),
+        tolerance=call.stopping.tolerance_for(intake.operator.dtype),
         gauge=call.gauge,
         labels=intake.labels,
         product=point.product,
         source=intake.source,
-        starts=combined([(part.objective, part.starts) for part in parts], same_objective(dtype)),
+        starts=starts,
     )
     _report_failure(result, call.on_failure)
     return result
@@ -189,10 +196,10 @@ def one_certificate(certificates: list[Certificate], indices: list[NDArray[np.in
     return combine(certificates, indices, z, tolerance=TOLERANCE)
 
 
-def _method_of(parts: Sequence[Part], n: int) -> str:
-    if not parts:
+def _method_of(runs: Sequence[Run], n: int) -> str:
+    if not runs:
         return "nothing to solve: there is only one node" if n == 1 else "nothing to solve: there are no measurements"
-    sentences = list(dict.fromkeys(part.method for part in parts))
+    sentences = list(dict.fromkeys(run.method for run in runs))
     if len(sentences) > 3:
         sentences = [*sentences[:3], f"and {len(sentences) - 3} more"]
     return "; ".join(sentences)

@@ -9,8 +9,9 @@ import numpy as np
 from angsync.certificate.verdict import rescaled
 from angsync.pipeline import one_call
 from angsync.pipeline.assembly import (
-    Part,
+    Run,
     Units,
+    joined,
     one_certificate,
     point_at,
     result_of,
@@ -21,6 +22,7 @@ from angsync.pipeline.call import Call
 from angsync.pipeline.component import Solved, solve_component
 from angsync.pipeline.gauge import in_gauge, reference_nodes
 from angsync.pipeline.result import SyncResult
+from angsync.pipeline.starts import combined, same_objective
 from angsync.pipeline.task import Task, is_worth_saving, turned_product
 from angsync.problem.components import component_indices, normalised
 from angsync.problem.intake import Intake
@@ -44,7 +46,7 @@ def solve_by_components(intake: Intake, call: Call, clock: Clock, found: one_cal
 
     z = np.ones(operator.n, dtype=operator.dtype)
     indices = [index for index in component_indices(components) if index.size > 1]
-    parts, certificates = [], []
+    runs, tried, certificates = [], [], []
     last: Outcome | None = None  # of one large dense problem, whose last product need not be computed again
     for place, index in enumerate(indices):
         given = operator if index.size == operator.n else operator.restrict(index)
@@ -72,7 +74,9 @@ def solve_by_components(intake: Intake, call: Call, clock: Clock, found: one_cal
         z[index] = solved.outcome.z
         if part.base is operator and not literal and is_worth_saving(part, solved.outcome):
             last = solved.outcome
-        parts.append(_in_units_of_the_whole(solved, units))
+        runs.append(_run_of(solved, units))
+        starts = None if solved.starts is None else units.restored(np.array(solved.starts))
+        tried.append((float(units.restored(np.array(solved.outcome.objective))), starts))
         if solved.certificate is not None:
             certificates.append(rescaled(solved.certificate, part.exponent))
         if solved.outcome.status in (Status.INTERRUPTED, Status.STOPPED_BY_CALLBACK):
@@ -82,18 +86,20 @@ def solve_by_components(intake: Intake, call: Call, clock: Clock, found: one_cal
     point = point_at(operator, z, None if last is None else turned_product(last, z))
     certificate = one_certificate(certificates, indices, z) if call.certify else None
     return result_of(
-        intake, call, clock, point, components, parts, certificate, unfinished=len(parts) < len(indices)
-    )  # fmt: skip
-
-
-def _in_units_of_the_whole(solved: Solved, units: Units) -> Part:
-    outcome = solved.outcome
-    return Part(
-        status=outcome.status,
-        iterations=outcome.iterations,
-        matvecs=solved.matvecs,
-        history=replace(outcome.history, objective=units.restored(outcome.history.objective)),
-        method=solved.method,
-        objective=float(units.restored(np.array(outcome.objective))),
-        starts=None if solved.starts is None else units.restored(np.array(solved.starts)),
+        intake,
+        call,
+        clock,
+        point,
+        components,
+        joined(runs, operator.n),
+        certificate,
+        starts=combined(tried, same_objective(operator.dtype)),
+        unfinished=len(runs) < len(indices),
     )
+
+
+def _run_of(solved: Solved, units: Units) -> Run:
+    """What happened to one component, in the units of the C given."""
+    outcome = solved.outcome
+    history = replace(outcome.history, objective=units.restored(outcome.history.objective))
+    return Run(outcome.status, outcome.iterations, solved.matvecs, history, solved.method)

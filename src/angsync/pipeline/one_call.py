@@ -9,8 +9,7 @@ anew.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,8 +37,7 @@ from angsync.solvers.stopping import Clock, History, Status
 _TOO_NOISY = {True: 0.33, False: 0.38}
 
 
-@dataclass(frozen=True, eq=False)
-class Found:
+class Found(NamedTuple):
     """The point of one call in its gauge, and what is proved about it, in the units of the C given."""
 
     solve: WholeSolve
@@ -49,7 +47,7 @@ class Found:
     is_final: bool
     """Proved optimal, or reliable where no proof was asked for, or interrupted: there is nothing more to do."""
 
-    @cached_property
+    @property
     def history(self) -> History:
         return History(*self.solve.trace.T.copy())
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from angsync.pipeline import one_call
-from angsync.pipeline.assembly import Part, Point, result_of
+from angsync.pipeline.assembly import Point, Run, result_of
 from angsync.pipeline.call import Call
 from angsync.pipeline.regime import one_call_plan
 from angsync.pipeline.result import SyncResult
@@ -28,6 +28,5 @@ def solve(data: Any, call: Call) -> SyncResult:
         return solve_by_components(intake, call, clock, found)
     known = found.solve
     point = Point(known.z, known.product, known.objective, known.residual)
-    part = Part(found.status, len(known.trace) - 1, known.products, found.history, found.method, known.objective, None)
-    components = np.zeros(intake.operator.n, dtype=np.int64)
-    return result_of(intake, call, clock, point, components, [part], found.certificate)
+    way = Run(found.status, len(known.trace) - 1, known.products, found.history, found.method)
+    return result_of(intake, call, clock, point, np.zeros(len(known.z), dtype=np.int64), way, found.certificate)
