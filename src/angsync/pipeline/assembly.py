@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +13,25 @@ from numpy.typing import NDArray
 
 from angsync.certificate.verdict import TOLERANCE, Certificate, combine, interrupted
 from angsync.errors import ConvergenceError, ConvergenceWarning, DisconnectedWarning, warn_user
-from angsync.pipeline.component import Solved
-from angsync.pipeline.result import SyncResult, in_gauge
+from angsync.pipeline.call import Call
+from angsync.pipeline.gauge import in_gauge
+from angsync.pipeline.intake import Intake
+from angsync.pipeline.result import SyncResult
+from angsync.pipeline.starts import combined, same_objective
 from angsync.problem import pieces
-from angsync.problem.operators import HermitianOperator, ScaledOperator
-from angsync.solvers.stopping import Callback, History, Progress, Status
+from angsync.problem.measure import objective_and_residual, rounding_floor
+from angsync.problem.operators import Operator, ScaledOperator, normalising_exponent
+from angsync.solvers.stopping import Callback, Clock, History, Progress, Status
+
+# from the most to the least urgent: what the whole says when its components differ
+_URGENCY = (
+    Status.INTERRUPTED,
+    Status.STOPPED_BY_CALLBACK,
+    Status.TIME_LIMIT,
+    Status.ITERATION_LIMIT,
+    Status.STALLED,
+    Status.CONVERGED,
+)
 
 
 def settler(index: NDArray[np.int64], gauge: str | int) -> Callable[[NDArray], NDArray]:
@@ -35,7 +49,7 @@ class Units:
     """The sum of a diagonal that was left out."""
 
     @classmethod
-    def of(cls, given: HermitianOperator, part: ScaledOperator) -> Units:
+    def of(cls, given: Operator, part: ScaledOperator) -> Units:
         left_out = part.base is not given
         return cls(part.exponent, float(given.diagonal().sum()) if left_out else 0.0)
 
@@ -58,20 +72,10 @@ class Units:
         return wrapped
 
 
-def report_pieces(components: NDArray[np.int64], labels: tuple[Hashable, ...] | None) -> None:
+def warn_about_pieces(components: NDArray[np.int64], labels: tuple[Hashable, ...] | None) -> None:
     note = pieces.in_words(components, labels)
     if note:
         warn_user(note, DisconnectedWarning)
-
-
-def message(
-    status: Status, components: NDArray[np.int64], labels: tuple[Hashable, ...] | None, unfinished: bool
-) -> str:
-    text = status.value
-    if unfinished:
-        text += " Some components were not reached; their phases are 0."
-    note = pieces.in_words(components, labels)
-    return f"{text} {note}" if note else text
 
 
 def merged(histories: list[History]) -> History:
@@ -90,13 +94,102 @@ def merged(histories: list[History]) -> History:
     )
 
 
+@dataclass(frozen=True)
+class Part:
+    """The answer for one component in the units of the C given, as far as the whole is made of it."""
+
+    status: Status
+    iterations: int
+    matvecs: int
+    history: History
+    method: str
+    objective: float
+    starts: NDArray[np.float64] | None
+    """Objectives of all starts; None where there was only one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """The phases that are returned, and what is known there."""
+
+    z: NDArray
+    product: NDArray
+    objective: float
+    residual: float
+
+
+def point_at(operator: Operator, z: NDArray, known: NDArray | None = None) -> Point:
+    """C z, f(z) and the residual at the point returned, in double precision whatever the problem's precision.
+
+    ``known`` is the product already, scaled as the solver scales C.
+    """
+    wide = z.astype(np.complex128)
+    wide /= np.abs(wide)
+    scaled = ScaledOperator(operator, normalising_exponent(operator))
+    product = scaled.apply(wide) if known is None else known
+    objective, residual = objective_and_residual(wide, product, rounding_floor(scaled))
+    restored = ScaledOperator(operator, -scaled.exponent).scale(product)
+    return Point(z, restored, math.ldexp(objective, scaled.exponent), residual)
+
+
+def result_of(
+    intake: Intake,
+    call: Call,
+    clock: Clock,
+    point: Point,
+    components: NDArray[np.int64],
+    parts: Sequence[Part],
+    certificate: Certificate | None,
+    *,
+    unfinished: bool = False,
+) -> SyncResult:
+    """The one place where a result is filled, and where a failure is reported.
+
+    ``unfinished``: some components were not reached.
+    """
+    dtype = intake.operator.dtype
+    status = min((part.status for part in parts), key=_URGENCY.index, default=Status.CONVERGED)
+    result = SyncResult(
+        z=point.z,
+        objective=point.objective,
+        residual=point.residual,
+        status=status,
+        message=_message(status, components, intake.labels, unfinished),
+        iterations=max((part.iterations for part in parts), default=0),
+        matvecs=sum(part.matvecs for part in parts),
+        seconds=clock.seconds,
+        history=merged([part.history for part in parts]),
+        certificate=certificate,
+        method=_method_of(parts, intake.operator.n),
+        components=components,
+        tolerance=call.stopping.tolerance_for(dtype),
+        gauge=call.gauge,
+        labels=intake.labels,
+        product=point.product,
+        source=intake.source,
+        starts=combined([(part.objective, part.starts) for part in parts], same_objective(dtype)),
+    )
+    _report_failure(result, call.on_failure)
+    return result
+
+
+def _message(
+    status: Status, components: NDArray[np.int64], labels: tuple[Hashable, ...] | None, unfinished: bool
+) -> str:
+    text = status.value
+    if unfinished:
+        text += " Some components were not reached; their phases are 0."
+    note = pieces.in_words(components, labels)
+    return f"{text} {note}" if note else text
+
+
 def one_certificate(certificates: list[Certificate], indices: list[NDArray[np.int64]], z: NDArray) -> Certificate:
     if len(certificates) < len(indices):
         return interrupted()
     return combine(certificates, indices, z, tolerance=TOLERANCE)
 
 
-def method_of(parts: list[Solved], n: int) -> str:
+def _method_of(parts: Sequence[Part], n: int) -> str:
     if not parts:
         return "nothing to solve: there is only one node" if n == 1 else "nothing to solve: there are no measurements"
     sentences = list(dict.fromkeys(part.method for part in parts))
@@ -105,7 +198,7 @@ def method_of(parts: list[Solved], n: int) -> str:
     return "; ".join(sentences)
 
 
-def report_failure(result: SyncResult, on_failure: str) -> None:
+def _report_failure(result: SyncResult, on_failure: str) -> None:
     if result.status in (Status.CONVERGED, Status.STOPPED_BY_CALLBACK, Status.INTERRUPTED) or on_failure == "ignore":
         return
     text = f"{result.status.name}: {result.status.value} Residual {result.residual:.2e}."

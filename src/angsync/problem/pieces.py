@@ -55,9 +55,9 @@ def in_words(
 
     ``names`` are those of the nodes, their numbers unless given. The other words are those of the reader's field.
     """
-    sizes = np.bincount(components)
-    if sizes.size == 1:
+    if not components.any():
         return ""
+    sizes = np.bincount(components)
     alone = np.flatnonzero(sizes[components] == 1)
     text = f"{graph} is not connected: {int((sizes > 1).sum())} component(s) with edges"
     if alone.size:

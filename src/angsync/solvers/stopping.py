@@ -54,8 +54,7 @@ class Stopping:
     max_seconds: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("tolerance", "max_seconds"):
-            value = getattr(self, name)
+        for name, value in (("tolerance", self.tolerance), ("max_seconds", self.max_seconds)):
             if value is not None and not _is_number(value):
                 raise InputError(f"{name} must be a number or None, but it is {value!r}.")
             if value is not None and not value >= 0:
@@ -128,5 +127,7 @@ class History:
             return other
         first = 0 if jump else 1
         return History(
-            *(np.concatenate([getattr(self, k), getattr(other, k)[first:]]) for k in ("objective", "residual", "step"))
+            np.concatenate([self.objective, other.objective[first:]]),
+            np.concatenate([self.residual, other.residual[first:]]),
+            np.concatenate([self.step, other.step[first:]]),
         )

@@ -12,7 +12,7 @@ import scipy.sparse
 import angsync as ang
 from angsync import Verdict
 from angsync.errors import DisconnectedWarning
-from angsync.pipeline import component
+from angsync.pipeline import component, ways_on
 from angsync.solvers.starts.names import STARTS
 
 
@@ -145,17 +145,22 @@ def test_the_alternative_start_is_taken_where_it_is_better(monkeypatch):
     poor = SimpleNamespace(words="a poor start", make_quickly=lambda operator, rng: twisted)
     for name in ("connection_laplacian", "spanning_tree", "multilevel", "eigenvector", "normalised_eigenvector"):
         monkeypatch.setitem(STARTS, name, poor)
-    monkeypatch.setattr(component, "reversed_share", lambda operator, z: 1e-4)
+
+    def pretend(share):
+        for module in (component, ways_on):
+            monkeypatch.setattr(module, "reversed_share", lambda operator, z: share)
+
+    pretend(1e-4)
     result = ang.synchronize(periodic.C, certify=False)
     assert "a careful multilevel start was tried as well and was better" in result.method
-    monkeypatch.setattr(component, "reversed_share", lambda operator, z: 0.1)
+    pretend(0.1)
     at_once = ang.synchronize(periodic.C, certify=False)
     assert at_once.method.startswith("Newton from a careful multilevel start")  # a poor start is not even tried
     assert result.history.objective[-1] == pytest.approx(result.objective, rel=1e-12)
     best = ang.synchronize(periodic.C, start=periodic.z, solver=ang.Newton()).objective
     assert result.objective == pytest.approx(best, rel=1e-9)
     monkeypatch.undo()
-    monkeypatch.setattr(component, "reversed_share", lambda operator, z: 1e-4)
+    pretend(1e-4)
     again = ang.synchronize(periodic.C)
     assert "was tried as well and was no better" in again.method
     assert again.objective == pytest.approx(best, rel=1e-12)
