@@ -22,7 +22,6 @@ from angsync.certificate.bounds import METHODS, ProofName, names_in_words
 from angsync.certificate.bounds.bound import Question, SpectralBound
 from angsync.certificate.bounds.choice import QUICK, spectral_bound
 from angsync.certificate.bounds.cholesky import quick_bound
-from angsync.certificate.escape import find_better
 from angsync.certificate.gap import Gap, unweighted
 from angsync.certificate.rounding import Rounding
 from angsync.certificate.verdict import OUT_OF_TIME, TOLERANCE, Certificate, Verdict, combine, ratio, rescaled, trivial
@@ -97,12 +96,10 @@ def certify_component(
     clock: Clock,
     rng: np.random.Generator,
     turned_product: NDArray | None = None,
-    thorough: bool = True,
 ) -> Certificate:
     """The certificate of one connected component (or of an operator whose components are not known).
 
-    ``turned_product`` is C z, where it is known from a point that differs from z by one phase and by rounding. Without
-    ``thorough`` only the usual proof is tried, and no witness is looked for.
+    ``turned_product`` is C z, where it is known from a point that differs from z by one phase and by rounding.
     """
     z = z.astype(np.complex128)
     if operator.n == 1:
@@ -114,9 +111,11 @@ def certify_component(
     else:
         error = point.rounding.eigenvalue
         question = Question(operator, z, point.s, point.b, error, rng, point.is_proved_by, clock)
-        bound = spectral_bound(question, method, thorough=thorough)
+        bound = spectral_bound(question, method)
     witness = None
-    if thorough and not point.gap_of(bound) <= tolerance * point.scale and not clock.expired:
+    if not point.gap_of(bound) <= tolerance * point.scale and not clock.expired:
+        from angsync.certificate.escape import find_better  # most points are proved and need no way out
+
         margin = 4 * point.rounding.objective
         direction = bound.direction if bound.estimate < 0 else None
         witness = find_better(operator, z, point.Cz, margin=margin, direction=direction, clock=clock, rng=rng)

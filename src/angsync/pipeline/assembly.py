@@ -15,10 +15,10 @@ from angsync.certificate.verdict import TOLERANCE, Certificate, combine, interru
 from angsync.errors import ConvergenceError, ConvergenceWarning, DisconnectedWarning, warn_user
 from angsync.pipeline.call import Call
 from angsync.pipeline.gauge import in_gauge
-from angsync.pipeline.intake import Intake
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.starts import combined, same_objective
 from angsync.problem import pieces
+from angsync.problem.intake import Intake
 from angsync.problem.measure import objective_and_residual, rounding_floor
 from angsync.problem.operators import Operator, ScaledOperator, normalising_exponent
 from angsync.solvers.stopping import Callback, Clock, History, Progress, Status
@@ -128,7 +128,7 @@ def point_at(operator: Operator, z: NDArray, known: NDArray | None = None) -> Po
     scaled = ScaledOperator(operator, normalising_exponent(operator))
     product = scaled.apply(wide) if known is None else known
     objective, residual = objective_and_residual(wide, product, rounding_floor(scaled))
-    restored = ScaledOperator(operator, -scaled.exponent).scale(product)
+    restored = ScaledOperator(operator, -scaled.exponent).scaled(product)
     return Point(z, restored, math.ldexp(objective, scaled.exponent), residual)
 
 

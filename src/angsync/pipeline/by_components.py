@@ -20,10 +20,10 @@ from angsync.pipeline.assembly import (
 from angsync.pipeline.call import Call
 from angsync.pipeline.component import Solved, solve_component
 from angsync.pipeline.gauge import in_gauge, reference_nodes
-from angsync.pipeline.intake import Intake
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.task import Task, is_worth_saving, turned_product
 from angsync.problem.components import component_indices, normalised
+from angsync.problem.intake import Intake
 from angsync.problem.operators import CountingOperator
 from angsync.problem.ordering import better_order
 from angsync.solvers import GPM

@@ -51,7 +51,7 @@ def solve_component(task: Task, first: Attempt | None = None) -> Solved:
 
     ``first``: an attempt that has been made and certified already; only the ways on from it are taken.
     """
-    plan = choose(task.operator.base, task.operator.base.row_length()) if task.call.solver is None else None
+    plan = choose(task.operator.base) if task.call.solver is None else None
     if first is not None:
         assert plan is not None
         return _solved(task, _with_ways_on(task, plan, first))

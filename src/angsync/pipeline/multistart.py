@@ -34,9 +34,7 @@ from angsync.pipeline.regime import is_dense, is_noisy
 from angsync.pipeline.starts import same_objective, times_found
 from angsync.pipeline.task import FINISHED, Task
 from angsync.problem.measure import norm
-from angsync.problem.operators import (
-    Operator,
-)
+from angsync.problem.operators import Operator
 from angsync.solvers import Newton
 from angsync.solvers.base import SolverBase
 from angsync.solvers.loop import Outcome

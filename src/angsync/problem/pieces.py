@@ -55,7 +55,7 @@ def in_words(
 
     ``names`` are those of the nodes, their numbers unless given. The other words are those of the reader's field.
     """
-    if not components.any():
+    if not components.any():  # the usual case
         return ""
     sizes = np.bincount(components)
     alone = np.flatnonzero(sizes[components] == 1)

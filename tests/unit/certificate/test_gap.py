@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from angsync import batch
+from angsync.batch import proof
 from angsync.certificate.bounds.bound import SpectralBound
 from angsync.certificate.gap import Gap, unweighted
 from angsync.certificate.rounding import Rounding
@@ -127,7 +127,7 @@ def test_the_gap_of_one_problem_is_that_of_a_stack():
     value[:3] = 0.0, -math.inf, 1e-300
     f = rng.uniform(-1, 1, count) * sums.sum(axis=1)
     moduli = sums.sum(axis=1) * rng.uniform(0.9, 1.1, count)
-    claims = batch.proof.certificates(
+    claims = proof.certificates(
         {
             "bound": value,
             "bare_objective": f,

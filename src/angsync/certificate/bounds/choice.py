@@ -17,15 +17,15 @@ QUICK = range(48, _CHOLESKY_FIRST + 1)
 """Orders of dense problems for which :func:`~angsync.certificate.bounds.cholesky.quick_bound` is tried first."""
 
 
-def spectral_bound(question: Question, method: ProofName, *, thorough: bool = True) -> SpectralBound:
+def spectral_bound(question: Question, method: ProofName) -> SpectralBound:
     """A lower bound on S over the complement of z by ``method``, or by what suits the problem.
 
-    ``auto`` tries nothing dearer once a bound proves what is asked for, and without ``thorough`` nothing dearer at all.
+    ``auto`` tries nothing dearer once a bound proves what is asked for.
     """
-    return _automatically(question, thorough) if method == "auto" else METHODS[method].bound(question)
+    return _automatically(question) if method == "auto" else METHODS[method].bound(question)
 
 
-def _automatically(question: Question, thorough: bool) -> SpectralBound:
+def _automatically(question: Question) -> SpectralBound:
     operator = question.operator
     sparse = can_factorise(operator) and operator.n > _DENSE_ANYWAY
     mixing = kind_for(operator) if sparse else "jacobi"
@@ -36,7 +36,7 @@ def _automatically(question: Question, thorough: bool) -> SpectralBound:
     if mixing == "jacobi" and operator.n <= _CHOLESKY_FIRST:
         return _by_dense_factorisation(question, quick_first=operator.n in QUICK and not sparse)
     bound = by_factorisation(question) if mixing == "direct" else _by_lanczos_twice(question)
-    if question.is_settled_by(bound) or bound.estimate < 0 or not thorough:
+    if question.is_settled_by(bound) or bound.estimate < 0:
         return bound
     if sparse and mixing == "jacobi" and strongest_affordable(operator) == "direct":
         second = by_factorisation(question)

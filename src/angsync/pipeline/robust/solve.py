@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from angsync.errors import AngsyncWarning, CorruptionWarning, warn_user
 from angsync.pipeline import plain
 from angsync.pipeline.call import Call
-from angsync.pipeline.intake import measured, taken_in
-from angsync.pipeline.regime import has_many_pairs
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.edges import Edges, bonds
 from angsync.pipeline.robust.evidence import is_credible
@@ -23,6 +21,8 @@ from angsync.pipeline.robust.reweighting import Fit, Solve
 from angsync.pipeline.robust.search import search
 from angsync.pipeline.robust.settings import Robust
 from angsync.pipeline.robust.tuning import loss_efficiency
+from angsync.problem.density import has_many_pairs
+from angsync.problem.intake import taken_in, translated
 from angsync.problem.measurements import Measurements
 from angsync.problem.operators import SparseOperator, as_operator
 from angsync.solvers import GPM, Newton
@@ -77,7 +77,7 @@ def solve(data: Any, call: Call, settings: Robust) -> SyncResult:
 
 def _measured_pairs(data: Any, call: Call) -> tuple[Measurements, Any]:
     """The measurements, and what the result keeps as its source."""
-    data = measured(data)
+    data = translated(data)
     if isinstance(data, Measurements):
         return data, data
     intake = taken_in(data, call.hermitian)

@@ -117,7 +117,7 @@ class ScaledOperator(Wrapper):
         super().__init__(base)
         self.exponent = exponent
 
-    def scale(self, x: NDArray) -> NDArray:
+    def scaled(self, x: NDArray) -> NDArray:
         """``2**-exponent`` times x, also where the factor itself would over- or underflow."""
         if abs(self.exponent) <= _ORDINARY[self.dtype.char]:
             return _times(x, -self.exponent)
@@ -132,7 +132,7 @@ class ScaledOperator(Wrapper):
         return _times(self.base.apply(_times(z, half)), -self.exponent - half)
 
     def diagonal(self) -> NDArray[np.float64]:
-        return self.scale(self.base.diagonal())
+        return self.scaled(self.base.diagonal())
 
     def abs_row_sums(self) -> NDArray[np.float64] | None:
         return self._abs_row_sums
@@ -140,13 +140,13 @@ class ScaledOperator(Wrapper):
     @cached_property
     def _abs_row_sums(self) -> NDArray[np.float64] | None:
         sums = self.base.abs_row_sums()
-        return None if sums is None else self.scale(sums)
+        return None if sums is None else self.scaled(sums)
 
     def restrict(self, index: NDArray[np.int64]) -> ScaledOperator:
         return ScaledOperator(self.base.restrict(index), self.exponent)
 
     def to_dense(self) -> NDArray:
-        return self.scale(self.base.to_dense())
+        return self.scaled(self.base.to_dense())
 
     def sparse(self) -> Unwrapped[SparseOperator] | None:
         found = self.base.sparse()
@@ -181,7 +181,7 @@ class CountingOperator(Wrapper):
     def __init__(self, base: HermitianOperator, products: int = 0) -> None:
         super().__init__(base)
         self.products = products
-        """How many products there were so far, those before this counter was made included."""
+        """How many there were so far, those from before this counter was made included."""
 
     def apply(self, z: NDArray) -> NDArray:
         self.products += 1 if z.ndim == 1 else int(z.shape[1])

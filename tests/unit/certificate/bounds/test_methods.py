@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import typing
 
 import pytest
@@ -26,3 +28,16 @@ def test_every_method_answers_by_its_name_and_states_its_confidence(name):
     words = proof_in_words(certificate, str)
     assert words.startswith(METHODS[name].words)
     assert words.endswith("(deterministic)") == METHODS[name].deterministic
+
+
+def test_the_words_of_every_method():
+    assert {name: method.words for name, method in METHODS.items()} == {
+        "cholesky": "a Cholesky factorisation with its rounding error accounted for",
+        "factorisation": "a sparse factorisation with its rounding error accounted for",
+        "lanczos": "a Lanczos bound",
+    }
+
+
+def test_the_names_load_no_numpy():
+    code = "import sys, angsync.cli; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
