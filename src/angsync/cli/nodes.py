@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError
+from angsync.problem.measurements import Measurements
 from angsync.problem.nodes import find_node
 
 
@@ -86,10 +87,10 @@ def _node_from_text(text: str, data: Any, rule: str) -> Any:
 
 
 def _nodes(data: Any) -> Sequence[Hashable]:
-    labels = getattr(data, "labels", None)
-    if labels is not None:
-        return labels
-    return range(data.n if hasattr(data, "n") else data.shape[-1])
+    """The labels of the nodes of measurements, where they have any; otherwise their numbers, as those of a matrix."""
+    if not isinstance(data, Measurements):
+        return range(data.shape[-1])
+    return range(data.n) if data.labels is None else data.labels
 
 
 def _some(nodes: Sequence[Hashable]) -> str:
