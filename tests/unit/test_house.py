@@ -242,14 +242,14 @@ def test_the_command_offers_every_proof_of_the_library():
 
 
 def test_the_command_offers_every_simulated_model_of_the_library():
-    made = [
+    made = {
         name
-        for name, function in vars(ang.simulate).items()
-        if inspect.isfunction(function)
-        and not name.startswith("_")
+        for name in ang.simulate.__all__
+        if inspect.isfunction(function := getattr(ang.simulate, name))
         and typing.get_type_hints(function).get("return") is ang.simulate.Problem
-    ]
-    assert offered("simulate", "model") == made
+    }
+    assert set(offered("simulate", "model")) == made
+    assert offered("simulate", "model") == list(ang.simulate.MODELS)
 
 
 def test_the_command_offers_every_law_and_every_triangle_of_the_library():

@@ -48,8 +48,10 @@ def certify(
         from angsync.certificate.certify import certify as certify_phases
         from angsync.certificate.verdict import Verdict
         from angsync.cli.nodes import in_order_of
-        from angsync.cli.terminal import certificate_object, count_components, fitted, to_json, watching
+        from angsync.cli.progress import watching
+        from angsync.cli.terminal import certificate_object, count_components, fitted
         from angsync.io import read, read_phases
+        from angsync.io.strict_json import to_json
         from angsync.problem.operators import as_operator
         from angsync.report.words import certificate_in_words
 

@@ -87,10 +87,10 @@ def _node_from_text(text: str, data: Any, rule: str) -> Any:
 
 
 def _nodes(data: Any) -> Sequence[Hashable]:
-    """The labels of the nodes of measurements, where they have any; otherwise their numbers, as those of a matrix."""
-    if not isinstance(data, Measurements):
-        return range(data.shape[-1])
-    return range(data.n) if data.labels is None else data.labels
+    """The nodes of what a file holds: measurements, which may name them, or a matrix."""
+    if isinstance(data, Measurements):
+        return range(data.n) if data.labels is None else data.labels
+    return range(data.shape[-1])
 
 
 def _some(nodes: Sequence[Hashable]) -> str:

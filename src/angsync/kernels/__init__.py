@@ -48,9 +48,14 @@ NARROW_FROM = dense_reference.NARROW_FROM
 Level = active.Level
 
 
+def is_compiled() -> bool:
+    """Whether the compiled kernels are in use; NumPy's otherwise, which have no threads."""
+    return active is not reference
+
+
 def description() -> str:
     """Which kernels are active, in words: for ``angsync info``."""
-    if active is reference:
+    if not is_compiled():
         return "NumPy and SciPy (the compiled ones are not built, or ANGSYNC_KERNELS=numpy)"
     return f"{name}, {threads()} thread(s), {_batches()}"
 
@@ -79,6 +84,7 @@ __all__ = [
     "description",
     "hermitian_gap",
     "hessian_apply",
+    "is_compiled",
     "lanczos_kernels",
     "limited",
     "match_edges",

@@ -57,6 +57,13 @@ class ReportedEdgeResiduals(Protocol):
     def leverage(self) -> NDArray: ...
 
 
+class ReportedStarts(Protocol):
+    """Several runs of one problem; its text says how they ended."""
+
+    @property
+    def count(self) -> int: ...
+
+
 class ReportedResult(Protocol):
     """One solved problem (not a batch)."""
 
@@ -84,6 +91,8 @@ class ReportedResult(Protocol):
     def history(self) -> ReportedHistory: ...
     @property
     def certificate(self) -> ReportedCertificate | None: ...
+    @property
+    def starts(self) -> ReportedStarts | None: ...
     @property
     def method(self) -> str: ...
     @property
