@@ -7,22 +7,24 @@ so far is written).
 
 from __future__ import annotations
 
+import importlib
+import io
 import sys
 
 from angsync.cli.root import app
 
-# Importing a command registers it; the help lists them in this order.
-# isort: off
-from angsync.cli import demo, solve, certify, simulate, posegraph, reproduce, bench, info  # noqa: F401
+COMMANDS = ("demo", "solve", "certify", "simulate", "posegraph", "reproduce", "bench", "info")
+"""One file each, which registers its command when it is loaded; the help lists them in this order."""
 
-# isort: on
+for _name in COMMANDS:
+    importlib.import_module(f"angsync.cli.{_name}")
 
-__all__ = ["app", "main"]
+__all__ = ["COMMANDS", "app", "main"]
 
 
 def main() -> None:
     """Entry point of the ``angsync`` command."""
     # a name that the terminal's encoding does not know shall not end in an error after the work
-    if hasattr(sys.stdout, "reconfigure"):
+    if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     app()

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from angsync.cli.options import Json, Seed
+from angsync.cli import options
 from angsync.cli.outcome import exit_code, reporting
 from angsync.cli.root import app
 
@@ -17,9 +17,9 @@ from angsync.cli.root import app
 def demo(
     n: Annotated[int, typer.Option(help="Number of nodes.", min=2)] = 300,
     sigma: Annotated[float | None, typer.Option(help="Noise of the paper's model; 0.2 sqrt(n) unless given.")] = None,
-    seed: Seed = 0,
+    seed: options.Seed = 0,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for report.html.")] = Path("angsync-demo"),
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Simulate the paper's setting, solve, certify, compare with the truth, and write report.html."""
     with reporting() as console:

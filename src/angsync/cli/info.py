@@ -5,13 +5,13 @@ from __future__ import annotations
 import typer
 from rich.console import Console
 
-from angsync.cli.options import Json
+from angsync.cli import options
 from angsync.cli.outcome import reporting
 from angsync.cli.root import app
 
 
 @app.command(short_help="Versions, threads, devices.")
-def info(json: Json = False) -> None:
+def info(json: options.Json = False) -> None:
     """Versions, threads, devices, and which optional libraries are installed."""
     with reporting():
         from angsync.cli.terminal import table

@@ -1,75 +1,50 @@
-"""Names and options that commands share."""
+"""Names and options that commands share. Nothing in here loads NumPy: the names come from tables that need none."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from angsync.certificate.bounds import METHODS
+from angsync.io.formats import G2O_WEIGHTS, MATRIX_WRITERS, MEASUREMENT_WRITERS, READ, RESULT, in_words
+from angsync.simulate.names import LAWS, MODELS
+from angsync.solvers.names import SOLVERS
+from angsync.solvers.starts.names import OFFERED
+from angsync.study.bench.names import TITLES
 
-class SolverName(StrEnum):
-    """Solvers by name."""
+if TYPE_CHECKING:  # a type checker cannot know names that come from a table
+    SolverName = Any
+    StartName = Any
+    ProofName = Any
+    ModelName = Any
+    LawName = Any
+    GroupName = Any
+    WeightsName = Any
+    TriangleName = Any
+else:
 
-    auto = "auto"
-    gpm = "gpm"
-    newton = "newton"
-    robust = "robust"
-    sdp = "sdp"
+    def _words(title: str, names: Iterable[str]) -> type[StrEnum]:
+        """An enumeration, which is what Typer takes for a choice, of the names of a table."""
+        return StrEnum(title, [(name, name) for name in names])
 
+    SolverName = _words("SolverName", ("auto", *SOLVERS))
+    StartName = _words("StartName", ("auto", *OFFERED))
+    ProofName = _words("ProofName", ("auto", *METHODS))
+    ModelName = _words("ModelName", MODELS)
+    LawName = _words("LawName", LAWS)
+    GroupName = _words("GroupName", TITLES)
+    WeightsName = _words("WeightsName", G2O_WEIGHTS)
+    TriangleName = _words("TriangleName", ("full", "upper", "lower"))
 
-class StartName(StrEnum):
-    """Starting points by name."""
-
-    auto = "auto"
-    eigenvector = "eigenvector"
-    normalised_eigenvector = "normalised_eigenvector"
-    connection_laplacian = "connection_laplacian"
-    spanning_tree = "spanning_tree"
-    multilevel = "multilevel"
-    random = "random"
-
-
-class Triangle(StrEnum):
-    """Which part of a matrix is read."""
-
-    FULL = "full"
-    UPPER = "upper"
-    LOWER = "lower"
-
-
-class Weights(StrEnum):
-    """Weights of a g2o file."""
-
-    kappa = "kappa"
-    unit = "unit"
-
-
-class Model(StrEnum):
-    """Simulated problems."""
-
-    gaussian = "gaussian"
-    phase_noise = "phase_noise"
-    outliers = "outliers"
-    erdos_renyi = "erdos_renyi"
-    grid = "grid"
-    ring = "ring"
-
-
-class Law(StrEnum):
-    """Laws of the angle noise."""
-
-    wrapped_normal = "wrapped_normal"
-    von_mises = "von_mises"
-
-
-Problem = Annotated[
-    Path, typer.Argument(metavar="FILE", help="The measurements: csv, parquet, npz, npy, mat, hdf5 or g2o.")
+# what is read
+Problem = Annotated[Path, typer.Argument(metavar="FILE", help=f"The measurements: {in_words(READ)}.")]
+Triangle = Annotated[
+    TriangleName, typer.Option("--hermitian", help="Which part of a matrix is read; the whole must be Hermitian.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-Seed = Annotated[int, typer.Option(help="Seed of everything random; the same seed gives the same answer.", min=0)]
-Hermitian = Annotated[Triangle, typer.Option(help="Which part of a matrix is read; the whole must be Hermitian.")]
 ColumnI = Annotated[str, typer.Option("--column-i", help="Column of the first node (csv, parquet).")]
 ColumnJ = Annotated[str, typer.Option("--column-j", help="Column of the second node.")]
 ColumnAngle = Annotated[str, typer.Option("--column-angle", help="Column of the angle theta_i - theta_j, radians.")]
@@ -77,4 +52,61 @@ ColumnWeight = Annotated[
     str | None,
     typer.Option("--column-weight", help="Column of the weight ('weight' is used where there is one)."),
 ]
-G2oWeights = Annotated[Weights, typer.Option("--weights", help="Weights of a g2o file.")]
+Weights = Annotated[WeightsName, typer.Option("--weights", help="Weights of a g2o file.")]
+Phases = Annotated[
+    Path, typer.Argument(metavar="PHASES", help="A saved result, or npy / npz / csv with phases or angles.")
+]
+
+# how it is solved
+Solver = Annotated[SolverName, typer.Option("--solver", help="auto chooses, and says what and why.")]
+Alpha = Annotated[float | None, typer.Option("--alpha", help="Step size of --solver gpm: 4 unless given; may be inf.")]
+Start = Annotated[StartName, typer.Option("--start", help="Starting point.")]
+Gauge = Annotated[str, typer.Option("--gauge", help="first, mean, or the name of a node.")]
+Anchors = Annotated[
+    list[str] | None, typer.Option("--anchor", help="NODE=ANGLE: a phase that is known, in radians; may be repeated.")
+]
+Priors = Annotated[
+    list[str] | None,
+    typer.Option("--prior", help="NODE=ANGLE,WEIGHT: a phase known with variance sigma^2/WEIGHT; may be repeated."),
+]
+Tolerance = Annotated[float | None, typer.Option("--tolerance", help="For the residual; 1e-10 (1e-5 in single).")]
+MaxIterations = Annotated[int, typer.Option("--max-iterations", help="Limit of solver steps.")]
+MaxSeconds = Annotated[float | None, typer.Option("--max-seconds", help="Limit of wall time.")]
+Certify = Annotated[
+    bool, typer.Option("--certify/--no-certify", help="Prove optimality; without it the exit code is 1.")
+]
+Gap = Annotated[float, typer.Option("--tolerance", help="CERTIFIED means a relative gap of at most this.")]
+Proof = Annotated[ProofName, typer.Option("--method", help="The proof: deterministic or with a failure probability.")]
+Seed = Annotated[
+    int, typer.Option("--seed", help="Seed of everything random; the same seed gives the same answer.", min=0)
+]
+
+# what comes out
+ResultFile = Annotated[Path | None, typer.Option("--output", "-o", help=f"Write the result here ({in_words(RESULT)}).")]
+ReportFile = Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML report here.")]
+StandardErrors = Annotated[
+    bool, typer.Option("--standard-errors", help="Add the standard error of every phase, in radians.")
+]
+Sigma = Annotated[
+    float | None,
+    typer.Option(
+        "--sigma", help="For the standard errors: weight w means variance sigma^2/w; estimated unless given.", min=0
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+
+# simulated problems and benchmarks
+Model = Annotated[ModelName, typer.Argument(metavar="MODEL", help=f"Which problem: {', '.join(MODELS)}.")]
+ProblemFile = Annotated[
+    Path,
+    typer.Option(
+        "--output", "-o", help=f"{in_words(MEASUREMENT_WRITERS)} (edges); {in_words(MATRIX_WRITERS)} (gaussian)."
+    ),
+]
+Law = Annotated[
+    LawName | None, typer.Option("--law", help="Of phase_noise and erdos_renyi: wrapped_normal unless given.")
+]
+Groups = Annotated[
+    list[GroupName] | None,
+    typer.Argument(metavar="NAMES", help=f"Which groups: {', '.join(TITLES)}; all unless given."),
+]

@@ -1,9 +1,9 @@
-"""What every command does alike: messages on standard error, exit codes, checks of its outputs."""
+"""What every command does alike: messages on standard error, exit codes, checks of its outputs, what it prints."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -52,10 +52,29 @@ def exit_code(result: Any) -> int:
     return 0 if certified and result.converged else 1
 
 
-def check_distinct(file: Path, *outputs: Path | None) -> None:
-    """An output replaces neither the input nor another output."""
+def check_outputs(file: Path, *outputs: tuple[Path | None, Callable[[Path], object]]) -> None:
+    """Before the work: every output that is wanted can be written, and replaces neither the input nor another one.
+
+    An output is a path, None where it is not wanted, and what raises if nothing could be written there.
+    """
+    wanted = [(path, check) for path, check in outputs if path is not None]
     seen = {file.resolve()}
-    for path in outputs:
-        if path is not None and path.resolve() in seen:
+    for path, _ in wanted:
+        if path.resolve() in seen:
             raise InputError(f"{path} is named twice: one file would replace the other. Choose another name.")
-        seen |= {path.resolve()} if path is not None else set()
+        seen.add(path.resolve())
+    for path, check in wanted:
+        check(path)
+
+
+def show(json: bool, content: Callable[[], Any], text: Callable[[], str], **written: Path | None) -> None:
+    """Print one JSON object, or text and where each output was written to; only what is printed is made."""
+    if json:
+        from angsync.io.strict_json import to_json
+
+        typer.echo(to_json(content()))
+        return
+    from angsync.cli.terminal import fitted
+
+    lines = [f"  {what:<12} written to {path}" for what, path in written.items() if path is not None]
+    typer.echo(fitted("\n".join((text(), *lines))))

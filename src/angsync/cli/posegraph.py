@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from angsync.cli.options import Json, Seed
-from angsync.cli.outcome import check_distinct, exit_code, reporting
+from angsync.cli import options
+from angsync.cli.outcome import check_outputs, exit_code, reporting, show
 from angsync.cli.root import app
 
 
@@ -19,12 +20,12 @@ def posegraph(
         Path | None, typer.Option("--output", "-o", help="Write the optimised graph here (g2o): edges as they were.")
     ] = None,
     picture: Annotated[Path | None, typer.Option(help="Draw the trajectory before and after here (svg).")] = None,
-    tolerance: Annotated[float | None, typer.Option(help="For the residual: 1e-10 unless given.")] = None,
-    max_iterations: Annotated[int, typer.Option(help="Limit of solver steps.")] = 10_000,
-    max_seconds: Annotated[float | None, typer.Option(help="Limit of wall time.")] = None,
-    certify: Annotated[bool, typer.Option(help="Prove optimality; without it the exit code is 1.")] = True,
-    seed: Seed = 0,
-    json: Json = False,
+    tolerance: options.Tolerance = None,
+    max_iterations: options.MaxIterations = 10_000,
+    max_seconds: options.MaxSeconds = None,
+    certify: options.Certify = True,
+    seed: options.Seed = 0,
+    json: options.Json = False,
 ) -> None:
     """Find the positions and headings that fit the motions in FILE best, and prove how good they are.
 
@@ -34,18 +35,12 @@ def posegraph(
     with reporting() as console:
         from angsync.applications import pose_graph
         from angsync.cli.progress import watching
-        from angsync.cli.terminal import fitted
         from angsync.io.g2o_writing import check_g2o_path
-        from angsync.io.strict_json import to_json
         from angsync.report.trajectory import check_picture_path
         from angsync.solvers.stopping import Stopping
 
         # the call and the outputs are checked before the work, not after
-        check_distinct(file, output, picture)
-        if output is not None:
-            check_g2o_path(output)
-        if picture is not None:
-            check_picture_path(picture)
+        check_outputs(file, (output, check_g2o_path), (picture, check_picture_path))
         stopping = Stopping(tolerance=tolerance, max_iterations=max_iterations, max_seconds=max_seconds)
         with watching(console, "reading"):
             graph = pose_graph.read(file)
@@ -56,12 +51,8 @@ def posegraph(
                 result.save(output)
             if picture is not None:
                 result.picture(picture, title=file.name)
-        if json:
-            typer.echo(to_json(_object(result, with_poses=output is None)))
-        else:
-            written = [(what, path) for what, path in (("poses", output), ("picture", picture)) if path is not None]
-            lines = [str(result), *(f"  {what:<12} written to {path}" for what, path in written)]
-            typer.echo(fitted("\n".join(lines)))
+        content = partial(_object, result, with_poses=output is None)
+        show(json, content, result.__str__, poses=output, picture=picture)
         raise typer.Exit(exit_code(result.sync))
 
 

@@ -8,19 +8,19 @@ from typing import Annotated
 
 import typer
 
-from angsync.cli.options import Json, Seed
+from angsync.cli import options
 from angsync.cli.outcome import reporting
-from angsync.cli.root import app
+from angsync.cli.root import BLAS_VARIABLES, app
 
 
 @app.command(short_help="Measure the paper's claims; write report.html.")
 def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer cases: two minutes at most, not twenty.")] = False,
-    seed: Seed = 0,
+    seed: options.Seed = 0,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for results.json and report.html.")] = Path(
         "angsync-reproduce"
     ),
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Measure every numbered statement of the paper by simulation: one line each, held or VIOLATED.
 
@@ -50,5 +50,5 @@ def reproduce(
 
 def _one_thread_a_product() -> None:
     """Small matrices: threads cost ten times what they give. Heeded until NumPy is loaded; a value given wins."""
-    for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    for variable in BLAS_VARIABLES:
         os.environ.setdefault(variable, "1")

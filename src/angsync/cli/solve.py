@@ -2,117 +2,74 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
-from pathlib import Path
-from typing import Annotated, Any
+from functools import partial
+from typing import Any
 
 import typer
 
-from angsync.cli.options import (
-    ColumnAngle,
-    ColumnI,
-    ColumnJ,
-    ColumnWeight,
-    G2oWeights,
-    Hermitian,
-    Json,
-    Problem,
-    Seed,
-    SolverName,
-    StartName,
-    Triangle,
-    Weights,
-)
-from angsync.cli.outcome import check_distinct, exit_code, reporting
+from angsync.cli import options
+from angsync.cli.outcome import check_outputs, exit_code, reporting, show
 from angsync.cli.root import app
-from angsync.errors import AngsyncWarning, InputError
+from angsync.errors import AngsyncWarning, InputError, warn_user
 
 
 @app.command(short_help="Find the phases that fit FILE best, with a proof.")
 def solve(
-    file: Problem,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the result here (npz or csv).")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write a self-contained HTML report here.")] = None,
-    solver: Annotated[SolverName, typer.Option(help="auto chooses, and says what and why.")] = SolverName.auto,
-    alpha: Annotated[float | None, typer.Option(help="Step size of --solver gpm: 4 unless given; may be inf.")] = None,
-    start: Annotated[StartName, typer.Option(help="Starting point.")] = StartName.auto,
-    gauge: Annotated[str, typer.Option(help="first, mean, or the name of a node.")] = "first",
-    anchor: Annotated[
-        list[str] | None, typer.Option(help="NODE=ANGLE: a phase that is known, in radians; may be repeated.")
-    ] = None,
-    prior: Annotated[
-        list[str] | None,
-        typer.Option(help="NODE=ANGLE,WEIGHT: a phase known with variance sigma^2/WEIGHT; may be repeated."),
-    ] = None,
-    tolerance: Annotated[float | None, typer.Option(help="For the residual; 1e-10 (1e-5 in single).")] = None,
-    max_iterations: Annotated[int, typer.Option(help="Limit of solver steps.")] = 10_000,
-    max_seconds: Annotated[float | None, typer.Option(help="Limit of wall time.")] = None,
-    certify: Annotated[bool, typer.Option(help="Prove optimality; without it the exit code is 1.")] = True,
-    standard_errors: Annotated[
-        bool, typer.Option("--standard-errors", help="Add the standard error of every phase, in radians.")
-    ] = False,
-    sigma: Annotated[
-        float | None,
-        typer.Option(help="For the standard errors: weight w means variance sigma^2/w; estimated unless given.", min=0),
-    ] = None,
-    hermitian: Hermitian = Triangle.FULL,
-    column_i: ColumnI = "i",
-    column_j: ColumnJ = "j",
-    column_angle: ColumnAngle = "angle",
-    column_weight: ColumnWeight = None,
-    weights: G2oWeights = Weights.kappa,
-    seed: Seed = 0,
-    json: Json = False,
+    file: options.Problem,
+    output: options.ResultFile = None,
+    report: options.ReportFile = None,
+    solver: options.Solver = "auto",
+    alpha: options.Alpha = None,
+    start: options.Start = "auto",
+    gauge: options.Gauge = "first",
+    anchor: options.Anchors = None,
+    prior: options.Priors = None,
+    tolerance: options.Tolerance = None,
+    max_iterations: options.MaxIterations = 10_000,
+    max_seconds: options.MaxSeconds = None,
+    certify: options.Certify = True,
+    standard_errors: options.StandardErrors = False,
+    sigma: options.Sigma = None,
+    hermitian: options.Triangle = "full",
+    column_i: options.ColumnI = "i",
+    column_j: options.ColumnJ = "j",
+    column_angle: options.ColumnAngle = "angle",
+    column_weight: options.ColumnWeight = None,
+    weights: options.Weights = "kappa",
+    seed: options.Seed = 0,
+    json: options.Json = False,
 ) -> None:
     """Find the phases that fit the measurements in FILE best, and prove how good they are."""
     with reporting() as console:
         from angsync.cli.nodes import anchors_from_text, gauge_from_text, priors_from_text
         from angsync.cli.progress import watching
-        from angsync.cli.terminal import fitted, result_object
+        from angsync.cli.terminal import result_object
         from angsync.front_door import synchronize
         from angsync.io import read
         from angsync.io.atomic import check_writable
         from angsync.io.result_file import check_result_path
-        from angsync.io.strict_json import to_json
         from angsync.solvers.stopping import Stopping
 
         # the call and the outputs are checked before the work, not after
-        check_distinct(file, output, report)
-        if output is not None:
-            check_result_path(output)
-        if report is not None:
-            check_writable(report)
-        method = _solver(solver, alpha)
+        check_outputs(file, (output, check_result_path), (report, check_writable))
+        method = _solver(solver.value, alpha)
         stopping = Stopping(tolerance=tolerance, max_iterations=max_iterations, max_seconds=max_seconds)
         with watching(console, "reading"):
             data = read(file, i=column_i, j=column_j, angle=column_angle, weight=column_weight, weights=weights.value)
         with watching(console, "solving", stopping) as callback:
             result = synchronize(
-                data,
-                solver=method,
-                start=start.value,
-                stopping=stopping,
-                certify=certify,
-                gauge=gauge_from_text(gauge, data),
-                callback=callback,
-                rng=seed,
-                hermitian=hermitian.value,
-                anchors=anchors_from_text(anchor or [], data),
-                priors=priors_from_text(prior or [], data),
-            )
+                data, solver=method, start=start.value, stopping=stopping, certify=certify,
+                gauge=gauge_from_text(gauge, data), callback=callback, rng=seed, hermitian=hermitian.value,
+                anchors=anchors_from_text(anchor or [], data), priors=priors_from_text(prior or [], data),
+            )  # fmt: skip
         with watching(console, "writing"):
             errors = _errors_or_warning(result, sigma) if standard_errors else None
             if output is not None:
                 result.save(output, standard_errors=errors)
             if report is not None:
                 result.to_html(report, title=f"angsync: {file.name}")
-        if json:
-            typer.echo(to_json(result_object(result, with_phases=output is None, standard_errors=errors)))
-        else:
-            written = [(what, path) for what, path in (("phases", output), ("report", report)) if path is not None]
-            lines = [str(result), *(f"  {what:<12} written to {path}" for what, path in written)]
-            typer.echo(fitted("\n".join(lines)))
+        content = partial(result_object, result, with_phases=output is None, standard_errors=errors)
+        show(json, content, result.__str__, phases=output, report=report)
         raise typer.Exit(exit_code(result))
 
 
@@ -121,21 +78,16 @@ def _errors_or_warning(result: Any, sigma: float | None) -> Any:
     try:
         return result.standard_errors(sigma)
     except InputError as error:
-        warnings.warn(f"no standard errors: {error} (--sigma)", AngsyncWarning, stacklevel=2)
+        warn_user(f"no standard errors: {error} (--sigma)", AngsyncWarning)
         return None
 
 
-def _solver(name: SolverName, alpha: float | None) -> Any:
-    from angsync.pipeline.robust.settings import Robust
-    from angsync.solvers import GPM, LowRankSDP, Newton
+def _solver(name: str, alpha: float | None) -> Any:
+    """What ``synchronize`` takes: the word auto, or a solver of the table with its settings."""
+    from angsync.solvers.names import SOLVERS
 
-    if alpha is not None and name is not SolverName.gpm:
-        raise InputError(f"--alpha is the step size of --solver gpm, but the solver is {name.value}.")
-    makers: dict[SolverName, Callable[[], Any]] = {
-        SolverName.auto: lambda: "auto",
-        SolverName.gpm: lambda: GPM() if alpha is None else GPM(alpha=alpha),
-        SolverName.newton: Newton,
-        SolverName.robust: Robust,
-        SolverName.sdp: LowRankSDP,
-    }
-    return makers[name]()
+    if alpha is not None and name != "gpm":
+        raise InputError(f"--alpha is the step size of --solver gpm, but the solver is {name}.")
+    if name == "auto":
+        return "auto"
+    return SOLVERS[name].load()(**({} if alpha is None else {"alpha": alpha}))

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from command_line import call, refused, write_csv
 
+import angsync
+from angsync import kernels
+from angsync.cli import COMMANDS, app
+from angsync.cli.root import BLAS_VARIABLES
+
 VERSION = importlib.metadata.version("angsync")
-COMMANDS = ("demo", "solve", "certify", "simulate", "posegraph", "reproduce", "bench", "info")
 
 
 def test_version():
@@ -40,7 +47,7 @@ def test_help_lists_the_commands_and_the_exit_codes():
         (["nonsense"], "nonsense"),
         (["solve"], "(?i)missing argument .*file"),
         (["solve", "edges.csv", "--nonsense"], "--nonsense"),
-        (["solve", "edges.csv", "--solver", "best"], "'best' is not one of 'auto', 'gpm', 'newton'"),
+        (["solve", "edges.csv", "--solver", "best"], "'best' is not one of 'auto', 'accelerated', 'gpm', 'newton'"),
         (["solve", "edges.csv", "--seed", "-1"], "--seed"),
         (["solve", "edges.csv", "--alpha", "2"], "--alpha is the step size of --solver gpm, but the solver is auto"),
         (["solve", "edges.csv", "--solver", "gpm", "--alpha", "-1"], "alpha must be positive"),
@@ -71,3 +78,76 @@ def test_wrong_calls(tmp_path, arguments, message):
     before = sorted(path.name for path in tmp_path.iterdir())
     assert re.search(message, refused(*arguments))
     assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+# --- threads -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """Threads of the kernels, and what BLAS is told, while ``angsync info`` runs."""
+    found = {}
+
+    def installation():
+        found["threads"] = kernels.threads()
+        found["variables"] = {name: os.environ.get(name) for name in BLAS_VARIABLES}
+        return {}
+
+    monkeypatch.setattr("angsync.study.machine.installation", installation)
+    return found
+
+
+def test_threads_hold_for_the_command_and_not_beyond_it(seen, monkeypatch):
+    monkeypatch.setenv("ANGSYNC_NUM_THREADS", "5")
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "7")
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    before = {name: os.environ.get(name) for name in BLAS_VARIABLES}
+    assert call("--threads", "3", "info").code == 0
+    assert seen == {"threads": 3, "variables": dict.fromkeys(BLAS_VARIABLES, "3")}
+    assert kernels.threads() == 5
+    assert {name: os.environ.get(name) for name in BLAS_VARIABLES} == before
+    assert call("info").code == 0
+    assert seen == {"threads": 5, "variables": before}
+
+
+def test_threads_are_put_back_when_the_command_fails(seen, monkeypatch):
+    monkeypatch.setenv("ANGSYNC_NUM_THREADS", "5")
+    refused("--threads", "2", "solve", "missing.csv")
+    assert kernels.threads() == 5
+
+
+def test_threads_reach_a_solve(monkeypatch):
+    write_csv("edges.csv")
+    found = []
+    original = angsync.front_door.synchronize
+
+    def synchronize(*arguments, **options):
+        found.append(kernels.threads())
+        return original(*arguments, **options)
+
+    monkeypatch.setattr("angsync.front_door.synchronize", synchronize)
+    assert call("--threads", "1", "solve", "edges.csv").code == 0
+    assert call("--threads", "2", "solve", "edges.csv").code == 0
+    assert found == [1, 2]
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "two"])
+def test_a_number_of_threads_that_makes_no_sense_is_refused(count):
+    assert "--threads" in refused("--threads", count, "info")
+
+
+# --- what is loaded ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)])
+def test_help_loads_no_numpy(arguments):
+    code = (
+        "import sys\nfrom angsync.cli import app\n"
+        f"try:\n    app({arguments!r})\nexcept SystemExit as end:\n    assert end.code == 0\n"
+        "assert 'numpy' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_every_command_of_the_list_is_registered_in_its_order():
+    assert [command.callback.__name__ for command in app.registered_commands] == list(COMMANDS)

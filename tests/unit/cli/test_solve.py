@@ -96,6 +96,7 @@ def test_solvers_by_name():
         "GPM(alpha=inf)" in call("solve", "edges.csv", "--solver", "gpm", "--alpha", "inf", "--json").object["method"]
     )
     assert "Newton" in call("solve", "edges.csv", "--solver", "newton", "--json").object["method"]
+    assert "AcceleratedGPM" in call("solve", "edges.csv", "--solver", "accelerated", "--json").object["method"]
 
 
 def test_one_triangle_of_a_matrix():

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 from angsync.solvers.memory import MemoryBudget
@@ -19,15 +18,6 @@ if TYPE_CHECKING:
 
 ProofName = Literal["auto", "cholesky", "factorisation", "lanczos"]
 """What ``angsync.certify(method=...)`` takes."""
-
-
-class ProofChoice(StrEnum):
-    """The same names as ``angsync certify --method`` offers them."""
-
-    auto = "auto"
-    cholesky = "cholesky"
-    factorisation = "factorisation"
-    lanczos = "lanczos"
 
 
 @dataclass(frozen=True)
