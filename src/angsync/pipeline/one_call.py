@@ -24,7 +24,7 @@ from angsync.pipeline.regime import ONE_CALL_MOST_STEPS, Plan, is_noisy
 from angsync.pipeline.task import Attempt
 from angsync.problem.components import normalised
 from angsync.problem.measure import objective_and_residual, rounding_floor
-from angsync.problem.operators import DenseOperator, Operator, ScaledOperator
+from angsync.problem.operators import Operator, ScaledOperator
 from angsync.solvers.accelerated import DEEP, SHARE, products_a_call
 from angsync.solvers.loop import Outcome
 from angsync.solvers.starts.leading import ROUGH, strongest_column
@@ -69,12 +69,11 @@ class Found(NamedTuple):
 
 def run(operator: Operator, plan: Plan, call: Call, clock: Clock) -> Found | None:
     """Solve and certify; None where the call gave up, as it does at high noise, before it was near any optimum."""
-    assert isinstance(operator, DenseOperator)  # the plan says so
     found: WholeSolve | None = None
     certificate: Certificate | None = None
     status = Status.CONVERGED
     try:
-        found = kernels.dense_whole(operator.matrix, operator.narrow, _settings(operator, call))
+        found = kernels.dense_whole(operator.entries(), operator.narrow, _settings(operator, call))
         if found is None:
             return None
         if found.interrupted:
@@ -92,8 +91,9 @@ def run(operator: Operator, plan: Plan, call: Call, clock: Clock) -> Found | Non
     return Found(found, status, certificate, method, is_final)
 
 
-def _settings(operator: DenseOperator, call: Call) -> WholeSettings:
+def _settings(operator: Operator, call: Call) -> WholeSettings:
     sums = operator.abs_row_sums()
+    assert sums is not None  # C is a matrix
     return WholeSettings(
         strongest=int(sums.argmax()),
         rough=ROUGH,
@@ -107,7 +107,7 @@ def _settings(operator: DenseOperator, call: Call) -> WholeSettings:
     )
 
 
-def _certified(operator: DenseOperator, found: WholeSolve, call: Call, clock: Clock) -> Certificate:
+def _certified(operator: Operator, found: WholeSolve, call: Call, clock: Clock) -> Certificate:
     """What can be proved about the point: at little cost, or else as for every other."""
     quick = certify_quickly(operator, found.z, found.product, TOLERANCE)
     if quick is not None:
@@ -127,7 +127,7 @@ def _certified(operator: DenseOperator, found: WholeSolve, call: Call, clock: Cl
     return rescaled(certificate, part.exponent)
 
 
-def _at_the_start(operator: DenseOperator) -> WholeSolve:
+def _at_the_start(operator: Operator) -> WholeSolve:
     """The best point so far where the call was interrupted."""
     z: NDArray = in_gauge(strongest_column(operator), np.zeros(operator.n, dtype=np.int64), "first", None)
     product = operator.apply(z)

@@ -14,11 +14,10 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from angsync.problem.operators import (
-    HermitianOperator,
+    Operator,
     ScaledOperator,
     SparseOperator,
     normalising_exponent,
-    sparse_base,
 )
 from angsync.solvers import Newton
 from angsync.solvers.hierarchy import Aggregation, contract
@@ -33,9 +32,9 @@ _LARGEST = 100_000
 _SOLVE = Stopping(tolerance=1e-8, max_iterations=60)
 
 
-def repaired(operator: HermitianOperator, z: NDArray, rng: np.random.Generator, clock: Clock) -> NDArray | None:
+def repaired(operator: Operator, z: NDArray, rng: np.random.Generator, clock: Clock) -> NDArray | None:
     """A point with a larger objective, or None; z itself is not changed."""
-    sparse = sparse_base(operator)
+    sparse = operator.sparse()
     if sparse is None:
         return None
     best: NDArray | None = None
@@ -43,11 +42,11 @@ def repaired(operator: HermitianOperator, z: NDArray, rng: np.random.Generator, 
         if clock.expired:
             break
         here = z if best is None else best
-        region = _neighbourhood(sparse[0], here, reach)
+        region = _neighbourhood(sparse.operator, here, reach)
         count = int(region.sum())
         if count == 0 or count > min(_LARGEST, _LARGEST_SHARE * operator.n):
             break
-        better = _solved_again(sparse[0], here, region, rng, clock)
+        better = _solved_again(sparse.operator, here, region, rng, clock)
         if better is not None:
             best = better
     return None if best is None else best.astype(operator.dtype)

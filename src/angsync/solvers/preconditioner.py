@@ -185,8 +185,8 @@ def _factor(hessian: TangentHessian) -> Factor | None:
 def _augmented_hessian(hessian: TangentHessian, diagonal: NDArray[np.float64]) -> scipy.sparse.csc_array:
     r"""The sparse real matrix whose Schur complement is :math:`\mathrm{Diag} - \Re(Z^H C Z)`, grounded at one node.
 
-    With K as in :func:`angsync.problem.operators.augmented`. The unknowns that were eliminated are complex, so they
-    take two real columns each: for real t, :math:`2 \Re(t^T B p) = 2 t^T (\Re B\, p_r + \Im B\, p_i)` with
+    With K as in :meth:`angsync.problem.operators.Operator.augmented`. The unknowns that were eliminated are complex,
+    so they take two real columns each: for real t, :math:`2 \Re(t^T B p) = 2 t^T (\Re B\, p_r + \Im B\, p_i)` with
     :math:`p = p_r - \mathrm{i} p_i`.
     """
     found = hessian.operator.augmented()

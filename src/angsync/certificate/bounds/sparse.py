@@ -13,9 +13,10 @@ four, so that scaling is exact. With :math:`\lambda_2(\tilde S) \ge \mu` every w
 :math:`\|D^{-1/2} S z\|^2 / \mu`, again second order in the gradient.
 
 **Eliminated unknowns.** Where S is the Schur complement of a sparse A onto its first n rows
-(:func:`angsync.problem.operators.augmented`), Haynsworth's formula says that :math:`A - \mathrm{Diag}(\mu I, 0)` has as
-many negative eigenvalues as :math:`S - \mu I`, because its last block is positive definite. With the errors E of its
-blocks and :math:`X = A_{22}^{-1} A_{21}`, minimising over the eliminated unknowns shows
+(:meth:`angsync.problem.operators.Operator.augmented`), Haynsworth's formula says that
+:math:`A - \mathrm{Diag}(\mu I, 0)` has as many negative eigenvalues as :math:`S - \mu I`, because its last block is
+positive definite. With the errors E of its blocks and :math:`X = A_{22}^{-1} A_{21}`, minimising over the eliminated
+unknowns shows
 :math:`S - \mu I \succeq S' - \delta I`, where :math:`S'` has the counted inertia and
 :math:`\delta = \|E_{11}\| + 2 \|E_{12}\| \|X\| + \|E_{22}\| \|X\|^2`
 (:mod:`angsync.certificate.bounds.eliminated` bounds the norm of X).

@@ -214,7 +214,7 @@ class Operator(ABC):
 
     @property
     def is_inspected(self) -> bool:
-        """Whether the one compiled pass over a dense matrix found it finite, Hermitian and of ordinary scale."""
+        """Whether this is a dense matrix that one compiled pass found finite, Hermitian and of ordinary scale."""
         return False
 
     @property

@@ -106,10 +106,6 @@ class Wrapper(Operator):
         self.base.count(products)
 
     @property
-    def is_inspected(self) -> bool:
-        return self.base.is_inspected
-
-    @property
     def narrow(self) -> kernels.NarrowCopy | None:
         return self.base.narrow
 
