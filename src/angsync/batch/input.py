@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from angsync.errors import InputError, NotHermitianError, ShapeError
-from angsync.kernels.batch.numbers import asymmetry_share
-from angsync.kernels.batch.reference import FIELDS
+from angsync.kernels.batch.numbers import FIELDS, asymmetry_share
 from angsync.solvers.stopping import Stopping
 
 TRIANGLES = {"full": 0, "upper": 1, "lower": 2}

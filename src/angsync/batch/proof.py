@@ -16,7 +16,7 @@ _AT_ONCE = 4096  # problems: all that is computed for them stays in the cache
 def certificates(field: dict[str, NDArray[np.float64]], n: int) -> dict[str, NDArray]:
     """Gap and verdict from the bound on S: the formulas of :mod:`angsync.certificate.gap`, for arrays.
 
-    ``field`` holds what :data:`angsync.kernels.batch.reference.FIELDS` names.
+    ``field`` holds what :data:`angsync.kernels.batch.numbers.FIELDS` names.
     """
     shape = field["bound"].shape
     flat = {name: values.ravel() for name, values in field.items()}

@@ -26,10 +26,7 @@ from angsync.batch.input import GAUGES, TRIANGLES, emi_matrix
 from angsync.batch.proof import certificates
 from angsync.batch.result import BatchResult, BatchStatus
 from angsync.errors import ConvergenceError, ConvergenceWarning, InputError
-from angsync.kernels.batch import reference as batch_reference
-from angsync.kernels.batch.numbers import Numbers
-from angsync.kernels.batch.reference import FIELDS, MAX_ORDER
-from angsync.kernels.cuda.reference import chirp
+from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, BatchOptions, Numbers, chirp
 from angsync.problem.arrays import dtype_name, is_foreign, namespace, on_cuda, to_numpy
 from angsync.solvers.stopping import Status, Stopping
 
@@ -151,17 +148,6 @@ def from_front_door(**options: Any) -> Any:
     return synchronize_stack(data, **{name: value for name, value in options.items() if name in known})
 
 
-def _solver() -> Any:
-    """The kernel: compiled where it was built."""
-    if kernels.active is not kernels.reference:
-        try:
-            from angsync.kernels.batch import compiled as batch_compiled
-        except ImportError:
-            return batch_reference.solve
-        return batch_compiled.solve
-    return batch_reference.solve
-
-
 def _solve_block(
     problems: NDArray,
     z: NDArray,
@@ -184,21 +170,17 @@ def _solve_block(
         finite = np.isfinite(problems[:, 0, 0])
         numbers.status[:] = np.where(finite, BatchStatus.CONVERGED, BatchStatus.NOT_FINITE)
     else:
-        suspects = _solver()(
-            problems,
-            chirp(n).astype(np.complex128),
-            z,
-            found,
+        how = BatchOptions(
             power_steps=power_steps,
             gpm_steps=GPM_STEPS,
             max_iterations=stopping.max_iterations,
-            tolerance=min(tolerance, _PROOF_TOLERANCE) if certify and tolerance > 0 else tolerance,
             triangle=TRIANGLES[options["hermitian"]],
             certify=certify,
             gauge=GAUGES[options["gauge"]],
+            tolerance=min(tolerance, _PROOF_TOLERANCE) if certify and tolerance > 0 else tolerance,
             accepted=tolerance,
-            numbers=numbers,
         )
+        suspects = kernels.solve_batch(problems, chirp(n).astype(np.complex128), z, numbers, found, how)
         if suspects:
             finite = numbers.status != BatchStatus.NOT_FINITE
             batch_input.check_hermitian(problems, found, finite, *place, options["hermitian"])

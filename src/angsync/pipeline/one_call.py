@@ -14,7 +14,7 @@ import numpy as np
 from angsync import kernels
 from angsync.certificate.certify import certify_component, certify_quickly
 from angsync.certificate.verdict import Certificate, Verdict, rescaled, undecided
-from angsync.kernels.dense.whole_reference import WholeSettings, WholeSolve
+from angsync.kernels.dense.whole_settings import WholeSettings, WholeSolve
 from angsync.pipeline.component import CERTIFICATE_TOLERANCE
 from angsync.pipeline.multistart import is_noisy
 from angsync.pipeline.regime import dense_reason
@@ -23,13 +23,14 @@ from angsync.problem.components import normalised
 from angsync.problem.measure import objective_and_residual, rounding_floor
 from angsync.problem.operators import DenseOperator, has_dominant_diagonal
 from angsync.problem.randomness import random_generator
-from angsync.solvers.accelerated import DEEP, SHARE, products_a_call
+from angsync.solvers.accelerated import DEEP, NARROW_NOISE, NOISE, PATIENCE, SHARE, products_a_call
 from angsync.solvers.loop import is_even
 from angsync.solvers.starts.start import ROUGH, START_WORDS, strongest_column
 from angsync.solvers.stopping import Clock, History, Status, Stopping
 
 _UP_TO = 5000  # order; above, a call would take too long for Ctrl-C, and the products are all that counts
 _MOST_STEPS = 400
+_MOST_ROUNDS = 6  # of refinement; two or three are usual
 # Ratio of sum |C| and n sqrt(n) |C v|, v the leading eigenvector, from which the way of many starts and doubtful proofs
 # is likely. In the Gaussian model it is 0.886 k / (1 + k^2) at a noise of k sqrt(n), and S(z) is hardly ever positive
 # semidefinite above 0.4 sqrt(n).
@@ -94,6 +95,10 @@ def _settings(operator: DenseOperator, tolerance: float, certify: bool) -> Whole
         least=float(sums.sum()) / (_TOO_NOISY[certify] * operator.n**1.5),
         budget=products_a_call(operator.n),
         most=_MOST_STEPS,
+        rounds=_MOST_ROUNDS,
+        patience=PATIENCE,
+        noise=NOISE,
+        narrow_noise=NARROW_NOISE,
     )
 
 

@@ -30,7 +30,7 @@ from angsync.solvers.tangent import TangentHessian
 
 STOPPING = Stopping(max_iterations=200)
 GENEROUS = 2.5
-COMPILED = kernels.active is not kernels.reference
+COMPILED = kernels.COMPILED
 compiled = pytest.mark.skipif(not COMPILED, reason="a budget of the compiled kernels: their NumPy twins take more")
 
 
@@ -49,7 +49,7 @@ def peak(action):
 
 
 def threads():
-    return kernels.active.threads() if COMPILED else 1
+    return kernels.threads() if COMPILED else 1
 
 
 def hold(budgets, peaks):

@@ -70,9 +70,7 @@ def lanczos(
     ``enough(steps, smallest, largest, remainder)`` is asked after each of the first steps and then after every fourth,
     and ends the run.
     """
-    run = kernels.lanczos_kernels.begin(
-        apply, deflated, random_start(deflated, rng), affordable_steps(deflated, max_steps)
-    )
+    run = kernels.begin_lanczos(apply, deflated, random_start(deflated, rng), affordable_steps(deflated, max_steps))
     while True:
         ended = run.advance(1) or run.steps == run.most
         if ended or run.steps <= 8 or run.steps % 4 == 1:

@@ -1,4 +1,4 @@
-"""Lower bounds on S(z) for many small problems, with NumPy: what ``batch_proof.h`` computes, and Cholesky on stacks.
+"""Lower bounds on S(z) for many small problems, with NumPy: what ``proof.h`` computes, and Cholesky on stacks.
 
 Cholesky factorisations of S + t u u^H - mu I, as in :mod:`angsync.certificate.bounds.spectrum`.
 """

@@ -25,7 +25,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from angsync.kernels.dense.reference import NarrowCopy
+from angsync.kernels.dense.narrow import NarrowCopy
 
 _FELL = 0.5  # share of the squared norm that has to be left by a round, for it to be the last
 _MOST_ROUNDS = 4
@@ -62,7 +62,7 @@ class Goal:
 
 
 class ShiftedMatrix:
-    """S = Diag(s) - scale C as a function of vectors; products come from the narrow copy of C where one is given."""
+    """S = Diag(s) - scale C as a function of vectors. There is no narrow copy of C without compiled kernels."""
 
     def __init__(self, matrix: NDArray, copy: NarrowCopy | None, scale: float, s: NDArray[np.float64]) -> None:
         self.matrix, self.copy, self.scale = matrix, copy, scale
@@ -74,7 +74,8 @@ class ShiftedMatrix:
         return self.s * v - self.scale * self._image(v)
 
     def _image(self, v: NDArray) -> NDArray:
-        return self.matrix @ v if self.copy is None else self.copy.dense() @ v
+        image: NDArray = self.matrix @ v
+        return image
 
 
 def growth(alpha: NDArray[np.float64], beta: NDArray[np.float64], shift: float) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError, NotFiniteError
+from angsync.kernels.batch.numbers import chirp
 from angsync.kernels.cuda import reference as cuda_reference
 from angsync.kernels.cuda.reference import LoopResult
 from angsync.problem.arrays import (
@@ -67,10 +68,10 @@ class DeviceOperator:
         matrix = as_cupy(self.matrix)
         if matrix is None:
             return None
-        from angsync.kernels.cuda import module as cuda_module
+        from angsync.kernels.cuda.product import Product
 
         with matrix.device:
-            return cuda_module.product(matrix)
+            return Product(matrix)
 
     def apply(self, z: NDArray) -> NDArray:
         dtype = np.result_type(z, self.dtype)
@@ -210,7 +211,7 @@ def solve_on_device(
     C
         A :class:`DeviceOperator`, or an array that one can be made of (Hermitian, which is not checked here).
     start
-        Phases, an array of the same library or of NumPy; None: :func:`angsync.kernels.cuda.reference.chirp`.
+        Phases, an array of the same library or of NumPy; None: :func:`angsync.kernels.batch.numbers.chirp`.
     tolerance
         For the residual :math:`\|\mathrm{Im}(\bar z \circ Cz)\| / \|Cz\|`.
     max_iterations
@@ -236,15 +237,15 @@ def solve_on_device(
     scale = 2.0 ** -math.frexp(largest)[1] if 0 < largest < math.inf else 1.0
     options: dict[str, Any] = {"alpha": alpha, "power_steps": power_steps, "scale": scale, "check_every": check_every}
     options.update(tolerance=tolerance, max_iterations=max_iterations)
-    first = cuda_reference.chirp(n) if start is None else start
+    first = chirp(n) if start is None else start
     first = np.asarray(first if isinstance(first, np.ndarray) else to_numpy(first), dtype=np.complex128)
     matrix = as_cupy(operator.matrix)
     if matrix is None:
         with double_precision(operator.matrix):
             z = from_numpy(first, operator.matrix)
             return cuda_reference.gpm(operator.matrix, z, xp=operator.space, **options)
-    from angsync.kernels.cuda import module as cuda_module
+    from angsync.kernels.cuda import loop as cuda_loop
 
-    found = cuda_module.gpm(matrix, from_numpy(first, matrix), **options)
+    found = cuda_loop.gpm(matrix, from_numpy(first, matrix), **options)
     z, product = (from_cupy(array, operator.matrix) for array in (found.z, found.product))
     return LoopResult(z, product, found.objective, found.residual, found.status, found.iterations, found.products)

@@ -178,7 +178,7 @@ def shifted_matrix(operator: HermitianOperator, s: NDArray[np.float64], *, narro
     copy = base.narrow if narrow else None
     if narrow and copy is None:
         return None
-    return kernels.lanczos_kernels.ShiftedMatrix(base.matrix, copy, 2.0**-exponent, s)
+    return kernels.ShiftedMatrix(base.matrix, copy, 2.0**-exponent, s)
 
 
 def narrow_distance(operator: HermitianOperator) -> float:
@@ -200,7 +200,7 @@ def narrow_rounding(operator: HermitianOperator) -> float:
 
 @dataclass(frozen=True)
 class InnerModel:
-    """A model of C for inner iterations: :mod:`angsync.kernels.dense.reference`."""
+    """A model of C for inner iterations: :mod:`angsync.kernels.dense.anderson`."""
 
     model: Any
     exponent: int

@@ -34,7 +34,7 @@ def describe() -> dict[str, Any]:
         },
         "kernels": kernels.description(),
         "threads": {
-            "kernels": int(getattr(kernels.active, "threads", lambda: 1)()),
+            "kernels": kernels.threads() if kernels.COMPILED else 1,
             "blas_tried": [threads.in_words(count) for count in tried],
             "environment": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
         },

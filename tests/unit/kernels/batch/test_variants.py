@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import angsync as ang
-from angsync.batch import stack as batch
+from angsync import kernels
 from angsync.batch.stack import BatchStatus, emi_matrix, synchronize_stack
 from angsync.errors import ConvergenceWarning, InputError, ShapeError
 from angsync.kernels.batch import reference as batch_reference
@@ -25,7 +25,7 @@ def solver(request, monkeypatch):
     if request.param != "numpy":
         monkeypatch.setattr(batch_compiled, "instructions", request.param)
     chosen = batch_reference if request.param == "numpy" else batch_compiled
-    monkeypatch.setattr(batch, "_solver", lambda: chosen.solve)
+    monkeypatch.setattr(kernels, "solve_batch", chosen.solve)
     return request.param
 
 
