@@ -31,8 +31,8 @@ if TYPE_CHECKING:  # for type checkers and editors: the names of the table below
     from angsync.front_door import synchronize as synchronize
     from angsync.io import read as read
     from angsync.pipeline.result import SyncResult as SyncResult
-    from angsync.pipeline.result import load_result as load_result
     from angsync.pipeline.robust.settings import Robust as Robust
+    from angsync.pipeline.saved import load_result as load_result
     from angsync.problem.measurements import Measurements as Measurements
     from angsync.problem.operators import as_operator as as_operator
     from angsync.solvers import GPM as GPM
@@ -67,7 +67,7 @@ _HOME = {
     "connectivity_of": "uncertainty.connectivity",
     "distance": "circle",
     "eigenvector_estimator": "solvers.starts.start",
-    "load_result": "pipeline.result",
+    "load_result": "pipeline.saved",
     "predicted_errors": "uncertainty",
     "read": "io",
     "synchronize": "front_door",

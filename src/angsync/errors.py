@@ -6,6 +6,8 @@ existing ``except ValueError`` clauses work; the command line turns each of them
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import Any
 
 
@@ -74,3 +76,16 @@ class CorruptionWarning(AngsyncWarning):
 
 class OrientationWarning(AngsyncWarning):
     """An undirected edge does not say which of its two nodes comes first."""
+
+
+def warn_user(text: str, category: type[Warning]) -> None:
+    """Warn, pointing at the line that called the package from outside, however long the way from there was."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and _is_our_own(frame.f_globals.get("__name__", "")):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=level)
+
+
+def _is_our_own(module: str) -> bool:
+    package = __name__.partition(".")[0]
+    return module == package or module.startswith(f"{package}.")

@@ -22,9 +22,6 @@ from angsync.errors import (
     NotHermitianError,
     ShapeError,
 )
-from angsync.pipeline.component import Request, _starting_point
-from angsync.problem.operators import as_operator
-from angsync.solvers.stopping import Clock
 
 
 def test_convention_a_measured_angle_is_theta_i_minus_theta_j():
@@ -430,27 +427,6 @@ def test_the_most_urgent_status_speaks_for_all_components():
     with pytest.warns(DisconnectedWarning), pytest.warns(ConvergenceWarning):
         result = ang.synchronize(C, start=start, stopping=limit)
     assert result.status is Status.ITERATION_LIMIT
-
-
-def test_gpm_that_goes_down_is_given_up():
-    from angsync.pipeline.regime import is_slow
-
-    rule = is_slow(1e-10)
-    assert rule([1.0, 2.0, 1.5], [0.1, 0.05, 0.04])
-    assert not rule([1.0, 2.0, 2.5], [0.1, 0.05, 0.04])
-    assert rule([float(k) for k in range(9)], [0.1 * 0.999**k for k in range(9)])
-    assert not rule([float(k) for k in range(9)], [0.1 * 0.1**k for k in range(9)])
-
-
-def test_of_two_starts_the_better_is_taken():
-    # exact measurements: the tree has the largest objective there is
-    problem = ang.simulate.grid(12, 12, 0.0, rng=0)
-    operator = as_operator(problem.C)
-    request = Request(None, "auto", ang.Stopping(), True, None, Clock(), np.random.default_rng(7))
-    for names in (("random", "spanning_tree"), ("spanning_tree", "random")):
-        z, words = _starting_point(operator, request, names)
-        assert words == "a spanning tree"
-        assert ang.distance(z, problem.z) < 1e-9
 
 
 @pytest.mark.parametrize("scale", [1e-315, 1e-300, 1e300])

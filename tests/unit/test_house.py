@@ -104,11 +104,6 @@ def test_a_dense_solve_loads_no_optional_library():
     assert [name for name in OPTIONAL if name in loaded_by_a_solve()] == []
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="results drag in io and report, the front door batch and robust: 120 modules",
-)
 def test_a_dense_solve_loads_few_modules():
     assert sum(name.split(".")[0] == "angsync" for name in loaded_by_a_solve()) <= 90
 
@@ -123,13 +118,16 @@ def test_a_dense_solve_does_not_load_what_is_never_needed_for_one(room):
     assert room not in rooms_loaded()
 
 
-@pytest.mark.parametrize("room", ["report", "io", "robust", "batch"])
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="loaded before the first solve, needed by few")
+@pytest.mark.parametrize("room", ["report", "io", "uncertainty", "batch"])
 def test_a_dense_solve_does_not_load_what_it_does_not_use(room):
     assert room not in rooms_loaded()
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="62 entries: to be grouped by question")
+def test_a_dense_solve_loads_the_settings_of_robust_fits_but_not_their_work():
+    loaded = {name for name in loaded_by_a_solve() if name.startswith("angsync.pipeline.robust.")}
+    assert loaded == {"angsync.pipeline.robust.settings"}  # the type of an argument of synchronize
+
+
 def test_the_package_has_few_doors():
     ignored = {"__init__.py", "py.typed", "__pycache__"}
     assert len([entry for entry in SOURCE.iterdir() if entry.name not in ignored]) <= 18
@@ -149,7 +147,6 @@ def lines_of_code(function):
     return lines - (function.body[0].end_lineno - function.body[0].lineno + 1)
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="nine functions are longer")
 def test_at_most_five_functions_are_longer_than_60_lines():
     long = [
         (path.name, node.name, lines_of_code(node))

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.applications.pose_graph_data import NOT_DEFINITE, PoseGraph, first_indefinite
-from angsync.errors import AngsyncWarning, DisconnectedWarning, FileFormatError
+from angsync.errors import AngsyncWarning, DisconnectedWarning, FileFormatError, warn_user
 from angsync.front_door import synchronize
 from angsync.io.failures import existing_file, listed
 from angsync.io.g2o_file import G2oContent, parse_g2o
@@ -130,7 +130,7 @@ def optimise(
     stopping = Stopping() if stopping is None else stopping
     pieces = _pieces(graph)
     if pieces:
-        warnings.warn(pieces, DisconnectedWarning, stacklevel=2)
+        warn_user(pieces, DisconnectedWarning)
     _warn_about_fixed(graph)
     operator = graph.operator()
     with warnings.catch_warnings():
@@ -219,7 +219,7 @@ def _warn_about_tags(content: G2oContent) -> None:
     unknown = [tag for tag in content.ignored if tag != "FIX"]
     if unknown:
         text = f"{content.path}: lines with {listed(unknown[:8])} are kept but not used; only poses are optimised."
-        warnings.warn(text, AngsyncWarning, stacklevel=3)
+        warn_user(text, AngsyncWarning)
 
 
 def _pieces(graph: PoseGraph) -> str:
@@ -242,4 +242,4 @@ def _warn_about_fixed(graph: PoseGraph) -> None:
             "several poses of one component are fixed, but only one of them is held, to say where the component lies; "
             "the others move with the measurements."
         )
-        warnings.warn(text, AngsyncWarning, stacklevel=3)
+        warn_user(text, AngsyncWarning)

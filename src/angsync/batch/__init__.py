@@ -6,14 +6,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from angsync.batch.input import emi_matrix
+    from angsync.batch.emi import emi_matrix
     from angsync.batch.result import BatchResult, BatchStatus
     from angsync.batch.stack import synchronize_stack
 
 _HOME = {
     "BatchResult": "result",
     "BatchStatus": "result",
-    "emi_matrix": "input",
+    "emi_matrix": "emi",
     "synchronize_stack": "stack",
 }
 

@@ -1,8 +1,7 @@
-"""Stacks of matrices on their way to the batch kernels: checks, blocks, weights, masks, and the objective of EMI."""
+"""Stacks of matrices on their way to the batch kernels: blocks, weights, masks, and whether they are Hermitian."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,35 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from angsync.errors import InputError, NotHermitianError, ShapeError
 from angsync.kernels.batch.numbers import FIELDS, asymmetry_share
-from angsync.solvers.stopping import Stopping
 
-TRIANGLES = {"full": 0, "upper": 1, "lower": 2}
-GAUGES = {"first": 1, "mean": 2}
 BLOCK_BYTES = 1 << 25
 """Of the stack at a time, or 1024 problems where those are more: all that is ever copied."""
 _IN_PLACE = 4  # times as much where nothing has to be copied: what stands around a block is some 200 microseconds
-
-
-def check_call(
-    stack: NDArray, stopping: Stopping, gauge: Any, on_failure: str, hermitian: str, power_steps: int
-) -> None:
-    """Refuse what means nothing for a stack of problems."""
-    if stack.ndim < 3 or stack.shape[-1] != stack.shape[-2]:
-        raise ShapeError(f"a stack of problems has the shape (..., n, n), but this one has {stack.shape}.")
-    if stack.shape[-1] == 0:
-        raise InputError("the problems are empty (n = 0): there are no phases to find.")
-    if stack.dtype.kind not in "biufc":
-        raise InputError(f"the stack must be numeric, but its dtype is {stack.dtype}.")
-    if gauge not in GAUGES:
-        raise InputError(f"gauge must be 'first' or 'mean' for a stack of problems, but it is {gauge!r}.")
-    if on_failure not in ("warn", "raise", "ignore"):
-        raise InputError(f"on_failure must be 'warn', 'raise' or 'ignore', but it is {on_failure!r}.")
-    if hermitian not in TRIANGLES:
-        raise InputError(f"hermitian must be 'full', 'upper' or 'lower', but it is {hermitian!r}.")
-    if stopping.max_seconds is not None:
-        raise InputError("max_seconds is not for a stack of problems: limit max_iterations instead.")
-    if power_steps < 0:
-        raise InputError(f"power_steps must be 0 or more, but it is {power_steps}.")
 
 
 def broadcast(given: ArrayLike | None, shape: tuple[int, ...], name: str) -> NDArray | None:
@@ -111,40 +85,3 @@ def check_hermitian(
                 f"{gap[row, column]:.2e}, allowed {limit:.2e}. If only one triangle is filled, pass "
                 "hermitian='upper' or 'lower'."
             )
-
-
-def emi_matrix(C: ArrayLike, coherence: ArrayLike | None = None) -> NDArray:
-    r"""The objective of the maximum-likelihood phases of a stack of coherence matrices, :math:`-|\Gamma|^{-1} \circ C`.
-
-    (Ansari, De Zan and Bamler, *Efficient phase estimation for interferogram stacks*, IEEE TGRS 56(7), 2018.) The
-    result is nearly negative definite, so the power method needs the shift
-    :math:`\lambda_{\max}(|\Gamma|^{-1} \circ C)`; a batch finds that by itself. ``coherence`` is :math:`|\Gamma|`, the
-    moduli of C unless given. A problem whose coherence is singular, with a condition number
-    :math:`\||\Gamma|\|_1 \||\Gamma|^{-1}\|_1` above a tenth of 1 / eps in the precision it is given in, comes back as
-    NaN, which a batch reports as NOT_FINITE: its inverse would be made of rounding errors.
-    """
-    C = np.asarray(C)
-    if C.ndim < 2 or C.shape[-1] != C.shape[-2]:
-        raise ShapeError(f"C must be square matrices (..., n, n), but its shape is {C.shape}.")
-    gamma = np.abs(C) if coherence is None else np.asarray(coherence)
-    if gamma.shape != C.shape:
-        raise ShapeError(f"coherence must have the shape of C, {C.shape}, not {gamma.shape}.")
-    if np.iscomplexobj(gamma):
-        raise InputError(f"coherence must be real, the moduli of Gamma, but its dtype is {gamma.dtype}.")
-    limit = 0.1 / float(np.finfo(gamma.dtype).eps if gamma.dtype.kind == "f" else np.finfo(np.float64).eps)
-    wide = gamma.astype(np.float64).reshape(math.prod(C.shape[:-2]), *C.shape[-2:])
-    try:
-        inverse = np.linalg.inv(wide)
-    except np.linalg.LinAlgError:  # one of them is exactly singular, and NumPy does not say which
-        inverse = np.stack([_inverse_or_nan(matrix) for matrix in wide])
-    with np.errstate(invalid="ignore", over="ignore"):
-        condition = np.abs(wide).sum(axis=1).max(axis=1) * np.abs(inverse).sum(axis=1).max(axis=1)
-        inverse[~(condition <= limit)] = np.nan
-        return (-inverse.reshape(C.shape) * C).astype(C.dtype if np.iscomplexobj(C) else np.complex128)
-
-
-def _inverse_or_nan(matrix: NDArray) -> NDArray:
-    try:
-        return np.linalg.inv(matrix)
-    except np.linalg.LinAlgError:
-        return np.full_like(matrix, np.nan)

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import warnings
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.certificate.verdict import Certificate, combine, undecided
-from angsync.errors import ConvergenceError, ConvergenceWarning, DisconnectedWarning
-from angsync.pipeline.component import CERTIFICATE_TOLERANCE, Solved
-from angsync.pipeline.result import SyncResult, in_gauge
+from angsync.certificate.verdict import TOLERANCE, Certificate, combine, undecided
+from angsync.errors import ConvergenceError, ConvergenceWarning, DisconnectedWarning, warn_user
+from angsync.pipeline.call import Call
+from angsync.pipeline.gauge import in_gauge
+from angsync.pipeline.intake import Intake
+from angsync.pipeline.result import SyncResult
+from angsync.pipeline.starts import combined, same_objective
 from angsync.problem.operators import HermitianOperator, ScaledOperator
-from angsync.solvers.stopping import Callback, History, Progress, Status
+from angsync.solvers.stopping import Callback, Clock, History, Progress, Status
+
+# from the most to the least urgent: what the whole says when its components differ
+_URGENCY = (
+    Status.INTERRUPTED,
+    Status.STOPPED_BY_CALLBACK,
+    Status.TIME_LIMIT,
+    Status.ITERATION_LIMIT,
+    Status.STALLED,
+    Status.CONVERGED,
+)
 
 
 def settler(index: NDArray[np.int64], gauge: str | int) -> Callable[[NDArray], NDArray]:
@@ -58,14 +70,16 @@ class Units:
         return wrapped
 
 
-def report_pieces(components: NDArray[np.int64], labels: tuple[Hashable, ...] | None) -> None:
+def warn_about_pieces(components: NDArray[np.int64], labels: tuple[Hashable, ...] | None) -> None:
     note = _pieces(components, labels)
     if note:
-        warnings.warn(note, DisconnectedWarning, stacklevel=3)
+        warn_user(note, DisconnectedWarning)
 
 
 def _pieces(components: NDArray[np.int64], labels: tuple[Hashable, ...] | None) -> str:
     """One sentence on components and isolated nodes; empty when the graph is connected."""
+    if not components.any():
+        return ""
     sizes = np.bincount(components)
     if sizes.size == 1:
         return ""
@@ -77,16 +91,6 @@ def _pieces(components: NDArray[np.int64], labels: tuple[Hashable, ...] | None) 
         more = ", ..." if isolated.size > 5 else ""
         text += f" and {isolated.size} isolated node(s) ({shown}{more}), whose phase is set to 0"
     return text + "; phases of different components cannot be compared."
-
-
-def message(
-    status: Status, components: NDArray[np.int64], labels: tuple[Hashable, ...] | None, unfinished: bool
-) -> str:
-    text = status.value
-    if unfinished:
-        text += " Some components were not reached; their phases are 0."
-    pieces = _pieces(components, labels)
-    return f"{text} {pieces}" if pieces else text
 
 
 def merged(histories: list[History]) -> History:
@@ -105,13 +109,88 @@ def merged(histories: list[History]) -> History:
     )
 
 
+@dataclass(frozen=True)
+class Part:
+    """The answer for one component in the units of the C given, as far as the whole is made of it."""
+
+    status: Status
+    iterations: int
+    matvecs: int
+    history: History
+    method: str
+    objective: float
+    starts: NDArray[np.float64] | None
+    """Objectives of all starts; None where there was only one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """The phases that are returned, and what is known there."""
+
+    z: NDArray
+    product: NDArray
+    objective: float
+    residual: float
+
+
+def result_of(
+    intake: Intake,
+    call: Call,
+    clock: Clock,
+    point: Point,
+    components: NDArray[np.int64],
+    parts: Sequence[Part],
+    certificate: Certificate | None,
+    *,
+    unfinished: bool = False,
+) -> SyncResult:
+    """The one place where a result is filled, and where a failure is reported.
+
+    ``unfinished``: some components were not reached.
+    """
+    dtype = intake.operator.dtype
+    status = min((part.status for part in parts), key=_URGENCY.index, default=Status.CONVERGED)
+    result = SyncResult(
+        z=point.z,
+        objective=point.objective,
+        residual=point.residual,
+        status=status,
+        message=_message(status, components, intake.labels, unfinished),
+        iterations=max((part.iterations for part in parts), default=0),
+        matvecs=sum(part.matvecs for part in parts),
+        seconds=clock.seconds,
+        history=merged([part.history for part in parts]),
+        certificate=certificate,
+        method=_method_of(parts, intake.operator.n),
+        components=components,
+        tolerance=call.stopping.tolerance_for(dtype),
+        gauge=call.gauge,
+        labels=intake.labels,
+        product=point.product,
+        source=intake.source,
+        starts=combined([(part.objective, part.starts) for part in parts], same_objective(dtype)),
+    )
+    _report_failure(result, call.on_failure)
+    return result
+
+
+def _message(
+    status: Status, components: NDArray[np.int64], labels: tuple[Hashable, ...] | None, unfinished: bool
+) -> str:
+    text = status.value
+    if unfinished:
+        text += " Some components were not reached; their phases are 0."
+    pieces = _pieces(components, labels)
+    return f"{text} {pieces}" if pieces else text
+
+
 def one_certificate(certificates: list[Certificate], indices: list[NDArray[np.int64]], z: NDArray) -> Certificate:
     if len(certificates) < len(indices):
-        return undecided(CERTIFICATE_TOLERANCE, "interrupted")
-    return combine(certificates, indices, z, tolerance=CERTIFICATE_TOLERANCE)
+        return undecided(TOLERANCE, "interrupted")
+    return combine(certificates, indices, z, tolerance=TOLERANCE)
 
 
-def method_of(parts: list[Solved], n: int) -> str:
+def _method_of(parts: Sequence[Part], n: int) -> str:
     if not parts:
         return "nothing to solve: there is only one node" if n == 1 else "nothing to solve: there are no measurements"
     sentences = list(dict.fromkeys(part.method for part in parts))
@@ -120,10 +199,10 @@ def method_of(parts: list[Solved], n: int) -> str:
     return "; ".join(sentences)
 
 
-def report_failure(result: SyncResult, on_failure: str) -> None:
+def _report_failure(result: SyncResult, on_failure: str) -> None:
     if result.status in (Status.CONVERGED, Status.STOPPED_BY_CALLBACK, Status.INTERRUPTED) or on_failure == "ignore":
         return
     text = f"{result.status.name}: {result.status.value} Residual {result.residual:.2e}."
     if on_failure == "raise":
         raise ConvergenceError(text, result)
-    warnings.warn(text, ConvergenceWarning, stacklevel=3)
+    warn_user(text, ConvergenceWarning)

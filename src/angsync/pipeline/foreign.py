@@ -9,39 +9,35 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from angsync.problem.arrays import from_numpy, is_foreign, on_cuda, to_numpy
+from angsync.pipeline.call import Call
+from angsync.pipeline.result import SyncResult
+from angsync.problem.arrays import from_numpy, on_cuda, to_numpy
 from angsync.problem.operators.device import DeviceOperator, device_operator, solve_on_device
-from angsync.solvers.stopping import Stopping
 
 _POWER_STEPS = 10
 _DEVICE_ITERATIONS = 200  # what has not converged by then is left to the solvers that know what to do about it
 
+Route = Callable[[Any, Call], SyncResult]
 
-def synchronize_foreign(synchronize: Callable[..., Any], *, data: Any, hermitian: Any, **options: Any) -> Any:
-    """``synchronize`` for an array of another library.
+
+def solve(data: Any, call: Call, solve_on_host: Route) -> SyncResult:
+    """One problem whose matrix is an array of another library.
 
     On a CUDA device the matrix stays there: with ``solver="auto"`` and ``start="auto"`` the generalized power method
     runs on the device (without calls of the callback), and its result is the start of everything else, of which
     only vectors travel. Anchors, priors and robust fits work on the entries of C and are done on the host, with a copy.
     In the memory of the host the array is read as a NumPy array, without a copy.
     """
-    start = options["start"]
-    if is_foreign(start) or is_foreign(getattr(start, "z", None)):
-        options["start"] = to_numpy(getattr(start, "z", start))
-    if not on_cuda(data) or _works_on_entries(options):
-        result = synchronize(to_numpy(data), hermitian=hermitian, **options)
+    works_on_entries = call.anchors or call.priors or call.robust is not None
+    if not on_cuda(data) or works_on_entries:
+        result = solve_on_host(to_numpy(data), call)
         return dataclasses.replace(result, z=from_numpy(result.z, data))
-    operator = device_operator(data, hermitian)
-    if isinstance(start, str) and start == "auto" and options["solver"] == "auto":
-        result = _from_the_device(synchronize, operator, options)
+    operator = device_operator(data, call.hermitian)
+    if call.is_free_to_start_anywhere and call.solver is None:
+        result = _from_the_device(operator, call, solve_on_host)
     else:
-        result = synchronize(operator, **options)
+        result = solve_on_host(operator, call)
     return dataclasses.replace(result, z=from_numpy(result.z, data), source=MatrixOnDevice(operator.matrix))
-
-
-def _works_on_entries(options: dict[str, Any]) -> bool:
-    solver = options["solver"]
-    return bool(options.get("anchors") or options.get("priors")) or not (solver == "auto" or hasattr(solver, "step"))
 
 
 class MatrixOnDevice:
@@ -60,9 +56,9 @@ class MatrixOnDevice:
         return entries if dtype is None else entries.astype(dtype, copy=False)
 
 
-def _from_the_device(synchronize: Callable[..., Any], operator: DeviceOperator, options: dict[str, Any]) -> Any:
+def _from_the_device(operator: DeviceOperator, call: Call, solve_on_host: Route) -> SyncResult:
     begin = time.perf_counter()
-    stopping = options["stopping"] or Stopping()
+    stopping = call.stopping
     found = solve_on_device(
         operator,
         tolerance=stopping.tolerance_for(operator.dtype),
@@ -72,7 +68,7 @@ def _from_the_device(synchronize: Callable[..., Any], operator: DeviceOperator, 
     spent = time.perf_counter() - begin
     if stopping.max_seconds is not None:
         stopping = dataclasses.replace(stopping, max_seconds=max(0.0, stopping.max_seconds - spent))
-    result = synchronize(operator, **{**options, "start": to_numpy(found.z), "stopping": stopping})
+    result = solve_on_host(operator, dataclasses.replace(call, start=to_numpy(found.z), stopping=stopping))
     return dataclasses.replace(
         result,
         iterations=result.iterations + found.iterations,

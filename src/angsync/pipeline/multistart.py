@@ -22,99 +22,36 @@ takes ten times the products of a run.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from angsync.certificate.verdict import Certificate, Verdict
 from angsync.circle import normalise
+from angsync.pipeline.regime import is_dense, is_noisy
+from angsync.pipeline.starts import same_objective, times_found
+from angsync.pipeline.task import FINISHED, Task
 from angsync.problem.measure import norm
 from angsync.problem.operators import (
-    CountingOperator,
-    DenseOperator,
     HermitianOperator,
-    innermost,
     narrow_product,
-    sparse_base,
 )
 from angsync.solvers import Newton
 from angsync.solvers.base import Solver
-from angsync.solvers.loop import Outcome, iterate
+from angsync.solvers.loop import Outcome
 from angsync.solvers.starts.start import STARTS, leave_the_real_line
-from angsync.solvers.stopping import Callback, Clock, Status, Stopping
+from angsync.solvers.stopping import Clock, Status
 
 MOST_STARTS = 10  # by itself, the first run included
 _FOUND_AGAIN = 4  # starts that end at the best optimum, after which it is believed
 _COST = 20  # the other starts together, in products of the first run
 _LOOSE = 1e-6  # residual to which a start is run: f is then known to 1e-12, and only the best needs more
-_SAME = 1e-8  # relative difference of objectives below which two optima count as one; the certificate's tolerance
-_NOISY = 0.4  # times sqrt n: ratio of sum |C| and f from which one run is not reliable
-_DENSE_SHARE = 0.1  # share of measured pairs from which a graph is dense
 _PLAIN_STEPS, _PLAIN_SHIFT = 30, 0.15
 _ROW_STEPS, _MOST_ROW_STEPS = 6, 240  # of rank-two rows: so many times sqrt n, and at most
 _ROW_SHIFT = 0.5  # of the mean length of the rows of C Y: enough for the ascent not to oscillate
-_COMPLETE = (Status.CONVERGED, Status.STALLED)
 _STOPPED = (Status.INTERRUPTED, Status.STOPPED_BY_CALLBACK)
-
-
-@dataclass(frozen=True)
-class Starts:
-    """What several starts led to, in the units of C, its diagonal included.
-
-    Where there are several connected components, every entry is an objective of the whole problem: that of one start
-    for one component, with all the others at their best.
-    """
-
-    objectives: tuple[float, ...]
-    """One for every start, in the order in which they were run; the first run is the first."""
-    tolerance: float = _SAME
-    """Relative difference below which two objectives count as the same: 1e-8, more in single precision."""
-
-    @property
-    def count(self) -> int:
-        """Number of starts, the first run included."""
-        return len(self.objectives)
-
-    @property
-    def best(self) -> float:
-        """The largest objective. That of the result may be larger still: the best point is polished and certified."""
-        return max(self.objectives)
-
-    @property
-    def spread(self) -> float:
-        """``(largest - smallest) / |largest|``: 0 where every start ended at the same optimum."""
-        width = self.best - min(self.objectives)
-        return width / abs(self.best) if self.best != 0 else (math.inf if width > 0 else 0.0)
-
-    @property
-    def times_best_found(self) -> int:
-        """How many starts ended at the best objective, to ``tolerance``. If it is 1, more starts may find more."""
-        return times_found(self.objectives, self.tolerance)
-
-    def __str__(self) -> str:
-        return f"best of {self.count}, found {self.times_best_found} time(s); relative spread {self.spread:.2g}"
-
-
-def times_found(objectives: Sequence[float], same: float) -> int:
-    """How many objectives are the largest, to a relative difference of ``same``."""
-    best = max(objectives)
-    return sum(objective >= best - same * abs(best) for objective in objectives)
-
-
-def combined(parts: Sequence[tuple[float, Iterable[float] | None]], tolerance: float) -> Starts | None:
-    """The starts of all components as objectives of the whole; None where no component used any.
-
-    A part is the final objective of a component and the objectives of its starts (None: a single run). A component that
-    was improved after its starts counts, beside others, with its final objective.
-    """
-    if len(parts) == 1:
-        return None if parts[0][1] is None else Starts(tuple(map(float, parts[0][1])), tolerance)
-    total = math.fsum(final for final, _ in parts)
-    every = tuple(total - final + float(one) for final, own in parts if own is not None for one in own)
-    return Starts(every, tolerance) if every else None
 
 
 def worth_more_starts(operator: HermitianOperator, outcome: Outcome, certificate: Certificate | None) -> bool:
@@ -126,7 +63,7 @@ def worth_more_starts(operator: HermitianOperator, outcome: Outcome, certificate
 
     Without a certificate the noise decides: :func:`is_noisy`.
     """
-    if outcome.status not in _COMPLETE:
+    if outcome.status not in FINISHED:
         return False
     if certificate is None:
         return is_dense(operator) and is_noisy(operator, outcome.objective)
@@ -135,63 +72,30 @@ def worth_more_starts(operator: HermitianOperator, outcome: Outcome, certificate
     return certificate.gap_bound > same_objective(operator.dtype) * abs(outcome.objective) and is_dense(operator)
 
 
-def is_noisy(operator: HermitianOperator, objective: float) -> bool:
-    r"""Whether f is so small beside :math:`\sum |C_{jl}|` that one run is not reliable.
-
-    In the Gaussian model :math:`\sum |C_{jl}| \approx \frac{\sqrt\pi}{2} \sigma n^2` and f is about
-    :math:`1.2\, n^2` at :math:`\sigma = 0.55 \sqrt n`, where several optima begin to matter: the ratio is then
-    :math:`0.4 \sqrt n`.
-    """
-    sums = operator.abs_row_sums()
-    return sums is not None and float(sums.sum()) > _NOISY * math.sqrt(operator.n) * objective
-
-
-def is_dense(operator: HermitianOperator) -> bool:
-    """Whether C is a dense matrix in memory, or a graph with a tenth of all pairs."""
-    sparse = sparse_base(operator)
-    if sparse is not None:
-        return 2 * sparse[0].edge_count >= _DENSE_SHARE * operator.n**2
-    return isinstance(innermost(operator)[0], DenseOperator)
-
-
-def same_objective(dtype: np.dtype[Any]) -> float:
-    """The relative difference below which two objectives are the same; never below rounding."""
-    return max(_SAME, 16 * float(np.finfo(dtype).eps))
-
-
 def best_of_starts(
-    counting: CountingOperator,
+    task: Task,
     first: Outcome,
     witness: NDArray | None,
     *,
     starts: int | None,
     eigenvector: bool,
     solver: Solver,
-    stopping: Stopping,
-    clock: Clock,
-    callback: Callback | None,
-    component: int,
-    rng: np.random.Generator,
 ) -> tuple[Outcome, tuple[float, ...]]:
     """The best point of ``first`` and of further starts, polished, and the objectives of all.
 
     ``starts`` counts ``first``. None: at most ten, fewer once four of them ended at the best objective, or once the
-    further ones took twenty times the products that ``counting`` has seen before (looked at between starts, so the last
+    further ones took twenty times the products that the task has counted before (looked at between starts, so the last
     may exceed it). ``eigenvector``: whether :func:`plain_start` is one of them.
 
     A start that does not converge is counted, but not taken. An interruption, the time limit or a callback that returns
     True ends all and keeps the best so far; the callback sees the iterates of every start, each numbered from the end
     of the first run.
     """
+    counting, stopping = task.operator, task.call.stopping
     same = same_objective(counting.dtype)
     loose = replace(stopping, tolerance=max(stopping.tolerance_for(counting.dtype), _LOOSE))
     budget = (1 + _COST) * counting.products
     best, objectives = first, [first.objective]
-
-    def run(way: Solver, z: NDArray, until: Stopping, iteration: int) -> Outcome:
-        return iterate(
-            counting, way, z, until, clock=clock, callback=callback, first_iteration=iteration, component=component
-        )
 
     def enough() -> bool:
         if starts is not None:
@@ -200,10 +104,10 @@ def best_of_starts(
         return often or len(objectives) >= MOST_STARTS or counting.products > budget
 
     stopped: Status | None = None
-    points = _points(counting, witness, eigenvector, clock, rng)
-    while not enough() and not clock.expired:
+    points = _points(counting, witness, eigenvector, task.clock, task.rng)
+    while not enough() and not task.clock.expired:
         try:
-            outcome = run(solver, next(points), loose, first.iterations + 1)
+            outcome = task.run(solver, next(points), loose, first_iteration=first.iterations + 1)
         except KeyboardInterrupt:  # inside a starting point; the loop itself reports interruptions by its status
             stopped = Status.INTERRUPTED
             break
@@ -211,17 +115,21 @@ def best_of_starts(
             stopped = outcome.status
             break
         objectives.append(outcome.objective)
-        if outcome.status in _COMPLETE and outcome.objective > best.objective + same * abs(best.objective):
+        if outcome.status in FINISHED and outcome.objective > best.objective + same * abs(best.objective):
             best = outcome
     if best is not first:
         if stopped is None:
-            polished = run(Newton(), best.z, stopping, best.iterations)
-            if math.isnan(polished.objective):  # interrupted inside its first product
-                stopped = Status.INTERRUPTED
-            else:
-                best = replace(polished, history=best.history.followed_by(polished.history))
+            best, stopped = _polished(task, best)
         best = replace(best, history=first.history.followed_by(best.history, jump=True))
     return (best if stopped is None else replace(best, status=stopped)), tuple(objectives)
+
+
+def _polished(task: Task, best: Outcome) -> tuple[Outcome, Status | None]:
+    """The best start, which was run to a loose tolerance, to the tolerance asked for; the status of an interruption."""
+    polished = task.run(Newton(), best.z, first_iteration=best.iterations)
+    if math.isnan(polished.objective):  # interrupted inside its first product
+        return best, Status.INTERRUPTED
+    return replace(polished, history=best.history.followed_by(polished.history)), None
 
 
 def _points(

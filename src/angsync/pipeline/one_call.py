@@ -1,35 +1,36 @@
-"""One ordinary dense problem of up to 5000 nodes in one compiled call: the general way costs more than the work does.
+"""One ordinary dense problem in one compiled call: below 5000 nodes the general way costs more than the work does.
 
-Ordinary is a full complex matrix, well scaled, with nothing asked for that needs a look at every step. What is found
-is what :mod:`angsync.pipeline.component` finds, by the same steps; where the call gives up, or the point is not proved
-optimal, that way is taken instead.
+Whether a problem is ordinary, and that it is solved by this start and this solver, is decided in
+:func:`angsync.pipeline.regime.one_call_plan`. What is found is what :mod:`angsync.pipeline.component` finds, by the
+same steps. Where the point is not proved optimal, the component goes on from it; where the call gives up, it starts
+anew.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from angsync import kernels
 from angsync.certificate.certify import certify_component, certify_quickly
-from angsync.certificate.verdict import Certificate, Verdict, rescaled, undecided
+from angsync.certificate.verdict import TOLERANCE, Certificate, Verdict, rescaled, undecided
 from angsync.kernels.dense.whole_settings import WholeSettings, WholeSolve
-from angsync.pipeline.component import CERTIFICATE_TOLERANCE
-from angsync.pipeline.multistart import is_noisy
-from angsync.pipeline.regime import dense_reason
-from angsync.pipeline.result import SyncResult, in_gauge
+from angsync.pipeline.call import Call
+from angsync.pipeline.gauge import in_gauge
+from angsync.pipeline.regime import ONE_CALL_MOST_STEPS, Plan, is_noisy
+from angsync.pipeline.task import Attempt
 from angsync.problem.components import normalised
 from angsync.problem.measure import objective_and_residual, rounding_floor
-from angsync.problem.operators import DenseOperator, has_dominant_diagonal
-from angsync.problem.randomness import random_generator
+from angsync.problem.operators import DenseOperator, HermitianOperator, ScaledOperator
 from angsync.solvers.accelerated import DEEP, NARROW_NOISE, NOISE, PATIENCE, SHARE, products_a_call
-from angsync.solvers.loop import is_even
+from angsync.solvers.loop import Outcome
 from angsync.solvers.starts.start import ROUGH, START_WORDS, strongest_column
-from angsync.solvers.stopping import Clock, History, Status, Stopping
+from angsync.solvers.stopping import Clock, History, Status
 
-_UP_TO = 5000  # order; above, a call would take too long for Ctrl-C, and the products are all that counts
-_MOST_STEPS = 400
 _MOST_ROUNDS = 6  # of refinement; two or three are usual
 # Ratio of sum |C| and n sqrt(n) |C v|, v the leading eigenvector, from which the way of many starts and doubtful proofs
 # is likely. In the Gaussian model it is 0.886 k / (1 + k^2) at a noise of k sqrt(n), and S(z) is hardly ever positive
@@ -37,64 +38,74 @@ _MOST_ROUNDS = 6  # of refinement; two or three are usual
 _TOO_NOISY = {True: 0.33, False: 0.38}
 
 
-def in_one_call(operator: Any, stopping: Stopping, certify: bool, rng: Any, clock: Clock) -> SyncResult | None:
-    """The result for an ordinary dense problem with everything else left to ``synchronize``; None for any other."""
-    if not _is_ordinary(operator) or stopping.max_seconds is not None or stopping.max_iterations < _MOST_STEPS:
-        return None
-    tolerance = stopping.tolerance_for(operator.dtype)
-    if not tolerance > 0:
-        return None
-    if type(rng) is not int or rng < 0:
-        rng = random_generator(rng)  # a wrong one is found here; of a seed none is made before it is used
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The point of one call in its gauge, and what is proved about it, in the units of the C given."""
+
+    solve: WholeSolve
+    status: Status
+    certificate: Certificate | None
+    method: str
+    is_final: bool
+    """Proved optimal, or reliable where no proof was asked for, or interrupted: there is nothing more to do."""
+
+    @cached_property
+    def history(self) -> History:
+        return History(*self.solve.trace.T.copy())
+
+    def attempt(self, part: ScaledOperator) -> Attempt:
+        """The same as an attempt in the units of the component, from which the ways on begin."""
+        solve, history, scale = self.solve, self.history, math.ldexp(1.0, -part.exponent)
+        outcome = Outcome(
+            solve.z,
+            solve.product * scale,
+            solve.objective * scale,
+            solve.residual,
+            self.status,
+            history.objective.size - 1,
+            History(history.objective * scale, history.residual, history.step),
+        )
+        certificate = None if self.certificate is None else rescaled(self.certificate, -part.exponent)
+        return Attempt(outcome, certificate, self.method)
+
+
+def run(operator: HermitianOperator, plan: Plan, call: Call, clock: Clock) -> Found | None:
+    """Solve and certify; None where the call gave up, as it does at high noise, before it was near any optimum."""
+    assert isinstance(operator, DenseOperator)  # the plan says so
     found: WholeSolve | None = None
     certificate: Certificate | None = None
     status = Status.CONVERGED
     try:
-        found = kernels.dense_whole(operator.matrix, operator.narrow, _settings(operator, tolerance, certify))
-        if found is not None and found.interrupted:
-            raise KeyboardInterrupt
-        if found is None or (not certify and is_noisy(operator, found.objective)):
+        found = kernels.dense_whole(operator.matrix, operator.narrow, _settings(operator, call))
+        if found is None:
             return None
-        if certify:
-            certificate = _proved(operator, found, rng, clock)
-            if certificate.verdict is not Verdict.CERTIFIED:
-                return None
+        if found.interrupted:
+            raise KeyboardInterrupt
+        if call.certify:
+            certificate = _certified(operator, found, call, clock)
+            is_final = certificate.verdict is Verdict.CERTIFIED
+        else:
+            is_final = not is_noisy(operator, found.objective)
     except KeyboardInterrupt:
-        status = Status.INTERRUPTED
+        status, is_final = Status.INTERRUPTED, True
         found = _at_the_start(operator) if found is None else found
-        certificate = undecided(CERTIFICATE_TOLERANCE, "interrupted") if certify else None
-    objectives, residuals, steps = found.trace.T.copy()
-    return SyncResult(
-        z=found.z,
-        objective=found.objective,
-        residual=found.residual,
-        status=status,
-        message=status.value,
-        iterations=len(objectives) - 1,
-        matvecs=found.products,
-        seconds=clock.seconds,
-        history=History(objectives, residuals, steps),
-        certificate=certificate,
-        method=f"AcceleratedGPM from {START_WORDS['leading']}, because {dense_reason(operator.n)}",
-        components=np.zeros(operator.n, dtype=np.int64),
-        tolerance=tolerance,
-        product=found.product,
-        source=operator.matrix,
-    )
+        certificate = undecided(TOLERANCE, "interrupted") if call.certify else None
+    method = f"AcceleratedGPM from {START_WORDS['leading']}, because {plan.reason}"
+    return Found(found, status, certificate, method, is_final)
 
 
-def _settings(operator: DenseOperator, tolerance: float, certify: bool) -> WholeSettings:
+def _settings(operator: DenseOperator, call: Call) -> WholeSettings:
     sums = operator.abs_row_sums()
     return WholeSettings(
         strongest=int(sums.argmax()),
         rough=ROUGH,
         share=SHARE,
-        tolerance=tolerance,
+        tolerance=call.stopping.tolerance_for(operator.dtype),
         deep=DEEP,
         floor=rounding_floor(operator),
-        least=float(sums.sum()) / (_TOO_NOISY[certify] * operator.n**1.5),
+        least=float(sums.sum()) / (_TOO_NOISY[call.certify] * operator.n**1.5),
         budget=products_a_call(operator.n),
-        most=_MOST_STEPS,
+        most=ONE_CALL_MOST_STEPS,
         rounds=_MOST_ROUNDS,
         patience=PATIENCE,
         noise=NOISE,
@@ -102,9 +113,9 @@ def _settings(operator: DenseOperator, tolerance: float, certify: bool) -> Whole
     )
 
 
-def _proved(operator: DenseOperator, found: WholeSolve, rng: Any, clock: Clock) -> Certificate:
+def _certified(operator: DenseOperator, found: WholeSolve, call: Call, clock: Clock) -> Certificate:
     """What can be proved about the point: at little cost, or else as for every other."""
-    quick = certify_quickly(operator, found.z, found.product, CERTIFICATE_TOLERANCE)
+    quick = certify_quickly(operator, found.z, found.product, TOLERANCE)
     if quick is not None:
         return quick
     part = normalised(operator)
@@ -113,36 +124,18 @@ def _proved(operator: DenseOperator, found: WholeSolve, rng: Any, clock: Clock) 
     certificate = certify_component(
         part,
         found.z,
-        tolerance=CERTIFICATE_TOLERANCE,
+        tolerance=TOLERANCE,
         method="auto",
         clock=clock,
-        rng=random_generator(rng),
+        rng=call.seed.generator,
         turned_product=turned,
-        thorough=False,
     )
     return rescaled(certificate, part.exponent)
 
 
 def _at_the_start(operator: DenseOperator) -> WholeSolve:
     """The best point so far where the call was interrupted."""
-    z = strongest_column(operator)
-    z = in_gauge(z, np.zeros(operator.n, dtype=np.int64), "first", None)
+    z: NDArray = in_gauge(strongest_column(operator), np.zeros(operator.n, dtype=np.int64), "first", None)
     product = operator.apply(z)
     objective, residual = objective_and_residual(z, product, rounding_floor(operator))
     return WholeSolve(z, product, objective, residual, 1, np.array([[objective, residual, 0.0]]))
-
-
-def _is_ordinary(operator: Any) -> bool:
-    """A dense complex128 matrix that was found good in one pass, whose first row is full, and not real.
-
-    The diagonal does not drown the rest, and rows are not so uneven that the light ones have to be looked at.
-    """
-    if not isinstance(operator, DenseOperator) or not operator.is_inspected or operator.n > _UP_TO:
-        return False
-    row = operator.matrix[0]
-    return bool(
-        np.count_nonzero(row[1:]) == row.size - 1
-        and np.count_nonzero(row.imag) > 0
-        and is_even(operator.abs_row_sums())
-        and not has_dominant_diagonal(operator)
-    )

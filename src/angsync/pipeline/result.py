@@ -6,28 +6,27 @@ import os
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync import uncertainty
-from angsync.certificate.verdict import Certificate, Verdict
-from angsync.circle import normalise
-from angsync.errors import FileFormatError, InputError
-from angsync.io.result_file import load_fields, save_fields
-from angsync.pipeline.multistart import Starts
-from angsync.pipeline.robust.report import RobustReport, robust_edge_residuals
-from angsync.problem.anchoring import Grounded
+from angsync.certificate.verdict import Certificate
+from angsync.errors import InputError
+from angsync.pipeline.gauge import in_gauge, reference_nodes
+from angsync.pipeline.starts import Starts
 from angsync.problem.arrays import to_numpy
 from angsync.problem.measurements import Measurements
-from angsync.report.page import write_page
-from angsync.report.plotting import plot
-from angsync.report.words import certificate_in_words
 from angsync.solvers.stopping import History, Status
-from angsync.uncertainty.connectivity import Connectivity, connectivity_of
 
-__all__ = ["History", "Status", "SyncResult", "load_result"]
+# Error bars, pages, pictures and files are loaded by the methods that make them: most calls ask for none of them.
+if TYPE_CHECKING:
+    from angsync import uncertainty
+    from angsync.pipeline.robust.report import RobustReport
+    from angsync.problem.anchoring import Grounded
+    from angsync.uncertainty.connectivity import Connectivity
+
+__all__ = ["History", "Status", "SyncResult"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,6 +134,8 @@ class SyncResult:
             that node (whose own error is 0), ``"mean"`` means against the mean phase of the component. With anchors or
             priors the errors are those of the phases themselves; an anchor has none.
         """
+        from angsync import uncertainty
+
         if self.grounding is not None:
             if gauge is not None:
                 raise InputError("anchors and priors fix the gauge of the error bars as well: leave gauge out.")
@@ -156,6 +157,8 @@ class SyncResult:
         are not wrapped, and no interval is longer than the circle. In the mean gauge the truth has to be turned, each
         component as a whole, to where it fits best (:func:`angsync.align`).
         """
+        from angsync import uncertainty
+
         errors = self.standard_errors(sigma, gauge=gauge)
         solved = self if self.grounding is None else self.grounding.result
         used = solved.measurements if solved.robust is None else solved.robust.believed(solved.measurements)
@@ -167,17 +170,26 @@ class SyncResult:
     def connectivity(self) -> Connectivity:
         """Bridges, cuts of two edges and the weakest cut of the measured graph; after a robust solve, of the edges
         that it trusts."""
+        from angsync import uncertainty
+        from angsync.uncertainty.connectivity import connectivity_of
+
         used = self.measurements if self.robust is None else self.robust.believed(self.measurements)
         return connectivity_of(used, uncertainty.information_weights(used, self.phases))
 
     def edge_residuals(self) -> uncertainty.EdgeResiduals:
         """Wrapped residual, standardised residual and leverage of every measurement, in the order of the input."""
+        from angsync import uncertainty
+
         if self.robust is not None:
+            from angsync.pipeline.robust.report import robust_edge_residuals
+
             return robust_edge_residuals(self.robust, self.measurements, self.phases, self.components)
         return uncertainty.edge_residuals(self.measurements, self.phases, self.components)
 
     def plot(self, figure: Any = None) -> Any:
         """Draw convergence, phases and residuals with matplotlib; returns the figure."""
+        from angsync.report.plotting import plot
+
         return plot(self, figure)
 
     def to_html(self, path: str | os.PathLike[str], **details: Any) -> Path:
@@ -186,6 +198,8 @@ class SyncResult:
         ``details``: ``title``, ``rows`` (label, value, note) for the summary, ``truth`` (phases) where it is known,
         ``notes`` (sentences).
         """
+        from angsync.report.page import write_page
+
         details.setdefault("tolerance", self.tolerance or None)
         return write_page(self, path, **details)
 
@@ -195,7 +209,10 @@ class SyncResult:
         ``standard_errors`` (see :meth:`standard_errors`) are written beside the phases for other programs; they are
         not read back.
         """
-        fields = _to_fields(self)
+        from angsync.io.result_file import save_fields
+        from angsync.pipeline.saved import fields_of
+
+        fields = fields_of(self)
         if standard_errors is not None:
             fields["standard_errors"] = standard_errors
         save_fields(path, fields)
@@ -205,6 +222,8 @@ class SyncResult:
         return f"SyncResult(n={self.n}, objective={self.objective:.10g}, {self.status.name}, {verdict})"
 
     def __str__(self) -> str:
+        from angsync.report.words import certificate_in_words
+
         count = int(self.components.max()) + 1
         work = f"iterations: {self.iterations}, products with C: {self.matvecs}, seconds: {self.seconds:.3g}"
         lines = [
@@ -233,109 +252,3 @@ class Grounding:
     def standard_errors(self, sigma: float | None) -> NDArray[np.float64]:
         """Standard errors of the given nodes, against the ground."""
         return self.result.standard_errors(sigma)[self.problem.place]
-
-
-def reference_nodes(
-    components: NDArray[np.int64], gauge: str | int, labels: tuple[Hashable, ...] | None
-) -> NDArray[np.int64]:
-    """One reference node a component: its first node, or the node named by ``gauge`` for its own component."""
-    many = components.any()
-    first = np.unique(components, return_index=True)[1].astype(np.int64) if many else np.zeros(1, dtype=np.int64)
-    if gauge == "first":
-        return first
-    if labels is not None and gauge in labels:
-        node = labels.index(gauge)
-    elif isinstance(gauge, (int, np.integer)) and labels is None and 0 <= gauge < components.size:
-        node = int(gauge)
-    else:
-        raise InputError(
-            f"gauge must be 'first', 'mean' or a node, but it is {gauge!r}"
-            + (f"; nodes are 0 to {components.size - 1}." if labels is None else ", which is not a node label.")
-        )
-    first[components[node]] = node
-    return first
-
-
-def in_gauge(
-    z: NDArray, components: NDArray[np.int64], gauge: str | int, labels: tuple[Hashable, ...] | None
-) -> NDArray:
-    """Turn every component as a whole so that its gauge holds."""
-    count = int(components.max()) + 1
-    if gauge == "mean":
-        wide = z.astype(np.complex128)
-        sums = np.bincount(components, wide.real, count) + 1j * np.bincount(components, wide.imag, count)
-        # a sum of (rounding) zero has no phase: fall back to the first node
-        first = wide[reference_nodes(components, "first", None)]
-        sizes = np.bincount(components, minlength=count)
-        anchors = np.where(np.abs(sums) > 1e-12 * sizes, sums, first)
-    else:
-        nodes = reference_nodes(components, gauge, labels)
-        anchors = z[nodes].astype(np.complex128)
-    anchors = np.conj(anchors) / np.abs(anchors)
-    turned = z.astype(np.complex128) * anchors[components]
-    turned = normalise(turned, turned).astype(z.dtype)
-    if gauge != "mean":
-        turned[nodes] = 1
-    return turned
-
-
-_SCALARS = ("objective", "residual", "message", "iterations", "matvecs", "seconds", "method", "gauge", "tolerance")
-_CERTIFICATE = (
-    "gap_bound", "relative_gap", "lambda_min", "lambda_2", "unique", "method", "confidence", "tolerance", "scale",
-    "rounding",
-)  # fmt: skip
-
-
-def _to_fields(result: SyncResult) -> dict[str, Any]:
-    fields: dict[str, Any] = {name: getattr(result, name) for name in _SCALARS}
-    fields.update(z=result.phases, components=result.components, labels=result.labels, status=result.status.name)
-    for name in ("objective", "residual", "step"):
-        fields[f"history_{name}"] = getattr(result.history, name)
-    certificate = result.certificate
-    if certificate is not None:
-        fields["certificate"] = {name: getattr(certificate, name) for name in _CERTIFICATE}
-        fields["certificate"]["verdict"] = certificate.verdict.name
-        if certificate.witness is not None:
-            fields["witness"] = certificate.witness
-    if result.robust is not None:
-        fields["robust"] = result.robust.fields()
-    if result.starts is not None:
-        fields["starts"] = {"objectives": result.starts.objectives, "tolerance": result.starts.tolerance}
-    return fields
-
-
-def _loaded_starts(content: dict[str, Any] | None) -> Starts | None:
-    return None if content is None else Starts(tuple(content["objectives"]), content["tolerance"])
-
-
-def load_result(path: str | os.PathLike[str]) -> SyncResult:
-    """Read a file written by :meth:`SyncResult.save`.
-
-    The problem itself is not in the file: residuals and standard errors need it and are not available. (To read a csv
-    result elsewhere, skip the lines that start with ``#``.)
-    """
-    fields = load_fields(path)
-    missing = [name for name in _SCALARS if name not in fields]
-    if missing:
-        raise FileFormatError(
-            f"{path} holds phases but is not a saved result ({missing[0]} is missing). angsync.io.read_phases reads it."
-        )
-    certificate = None
-    if fields.get("certificate") is not None:
-        known = dict(fields["certificate"])
-        verdict = Verdict[known.pop("verdict")]
-        certificate = Certificate(verdict=verdict, witness=fields.get("witness"), **known)
-    z = np.asarray(fields["z"])
-    components = fields.get("components")
-    history = {k: fields.get(f"history_{k}") for k in ("objective", "residual", "step")}
-    return SyncResult(
-        z=z,
-        status=Status[fields.get("status", "CONVERGED")],
-        history=History(**{k: np.empty(0) if v is None else np.asarray(v, dtype=float) for k, v in history.items()}),
-        certificate=certificate,
-        robust=None if fields.get("robust") is None else RobustReport(**fields["robust"]),
-        starts=_loaded_starts(fields.get("starts")),
-        components=np.zeros(z.size, dtype=np.int64) if components is None else np.asarray(components),
-        labels=None if fields.get("labels") is None else tuple(fields["labels"]),
-        **{name: fields[name] for name in _SCALARS},
-    )

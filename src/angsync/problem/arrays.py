@@ -34,6 +34,11 @@ def is_foreign(array: Any) -> bool:
     return library_of(array) in ("cupy", "torch", "jax")
 
 
+def is_stack(data: Any) -> bool:
+    """Whether this is an array of more than two axes, of whatever library."""
+    return getattr(data, "ndim", 2) > 2
+
+
 def on_cuda(array: Any) -> bool:
     """Whether the array lies in the memory of a CUDA device."""
     library = library_of(array)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
-from angsync.errors import InputError, MissingDependencyError, OrientationWarning
+from angsync.errors import InputError, MissingDependencyError, OrientationWarning, warn_user
 from angsync.problem.measurements import Measurements
 
 
@@ -29,11 +28,10 @@ def from_networkx(graph: Any, angle: str, weight: str, value: str) -> Measuremen
     number = {node: k for k, node in enumerate(nodes)}
     edges = [(number[u], number[v], attributes) for u, v, attributes in graph.edges(data=True)]
     if edges and not graph.is_directed():
-        warnings.warn(
+        warn_user(
             "the graph is undirected, so its edges do not say whether an angle is theta_u - theta_v or the "
             "reverse; the order of graph.edges is taken. Use a DiGraph to be sure.",
             OrientationWarning,
-            stacklevel=3,
         )
     key, field = (value, "value") if edges and value in edges[0][2] else (angle, "angle")
     for u, v, attributes in edges:

@@ -9,7 +9,6 @@ diagonal 0. Parallel and reversed edges are summed. A missing pair is absent, ne
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from angsync.errors import ContradictionWarning, InputError, NotFiniteError, ShapeError
+from angsync.errors import ContradictionWarning, InputError, NotFiniteError, ShapeError, warn_user
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -215,12 +214,11 @@ class Measurements:
             worst = int(np.argmin(np.where(cancelled, resultant, 2)))
             row = int(np.searchsorted(summed.indptr, worst, side="right")) - 1
             col = int(summed.indices[worst])
-            warnings.warn(
+            warn_user(
                 f"{int(cancelled.sum())} pair(s) have parallel edges that contradict each other, worst "
                 f"between nodes {_name(self.labels, row)} and {_name(self.labels, col)}. They are summed, so "
                 "they cancel; check the orientation (angle = theta_i - theta_j) or remove one.",
                 ContradictionWarning,
-                stacklevel=3,
             )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
@@ -24,6 +24,7 @@ class State(Protocol):
         ...
 
 
+@runtime_checkable
 class Solver(Protocol):
     """Settings frozen in a dataclass, progress in a state, one step at a time, no loop."""
 

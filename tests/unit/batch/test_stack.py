@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,10 @@ import angsync as ang
 from angsync import kernels
 from angsync.batch import input as batch_input
 from angsync.batch import stack as batch
-from angsync.batch.stack import BatchResult, BatchStatus, synchronize_stack
+from angsync.batch.call import StackCall
+from angsync.batch.on_device import solve_where_it_lies
+from angsync.batch.result import BatchResult, BatchStatus
+from angsync.batch.stack import synchronize_stack
 from angsync.errors import ConvergenceError, ConvergenceWarning, InputError, NotHermitianError, ShapeError
 from angsync.kernels.batch import reference as batch_reference
 
@@ -312,11 +316,12 @@ def test_device_front_keeps_phases_in_their_library():
     """The way of a device stack, with NumPy in the place of the device library."""
     C = problems(6, 5, dtype=np.complex64)
     C[2] = np.nan
+    call = StackCall(ang.Stopping(), True, "first", "warn", "full")
     with pytest.warns(ConvergenceWarning, match="1 not finite"):
-        result = batch._on_device(C, {})
+        result = batch.reported(solve_where_it_lies(C, call), call)
     good = np.arange(5) != 2
     assert np.abs(result.z[good] - ang.synchronize(C[good]).z).max() < 1e-4
     np.testing.assert_array_equal(result.certified, good)
-    assert batch._on_device(C[good], {"certify": False}).verdict is None
+    assert solve_where_it_lies(C[good], replace(call, certify=False)).verdict is None
     with pytest.raises(InputError, match="gauge"):
-        batch._on_device(C, {"gauge": "mean"})
+        solve_where_it_lies(C, replace(call, gauge="mean"))

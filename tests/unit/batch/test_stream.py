@@ -9,7 +9,8 @@ import pytest
 
 from angsync import kernels
 from angsync.batch import input as batch_input
-from angsync.batch.stack import BatchResult, BatchStatus, synchronize_stack
+from angsync.batch.result import BatchResult, BatchStatus
+from angsync.batch.stack import synchronize_stack
 from angsync.errors import ConvergenceWarning
 
 

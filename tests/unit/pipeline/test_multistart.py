@@ -14,7 +14,11 @@ import angsync as ang
 from angsync import Status, Stopping, Verdict
 from angsync.errors import InputError
 from angsync.pipeline import multistart
-from angsync.pipeline.multistart import Starts, best_of_starts, combined, is_dense, rank_two_start, worth_more_starts
+from angsync.pipeline.call import Call
+from angsync.pipeline.multistart import best_of_starts, rank_two_start, worth_more_starts
+from angsync.pipeline.regime import is_dense
+from angsync.pipeline.starts import Starts, combined
+from angsync.pipeline.task import Task
 from angsync.problem.components import normalised
 from angsync.problem.operators import CountingOperator
 from angsync.solvers.loop import iterate
@@ -36,19 +40,16 @@ def first_run(C, stopping=None):
 
 
 def more(counting, first, *, starts=None, witness=None, clock=None, callback=None, seed=0, stopping=None):
-    return best_of_starts(
-        counting,
-        first,
-        witness,
-        starts=starts,
-        eigenvector=True,
-        solver=ang.AcceleratedGPM(),
-        stopping=Stopping() if stopping is None else stopping,
-        clock=Clock() if clock is None else clock,
+    task = Task(
+        operator=counting,
+        certified=counting.base,
+        call=Call(stopping=Stopping() if stopping is None else stopping),
+        start="auto",
         callback=callback,
-        component=0,
+        clock=Clock() if clock is None else clock,
         rng=np.random.default_rng(seed),
     )
+    return best_of_starts(task, first, witness, starts=starts, eigenvector=True, solver=ang.AcceleratedGPM())
 
 
 # what the result says

@@ -8,7 +8,8 @@ import pytest
 import angsync as ang
 from angsync import kernels
 from angsync.errors import InputError
-from angsync.pipeline import one_call as whole
+from angsync.pipeline import one_call, regime
+from angsync.pipeline.task import Task
 from angsync.solvers.stopping import Status
 
 compiled = pytest.importorskip(
@@ -21,15 +22,15 @@ PROBLEMS = [(48, 1.0), (51, 0.0), (100, 100**0.25 / 2), (130, 0.3 * 130**0.5), (
 
 
 def solved_by_call(monkeypatch):
-    """What ``in_one_call`` gave for every call of synchronize."""
+    """What one compiled call found for every call of synchronize that took this way."""
     given = []
-    inner = whole.in_one_call
+    inner = one_call.run
 
     def told(*arguments):
         given.append(inner(*arguments))
         return given[-1]
 
-    monkeypatch.setattr("angsync.front_door.in_one_call", told)
+    monkeypatch.setattr(one_call, "run", told)
     return given
 
 
@@ -39,7 +40,8 @@ def test_the_answer_is_that_of_the_general_way(n, sigma, certify, monkeypatch):
     C = ang.simulate.gaussian(n, sigma, rng=4).C
     calls = solved_by_call(monkeypatch)
     quick = ang.synchronize(C, certify=certify)
-    assert calls[0] is quick
+    assert calls[0].is_final
+    assert calls[0].solve.z is quick.z
     general = ang.synchronize(C, certify=certify, gauge=0)  # the same gauge by another name: not the usual call
     assert len(calls) == 1
     assert quick.status is general.status is Status.CONVERGED
@@ -73,7 +75,6 @@ def unusual():
     yield "uneven rows", C * np.outer(weights, weights)
     yield "huge", C * 2.0**60
     yield "noisy", ang.simulate.gaussian(100, 20.0, rng=5).C
-    yield "rather noisy", ang.simulate.gaussian(100, 6.5, rng=1).C  # one run converges, but there may be better
     yield "single precision", C.astype(np.complex64)
     yield "not contiguous", np.asfortranarray(C)
 
@@ -83,10 +84,57 @@ def unusual():
 def test_whatever_is_unusual_goes_the_general_way(name, C, certify, monkeypatch):
     calls = solved_by_call(monkeypatch)
     result = ang.synchronize(C, certify=certify)
-    assert calls == [None]
+    assert calls in ([], [None])  # not tried, or given up at once
     general = ang.synchronize(C, certify=certify, gauge=0)
     assert np.array_equal(result.z, general.z)
     assert result.objective == general.objective
+
+
+def mixture(n, share, seed):
+    """Three answers in one matrix: one run converges to one of them, and there may be better."""
+    z = np.exp(2j * np.pi * np.random.default_rng(seed).random((n, 3)))
+    C = z @ np.diag([1.0, share, share]) @ z.conj().T
+    np.fill_diagonal(C, 0)
+    return (C + C.conj().T) / 2
+
+
+@pytest.mark.parametrize("certify", [True, False])
+@pytest.mark.parametrize("problem", [(60, 0.97, 0), (100, 1.0, 1), (500, 0.97, 0)])
+def test_what_is_not_proved_goes_on_from_the_point_that_was_found(problem, certify, monkeypatch):
+    C = mixture(*problem)
+    if not certify:  # then only noise makes the call doubt the point
+        for module in ("one_call", "multistart"):
+            monkeypatch.setattr(f"angsync.pipeline.{module}.is_noisy", lambda operator, objective: True)
+    calls, runs = solved_by_call(monkeypatch), []
+    inner = Task.run
+
+    def counted(self, solver, z, *arguments, **options):
+        runs.append((z, options))
+        return inner(self, solver, z, *arguments, **options)
+
+    monkeypatch.setattr(Task, "run", counted)
+    result = ang.synchronize(C, certify=certify)
+    assert len(calls) == 1
+    assert not calls[0].is_final
+    assert result.starts.count > 1
+    first = len(calls[0].solve.trace)
+    assert result.starts.objectives[0] == pytest.approx(calls[0].solve.objective, rel=1e-14)
+    assert np.array_equal(result.history.objective[:first], calls[0].solve.trace[:, 0])
+    # nothing is solved twice: every run is one of the further starts, numbered from the end of the first
+    assert all(options["first_iteration"] >= first - 1 for _, options in runs)
+    assert result.matvecs > calls[0].solve.products
+    general = ang.synchronize(C, certify=certify, gauge=0)
+    assert result.objective >= general.objective * (1 - 1e-12)
+
+
+def test_what_auto_picks_for_dense_matrices_is_what_is_done(monkeypatch):
+    calls = solved_by_call(monkeypatch)
+    plan = regime.Plan(("eigenvector",), ang.Newton(), None, "the plan was changed")
+    monkeypatch.setattr(regime, "choose", lambda operator, row_length: plan)
+    monkeypatch.setattr("angsync.pipeline.component.choose", regime.choose)
+    result = ang.synchronize(ang.simulate.gaussian(100, 1.0, rng=6).C)
+    assert calls == []
+    assert result.method == "Newton from the eigenvector estimator, because the plan was changed"
 
 
 def test_what_needs_a_look_at_every_step_goes_the_general_way(monkeypatch):
@@ -98,12 +146,11 @@ def test_what_needs_a_look_at_every_step_goes_the_general_way(monkeypatch):
     ang.synchronize(C, start="eigenvector")
     ang.synchronize(C, solver=ang.GPM())
     ang.synchronize(C, gauge="mean")
-    assert calls == []
     assert seen
     ang.synchronize(C, stopping=ang.Stopping(max_seconds=60))
     ang.synchronize(C, stopping=ang.Stopping(max_iterations=3), on_failure="ignore")
     ang.synchronize(C, stopping=ang.Stopping(tolerance=0.0), on_failure="ignore")
-    assert calls == [None, None, None]
+    assert calls == []
 
 
 @pytest.mark.parametrize("certify", [True, False])
@@ -188,7 +235,7 @@ def test_interrupted_where_the_call_gives_up_the_start_is_kept(monkeypatch):
 def test_interrupted_in_the_proof_the_point_is_kept(monkeypatch):
     C = ang.simulate.gaussian(100, 1.0, rng=9).C
     best = ang.synchronize(C)
-    monkeypatch.setattr(whole, "certify_quickly", interrupt)
+    monkeypatch.setattr(one_call, "certify_quickly", interrupt)
     result = ang.synchronize(C)
     assert result.status is Status.INTERRUPTED
     assert result.certificate.method == "interrupted"

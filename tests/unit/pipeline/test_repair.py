@@ -77,7 +77,7 @@ def test_the_default_solver_repairs_what_its_start_left(stuck, monkeypatch):
     from angsync.pipeline import component
 
     problem, _, z = stuck
-    monkeypatch.setattr(component, "_starting_point", lambda *_: (z, "a local maximum"))
+    monkeypatch.setattr(component, "_starting_point", lambda *_: component.Start(z, None, "a local maximum"))
     result = ang.synchronize(problem.C)
     assert "repaired locally" in result.method
     assert result.objective > objective(problem.C, z) + 5

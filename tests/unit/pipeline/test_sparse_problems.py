@@ -11,7 +11,7 @@ import scipy.sparse
 import angsync as ang
 from angsync import Verdict
 from angsync.errors import DisconnectedWarning
-from angsync.pipeline import component
+from angsync.pipeline import component, ways_on
 
 
 def cost(m, z):
@@ -141,20 +141,25 @@ def test_the_alternative_start_is_taken_where_it_is_better(monkeypatch):
     row, column = np.divmod(np.arange(256), 16)
     twisted = periodic.z * np.exp(2j * np.pi * (row + 2 * column) / 16)
     starts = dict(component.AUTOMATIC_STARTS)
+
+    def pretend(share):
+        for module in (component, ways_on):
+            monkeypatch.setattr(module, "reversed_share", lambda operator, z: share)
+
     for name in ("connection_laplacian", "spanning_tree", "multilevel", "eigenvector", "normalised_eigenvector"):
         starts[name] = lambda operator, rng: twisted
     monkeypatch.setattr(component, "AUTOMATIC_STARTS", starts)
-    monkeypatch.setattr(component, "reversed_share", lambda operator, z: 1e-4)
+    pretend(1e-4)
     result = ang.synchronize(periodic.C, certify=False)
     assert "a careful multilevel start was tried as well and was better" in result.method
-    monkeypatch.setattr(component, "reversed_share", lambda operator, z: 0.1)
+    pretend(0.1)
     at_once = ang.synchronize(periodic.C, certify=False)
     assert at_once.method.startswith("Newton from a careful multilevel start")  # a poor start is not even tried
     assert result.history.objective[-1] == pytest.approx(result.objective, rel=1e-12)
     best = ang.synchronize(periodic.C, start=periodic.z, solver=ang.Newton()).objective
     assert result.objective == pytest.approx(best, rel=1e-9)
     monkeypatch.undo()
-    monkeypatch.setattr(component, "reversed_share", lambda operator, z: 1e-4)
+    pretend(1e-4)
     again = ang.synchronize(periodic.C)
     assert "was tried as well and was no better" in again.method
     assert again.objective == pytest.approx(best, rel=1e-12)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 import math
 import warnings
-from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.circle import as_phases
-from angsync.errors import AngsyncWarning, CorruptionWarning, InputError
+from angsync.errors import AngsyncWarning, CorruptionWarning, warn_user
+from angsync.pipeline import plain
+from angsync.pipeline.call import Call
+from angsync.pipeline.intake import measured, taken_in
+from angsync.pipeline.regime import has_many_pairs
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.edges import Edges, bonds
 from angsync.pipeline.robust.evidence import is_credible
@@ -21,17 +23,14 @@ from angsync.pipeline.robust.reweighting import Fit, Solve
 from angsync.pipeline.robust.search import search
 from angsync.pipeline.robust.settings import Robust
 from angsync.pipeline.robust.tuning import efficiency
-from angsync.problem import interop
 from angsync.problem.measurements import Measurements
-from angsync.problem.operators import DenseOperator, SparseOperator, as_operator
-from angsync.problem.randomness import random_generator
+from angsync.problem.operators import SparseOperator, as_operator
 from angsync.solvers import GPM, Newton
 from angsync.solvers.base import Solver
 from angsync.solvers.loop import iterate
 from angsync.solvers.stopping import Clock, Stopping
 
 _ROUND = Stopping(tolerance=1e-8, max_iterations=30)  # one round of reweighting; the next one starts where it ended
-_DENSE_SHARE = 0.05  # edges over n^2 from which products are cheaper than factorisations
 _BOND = 1e-2  # weight of a distrusted edge that alone holds a node or a piece: it fits exactly whatever its weight
 _CERTIFIES = (
     "The certificate is that of the final weighted least-squares problem (the weights are in result.robust.weights), "
@@ -39,85 +38,59 @@ _CERTIFIES = (
 )
 
 
-Synchronize = Callable[..., SyncResult]
-"""The front door, called again for least-squares problems with weights."""
-
-
-def synchronize_robustly(
-    synchronize: Synchronize,
-    data: Any,
-    settings: Robust,
-    *,
-    start: Any,
-    stopping: Stopping | None,
-    rng: Any,
-    hermitian: Literal["full", "upper", "lower"],
-    **options: Any,
-) -> SyncResult:
+def solve(data: Any, call: Call, settings: Robust) -> SyncResult:
     """What :func:`angsync.synchronize` does for ``solver=ang.Robust(...)``.
 
-    ``options`` (certify, gauge, callback, on_failure) go to the final weighted problem. A name as ``start`` is the
+    Gauge, callback and what to do about a failure are those of the final weighted problem. A name as ``start`` is the
     start of the first least-squares fit.
     """
-    stopping = Stopping() if stopping is None else stopping
-    clock = Clock(stopping.max_seconds)
-    generator = random_generator(rng)
-    measurements, source = measured_pairs(data, hermitian)
+    clock = Clock(call.stopping.max_seconds)
+    rng = call.seed.generator
+    measurements, source = _measured_pairs(data, call)
     edges = Edges.of(measurements)
-    given = None if isinstance(start, str) else as_phases(getattr(start, "z", start), measurements.n, name="start")
+    start = call.start_for(measurements.n)
+    final_call = dataclasses.replace(call, robust=None)
     if edges.freedom == 0:
         note = "There are no cycles, so nothing can be checked: every measurement is taken as it is."
         report = _trusting(measurements, settings, note)
-        final = synchronize(measurements, start=start, stopping=stopping, rng=generator, **options)
-        return _finished(final, report, measurements, source, clock)
+        return _finished(plain.solve(measurements, final_call), report, source, clock)
 
     def solver(some: Edges) -> Solve:
-        return _solver(synchronize, some, start if isinstance(start, str) else "auto", clock)
+        return _solver(some, start if isinstance(start, str) else "auto", clock)
 
-    fit = search(edges, solver(edges), settings, given=given, clock=clock, rng=generator)
-    credible = is_credible(edges, fit, settings, solver, clock=clock, rng=generator)
+    given = None if isinstance(start, str) else start
+    fit = search(edges, solver(edges), settings, given=given, clock=clock, rng=rng)
+    credible = is_credible(edges, fit, settings, solver, clock=clock, rng=rng)
     report = _report(measurements, edges, fit, settings, credible)
     if not credible:
-        warnings.warn(
+        warn_user(
             f"The {len(edges)} measurements agree no better than random angles on the same graph would, so nothing "
             "in them can be trusted, and the phases mean nothing. Check the orientation (angle = theta_i - theta_j) "
             "and the unit (radians) of the angles.",
             CorruptionWarning,
-            stacklevel=4,
         )
-    left = None if stopping.max_seconds is None else max(0.0, stopping.max_seconds - clock.seconds)
-    final = synchronize(
-        reweighted(measurements, report.weights),
-        start=fit.z,
-        stopping=dataclasses.replace(stopping, max_seconds=left),
-        rng=generator,
-        **options,
-    )
-    return _finished(final, report, measurements, source, clock)
+    remaining = dataclasses.replace(call.stopping, max_seconds=_left(clock))
+    weighted = reweighted(measurements, report.weights)
+    final = plain.solve(weighted, dataclasses.replace(final_call, start=fit.z, stopping=remaining))
+    return _finished(final, report, source, clock)
 
 
-def measured_pairs(data: Any, hermitian: Literal["full", "upper", "lower"]) -> tuple[Measurements, Any]:
-    """The measurements in any data that ``synchronize`` takes, and what the result keeps as its source."""
+def _measured_pairs(data: Any, call: Call) -> tuple[Measurements, Any]:
+    """The measurements, and what the result keeps as its source."""
+    data = measured(data)
     if isinstance(data, Measurements):
         return data, data
-    if interop.is_networkx(data):
-        found = Measurements.from_networkx(data)
-        return found, found
-    if interop.is_dataframe(data):
-        found = Measurements.from_dataframe(data)
-        return found, found
-    operator = as_operator(data, hermitian)
-    if not isinstance(operator, (DenseOperator, SparseOperator)):
-        raise InputError(
-            "Robust weights the measurements one by one, but this C is known by its products only. Give a matrix or "
-            "Measurements."
-        )
-    return Measurements.from_matrix(operator.matrix), operator.matrix
+    intake = taken_in(data, call.hermitian)
+    pairs = intake.measured_pairs(
+        "Robust weights the measurements one by one, but this C is known by its products only. Give a matrix or "
+        "Measurements."
+    )
+    return pairs, intake.source
 
 
-def _solver(synchronize: Synchronize, edges: Edges, start: str, clock: Clock) -> Solve:
+def _solver(edges: Edges, start: str, clock: Clock) -> Solve:
     """Least squares with weights: the whole pipeline without a start; GPM or Newton's method, by density, from one."""
-    step: Solver = GPM(alpha=math.inf) if len(edges) > _DENSE_SHARE * edges.n**2 else Newton()
+    step: Solver = GPM(alpha=math.inf) if has_many_pairs(len(edges), edges.n) else Newton()
 
     def solve(weights: NDArray[np.float64], z: NDArray | None) -> NDArray:
         if z is not None:
@@ -126,13 +99,9 @@ def _solver(synchronize: Synchronize, edges: Edges, start: str, clock: Clock) ->
         with warnings.catch_warnings():
             # pieces and contradictions are reported once, for the final problem
             warnings.simplefilter("ignore", AngsyncWarning)
-            result = synchronize(
-                Measurements(edges.i, edges.j, n=edges.n, value=weights * edges.strength * edges.turn),
-                start=start,
-                stopping=Stopping(tolerance=1e-6, max_seconds=_left(clock)),
-                certify=False,
-                on_failure="ignore",
-            )
+            stopping = Stopping(tolerance=1e-6, max_seconds=_left(clock))
+            weighted = Measurements(edges.i, edges.j, n=edges.n, value=weights * edges.strength * edges.turn)
+            result = plain.solve(weighted, Call(start=start, stopping=stopping, certify=False, on_failure="ignore"))
         return result.z.astype(np.complex128)
 
     return solve
@@ -182,9 +151,7 @@ def _trusting(measurements: Measurements, settings: Robust, note: str) -> Robust
     )
 
 
-def _finished(
-    final: SyncResult, report: RobustReport, measurements: Measurements, source: Any, clock: Clock
-) -> SyncResult:
+def _finished(final: SyncResult, report: RobustReport, source: Any, clock: Clock) -> SyncResult:
     """The result of the weighted problem as an answer to the problem given."""
     z = final.z.astype(np.complex128)
     with warnings.catch_warnings():

@@ -46,7 +46,8 @@ class ScaledOperator:
     def dtype(self) -> np.dtype[Any]:
         return self.base.dtype
 
-    def _scale(self, x: NDArray) -> NDArray:
+    def scale(self, x: NDArray) -> NDArray:
+        """A vector in the units of this operator, from one in those of its base."""
         if abs(self.exponent) <= _ORDINARY[self.dtype.char]:
             return _times(x, -self.exponent)
         half = -self.exponent // 2
@@ -60,7 +61,7 @@ class ScaledOperator:
         return _times(self.base.apply(_times(z, half)), -self.exponent - half)
 
     def diagonal(self) -> NDArray[np.float64]:
-        return self._scale(self.base.diagonal())
+        return self.scale(self.base.diagonal())
 
     def abs_row_sums(self) -> NDArray[np.float64] | None:
         return self._abs_row_sums
@@ -68,7 +69,7 @@ class ScaledOperator:
     @cached_property
     def _abs_row_sums(self) -> NDArray[np.float64] | None:
         sums = self.base.abs_row_sums()
-        return None if sums is None else self._scale(sums)
+        return None if sums is None else self.scale(sums)
 
     def component_labels(self) -> NDArray[np.int64] | None:
         return structure.component_labels(self.base)
@@ -77,7 +78,7 @@ class ScaledOperator:
         return ScaledOperator(structure.restrict(self.base, index), self.exponent)
 
     def to_dense(self) -> NDArray:
-        return self._scale(structure.to_dense(self.base))
+        return self.scale(structure.to_dense(self.base))
 
     def is_real(self) -> bool:
         return structure.is_real(self.base)
@@ -89,9 +90,10 @@ class ScaledOperator:
 class CountingOperator:
     """Counts the products with C; a block of k vectors counts k."""
 
-    def __init__(self, base: HermitianOperator) -> None:
+    def __init__(self, base: HermitianOperator, products: int = 0) -> None:
         self.base = base
-        self.products = 0
+        self.products = products
+        """How many products there were so far, those before this counter was made included."""
 
     @property
     def n(self) -> int:

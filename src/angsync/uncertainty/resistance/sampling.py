@@ -32,7 +32,6 @@ Stiefel did, by the decrease over the last steps.)
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -40,7 +39,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from angsync.errors import ConvergenceWarning
+from angsync.errors import ConvergenceWarning, warn_user
 from angsync.uncertainty.resistance.network import Network
 
 ACCURACY = 0.1  # relative standard deviation of a variance; half of it for a standard error
@@ -199,10 +198,9 @@ def _conjugate_gradients(
         direction *= np.divide(product, before, out=np.zeros_like(product), where=before > 0)
         direction += scaled
     left = float(np.sqrt(np.max(np.sum(gains[-len(gains) // 3 :], axis=0))))
-    warnings.warn(
+    warn_user(
         f"the solves behind the sampled standard errors stopped after {_STEPS} steps with an error of about {left:.2g} "
         f"in the energy norm instead of {_ENERGY}: on this badly conditioned graph they may be too small.",
         ConvergenceWarning,
-        stacklevel=2,
     )
     return x

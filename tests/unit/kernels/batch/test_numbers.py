@@ -8,7 +8,8 @@ from reference import batch
 
 from angsync import kernels
 from angsync.batch import input as batch_input
-from angsync.batch.stack import BatchStatus, synchronize_stack
+from angsync.batch.result import BatchStatus
+from angsync.batch.stack import synchronize_stack
 from angsync.errors import NotHermitianError
 from angsync.kernels.batch import reference as batch_reference
 from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, Numbers, chirp

@@ -7,7 +7,9 @@ import pytest
 
 import angsync as ang
 from angsync import kernels
-from angsync.batch.stack import BatchStatus, emi_matrix, synchronize_stack
+from angsync.batch.emi import emi_matrix
+from angsync.batch.result import BatchStatus
+from angsync.batch.stack import synchronize_stack
 from angsync.errors import ConvergenceWarning, InputError, ShapeError
 from angsync.kernels.batch import reference as batch_reference
 

@@ -1,0 +1,51 @@
+"""A problem of a stack that is too large for the batch kernels: the way of one problem."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.batch.call import StackCall
+from angsync.batch.result import BatchStatus
+from angsync.certificate.verdict import Verdict
+from angsync.kernels.batch.numbers import Numbers
+from angsync.pipeline import plain
+from angsync.pipeline.call import Call
+from angsync.solvers.stopping import Status
+
+_CODES = {Status.CONVERGED: BatchStatus.CONVERGED, Status.STALLED: BatchStatus.STALLED}
+
+
+def solve_alone(C: NDArray, z: NDArray, numbers: Numbers, call: StackCall) -> dict[str, Any]:
+    """Phases into ``z``, numbers into ``numbers``, each of them a stack of one, and what is proved, by name, back."""
+    if not np.isfinite(C).all():
+        z[0] = numbers.objective[0] = numbers.residual[0] = np.nan
+        numbers.iterations[0], numbers.status[0] = 0, BatchStatus.NOT_FINITE
+        return {"verdict": 1, "gap_bound": np.nan, "relative_gap": np.nan, "lambda_2": np.nan}
+    own = Call(
+        stopping=call.stopping,
+        certify=call.certify,
+        gauge=call.gauge,
+        on_failure="ignore",
+        hermitian=call.hermitian,  # type: ignore[arg-type]
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one = plain.solve(C, own)
+    if one.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    z[0] = one.z
+    numbers.objective[0], numbers.residual[0], numbers.iterations[0] = one.objective, one.residual, one.iterations
+    numbers.status[0] = _CODES.get(one.status, BatchStatus.ITERATION_LIMIT)
+    proof = one.certificate
+    if proof is None:
+        return {}
+    return {
+        "verdict": 0 if proof.verdict is Verdict.CERTIFIED else 1,
+        "gap_bound": proof.gap_bound,
+        "relative_gap": proof.relative_gap,
+        "lambda_2": proof.lambda_2,
+    }

@@ -1,0 +1,58 @@
+"""Known phases and prior knowledge: the grounded problem is solved, and its phases go back to the nodes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.errors import InputError
+from angsync.pipeline.call import Call
+from angsync.pipeline.intake import taken_in
+from angsync.pipeline.plain import point_at
+from angsync.pipeline.result import Grounding, SyncResult
+from angsync.problem.anchoring import GROUND, grounded
+
+Route = Callable[[Any, Call], SyncResult]
+
+
+def solve(data: Any, call: Call, solve_free: Route) -> SyncResult:
+    """The problem with anchors and priors; ``solve_free`` solves the grounded problem, which has none."""
+    if call.gauge != "first":
+        raise InputError(
+            f"anchors and priors fix the gauge, so gauge={call.gauge!r} cannot hold as well. Leave it out."
+        )
+    intake = taken_in(data, call.hermitian)
+    measurements = intake.measured_pairs("anchors and priors need the entries of C: give a matrix or Measurements.")
+    problem = grounded(measurements, call.anchors, call.priors)
+    start = call.start if isinstance(call.start, str) else problem.gathered(call.start, intake.operator.n)
+    inner = solve_free(
+        problem.measurements, dataclasses.replace(call, start=start, gauge=GROUND, anchors=None, priors=None)
+    )
+    point = point_at(intake.operator, problem.spread(inner.z))
+    note = (
+        f"{len(call.anchors or {})} anchor(s) and {len(call.priors or {})} prior(s); "
+        "the certificate is of the problem with them"
+    )
+    return dataclasses.replace(
+        inner,
+        z=point.z,
+        objective=point.objective,
+        product=point.product,
+        method=f"{inner.method}; {note}",
+        components=_renumbered(inner.components[problem.place]),
+        gauge="anchors",
+        labels=intake.labels,
+        source=intake.source,
+        grounding=Grounding(inner, problem),
+        robust=None if inner.robust is None else inner.robust.spread(problem.kept),
+    )
+
+
+def _renumbered(components: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Component labels numbered by first appearance."""
+    _, first, place = np.unique(components, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[place]

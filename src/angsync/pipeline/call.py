@@ -1,0 +1,150 @@
+"""What the caller of ``synchronize`` asked for: every option, frozen, and checked once at the door."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.circle import as_phases
+from angsync.errors import InputError
+from angsync.pipeline.result import SyncResult
+from angsync.pipeline.robust.settings import Robust
+from angsync.problem.anchoring import Anchors, Priors
+from angsync.problem.arrays import is_foreign, to_numpy
+from angsync.problem.randomness import random_generator
+from angsync.solvers.base import Solver
+from angsync.solvers.starts.start import STARTS
+from angsync.solvers.stopping import Callback, Stopping
+
+Hermitian = Literal["full", "upper", "lower"]
+OnFailure = Literal["warn", "raise", "ignore"]
+
+
+class Seed:
+    """Where the random numbers of one call come from: a generator, made when the first number is asked for."""
+
+    def __init__(self, rng: Any = 0) -> None:
+        # a small whole number is a seed for certain; making a generator of anything else shows whether it can be used
+        self._rng = rng if type(rng) is int and rng >= 0 else random_generator(rng)
+
+    @cached_property
+    def generator(self) -> np.random.Generator:
+        return random_generator(self._rng)
+
+
+@dataclass(frozen=True)
+class Call:
+    """The options of :func:`angsync.synchronize`, whose docstring says what each one means."""
+
+    solver: Solver | None = None
+    """None: chosen by :mod:`angsync.pipeline.regime`."""
+    robust: Robust | None = None
+    """Settings of a robust fit, which chooses its own solvers; then ``solver`` is None."""
+    start: str | NDArray = "auto"
+    """A name, or phases as a NumPy array whose length is not checked yet: see :meth:`start_for`."""
+    stopping: Stopping = field(default_factory=Stopping)
+    certify: bool = True
+    gauge: Any = "first"
+    callback: Callback | None = None
+    on_failure: OnFailure = "warn"
+    seed: Seed = field(default_factory=Seed)
+    hermitian: Hermitian = "full"
+    anchors: Anchors | None = None
+    priors: Priors | None = None
+    threads: int | None = None
+
+    @classmethod
+    def checked(
+        cls,
+        *,
+        solver: Any,
+        start: Any,
+        stopping: Any,
+        certify: bool,
+        gauge: Any,
+        callback: Any,
+        on_failure: Any,
+        rng: Any,
+        hermitian: Any,
+        anchors: Any,
+        priors: Any,
+        threads: Any,
+    ) -> Call:
+        """The options as they were given; whatever is wrong with them is said here, before any work."""
+        if stopping is None:
+            stopping = Stopping()
+        elif not isinstance(stopping, Stopping):
+            raise InputError(f"stopping must be ang.Stopping(tolerance=...), but it is {stopping!r}.")
+        if callback is not None and not callable(callback):
+            raise InputError(f"callback must be a function of the progress, but it is {callback!r}.")
+        if on_failure not in ("warn", "raise", "ignore"):
+            raise InputError(f"on_failure must be 'warn', 'raise' or 'ignore', but it is {on_failure!r}.")
+        if hermitian not in ("full", "upper", "lower"):
+            raise InputError(f"hermitian must be 'full', 'upper' or 'lower', but it is {hermitian!r}.")
+        own, robust = _solver_or_robust(solver)
+        return cls(
+            solver=own,
+            robust=robust,
+            start=_start(start),
+            stopping=stopping,
+            certify=bool(certify),
+            gauge=gauge,
+            callback=callback,
+            on_failure=on_failure,
+            seed=Seed(rng),
+            hermitian=hermitian,
+            anchors=_nodes(anchors, "anchors", "angle"),
+            priors=_nodes(priors, "priors", "(angle, weight)"),
+            threads=_threads(threads),
+        )
+
+    @property
+    def is_free_to_start_anywhere(self) -> bool:
+        """Whether the start was left to us."""
+        return isinstance(self.start, str) and self.start == "auto"
+
+    def start_for(self, n: int) -> str | NDArray:
+        """The name of the start, or the phases given, one for each of the n nodes."""
+        return self.start if isinstance(self.start, str) else as_phases(self.start, n, name="start")
+
+
+def _solver_or_robust(given: Any) -> tuple[Solver | None, Robust | None]:
+    if isinstance(given, str):
+        if given == "auto":
+            return None, None
+        raise InputError(f"solver must be 'auto' or a solver such as ang.GPM(alpha=4.0), but it is {given!r}.")
+    if isinstance(given, type):
+        raise InputError(f"solver must be an instance: {given.__name__}() instead of {given.__name__}.")
+    if isinstance(given, Solver):
+        return given, None
+    if isinstance(given, Robust):
+        return None, given
+    raise InputError(f"solver must have init and step, which {given!r} has not.")
+
+
+def _start(given: Any) -> str | NDArray:
+    if isinstance(given, str):
+        if given == "auto" or given in STARTS:
+            return given
+        raise InputError(f"start must be 'auto', {', '.join(map(repr, STARTS))}, phases or a result, not {given!r}.")
+    phases = given.phases if isinstance(given, SyncResult) else given
+    return to_numpy(phases) if is_foreign(phases) else phases
+
+
+def _nodes(given: Any, name: str, value: str) -> Any:
+    if given is not None and not isinstance(given, Mapping):
+        raise InputError(f"{name} must be a dictionary {{node: {value}}}, but it is {given!r}.")
+    return given or None
+
+
+def _threads(given: Any) -> int | None:
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
+        raise InputError(f"threads must be a whole number, 1 or more, but it is {given!r}.")
+    return int(given)

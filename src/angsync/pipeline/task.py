@@ -1,0 +1,133 @@
+"""One connected component as a task: its operator, what was asked for it, and one run of a solver on it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.certificate.certify import certify_component
+from angsync.certificate.verdict import TOLERANCE, Certificate, undecided
+from angsync.pipeline.call import Call
+from angsync.problem.measure import split
+from angsync.problem.operators import CountingOperator, DenseOperator, HermitianOperator
+from angsync.solvers.base import Solver
+from angsync.solvers.loop import Outcome, iterate
+from angsync.solvers.stopping import Callback, Clock, Status, Stopping
+
+_REUSE_FROM = 400  # order of a dense problem from which a product is worth saving
+FINISHED = (Status.CONVERGED, Status.STALLED)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A point, what is proved about it, and how it was found."""
+
+    outcome: Outcome
+    certificate: Certificate | None
+    method: str
+    """One sentence, or the beginning of one."""
+    starts: tuple[float, ...] | None = None
+    """Objectives of all starts; None where there was only one."""
+
+    def then(self, said: str, **changes: Outcome | Certificate | tuple[float, ...] | None) -> Attempt:
+        """The attempt after one more way on, about which one thing is said."""
+        return replace(self, method=self.method + said, **changes)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One component and what the caller of ``synchronize`` asked for, in the order and the units of its operator."""
+
+    operator: CountingOperator
+    """C of the component as the solver sees it, counting its products."""
+    certified: HermitianOperator
+    """The same C, scaled as proofs need it: a solver that is to be run literally sees C as it was given."""
+    call: Call
+    start: str | NDArray
+    callback: Callback | None
+    clock: Clock
+    rng: np.random.Generator
+    settle: Callable[[NDArray], NDArray] = lambda z: z
+    """Brings the phases of the component into the gauge and precision in which they are returned. What is certified is
+    that point: in single precision turning it moves every phase by 6e-8, which a gap can be smaller than."""
+    number: int = 0
+    """Which component it is, for the callback."""
+
+    def run(
+        self,
+        solver: Solver,
+        z: NDArray,
+        stopping: Stopping | None = None,
+        *,
+        first_iteration: int = 0,
+        give_up: Callable[[list[float], list[float]], bool] | None = None,
+        silent: bool = False,
+    ) -> Outcome:
+        """The one loop with this solver from z; ``silent`` does not tell the callback."""
+        return iterate(
+            self.operator,
+            solver,
+            z,
+            self.call.stopping if stopping is None else stopping,
+            clock=self.clock,
+            callback=None if silent else self.callback,
+            give_up=give_up,
+            first_iteration=first_iteration,
+            component=self.number,
+        )
+
+    def continued(self, solver: Solver, z: NDArray, earlier: Outcome, *, jump: bool = False) -> Outcome:
+        """Go on with another solver, as one history: from the same point, or after a jump (an iteration of its own)."""
+        later = self.run(solver, z, first_iteration=earlier.iterations + (1 if jump else 0))
+        return replace(later, history=earlier.history.followed_by(later.history, jump=jump))
+
+    def certify(self, outcome: Outcome) -> Certificate | None:
+        """What can be proved about the point that is returned for this outcome; None where nobody asked."""
+        if not self.call.certify:
+            return None
+        if outcome.status is Status.INTERRUPTED:
+            return self.unproved()
+        z = self.returned(outcome)
+        # our own solvers compute the product at every point they keep anew, with the operator that is certified
+        known = self.call.solver is None and is_worth_saving(self.certified, outcome)
+        try:
+            return certify_component(
+                self.certified,
+                z,
+                tolerance=TOLERANCE,
+                method="auto",
+                clock=self.clock,
+                rng=self.rng,
+                turned_product=turned_product(outcome, z) if known else None,
+            )
+        except KeyboardInterrupt:
+            return self.unproved()
+
+    def unproved(self) -> Certificate | None:
+        """The certificate of a call that was interrupted."""
+        return undecided(TOLERANCE, "interrupted") if self.call.certify else None
+
+    def returned(self, outcome: Outcome) -> NDArray:
+        """The point that the caller will get, with unit modulus in double precision."""
+        z = self.settle(outcome.z).astype(np.complex128)
+        return z / np.abs(z)
+
+    def objective(self, z: NDArray) -> float:
+        """f(z) in double precision, whatever the precision of the problem."""
+        return float(split(z, self.operator.apply(z))[0].sum())
+
+
+def turned_product(outcome: Outcome, z: NDArray) -> NDArray:
+    """The product at z, which is the point of the outcome turned as a whole."""
+    return outcome.Cz * (z * np.conj(outcome.z)).mean()
+
+
+def is_worth_saving(operator: HermitianOperator, outcome: Outcome) -> bool:
+    """Whether a product is dear: of a large dense matrix in double precision."""
+    base = getattr(operator, "base", None)
+    large = isinstance(base, DenseOperator) and base.dtype == np.complex128 and operator.n >= _REUSE_FROM
+    return large and not math.isnan(outcome.objective)  # interrupted inside its very first product, there is none

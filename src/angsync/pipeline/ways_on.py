@@ -1,0 +1,176 @@
+"""Ways on from a point that may not be the best one, in the order in which they are tried.
+
+Before the proof: neighbourhoods of measurements that do not fit are solved again, and another start is tried
+(:func:`look_again`). After a proof that failed: more starts, the witness of a refutation, the semidefinite relaxation
+(:data:`AFTER_THE_PROOF`). Each way takes an attempt and gives back the same or a better one, with what is to be said.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+from angsync.certificate.relaxation import relax
+from angsync.certificate.verdict import Certificate, Verdict, tightened
+from angsync.pipeline.multistart import best_of_starts, worth_more_starts
+from angsync.pipeline.regime import Plan
+from angsync.pipeline.repair import repaired
+from angsync.pipeline.task import FINISHED, Attempt, Task
+from angsync.solvers import LowRankSDP, Newton
+from angsync.solvers.base import Solver
+from angsync.solvers.loop import Outcome
+from angsync.solvers.starts.start import AUTOMATIC_STARTS, START_WORDS
+from angsync.solvers.stopping import Status, Stopping
+from angsync.solvers.tangent import reversed_share
+
+_MOST_ESCAPES = 10
+_RELAX_UP_TO_NODES = 600  # up to which the relaxation is tried by itself where the certificate stays open
+_REPAIR_FROM_NODES = 2000  # below, another start for the whole is as cheap
+MANY_REVERSED = 1e-3  # share of measurements a right angle off at the start that makes it a poor one
+_RELAXED = Stopping(tolerance=1e-5, max_iterations=60)  # any point gives a valid bound; this one is within 1e-4
+
+
+def look_again(task: Task, plan: Plan, attempt: Attempt, start: str | None) -> Attempt:
+    """Where a measurement disagrees by more than a right angle: repair its neighbourhood, or try another start.
+
+    ``start`` is the name of the start that led here. Where everything is near to everything there are no
+    neighbourhoods, and the plan names no other start.
+    """
+    if plan.alternative is None or not _is_suspicious(task, attempt.outcome):
+        return attempt
+    untried = start != plan.alternative
+    if task.operator.n > _REPAIR_FROM_NODES:
+        outcome, better = _repaired(task, plan.solver, attempt.outcome)
+        said = "; what did not fit was " + ("repaired locally" if better else "looked at again in vain")
+        attempt = attempt.then(said, outcome=outcome)
+        untried = start != "careful" and reversed_share(task.operator.base, outcome.z) > MANY_REVERSED
+        untried = untried and _is_suspicious(task, outcome)
+    if not untried:
+        return attempt
+    outcome, better = _also_from(task, plan.solver, plan.alternative, attempt.outcome)
+    said = f"; {START_WORDS[plan.alternative]} was tried as well and was {'better' if better else 'no better'}"
+    return attempt.then(said, outcome=outcome)
+
+
+def _is_suspicious(task: Task, outcome: Outcome) -> bool:
+    """A measurement that is more than a right angle off is the usual sign of a point that is not the best."""
+    return (
+        outcome.status in FINISHED
+        and task.call.is_free_to_start_anywhere
+        and not task.clock.expired
+        and reversed_share(task.operator.base, outcome.z) > 0
+    )
+
+
+def _repaired(task: Task, solver: Solver, outcome: Outcome) -> tuple[Outcome, bool]:
+    """The point with its defects repaired and polished, and whether there was anything to repair."""
+    try:
+        z = repaired(task.operator, outcome.z, task.rng, task.clock)
+    except KeyboardInterrupt:
+        return replace(outcome, status=Status.INTERRUPTED), False
+    if z is None:
+        return outcome, False
+    return task.continued(solver, z, outcome, jump=True), True
+
+
+def _also_from(task: Task, solver: Solver, start: str, outcome: Outcome) -> tuple[Outcome, bool]:
+    """Solve again from another start; the better of both points, and whether it is the new one."""
+    try:
+        z = AUTOMATIC_STARTS[start](task.operator, task.rng)
+    except KeyboardInterrupt:
+        return replace(outcome, status=Status.INTERRUPTED), False
+    other = task.run(solver, z, first_iteration=outcome.iterations + 1, silent=True)
+    if other.objective <= outcome.objective * (1 + math.copysign(1e-14, outcome.objective)):
+        if other.status is Status.INTERRUPTED:
+            return replace(outcome, status=Status.INTERRUPTED), False
+        return outcome, False
+    return replace(other, history=outcome.history.followed_by(other.history, jump=True)), True
+
+
+def more_starts(task: Task, solver: Solver, attempt: Attempt) -> Attempt:
+    """More starts where the solver asks for them, or, by themselves, where one run is not reliable."""
+    outcome, certificate = attempt.outcome, attempt.certificate
+    starts = getattr(solver, "starts", None if task.call.solver is None else 1)
+    free = task.call.is_free_to_start_anywhere
+    if starts is None:
+        # a start that was asked for is kept to
+        wanted = free and worth_more_starts(task.operator, outcome, certificate)
+    else:
+        wanted = starts > 1 and outcome.status in FINISHED
+    stopped = certificate is not None and certificate.method == "interrupted"
+    if not wanted or stopped or task.clock.expired:
+        return attempt
+    best, objectives = best_of_starts(
+        task,
+        outcome,
+        None if certificate is None else certificate.witness,
+        starts=starts,
+        eigenvector=task.call.solver is None or not free,  # a solver given by name began there
+        solver=solver if hasattr(solver, "starts") else Newton(),
+    )
+    improved = best.objective > outcome.objective
+    if improved:
+        certificate = task.certify(best)
+    said = f"; {len(objectives)} starts were tried, which found {'a better point' if improved else 'nothing better'}"
+    return attempt.then(said, outcome=best, certificate=certificate, starts=objectives)
+
+
+def leave_refuted_points(task: Task, solver: Solver, attempt: Attempt) -> Attempt:
+    """Go on from the witness of every refutation, a bounded number of times."""
+    outcome, certificate, escapes = attempt.outcome, attempt.certificate, 0
+    while (
+        certificate is not None
+        and certificate.verdict is Verdict.REFUTED
+        and certificate.witness is not None
+        and escapes < _MOST_ESCAPES
+        and outcome.status in FINISHED
+        and not task.clock.expired
+    ):
+        escapes += 1
+        outcome = task.continued(Newton(), certificate.witness.astype(task.operator.dtype), outcome, jump=True)
+        certificate = task.certify(outcome)
+    if escapes == 0:
+        return attempt
+    said = f"; left {escapes} point(s) that the certificate refuted"
+    return attempt.then(said, outcome=outcome, certificate=certificate)
+
+
+def relax_what_stays_open(task: Task, solver: Solver, attempt: Attempt) -> Attempt:
+    """Tighten the gap by the semidefinite relaxation; go on from its rounding where that is better."""
+    outcome, certificate = attempt.outcome, attempt.certificate
+    if certificate is None or not _is_worth_relaxing(task, outcome, certificate):
+        return attempt
+    found, improved = None, False
+    try:
+        found = relax(
+            task.operator, outcome.z, solver=LowRankSDP(), stopping=_RELAXED, clock=task.clock, rng=task.rng
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        outcome = replace(outcome, status=Status.INTERRUPTED)
+    if found is not None:
+        here = task.objective(task.returned(outcome))
+        improved = task.objective(found.z) > here + 4 * certificate.rounding
+        if improved:
+            outcome = task.continued(Newton(), found.z.astype(task.operator.dtype), outcome, jump=True)
+            again = task.certify(outcome)
+            assert again is not None
+            certificate, here = again, task.objective(task.returned(outcome))
+        certificate = tightened(certificate, here, found.upper_bound)
+    said = "; the semidefinite relaxation gave " + ("a better point and " if improved else "") + "the bound"
+    return attempt.then(said, outcome=outcome, certificate=certificate)
+
+
+def _is_worth_relaxing(task: Task, outcome: Outcome, certificate: Certificate) -> bool:
+    """Where the point itself proves nothing: undecided because S has a negative eigenvalue, and not too large."""
+    return (
+        certificate.verdict is Verdict.UNDECIDED
+        and -math.inf < certificate.lambda_min < 0
+        and outcome.status in FINISHED
+        and task.operator.n <= _RELAX_UP_TO_NODES
+        and not task.clock.expired
+    )
+
+
+WayOn = Callable[[Task, Solver, Attempt], Attempt]
+AFTER_THE_PROOF: tuple[WayOn, ...] = (more_starts, leave_refuted_points, relax_what_stays_open)
