@@ -12,6 +12,7 @@ import pytest
 from reference.narrow import dense
 
 import angsync as ang
+from angsync import kernels
 from angsync.kernels import spare_memory as spare
 
 MEBIBYTE = 1 << 20
@@ -99,8 +100,8 @@ def test_threads_do_not_share():
     assert not wrong
 
 
+@pytest.mark.skipif(not kernels.COMPILED, reason="the compiled kernels are not in use")
 def test_problems_one_after_the_other_do_not_disturb_results_that_are_kept():
-    pytest.importorskip("angsync.kernels.library", reason="the compiled kernels are not built", exc_type=ImportError)
     problems = [ang.simulate.gaussian(1100, sigma, rng=k).C for k, sigma in enumerate((1.0, 3.0))]
     operators = [ang.as_operator(C) for C in problems]
     alone = [dense(operator.narrow) for operator in operators]
