@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # for type checkers and editors: the names of the table below
     from angsync.solvers import AcceleratedGPM as AcceleratedGPM
     from angsync.solvers import LowRankSDP as LowRankSDP
     from angsync.solvers import Newton as Newton
-    from angsync.solvers.starts.start import eigenvector_estimator as eigenvector_estimator
+    from angsync.solvers.starts.eigenvector import eigenvector_estimator as eigenvector_estimator
     from angsync.solvers.stopping import Status as Status
     from angsync.solvers.stopping import Stopping as Stopping
     from angsync.uncertainty import predicted_errors as predicted_errors
@@ -66,7 +66,7 @@ _HOME = {
     "certify": "certificate.certify",
     "connectivity_of": "uncertainty.connectivity",
     "distance": "circle",
-    "eigenvector_estimator": "solvers.starts.start",
+    "eigenvector_estimator": "solvers.starts.eigenvector",
     "load_result": "pipeline.saved",
     "predicted_errors": "uncertainty",
     "read": "io",

@@ -9,13 +9,14 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from angsync.problem.measure import objective_and_residual
 from angsync.problem.operators import DenseOperator, HermitianOperator
 from angsync.simulate import gaussian, grid
-from angsync.solvers.base import Solver
+from angsync.solvers.base import Solver, SolverBase, State, as_solver
 from angsync.solvers.loop import iterate
-from angsync.solvers.starts.start import eigenvector_estimator
+from angsync.solvers.starts.eigenvector import eigenvector_estimator
 from angsync.solvers.stopping import Stopping
 
 
@@ -60,20 +61,22 @@ def check_operator(operator: Any, *, rng: Any = 0) -> None:
         _require(float(np.abs(sums - np.abs(matrix).sum(axis=1)).max()) <= limit, f"{name}.abs_row_sums is wrong")
 
 
-def check_solver(solver: Solver, *, monotone: bool = False) -> None:
-    """Check that ``solver`` keeps to the protocol and to the invariances of the problem.
+def check_solver(solver: Solver | SolverBase, *, monotone: bool = False) -> None:
+    """Check that ``solver`` keeps to its contract (:mod:`angsync.solvers.base`) and to the invariances of the problem.
 
-    Frozen settings; unit modulus; a known product with every iterate; convergence on an easy dense problem to
-    the objective that Newton's method finds; gauge equivariance; nothing done at an optimum. With ``monotone``
-    the objective must never decrease, also on a grid.
+    Frozen settings; states with all their parts; no more steps than the loop allows; unit modulus; a known product
+    with every iterate; convergence on an easy dense problem to the objective that Newton's method finds; gauge
+    equivariance; nothing done at an optimum. With ``monotone`` the objective must never decrease, also on a grid.
     """
     name = type(solver).__name__
     _require(dataclasses.is_dataclass(solver), f"{name} must be a dataclass")
     params = getattr(type(solver), "__dataclass_params__", None)
     _require(params is not None and params.frozen, f"{name} must be frozen: progress belongs into the state")
+    _require(isinstance(solver, Solver), f"{name} must have init and step")
     problem = gaussian(40, 0.5, rng=1)
     operator = DenseOperator(problem.C)
     start = eigenvector_estimator(operator)
+    _check_hooks(solver, operator, np.ones(40, dtype=complex))
     outcome = iterate(operator, solver, start, Stopping(tolerance=1e-8, max_iterations=2000))
     _require(
         outcome.residual <= 1e-8,
@@ -100,9 +103,24 @@ def check_solver(solver: Solver, *, monotone: bool = False) -> None:
         run = iterate(DenseOperator(lattice.C.toarray()), solver, rough, Stopping(max_iterations=50))
         drop = float(np.diff(run.history.objective).min(initial=0.0))
         _require(drop >= -1e-12 * abs(run.objective), f"{name} let the objective fall by {-drop:.2e}")
-    state = solver.init(operator, start)
-    objective, _ = objective_and_residual(state.z, state.Cz)
-    _require(np.isfinite(objective), f"{name}.init must give a state with z and Cz")
+
+
+def _check_hooks(solver: Solver | SolverBase, operator: HermitianOperator, z: NDArray) -> None:
+    """What the loop and the pipeline ask beside ``init`` and ``step``: of the solver, or of its wrapper."""
+    name = type(solver).__name__
+    complete = as_solver(solver)
+    first = solver.init(operator, z)
+    for what, state in (("init", first), ("step", solver.step(operator, first))):
+        _require(isinstance(state, State), f"{name}.{what} must give a state with z, Cz and exhausted")
+        _require(state.exhausted in (True, False), f"{name}.{what}: exhausted must be True or False")
+        objective, _ = objective_and_residual(state.z, state.Cz)
+        _require(np.isfinite(objective), f"{name}.{what} must give a state with z and Cz")
+    _require(name in complete.describe(), f"{name}.describe must name the solver")
+    _require(complete.starts is None or complete.starts >= 1, f"{name}.starts must be None or at least 1")
+    for most in (0, 1, 3):
+        run = iterate(operator, solver, z, Stopping(tolerance=0.0, max_iterations=most))
+        _require(run.iterations <= most, f"{name} took {run.iterations} steps where it was limited to {most}")
+        _require(run.history.objective.size == run.iterations + 1, f"{name}: an iterate is missing in the history")
 
 
 def _reference() -> Solver:

@@ -232,3 +232,7 @@ def test_bad_input_has_one_clear_message(call, message):
 def test_truth_of_the_wrong_length():
     with pytest.raises(ShapeError, match=r"truth must be a vector of length 4, but its shape is \(3,\)"):
         simulate.gaussian(4, 1, truth=[1, 1, 1])
+
+
+def test_the_matrix_of_a_ring_is_sparse():
+    assert scipy.sparse.issparse(simulate.ring(5, 0.0, rng=0).C)

@@ -14,7 +14,6 @@ Given the headings z, the best positions solve a sparse linear system. Eliminati
 from __future__ import annotations
 
 import os
-import time
 import warnings
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -32,7 +31,7 @@ from angsync.io.g2o_writing import edge_line, write_g2o
 from angsync.pipeline.result import SyncResult
 from angsync.report.trajectory import Panel, write_trajectory
 from angsync.report.words import certificate_in_words
-from angsync.solvers.stopping import Callback, Status, Stopping
+from angsync.solvers.stopping import Callback, Clock, Status, Stopping
 
 __all__ = ["PoseGraph", "PoseGraphResult", "optimise", "read"]
 
@@ -126,8 +125,8 @@ def optimise(
     (solver, certificate, ways out of points that are not optimal) and what the settings mean is said there.
     ``stopping.max_seconds`` is for the whole call.
     """
-    begun = time.perf_counter()
     stopping = Stopping() if stopping is None else stopping
+    clock = Clock(stopping.max_seconds)
     pieces = _pieces(graph)
     if pieces:
         warn_user(pieces, DisconnectedWarning)
@@ -146,7 +145,7 @@ def optimise(
         sync = synchronize(
             operator,
             start=start.z,
-            stopping=replace(stopping, max_iterations=0) if interrupted else _remaining(stopping, begun),
+            stopping=replace(stopping, max_iterations=0) if interrupted else replace(stopping, max_seconds=clock.left),
             certify=certify and not interrupted,
             callback=callback,
             on_failure="ignore" if interrupted else on_failure,
@@ -165,7 +164,7 @@ def optimise(
         cost=graph.cost(poses),
         initial_cost=graph.initial_cost,
         sync=sync,
-        seconds=time.perf_counter() - begun,
+        seconds=clock.seconds,
     )
 
 
@@ -207,12 +206,6 @@ def _given_poses(content: G2oContent, number: dict[int, int]) -> NDArray[np.floa
             )
         poses[row] = vertex.pose
     return poses
-
-
-def _remaining(stopping: Stopping, begun: float) -> Stopping:
-    if stopping.max_seconds is None:
-        return stopping
-    return replace(stopping, max_seconds=max(0.0, stopping.max_seconds - (time.perf_counter() - begun)))
 
 
 def _warn_about_tags(content: G2oContent) -> None:

@@ -68,8 +68,7 @@ def find_better(
 
 def ascend(operator: HermitianOperator, z: NDArray, clock: Clock, max_iterations: int = 100) -> NDArray:
     """Newton from z: the objective never decreases."""
-    remaining = None if clock.max_seconds is None else max(0.0, clock.max_seconds - clock.seconds)
-    stopping = Stopping(max_iterations=max_iterations, max_seconds=remaining)
+    stopping = Stopping(max_iterations=max_iterations, max_seconds=clock.left)
     return iterate(operator, Newton(), z, stopping).z
 
 

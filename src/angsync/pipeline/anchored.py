@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError
+from angsync.pipeline.assembly import point_at
 from angsync.pipeline.call import Call
 from angsync.pipeline.intake import taken_in
-from angsync.pipeline.plain import point_at
 from angsync.pipeline.result import Grounding, SyncResult
 from angsync.problem.anchoring import GROUND, grounded
 

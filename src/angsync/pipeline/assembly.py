@@ -18,7 +18,8 @@ from angsync.pipeline.gauge import in_gauge
 from angsync.pipeline.intake import Intake
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.starts import combined, same_objective
-from angsync.problem.operators import HermitianOperator, ScaledOperator
+from angsync.problem.measure import objective_and_residual, rounding_floor
+from angsync.problem.operators import HermitianOperator, ScaledOperator, normalising_exponent
 from angsync.solvers.stopping import Callback, Clock, History, Progress, Status
 
 # from the most to the least urgent: what the whole says when its components differ
@@ -131,6 +132,20 @@ class Point:
     product: NDArray
     objective: float
     residual: float
+
+
+def point_at(operator: HermitianOperator, z: NDArray, known: NDArray | None = None) -> Point:
+    """C z, f(z) and the residual at the point returned, in double precision whatever the problem's precision.
+
+    ``known`` is the product already, scaled as the solver scales C.
+    """
+    wide = z.astype(np.complex128)
+    wide /= np.abs(wide)
+    scaled = ScaledOperator(operator, normalising_exponent(operator))
+    product = scaled.apply(wide) if known is None else known
+    objective, residual = objective_and_residual(wide, product, rounding_floor(scaled))
+    restored = ScaledOperator(operator, -scaled.exponent).scale(product)
+    return Point(z, restored, math.ldexp(objective, scaled.exponent), residual)
 
 
 def result_of(

@@ -17,8 +17,8 @@ from angsync.pipeline.robust.settings import Robust
 from angsync.problem.anchoring import Anchors, Priors
 from angsync.problem.arrays import is_foreign, to_numpy
 from angsync.problem.randomness import random_generator
-from angsync.solvers.base import Solver
-from angsync.solvers.starts.start import STARTS
+from angsync.solvers.base import Solver, SolverBase, as_solver
+from angsync.solvers.starts.names import OFFERED
 from angsync.solvers.stopping import Callback, Stopping
 
 Hermitian = Literal["full", "upper", "lower"]
@@ -41,7 +41,7 @@ class Seed:
 class Call:
     """The options of :func:`angsync.synchronize`, whose docstring says what each one means."""
 
-    solver: Solver | None = None
+    solver: SolverBase | None = None
     """None: chosen by :mod:`angsync.pipeline.regime`."""
     robust: Robust | None = None
     """Settings of a robust fit, which chooses its own solvers; then ``solver`` is None."""
@@ -113,7 +113,7 @@ class Call:
         return self.start if isinstance(self.start, str) else as_phases(self.start, n, name="start")
 
 
-def _solver_or_robust(given: Any) -> tuple[Solver | None, Robust | None]:
+def _solver_or_robust(given: Any) -> tuple[SolverBase | None, Robust | None]:
     if isinstance(given, str):
         if given == "auto":
             return None, None
@@ -121,7 +121,7 @@ def _solver_or_robust(given: Any) -> tuple[Solver | None, Robust | None]:
     if isinstance(given, type):
         raise InputError(f"solver must be an instance: {given.__name__}() instead of {given.__name__}.")
     if isinstance(given, Solver):
-        return given, None
+        return as_solver(given), None
     if isinstance(given, Robust):
         return None, given
     raise InputError(f"solver must have init and step, which {given!r} has not.")
@@ -129,9 +129,9 @@ def _solver_or_robust(given: Any) -> tuple[Solver | None, Robust | None]:
 
 def _start(given: Any) -> str | NDArray:
     if isinstance(given, str):
-        if given == "auto" or given in STARTS:
+        if given == "auto" or given in OFFERED:
             return given
-        raise InputError(f"start must be 'auto', {', '.join(map(repr, STARTS))}, phases or a result, not {given!r}.")
+        raise InputError(f"start must be 'auto', {', '.join(map(repr, OFFERED))}, phases or a result, not {given!r}.")
     phases = given.phases if isinstance(given, SyncResult) else given
     return to_numpy(phases) if is_foreign(phases) else phases
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +16,9 @@ from angsync.pipeline.ways_on import AFTER_THE_PROOF, MANY_REVERSED, look_again,
 from angsync.problem.operators import row_length
 from angsync.solvers import LowRankSDP, Newton
 from angsync.solvers.loop import Outcome, iterate
-from angsync.solvers.starts.start import (
-    AUTOMATIC_STARTS,
-    START_WORDS,
-    STARTS,
-    eigenvector_estimator,
-    leave_the_real_line,
-)
+from angsync.solvers.starts.chance import leave_the_real_line
+from angsync.solvers.starts.eigenvector import eigenvector_estimator
+from angsync.solvers.starts.names import STARTS
 from angsync.solvers.stopping import History, Status, Stopping
 from angsync.solvers.tangent import reversed_share
 
@@ -94,9 +89,9 @@ def _automatically(task: Task, plan: Plan, start: Start) -> Attempt:
     tolerance = task.call.stopping.tolerance_for(task.operator.dtype)
     give_up = is_slow(tolerance) if plan.successor is not None else None
     outcome = task.run(plan.solver, start.z, give_up=give_up)
-    method = f"{_name(plan.solver)} from {start.words}, because {plan.reason}"
+    method = f"{plan.solver.describe()} from {start.words}, because {plan.reason}"
     if outcome.gave_up and plan.successor is not None:
-        method += f"; {_name(plan.successor)} took over after {outcome.iterations} iterations, because GPM was slow"
+        method += f"; {plan.successor.describe()} took over after {outcome.iterations} iterations, because GPM was slow"
         outcome = task.continued(plan.successor, outcome.z, outcome)
     attempt = look_again(task, plan, Attempt(outcome, None, method), start.name)
     return _with_ways_on(task, plan, replace(attempt, certificate=task.certify(attempt.outcome)))
@@ -133,27 +128,23 @@ def _by_relaxation(task: Task, solver: LowRankSDP, start: Start) -> Attempt:
     return Attempt(outcome, certificate, method)
 
 
-def _name(solver: Any) -> str:
-    return type(solver).__name__ + (f"(alpha={solver.alpha})" if hasattr(solver, "alpha") else "")
-
-
 def _starting_point(task: Task, plan: Plan | None) -> Start:
     """The start asked for, or the best of those of the plan; its alternative too where the best is poor."""
     operator, rng = task.operator, task.rng
     if isinstance(task.start, np.ndarray):
         return Start(task.start.astype(operator.dtype), None, "the start given")
     if task.start != "auto":
-        z = STARTS[task.start](operator, rng)
+        z = STARTS[task.start].make(operator, rng)
         return Start(leave_the_real_line(operator, z, rng), None, f"the start '{task.start}'")
     if plan is None:  # an explicit solver is literal: the paper starts at v_C
         z = eigenvector_estimator(operator, rng=rng)
         return Start(leave_the_real_line(operator, z, rng), None, "the eigenvector estimator")
     z, name = _best_start(task, plan.starts)
     if plan.alternative is not None and reversed_share(operator, z) > MANY_REVERSED:
-        other = AUTOMATIC_STARTS[plan.alternative](operator, rng)
+        other = STARTS[plan.alternative].make_quickly(operator, rng)
         if task.objective(other) > task.objective(z):
             z, name = other, plan.alternative
-    return Start(leave_the_real_line(operator, z, rng), name, START_WORDS[name])
+    return Start(leave_the_real_line(operator, z, rng), name, STARTS[name].words)
 
 
 def _best_start(task: Task, names: tuple[str, ...]) -> tuple[NDArray, str]:
@@ -162,7 +153,7 @@ def _best_start(task: Task, names: tuple[str, ...]) -> tuple[NDArray, str]:
     plenty = math.inf if sums is None else _GOOD_START * float(sums.sum())
     best: tuple[float, NDArray, str] | None = None
     for name in names:
-        z = AUTOMATIC_STARTS[name](task.operator, task.rng)
+        z = STARTS[name].make_quickly(task.operator, task.rng)
         objective = task.objective(z) if len(names) > 1 else 0.0
         if best is None or objective > best[0]:
             best = (objective, z, name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ from angsync.pipeline.call import Call
 from angsync.pipeline.result import SyncResult
 from angsync.problem.arrays import from_numpy, on_cuda, to_numpy
 from angsync.problem.operators.device import DeviceOperator, device_operator, solve_on_device
+from angsync.solvers.stopping import Clock
 
 _POWER_STEPS = 10
 _DEVICE_ITERATIONS = 200  # what has not converged by then is left to the solvers that know what to do about it
@@ -57,17 +57,16 @@ class MatrixOnDevice:
 
 
 def _from_the_device(operator: DeviceOperator, call: Call, solve_on_host: Route) -> SyncResult:
-    begin = time.perf_counter()
     stopping = call.stopping
+    clock = Clock(stopping.max_seconds)
     found = solve_on_device(
         operator,
         tolerance=stopping.tolerance_for(operator.dtype),
         max_iterations=min(stopping.max_iterations, _DEVICE_ITERATIONS),
         power_steps=_POWER_STEPS,
     )
-    spent = time.perf_counter() - begin
-    if stopping.max_seconds is not None:
-        stopping = dataclasses.replace(stopping, max_seconds=max(0.0, stopping.max_seconds - spent))
+    spent = clock.seconds
+    stopping = dataclasses.replace(stopping, max_seconds=clock.left)
     result = solve_on_host(operator, dataclasses.replace(call, start=to_numpy(found.z), stopping=stopping))
     return dataclasses.replace(
         result,

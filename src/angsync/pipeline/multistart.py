@@ -39,9 +39,10 @@ from angsync.problem.operators import (
     narrow_product,
 )
 from angsync.solvers import Newton
-from angsync.solvers.base import Solver
+from angsync.solvers.base import SolverBase
 from angsync.solvers.loop import Outcome
-from angsync.solvers.starts.start import STARTS, leave_the_real_line
+from angsync.solvers.starts.chance import leave_the_real_line
+from angsync.solvers.starts.eigenvector import eigenvector_estimator
 from angsync.solvers.stopping import Clock, Status
 
 MOST_STARTS = 10  # by itself, the first run included
@@ -79,7 +80,7 @@ def best_of_starts(
     *,
     starts: int | None,
     eigenvector: bool,
-    solver: Solver,
+    solver: SolverBase,
 ) -> tuple[Outcome, tuple[float, ...]]:
     """The best point of ``first`` and of further starts, polished, and the objectives of all.
 
@@ -150,7 +151,7 @@ def plain_start(operator: HermitianOperator, clock: Clock, rng: np.random.Genera
     The shift does not depend on the scale of C: 0.15 of the mean length of an entry of C z, which at these noise levels
     is about the n/4 of GPM's default in the Gaussian model.
     """
-    z = leave_the_real_line(operator, STARTS["eigenvector"](operator, rng), rng)
+    z = leave_the_real_line(operator, eigenvector_estimator(operator, rng=rng), rng)
     w = operator.apply(z)
     shift = _PLAIN_SHIFT * norm(w) / math.sqrt(operator.n)
     for _ in range(_PLAIN_STEPS):

@@ -28,7 +28,8 @@ from angsync.problem.measure import objective_and_residual, rounding_floor
 from angsync.problem.operators import DenseOperator, HermitianOperator, ScaledOperator
 from angsync.solvers.accelerated import DEEP, NARROW_NOISE, NOISE, PATIENCE, SHARE, products_a_call
 from angsync.solvers.loop import Outcome
-from angsync.solvers.starts.start import ROUGH, START_WORDS, strongest_column
+from angsync.solvers.starts.leading import ROUGH, strongest_column
+from angsync.solvers.starts.names import LEADING, STARTS
 from angsync.solvers.stopping import Clock, History, Status
 
 _MOST_ROUNDS = 6  # of refinement; two or three are usual
@@ -90,7 +91,7 @@ def run(operator: HermitianOperator, plan: Plan, call: Call, clock: Clock) -> Fo
         status, is_final = Status.INTERRUPTED, True
         found = _at_the_start(operator) if found is None else found
         certificate = undecided(TOLERANCE, "interrupted") if call.certify else None
-    method = f"AcceleratedGPM from {START_WORDS['leading']}, because {plan.reason}"
+    method = f"AcceleratedGPM from {STARTS[LEADING].words}, because {plan.reason}"
     return Found(found, status, certificate, method, is_final)
 
 

@@ -23,10 +23,11 @@ from angsync.problem.operators import (
     sparse_base,
 )
 from angsync.solvers import GPM, AcceleratedGPM, Newton
-from angsync.solvers.base import Solver
+from angsync.solvers.base import SolverBase
 from angsync.solvers.loop import is_even
 from angsync.solvers.preconditioner import kind_for
-from angsync.solvers.starts.start import readable_matrix
+from angsync.solvers.starts.entries import readable_matrix
+from angsync.solvers.starts.names import CAREFUL, LEADING
 
 if TYPE_CHECKING:
     from angsync.pipeline.call import Call
@@ -46,8 +47,8 @@ class Plan:
     """Starting points to compare, the first solver, the one that takes over when it is slow, and another start."""
 
     starts: tuple[str, ...]
-    solver: Solver
-    successor: Solver | None
+    solver: SolverBase
+    successor: SolverBase | None
     reason: str
     alternative: str | None = None
     """A start to try as well where the point found has measurements that are more than a right angle off."""
@@ -64,7 +65,7 @@ def choose(operator: HermitianOperator, row_length: int) -> Plan:
     if sparse is not None and n > 1 and sparse[0].edge_count == n - 1:
         return Plan(("spanning_tree",), Newton(), None, "the graph is a tree, on which every measurement can be met")
     if sparse is None and readable and n > 20:
-        return Plan(("leading",), _ACCELERATED, None, dense_reason(n))
+        return Plan((LEADING,), _ACCELERATED, None, dense_reason(n))
     if sparse is None or has_many_pairs(sparse[0].edge_count, n) or n <= 20:
         reason = dense_reason(n) if readable else f"C is known by its products only (n = {n})"
         return Plan(("eigenvector",), GPM(alpha=math.inf), Newton(), reason)
@@ -73,15 +74,15 @@ def choose(operator: HermitianOperator, row_length: int) -> Plan:
     shape = f"n = {n}, at most {row_length} measurements a node, {search.depth} steps across"
     if kind == "direct":
         reason = f"the graph is sparse and mixes slowly ({shape}), and its factorisation is cheap"
-        return Plan(("connection_laplacian", "spanning_tree", "multilevel"), Newton(), None, reason, "careful")
+        return Plan(("connection_laplacian", "spanning_tree", "multilevel"), Newton(), None, reason, CAREFUL)
     if kind == "multigrid":
         reason = f"the graph is sparse, large and mixes slowly ({shape})"
-        return Plan(("multilevel",), Newton(), None, reason, "careful")
+        return Plan(("multilevel",), Newton(), None, reason, CAREFUL)
     if n > _LARGE_NODES:
         reason = f"the graph is sparse, large and mixes well ({shape})"
         return Plan(("informed_power",), Newton(), None, reason)
     reason = f"the graph is sparse and mixes well ({shape})"
-    return Plan(("eigenvector", "normalised_eigenvector", "spanning_tree"), Newton(), None, reason, "careful")
+    return Plan(("eigenvector", "normalised_eigenvector", "spanning_tree"), Newton(), None, reason, CAREFUL)
 
 
 def dense_reason(n: int) -> str:
@@ -139,7 +140,7 @@ def one_call_plan(operator: HermitianOperator, call: Call) -> Plan | None:
     ):
         return None
     plan = choose(operator, operator.n)
-    return plan if plan.solver is _ACCELERATED and plan.starts == ("leading",) else None
+    return plan if plan.solver is _ACCELERATED and plan.starts == (LEADING,) else None
 
 
 def _is_ordinary(operator: HermitianOperator) -> bool:

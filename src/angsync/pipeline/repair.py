@@ -23,7 +23,8 @@ from angsync.problem.operators import (
 from angsync.solvers import Newton
 from angsync.solvers.hierarchy import Aggregation, contract, upper_edges
 from angsync.solvers.loop import iterate
-from angsync.solvers.starts.start import connection_laplacian, multilevel
+from angsync.solvers.starts.laplacian import connection_laplacian
+from angsync.solvers.starts.multilevel import multilevel
 from angsync.solvers.stopping import Clock, Stopping
 
 _REACH = (6, 12, 24)  # steps around an offending measurement, one after the other

@@ -14,7 +14,7 @@ from angsync.certificate.verdict import TOLERANCE, Certificate, undecided
 from angsync.pipeline.call import Call
 from angsync.problem.measure import split
 from angsync.problem.operators import CountingOperator, DenseOperator, HermitianOperator
-from angsync.solvers.base import Solver
+from angsync.solvers.base import SolverBase
 from angsync.solvers.loop import Outcome, iterate
 from angsync.solvers.stopping import Callback, Clock, Status, Stopping
 
@@ -59,7 +59,7 @@ class Task:
 
     def run(
         self,
-        solver: Solver,
+        solver: SolverBase,
         z: NDArray,
         stopping: Stopping | None = None,
         *,
@@ -80,7 +80,7 @@ class Task:
             component=self.number,
         )
 
-    def continued(self, solver: Solver, z: NDArray, earlier: Outcome, *, jump: bool = False) -> Outcome:
+    def continued(self, solver: SolverBase, z: NDArray, earlier: Outcome, *, jump: bool = False) -> Outcome:
         """Go on with another solver, as one history: from the same point, or after a jump (an iteration of its own)."""
         later = self.run(solver, z, first_iteration=earlier.iterations + (1 if jump else 0))
         return replace(later, history=earlier.history.followed_by(later.history, jump=jump))

@@ -18,9 +18,9 @@ from angsync.pipeline.regime import Plan
 from angsync.pipeline.repair import repaired
 from angsync.pipeline.task import FINISHED, Attempt, Task
 from angsync.solvers import LowRankSDP, Newton
-from angsync.solvers.base import Solver
+from angsync.solvers.base import SolverBase
 from angsync.solvers.loop import Outcome
-from angsync.solvers.starts.start import AUTOMATIC_STARTS, START_WORDS
+from angsync.solvers.starts.names import CAREFUL, STARTS
 from angsync.solvers.stopping import Status, Stopping
 from angsync.solvers.tangent import reversed_share
 
@@ -44,12 +44,12 @@ def look_again(task: Task, plan: Plan, attempt: Attempt, start: str | None) -> A
         outcome, better = _repaired(task, plan.solver, attempt.outcome)
         said = "; what did not fit was " + ("repaired locally" if better else "looked at again in vain")
         attempt = attempt.then(said, outcome=outcome)
-        untried = start != "careful" and reversed_share(task.operator.base, outcome.z) > MANY_REVERSED
+        untried = start != CAREFUL and reversed_share(task.operator.base, outcome.z) > MANY_REVERSED
         untried = untried and _is_suspicious(task, outcome)
     if not untried:
         return attempt
     outcome, better = _also_from(task, plan.solver, plan.alternative, attempt.outcome)
-    said = f"; {START_WORDS[plan.alternative]} was tried as well and was {'better' if better else 'no better'}"
+    said = f"; {STARTS[plan.alternative].words} was tried as well and was {'better' if better else 'no better'}"
     return attempt.then(said, outcome=outcome)
 
 
@@ -63,7 +63,7 @@ def _is_suspicious(task: Task, outcome: Outcome) -> bool:
     )
 
 
-def _repaired(task: Task, solver: Solver, outcome: Outcome) -> tuple[Outcome, bool]:
+def _repaired(task: Task, solver: SolverBase, outcome: Outcome) -> tuple[Outcome, bool]:
     """The point with its defects repaired and polished, and whether there was anything to repair."""
     try:
         z = repaired(task.operator, outcome.z, task.rng, task.clock)
@@ -74,10 +74,10 @@ def _repaired(task: Task, solver: Solver, outcome: Outcome) -> tuple[Outcome, bo
     return task.continued(solver, z, outcome, jump=True), True
 
 
-def _also_from(task: Task, solver: Solver, start: str, outcome: Outcome) -> tuple[Outcome, bool]:
+def _also_from(task: Task, solver: SolverBase, start: str, outcome: Outcome) -> tuple[Outcome, bool]:
     """Solve again from another start; the better of both points, and whether it is the new one."""
     try:
-        z = AUTOMATIC_STARTS[start](task.operator, task.rng)
+        z = STARTS[start].make_quickly(task.operator, task.rng)
     except KeyboardInterrupt:
         return replace(outcome, status=Status.INTERRUPTED), False
     other = task.run(solver, z, first_iteration=outcome.iterations + 1, silent=True)
@@ -88,10 +88,10 @@ def _also_from(task: Task, solver: Solver, start: str, outcome: Outcome) -> tupl
     return replace(other, history=outcome.history.followed_by(other.history, jump=True)), True
 
 
-def more_starts(task: Task, solver: Solver, attempt: Attempt) -> Attempt:
+def more_starts(task: Task, solver: SolverBase, attempt: Attempt) -> Attempt:
     """More starts where the solver asks for them, or, by themselves, where one run is not reliable."""
     outcome, certificate = attempt.outcome, attempt.certificate
-    starts = getattr(solver, "starts", None if task.call.solver is None else 1)
+    starts = None if task.call.solver is None else solver.starts
     free = task.call.is_free_to_start_anywhere
     if starts is None:
         # a start that was asked for is kept to
@@ -107,7 +107,7 @@ def more_starts(task: Task, solver: Solver, attempt: Attempt) -> Attempt:
         None if certificate is None else certificate.witness,
         starts=starts,
         eigenvector=task.call.solver is None or not free,  # a solver given by name began there
-        solver=solver if hasattr(solver, "starts") else Newton(),
+        solver=solver if solver.takes_further_starts else Newton(),
     )
     improved = best.objective > outcome.objective
     if improved:
@@ -116,7 +116,7 @@ def more_starts(task: Task, solver: Solver, attempt: Attempt) -> Attempt:
     return attempt.then(said, outcome=best, certificate=certificate, starts=objectives)
 
 
-def leave_refuted_points(task: Task, solver: Solver, attempt: Attempt) -> Attempt:
+def leave_refuted_points(task: Task, solver: SolverBase, attempt: Attempt) -> Attempt:
     """Go on from the witness of every refutation, a bounded number of times."""
     outcome, certificate, escapes = attempt.outcome, attempt.certificate, 0
     while (
@@ -136,7 +136,7 @@ def leave_refuted_points(task: Task, solver: Solver, attempt: Attempt) -> Attemp
     return attempt.then(said, outcome=outcome, certificate=certificate)
 
 
-def relax_what_stays_open(task: Task, solver: Solver, attempt: Attempt) -> Attempt:
+def relax_what_stays_open(task: Task, solver: SolverBase, attempt: Attempt) -> Attempt:
     """Tighten the gap by the semidefinite relaxation; go on from its rounding where that is better."""
     outcome, certificate = attempt.outcome, attempt.certificate
     if certificate is None or not _is_worth_relaxing(task, outcome, certificate):
@@ -172,5 +172,5 @@ def _is_worth_relaxing(task: Task, outcome: Outcome, certificate: Certificate) -
     )
 
 
-WayOn = Callable[[Task, Solver, Attempt], Attempt]
+WayOn = Callable[[Task, SolverBase, Attempt], Attempt]
 AFTER_THE_PROOF: tuple[WayOn, ...] = (more_starts, leave_refuted_points, relax_what_stays_open)

@@ -14,20 +14,22 @@ from angsync.kernels.dense.anderson import Ending, InnerSolve
 from angsync.problem.measure import split
 from angsync.problem.operators import HermitianOperator, count_products, inner_model
 from angsync.problem.operators.structure import InnerModel
+from angsync.solvers.base import Measures, SolverBase, StateBase
 from angsync.solvers.memory import NARROW_COPY, MemoryBudget
 from angsync.solvers.newton import Newton, NewtonState
+from angsync.solvers.stopping import TOLERANCE
 
 DEEP = 0.8  # share of the tolerance that inner solves aim at
 SHARE = 2.0  # of the error of the model, to which the first inner solve is worth its products
 _ENTRIES_A_CALL = 1e10  # entries read by one compiled call at most: half a second or so in which nothing can interrupt
 MOST_PRODUCTS = 120  # and products, after which Newton's method is the better one
-_SLOW = 0.1  # an inner solve that ran out of products and left more of the residual than this was slow
+_SLOW_SHARE = 0.1  # an inner solve that ran out of products and left more of the residual than this was slow
 NARROW_NOISE, NOISE = 1e-7, 1e-14  # relative error of the objective of a narrow model, and of one in double precision
 PATIENCE = 6  # steps that Anderson's method may reject in one inner solve
 
 
 @dataclass(frozen=True)
-class AcceleratedState:
+class AcceleratedState(StateBase):
     """A point with its product with C, the model of C, and Newton's state once it has taken over."""
 
     z: NDArray
@@ -35,14 +37,17 @@ class AcceleratedState:
     inner: InnerModel = field(repr=False)
     newton: NewtonState | None = None
     exhausted: bool = False
-    passed: tuple[tuple[float, float, float], ...] = ()
-    """The iterates since the state before, this one excluded: objective, residual, length of the step."""
-    stepped: float = 0.0
-    """Length of the last step, where there are such iterates."""
+    intermediate: tuple[Measures, ...] = ()
+    last_step_length: float = 0.0
+
+    @property
+    def on_copy(self) -> bool:
+        """Whether inner solves run on a narrow copy of C. Where they run on C itself, their steps are iterates."""
+        return _is_copy(self.inner)
 
 
 @dataclass(frozen=True)
-class AcceleratedGPM:
+class AcceleratedGPM(SolverBase):
     r"""Anderson's acceleration of :math:`z \leftarrow Cz / |Cz|`, on a narrow copy of C, with gradients from C itself.
 
     The copy holds one triangle in 16 bits a number, so a product with it reads an eighth of what a product with C does.
@@ -69,7 +74,7 @@ class AcceleratedGPM:
         tries another. None: one where the certificate proves the answer, up to ten where it leaves the question open.
     most_steps
         Steps of Anderson's method at most between two points that the loop sees, where the products are with C itself;
-        None for as many as it takes. The loop sets it (:meth:`within`).
+        None for as many as it takes. The loop sets it (:meth:`limited_to`).
     tolerance
         Residual that the loop asks for: inner solves go a little below it, and not further. The loop sets it as well.
     """
@@ -77,9 +82,10 @@ class AcceleratedGPM:
     max_inner: int = 200
     starts: int | None = None
     most_steps: int | None = field(default=None, repr=False)
-    tolerance: float = field(default=1e-10, repr=False)
+    tolerance: float = field(default=TOLERANCE, repr=False)
     memory: ClassVar[MemoryBudget] = MemoryBudget(vectors=34) + NARROW_COPY
     finishes_light_rows: ClassVar[bool] = True
+    takes_further_starts: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         Newton(max_inner=self.max_inner)
@@ -89,9 +95,9 @@ class AcceleratedGPM:
                 f"starts must be None (automatic), 1 (one run) or a larger whole number, not {self.starts!r}."
             )
 
-    def within(self, steps: int, tolerance: float) -> AcceleratedGPM:
+    def limited_to(self, most_steps: int, tolerance: float) -> AcceleratedGPM:
         """The same solver, whose next point is at most so many steps away, and which need not go below a residual."""
-        return replace(self, most_steps=steps, tolerance=tolerance)
+        return replace(self, most_steps=most_steps, tolerance=tolerance)
 
     def init(self, operator: HermitianOperator, z: NDArray) -> AcceleratedState:
         """The start with its product; with a narrow copy the point where the first inner solve on it ends.
@@ -99,7 +105,7 @@ class AcceleratedGPM:
         Where no step may be taken at all, it is the start in any case.
         """
         inner = inner_model(operator)
-        if inner.error == 0 or self.most_steps == 0:
+        if not _is_copy(inner) or self.most_steps == 0:
             return AcceleratedState(z, operator.apply(z), inner)
         found = self._solve(operator, inner, z, None, _deepest(operator, DEEP * self.tolerance))
         point = _settled(operator, found.z)
@@ -110,23 +116,27 @@ class AcceleratedGPM:
         """One inner solve on the model around the point, and one product with C; or a step of Newton's method."""
         if state.newton is not None:
             return _after(state, Newton(self.max_inner).step(operator, state.newton))
-        if state.inner.error == 0 and self.most_steps == 0:
+        if not state.on_copy and self.most_steps == 0:
             return state
         before, gradient, size = _measured(state)
         residual = gradient / size if size > 0 else 0.0
         aim = _deepest(operator, max(DEEP * self.tolerance, residual * state.inner.error / size if size > 0 else 0.0))
         if residual <= aim:
-            aim = residual * 1e-3  # the loop goes on all the same: light rows are to be settled too
+            # the residual is met, and the loop called again: nodes of small weight are not settled yet
+            aim = residual * 1e-3
         found = self._solve(operator, state.inner, state.z, state.Cz, aim)
         z = _settled(operator, found.z)
-        new = replace(state, z=z, Cz=operator.apply(z), passed=())
+        new = replace(state, z=z, Cz=operator.apply(z), intermediate=())
         after, rest, _ = _measured(new)
         if after < before - NOISE * abs(before) or not rest < gradient:
-            return self._handed_over(operator, replace(state, passed=()))  # its iterates were told already
-        if state.inner.error == 0:
+            # back to the state before; the loop knows the iterates that led to it
+            return self._handed_over(operator, replace(state, intermediate=()))
+        if not state.on_copy:
             scale = math.ldexp(1.0, -state.inner.exponent)
-            passed = tuple((before + scale * value, left, length) for value, left, length in found.trace[:-1].tolist())
-            new = replace(new, passed=passed, stepped=float(found.trace[-1, 2]) if len(found.trace) else 0.0)
+            earlier = found.trace[:-1].tolist()
+            intermediate = tuple((before + scale * value, left, length) for value, left, length in earlier)
+            last = float(found.trace[-1, 2]) if len(found.trace) else 0.0
+            new = replace(new, intermediate=intermediate, last_step_length=last)
         return self._judged(operator, new, found, rest / gradient)
 
     def _solve(
@@ -141,7 +151,7 @@ class AcceleratedGPM:
             budget=products_a_call(operator.n),
             noise=NARROW_NOISE if product is None and inner.model.error > 0 else NOISE,
             patience=PATIENCE,
-            most=MOST_PRODUCTS if self.most_steps is None or inner.error > 0 else self.most_steps,
+            most=MOST_PRODUCTS if self.most_steps is None or _is_copy(inner) else self.most_steps,
         )
         if not inner.counted:
             count_products(operator, found.products)
@@ -151,11 +161,16 @@ class AcceleratedGPM:
         self, operator: HermitianOperator, state: AcceleratedState, found: InnerSolve, share: float
     ) -> AcceleratedState:
         """Go on like this, or with Newton's method: where the inner solve stalled, or crept."""
-        crept = found.products >= MOST_PRODUCTS and share > _SLOW
+        crept = found.products >= MOST_PRODUCTS and share > _SLOW_SHARE
         return self._handed_over(operator, state) if crept or found.ending is Ending.STALLED else state
 
     def _handed_over(self, operator: HermitianOperator, state: AcceleratedState) -> AcceleratedState:
         return replace(state, newton=Newton(self.max_inner).continued(operator, state.z, state.Cz))
+
+
+def _is_copy(inner: InnerModel) -> bool:
+    """Whether the inner model is a narrow copy of C (it has an error), and not C itself."""
+    return inner.error > 0
 
 
 def products_a_call(n: int) -> int:
@@ -180,4 +195,4 @@ def _deepest(operator: HermitianOperator, aim: float) -> float:
 
 
 def _after(state: AcceleratedState, newton: NewtonState) -> AcceleratedState:
-    return replace(state, z=newton.z, Cz=newton.Cz, newton=newton, exhausted=newton.exhausted, passed=())
+    return replace(state, z=newton.z, Cz=newton.Cz, newton=newton, exhausted=newton.exhausted, intermediate=())

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from angsync.circle import normalise
 from angsync.errors import InputError
 from angsync.problem.operators import HermitianOperator
+from angsync.solvers.base import SolverBase, StateBase
 from angsync.solvers.memory import MemoryBudget
 
 
 @dataclass(frozen=True)
-class GPMState:
+class GPMState(StateBase):
     """An iterate and its product with C."""
 
     z: NDArray
@@ -24,7 +25,7 @@ class GPMState:
 
 
 @dataclass(frozen=True)
-class GPM:
+class GPM(SolverBase):
     r"""Generalized power method, Algorithm 1 of the paper, literally.
 
     .. math:: w^k = (I + \tfrac{\alpha}{n} C) z^k, \qquad z^{k+1} = w^k / |w^k|
@@ -45,6 +46,10 @@ class GPM:
     def __post_init__(self) -> None:
         if not self.alpha > 0:
             raise InputError(f"alpha must be positive (inf is allowed), but it is {self.alpha}.")
+
+    def describe(self) -> str:
+        """With alpha: ``alpha = inf`` is another method than a finite one."""
+        return f"{type(self).__name__}(alpha={self.alpha})"
 
     def init(self, operator: HermitianOperator, z: NDArray) -> GPMState:
         """The starting point with its product."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.problem.measure import norm, objective_and_residual, rounding_floor, split
+from angsync.problem.measure import norm, rounding_floor, split
 from angsync.problem.operators import HermitianOperator
-from angsync.solvers.base import Solver, State
+from angsync.solvers.base import Measures, Solver, SolverBase, StateBase, as_solver
 from angsync.solvers.stopping import Callback, Clock, History, Progress, Status, Stopping
 
 _UNEVEN = 1e3  # ratio of row sums from which small rows are looked at for themselves
@@ -37,7 +36,7 @@ def is_even(sums: NDArray[np.float64]) -> bool:
     return not sums.max() > _UNEVEN * sums.min()
 
 
-def _light_rows(operator: HermitianOperator) -> Callable[[State], float] | None:
+def _light_rows(operator: HermitianOperator) -> Callable[[StateBase], float] | None:
     """Where row sums differ a lot, the residual row by row: how far a node is from where its neighbours want it.
 
     The residual is relative to the largest rows; a part of the graph with small weights may be far off and not show
@@ -56,20 +55,37 @@ def _is_better(objective: float, residual: float, best_objective: float, best_re
     return objective > best_objective + noise or (objective >= best_objective - noise and residual < best_residual)
 
 
-def _measured(state: State, floor: float) -> tuple[float, float]:
-    """Objective and residual of a state: of its phases, unless it measures itself (the rows of a relaxation do)."""
-    measure = getattr(state, "measure", None)
-    return objective_and_residual(state.z, state.Cz, floor) if measure is None else measure()
+class _Trail:
+    """What the loop has seen so far: the history, and the best point."""
 
+    def __init__(self) -> None:
+        self.objectives: list[float] = []
+        self.residuals: list[float] = []
+        self.steps: list[float] = []
+        self.best: tuple[float, float, StateBase] | None = None
 
-def _told(solver: Any, steps: int, tolerance: float) -> Solver:
-    """A solver that takes several steps at once is told how many it may take, and how far it has to go."""
-    return solver.within(steps, tolerance) if hasattr(solver, "within") else solver
+    def add(self, state: StateBase, previous: NDArray, objective: float, residual: float) -> None:
+        """An iterate that the loop looks at; ``previous`` is the point before it, unless iterates lie between."""
+        self.objectives.append(objective)
+        self.residuals.append(residual)
+        self.steps.append(state.last_step_length if state.intermediate else norm(state.z - previous))
+        if self.best is None or _is_better(objective, residual, self.best[0], self.best[1]):
+            self.best = (objective, residual, state)
+
+    def pass_by(self, iterates: tuple[Measures, ...]) -> None:
+        """Iterates inside a call of the solver, of which only the measures are known."""
+        for objective, residual, step in iterates:
+            self.objectives.append(objective)
+            self.residuals.append(residual)
+            self.steps.append(step)
+
+    def history(self) -> History:
+        return History(np.array(self.objectives), np.array(self.residuals), np.array(self.steps))
 
 
 def iterate(
     operator: HermitianOperator,
-    solver: Solver,
+    solver: Solver | SolverBase,
     z: NDArray,
     stopping: Stopping,
     *,
@@ -86,65 +102,66 @@ def iterate(
     ``give_up(objectives, residuals)`` lets a pipeline hand over to another solver.
     """
     clock = Clock(stopping.max_seconds) if clock is None else clock
+    solver = as_solver(solver)
     tolerance = stopping.tolerance_for(operator.dtype)
     floor = rounding_floor(operator)
-    light = _light_rows(operator) if getattr(solver, "finishes_light_rows", False) else None
-    objectives: list[float] = []
-    residuals: list[float] = []
-    steps: list[float] = []
+    light = _light_rows(operator) if solver.finishes_light_rows else None
+    watched = callback is not None or give_up is not None  # whoever watches sees every iterate
     iteration = first_iteration
-    watched = callback is not None or give_up is not None
-
-    def remaining() -> int:
-        return 1 if watched else max(0, stopping.max_iterations - iteration)
-
+    trail = _Trail()
+    state: StateBase | None = None
     gave_up = False
-    state: Any = None
-    passed: tuple[tuple[float, float, float], ...] = ()
-    best: tuple[float, float, State] | None = None
     try:
-        state = _told(solver, remaining(), tolerance).init(operator, z)
+        most_steps = 1 if watched else max(0, stopping.max_iterations - iteration)
+        state = solver.limited_to(most_steps, tolerance).init(operator, z)
         previous = state.z
         while True:
-            objective, residual = _measured(state, floor)
-            objectives.append(objective)
-            residuals.append(residual)
-            steps.append(norm(state.z - previous) if not passed else state.stepped)
-            if best is None or _is_better(objective, residual, best[0], best[1]):
-                best = (objective, residual, state)
+            objective, residual = state.measured(floor)
+            trail.add(state, previous, objective, residual)
             if callback is not None and callback(
-                Progress(iteration, objective, residual, steps[-1], clock.seconds, state.z, component)
+                Progress(iteration, objective, residual, trail.steps[-1], clock.seconds, state.z, component)
             ):
                 status = Status.STOPPED_BY_CALLBACK
                 break
-            if residual <= tolerance and (state.exhausted or light is None or light(state) <= tolerance):
-                status = Status.CONVERGED
+            ended = _ending(state, residual, tolerance, light, iteration, stopping, clock)
+            if ended is not None:
+                status = ended
                 break
-            if state.exhausted:
-                status = Status.STALLED
-                break
-            if iteration >= stopping.max_iterations:
-                status = Status.ITERATION_LIMIT
-                break
-            if clock.expired:
-                status = Status.TIME_LIMIT
-                break
-            if give_up is not None and give_up(objectives, residuals):
+            if give_up is not None and give_up(trail.objectives, trail.residuals):
                 status, gave_up = Status.STALLED, True
                 break
             previous = state.z
-            state = _told(solver, remaining(), tolerance).step(operator, state)
-            passed = getattr(state, "passed", ())
-            for earlier, measures in zip((objectives, residuals, steps), zip(*passed, strict=True), strict=False):
-                earlier.extend(measures)
-            iteration += 1 + len(passed)
+            most_steps = 1 if watched else max(0, stopping.max_iterations - iteration)
+            state = solver.limited_to(most_steps, tolerance).step(operator, state)
+            trail.pass_by(state.intermediate)
+            iteration += 1 + len(state.intermediate)
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
-    history = History(np.array(objectives), np.array(residuals), np.array(steps))
-    if state is None or best is None:  # interrupted inside the very first product
-        unknown = np.zeros_like(z)
-        return Outcome(z, unknown, float("nan"), float("nan"), Status.INTERRUPTED, iteration, history)
+    if state is None or trail.best is None:  # interrupted inside the very first product
+        nan = float("nan")
+        return Outcome(z, np.zeros_like(z), nan, nan, Status.INTERRUPTED, iteration, trail.history())
     if status is not Status.CONVERGED:
-        state = best[2]
-    objective, residual = _measured(state, floor)
-    return Outcome(state.z, state.Cz, objective, residual, status, iteration, history, gave_up)
+        state = trail.best[2]
+    objective, residual = state.measured(floor)
+    return Outcome(state.z, state.Cz, objective, residual, status, iteration, trail.history(), gave_up)
+
+
+def _ending(
+    state: StateBase,
+    residual: float,
+    tolerance: float,
+    light: Callable[[StateBase], float] | None,
+    iteration: int,
+    stopping: Stopping,
+    clock: Clock,
+) -> Status | None:
+    """Why the loop ends at this state; None where it goes on."""
+    if residual <= tolerance and (state.exhausted or light is None or light(state) <= tolerance):
+        return Status.CONVERGED
+    if state.exhausted:
+        return Status.STALLED
+    if iteration >= stopping.max_iterations:
+        return Status.ITERATION_LIMIT
+    if clock.expired:
+        return Status.TIME_LIMIT
+    return None

@@ -11,6 +11,7 @@ believed but proved, by the dual bound of the point reached: with :math:`s_j = \
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -20,11 +21,13 @@ from numpy.typing import NDArray
 
 from angsync.errors import InputError
 from angsync.problem.operators import HermitianOperator
+from angsync.solvers.base import SolverBase, StateBase
 from angsync.solvers.memory import MemoryBudget
+from angsync.solvers.trust_region import maximise_on_rows, next_radius
 
 
 @dataclass(frozen=True)
-class LowRankState:
+class LowRankState(StateBase):
     """Unit rows Y (under the name z), the product C Y, and the trust radius."""
 
     z: NDArray
@@ -42,14 +45,19 @@ class LowRankState:
         """The part of C Y that is tangent to the spheres."""
         return self.Cz - self.along[:, None] * self.z
 
-    def measure(self) -> tuple[float, float]:
-        """Objective tr(Y^H C Y) and relative gradient norm, for the loop."""
+    @property
+    def residual(self) -> float:
+        """The norm of the gradient, relative to that of C Y."""
         size = float(np.linalg.norm(self.Cz))
-        return float(self.along.sum()), (float(np.linalg.norm(self.gradient)) / size if size > 0 else 0.0)
+        return float(np.linalg.norm(self.gradient)) / size if size > 0 else 0.0
+
+    def measured(self, floor: float) -> tuple[float, float]:
+        """Objective tr(Y^H C Y) and residual of the rows, in place of those of phases."""
+        return float(self.along.sum()), self.residual
 
 
 @dataclass(frozen=True)
-class LowRankSDP:
+class LowRankSDP(SolverBase):
     r"""Trust-region Newton method for :math:`\mathrm{tr}(Y^H C Y)` over unit rows in :math:`\mathbb{C}^r`.
 
     As ``solver=ang.LowRankSDP()`` it solves the relaxation, rounds to phases and improves them by Newton's method; the
@@ -94,84 +102,42 @@ class LowRankSDP:
     def step(self, operator: HermitianOperator, state: LowRankState) -> LowRankState:
         """One trust-region step: shrink until the objective rises, or declare the point exhausted."""
         weights = _weights(state.along)[:, None]
+        hessian = _hessian(operator, state)
         radius = state.radius
         noise = float(np.finfo(operator.dtype).eps) * float(np.abs(state.Cz).max(initial=0.0))
         for _ in range(30):
-            V, model_gain, at_boundary = self._inner(operator, state, weights, radius)
-            length = math.sqrt(float(np.sum(weights * np.abs(V) ** 2)))
-            if model_gain <= 0 or length == 0:
+            inner = maximise_on_rows(hessian, state.gradient, weights, radius, self.max_inner)
+            if inner.gain <= 0 or inner.length == 0:
                 break
-            Y = state.z + V
+            Y = state.z + inner.t
             Y = Y / np.linalg.norm(Y, axis=1, keepdims=True)
             CY = operator.apply(Y)
             gain = float(np.vdot(Y - state.z, CY + state.Cz).real)
-            ratio = gain / model_gain
-            if ratio > 0.75 and at_boundary:
-                radius = 2 * radius
-            elif ratio < 0.25:
-                radius = 0.25 * length
+            ratio = gain / inner.gain
+            radius = next_radius(radius, ratio, inner)
             new = LowRankState(Y, CY, radius)
             if ratio > 1e-3 and gain > 0:
                 return new
-            if model_gain < noise * math.sqrt(Y.size):
+            if inner.gain < noise * math.sqrt(Y.size):
                 # f can no longer tell: go on while the gradient shrinks
-                if new.measure()[1] < 0.9 * state.measure()[1]:
+                if new.residual < 0.9 * state.residual:
                     return new
                 break
         return LowRankState(state.z, state.Cz, radius, exhausted=True)
 
-    def _inner(
-        self, operator: HermitianOperator, state: LowRankState, weights: NDArray, radius: float
-    ) -> tuple[NDArray, float, bool]:
-        """Steihaug's conjugate gradients for max 2 <G, V> - <V, S V> over tangent V within the radius."""
-        Y, along = state.z, state.along[:, None]
 
-        def tangent(V: NDArray) -> NDArray:
-            return V - np.sum(Y.conj() * V, axis=1).real[:, None] * Y
+def _hessian(operator: HermitianOperator, state: LowRankState) -> Callable[[NDArray], NDArray]:
+    """V -> the part of (Diag(s) - C) V that is tangent to the spheres, for tangent V."""
+    Y, along = state.z, state.along[:, None]
 
-        def hessian(V: NDArray) -> NDArray:
-            return tangent(along * V - operator.apply(V))
+    def product(V: NDArray) -> NDArray:
+        image = along * V - operator.apply(V)
+        return image - np.sum(Y.conj() * image, axis=1).real[:, None] * Y
 
-        def inner(A: NDArray, B: NDArray) -> float:
-            return float(np.vdot(A, B).real)
-
-        residual = state.gradient
-        V, image_of_v = np.zeros_like(Y), np.zeros_like(Y)
-        scaled = residual / weights
-        direction, power = scaled, inner(residual, scaled)
-        if power == 0:
-            return V, 0.0, False
-        target = power * min(0.01, power / max(float(weights.sum()), 1e-300))
-        at_boundary = False
-        for _ in range(self.max_inner):
-            image = hessian(direction)
-            curvature = inner(direction, image)
-            step = power / curvature if curvature > 0 else math.inf
-            trial = V + step * direction if curvature > 0 else V
-            if curvature <= 0 or math.sqrt(float(np.sum(weights * np.abs(trial) ** 2))) >= radius:
-                step, at_boundary = _to_boundary(V, direction, weights, radius), True
-            V, image_of_v = V + step * direction, image_of_v + step * image
-            if at_boundary:
-                break
-            residual = residual - step * image
-            scaled = residual / weights
-            new_power = inner(residual, scaled)
-            if new_power <= target:
-                break
-            direction, power = scaled + (new_power / power) * direction, new_power
-        return V, 2 * inner(state.gradient, V) - inner(V, image_of_v), at_boundary
+    return product
 
 
 def _weights(along: NDArray[np.float64]) -> NDArray[np.float64]:
     size = np.abs(along)
     floor = 1e-3 * float(size.mean())
     return np.maximum(size, floor if floor > 0 else 1.0)
-
-
-def _to_boundary(V: NDArray, direction: NDArray, weights: NDArray, radius: float) -> float:
-    """The positive tau at which V + tau direction has weighted norm ``radius``."""
-    a = float(np.sum(weights * np.abs(direction) ** 2))
-    half = float(np.sum(weights * (V.conj() * direction).real))
-    c = float(np.sum(weights * np.abs(V) ** 2)) - radius**2
-    root = math.sqrt(max(0.0, half * half - a * c))
-    return (root - half) / a if half <= 0 else -c / (half + root)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -13,18 +12,20 @@ from numpy.typing import NDArray
 from angsync.errors import InputError
 from angsync.problem.measure import split
 from angsync.problem.operators import HermitianOperator
+from angsync.solvers.base import SolverBase, StateBase
 from angsync.solvers.memory import MemoryBudget
 from angsync.solvers.preconditioner import Preconditioner, build, kind_for, strongest_affordable
 from angsync.solvers.tangent import TangentHessian
+from angsync.solvers.trust_region import maximise_model, next_radius
 
 Kind = Literal["auto", "jacobi", "direct", "multigrid"]
-_STALE = {"jacobi": 0, "direct": 8, "multigrid": 40}  # inner iterations after which a preconditioner is made anew
-_REFINES = 0.25  # a Newton step on narrow products shrinks the gradient at least to this share
-_SLOW = 150  # inner iterations from which the diagonal alone is not enough
+_STALE_AFTER = {"jacobi": 0, "direct": 8, "multigrid": 40}  # inner iterations after which a preconditioner is made anew
+_REFINES_TO_SHARE = 0.25  # a Newton step on narrow products shrinks the gradient at least to this share
+_SLOW_ITERATIONS = 150  # inner iterations from which the diagonal alone is not enough
 
 
 @dataclass(frozen=True)
-class NewtonState:
+class NewtonState(StateBase):
     """A point, its product with C, and the trust radius in the norm of the preconditioner."""
 
     z: NDArray
@@ -34,12 +35,12 @@ class NewtonState:
     kind: str = "jacobi"
     preconditioner: Preconditioner | None = field(default=None, repr=False)
     """The one of the step before, where it was good enough to be used again."""
-    narrow: bool = True
-    """Whether inner products may use a narrow copy of a dense C; no longer once they did not help enough."""
+    narrow_copy: bool = True
+    """Whether inner products may use the narrow copy of C, which only a dense C has; no longer once it did not help."""
 
 
 @dataclass(frozen=True)
-class Newton:
+class Newton(SolverBase):
     r"""Trust-region Newton method for f on :math:`T^n`; the objective never decreases.
 
     Along :math:`z \circ e^{\mathrm{i}t}` the model is :math:`f + 2 b^T t - t^T H t` with
@@ -98,7 +99,7 @@ class Newton:
 
     def step(self, operator: HermitianOperator, state: NewtonState) -> NewtonState:
         """One trust-region step: shrink until the objective rises, or declare the point exhausted."""
-        hessian = TangentHessian(operator, state.z, state.Cz, narrow=state.narrow)
+        hessian = TangentHessian(operator, state.z, state.Cz, narrow=state.narrow_copy)
         b = hessian.b
         kind = state.kind
         preconditioner = build(kind, hessian) if state.preconditioner is None else state.preconditioner
@@ -106,7 +107,7 @@ class Newton:
         noise = float(np.finfo(operator.dtype).eps) * float(np.abs(state.Cz).max(initial=0.0))
         for _ in range(30):
             inner = maximise_model(hessian.product, b, preconditioner, radius, scale, self.max_inner, hessian.accuracy)
-            if self.preconditioner == "auto" and kind == "jacobi" and inner.iterations > _SLOW:
+            if self.preconditioner == "auto" and kind == "jacobi" and inner.iterations > _SLOW_ITERATIONS:
                 kind = strongest_affordable(operator)
             if inner.gain <= 0 or inner.length == 0:
                 if preconditioner is state.preconditioner:
@@ -122,94 +123,22 @@ class Newton:
             ratio = gain / inner.gain
             # the rounding of C z moves the computed gain by about this much
             allowance = noise * math.sqrt(z.size) * float(np.linalg.norm(t))
-            if ratio > 0.75 and inner.at_boundary:
-                radius = 2 * radius
-            elif ratio < 0.25:
-                radius = 0.25 * inner.length
-            again = preconditioner if kind == state.kind and 0 < inner.iterations <= _STALE[kind] else None
+            radius = next_radius(radius, ratio, inner)
+            again = preconditioner if kind == state.kind and 0 < inner.iterations <= _STALE_AFTER[kind] else None
             shrunk = float(np.linalg.norm(split(z, Cz)[1])) / max(float(np.linalg.norm(b)), 1e-300)
             # an inner solution inside the radius that leaves this much of the gradient was not good enough
-            narrow = state.narrow and (inner.at_boundary or shrunk < _REFINES)
+            narrow_copy = state.narrow_copy and (inner.at_boundary or shrunk < _REFINES_TO_SHARE)
             if inner.gain < allowance:
                 # f can no longer tell: go on while the gradient shrinks
                 if shrunk < 0.9:
-                    return NewtonState(z, Cz, radius, kind=kind, preconditioner=again, narrow=narrow)
+                    return NewtonState(z, Cz, radius, kind=kind, preconditioner=again, narrow_copy=narrow_copy)
                 break
             if ratio > 1e-3:
-                return NewtonState(z, Cz, radius, kind=kind, preconditioner=again, narrow=narrow)
-        if state.narrow and hessian.accuracy > TangentHessian.accuracy:
-            return NewtonState(state.z, state.Cz, state.radius, kind=kind, narrow=False)  # again, with C itself
+                return NewtonState(z, Cz, radius, kind=kind, preconditioner=again, narrow_copy=narrow_copy)
+        if state.narrow_copy and hessian.accuracy > TangentHessian.accuracy:
+            # the narrow copy is not exact enough for a step from here: try the same step with products with C
+            return NewtonState(state.z, state.Cz, state.radius, kind=kind, narrow_copy=False)
         return NewtonState(state.z, state.Cz, radius, exhausted=True, kind=kind)
-
-
-@dataclass(frozen=True)
-class InnerSolution:
-    """A maximiser of the model within the radius."""
-
-    t: NDArray[np.float64]
-    gain: float
-    """What the model promises: 2 b.t - t.H t."""
-    length: float
-    """Of t, in the norm of the preconditioner."""
-    at_boundary: bool
-    iterations: int
-
-
-def maximise_model(
-    hessian: Callable[[NDArray], NDArray],
-    b: NDArray[np.float64],
-    preconditioner: Preconditioner,
-    radius: float,
-    scale: float,
-    max_iterations: int,
-    accuracy: float = TangentHessian.accuracy,
-) -> InnerSolution:
-    """Steihaug's conjugate gradients for max 2 b.t - t.H t within the radius.
-
-    The norm of the preconditioner M is never evaluated: the lengths obey recurrences (Conn, Gould and Toint,
-    *Trust-Region Methods*, section 7.5.1).
-    """
-    t = np.zeros_like(b)
-    residual = b - b.mean()  # the global phase is the null vector of H and b is orthogonal to it
-    scaled = preconditioner.solve(residual)
-    direction = scaled.copy()
-    power = float(residual @ scaled)
-    if not power > 0:
-        return InnerSolution(t, 0.0, 0.0, False, 0)
-    # superlinear forcing: solve more exactly near the optimum; power / scale is the mean square of a Newton step
-    target = power * max(accuracy, min(0.01, power / scale))
-    squared, along, own = 0.0, 0.0, power  # t.Mt, t.Md and d.Md
-    scratch = np.empty_like(b)
-    at_boundary = False
-    done = 0
-    while done < min(max_iterations, 2 * b.size + 10):
-        done += 1
-        image = hessian(direction)
-        curvature = float(direction @ image)
-        step = power / curvature if curvature > 0 else math.inf
-        at_boundary = curvature <= 0 or squared + 2 * step * along + step**2 * own >= radius**2
-        if at_boundary:
-            step = _to_boundary(squared, along, own, radius)
-        np.multiply(direction, step, out=scratch)
-        t += scratch
-        image *= step
-        residual -= image
-        if at_boundary:
-            squared = radius**2
-            break
-        squared += 2 * step * along + step**2 * own
-        scaled = preconditioner.solve(residual)
-        new_power = float(residual @ scaled)
-        if new_power <= target:
-            break
-        ratio = new_power / power
-        along = ratio * (along + step * own)
-        own = new_power + ratio**2 * own
-        direction *= ratio
-        direction += scaled
-        power = new_power
-    # H t is b less what is left of it
-    return InnerSolution(t, float(b @ t + residual @ t), math.sqrt(max(0.0, squared)), at_boundary, done)
 
 
 def _scale(z: NDArray, Cz: NDArray) -> float:
@@ -223,11 +152,3 @@ def _gain(t: NDArray[np.float64], z: NDArray, sum_of_products: NDArray) -> float
     """f(z exp(it)) - f(z) from the sum of both products, without cancellation."""
     real, imaginary = split(z, sum_of_products)
     return float(np.sum(np.sin(t) * imaginary - 2 * np.sin(t / 2) ** 2 * real))
-
-
-def _to_boundary(squared: float, along: float, own: float, radius: float) -> float:
-    """The positive tau at which t + tau d has length ``radius``, from t.Mt, t.Md and d.Md."""
-    c = squared - radius**2
-    root = math.sqrt(max(0.0, along * along - own * c))
-    # the stable one of the two equal forms
-    return (root - along) / own if along <= 0 else -c / (along + root)

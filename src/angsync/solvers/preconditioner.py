@@ -18,10 +18,10 @@ from angsync.solvers.hierarchy import Aggregation, EdgeList, contract, pair_up
 from angsync.solvers.tangent import TangentHessian, laplacian
 
 _DIRECT_ENTRIES = 1.5e7  # about a second for the factorisation, 300 MB
-_COARSEST = 30_000  # nodes that a multigrid cycle solves directly on its coarsest level
-_FEW_CYCLES = 20  # times n: entries of the factor of a graph that is nearly a tree
-_SMALL = 500  # nodes up to which a factorisation is cheap whatever the graph
-_NARROW = 0.1  # share of the nodes in the widest breadth-first level up to which information mixes slowly
+_COARSEST_NODES = 30_000  # nodes that a multigrid cycle solves directly on its coarsest level
+_NEARLY_A_TREE = 20  # times n: entries of the factor of a graph that is nearly a tree
+_FACTORISE_UP_TO_NODES = 500  # nodes up to which a factorisation is cheap whatever the graph
+_NARROW_LEVEL_SHARE = 0.1  # share of the nodes in the widest breadth-first level up to which information mixes slowly
 
 
 class Preconditioner(Protocol):
@@ -107,7 +107,11 @@ def kind_for(operator: HermitianOperator) -> str:
     if sparse is None:
         return "jacobi"
     n, width = operator.n, sparse[0].breadth_first.width
-    if width > _NARROW * n and n > _SMALL and _cycle_entries(sparse[0]) > _FEW_CYCLES * n:
+    if (
+        width > _NARROW_LEVEL_SHARE * n
+        and n > _FACTORISE_UP_TO_NODES
+        and _cycle_entries(sparse[0]) > _NEARLY_A_TREE * n
+    ):
         # wide levels: everything is near to everything, and the diagonal is enough
         return "jacobi"
     return strongest_affordable(operator)
@@ -145,7 +149,7 @@ def aggregations(operator: HermitianOperator, edges: EdgeList) -> list[Aggregati
     memo = sparse[0].memo
     if "aggregations" not in memo:
         found: list[Aggregation] = []
-        while edges.n > _COARSEST:
+        while edges.n > _COARSEST_NODES:
             step = None
             before = edges.n
             for _ in range(2):
@@ -158,7 +162,7 @@ def aggregations(operator: HermitianOperator, edges: EdgeList) -> list[Aggregati
         memo["aggregations"] = found
     needed = []
     for aggregation in memo["aggregations"]:
-        if aggregation.label.size <= _COARSEST:
+        if aggregation.label.size <= _COARSEST_NODES:
             break
         needed.append(aggregation)
     return needed

@@ -14,6 +14,11 @@ from numpy.typing import NDArray
 
 from angsync.errors import InputError
 
+TOLERANCE = 1e-10
+"""For the residual in double precision, where none is given: f is then exact up to rounding, being of second order."""
+SINGLE_TOLERANCE = 1e-5
+"""For the residual in single precision."""
+
 
 class Status(Enum):
     """Why the loop ended. The value is advice, not a code."""
@@ -49,8 +54,7 @@ class Stopping:
     max_seconds: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("tolerance", "max_seconds"):
-            value = getattr(self, name)
+        for name, value in (("tolerance", self.tolerance), ("max_seconds", self.max_seconds)):
             if value is not None and not _is_number(value):
                 raise InputError(f"{name} must be a number or None, but it is {value!r}.")
             if value is not None and not value >= 0:
@@ -63,11 +67,11 @@ class Stopping:
         """The tolerance, or the default of this precision."""
         if self.tolerance is not None:
             return self.tolerance
-        return 1e-5 if dtype == np.complex64 else 1e-10
+        return SINGLE_TOLERANCE if dtype == np.complex64 else TOLERANCE
 
 
 class Clock:
-    """Wall time since the start, and whether the limit has passed."""
+    """Wall time since the start, what is left of it, and whether the limit has passed."""
 
     def __init__(self, max_seconds: float | None = None) -> None:
         self.start = time.perf_counter()
@@ -80,6 +84,11 @@ class Clock:
     @property
     def expired(self) -> bool:
         return self.max_seconds is not None and self.seconds >= self.max_seconds
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until the limit, never negative; None without a limit."""
+        return None if self.max_seconds is None else max(0.0, self.max_seconds - self.seconds)
 
 
 @dataclass(frozen=True)
@@ -118,5 +127,7 @@ class History:
             return other
         first = 0 if jump else 1
         return History(
-            *(np.concatenate([getattr(self, k), getattr(other, k)[first:]]) for k in ("objective", "residual", "step"))
+            np.concatenate([self.objective, other.objective[first:]]),
+            np.concatenate([self.residual, other.residual[first:]]),
+            np.concatenate([self.step, other.step[first:]]),
         )

@@ -30,7 +30,7 @@ from angsync.problem.measure import split
 from angsync.problem.operators import HermitianOperator, count_products, narrow_product, rotated_product, sparse_base
 from angsync.solvers.hierarchy import EdgeList, upper_edges
 
-_SINGLE_FROM = 500_000  # stored entries from which products with H are in single precision
+_SINGLE_FROM_ENTRIES = 500_000  # stored entries from which products with H are in single precision
 _DEFINITE = 2.0**-44  # of a degree: keeps pivots positive where parts hang together by less than rounding
 _NARROW_ACCURACY = 1e-8  # of products with the narrow copy of a dense C, and with the triangle made of it
 # Products at one point after which the triangle of a dense C is made. From the narrow copy that costs as much as 1.2 to
@@ -65,7 +65,7 @@ class TangentHessian:
             return None
         base, exponent = self._sparse
         matrix = base.matrix
-        if matrix.nnz >= _SINGLE_FROM:
+        if matrix.nnz >= _SINGLE_FROM_ENTRIES:
             # in single precision an inner solution is good to 1e-6: enough, because the gradient is not
             data: NDArray = kernels.rotate(matrix, self.z, 2.0**-exponent)
         else:

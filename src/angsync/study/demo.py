@@ -14,7 +14,7 @@ from angsync.front_door import synchronize
 from angsync.pipeline.result import SyncResult
 from angsync.simulate import Problem, gaussian
 from angsync.solvers import GPM
-from angsync.solvers.starts.start import eigenvector_estimator
+from angsync.solvers.starts.eigenvector import eigenvector_estimator
 from angsync.solvers.stopping import Callback
 
 

@@ -16,7 +16,7 @@ from angsync.problem.randomness import random_generator
 from angsync.simulate import gaussian
 from angsync.solvers import GPM
 from angsync.solvers.loop import iterate
-from angsync.solvers.starts.start import eigenvector_estimator
+from angsync.solvers.starts.eigenvector import eigenvector_estimator
 from angsync.solvers.stopping import Progress, Stopping
 
 

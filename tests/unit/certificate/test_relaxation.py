@@ -10,7 +10,6 @@ from angsync import Verdict
 from angsync.certificate.bounds.spectrum import smallest_eigenvalue_bound
 from angsync.certificate.relaxation import relax, upper_bound
 from angsync.solvers import LowRankSDP
-from angsync.solvers.loop import iterate
 from angsync.solvers.stopping import Clock, Status, Stopping
 
 
@@ -64,17 +63,6 @@ def test_tight_at_low_noise_and_not_at_high():
     assert low.tight
     assert np.vdot(low.z, gaussian(40, 0.1) @ low.z).real == pytest.approx(low.value, rel=1e-9)
     assert not solve(gaussian(40, 1.0)).tight
-
-
-def test_rows_stay_on_the_spheres_and_the_objective_never_falls():
-    operator = ang.as_operator(gaussian(40, 0.8))
-    solver = LowRankSDP()
-    start = solver.lift(np.ones(40, dtype=complex), np.random.default_rng(0))
-    assert start.shape == (40, 7)  # 7^2 > 40
-    outcome = iterate(operator, solver, start, Stopping(max_iterations=100))
-    assert np.abs(np.linalg.norm(outcome.z, axis=1) - 1).max() < 1e-12
-    assert np.diff(outcome.history.objective).min() >= -1e-12 * abs(outcome.objective)
-    assert outcome.status in (Status.CONVERGED, Status.STALLED)
 
 
 def test_the_smallest_eigenvalue_bound_is_a_bound():
@@ -131,10 +119,6 @@ def test_scales(scale):
     assert scaled.certificate.gap_bound == pytest.approx(base.certificate.gap_bound * scale, rel=1e-6)
 
 
-def test_small_problems_and_bad_settings():
+def test_small_problems():
     assert ang.synchronize([[0, 1j], [-1j, 0]], solver=LowRankSDP()).objective == pytest.approx(2)
     assert ang.synchronize([[3.0]], solver=LowRankSDP()).objective == 3
-    with pytest.raises(ang.errors.InputError, match="rank"):
-        LowRankSDP(rank=0)
-    with pytest.raises(ang.errors.InputError, match="max_inner"):
-        LowRankSDP(max_inner=0)

@@ -10,7 +10,7 @@ from angsync.pipeline.repair import _neighbourhood, repaired
 from angsync.problem.objective import objective
 from angsync.problem.operators import as_operator
 from angsync.solvers.loop import iterate
-from angsync.solvers.starts.start import multilevel
+from angsync.solvers.starts.multilevel import multilevel
 from angsync.solvers.stopping import Clock, Stopping
 from angsync.solvers.tangent import reversed_share
 

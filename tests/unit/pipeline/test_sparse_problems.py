@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import angsync as ang
 from angsync import Verdict
 from angsync.errors import DisconnectedWarning
 from angsync.pipeline import component, ways_on
+from angsync.solvers.starts.names import STARTS
 
 
 def cost(m, z):
@@ -140,15 +142,14 @@ def test_the_alternative_start_is_taken_where_it_is_better(monkeypatch):
     periodic = ang.simulate.grid(16, 16, 0.05, periodic=True, rng=0)
     row, column = np.divmod(np.arange(256), 16)
     twisted = periodic.z * np.exp(2j * np.pi * (row + 2 * column) / 16)
-    starts = dict(component.AUTOMATIC_STARTS)
+    poor = SimpleNamespace(words="a poor start", make_quickly=lambda operator, rng: twisted)
+    for name in ("connection_laplacian", "spanning_tree", "multilevel", "eigenvector", "normalised_eigenvector"):
+        monkeypatch.setitem(STARTS, name, poor)
 
     def pretend(share):
         for module in (component, ways_on):
             monkeypatch.setattr(module, "reversed_share", lambda operator, z: share)
 
-    for name in ("connection_laplacian", "spanning_tree", "multilevel", "eigenvector", "normalised_eigenvector"):
-        starts[name] = lambda operator, rng: twisted
-    monkeypatch.setattr(component, "AUTOMATIC_STARTS", starts)
     pretend(1e-4)
     result = ang.synchronize(periodic.C, certify=False)
     assert "a careful multilevel start was tried as well and was better" in result.method

@@ -135,7 +135,7 @@ def test_the_accelerated_method_once_newton_has_taken_over():
         operator.abs_row_sums()
 
         def handed_over(operator=operator, z=z):
-            state = solver._handed_over(operator, solver.within(4, 1e-10).init(operator, z))
+            state = solver._handed_over(operator, solver.limited_to(4, 1e-10).init(operator, z))
             while not state.exhausted:
                 state = solver.step(operator, state)
 

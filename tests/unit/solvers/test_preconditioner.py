@@ -40,7 +40,7 @@ def path(n):
 @pytest.fixture
 def small_bottom(monkeypatch):
     """Several levels on graphs of a few hundred nodes."""
-    monkeypatch.setattr(preconditioner, "_COARSEST", 10)
+    monkeypatch.setattr(preconditioner, "_COARSEST_NODES", 10)
 
 
 def test_direct_is_the_inverse_where_the_hessian_is_the_edge_laplacian():
@@ -167,7 +167,7 @@ def test_aggregates_are_made_once_and_shared(monkeypatch, small_bottom):
     assert aggregations(hessian.operator, hessian.edge_weights())[0] is first[0]
     assert first[0].label.size == 400
     assert all(step.phase is None for step in first)
-    monkeypatch.setattr(preconditioner, "_COARSEST", 400)
+    monkeypatch.setattr(preconditioner, "_COARSEST_NODES", 400)
     assert aggregations(hessian.operator, hessian.edge_weights()) == []
 
 

@@ -28,7 +28,7 @@ def dense_hessian(C, z):
 @pytest.mark.parametrize("exponent", [0, 5])
 def test_products_with_the_hessian(monkeypatch, single, exponent):
     if single:
-        monkeypatch.setattr(tangent, "_SINGLE_FROM", 0)
+        monkeypatch.setattr(tangent, "_SINGLE_FROM_ENTRIES", 0)
     grid = ang.simulate.grid(6, 7, 0.5, rng=0)
     z = grid.z * np.exp(0.3j * np.arange(42))
     hessian = hessian_at(grid.C, z, lambda operator: ScaledOperator(operator, exponent))

@@ -85,11 +85,12 @@ def solve(
     assert found.shape == (len(FIELDS), count)
     assert 2 <= n <= MAX_ORDER
     assert numbers.suits(count)
-    limited = options._replace(max_iterations=min(options.max_iterations, _MOST_ITERATIONS))
+    if options.max_iterations > _MOST_ITERATIONS:
+        options = options._replace(max_iterations=_MOST_ITERATIONS)
     arrays: tuple[NDArray, ...] = (stack, start, z, *numbers, found)
     shared, chosen = threads_for(count * n * n), SETS.index(instructions)
     askew = asymmetry_share(stack.dtype)
-    call = Call(count, n, shared, chosen, Options(*limited), askew, *(address(array) for array in arrays))
+    call = Call(count, n, shared, chosen, Options(*options), askew, *(address(array) for array in arrays))
     suspects: int = _SOLVERS[stack.dtype](ctypes.byref(call))
     if suspects < 0:
         raise MemoryError(f"no memory for the work of {count} problems of order {n}")

@@ -16,13 +16,13 @@ from angsync.kernels.dense.whole_settings import WholeSettings, WholeSolve
 from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, aligned, function, plain
 
 _LINE_NUMBERS = 8  # doubles of a cache line
-_WHOLE_NUMBERS = ("strongest", "budget", "most", "rounds", "patience")
+_INTEGERS = ("strongest", "budget", "most", "rounds", "patience")
 
 
 class Settings(ctypes.Structure):
     """``whole_settings_t`` in whole.c: the fields of :class:`WholeSettings`, in their order."""
 
-    _fields_ = tuple((name, SIZE if name in _WHOLE_NUMBERS else REAL) for name in WholeSettings._fields)
+    _fields_ = tuple((name, SIZE if name in _INTEGERS else REAL) for name in WholeSettings._fields)
 
 
 class Whole(ctypes.Structure):

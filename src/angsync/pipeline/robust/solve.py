@@ -69,7 +69,7 @@ def solve(data: Any, call: Call, settings: Robust) -> SyncResult:
             "and the unit (radians) of the angles.",
             CorruptionWarning,
         )
-    remaining = dataclasses.replace(call.stopping, max_seconds=_left(clock))
+    remaining = dataclasses.replace(call.stopping, max_seconds=clock.left)
     weighted = reweighted(measurements, report.weights)
     final = plain.solve(weighted, dataclasses.replace(final_call, start=fit.z, stopping=remaining))
     return _finished(final, report, source, clock)
@@ -99,16 +99,12 @@ def _solver(edges: Edges, start: str, clock: Clock) -> Solve:
         with warnings.catch_warnings():
             # pieces and contradictions are reported once, for the final problem
             warnings.simplefilter("ignore", AngsyncWarning)
-            stopping = Stopping(tolerance=1e-6, max_seconds=_left(clock))
+            stopping = Stopping(tolerance=1e-6, max_seconds=clock.left)
             weighted = Measurements(edges.i, edges.j, n=edges.n, value=weights * edges.strength * edges.turn)
             result = plain.solve(weighted, Call(start=start, stopping=stopping, certify=False, on_failure="ignore"))
         return result.z.astype(np.complex128)
 
     return solve
-
-
-def _left(clock: Clock) -> float | None:
-    return None if clock.max_seconds is None else max(0.0, clock.max_seconds - clock.seconds)
 
 
 def _report(measurements: Measurements, edges: Edges, fit: Fit, settings: Robust, credible: bool) -> RobustReport:

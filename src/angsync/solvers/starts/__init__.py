@@ -1,1 +1,1 @@
-"""Starting points."""
+"""Starting points, one a file. Their names stand in :mod:`angsync.solvers.starts.names`."""

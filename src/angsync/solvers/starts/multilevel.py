@@ -8,14 +8,32 @@ from numpy.typing import NDArray
 
 from angsync import kernels
 from angsync.circle import normalise
-from angsync.problem.operators import SparseOperator
+from angsync.problem.operators import HermitianOperator, SparseOperator, sparse_base
 from angsync.solvers.hierarchy import Aggregation, contract, pair_up, relaxed_vectors, upper_edges
+from angsync.solvers.starts.entries import FAR_FROM_ONE, needed_matrix
 
-_COARSEST = 64
-_BOTH_WAYS = 60_000  # nodes from which on a large problem is solved both ways
+_COARSEST_AGGREGATES = 64  # aggregates whose phases come from a dense eigenvector
+_BOTH_WAYS_FROM_NODES = 60_000  # nodes from which on a large problem is solved both ways
 _SMOOTHING = 4  # steps of the generalized power method on every level
-_CAREFUL_SMOOTHING = 30
+_CAREFUL_SMOOTHING = 30  # of the careful form
 _VECTORS, _STEPS = 16, 12  # of the careful form: within 2e-4 of the best objective known on grids at 0.6 rad
+
+
+def multilevel(operator: HermitianOperator, rng: np.random.Generator, *, careful: bool = False) -> NDArray:
+    """Phases from coarse to fine; ``careful`` where the noise is high (:func:`multilevel_phases`)."""
+    sparse = sparse_base(operator)
+    # far from one, single precision would not do
+    near = sparse is not None and abs(sparse[1]) <= FAR_FROM_ONE
+    base = sparse[0] if sparse and near else SparseOperator(needed_matrix(operator, "a multilevel start"))
+    z, aggregations = multilevel_phases(base, rng, careful=careful)
+    if not careful:
+        base.memo.setdefault("aggregations", aggregations)  # a multigrid preconditioner can use them again
+    return z.astype(operator.dtype)
+
+
+def careful_multilevel(operator: HermitianOperator, rng: np.random.Generator) -> NDArray:
+    """The careful form of the multilevel start."""
+    return multilevel(operator, rng, careful=True)
 
 
 def multilevel_phases(
@@ -30,9 +48,9 @@ def multilevel_phases(
     """
     matrix, edges = operator.matrix, upper_edges(operator)
     levels: list[tuple[scipy.sparse.csr_array, Aggregation]] = []
-    large = edges.n > _BOTH_WAYS
-    while edges.n > _COARSEST:
-        if large and not careful and edges.n <= _BOTH_WAYS:
+    large = edges.n > _BOTH_WAYS_FROM_NODES
+    while edges.n > _COARSEST_AGGREGATES:
+        if large and not careful and edges.n <= _BOTH_WAYS_FROM_NODES:
             break
         before, step = edges.n, None
         for _ in range(2):
@@ -45,7 +63,7 @@ def multilevel_phases(
         levels.append((matrix, step))
         matrix = edges.to_csr()
     below: list[Aggregation] = []
-    if large and not careful and matrix.shape[0] <= _BOTH_WAYS:
+    if large and not careful and matrix.shape[0] <= _BOTH_WAYS_FROM_NODES:
         coarse = SparseOperator(matrix)
         z, below = max(
             (multilevel_phases(coarse, rng, careful=choice) for choice in (False, True)),
@@ -60,7 +78,7 @@ def multilevel_phases(
 
 def _coarsest_phases(matrix: scipy.sparse.csr_array, rng: np.random.Generator) -> NDArray:
     n = int(matrix.shape[0])
-    if n > 40 * _COARSEST:
+    if n > 40 * _COARSEST_AGGREGATES:
         return smooth(matrix, np.exp(2j * np.pi * rng.random(n)), 100)
     dense = matrix.toarray()
     laplacian = np.diag(np.abs(dense).sum(axis=1)) - dense

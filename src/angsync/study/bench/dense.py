@@ -12,16 +12,14 @@ from numpy.typing import NDArray
 
 from angsync.front_door import synchronize
 from angsync.pipeline.result import SyncResult
-from angsync.solvers.starts.start import eigenvector_estimator
-from angsync.solvers.stopping import Stopping
+from angsync.solvers.starts.eigenvector import eigenvector_estimator
+from angsync.solvers.stopping import TOLERANCE, Stopping
 from angsync.study.bench import peers
 from angsync.study.bench.problems import LEVELS, SAME_OPTIMUM, dense_bytes, dense_matrix, value
 from angsync.study.bench.rows import Row, Target
 from angsync.study.bench.runner import Contestant, Lap, race, timed
 from angsync.study.bench.setting import Setting, best_of, lacking, skipped, timing
 
-TOLERANCE = 1e-10
-"""Residual ||Im(conj(z) * Cz)|| / ||Cz|| that counts as solved, for everybody."""
 SAME = 1e-12
 """Two methods that stop there have the same f up to rounding, because f is of second order in the residual."""
 ROUNDED = 1e-4

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from angsync import circle, simulate
 from angsync.front_door import synchronize
 from angsync.solvers import GPM
-from angsync.solvers.starts import start
+from angsync.solvers.starts.eigenvector import eigenvector_estimator
 from angsync.solvers.stopping import Status, Stopping
 from angsync.study.reproduce.rows import Piece, Row, Tick
 from angsync.study.reproduce.runs import trajectory
@@ -25,7 +25,7 @@ def algorithm(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
         n = int(rng.integers(2, 60))
         C = simulate.gaussian(n, float(rng.uniform(0, 0.4)) * math.sqrt(n), rng=rng).C
         for alpha in (0.5, 2.0, 4.0, 16.0, math.inf):
-            z = np.exp(2j * np.pi * rng.random(n)) if k % 2 else start.eigenvector_estimator(C)
+            z = np.exp(2j * np.pi * rng.random(n)) if k % 2 else eigenvector_estimator(C)
             for ours in trajectory(C, alpha, z, 15)[0]:
                 worst = max(worst, float(np.abs(ours - z).max()))
                 iterates_compared += 1
@@ -101,4 +101,4 @@ def _deviation(C: NDArray) -> float:
     expected = np.where(present, u, u[strongest])
     expected = expected / np.abs(expected)
     conditioning = float((values[-1] - values[-2]) / np.abs(values).max() * modulus[present].min() / modulus.max())
-    return circle.distance(start.eigenvector_estimator(C), expected, 2) * conditioning
+    return circle.distance(eigenvector_estimator(C), expected, 2) * conditioning

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from angsync import simulate, theory
 from angsync.circle import distance
-from angsync.solvers.starts import start
+from angsync.solvers.starts.eigenvector import eigenvector_estimator
 from angsync.study.reproduce.rows import EPSILON, Inequalities, Piece, Row, Tick, frequency, with_error
 from angsync.study.reproduce.runs import fitted_rate, maximiser, objective_gap, rho, scaled_problem, trajectory
 from angsync.study.reproduce.sizes import Size
@@ -102,7 +102,7 @@ def linear_convergence(size: Size, seeds: np.random.SeedSequence, tick: Tick) ->
         C, noise, truth = scaled_problem(kind, n, share * n**0.75 / 312, rng)
         op, noise_inf = theory.noise_norms(noise, truth)
         smallest = theory.noise_extremes(noise)[0]
-        v = start.eigenvector_estimator(C)
+        v = eigenvector_estimator(C)
         zhat = maximiser(C, v)
         for alpha in (4.0, 16.0, 100.0, 0.99 * n / op):
             theorem = theory.linear_convergence(n, alpha, op, noise_inf, smallest)
@@ -193,7 +193,7 @@ def gaussian_convergence(size: Size, seeds: np.random.SeedSequence, tick: Tick) 
         op, noise_inf = theory.noise_norms(problem.noise, problem.z)
         smallest = theory.noise_extremes(problem.noise)[0]
         promised += 1 - theory.gaussian_probability(n)
-        v = start.eigenvector_estimator(problem.C)
+        v = eigenvector_estimator(problem.C)
         zhat = maximiser(problem.C, v)
         within = True
         for alpha in (4.0, 16.0, 100.0, 0.999 * 312 * n**0.25):
@@ -224,7 +224,7 @@ def convergence_figures(size: Size, seeds: np.random.SeedSequence, tick: Tick) -
         sigma = noise * math.sqrt(n)
         problem = simulate.gaussian(n, sigma, rng=rng)
         op, noise_inf = theory.noise_norms(problem.noise, problem.z)
-        v = start.eigenvector_estimator(problem.C)
+        v = eigenvector_estimator(problem.C)
         long, _ = trajectory(problem.C, alpha, v, 2000, tolerance=1e-10)
         zhat = maximiser(problem.C, long[-1])  # GPM's own limit
         path = Path.of(problem.C, alpha, v, zhat, 300)

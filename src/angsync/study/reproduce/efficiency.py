@@ -13,7 +13,7 @@ from angsync.certificate.verdict import Verdict
 from angsync.circle import distance
 from angsync.front_door import synchronize
 from angsync.solvers import GPM
-from angsync.solvers.starts import start
+from angsync.solvers.starts.eigenvector import eigenvector_estimator
 from angsync.solvers.stopping import Stopping
 from angsync.study.reproduce.relaxation import solve_relaxation
 from angsync.study.reproduce.rows import Piece, Row, Tick, mean_and_error, with_error
@@ -70,7 +70,7 @@ def efficiency_bound(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> P
     plain = []
     for k, child in enumerate(seeds.spawn(size.bound_runs)):
         problem = simulate.gaussian(n, sigma, rng=np.random.default_rng(child))
-        v = start.eigenvector_estimator(problem.C)
+        v = eigenvector_estimator(problem.C)
         z = trajectory(problem.C, 4.0, v, 500, tolerance=1e-8)[1].z
         ratios["eigenvector"].append(_excess(problem, v, bound))
         ratios["gpm"].append(_excess(problem, z, bound))
@@ -123,7 +123,7 @@ def efficiency_figure(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> 
         for run, child in enumerate(level.spawn(size.efficiency_runs)):
             rng = np.random.default_rng(child)
             problem = simulate.gaussian(n, sigma, rng=rng)
-            v = start.eigenvector_estimator(problem.C)
+            v = eigenvector_estimator(problem.C)
             points = {
                 "eigenvector": v,
                 "gpm": trajectory(problem.C, 4.0, v, 3000, tolerance=1e-8)[1].z,
@@ -146,7 +146,7 @@ def efficiency_large(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> P
         ratios: dict[str, list[float]] = {"eigenvector": [], "gpm": []}
         for run, child in enumerate(level.spawn(size.efficiency_large_runs)):
             problem = simulate.gaussian(n, noise * math.sqrt(n), rng=np.random.default_rng(child))
-            v = start.eigenvector_estimator(problem.C)
+            v = eigenvector_estimator(problem.C)
             ratios["eigenvector"].append(_excess(problem, v, bound))
             ratios["gpm"].append(_excess(problem, trajectory(problem.C, 4.0, v, 1000, tolerance=1e-6)[1].z, bound))
             tick((k + (run + 1) / size.efficiency_large_runs) / len(noises))

@@ -9,7 +9,7 @@ import numpy as np
 
 from angsync import simulate, theory
 from angsync.circle import distance
-from angsync.solvers.starts import start
+from angsync.solvers.starts.eigenvector import eigenvector_estimator
 from angsync.study.reproduce.rows import Inequalities, Piece, Row, Tick, frequency, mean_and_error
 from angsync.study.reproduce.runs import ALPHAS, alpha_in_words, scaled_problem, trajectory
 from angsync.study.reproduce.sizes import Size
@@ -75,7 +75,7 @@ def every_iterate(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piec
         share = 0.9999 if k % 3 == 0 else float(rng.uniform(0.02, 1))
         C, noise, truth = scaled_problem(kind, n, share * n / 16, rng)
         op, noise_inf = theory.noise_norms(noise, truth)
-        v = start.eigenvector_estimator(C)
+        v = eigenvector_estimator(C)
         for alpha in ALPHAS:
             entry = _errors_and_bounds(C, truth, alpha, v, op, noise_inf)
             if not entry["applies"]:
@@ -125,7 +125,7 @@ def _error_figure(size: Size, seeds: np.random.SeedSequence) -> list[dict[str, A
     seed = int(seeds.generate_state(1)[0])
     problem = simulate.gaussian(n, sigma, rng=seed)
     op, noise_inf = theory.noise_norms(problem.noise, problem.z)
-    v = start.eigenvector_estimator(problem.C)
+    v = eigenvector_estimator(problem.C)
     series = []
     for alpha in ALPHAS:
         entry = _errors_and_bounds(problem.C, problem.z, alpha, v, op, noise_inf)
@@ -149,7 +149,7 @@ def gaussian_corollary(size: Size, seeds: np.random.SeedSequence, tick: Tick) ->
         typical = op <= 3 * sigma * math.sqrt(n) and noise_inf <= 3 * sigma * math.sqrt(n * math.log(n))
         unlikely += not typical
         promised += 1 - theory.gaussian_probability(n)
-        v = start.eigenvector_estimator(problem.C)
+        v = eigenvector_estimator(problem.C)
         failed = failed_as_printed = False
         for alpha in ALPHAS:
             iterates, _ = trajectory(problem.C, alpha, v, _ITERATIONS)

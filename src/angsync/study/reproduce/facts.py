@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from angsync import simulate, theory
 from angsync.circle import distance
 from angsync.problem.criticality import criticality
-from angsync.solvers.starts import start
+from angsync.solvers.starts.eigenvector import eigenvector_estimator
 from angsync.study.reproduce.rows import EPSILON, Inequalities, Piece, Row, Tick, with_error
 from angsync.study.reproduce.runs import maximiser, random_start, rho, scaled_problem
 from angsync.study.reproduce.sizes import Size
@@ -28,7 +28,7 @@ def estimators(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
         noise = levels[(k // 3) % len(levels)]
         problem = simulate.gaussian(n, noise * math.sqrt(n), rng=rng)
         op = theory.operator_norm(problem.noise)
-        v = start.eigenvector_estimator(problem.C)
+        v = eigenvector_estimator(problem.C)
         allowance = 16 * EPSILON * n
         first.add(distance(v, problem.z), theory.eigenvector_error_bound(n, op).bound, allowance)
         # above the truth, so that f(zhat) >= f(z*), which is all that Fact 3 asks for

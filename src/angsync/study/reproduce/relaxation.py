@@ -18,7 +18,7 @@ from angsync.certificate.verdict import Verdict
 from angsync.front_door import synchronize
 from angsync.problem.operators import as_operator
 from angsync.solvers import GPM, LowRankSDP
-from angsync.solvers.starts import start
+from angsync.solvers.starts.eigenvector import eigenvector_estimator
 from angsync.solvers.stopping import Clock, Stopping
 from angsync.study.reproduce.rows import Piece, Row, Tick, frequency
 from angsync.study.reproduce.sizes import Size
@@ -32,7 +32,7 @@ def solve_relaxation(C: NDArray, rng: np.random.Generator, tolerance: float = 1e
     """The relaxation from the eigenvector estimator."""
     operator = as_operator(C)
     stopping = Stopping(tolerance=tolerance, max_iterations=200)
-    z = start.eigenvector_estimator(operator)
+    z = eigenvector_estimator(operator)
     return relax(operator, z, solver=LowRankSDP(), stopping=stopping, clock=Clock(), rng=rng)
 
 

@@ -12,7 +12,7 @@ from angsync.circle import align, normalise
 from angsync.problem.operators import as_operator
 from angsync.solvers import GPM, Newton
 from angsync.solvers.loop import Outcome, iterate
-from angsync.solvers.starts.start import random_phases
+from angsync.solvers.starts.chance import random_phases
 from angsync.solvers.stopping import Progress, Stopping
 from angsync.study.reproduce.rows import EPSILON
 

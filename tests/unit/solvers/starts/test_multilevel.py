@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 import angsync as ang
-from angsync.solvers.starts.multilevel import multilevel_phases, smooth
+from angsync.solvers.starts.multilevel import multilevel, multilevel_phases, smooth
 
 
 def objective(C, z):
@@ -83,3 +83,14 @@ def test_the_same_seed_gives_the_same_bits():
             multilevel_phases(ang.as_operator(grid.C), np.random.default_rng(3), careful=careful)[0] for _ in range(2)
         )
         assert a.tobytes() == b.tobytes()
+
+
+@pytest.mark.parametrize("careful", [False, True])
+def test_the_multilevel_start_leaves_its_aggregates_for_a_preconditioner(careful):
+    problem = ang.simulate.grid(14, 14, 0.2, rng=0)
+    operator = ang.as_operator(problem.C)
+    z = multilevel(operator, np.random.default_rng(0), careful=careful)
+    assert ang.distance(z, problem.z, 2) / 14 < 0.5
+    assert ("aggregations" in operator.memo) == (not careful)
+    dense = multilevel(ang.as_operator(problem.C.toarray()), np.random.default_rng(0), careful=careful)
+    assert ang.distance(z, dense, np.inf) < 1e-12

@@ -22,7 +22,7 @@ from angsync.certificate import relaxation
 from angsync.cli import app
 from angsync.problem import objective
 from angsync.solvers import GPM
-from angsync.solvers.starts import start
+from angsync.solvers.starts import eigenvector
 from angsync.study.reproduce import CLAIMS, EXPERIMENTS, Experiment, Piece, Row, Size, lines, run_experiments, violated
 from angsync.study.reproduce import efficiency as efficiency_module
 from angsync.study.reproduce.engine import seed_of
@@ -239,7 +239,7 @@ PLANTED = {
     "M3: 1 % too large": (circle, "distance", lambda w, z, q=2: 1.01 * _ORIGINAL_DISTANCE(w, z, q)),
     "M3: 1 % too small": (circle, "distance", lambda w, z, q=2: 0.99 * _ORIGINAL_DISTANCE(w, z, q)),
     "A1: step size off by 1 %": (GPM, "step", _scaled_step),
-    "A2: largest eigenvalue in modulus": (start, "leading_eigenvector", _largest_in_modulus),
+    "A2: largest eigenvalue in modulus": (eigenvector, "leading_eigenvector", _largest_in_modulus),
     "A3: bound too low": (relaxation, "upper_bound", lambda C, y: 0.9999 * _ORIGINAL_BOUND(C, y)),
     "F1: 1/2 for 8": (theory, "eigenvector_error_bound", _shrunk(theory.eigenvector_error_bound, 1 / 16, "bound")),
     "F3: 1/4 for 4": (theory, "maximiser_error_bound", _shrunk(theory.maximiser_error_bound, 1 / 16, "bound")),

@@ -1,0 +1,99 @@
+"""One problem, component by component: each is solved and certified for itself, then they are put together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from angsync.certificate.verdict import rescaled
+from angsync.pipeline import one_call
+from angsync.pipeline.assembly import (
+    Part,
+    Units,
+    one_certificate,
+    point_at,
+    result_of,
+    settler,
+    warn_about_pieces,
+)
+from angsync.pipeline.call import Call
+from angsync.pipeline.component import Solved, solve_component
+from angsync.pipeline.gauge import in_gauge, reference_nodes
+from angsync.pipeline.intake import Intake
+from angsync.pipeline.result import SyncResult
+from angsync.pipeline.task import Task, is_worth_saving, turned_product
+from angsync.problem.components import component_indices, normalised
+from angsync.problem.operators import CountingOperator, component_labels, restrict
+from angsync.problem.ordering import better_order
+from angsync.solvers import GPM
+from angsync.solvers.loop import Outcome
+from angsync.solvers.stopping import Clock, Status
+
+
+def solve_by_components(intake: Intake, call: Call, clock: Clock, found: one_call.Found | None) -> SyncResult:
+    """Every component solved and certified for itself; one of them may go on from what one call ``found``."""
+    operator = intake.operator
+    components = component_labels(operator)
+    if components is None:
+        components = np.zeros(operator.n, dtype=np.int64)
+    start = call.start_for(operator.n)
+    # a wrong gauge is found before the work, not after
+    references = reference_nodes(components, "first" if call.gauge == "mean" else call.gauge, intake.labels)
+    warn_about_pieces(components, intake.labels)
+
+    z = np.ones(operator.n, dtype=operator.dtype)
+    indices = [index for index in component_indices(components) if index.size > 1]
+    parts, certificates = [], []
+    last: Outcome | None = None  # of one large dense problem, whose last product need not be computed again
+    for place, index in enumerate(indices):
+        given = operator if index.size == operator.n else restrict(operator, index)
+        order = better_order(given)
+        if order is not None:
+            indices[place] = index = index[order]
+            given = restrict(given, order)
+        part = normalised(given)
+        # GPM with a finite alpha depends on the scale of C; asked for by name, it gets C as it is.
+        literal = isinstance(call.solver, GPM)
+        units = Units() if literal else Units.of(given, part)
+        number = int(components[index[0]])
+        task = Task(
+            operator=CountingOperator(given if literal else part, 0 if found is None else found.solve.products),
+            certified=part,
+            call=call,
+            start=start if isinstance(start, str) else start[index],
+            callback=units.restored_for(call.callback, order),
+            clock=clock,
+            rng=call.seed.generator,
+            settle=settler(index, call.gauge if call.gauge == "mean" else int(references[number])),
+            number=number,
+        )
+        solved = solve_component(task, None if found is None else found.attempt(part))
+        z[index] = solved.outcome.z
+        if part.base is operator and not literal and is_worth_saving(part, solved.outcome):
+            last = solved.outcome
+        parts.append(_in_units_of_the_whole(solved, units))
+        if solved.certificate is not None:
+            certificates.append(rescaled(solved.certificate, part.exponent))
+        if solved.outcome.status in (Status.INTERRUPTED, Status.STOPPED_BY_CALLBACK):
+            break
+
+    z = in_gauge(z, components, call.gauge, intake.labels)
+    point = point_at(operator, z, None if last is None else turned_product(last, z))
+    certificate = one_certificate(certificates, indices, z) if call.certify else None
+    return result_of(
+        intake, call, clock, point, components, parts, certificate, unfinished=len(parts) < len(indices)
+    )  # fmt: skip
+
+
+def _in_units_of_the_whole(solved: Solved, units: Units) -> Part:
+    outcome = solved.outcome
+    return Part(
+        status=outcome.status,
+        iterations=outcome.iterations,
+        matvecs=solved.matvecs,
+        history=replace(outcome.history, objective=units.restored(outcome.history.objective)),
+        method=solved.method,
+        objective=float(units.restored(np.array(outcome.objective))),
+        starts=None if solved.starts is None else units.restored(np.array(solved.starts)),
+    )

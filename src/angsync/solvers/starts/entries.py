@@ -1,0 +1,38 @@
+"""The entries of C, for starts that read them: where they are known, and near one in size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from angsync.errors import InputError
+from angsync.problem.operators import HermitianOperator, innermost
+
+FAR_FROM_ONE = 60  # exponent of two beyond which squares, and single precision, may leave their range
+
+
+def readable_matrix(operator: HermitianOperator) -> Any:
+    """The matrix behind an operator, up to a scale, where entries can be read; None where only products are known."""
+    return getattr(innermost(operator)[0], "matrix", None)
+
+
+def needed_matrix(operator: HermitianOperator, what: str) -> scipy.sparse.csr_array:
+    """The entries in the units of the operator; an error that names ``what`` needs them where they are not known."""
+    matrix = readable_matrix(operator)
+    if matrix is None:
+        raise InputError(f"{what} needs the entries of C, but only its products are known; use 'eigenvector'.")
+    matrix = scipy.sparse.csr_array(matrix)
+    data = near_one(matrix.data, innermost(operator)[1])
+    if data is not matrix.data:
+        matrix = scipy.sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+    return matrix
+
+
+def near_one(entries: NDArray, exponent: int) -> NDArray:
+    """Entries of C in double precision and the units of the operator, where those are far from the given ones."""
+    if abs(exponent) <= FAR_FROM_ONE:
+        return entries
+    return np.ldexp(entries.astype(np.complex128).view(np.float64), -exponent).view(np.complex128)

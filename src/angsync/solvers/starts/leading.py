@@ -1,0 +1,39 @@
+"""A rough leading eigenvector, from the phases that one node sees: the start of dense problems."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from angsync.circle import normalise
+from angsync.errors import InputError
+from angsync.problem.operators import HermitianOperator, count_products, inner_model, innermost
+from angsync.solvers.starts.entries import near_one, readable_matrix
+
+ROUGH = 0.4  # relative residual at which Lanczos ends: an exact eigenvector is wasted work where iterations follow
+
+
+def leading_direction(operator: HermitianOperator, _rng: np.random.Generator | None = None) -> NDArray:
+    """The phases of a rough leading eigenvector: Lanczos from the strongest column, to a residual of 0.4.
+
+    An exact one would be wasted work where iterations follow.
+    """
+    inner = inner_model(operator)
+    column = strongest_column(operator)
+    vector, products = inner.model.leading(column, ROUGH)
+    if not inner.counted:
+        count_products(operator, products)
+    return normalise(vector, column.astype(np.complex128)).astype(operator.dtype)
+
+
+def strongest_column(operator: HermitianOperator) -> NDArray:
+    """The phases that one node sees: those of the column of C with the largest row sum, 0 where it sees nothing."""
+    matrix = readable_matrix(operator)
+    if matrix is None:
+        raise InputError("the columns of C are not known, only its products; use 'eigenvector'.")
+    sums = operator.abs_row_sums()
+    column = matrix[int(np.argmax(sums)) if sums is not None else 0]
+    column = np.conj(column.toarray().ravel() if scipy.sparse.issparse(column) else column)
+    column = near_one(column, innermost(operator)[1])
+    return normalise(column, np.ones_like(column)).astype(operator.dtype)

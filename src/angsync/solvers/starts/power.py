@@ -1,0 +1,31 @@
+"""Power steps from a breadth-first tree: the start for graphs of millions of nodes that mix well."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.circle import normalise
+from angsync.problem.operators import HermitianOperator
+from angsync.solvers.starts.tree import breadth_first_tree
+
+_POWER_STEPS = 15  # at most; about eight are taken
+_SETTLED_SHARE = 5e-4  # gain of the objective in one step, relative, below which more steps are left to the solver
+
+
+def informed_power(operator: HermitianOperator, _rng: np.random.Generator | None = None) -> NDArray:
+    r"""Steps :math:`z \leftarrow Cz / |Cz|` from the breadth-first tree: about eight products, for millions of nodes.
+
+    The tree agrees with the truth far better than a random vector, so the steps that would find the first trace of the
+    leading eigenvector are saved. They end when the objective has settled, at the point where it is largest.
+    """
+    z = breadth_first_tree(operator)
+    last = -np.inf
+    for _ in range(_POWER_STEPS):
+        w = operator.apply(z)
+        share = float(np.vdot(z, w).real)
+        if share - last < _SETTLED_SHARE * abs(share):
+            break
+        last = share
+        z = normalise(w, z)
+    return z.astype(operator.dtype)

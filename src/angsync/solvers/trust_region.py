@@ -1,0 +1,161 @@
+r"""Steps within a trust region: Steihaug's conjugate gradients, and how the radius follows from what a step gave.
+
+The model :math:`2 \langle g, t \rangle - \langle t, H t \rangle` is maximised over :math:`\|t\|_M \le` radius, M being
+the preconditioner: along conjugate directions, until the residual is small, the curvature is not positive, or the
+boundary is met (Steihaug 1983; Conn, Gould and Toint, *Trust-Region Methods*, section 7.5).
+
+Newton's method on phases and the relaxation on rows have one form each. On phases M is any preconditioner, and lengths
+obey recurrences, because a product with M is not known. On rows M is diagonal, and lengths are computed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.solvers.tangent import TangentHessian
+
+if TYPE_CHECKING:
+    from angsync.solvers.preconditioner import Preconditioner
+
+
+@dataclass(frozen=True)
+class InnerSolution:
+    """A maximiser of the model within the radius."""
+
+    t: NDArray
+    gain: float
+    """What the model promises: 2 <g, t> - <t, H t>."""
+    length: float
+    """Of t, in the norm of the preconditioner."""
+    at_boundary: bool
+    iterations: int
+
+
+def maximise_model(
+    hessian: Callable[[NDArray], NDArray],
+    b: NDArray[np.float64],
+    preconditioner: Preconditioner,
+    radius: float,
+    scale: float,
+    max_iterations: int,
+    accuracy: float = TangentHessian.accuracy,
+) -> InnerSolution:
+    """Steihaug's conjugate gradients for max 2 b.t - t.H t within the radius.
+
+    The norm of the preconditioner M is never evaluated: the lengths obey recurrences (Conn, Gould and Toint,
+    *Trust-Region Methods*, section 7.5.1).
+    """
+    t = np.zeros_like(b)
+    residual = b - b.mean()  # the global phase is the null vector of H and b is orthogonal to it
+    scaled = preconditioner.solve(residual)
+    direction = scaled.copy()
+    power = float(residual @ scaled)
+    if not power > 0:
+        return InnerSolution(t, 0.0, 0.0, False, 0)
+    target = power * max(accuracy, _forcing(power, scale))
+    squared, along, own = 0.0, 0.0, power  # t.Mt, t.Md and d.Md
+    scratch = np.empty_like(b)
+    at_boundary = False
+    done = 0
+    while done < min(max_iterations, 2 * b.size + 10):
+        done += 1
+        image = hessian(direction)
+        curvature = float(direction @ image)
+        step = power / curvature if curvature > 0 else math.inf
+        at_boundary = curvature <= 0 or squared + 2 * step * along + step**2 * own >= radius**2
+        if at_boundary:
+            step = to_boundary(squared, along, own, radius)
+        np.multiply(direction, step, out=scratch)
+        t += scratch
+        image *= step
+        residual -= image
+        if at_boundary:
+            squared = radius**2
+            break
+        squared += 2 * step * along + step**2 * own
+        scaled = preconditioner.solve(residual)
+        new_power = float(residual @ scaled)
+        if new_power <= target:
+            break
+        ratio = new_power / power
+        along = ratio * (along + step * own)
+        own = new_power + ratio**2 * own
+        direction *= ratio
+        direction += scaled
+        power = new_power
+    # H t is b less what is left of it
+    return InnerSolution(t, float(b @ t + residual @ t), math.sqrt(max(0.0, squared)), at_boundary, done)
+
+
+def maximise_on_rows(
+    hessian: Callable[[NDArray], NDArray],
+    gradient: NDArray,
+    weights: NDArray[np.float64],
+    radius: float,
+    max_iterations: int,
+) -> InnerSolution:
+    """Steihaug's conjugate gradients for max 2 <G, V> - <V, H V> over rows with sum_j weights_j |V_j|^2 <= radius^2."""
+    residual = gradient
+    V, image_of_v = np.zeros_like(gradient), np.zeros_like(gradient)
+    scaled = residual / weights
+    direction, power = scaled, _inner(residual, scaled)
+    if power == 0:
+        return InnerSolution(V, 0.0, 0.0, False, 0)
+    target = power * _forcing(power, max(float(weights.sum()), 1e-300))
+    at_boundary = False
+    done = 0
+    while done < max_iterations:
+        done += 1
+        image = hessian(direction)
+        curvature = _inner(direction, image)
+        step = power / curvature if curvature > 0 else math.inf
+        if curvature <= 0 or math.sqrt(_squared(weights, V + step * direction)) >= radius:
+            at_boundary = True
+            along = float(np.sum(weights * (V.conj() * direction).real))
+            step = to_boundary(_squared(weights, V), along, _squared(weights, direction), radius)
+        V, image_of_v = V + step * direction, image_of_v + step * image
+        if at_boundary:
+            break
+        residual = residual - step * image
+        scaled = residual / weights
+        new_power = _inner(residual, scaled)
+        if new_power <= target:
+            break
+        direction, power = scaled + (new_power / power) * direction, new_power
+    gain = 2 * _inner(gradient, V) - _inner(V, image_of_v)
+    return InnerSolution(V, gain, math.sqrt(_squared(weights, V)), at_boundary, done)
+
+
+def next_radius(radius: float, ratio: float, inner: InnerSolution) -> float:
+    """The radius of the next step; ``ratio`` is what the step gave, relative to what the model promised."""
+    if ratio > 0.75 and inner.at_boundary:
+        return 2 * radius
+    return 0.25 * inner.length if ratio < 0.25 else radius
+
+
+def to_boundary(squared: float, along: float, own: float, radius: float) -> float:
+    """The positive tau at which t + tau d has length ``radius``, from t.Mt, t.Md and d.Md."""
+    c = squared - radius**2
+    root = math.sqrt(max(0.0, along * along - own * c))
+    # the stable one of the two equal forms
+    return (root - along) / own if along <= 0 else -c / (along + root)
+
+
+def _forcing(power: float, scale: float) -> float:
+    """Superlinear: more exact near the optimum. ``power / scale`` is the mean square of a Newton step, in radians."""
+    return min(0.01, power / scale)
+
+
+def _inner(A: NDArray, B: NDArray) -> float:
+    return float(np.vdot(A, B).real)
+
+
+def _squared(weights: NDArray[np.float64], V: NDArray) -> float:
+    """The squared length of rows V."""
+    return float(np.sum(weights * np.abs(V) ** 2))

@@ -1,0 +1,52 @@
+"""When a loop stops: rules, clock, statuses, histories."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+import angsync as ang
+from angsync.solvers.stopping import Clock, History, Status, Stopping
+
+
+def test_the_default_tolerance_depends_on_the_precision():
+    assert Stopping().tolerance_for(np.dtype(np.complex128)) == 1e-10
+    assert Stopping().tolerance_for(np.dtype(np.complex64)) == 1e-5
+    assert Stopping(tolerance=1e-3).tolerance_for(np.dtype(np.complex64)) == 1e-3
+
+
+def test_histories_join_at_the_common_point():
+    first = History(np.array([1.0, 2.0]), np.array([0.2, 0.1]), np.array([0.0, 1.0]))
+    second = History(np.array([2.0, 3.0]), np.array([0.1, 0.0]), np.array([0.0, 0.5]))
+    assert first.followed_by(second).objective.tolist() == [1, 2, 3]
+    assert first.followed_by(second).step.tolist() == [0, 1, 0.5]
+    assert History().followed_by(second) is second
+    assert first.followed_by(second, jump=True).objective.tolist() == [1, 2, 2, 3]
+
+
+@pytest.mark.parametrize("settings", [{"tolerance": -1}, {"max_iterations": -1}, {"max_iterations": 1.5},
+                                      {"max_seconds": -1}, {"tolerance": np.nan}])  # fmt: skip
+def test_bad_stopping_rules(settings):
+    with pytest.raises(ang.errors.InputError, match=next(iter(settings))):
+        Stopping(**settings)
+
+
+def test_the_clock():
+    clock = Clock(1e-9)
+    time.sleep(1e-3)
+    assert clock.expired
+    assert not Clock().expired
+
+
+def test_the_time_that_is_left():
+    assert Clock().left is None
+    assert 0 < Clock(100.0).left <= 100
+    assert Clock(0.0).left == 0.0  # never negative
+
+
+def test_every_status_gives_advice():
+    for status in Status:
+        assert status.value.endswith(".")
+        assert len(status.value) > 15
