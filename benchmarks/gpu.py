@@ -35,7 +35,7 @@ except ImportError:
     print("no CuPy here, so nothing was run; on a machine with CUDA: pip install cupy-cuda12x")
     raise SystemExit(0) from None  # not an error: `make bench` goes on
 import numpy as np
-from cases.gpu_problems import MODELS, coherence, dense_matrix, milliseconds, read_bandwidth
+from cases.gpu_problems import MODELS, coherence, dense_matrix, milliseconds, read_bandwidth, rested, sustained
 
 from angsync.batch.device import POLISH_STEPS, solve_batch_on_device
 from angsync.batch.proof import certificates
@@ -47,7 +47,7 @@ from angsync.kernels.cuda import proof as cuda_proof
 from angsync.kernels.cuda import proof_reference as cuda_proof_reference
 from angsync.kernels.cuda import reference as cuda_reference
 from angsync.study.bench.peers import power_iteration_in_jax
-from angsync.study.environment import version_of
+from angsync.study.machine import version_of
 
 PRODUCT_TARGETS = {8192: 0.078, 16384: 0.28, 32768: 1.05, 65536: 4.0}  # ms
 BATCH_TARGETS = {(10, 1e-3): 3900, (20, 1e-3): 1080, (32, 1e-3): 490, (64, 1e-3): 118,
@@ -198,22 +198,6 @@ def solve(C: Any, bandwidth: float) -> Row:
         row[name] = statistics.median(times)
     row["share"] = 50 * 4 * n * (n + 1) / row["ms"] / 1e9 / bandwidth
     return row
-
-
-def rested(call: Any, repeats: int = 7, inner: int = 5) -> float:
-    """Milliseconds of a call after a pause."""
-    time.sleep(0.2)
-    return milliseconds(call, repeats=repeats, inner=inner)
-
-
-def sustained(call: Any, seconds: float = 1.0) -> float:
-    """Milliseconds of a call that has been made for a while without a pause."""
-    begun = time.perf_counter()
-    while time.perf_counter() - begun < seconds:
-        for _ in range(10):
-            call()
-        cp.cuda.Device().synchronize()
-    return milliseconds(call, inner=5)
 
 
 def batches(n: int, count: int, model: str, bandwidth: float) -> list[Row]:

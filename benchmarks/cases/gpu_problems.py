@@ -55,6 +55,22 @@ def milliseconds(call: Callable[[], Any], repeats: int = 7, inner: int = 1) -> f
     return statistics.median(times)
 
 
+def rested(call: Callable[[], Any], repeats: int = 7, inner: int = 5) -> float:
+    """Milliseconds of a call after a pause."""
+    time.sleep(0.2)
+    return milliseconds(call, repeats=repeats, inner=inner)
+
+
+def sustained(call: Callable[[], Any], seconds: float = 1.0) -> float:
+    """Milliseconds of a call that has been made for a while without a pause."""
+    begun = time.perf_counter()
+    while time.perf_counter() - begun < seconds:
+        for _ in range(10):
+            call()
+        cp.cuda.Device().synchronize()
+    return milliseconds(call, inner=5)
+
+
 def read_bandwidth() -> float:
     """TB/s of a plain read of 8 GiB, the best of several grids."""
     data, out = cp.ones(1 << 31, dtype=cp.float32), cp.zeros(1, dtype=cp.float32)

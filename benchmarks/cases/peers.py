@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 import angsync as ang
-from angsync.study.bench import Contestant, race
 from angsync.study.bench.peers import naive, trust_regions
+from angsync.study.bench.runner import Contestant, race
 
 __all__ = ["fast_sync", "gtsam_graph", "interleaved", "missing", "naive", "plain_gpm", "trust_regions"]
 

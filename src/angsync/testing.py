@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.problem.measure import objective_and_residual
-from angsync.problem.operators import DenseOperator, HermitianOperator
+from angsync.problem.operators import DenseOperator, HermitianOperator, Operator, adapted
 from angsync.simulate import gaussian, grid
 from angsync.solvers.base import Solver, SolverBase, State, as_solver
 from angsync.solvers.loop import iterate
@@ -28,7 +28,8 @@ def _require(condition: bool, message: str) -> None:
 def check_operator(operator: Any, *, rng: Any = 0) -> None:
     """Check that ``operator`` follows :class:`angsync.problem.operators.HermitianOperator` and is consistent.
 
-    The matrix is rebuilt from n products, so use an operator of modest order (up to about 1000).
+    Optional methods (``component_labels``, ``restrict``, ``to_dense``, ``is_real``, ``row_length``) are checked where
+    the operator has them. The matrix is rebuilt from n products, so use one of modest order (up to about 1000).
     """
     name = type(operator).__name__
     _require(isinstance(operator, HermitianOperator), f"{name} lacks a part of the HermitianOperator protocol")
@@ -59,6 +60,28 @@ def check_operator(operator: Any, *, rng: Any = 0) -> None:
     sums = operator.abs_row_sums()
     if sums is not None:
         _require(float(np.abs(sums - np.abs(matrix).sum(axis=1)).max()) <= limit, f"{name}.abs_row_sums is wrong")
+    _check_optional_methods(adapted(operator), name, matrix, limit)
+
+
+def _check_optional_methods(operator: Operator, name: str, matrix: NDArray, limit: float) -> None:
+    """What an operator says of itself beyond the five members; a general answer passes by its nature."""
+    dense = operator.to_dense()
+    _require(dense.shape == matrix.shape, f"{name}.to_dense must have shape (n, n)")
+    _require(float(np.abs(dense - matrix).max()) <= limit, f"{name}.to_dense is not the matrix of its products")
+    _require(not operator.is_real() or float(np.abs(matrix.imag).max()) <= limit, f"{name}.is_real is wrong")
+    _require(operator.row_length() >= 0, f"{name}.row_length must not be negative")
+    labels = operator.component_labels()
+    if labels is None:
+        return
+    _require(labels.shape == (operator.n,), f"{name}.component_labels must be one label a node")
+    apart = labels[:, None] != labels[None, :]
+    _require(not np.any(np.abs(matrix[apart]) > limit), f"{name}.component_labels separates nodes that C joins")
+    index = np.flatnonzero(labels == labels[-1])
+    if index.size == operator.n:
+        return
+    # components are solved one by one, so an operator that has several of them has to be restricted to each
+    part = operator.restrict(index).apply(np.eye(index.size, dtype=operator.dtype))
+    _require(float(np.abs(part - matrix[np.ix_(index, index)]).max()) <= limit, f"{name}.restrict is wrong")
 
 
 def check_solver(solver: Solver | SolverBase, *, monotone: bool = False) -> None:

@@ -12,8 +12,9 @@ from angsync.errors import InputError, NotFiniteError, NotHermitianError, ShapeE
 from angsync.kernels.batch.numbers import ITERATION_LIMIT, NOT_FINITE, chirp
 from angsync.kernels.cuda import reference as cuda_reference
 from angsync.problem import arrays as _arrays
-from angsync.problem.operators.device import DeviceOperator, device_operator, solve_on_device
+from angsync.problem.operators.device import DeviceOperator, device_operator
 from angsync.simulate import gaussian
+from angsync.solvers.on_device import solve_on_device
 from angsync.testing import check_operator
 
 
@@ -255,7 +256,7 @@ def test_the_device_start_leads_to_the_same_answer(C, monkeypatch):
 def _as_on_cuda(monkeypatch):
     """Host arrays of JAX taken for CUDA arrays: the code is the same."""
     jax = pytest.importorskip("jax")
-    for module in ("foreign", "batch"):
+    for module in ("pipeline.foreign", "batch.stack"):
         monkeypatch.setattr(f"angsync.{module}.on_cuda", lambda array: True)
     return lambda array: jax.device_put(array, jax.devices("cpu")[0])
 

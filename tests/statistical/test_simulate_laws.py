@@ -6,6 +6,7 @@ import pytest
 from scipy.special import i0e, i1e, ive
 
 from angsync import simulate
+from angsync.simulate import graphs
 
 SIGMAS = 5
 
@@ -169,7 +170,7 @@ def test_every_set_of_pairs_is_equally_likely():
     rng = np.random.default_rng(11)
     counts = np.zeros(64)
     for _ in range(6400):
-        i, j = simulate._random_pairs(4, 0.5, rng)
+        i, j = graphs.random_pairs(4, 0.5, rng)
         place = np.array([[0, 0, 1, 2], [0, 0, 3, 4], [0, 0, 0, 5], [0, 0, 0, 0]])[i, j]
         counts[np.sum(1 << place)] += 1
     assert np.sum((counts - 100) ** 2 / 100) <= 131.4
@@ -181,7 +182,7 @@ def test_small_draws_of_few_pairs_are_uniform():
     rng = np.random.default_rng(12)
     counts = np.zeros((40, 40))
     for _ in range(2000):
-        counts[simulate._random_pairs(40, 0.05, rng)] += 1
+        counts[graphs.random_pairs(40, 0.05, rng)] += 1
     v, log = 2000 * 0.05 * 0.95, 23.5
     t = log / 3 + np.sqrt((log / 3) ** 2 + 2 * v * log)
     assert np.abs(counts[np.triu_indices(40, 1)] - 100).max() <= t

@@ -1,5 +1,8 @@
 """Simulated problems: shapes, structure, truth, determinism, bad input. Their laws: see statistical/."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -8,6 +11,7 @@ from angsync import simulate
 from angsync.circle import wrap
 from angsync.errors import InputError, ShapeError
 from angsync.problem.measurements import Measurements
+from angsync.simulate import graphs
 
 MAKERS = {
     "gaussian": lambda **k: simulate.gaussian(12, 0.5, **k),
@@ -128,7 +132,7 @@ def test_places_of_pairs_are_exact_where_the_square_root_is_rounded():
     row = np.random.default_rng(0).integers(0, n - 1, 1000)
     start = row * (2 * n - row - 1) // 2
     for place, column in ((start, row + 1), (start + n - 2 - row, np.full(1000, n - 1))):
-        i, j = simulate._pairs_from_codes(place, n)
+        i, j = graphs.pairs_from_codes(place, n)
         np.testing.assert_array_equal(i, row)
         np.testing.assert_array_equal(j, column)
 
@@ -146,7 +150,7 @@ def test_erdos_renyi_of_many_nodes_needs_no_square_of_them():
     problem = simulate.erdos_renyi(100_000, 1e-4, 0.1, rng=0)
     assert problem.C.shape == (100_000, 100_000)
     # 2e16 pairs of 2e8 nodes and a few edges: an n^2 bit would not fit anywhere
-    i, j = simulate._random_pairs(200_000_000, 1e-14, np.random.default_rng(0))
+    i, j = graphs.random_pairs(200_000_000, 1e-14, np.random.default_rng(0))
     assert (i < j).all()
     assert j.max(initial=0) < 200_000_000
 
@@ -232,6 +236,19 @@ def test_bad_input_has_one_clear_message(call, message):
 def test_truth_of_the_wrong_length():
     with pytest.raises(ShapeError, match=r"truth must be a vector of length 4, but its shape is \(3,\)"):
         simulate.gaussian(4, 1, truth=[1, 1, 1])
+
+
+def test_the_names_of_models_and_laws_need_no_numpy():
+    code = "import sys, angsync.simulate as s; assert s.MODELS and s.LAWS; print('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
+
+
+def test_every_name_is_there_and_no_other():
+    for name in simulate.__all__:
+        assert getattr(simulate, name) is not None
+    assert set(simulate.MODELS) < set(simulate.__all__) == set(dir(simulate))
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        simulate.nonsense  # noqa: B018
 
 
 def test_the_matrix_of_a_ring_is_sparse():

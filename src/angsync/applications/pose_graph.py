@@ -29,6 +29,7 @@ from angsync.io.failures import existing_file, listed
 from angsync.io.g2o_file import G2oContent, parse_g2o
 from angsync.io.g2o_writing import edge_line, write_g2o
 from angsync.pipeline.result import SyncResult
+from angsync.problem.pieces import in_words
 from angsync.report.trajectory import Panel, write_trajectory
 from angsync.report.words import certificate_in_words
 from angsync.solvers.stopping import Callback, Clock, Status, Stopping
@@ -217,15 +218,10 @@ def _warn_about_tags(content: G2oContent) -> None:
 
 def _pieces(graph: PoseGraph) -> str:
     """One sentence on components and poses without edges; empty where the graph is connected."""
-    sizes = np.bincount(graph.components)
-    if sizes.size == 1:
-        return ""
-    alone = np.flatnonzero(sizes[graph.components] == 1)
-    sentence = f"The pose graph is not connected: {int((sizes > 1).sum())} component(s) with edges"
-    if alone.size:
-        shown = ", ".join(str(graph.ids[node]) for node in alone[:5]) + (", ..." if alone.size > 5 else "")
-        sentence += f" and {alone.size} pose(s) without edges ({shown}), which stay as they are"
-    return f"{sentence}; where the components lie to each other is not measured."
+    return in_words(
+        graph.components, graph.ids, graph="The pose graph", isolated="pose(s) without edges",
+        fate="which stay as they are", consequence="where the components lie to each other is not measured",
+    )  # fmt: skip
 
 
 def _warn_about_fixed(graph: PoseGraph) -> None:

@@ -24,6 +24,7 @@ from angsync.circle import wrap
 from angsync.errors import InputError, NotFiniteError, ShapeError
 from angsync.problem.measurements import Measurements
 from angsync.problem.operators.schur import SchurOperator
+from angsync.problem.pieces import piece_labels
 
 NOT_DEFINITE = (
     "is not positive definite (all variances positive, all correlations below 1). Mend it or remove the edge: it "
@@ -125,8 +126,7 @@ class PoseGraph:
     @cached_property
     def components(self) -> NDArray[np.int64]:
         """Label of the connected component of each pose, numbered by first appearance."""
-        graph = scipy.sparse.coo_array((np.ones(len(self)), (self.i, self.j)), shape=(self.n, self.n))
-        return scipy.sparse.csgraph.connected_components(graph, directed=False)[1].astype(np.int64)
+        return piece_labels(self.n, self.i, self.j)
 
     @cached_property
     def references(self) -> NDArray[np.int64]:

@@ -22,6 +22,7 @@ from angsync.problem.arrays import (
     dtype_name,
     from_cupy,
     from_numpy,
+    joined,
     namespace,
     to_numpy,
 )
@@ -112,15 +113,14 @@ def _generally(stack: Any, options: dict[str, Any]) -> dict[str, Any]:
     for k in range(0, max(count, 1), size):
         chosen = slice(k, min(count, k + size))
         parts.append(cuda_reference.solve_batch(stack[chosen, :, :], bias=bias, xp=space, **options))
-    found = _joined(parts, space)
+    found = _joined(parts)
     found["iterations"] = as_type(found["iterations"], "int32")
     found["status"] = as_type(found["status"], "int8")
     return found
 
 
-def _joined(parts: list[dict[str, Any]], space: Any) -> dict[str, Any]:
-    join = getattr(space, "concat", None) or space.concatenate
-    return {name: join([part[name] for part in parts]) if len(parts) > 1 else parts[0][name] for name in parts[0]}
+def _joined(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    return {name: joined([part[name] for part in parts]) if len(parts) > 1 else parts[0][name] for name in parts[0]}
 
 
 def prove_batch_on_device(C: Any, z: Any) -> dict[str, NDArray[np.float64]]:
@@ -158,5 +158,5 @@ def prove_batch_on_device(C: Any, z: Any) -> dict[str, NDArray[np.float64]]:
                 )
                 for k in range(0, max(count, 1), size)
             ]  # fmt: skip
-            found = _joined(parts, space)
+            found = _joined(parts)
     return {name: to_numpy(array).reshape(shape[:-2]) for name, array in found.items()}

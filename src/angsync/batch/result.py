@@ -15,7 +15,6 @@ from angsync.errors import FileFormatError
 from angsync.io.atomic import atomic_open
 from angsync.problem.arrays import to_numpy
 
-CERTIFICATE_TOLERANCE = 1e-8
 VERDICTS = (Verdict.CERTIFIED, Verdict.UNDECIDED)
 """What the codes in ``BatchResult.verdict`` mean."""
 _VERSION = 1

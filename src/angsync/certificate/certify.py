@@ -18,22 +18,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from angsync.certificate.bounds.choice import QUICK, Method, quick_bound, spectral_bound
-from angsync.certificate.bounds.spectrum import SpectralBound
-from angsync.certificate.escape import find_better
-from angsync.certificate.gap import Gap, Rounding, unweighted
-from angsync.certificate.verdict import TOLERANCE, Certificate, Verdict, combine, ratio, rescaled, trivial
+from angsync.certificate.bounds import METHODS, ProofName, names_in_words
+from angsync.certificate.bounds.bound import Question, SpectralBound
+from angsync.certificate.bounds.choice import QUICK, spectral_bound
+from angsync.certificate.bounds.cholesky import quick_bound
+from angsync.certificate.gap import Gap, unweighted
+from angsync.certificate.rounding import Rounding
+from angsync.certificate.verdict import OUT_OF_TIME, TOLERANCE, Certificate, Verdict, combine, ratio, rescaled, trivial
 from angsync.circle import as_phases
 from angsync.errors import InputError
 from angsync.problem.components import component_indices, normalised
 from angsync.problem.measure import split
 from angsync.problem.operators import (
-    DenseOperator,
-    HermitianOperator,
+    Operator,
     as_operator,
-    component_labels,
-    restrict,
-    upper_bound,
 )
 from angsync.problem.randomness import random_generator
 from angsync.solvers.stopping import Clock
@@ -43,7 +41,7 @@ def certify(
     C: Any,
     z: ArrayLike,
     tolerance: float = TOLERANCE,
-    method: Method = "auto",
+    method: ProofName = "auto",
     *,
     hermitian: Literal["full", "upper", "lower"] = "full",
     max_seconds: float | None = None,
@@ -72,16 +70,16 @@ def certify(
     phases = as_phases(np.asarray(z).astype(np.complex128) if np.iscomplexobj(z) else z, operator.n)
     if not tolerance > 0:
         raise InputError(f"tolerance must be positive, but it is {tolerance}.")
-    if method not in ("auto", "cholesky", "factorisation", "lanczos"):
-        raise InputError(f"method must be 'auto', 'cholesky', 'factorisation' or 'lanczos', but it is {method!r}.")
+    if method != "auto" and method not in METHODS:
+        raise InputError(f"method must be {names_in_words()}, but it is {method!r}.")
     clock, generator = Clock(max_seconds), random_generator(rng)
-    labels = component_labels(operator)
+    labels = operator.component_labels()
     if labels is None:
         labels = np.zeros(operator.n, dtype=np.int64)
     indices = [index for index in component_indices(labels) if index.size > 1]
     parts = []
     for index in indices:
-        part = normalised(operator if index.size == operator.n else restrict(operator, index))
+        part = normalised(operator if index.size == operator.n else operator.restrict(index))
         certificate = certify_component(
             part, phases[index], tolerance=tolerance, method=method, clock=clock, rng=generator
         )
@@ -90,45 +88,41 @@ def certify(
 
 
 def certify_component(
-    operator: HermitianOperator,
+    operator: Operator,
     z: NDArray,
     *,
     tolerance: float,
-    method: Method,
+    method: ProofName,
     clock: Clock,
     rng: np.random.Generator,
     turned_product: NDArray | None = None,
-    thorough: bool = True,
 ) -> Certificate:
     """The certificate of one connected component (or of an operator whose components are not known).
 
-    ``turned_product`` is C z, where it is known from a point that differs from z by one phase and by rounding. Without
-    ``thorough`` only the usual proof is tried, and no witness is looked for.
+    ``turned_product`` is C z, where it is known from a point that differs from z by one phase and by rounding.
     """
     z = z.astype(np.complex128)
     if operator.n == 1:
         return trivial(tolerance, unique=True)
     Cz = operator.apply(z) if turned_product is None else turned_product
     point = _Point.at(operator, z, Cz, tolerance, rng, turned=turned_product is not None)
-
-    def good_enough(bound: SpectralBound) -> bool:
-        return clock.expired or point.is_proved_by(bound)
-
     if clock.expired:
-        bound = SpectralBound(-math.inf, 1.0, "out of time", z, 0.0)
+        bound = SpectralBound(-math.inf, 1.0, OUT_OF_TIME, z, 0.0)
     else:
-        bound = spectral_bound(
-            operator, z, point.s, point.b, method, rng, good_enough, point.rounding, thorough=thorough
-        )
+        error = point.rounding.eigenvalue
+        question = Question(operator, z, point.s, point.b, error, rng, point.is_proved_by, clock)
+        bound = spectral_bound(question, method)
     witness = None
-    if thorough and not point.gap_of(bound) <= tolerance * point.scale and not clock.expired:
+    if not point.gap_of(bound) <= tolerance * point.scale and not clock.expired:
+        from angsync.certificate.escape import find_better  # most points are proved and need no way out
+
         margin = 4 * point.rounding.objective
         direction = bound.direction if bound.estimate < 0 else None
         witness = find_better(operator, z, point.Cz, margin=margin, direction=direction, clock=clock, rng=rng)
     return point.certificate(bound, witness)
 
 
-def certify_quickly(operator: DenseOperator, z: NDArray, Cz: NDArray, tolerance: float) -> Certificate | None:
+def certify_quickly(operator: Operator, z: NDArray, Cz: NDArray, tolerance: float) -> Certificate | None:
     """The same from one Cholesky factorisation and the product that is known; None where that proves nothing."""
     if operator.n not in QUICK:
         return None
@@ -152,7 +146,7 @@ class _Point:
     @classmethod
     def at(
         cls,
-        operator: HermitianOperator,
+        operator: Operator,
         z: NDArray,
         Cz: NDArray,
         tolerance: float,
@@ -170,7 +164,7 @@ class _Point:
             diagonal = operator.diagonal()
             misfit = max(0.0, float(sums.sum() - np.abs(diagonal).sum() + diagonal.sum()) - objective)
             misfit += rounding.objective  # of these sums
-        known = upper_bound(operator)
+        known = operator.upper_bound()
         if known is not None:
             misfit = min(misfit, max(0.0, known - objective) + rounding.objective)
         scale = max(min(abs(objective), misfit), 4 * rounding.objective / tolerance)

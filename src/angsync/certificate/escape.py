@@ -18,18 +18,18 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from angsync.certificate.bounds.krylov import lanczos
+from angsync.certificate.bounds.lanczos import lanczos
 from angsync.circle import normalise
 from angsync.problem.criticality import SOperator, tangent_hessian
 from angsync.problem.measure import split
-from angsync.problem.operators import HermitianOperator, sparse_base
+from angsync.problem.operators import Operator
 from angsync.solvers import Newton
 from angsync.solvers.loop import iterate
 from angsync.solvers.stopping import Clock, Stopping
 from angsync.solvers.tangent import reversed_share
 
-_DENSE_HESSIAN = 400
-_LARGE = 200_000
+_DENSE_HESSIAN_UP_TO = 400  # order up to which LAPACK finds the smallest curvature faster than Lanczos
+_LARGE_FROM = 200_000  # nodes: above, a hundred Lanczos steps take longer than the solve
 _LIFT_EVALUATIONS = 400  # products with a block of two, where they are cheap
 _LIFT_CHEAP = 600  # order up to which they are; above, a third of them and one angle
 
@@ -38,7 +38,7 @@ Judge = Callable[[NDArray], NDArray | None]
 
 
 def find_better(
-    operator: HermitianOperator,
+    operator: Operator,
     z: NDArray,
     Cz: NDArray,
     *,
@@ -66,16 +66,16 @@ def find_better(
     return better
 
 
-def ascend(operator: HermitianOperator, z: NDArray, clock: Clock, max_iterations: int = 100) -> NDArray:
+def ascend(operator: Operator, z: NDArray, clock: Clock, max_iterations: int = 100) -> NDArray:
     """Newton from z: the objective never decreases."""
     stopping = Stopping(max_iterations=max_iterations, max_seconds=clock.left)
     return iterate(operator, Newton(), z, stopping).z
 
 
 def _along_negative_curvature(
-    operator: HermitianOperator, z: NDArray, clock: Clock, rng: np.random.Generator, improves: Judge
+    operator: Operator, z: NDArray, clock: Clock, rng: np.random.Generator, improves: Judge
 ) -> NDArray | None:
-    if sparse_base(operator) is not None and reversed_share(operator, z) == 0:
+    if operator.sparse() is not None and reversed_share(operator, z) == 0:
         # all weights of the edge Laplacian are positive and it is the Hessian: there is no negative curvature to find
         return None
     t, curvature, size = smallest_curvature(operator, z, rng)
@@ -90,7 +90,7 @@ def _along_negative_curvature(
 
 
 def smallest_curvature(
-    operator: HermitianOperator, z: NDArray, rng: np.random.Generator
+    operator: Operator, z: NDArray, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], float, float]:
     """An eigenvector of the smallest eigenvalue of the tangent Hessian off the global phase, and both sizes.
 
@@ -99,7 +99,7 @@ def smallest_curvature(
     n = z.size
     at = SOperator(operator, z)
     size = float(np.abs(at.s).max()) or 1.0
-    if n <= _DENSE_HESSIAN:
+    if n <= _DENSE_HESSIAN_UP_TO:
         lifted = tangent_hessian(at) + 4 * size / n
         values, vectors = scipy.linalg.eigh(lifted, subset_by_index=[0, 0])
         return vectors[:, 0], float(values[0]), size
@@ -108,19 +108,19 @@ def smallest_curvature(
         lambda t: at.s * t - (conj_z * operator.apply(z * t)).real,
         np.full(n, 1 / math.sqrt(n)),
         rng,
-        max_steps=120 if n <= _LARGE else 20,  # on a million nodes a hundred steps take longer than the solve
+        max_steps=120 if n <= _LARGE_FROM else 20,
         enough=lambda k, low, high, _: low < -1e-3 * high and k >= 20,
     )
     return run.smallest_vector(), run.smallest, size
 
 
-def _best_column(operator: HermitianOperator, trial: NDArray) -> NDArray:
+def _best_column(operator: Operator, trial: NDArray) -> NDArray:
     values = np.real(np.sum(trial.conj() * operator.apply(trial), axis=0))
     return np.ascontiguousarray(trial[:, int(np.argmax(values))])
 
 
 def _through_rank_two(
-    operator: HermitianOperator, z: NDArray, direction: NDArray, clock: Clock, improves: Judge
+    operator: Operator, z: NDArray, direction: NDArray, clock: Clock, improves: Judge
 ) -> NDArray | None:
     v = direction * math.sqrt(z.size)
     for angle in (0.5, 1.0) if z.size <= _LIFT_CHEAP else (0.5,):
@@ -135,7 +135,7 @@ def _through_rank_two(
     return None
 
 
-def _ascend_rank_two(operator: HermitianOperator, lifted: NDArray, clock: Clock) -> NDArray:
+def _ascend_rank_two(operator: Operator, lifted: NDArray, clock: Clock) -> NDArray:
     """Maximise tr(Y^H C Y) over unit rows, as an unconstrained problem in X with Y = X / |X|, by L-BFGS."""
     from scipy.optimize import minimize  # here, because it takes as long to load as all the rest together
 
@@ -170,7 +170,7 @@ def _ascend_rank_two(operator: HermitianOperator, lifted: NDArray, clock: Clock)
     return rows(found.x)[0]
 
 
-def _rounded(operator: HermitianOperator, rows: NDArray) -> list[NDArray]:
+def _rounded(operator: Operator, rows: NDArray) -> list[NDArray]:
     """Phases of Y q for the leading right singular vector q, and the best of a fan of other directions."""
     _, _, right = np.linalg.svd(rows, full_matrices=False)
     q = right.conj().T  # columns: leading and second direction

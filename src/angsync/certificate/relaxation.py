@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.certificate.bounds.spectrum import smallest_eigenvalue_bound
+from angsync.certificate.bounds.cholesky import smallest_eigenvalue_bound
 from angsync.certificate.escape import ascend
 from angsync.circle import normalise
 from angsync.kernels.rounding import UNIT_ROUNDOFF
-from angsync.problem.operators import HermitianOperator, to_dense
+from angsync.problem.operators import Operator
 from angsync.solvers import LowRankSDP
 from angsync.solvers.loop import Outcome, iterate
 from angsync.solvers.stopping import Callback, Clock, Stopping
@@ -40,7 +40,7 @@ class Relaxation:
 
 
 def relax(
-    operator: HermitianOperator,
+    operator: Operator,
     z: NDArray,
     *,
     solver: LowRankSDP,
@@ -66,23 +66,23 @@ def relax(
     return Relaxation(
         rows=rows,
         value=float(along.sum()),
-        upper_bound=upper_bound(operator, along),
+        upper_bound=dual_bound(operator, along),
         tight=bool(singular.size == 1 or singular[1] <= _TIGHT * singular[0]),
         z=_best_rounding(operator, rows, clock, rng),
         outcome=outcome,
     )
 
 
-def upper_bound(operator: HermitianOperator, dual: NDArray[np.float64]) -> float:
+def dual_bound(operator: Operator, dual: NDArray[np.float64]) -> float:
     r"""Proved: :math:`f^* \le \sum_j y_j - n \min(0, \lambda_{\min}(\mathrm{Diag}(y) - C))` for any real y."""
-    S = -to_dense(operator).astype(np.complex128)
+    S = -operator.to_dense().astype(np.complex128)
     S[np.diag_indices(operator.n)] += dual
     shortfall = max(0.0, -smallest_eigenvalue_bound(S))
     total = math.fsum(dual)
     return total + operator.n * shortfall * (1 + 4 * UNIT_ROUNDOFF) + 4 * UNIT_ROUNDOFF * abs(total)
 
 
-def _best_rounding(operator: HermitianOperator, rows: NDArray, clock: Clock, rng: np.random.Generator) -> NDArray:
+def _best_rounding(operator: Operator, rows: NDArray, clock: Clock, rng: np.random.Generator) -> NDArray:
     """Phases of Y q for the leading right singular vector and random q; the three best are improved."""
     rank = rows.shape[1]
     leading = np.linalg.svd(rows, full_matrices=False)[2][0].conj()

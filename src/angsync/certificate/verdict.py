@@ -1,4 +1,7 @@
-"""Records of what is proved about a point: the verdict, the certificate, and how certificates are put together."""
+"""Records of what is proved about a point: the verdict, the certificate, and how certificates are put together.
+
+NumPy is not loaded here: the command line reads :data:`TOLERANCE` when it lists its options.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,17 @@ import dataclasses
 import math
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 TOLERANCE = 1e-8  # CERTIFIED unless asked for otherwise: the gap is at most so much of the scale
+OUT_OF_TIME = "out of time"  # Certificate.method where there was no time for a proof
+_INTERRUPTED = "interrupted"  # Certificate.method where Ctrl-C came before the end of a proof
+_TRIVIAL = "trivial"  # Certificate.method where there is nothing to prove
+_RELAXATION = "+relaxation"  # what is added to it where the gap comes from a semidefinite relaxation
 
 
 class Verdict(Enum):
@@ -39,9 +48,10 @@ class Certificate:
     witness: NDArray | None
     """A point of T^n with a larger objective, beyond rounding; None unless REFUTED."""
     method: str
-    """``cholesky``, ``factorisation`` (sparse) or ``lanczos``, with ``+relaxation`` when the gap comes from a
-    semidefinite relaxation; ``trivial`` when there is nothing to prove (no component has more than one node);
-    ``out of time`` or ``interrupted`` when no proof was attempted."""
+    """A name of :data:`angsync.certificate.bounds.METHODS` (``cholesky``, ``factorisation``, which is sparse, or
+    ``lanczos``), with ``+relaxation`` when the gap comes from a semidefinite relaxation; ``trivial`` when there is
+    nothing to prove (no component has more than one node); ``out of time`` or ``interrupted`` when no proof was
+    attempted: :attr:`out_of_time` and :attr:`interrupted` ask for these two."""
     confidence: float
     """1.0 for a deterministic proof, otherwise 1 minus the failure probability of the Lanczos bounds."""
     tolerance: float
@@ -51,6 +61,21 @@ class Certificate:
     rounding: float
     """Rounding level of the computation: no gap below it can be told from 0. For a ``LinearOperator`` its products are
     assumed to be as accurate as those of a matrix in its precision."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether an interruption (Ctrl-C) left the point without a proof."""
+        return self.method == _INTERRUPTED
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether there was no time left for a proof; ``gap_bound`` is then the misfit of the data."""
+        return self.method == OUT_OF_TIME
+
+    def numbers(self) -> dict[str, Any]:
+        """What goes into a file: all fields by name, but for the verdict (its name does) and the witness (phases)."""
+        names = (field.name for field in dataclasses.fields(self))
+        return {name: getattr(self, name) for name in names if name not in ("verdict", "witness")}
 
     def __str__(self) -> str:
         return f"{self.verdict.name}: f* - f(z) <= {self.gap_bound:.3g} ({self.relative_gap:.2g} relative)"
@@ -65,7 +90,7 @@ def combine(parts: list[Certificate], indices: list[NDArray[np.int64]], z: NDArr
         only = parts[0]
         if only.witness is None:
             return only
-        placed = np.empty_like(only.witness)
+        placed = only.witness.copy()
         placed[indices[0]] = only.witness
         return dataclasses.replace(only, witness=placed)
     gap = math.fsum(part.gap_bound for part in parts)
@@ -75,7 +100,7 @@ def combine(parts: list[Certificate], indices: list[NDArray[np.int64]], z: NDArr
     certified = gap <= tolerance * scale and not refuted
     witness = None
     if refuted:
-        witness = z.astype(np.complex128)
+        witness = z.astype(complex)
         for k in refuted:
             witness[indices[k]] = parts[k].witness
     verdict = Verdict.CERTIFIED if certified else Verdict.UNDECIDED if witness is None else Verdict.REFUTED
@@ -99,14 +124,14 @@ def combine(parts: list[Certificate], indices: list[NDArray[np.int64]], z: NDArr
 def trivial(tolerance: float, unique: bool) -> Certificate:
     """Nothing to prove: f is constant. ``unique`` only for a single node."""
     return Certificate(
-        Verdict.CERTIFIED, 0.0, 0.0, 0.0, math.inf, unique, None, "trivial", 1.0, tolerance, 0.0, 0.0
+        Verdict.CERTIFIED, 0.0, 0.0, 0.0, math.inf, unique, None, _TRIVIAL, 1.0, tolerance, 0.0, 0.0
     )  # fmt: skip
 
 
-def undecided(tolerance: float, method: str) -> Certificate:
-    """Nothing could be proved, for the reason named by ``method``."""
+def interrupted() -> Certificate:
+    """Nothing could be proved before an interruption; the tolerance is that of a run that asks for no other."""
     return Certificate(
-        Verdict.UNDECIDED, math.inf, math.inf, -math.inf, -math.inf, False, None, method, 1.0, tolerance, 0.0, 0.0
+        Verdict.UNDECIDED, math.inf, math.inf, -math.inf, -math.inf, False, None, _INTERRUPTED, 1.0, TOLERANCE, 0.0, 0.0
     )  # fmt: skip
 
 
@@ -142,7 +167,7 @@ def tightened(certificate: Certificate, objective: float, upper_bound: float) ->
         gap_bound=gap,
         relative_gap=ratio(gap, certificate.scale),
         unique=certified and certificate.lambda_2 > 0,
-        method=f"{certificate.method}+relaxation",
+        method=f"{certificate.method}{_RELAXATION}",
     )
 
 

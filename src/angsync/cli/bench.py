@@ -48,11 +48,13 @@ def bench(
     problem do not reach the same objective.
     """
     with reporting() as console:
-        from angsync.cli.reproduce_progress import showing
-        from angsync.cli.terminal import fitted, table, to_json
+        from angsync.cli.progress import counting
+        from angsync.cli.terminal import fitted, table
         from angsync.io.atomic import check_writable
-        from angsync.study.bench import heading, peers_table, run_groups
-        from angsync.study.bench import table as bench_table
+        from angsync.io.strict_json import to_json
+        from angsync.study.bench.engine import heading, run_groups
+        from angsync.study.bench.peers import table as peers_table
+        from angsync.study.bench.tables import table as bench_table
 
         if output is not None:
             check_writable(output)
@@ -75,7 +77,7 @@ def bench(
             repeats=repeats,
             seed=seed,
             path=output,
-            watching=lambda: showing(console),
+            watching=lambda: counting(console),
             begun=begun,
             finished=finished,
         )

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from angsync.certificate.bounds import ProofChoice
+from angsync.certificate.verdict import TOLERANCE
 from angsync.cli.options import (
     ColumnAngle,
     ColumnI,
@@ -15,7 +17,6 @@ from angsync.cli.options import (
     G2oWeights,
     Hermitian,
     Json,
-    Method,
     Problem,
     Triangle,
     Weights,
@@ -30,10 +31,10 @@ def certify(
     phases: Annotated[
         Path, typer.Argument(metavar="PHASES", help="A saved result, or npy / npz / csv with phases or angles.")
     ],
-    tolerance: Annotated[float, typer.Option(help="CERTIFIED means a relative gap of at most this.")] = 1e-8,
+    tolerance: Annotated[float, typer.Option(help="CERTIFIED means a relative gap of at most this.")] = TOLERANCE,
     method: Annotated[
-        Method, typer.Option(help="The proof: deterministic or with a failure probability.")
-    ] = Method.auto,
+        ProofChoice, typer.Option(help="The proof: deterministic or with a failure probability.")
+    ] = ProofChoice.auto,
     hermitian: Hermitian = Triangle.FULL,
     column_i: ColumnI = "i",
     column_j: ColumnJ = "j",
@@ -47,8 +48,10 @@ def certify(
         from angsync.certificate.certify import certify as certify_phases
         from angsync.certificate.verdict import Verdict
         from angsync.cli.nodes import in_order_of
-        from angsync.cli.terminal import certificate_object, count_components, fitted, to_json, watching
+        from angsync.cli.progress import watching
+        from angsync.cli.terminal import certificate_object, count_components, fitted
         from angsync.io import read, read_phases
+        from angsync.io.strict_json import to_json
         from angsync.problem.operators import as_operator
         from angsync.report.words import certificate_in_words
 

@@ -23,10 +23,12 @@ def demo(
 ) -> None:
     """Simulate the paper's setting, solve, certify, compare with the truth, and write report.html."""
     with reporting() as console:
-        from angsync.cli.terminal import fitted, result_object, table, to_json, watching
-        from angsync.io.atomic import check_writable
+        from angsync.cli.progress import watching
+        from angsync.cli.terminal import fitted, result_object, table
+        from angsync.io.atomic import check_writable, report_folder
+        from angsync.io.strict_json import to_json
         from angsync.report.words import certificate_in_words
-        from angsync.study.demo import report_folder, run_demo
+        from angsync.study.demo import run_demo
 
         with report_folder(output), watching(console, "demo") as callback:
             page = check_writable(output / "report.html")

@@ -14,10 +14,11 @@ from angsync.cli.root import app
 def info(json: Json = False) -> None:
     """Versions, threads, devices, and which optional libraries are installed."""
     with reporting():
-        from angsync.cli.terminal import table, to_json
-        from angsync.study.environment import describe
+        from angsync.cli.terminal import table
+        from angsync.io.strict_json import to_json
+        from angsync.study.machine import installation
 
-        facts = describe()
+        facts = installation()
         if json:
             typer.echo(to_json(facts))
         else:

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError
+from angsync.problem.measurements import Measurements
+from angsync.problem.nodes import find_node
 
 
 def in_order_of(data: Any, z: NDArray, labels: Sequence[Hashable] | None) -> NDArray:
@@ -73,22 +75,22 @@ def _assignment(text: str, data: Any, what: str, names: tuple[str, ...]) -> tupl
 
 def _node_from_text(text: str, data: Any, rule: str) -> Any:
     nodes = _nodes(data)
-    if text in nodes:
-        return text
+    labels = nodes if isinstance(nodes, tuple) else None
     try:
-        node = int(text)
+        meant: tuple[str | int, ...] = (text, int(text))
     except ValueError:
-        node = None
-    if node is None or node not in nodes:
-        raise InputError(f"{rule}, but {text!r} is none; the nodes are {_few(nodes)}.")
-    return node
+        meant = (text,)
+    for node in meant:
+        if find_node(node, len(nodes), labels) is not None:
+            return node
+    raise InputError(f"{rule}, but {text!r} is none; the nodes are {_few(nodes)}.")
 
 
 def _nodes(data: Any) -> Sequence[Hashable]:
-    labels = getattr(data, "labels", None)
-    if labels is not None:
-        return labels
-    return range(data.n if hasattr(data, "n") else data.shape[-1])
+    """The nodes of what a file holds: measurements, which may name them, or a matrix."""
+    if isinstance(data, Measurements):
+        return range(data.n) if data.labels is None else data.labels
+    return range(data.shape[-1])
 
 
 def _some(nodes: Sequence[Hashable]) -> str:

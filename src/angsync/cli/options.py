@@ -46,15 +46,6 @@ class Weights(StrEnum):
     unit = "unit"
 
 
-class Method(StrEnum):
-    """Proofs."""
-
-    auto = "auto"
-    cholesky = "cholesky"
-    factorisation = "factorisation"
-    lanczos = "lanczos"
-
-
 class Model(StrEnum):
     """Simulated problems."""
 

@@ -33,8 +33,10 @@ def posegraph(
     """
     with reporting() as console:
         from angsync.applications import pose_graph
-        from angsync.cli.terminal import fitted, to_json, watching
+        from angsync.cli.progress import watching
+        from angsync.cli.terminal import fitted
         from angsync.io.g2o_writing import check_g2o_path
+        from angsync.io.strict_json import to_json
         from angsync.report.trajectory import check_picture_path
         from angsync.solvers.stopping import Stopping
 
@@ -47,7 +49,7 @@ def posegraph(
         stopping = Stopping(tolerance=tolerance, max_iterations=max_iterations, max_seconds=max_seconds)
         with watching(console, "reading"):
             graph = pose_graph.read(file)
-        with watching(console, "solving", tolerance or 1e-10) as callback:
+        with watching(console, "solving", stopping) as callback:
             result = pose_graph.optimise(graph, stopping=stopping, certify=certify, callback=callback, rng=seed)
         with watching(console, "writing"):
             if output is not None:

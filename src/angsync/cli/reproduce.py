@@ -28,16 +28,15 @@ def reproduce(
     """
     _one_thread_a_product()
     with reporting() as console:
-        from angsync.cli.reproduce_progress import showing
-        from angsync.cli.terminal import to_json
-        from angsync.io.atomic import check_writable
-        from angsync.study.demo import report_folder
+        from angsync.cli.progress import counting
+        from angsync.io.atomic import check_writable, report_folder
+        from angsync.io.strict_json import to_json
         from angsync.study.reproduce import lines, run_experiments, violated
         from angsync.study.reproduce.page import write_reproduction_page
 
         with report_folder(output):
             stored, page = check_writable(output / "results.json"), check_writable(output / "report.html")
-            with showing(console) as report:
+            with counting(console) as report:
                 results = run_experiments(stored, quick=quick, seed=seed, report=report)
             write_reproduction_page(results, page)
         failed = violated(results)

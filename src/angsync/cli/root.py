@@ -20,7 +20,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from angsync.study.environment import version_of
+        from angsync.study.machine import version_of
 
         typer.echo(f"angsync {version_of('angsync')}")
         raise typer.Exit

@@ -36,7 +36,7 @@ def simulate(
 ) -> None:
     """Write a simulated problem with its truth, for `angsync solve`."""
     with reporting() as console:
-        from angsync.cli.terminal import watching
+        from angsync.cli.progress import watching
         from angsync.study.scenario import from_name, problem_path, write_problem
 
         problem_path(model.value, output)

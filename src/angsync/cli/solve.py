@@ -68,11 +68,13 @@ def solve(
     """Find the phases that fit the measurements in FILE best, and prove how good they are."""
     with reporting() as console:
         from angsync.cli.nodes import anchors_from_text, gauge_from_text, priors_from_text
-        from angsync.cli.terminal import fitted, result_object, to_json, watching
+        from angsync.cli.progress import watching
+        from angsync.cli.terminal import fitted, result_object
         from angsync.front_door import synchronize
         from angsync.io import read
         from angsync.io.atomic import check_writable
         from angsync.io.result_file import check_result_path
+        from angsync.io.strict_json import to_json
         from angsync.solvers.stopping import Stopping
 
         # the call and the outputs are checked before the work, not after
@@ -85,7 +87,7 @@ def solve(
         stopping = Stopping(tolerance=tolerance, max_iterations=max_iterations, max_seconds=max_seconds)
         with watching(console, "reading"):
             data = read(file, i=column_i, j=column_j, angle=column_angle, weight=column_weight, weights=weights.value)
-        with watching(console, "solving", tolerance or 1e-10) as callback:
+        with watching(console, "solving", stopping) as callback:
             result = synchronize(
                 data,
                 solver=method,

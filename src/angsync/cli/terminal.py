@@ -1,76 +1,21 @@
-"""What the command line shows: tables, one JSON object, and a progress bar for whatever takes long."""
+"""What the command line shows: text that fits, tables, and results as one JSON object."""
 
 from __future__ import annotations
 
-import json
-import math
 import re
 import textwrap
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from angsync.certificate.verdict import Certificate
 from angsync.pipeline.result import SyncResult
-from angsync.problem.operators import HermitianOperator, component_labels
-from angsync.solvers.stopping import Progress as Iterate
-
-_PATIENCE = 2.0  # seconds before a progress bar appears
-
-
-@contextmanager
-def watching(console: Console, what: str, tolerance: float = 1e-10) -> Iterator[Callable[[Iterate], None]]:
-    """Yield a callback for the solver; after two seconds a bar shows how far the residual has come.
-
-    Until the callback is called, the bar only shows that time goes on: it has a thread of its own. Nothing is
-    shown when the console is not a terminal.
-    """
-    if not console.is_terminal:
-        yield lambda _: None
-        return
-    # 73 columns at most, so that it stays one line
-    bar = Progress(
-        TextColumn("{task.description}", markup=False), BarColumn(20), TextColumn("{task.fields[note]}"),
-        TimeElapsedColumn(), console=console, transient=True,
-    )  # fmt: skip
-    task = bar.add_task(what, total=None, note="")
-    first: dict[int, float] = {}
-
-    def callback(iterate: Iterate) -> None:
-        note = f"iteration {iterate.iteration}, residual {iterate.residual:.1e}"
-        start = first.setdefault(iterate.component, iterate.residual)
-        if iterate.residual <= tolerance:
-            bar.update(task, description="certifying", completed=1.0, total=1.0, note=note)
-        else:
-            bar.update(
-                task, description=what, completed=_share(start, iterate.residual, tolerance), total=1.0, note=note
-            )
-
-    timer = threading.Timer(_PATIENCE, bar.start)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield callback
-    finally:
-        timer.cancel()
-        timer.join()
-        if bar.live.is_started:
-            bar.stop()
-
-
-def _share(start: float, now: float, tolerance: float) -> float:
-    """How much of the way from the first residual to the tolerance is done, in orders of magnitude."""
-    if not (start > tolerance > 0 and math.isfinite(start) and now > 0):
-        return 0.0
-    return min(max(math.log(start / now) / math.log(start / tolerance), 0.0), 1.0)
+from angsync.problem.operators import Operator
 
 
 def fitted(text: str, console: Console | None = None) -> str:
@@ -94,9 +39,9 @@ def fitted(text: str, console: Console | None = None) -> str:
     return "\n".join(lines)
 
 
-def count_components(operator: HermitianOperator) -> int:
+def count_components(operator: Operator) -> int:
     """Number of connected components; 1 where only products with C are known."""
-    labels = component_labels(operator)
+    labels = operator.component_labels()
     return 1 if labels is None else int(labels.max()) + 1
 
 
@@ -142,33 +87,12 @@ def result_object(
 
 def certificate_object(certificate: Certificate) -> dict[str, Any]:
     """The certificate as a JSON-ready object; the witness as angles."""
-    names = (
-        "gap_bound", "relative_gap", "lambda_min", "lambda_2", "unique", "method", "confidence", "tolerance",
-        "scale", "rounding",
-    )  # fmt: skip
     witness = certificate.witness
     return {
         "verdict": certificate.verdict.name,
-        **{name: getattr(certificate, name) for name in names},
+        **certificate.numbers(),
         "witness": None if witness is None else np.angle(witness).tolist(),
     }
-
-
-def to_json(content: Any) -> str:
-    """Strict JSON: what is not finite becomes null, numpy scalars become numbers."""
-
-    def clean(x: Any) -> Any:
-        if isinstance(x, dict):
-            return {str(key): clean(value) for key, value in x.items()}
-        if isinstance(x, (list, tuple)):
-            return [clean(value) for value in x]
-        if isinstance(x, np.generic):
-            x = x.item()
-        if isinstance(x, float):
-            return x if math.isfinite(x) else None
-        return x if isinstance(x, (str, int, bool, type(None))) else str(x)
-
-    return json.dumps(clean(content), allow_nan=False)
 
 
 def _label(result: SyncResult, node: int) -> Any:

@@ -1,4 +1,7 @@
-"""Outputs are written to a temporary file beside the target and renamed: complete, or not there at all."""
+"""Outputs are complete, or not there at all.
+
+A file is written to a temporary one beside its target and renamed; a folder that stayed empty is taken away again.
+"""
 
 from __future__ import annotations
 
@@ -47,3 +50,30 @@ def atomic_open(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[An
         if os.path.exists(temporary):
             os.unlink(temporary)
         raise
+
+
+@contextmanager
+def report_folder(folder: Path) -> Iterator[None]:
+    """Make the folder, and take it away again if the block fails and left nothing in it."""
+    made: list[Path] = []
+    try:
+        for path in reversed([folder, *folder.parents]):
+            if not path.exists():
+                path.mkdir()
+                made.append(path)
+        if not folder.is_dir():
+            raise NotADirectoryError(0, "it is a file")
+    except OSError as error:
+        _remove(made)
+        raise OutputError(f"cannot create the folder {folder}: {error.strerror}. Choose another with -o.") from None
+    try:
+        yield
+    except BaseException:
+        _remove(made)
+        raise
+
+
+def _remove(folders: list[Path]) -> None:
+    for path in reversed(folders):
+        if not any(path.iterdir()):
+            path.rmdir()

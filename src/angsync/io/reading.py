@@ -7,25 +7,8 @@ from typing import Any
 
 from angsync.errors import FileFormatError, InputError
 from angsync.io.columns import ColumnNames
-from angsync.io.csv_file import read_csv
 from angsync.io.failures import existing_file
-from angsync.io.g2o_file import read_g2o
-from angsync.io.hdf5_file import read_hdf5
-from angsync.io.mat_file import read_mat
-from angsync.io.npz_file import read_npy, read_npz
-from angsync.io.parquet_file import read_parquet
-
-_WITH_COLUMNS = {
-    ".csv": read_csv,
-    ".tsv": read_csv,
-    ".txt": read_csv,
-    ".parquet": read_parquet,
-    ".npz": read_npz,
-    ".mat": read_mat,
-    ".h5": read_hdf5,
-    ".hdf5": read_hdf5,
-}
-SUFFIXES = (*_WITH_COLUMNS, ".npy", ".g2o")
+from angsync.io.formats import COLUMN_READERS, G2O_WEIGHTS, READ, function_of
 
 
 def read(
@@ -55,17 +38,21 @@ def read(
     -------
     Measurements, numpy.ndarray or scipy.sparse.csr_array
     """
-    if weights not in ("kappa", "unit"):
+    if weights not in G2O_WEIGHTS:
         raise InputError(f"weights is {weights!r}, but it must be 'kappa' or 'unit'.")
     file = existing_file(path)
     suffix = file.suffix.lower()
     if suffix == ".g2o":
+        from angsync.io.g2o_file import read_g2o
+
         return read_g2o(file, weights)
     if suffix == ".npy":
+        from angsync.io.npz_file import read_npy
+
         return read_npy(file)
-    if suffix not in _WITH_COLUMNS:
+    if suffix not in COLUMN_READERS:
         raise FileFormatError(
-            f"{file}: the suffix {file.suffix!r} is not known; known are {', '.join(sorted(SUFFIXES))}. "
+            f"{file}: the suffix {file.suffix!r} is not known; known are {', '.join(sorted(READ))}. "
             "Rename or convert the file."
         )
-    return _WITH_COLUMNS[suffix](file, ColumnNames(i, j, angle, weight))
+    return function_of(COLUMN_READERS[suffix])(file, ColumnNames(i, j, angle, weight))

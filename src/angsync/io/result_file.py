@@ -20,6 +20,7 @@ from angsync.io.atomic import atomic_open, check_writable
 from angsync.io.columns import storable_labels
 from angsync.io.csv_table import CsvTable, read_table, write_table
 from angsync.io.failures import existing_file, listed, reading
+from angsync.io.formats import RESULT
 from angsync.io.npz_file import load_arrays, save_arrays
 from angsync.io.result_json import pack, unpack
 
@@ -32,9 +33,10 @@ _RESERVED = ("format", "format_version", "metadata")
 def check_result_path(path: str | os.PathLike[str]) -> Path:
     """Raise :class:`OutputError` now if a result could not be saved to ``path`` later."""
     file = Path(path)
-    if file.suffix.lower() not in (".npz", ".csv"):
+    if file.suffix.lower() not in RESULT:
         raise OutputError(
-            f"cannot write {file}: a result is saved as .npz or .csv, not as {file.suffix!r}. Change the suffix."
+            f"cannot write {file}: a result is saved as {' or '.join(RESULT)}, not as {file.suffix!r}. "
+            "Change the suffix."
         )
     return check_writable(file)
 
@@ -70,7 +72,7 @@ def load_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     file = existing_file(path)
     suffix = file.suffix.lower()
-    if suffix not in (".npz", ".csv"):
+    if suffix not in RESULT:
         raise FileFormatError(f"{file}: a saved result is a .npz or .csv file, not {file.suffix!r}.")
     with reading(file, "a saved result"):
         if suffix == ".csv":

@@ -1,17 +1,16 @@
 """Inner loops: compiled where they were built, NumPy otherwise. No policy in here.
 
 This file alone decides which of the two is used: ``COMPILED`` says so. ``ANGSYNC_KERNELS=numpy`` in the environment
-asks for NumPy. Kernels for batches are loaded with the first batch.
+asks for NumPy. Kernels are loaded when they are first used.
 """
 
 import os
 from functools import cache
+from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from angsync.kernels.dense.anderson import DenseModel
 from angsync.kernels.dense.narrow import NARROW_FROM, NarrowCopy
-from angsync.kernels.lanczos.reference import Goal
 from angsync.kernels.thread_count import limited, threads
 
 if TYPE_CHECKING:
@@ -29,53 +28,40 @@ def _is_built() -> bool:
 
 
 COMPILED: bool = os.environ.get("ANGSYNC_KERNELS", "").lower() != "numpy" and _is_built()
-"""Whether the compiled kernels are in use."""
-
-_sparse: ModuleType
-_dense: ModuleType
-_rotated: ModuleType
-_whole: ModuleType
-_lanczos: ModuleType
+"""Whether the compiled kernels are in use; NumPy's otherwise, which have no threads."""
 if COMPILED:
-    from angsync.kernels.dense import compiled as _dense
-    from angsync.kernels.dense import rotated_compiled as _rotated
-    from angsync.kernels.dense import whole_compiled as _whole
-    from angsync.kernels.lanczos import compiled as _lanczos
     from angsync.kernels.library import NAME as name
-    from angsync.kernels.sparse import compiled as _sparse
 else:
-    from angsync.kernels.dense import reference as _dense
-    from angsync.kernels.dense import reference as _whole
-    from angsync.kernels.dense import rotated_reference as _rotated
-    from angsync.kernels.lanczos import reference as _lanczos
-    from angsync.kernels.sparse import reference as _sparse
-
     name = "NumPy"
 
-# sparse matrices
-apply = _sparse.apply
-hessian_apply = _sparse.hessian_apply
-rotate = _sparse.rotate
-smooth = _sparse.smooth
-hermitian_gap = _sparse.hermitian_gap
-match_edges = _sparse.match_edges
-contract = _sparse.contract
-Level = _sparse.Level
-# dense matrices
-dense_apply = _dense.dense_apply
-narrow_apply = _dense.narrow_apply
-dense_inspect = _dense.dense_inspect
-dense_model = _dense.dense_model
-dense_whole = _whole.dense_whole
-rotated = _rotated.rotated
-read_through = _dense.read_through
-shifted_is_definite = _dense.shifted_is_definite
-# Lanczos runs
-ShiftedMatrix = _lanczos.ShiftedMatrix
-begin_lanczos = _lanczos.begin
-proved_by_lanczos = _lanczos.proved
-smallest_ritz_value = _lanczos.smallest_ritz_value
-smallest_ritz_vector = _lanczos.smallest_ritz_vector
+_KERNELS = (  # the compiled module, the one in NumPy, and the names that are taken from it
+    (
+        "sparse.compiled",
+        "sparse.reference",
+        ("Level", "apply", "contract", "hermitian_gap", "hessian_apply", "match_edges", "rotate", "smooth"),
+    ),
+    (
+        "dense.compiled",
+        "dense.reference",
+        ("dense_apply", "dense_inspect", "dense_model", "narrow_apply", "read_through", "shifted_is_definite"),
+    ),
+    ("dense.rotated_compiled", "dense.rotated_reference", ("rotated",)),
+    ("dense.whole_compiled", "dense.reference", ("dense_whole",)),
+    ("dense.anderson", "dense.anderson", ("DenseModel",)),
+    (
+        "lanczos.compiled",
+        "lanczos.reference",
+        ("Goal", "ShiftedMatrix", "begin_lanczos", "proved_by_lanczos", "smallest_ritz_value", "smallest_ritz_vector"),
+    ),
+)
+_HOME = {name: compiled if COMPILED else numpy for compiled, numpy, names in _KERNELS for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    kernel = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    return kernel
 
 
 def solve_batch(
@@ -111,34 +97,12 @@ def description() -> str:
 __all__ = [
     "COMPILED",
     "NARROW_FROM",
-    "DenseModel",
-    "Goal",
-    "Level",
     "NarrowCopy",
-    "ShiftedMatrix",
-    "apply",
     "batch_kernels",
-    "begin_lanczos",
-    "contract",
-    "dense_apply",
-    "dense_inspect",
-    "dense_model",
-    "dense_whole",
     "description",
-    "hermitian_gap",
-    "hessian_apply",
     "limited",
-    "match_edges",
     "name",
-    "narrow_apply",
-    "proved_by_lanczos",
-    "read_through",
-    "rotate",
-    "rotated",
-    "shifted_is_definite",
-    "smallest_ritz_value",
-    "smallest_ritz_vector",
-    "smooth",
     "solve_batch",
     "threads",
+    *_HOME,
 ]

@@ -11,6 +11,7 @@ import ctypes
 import math
 import os
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ if any(name in os.environ for name in _settings):
     _settings = {}
 os.environ.update(_settings)
 try:
-    from angsync.kernels import _native  # type: ignore[attr-defined]
+    _native = import_module("angsync.kernels._native")
 finally:
     for _name in _settings:
         del os.environ[_name]

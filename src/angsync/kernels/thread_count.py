@@ -61,13 +61,14 @@ def limited(count: int) -> Iterator[None]:
     """
     token = _limit.set(count)
     try:
-        with _blas_limited(count):
+        with blas_limited(count):
             yield
     finally:
         _limit.reset(token)
 
 
-def _blas_limited(count: int) -> contextlib.AbstractContextManager[object]:
+def blas_limited(count: int) -> contextlib.AbstractContextManager[object]:
+    """So many threads of BLAS in the block, where threadpoolctl is installed; of every BLAS that is loaded by now."""
     try:
         from threadpoolctl import threadpool_limits
     except ImportError:

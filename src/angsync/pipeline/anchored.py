@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from angsync.errors import InputError
 from angsync.pipeline.assembly import point_at
 from angsync.pipeline.call import Call
-from angsync.pipeline.intake import taken_in
 from angsync.pipeline.result import Grounding, SyncResult
 from angsync.problem.anchoring import GROUND, grounded
+from angsync.problem.intake import taken_in
 
 Route = Callable[[Any, Call], SyncResult]
 

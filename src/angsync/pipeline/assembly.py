@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.certificate.verdict import TOLERANCE, Certificate, combine, undecided
+from angsync.certificate.verdict import TOLERANCE, Certificate, combine, interrupted
 from angsync.errors import ConvergenceError, ConvergenceWarning, DisconnectedWarning, warn_user
 from angsync.pipeline.call import Call
 from angsync.pipeline.gauge import in_gauge
-from angsync.pipeline.intake import Intake
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.starts import combined, same_objective
+from angsync.problem import pieces
+from angsync.problem.intake import Intake
 from angsync.problem.measure import objective_and_residual, rounding_floor
-from angsync.problem.operators import HermitianOperator, ScaledOperator, normalising_exponent
+from angsync.problem.operators import Operator, ScaledOperator, normalising_exponent
 from angsync.solvers.stopping import Callback, Clock, History, Progress, Status
 
 # from the most to the least urgent: what the whole says when its components differ
@@ -48,7 +49,7 @@ class Units:
     """The sum of a diagonal that was left out."""
 
     @classmethod
-    def of(cls, given: HermitianOperator, part: ScaledOperator) -> Units:
+    def of(cls, given: Operator, part: ScaledOperator) -> Units:
         left_out = part.base is not given
         return cls(part.exponent, float(given.diagonal().sum()) if left_out else 0.0)
 
@@ -72,26 +73,9 @@ class Units:
 
 
 def warn_about_pieces(components: NDArray[np.int64], labels: tuple[Hashable, ...] | None) -> None:
-    note = _pieces(components, labels)
+    note = pieces.in_words(components, labels)
     if note:
         warn_user(note, DisconnectedWarning)
-
-
-def _pieces(components: NDArray[np.int64], labels: tuple[Hashable, ...] | None) -> str:
-    """One sentence on components and isolated nodes; empty when the graph is connected."""
-    if not components.any():
-        return ""
-    sizes = np.bincount(components)
-    if sizes.size == 1:
-        return ""
-    isolated = np.flatnonzero(sizes[components] == 1)
-    proper = int((sizes > 1).sum())
-    text = f"The graph is not connected: {proper} component(s) with edges"
-    if isolated.size:
-        shown = ", ".join(str(int(k) if labels is None else labels[k]) for k in isolated[:5])
-        more = ", ..." if isolated.size > 5 else ""
-        text += f" and {isolated.size} isolated node(s) ({shown}{more}), whose phase is set to 0"
-    return text + "; phases of different components cannot be compared."
 
 
 def merged(histories: list[History]) -> History:
@@ -134,7 +118,7 @@ class Point:
     residual: float
 
 
-def point_at(operator: HermitianOperator, z: NDArray, known: NDArray | None = None) -> Point:
+def point_at(operator: Operator, z: NDArray, known: NDArray | None = None) -> Point:
     """C z, f(z) and the residual at the point returned, in double precision whatever the problem's precision.
 
     ``known`` is the product already, scaled as the solver scales C.
@@ -144,7 +128,7 @@ def point_at(operator: HermitianOperator, z: NDArray, known: NDArray | None = No
     scaled = ScaledOperator(operator, normalising_exponent(operator))
     product = scaled.apply(wide) if known is None else known
     objective, residual = objective_and_residual(wide, product, rounding_floor(scaled))
-    restored = ScaledOperator(operator, -scaled.exponent).scale(product)
+    restored = ScaledOperator(operator, -scaled.exponent).scaled(product)
     return Point(z, restored, math.ldexp(objective, scaled.exponent), residual)
 
 
@@ -195,13 +179,13 @@ def _message(
     text = status.value
     if unfinished:
         text += " Some components were not reached; their phases are 0."
-    pieces = _pieces(components, labels)
-    return f"{text} {pieces}" if pieces else text
+    note = pieces.in_words(components, labels)
+    return f"{text} {note}" if note else text
 
 
 def one_certificate(certificates: list[Certificate], indices: list[NDArray[np.int64]], z: NDArray) -> Certificate:
     if len(certificates) < len(indices):
-        return undecided(TOLERANCE, "interrupted")
+        return interrupted()
     return combine(certificates, indices, z, tolerance=TOLERANCE)
 
 

@@ -20,11 +20,11 @@ from angsync.pipeline.assembly import (
 from angsync.pipeline.call import Call
 from angsync.pipeline.component import Solved, solve_component
 from angsync.pipeline.gauge import in_gauge, reference_nodes
-from angsync.pipeline.intake import Intake
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.task import Task, is_worth_saving, turned_product
 from angsync.problem.components import component_indices, normalised
-from angsync.problem.operators import CountingOperator, component_labels, restrict
+from angsync.problem.intake import Intake
+from angsync.problem.operators import CountingOperator
 from angsync.problem.ordering import better_order
 from angsync.solvers import GPM
 from angsync.solvers.loop import Outcome
@@ -34,7 +34,7 @@ from angsync.solvers.stopping import Clock, Status
 def solve_by_components(intake: Intake, call: Call, clock: Clock, found: one_call.Found | None) -> SyncResult:
     """Every component solved and certified for itself; one of them may go on from what one call ``found``."""
     operator = intake.operator
-    components = component_labels(operator)
+    components = operator.component_labels()
     if components is None:
         components = np.zeros(operator.n, dtype=np.int64)
     start = call.start_for(operator.n)
@@ -47,11 +47,11 @@ def solve_by_components(intake: Intake, call: Call, clock: Clock, found: one_cal
     parts, certificates = [], []
     last: Outcome | None = None  # of one large dense problem, whose last product need not be computed again
     for place, index in enumerate(indices):
-        given = operator if index.size == operator.n else restrict(operator, index)
+        given = operator if index.size == operator.n else operator.restrict(index)
         order = better_order(given)
         if order is not None:
             indices[place] = index = index[order]
-            given = restrict(given, order)
+            given = given.restrict(order)
         part = normalised(given)
         # GPM with a finite alpha depends on the scale of C; asked for by name, it gets C as it is.
         literal = isinstance(call.solver, GPM)

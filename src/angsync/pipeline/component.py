@@ -13,7 +13,6 @@ from angsync.certificate.verdict import Certificate, tightened
 from angsync.pipeline.regime import Plan, choose, is_slow
 from angsync.pipeline.task import Attempt, Task
 from angsync.pipeline.ways_on import AFTER_THE_PROOF, MANY_REVERSED, look_again, more_starts
-from angsync.problem.operators import row_length
 from angsync.solvers import LowRankSDP, Newton
 from angsync.solvers.loop import Outcome, iterate
 from angsync.solvers.starts.chance import leave_the_real_line
@@ -52,7 +51,7 @@ def solve_component(task: Task, first: Attempt | None = None) -> Solved:
 
     ``first``: an attempt that has been made and certified already; only the ways on from it are taken.
     """
-    plan = choose(task.operator.base, row_length(task.operator.base)) if task.call.solver is None else None
+    plan = choose(task.operator.base) if task.call.solver is None else None
     if first is not None:
         assert plan is not None
         return _solved(task, _with_ways_on(task, plan, first))
@@ -70,7 +69,7 @@ def solve_component(task: Task, first: Attempt | None = None) -> Solved:
 
 def _solved(task: Task, attempt: Attempt) -> Solved:
     outcome, certificate = attempt.outcome, attempt.certificate
-    if certificate is not None and certificate.method == "interrupted":
+    if certificate is not None and certificate.interrupted:
         outcome = replace(outcome, status=Status.INTERRUPTED)  # of the certificate is of the whole
     return Solved(outcome, certificate, task.operator.products, attempt.method, attempt.starts)
 

@@ -8,26 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.circle import normalise
-from angsync.errors import InputError
+from angsync.problem.nodes import first_nodes, gauge_node
 
 
 def reference_nodes(
     components: NDArray[np.int64], gauge: str | int, labels: tuple[Hashable, ...] | None
 ) -> NDArray[np.int64]:
     """One reference node a component: its first node, or the node named by ``gauge`` for its own component."""
-    many = components.any()
-    first = np.unique(components, return_index=True)[1].astype(np.int64) if many else np.zeros(1, dtype=np.int64)
+    first = first_nodes(components)
     if gauge == "first":
         return first
-    if labels is not None and gauge in labels:
-        node = labels.index(gauge)
-    elif isinstance(gauge, (int, np.integer)) and labels is None and 0 <= gauge < components.size:
-        node = int(gauge)
-    else:
-        raise InputError(
-            f"gauge must be 'first', 'mean' or a node, but it is {gauge!r}"
-            + (f"; nodes are 0 to {components.size - 1}." if labels is None else ", which is not a node label.")
-        )
+    node = gauge_node(gauge, components.size, labels)
     first[components[node]] = node
     return first
 

@@ -34,10 +34,7 @@ from angsync.pipeline.regime import is_dense, is_noisy
 from angsync.pipeline.starts import same_objective, times_found
 from angsync.pipeline.task import FINISHED, Task
 from angsync.problem.measure import norm
-from angsync.problem.operators import (
-    HermitianOperator,
-    narrow_product,
-)
+from angsync.problem.operators import Operator
 from angsync.solvers import Newton
 from angsync.solvers.base import SolverBase
 from angsync.solvers.loop import Outcome
@@ -55,7 +52,7 @@ _ROW_SHIFT = 0.5  # of the mean length of the rows of C Y: enough for the ascent
 _STOPPED = (Status.INTERRUPTED, Status.STOPPED_BY_CALLBACK)
 
 
-def worth_more_starts(operator: HermitianOperator, outcome: Outcome, certificate: Certificate | None) -> bool:
+def worth_more_starts(operator: Operator, outcome: Outcome, certificate: Certificate | None) -> bool:
     """Whether one run may have missed the optimum by an amount that matters, on a problem where starts are cheap.
 
     The certificate decides. CERTIFIED: nothing is better. Otherwise no start gains more than ``gap_bound``, so that it
@@ -134,7 +131,7 @@ def _polished(task: Task, best: Outcome) -> tuple[Outcome, Status | None]:
 
 
 def _points(
-    operator: HermitianOperator, witness: NDArray | None, eigenvector: bool, clock: Clock, rng: np.random.Generator
+    operator: Operator, witness: NDArray | None, eigenvector: bool, clock: Clock, rng: np.random.Generator
 ) -> Iterator[NDArray]:
     """Starting points without end, in the order of the module's list."""
     if witness is not None:
@@ -145,7 +142,7 @@ def _points(
         yield rank_two_start(operator, clock, rng)
 
 
-def plain_start(operator: HermitianOperator, clock: Clock, rng: np.random.Generator) -> NDArray:
+def plain_start(operator: Operator, clock: Clock, rng: np.random.Generator) -> NDArray:
     r"""Phases after thirty steps :math:`z \leftarrow w/|w|`, :math:`w = Cz + \lambda z`, from the eigenvector.
 
     The shift does not depend on the scale of C: 0.15 of the mean length of an entry of C z, which at these noise levels
@@ -162,7 +159,7 @@ def plain_start(operator: HermitianOperator, clock: Clock, rng: np.random.Genera
     return z
 
 
-def rank_two_start(operator: HermitianOperator, clock: Clock, rng: np.random.Generator) -> NDArray:
+def rank_two_start(operator: Operator, clock: Clock, rng: np.random.Generator) -> NDArray:
     """Phases from random unit rows of C^2 after 6 sqrt n steps of the shifted power method, narrow where possible."""
     product = _block_product(operator)
     Y = _unit_rows(rng.standard_normal((operator.n, 2)) + 1j * rng.standard_normal((operator.n, 2)))
@@ -177,8 +174,8 @@ def rank_two_start(operator: HermitianOperator, clock: Clock, rng: np.random.Gen
     return normalise(z, np.ones_like(z)).astype(operator.dtype)
 
 
-def _block_product(operator: HermitianOperator) -> Callable[[NDArray], NDArray]:
-    narrow = narrow_product(operator)
+def _block_product(operator: Operator) -> Callable[[NDArray], NDArray]:
+    narrow = operator.narrow_product()
     if narrow is None:
         return lambda Y: operator.apply(Y.astype(operator.dtype)).astype(np.complex128)
     return narrow

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from angsync import kernels
 from angsync.certificate.certify import certify_component, certify_quickly
-from angsync.certificate.verdict import TOLERANCE, Certificate, Verdict, rescaled, undecided
+from angsync.certificate.verdict import TOLERANCE, Certificate, Verdict, interrupted, rescaled
 from angsync.kernels.dense.whole_settings import WholeSettings, WholeSolve
 from angsync.pipeline.call import Call
 from angsync.pipeline.gauge import in_gauge
@@ -25,7 +25,7 @@ from angsync.pipeline.regime import ONE_CALL_MOST_STEPS, Plan, is_noisy
 from angsync.pipeline.task import Attempt
 from angsync.problem.components import normalised
 from angsync.problem.measure import objective_and_residual, rounding_floor
-from angsync.problem.operators import DenseOperator, HermitianOperator, ScaledOperator
+from angsync.problem.operators import DenseOperator, Operator, ScaledOperator
 from angsync.solvers.accelerated import DEEP, NARROW_NOISE, NOISE, PATIENCE, SHARE, products_a_call
 from angsync.solvers.loop import Outcome
 from angsync.solvers.starts.leading import ROUGH, strongest_column
@@ -70,7 +70,7 @@ class Found:
         return Attempt(outcome, certificate, self.method)
 
 
-def run(operator: HermitianOperator, plan: Plan, call: Call, clock: Clock) -> Found | None:
+def run(operator: Operator, plan: Plan, call: Call, clock: Clock) -> Found | None:
     """Solve and certify; None where the call gave up, as it does at high noise, before it was near any optimum."""
     assert isinstance(operator, DenseOperator)  # the plan says so
     found: WholeSolve | None = None
@@ -90,7 +90,7 @@ def run(operator: HermitianOperator, plan: Plan, call: Call, clock: Clock) -> Fo
     except KeyboardInterrupt:
         status, is_final = Status.INTERRUPTED, True
         found = _at_the_start(operator) if found is None else found
-        certificate = undecided(TOLERANCE, "interrupted") if call.certify else None
+        certificate = interrupted() if call.certify else None
     method = f"AcceleratedGPM from {STARTS[LEADING].words}, because {plan.reason}"
     return Found(found, status, certificate, method, is_final)
 

@@ -9,9 +9,9 @@ import numpy as np
 from angsync.pipeline import one_call
 from angsync.pipeline.assembly import Part, Point, result_of
 from angsync.pipeline.call import Call
-from angsync.pipeline.intake import taken_in
 from angsync.pipeline.regime import one_call_plan
 from angsync.pipeline.result import SyncResult
+from angsync.problem.intake import taken_in
 from angsync.solvers.stopping import Clock
 
 

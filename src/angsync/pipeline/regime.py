@@ -12,27 +12,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from angsync.problem.operators import (
-    DenseOperator,
-    HermitianOperator,
-    augmented,
-    has_dominant_diagonal,
-    innermost,
-    sparse_base,
-)
+from angsync.problem.density import has_many_pairs
+from angsync.problem.operators import Operator
 from angsync.solvers import GPM, AcceleratedGPM, Newton
 from angsync.solvers.base import SolverBase
 from angsync.solvers.loop import is_even
 from angsync.solvers.preconditioner import kind_for
-from angsync.solvers.starts.entries import readable_matrix
 from angsync.solvers.starts.names import CAREFUL, LEADING
 
 if TYPE_CHECKING:
     from angsync.pipeline.call import Call
 
-_DENSE_SHARE = 0.1  # share of filled entries from which C counts as dense
 _NOISY = 0.4  # times sqrt n: ratio of sum |C| and f from which one run is not reliable
 _LARGE_NODES = 200_000  # from which an eigenvector is not computed, only approached
 _PATIENCE_STEPS = 30  # further GPM steps that are thought worth waiting for
@@ -54,24 +45,24 @@ class Plan:
     """A start to try as well where the point found has measurements that are more than a right angle off."""
 
 
-def choose(operator: HermitianOperator, row_length: int) -> Plan:
+def choose(operator: Operator) -> Plan:
     """The plan for one connected component; costs no product with C, and one search through the graph."""
     n = operator.n
-    readable = readable_matrix(operator) is not None
-    if augmented(operator) is not None:
+    full = operator.is_dense_matrix or operator.is_on_device
+    if operator.augmented() is not None:
         reason = f"C is the Schur complement of a sparse matrix (n = {n}), whose factorisation serves"
         return Plan(("eigenvector",), Newton(), None, reason)
-    sparse = sparse_base(operator)
-    if sparse is not None and n > 1 and sparse[0].edge_count == n - 1:
+    sparse = operator.sparse()
+    if sparse is not None and n > 1 and sparse.operator.edge_count == n - 1:
         return Plan(("spanning_tree",), Newton(), None, "the graph is a tree, on which every measurement can be met")
-    if sparse is None and readable and n > 20:
-        return Plan((LEADING,), _ACCELERATED, None, dense_reason(n))
-    if sparse is None or has_many_pairs(sparse[0].edge_count, n) or n <= 20:
-        reason = dense_reason(n) if readable else f"C is known by its products only (n = {n})"
+    if full and n > 20:
+        return Plan((LEADING if operator.is_dense_matrix else "eigenvector",), _ACCELERATED, None, dense_reason(n))
+    if sparse is None or has_many_pairs(sparse.operator.edge_count, n) or n <= 20:
+        reason = dense_reason(n) if full or sparse is not None else f"C is known by its products only (n = {n})"
         return Plan(("eigenvector",), GPM(alpha=math.inf), Newton(), reason)
-    search = sparse[0].breadth_first
+    search = sparse.operator.breadth_first
     kind = kind_for(operator)
-    shape = f"n = {n}, at most {row_length} measurements a node, {search.depth} steps across"
+    shape = f"n = {n}, at most {operator.row_length()} measurements a node, {search.depth} steps across"
     if kind == "direct":
         reason = f"the graph is sparse and mixes slowly ({shape}), and its factorisation is cheap"
         return Plan(("connection_laplacian", "spanning_tree", "multilevel"), Newton(), None, reason, CAREFUL)
@@ -90,7 +81,7 @@ def dense_reason(n: int) -> str:
     return f"C is dense or well connected (n = {n})"
 
 
-def is_noisy(operator: HermitianOperator, objective: float) -> bool:
+def is_noisy(operator: Operator, objective: float) -> bool:
     r"""Whether f is so small beside :math:`\sum |C_{jl}|` that one run is not reliable.
 
     In the Gaussian model :math:`\sum |C_{jl}| \approx \frac{\sqrt\pi}{2} \sigma n^2` and f is about
@@ -101,29 +92,15 @@ def is_noisy(operator: HermitianOperator, objective: float) -> bool:
     return sums is not None and float(sums.sum()) > _NOISY * math.sqrt(operator.n) * objective
 
 
-def is_dense(operator: HermitianOperator) -> bool:
+def is_dense(operator: Operator) -> bool:
     """Whether C is a dense matrix in memory, or a graph with a tenth of all pairs."""
-    sparse = sparse_base(operator)
+    sparse = operator.sparse()
     if sparse is not None:
-        return has_many_pairs(sparse[0].edge_count, operator.n)
-    return isinstance(innermost(operator)[0], DenseOperator)
+        return has_many_pairs(sparse.operator.edge_count, operator.n)
+    return operator.is_dense_matrix
 
 
-def has_many_pairs(pairs: int, n: int) -> bool:
-    """Whether so many measured pairs of n nodes are best treated as a dense matrix."""
-    return 2 * pairs >= _DENSE_SHARE * n**2
-
-
-def is_mostly_zero(matrix: NDArray) -> bool:
-    """Whether a full array has so few entries that it is a graph; a full matrix is recognised by a few rows."""
-    n = matrix.shape[0]
-    some = matrix[:: max(1, n // 16)]
-    if np.count_nonzero(some) > 0.5 * some.size:
-        return False
-    return np.count_nonzero(matrix) < _DENSE_SHARE * n**2
-
-
-def one_call_plan(operator: HermitianOperator, call: Call) -> Plan | None:
+def one_call_plan(operator: Operator, call: Call) -> Plan | None:
     """The plan where one compiled call carries it out, from start to gauge; None where it does not.
 
     That call knows one start and one solver, looks at no clock and tells no callback, and takes an ordinary matrix.
@@ -139,23 +116,24 @@ def one_call_plan(operator: HermitianOperator, call: Call) -> Plan | None:
         or not _is_ordinary(operator)
     ):
         return None
-    plan = choose(operator, operator.n)
+    plan = choose(operator)
     return plan if plan.solver is _ACCELERATED and plan.starts == (LEADING,) else None
 
 
-def _is_ordinary(operator: HermitianOperator) -> bool:
+def _is_ordinary(operator: Operator) -> bool:
     """A dense complex128 matrix that was found good in one pass, whose first row is full, and not real.
 
     The diagonal does not drown the rest, and rows are not so uneven that the light ones have to be looked at.
     """
-    if not isinstance(operator, DenseOperator) or not operator.is_inspected or operator.n > _ONE_CALL_UP_TO_NODES:
+    if not operator.is_inspected or operator.n > _ONE_CALL_UP_TO_NODES:
         return False
-    row = operator.matrix[0]
+    row, sums = operator.entries()[0], operator.abs_row_sums()
+    assert sums is not None  # of a matrix that was inspected
     return bool(
         np.count_nonzero(row[1:]) == row.size - 1
         and np.count_nonzero(row.imag) > 0
-        and is_even(operator.abs_row_sums())
-        and not has_dominant_diagonal(operator)
+        and is_even(sums)
+        and not operator.has_dominant_diagonal()
     )
 
 

@@ -21,7 +21,7 @@ from angsync.problem.operators import (
     sparse_base,
 )
 from angsync.solvers import Newton
-from angsync.solvers.hierarchy import Aggregation, contract, upper_edges
+from angsync.solvers.hierarchy import Aggregation, contract
 from angsync.solvers.loop import iterate
 from angsync.solvers.starts.laplacian import connection_laplacian
 from angsync.solvers.starts.multilevel import multilevel
@@ -55,7 +55,7 @@ def repaired(operator: HermitianOperator, z: NDArray, rng: np.random.Generator, 
 
 def _neighbourhood(base: SparseOperator, z: NDArray, reach: int) -> NDArray[np.bool_]:
     """The nodes within ``reach`` steps of a measurement that is more than a right angle off."""
-    edges = upper_edges(base)
+    edges = base.edges
     off = (np.conj(z[edges.i]) * edges.value * z[edges.j]).real < 0
     region = np.zeros(base.n, dtype=bool)
     region[edges.i[off]] = region[edges.j[off]] = True
@@ -80,7 +80,7 @@ def _solved_again(
     label = np.full(base.n, count, dtype=np.int32)  # the ground is the last node
     label[region] = np.arange(count, dtype=np.int32)
     spread = Aggregation(count + 1, label, z.astype(np.complex128))
-    matrix = contract(upper_edges(base), spread).to_csr()
+    matrix = contract(base.edges, spread).to_csr()
     matrix.eliminate_zeros()
     inner = SparseOperator(scipy.sparse.csr_array(matrix))
     if inner.breadth_first.order.size < inner.n:

@@ -16,10 +16,6 @@ from angsync.pipeline.starts import Starts
 from angsync.solvers.stopping import History, Status
 
 _SCALARS = ("objective", "residual", "message", "iterations", "matvecs", "seconds", "method", "gauge", "tolerance")
-_CERTIFICATE = (
-    "gap_bound", "relative_gap", "lambda_min", "lambda_2", "unique", "method", "confidence", "tolerance", "scale",
-    "rounding",
-)  # fmt: skip
 
 
 def fields_of(result: SyncResult) -> dict[str, Any]:
@@ -29,8 +25,7 @@ def fields_of(result: SyncResult) -> dict[str, Any]:
         fields[f"history_{name}"] = getattr(result.history, name)
     certificate = result.certificate
     if certificate is not None:
-        fields["certificate"] = {name: getattr(certificate, name) for name in _CERTIFICATE}
-        fields["certificate"]["verdict"] = certificate.verdict.name
+        fields["certificate"] = {**certificate.numbers(), "verdict": certificate.verdict.name}
         if certificate.witness is not None:
             fields["witness"] = certificate.witness
     if result.robust is not None:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.certificate.certify import certify_component
-from angsync.certificate.verdict import TOLERANCE, Certificate, undecided
+from angsync.certificate.verdict import TOLERANCE, Certificate, interrupted
 from angsync.pipeline.call import Call
 from angsync.problem.measure import split
-from angsync.problem.operators import CountingOperator, DenseOperator, HermitianOperator
+from angsync.problem.operators import CountingOperator, Operator
 from angsync.solvers.base import SolverBase
 from angsync.solvers.loop import Outcome, iterate
 from angsync.solvers.stopping import Callback, Clock, Status, Stopping
@@ -44,7 +44,7 @@ class Task:
 
     operator: CountingOperator
     """C of the component as the solver sees it, counting its products."""
-    certified: HermitianOperator
+    certified: Operator
     """The same C, scaled as proofs need it: a solver that is to be run literally sees C as it was given."""
     call: Call
     start: str | NDArray
@@ -109,7 +109,7 @@ class Task:
 
     def unproved(self) -> Certificate | None:
         """The certificate of a call that was interrupted."""
-        return undecided(TOLERANCE, "interrupted") if self.call.certify else None
+        return interrupted() if self.call.certify else None
 
     def returned(self, outcome: Outcome) -> NDArray:
         """The point that the caller will get, with unit modulus in double precision."""
@@ -126,8 +126,7 @@ def turned_product(outcome: Outcome, z: NDArray) -> NDArray:
     return outcome.Cz * (z * np.conj(outcome.z)).mean()
 
 
-def is_worth_saving(operator: HermitianOperator, outcome: Outcome) -> bool:
+def is_worth_saving(operator: Operator, outcome: Outcome) -> bool:
     """Whether a product is dear: of a large dense matrix in double precision."""
-    base = getattr(operator, "base", None)
-    large = isinstance(base, DenseOperator) and base.dtype == np.complex128 and operator.n >= _REUSE_FROM
+    large = operator.is_dense_matrix and operator.dtype == np.complex128 and operator.n >= _REUSE_FROM
     return large and not math.isnan(outcome.objective)  # interrupted inside its very first product, there is none

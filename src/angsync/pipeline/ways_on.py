@@ -98,7 +98,7 @@ def more_starts(task: Task, solver: SolverBase, attempt: Attempt) -> Attempt:
         wanted = free and worth_more_starts(task.operator, outcome, certificate)
     else:
         wanted = starts > 1 and outcome.status in FINISHED
-    stopped = certificate is not None and certificate.method == "interrupted"
+    stopped = certificate is not None and certificate.interrupted
     if not wanted or stopped or task.clock.expired:
         return attempt
     best, objectives = best_of_starts(

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from angsync.circle import as_phases
 from angsync.errors import InputError, NotFiniteError
 from angsync.problem.measurements import Measurements
+from angsync.problem.nodes import find_node
 
 Anchors = Mapping[Any, float]
 Priors = Mapping[Any, tuple[float, float]]
@@ -119,13 +120,11 @@ def grounded(measurements: Measurements, anchors: Anchors | None, priors: Priors
 
 
 def _node(node: Any, n: int, labels: tuple[Hashable, ...] | None, what: str) -> int:
-    if labels is not None:
-        if node in labels:
-            return labels.index(node)
-        raise InputError(f"the {what} {node!r} is not a node: labels are {', '.join(map(repr, labels[:5]))}, ...")
-    if isinstance(node, (int, np.integer)) and not isinstance(node, bool) and 0 <= node < n:
-        return int(node)
-    raise InputError(f"the {what} {node!r} is not a node: nodes are 0 to {n - 1}.")
+    found = find_node(node, n, labels)
+    if found is None:
+        nodes = f"nodes are 0 to {n - 1}." if labels is None else f"labels are {', '.join(map(repr, labels[:5]))}, ..."
+        raise InputError(f"the {what} {node!r} is not a node: {nodes}")
+    return found
 
 
 def _angle(value: Any, what: str, node: Any) -> float:

@@ -148,3 +148,33 @@ def from_cupy(array: Any, like: Any) -> Any:
         with double_precision(like):
             return namespace(like).from_dlpack(array)
     return array
+
+
+def joined(parts: list[Any]) -> Any:
+    """Arrays of one library, one after the other along the first axis."""
+    library, space = library_of(parts[0]), namespace(parts[0])
+    if library == "torch":
+        return space.cat(parts)
+    return space.concat(parts) if library is None else space.concatenate(parts)
+
+
+def diagonal(matrix: Any) -> Any:
+    """The diagonal of a matrix of any library."""
+    space = namespace(matrix)
+    return space.linalg.diagonal(matrix) if library_of(matrix) is None else space.diagonal(matrix)
+
+
+def strict_triangle(matrix: Any, *, upper: bool) -> Any:
+    """The matrix with zeros on its diagonal and below it, or above it."""
+    space = namespace(matrix)
+    if library_of(matrix) == "torch":
+        return space.triu(matrix, diagonal=1) if upper else space.tril(matrix, diagonal=-1)
+    return space.triu(matrix, k=1) if upper else space.tril(matrix, k=-1)
+
+
+def submatrix(matrix: Any, index: Any) -> Any:
+    """The rows and columns with these numbers, an array of the same library."""
+    if library_of(matrix) is None:  # the array API has take, and no indexing by one array alone
+        space = namespace(matrix)
+        return space.take(space.take(matrix, index, axis=0), index, axis=1)
+    return matrix[index][:, index]

@@ -6,16 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.problem.operators import (
-    HermitianOperator,
+    Operator,
     ScaledOperator,
     normalising_exponent,
-    without_dominant_diagonal,
 )
 
 
-def normalised(operator: HermitianOperator) -> ScaledOperator:
+def normalised(operator: Operator) -> ScaledOperator:
     """One component as it is solved and certified: no dominant diagonal, largest row sum between 1/2 and 1."""
-    bare = without_dominant_diagonal(operator)
+    bare = operator.without_dominant_diagonal()
     return ScaledOperator(bare, normalising_exponent(bare))
 
 

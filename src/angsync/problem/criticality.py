@@ -19,14 +19,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from angsync.circle import as_phases
 from angsync.problem.measure import split
-from angsync.problem.operators import HermitianOperator, as_operator, to_dense
+from angsync.problem.operators import Operator, as_operator
 
 
-class SOperator:
+class SOperator(Operator):
     """S(z) as an operator: ``apply`` is one product with C."""
 
     def __init__(self, C: Any, z: ArrayLike) -> None:
-        self.C: HermitianOperator = as_operator(C)
+        self.C: Operator = as_operator(C)
         self.z = as_phases(z, self.C.n)
         self.Cz = self.C.apply(self.z)
         self.s, self.b = split(self.z, self.Cz)
@@ -50,7 +50,7 @@ class SOperator:
         return None if sums is None else sums - np.abs(self.C.diagonal()) + np.abs(self.diagonal())
 
     def to_dense(self) -> NDArray:
-        return np.diag(self.s) - to_dense(self.C)
+        return np.diag(self.s) - self.C.to_dense()
 
 
 def riemannian_gradient(C: Any, z: ArrayLike) -> NDArray:
@@ -104,5 +104,5 @@ def criticality(C: Any, z: ArrayLike, tolerance: float = 1e-8) -> Criticality:
 
 def tangent_hessian(operator: SOperator) -> NDArray[np.float64]:
     r"""The dense real matrix :math:`H = \Re(Z^H S Z)`."""
-    rotated = np.conj(operator.z)[:, None] * to_dense(operator.C) * operator.z[None, :]
+    rotated = np.conj(operator.z)[:, None] * operator.C.to_dense() * operator.z[None, :]
     return np.diag(operator.s) - rotated.real

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.problem.operators import HermitianOperator, rounding_sums
+from angsync.problem.operators import Operator
 
 
 def split(z: NDArray, Cz: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -43,7 +43,7 @@ def objective_and_residual(z: NDArray, Cz: NDArray, floor: float = 0.0) -> tuple
     return float(s.sum()), (gradient / size if gradient > floor and size > 0 else 0.0)
 
 
-def rounding_floor(operator: HermitianOperator) -> float:
+def rounding_floor(operator: Operator) -> float:
     """The size of a gradient that is nothing but rounding: a few units of the row sums of |C|; 0 where unknown."""
-    sums = rounding_sums(operator)
+    sums = operator.rounding_sums()
     return 0.0 if sums is None else 4 * float(np.finfo(operator.dtype).eps) * norm(sums)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from angsync.errors import ContradictionWarning, InputError, NotFiniteError, ShapeError, warn_user
+from angsync.problem.columns import column, node_count, node_indices, real_column
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -75,26 +76,26 @@ class Measurements:
         value: ArrayLike | None = None,
         labels: Sequence[Hashable] | None = None,
     ) -> None:
-        rows, cols, labels = _node_indices(i, j, labels)
+        rows, cols, labels = node_indices(i, j, labels)
         if (angle is None) == (value is None):
             raise InputError("give either angle (radians) or value (complex), and not both.")
         modulus = None
         if angle is not None:
-            angle_ = _real_column(angle, "angle", rows.size)
+            angle_ = real_column(angle, "angle", rows.size)
         else:
-            value_ = _column(value, "value", rows.size, complex)
+            value_ = column(value, "value", rows.size, complex)
             angle_, modulus = np.angle(value_), np.abs(value_)
         if weight is None:
             weight_ = np.ones(rows.size)
         else:
-            weight_ = _real_column(weight, "weight", rows.size)
+            weight_ = real_column(weight, "weight", rows.size)
             if (weight_ < 0).any():
                 k = int(np.argmax(weight_ < 0))
                 raise InputError(
                     f"weight[{k}] is {weight_[k]}: weights must not be negative. To reverse a relation add "
                     "pi to its angle; to leave an edge out give it weight 0."
                 )
-        n_ = _node_count(n, rows, cols, labels)
+        n_ = node_count(n, rows, cols, labels)
         if (rows == cols).any():
             k = int(np.argmax(rows == cols))
             raise InputError(
@@ -224,115 +225,3 @@ class Measurements:
 
 def _name(labels: Sequence[Hashable] | None, index: int) -> str:
     return str(int(index)) if labels is None else repr(labels[int(index)])
-
-
-def _node_indices(i: Any, j: Any, labels: Any) -> tuple[NDArray, NDArray, tuple[Hashable, ...] | None]:
-    """Integer indices for both ends; labels that are not integers are numbered by first appearance."""
-    first, second = _ends(i, "i"), _ends(j, "j")
-    if len(first) != len(second):
-        raise ShapeError(f"i and j must have the same length, but they have {len(first)} and {len(second)}.")
-    labels = None if labels is None else tuple(labels)
-    if labels is not None and len(set(labels)) != len(labels):
-        raise InputError("labels must be distinct: every node has one name.")
-    if isinstance(first, list) or isinstance(second, list):
-        return _number_labels(list(first), list(second), labels)
-    return _whole_numbers(first, "i"), _whole_numbers(second, "j"), labels
-
-
-def _ends(x: Any, name: str) -> NDArray | list[Hashable]:
-    """One end of every edge: an array where they are numbers, otherwise a list of labels."""
-    if not isinstance(x, np.ndarray):
-        try:
-            array = np.asarray(x)
-            if array.ndim > 1 and all(isinstance(label, tuple) for label in x):
-                return list(x)  # tuples are labels, not rows of a matrix
-        except ValueError:  # tuples of different lengths
-            return list(x)
-    else:
-        array = x
-    if array.ndim != 1:
-        raise ShapeError(f"{name} must be one-dimensional, but its shape is {array.shape}.")
-    if array.dtype.kind == "b":
-        raise InputError(f"{name} holds booleans: give node indices, for example np.flatnonzero of the mask.")
-    if array.dtype.kind in "iuf" or array.size == 0:
-        return array
-    # an array of strings holds NumPy strings; tolist gives plain ones, which print well
-    return array.tolist() if isinstance(x, np.ndarray) else list(x)
-
-
-def _number_labels(first: list, second: list, labels: tuple[Hashable, ...] | None) -> tuple[Any, Any, Any]:
-    number: dict[Hashable, int] = {} if labels is None else {name: k for k, name in enumerate(labels)}
-    ends = np.empty((len(first), 2), dtype=np.int64)
-    for k, pair in enumerate(zip(first, second, strict=True)):
-        for side, name in enumerate(pair):
-            if not isinstance(name, Hashable):
-                raise InputError(
-                    f"{'ij'[side]}[{k}] is a {type(name).__name__}, which cannot name a node: labels must be "
-                    "hashable (numbers, strings, tuples)."
-                )
-            if labels is not None and name not in number:
-                raise InputError(f"node {name!r} is not among the labels given. Add it, or correct the edge.")
-            ends[k, side] = number.setdefault(name, len(number))
-    return ends[:, 0].copy(), ends[:, 1].copy(), tuple(number) if labels is None else labels
-
-
-def _whole_numbers(x: NDArray, name: str) -> NDArray[np.int64]:
-    if x.dtype.kind == "f":
-        wrong = ~np.isfinite(x) | (x != np.round(x))
-        if wrong.any():
-            k = int(np.argmax(wrong))
-            raise InputError(f"{name}[{k}] is {x[k]}: node indices must be whole numbers.")
-    if x.dtype.kind in "uf" and (x >= 2**62).any():  # they would wrap around to negative ones
-        k = int(np.argmax(x >= 2**62))
-        raise InputError(f"{name}[{k}] is {x[k]}: node indices go from 0 to n - 1.")
-    return x.astype(np.int64)
-
-
-def _node_count(n: int | None, rows: NDArray, cols: NDArray, labels: Sequence[Hashable] | None) -> int:
-    for name, x in (("i", rows), ("j", cols)):
-        if (x < 0).any():
-            k = int(np.argmax(x < 0))
-            raise InputError(f"{name}[{k}] is {x[k]}: node indices start at 0 and must not be negative.")
-    largest = int(max(rows.max(initial=-1), cols.max(initial=-1)))
-    if n is None:
-        n = len(labels) if labels is not None else largest + 1
-    try:
-        whole = int(n)
-    except (TypeError, ValueError, OverflowError):
-        whole = -1
-    if whole != n or whole < 0:
-        raise InputError(f"n must be a whole number, not negative, but it is {n!r}.")
-    n = whole
-    if largest >= n:
-        name, x = ("i", rows) if rows.max(initial=-1) == largest else ("j", cols)
-        raise InputError(
-            f"{name}[{int(np.argmax(x))}] is {largest}, out of range for n = {n} nodes: indices go from 0 to "
-            f"{n - 1}. Correct it, or give a larger n."
-        )
-    if labels is not None and len(labels) != n:
-        raise ShapeError(f"there are {len(labels)} labels for n = {n} nodes: give one name for each node.")
-    if n == 0:
-        raise InputError("there are no nodes: the edge list is empty and n is not given (or 0). Give n.")
-    return n
-
-
-def _column(x: Any, name: str, size: int, dtype: type) -> NDArray:
-    try:
-        column: NDArray = np.array(x, dtype=dtype)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} must be numeric: {error}.") from None
-    if column.ndim == 0:
-        column = np.full(size, column[()])
-    if column.shape != (size,):
-        raise ShapeError(f"{name} must have one entry for each of the {size} edges, but its shape is {column.shape}.")
-    bad = ~np.isfinite(column)
-    if bad.any():
-        k = int(np.argmax(bad))
-        raise NotFiniteError(f"{name}[{k}] is {column[k]}: it must be finite. Leave out pairs that were not measured.")
-    return column
-
-
-def _real_column(x: Any, name: str, size: int) -> NDArray[np.float64]:
-    if np.iscomplexobj(x):
-        raise InputError(f"{name} must be real; complex measurements go into value=.")
-    return _column(x, name, size, float)

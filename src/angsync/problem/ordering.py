@@ -12,7 +12,7 @@ import scipy.sparse
 import scipy.sparse.csgraph
 from numpy.typing import NDArray
 
-from angsync.problem.operators import HermitianOperator, sparse_base
+from angsync.problem.operators import Operator
 
 _FROM = 50_000  # nodes; below, a vector fits the cache in any order
 _SAMPLE = 10_000  # entries looked at
@@ -20,12 +20,12 @@ _FAR = 4  # neighbours further apart than this many widths of the graph are out 
 _NARROW = 0.1  # share of the nodes in one level above which no order helps
 
 
-def better_order(operator: HermitianOperator) -> NDArray[np.int64] | None:
+def better_order(operator: Operator) -> NDArray[np.int64] | None:
     """The nodes in an order with shorter strides, or None where that would gain nothing."""
-    sparse = sparse_base(operator)
+    sparse = operator.sparse()
     if sparse is None or operator.n < _FROM:
         return None
-    matrix, width = sparse[0].matrix, sparse[0].breadth_first.width
+    matrix, width = sparse.operator.matrix, sparse.operator.breadth_first.width
     if width > _NARROW * operator.n:
         return None
     at = np.linspace(0, matrix.nnz - 1, _SAMPLE).astype(np.int64)

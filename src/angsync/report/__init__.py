@@ -1,7 +1,28 @@
-"""Figures, the HTML page and the certificate in words: draws what it is given, computes no answer."""
+"""Figures, the HTML page and the certificate in words: draws what it is given, computes no answer.
 
-from angsync.report.page import render_page, write_page
-from angsync.report.plotting import plot
-from angsync.report.words import certificate_in_words
+Loaded when first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from angsync.report.page import render_page, write_page
+    from angsync.report.plotting import plot
+    from angsync.report.words import certificate_in_words
 
 __all__ = ["certificate_in_words", "plot", "render_page", "write_page"]
+
+_HOME = {"certificate_in_words": "words", "plot": "plotting", "render_page": "page", "write_page": "page"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"angsync.report.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'angsync.report' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

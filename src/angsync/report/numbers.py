@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -41,7 +42,7 @@ def power_of_ten(exponent: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A running time in the unit that suits it."""
+    """A running time in the unit that suits it, for a page."""
     seconds = float(seconds)
     if not math.isfinite(seconds):
         return pretty_number(seconds)
@@ -52,6 +53,27 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def brief_duration(seconds: float) -> str:
+    """A running time in three digits and a unit, for the column of a table in a terminal: ``1.50 us``, ``75.0 s``."""
+    # 0.9995: what would round to 1000 of the smaller unit is 1 of the larger
+    size, unit = next(((size, unit) for size, unit in _UNITS if seconds >= 0.9995 * size), _UNITS[-1])
+    return f"{three_digits(seconds / size)} {unit}"
+
+
+def three_digits(number: float) -> str:
+    """Three digits without an exponent; two where it is small."""
+    if abs(number) < 0.0995:
+        return f"{number:.2g}"
+    if abs(number) >= 99.95:
+        return f"{number:.0f}"
+    return f"{number:.1f}" if abs(number) >= 9.995 else f"{number:.2f}"
+
+
+def percent(share: float) -> str:
+    """Three digits and the sign; what is smaller than the eye needs is only called small."""
+    return "<0.01%" if 0 < share < 1e-4 else f"{three_digits(100 * share)}%"
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:

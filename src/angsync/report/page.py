@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from importlib import metadata, resources
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -21,14 +21,12 @@ from angsync.report.figures import (
     residual_figure,
     residual_histogram,
 )
+from angsync.report.html import Row, badge, badges, document, figure, footer, header, paragraphs, section, table_of_rows
 from angsync.report.numbers import counted, duration, pretty_number
 from angsync.report.protocols import ReportedResult
 from angsync.report.series import check_one_problem, component_indices
-from angsync.report.svg import element, escape
+from angsync.report.svg import escape
 from angsync.report.words import certificate_in_words, headline
-
-Row = Sequence[str]
-"""A label, a value and, if wanted, a note."""
 
 MOST_LISTED = 50
 _LOOKS = {"CERTIFIED": ("good", "✓"), "REFUTED": ("bad", "✗"), "UNDECIDED": ("open", "?")}
@@ -50,24 +48,16 @@ def render_page(
     sentences under the summary; ``tolerance`` is drawn into the residual curve; ``settings`` end the page.
     """
     check_one_problem(result)
-    head = (
-        '<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>\n{_style()}</style>\n"
-    )
     sections = [
-        f"<header>\n<h1>{escape(title)}</h1>\n{_badges(result)}\n</header>",
-        _section("Summary", _table([*rows, *_summary_rows(result)], "summary") + _paragraphs(notes)),
-        _section("Certificate", _certificate(result)),
-        _section("Convergence", _convergence(result, tolerance)),
-        _section("Phases", _phases(result, truth)),
-        _section("Residuals of the measurements", _residuals(result)),
-        _section("Method and status", _method(result)),
+        header(title, _badges(result)),
+        section("Summary", table_of_rows([*rows, *_summary_rows(result)], "summary") + paragraphs(notes)),
+        section("Certificate", _certificate(result)),
+        section("Convergence", _convergence(result, tolerance)),
+        section("Phases", _phases(result, truth)),
+        section("Residuals of the measurements", _residuals(result)),
+        section("Method and status", _method(result)),
     ]
-    body = "\n".join(sections)
-    return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}</head>\n<body>\n<main>\n{body}\n</main>\n'
-        f"{_footer(result, tolerance, settings)}\n</body>\n</html>\n"
-    )
+    return document(title, sections, _footer(result, tolerance, settings))
 
 
 def write_page(
@@ -97,14 +87,6 @@ def write_page(
     return Path(path)
 
 
-def _style() -> str:
-    return resources.files("angsync.report").joinpath("page.css").read_text(encoding="utf-8")
-
-
-def _section(heading: str, content: str) -> str:
-    return f"<section>\n<h2>{escape(heading)}</h2>\n{content}\n</section>"
-
-
 def _look(result: ReportedResult) -> tuple[str, str]:
     if result.certificate is None:
         return "none", "–"
@@ -113,16 +95,10 @@ def _look(result: ReportedResult) -> tuple[str, str]:
 
 def _badges(result: ReportedResult) -> str:
     look, mark = _look(result)
-    badges = [_badge(look, mark, headline(result.certificate))]
+    proved = badge(look, mark, headline(result.certificate))
     if result.converged:
-        badges.append(_badge("none", "✓", "Converged"))
-    else:
-        badges.append(_badge("open", "!", f"Not converged: {_readable(result.status.name)}"))
-    return f'<ul class="badges">{"".join(badges)}</ul>'
-
-
-def _badge(look: str, mark: str, words: str) -> str:
-    return f'<li class="badge {look}"><span class="mark" aria-hidden="true">{mark}</span>{escape(words)}</li>'
+        return badges([proved, badge("none", "✓", "Converged")])
+    return badges([proved, badge("open", "!", f"Not converged: {_readable(result.status.name)}")])
 
 
 def _readable(name: str) -> str:
@@ -158,22 +134,6 @@ def _summary_rows(result: ReportedResult) -> list[Row]:
     return rows
 
 
-def _table(rows: Sequence[Row], class_: str) -> str:
-    lines = []
-    for row in rows:
-        label, value, note = (*row, "")[:3]
-        lines.append(
-            f'<tr><th scope="row">{escape(label)}</th><td class="value">{escape(value)}</td>'
-            f'<td class="note">{escape(note)}</td></tr>'
-        )
-    body = "\n".join(lines)
-    return f'<div class="table"><table class="{class_}"><tbody>\n{body}\n</tbody></table></div>'
-
-
-def _paragraphs(sentences: Sequence[str]) -> str:
-    return "".join(f"\n<p>{escape(sentence)}</p>" for sentence in sentences)
-
-
 def _certificate(result: ReportedResult) -> str:
     components = component_indices(result)[1]
     words = certificate_in_words(result.certificate, components, lambda value: pretty_number(value, 3))
@@ -206,10 +166,9 @@ def _certificate(result: ReportedResult) -> str:
         ("Unique", "proved" if certificate.unique else "not proved", ""),
         ("Method", certificate.method, _confidence(certificate.confidence)),
     ]
-    starts = getattr(result, "starts", None)
-    if starts is not None:
-        rows.append(("Starts", str(starts.count), f"{starts}: one run is not reliable on this problem"))
-    return statement + _table(rows, "summary")
+    if result.starts is not None:
+        rows.append(("Starts", str(result.starts.count), f"{result.starts}: one run is not reliable on this problem"))
+    return statement + table_of_rows(rows, "summary")
 
 
 def _confidence(confidence: float) -> str:
@@ -217,13 +176,12 @@ def _confidence(confidence: float) -> str:
     return "deterministic" if failure <= 0 else f"confidence 1 − {pretty_number(failure, 2)}"
 
 
-def _figure(figure: Figure) -> str:
-    caption = element("figcaption", escape(figure.caption))
-    return f"<figure>\n{figure.svg}\n{caption}\n</figure>"
+def _drawn(one: Figure) -> str:
+    return figure(one.svg, one.caption)
 
 
 def _figures(figures: Sequence[Figure]) -> str:
-    return f'<div class="figures">\n{"".join(_figure(figure) for figure in figures)}\n</div>'
+    return f'<div class="figures">\n{"".join(_drawn(one) for one in figures)}\n</div>'
 
 
 def _convergence(result: ReportedResult, tolerance: float | None) -> str:
@@ -231,7 +189,7 @@ def _convergence(result: ReportedResult, tolerance: float | None) -> str:
     if not figures:
         return "<p>There is no curve to draw: the answer needed no iteration, or no history was kept.</p>"
     if len(figures) == 1:
-        return _figure(figures[0])
+        return _drawn(figures[0])
     return _figures(figures)
 
 
@@ -241,7 +199,7 @@ def _phases(result: ReportedResult, truth: ArrayLike | None) -> str:
     wheels = [phase_wheel(result)]
     if truth is not None:
         wheels.append(error_wheel(result, truth))
-    drawn = _figures(wheels) if len(wheels) > 1 else _figure(wheels[0])
+    drawn = _figures(wheels) if len(wheels) > 1 else _drawn(wheels[0])
     return drawn + _listing(result)
 
 
@@ -258,19 +216,19 @@ def _listing(result: ReportedResult) -> str:
         for k in range(listed)
     ]
     which = "all nodes" if listed == angles.size else f"the first {listed} nodes"
-    return f"<details><summary>Angles of {which}</summary>{_table(rows, 'listing')}</details>"
+    return f"<details><summary>Angles of {which}</summary>{table_of_rows(rows, 'listing')}</details>"
 
 
 def _residuals(result: ReportedResult) -> str:
-    figure = residual_histogram(result)
-    return f"<p>{escape(figure)}</p>" if isinstance(figure, str) else _figure(figure)
+    found = residual_histogram(result)
+    return f"<p>{escape(found)}</p>" if isinstance(found, str) else _drawn(found)
 
 
 def _method(result: ReportedResult) -> str:
     sentences = [result.method, str(result.status.value)]
     if result.message and result.message not in sentences:
         sentences.append(result.message)
-    return _paragraphs(sentences)
+    return paragraphs(sentences)
 
 
 def _footer(result: ReportedResult, tolerance: float | None, settings: Sequence[Row]) -> str:
@@ -280,11 +238,7 @@ def _footer(result: ReportedResult, tolerance: float | None, settings: Sequence[
     if result.certificate is not None:
         facts.append(f"certificate tolerance: {pretty_number(result.certificate.tolerance)}")
     facts += [": ".join(str(part) for part in row) for row in settings]
-    return (
-        f"<footer>\n<p>Made by angsync {escape(_version())}. "
-        "This page is complete in itself: it loads nothing.</p>\n"
-        f"<p>Settings: {escape('; '.join(facts))}.</p>\n</footer>"
-    )
+    return footer(f"angsync {_version()}", facts)
 
 
 def _version() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from angsync.certificate.bounds import METHODS
 from angsync.report.numbers import plain_number
 from angsync.report.protocols import ReportedCertificate
 
@@ -46,12 +47,9 @@ def headline(certificate: ReportedCertificate | None) -> str:
 def proof_in_words(certificate: ReportedCertificate, number: Callable[[float], str]) -> str:
     """How the bound was obtained, and how sure it is."""
     method = certificate.method.lower()
-    if "cholesky" in method:
-        how = "a Cholesky factorisation with its rounding error accounted for"
-    elif "factorisation" in method:
-        how = "a sparse factorisation with its rounding error accounted for"
-    elif "lanczos" in method:
-        how = "a Lanczos bound"
+    used = [proof for name, proof in METHODS.items() if name in method]
+    if used:
+        how = used[0].words
     elif "trivial" in method:
         how = "a direct argument, because the problem leaves no choice"
     else:
@@ -61,7 +59,7 @@ def proof_in_words(certificate: ReportedCertificate, number: Callable[[float], s
     failure = 1.0 - float(certificate.confidence)
     if failure > 0:
         return f"{how} that fails with probability at most {number(_one_digit_up(failure))}"
-    if "lanczos" in method:  # 1 - p rounds to 1 when p is below the precision of a double
+    if not all(proof.deterministic for proof in used):  # 1 - p rounds to 1 when p is below the precision of a double
         return f"{how} that fails with probability below {number(1e-15)}"
     return f"{how} (deterministic)"
 
@@ -95,12 +93,12 @@ def _undecided(certificate: ReportedCertificate, number: Callable[[float], str])
             f"The best bound known: the optimum exceeds this one by at most {_gap(certificate, number)}. "
             f"Certified would need a relative gap of {number(certificate.tolerance)}."
         )
-        if certificate.method == "out of time":
+        if certificate.out_of_time:
             sentences.append("There was no time left for a proof; that bound is the misfit of the data.")
         else:
             sentences.append(f"That bound rests on {proof_in_words(certificate, number)}.")
     else:
-        because = ", because the run was interrupted" if certificate.method == "interrupted" else ""
+        because = ", because the run was interrupted" if certificate.interrupted else ""
         sentences.append(f"No finite bound on the distance to the optimum is known{because}.")
     sentences.append(
         "If the solver stopped early, let it go on (a smaller Stopping tolerance, more iterations) and "

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from angsync.errors import InputError
 from angsync.kernels.dense.anderson import Ending, InnerSolve
 from angsync.problem.measure import split
-from angsync.problem.operators import HermitianOperator, count_products, inner_model
-from angsync.problem.operators.structure import InnerModel
+from angsync.problem.operators import HermitianOperator, InnerModel, Operator, adapted
 from angsync.solvers.base import Measures, SolverBase, StateBase
 from angsync.solvers.memory import NARROW_COPY, MemoryBudget
 from angsync.solvers.newton import Newton, NewtonState
@@ -104,7 +103,8 @@ class AcceleratedGPM(SolverBase):
 
         Where no step may be taken at all, it is the start in any case.
         """
-        inner = inner_model(operator)
+        operator = adapted(operator)
+        inner = operator.inner_model()
         if not _is_copy(inner) or self.most_steps == 0:
             return AcceleratedState(z, operator.apply(z), inner)
         found = self._solve(operator, inner, z, None, _deepest(operator, DEEP * self.tolerance))
@@ -114,6 +114,7 @@ class AcceleratedGPM(SolverBase):
 
     def step(self, operator: HermitianOperator, state: AcceleratedState) -> AcceleratedState:
         """One inner solve on the model around the point, and one product with C; or a step of Newton's method."""
+        operator = adapted(operator)
         if state.newton is not None:
             return _after(state, Newton(self.max_inner).step(operator, state.newton))
         if not state.on_copy and self.most_steps == 0:
@@ -140,7 +141,7 @@ class AcceleratedGPM(SolverBase):
         return self._judged(operator, new, found, rest / gradient)
 
     def _solve(
-        self, operator: HermitianOperator, inner: InnerModel, z: NDArray, product: NDArray | None, aim: float
+        self, operator: Operator, inner: InnerModel, z: NDArray, product: NDArray | None, aim: float
     ) -> InnerSolve:
         base = None if product is None else np.ldexp(1.0, inner.exponent) * product
         found: InnerSolve = inner.model.accelerate(
@@ -154,17 +155,15 @@ class AcceleratedGPM(SolverBase):
             most=MOST_PRODUCTS if self.most_steps is None or _is_copy(inner) else self.most_steps,
         )
         if not inner.counted:
-            count_products(operator, found.products)
+            operator.count(found.products)
         return found
 
-    def _judged(
-        self, operator: HermitianOperator, state: AcceleratedState, found: InnerSolve, share: float
-    ) -> AcceleratedState:
+    def _judged(self, operator: Operator, state: AcceleratedState, found: InnerSolve, share: float) -> AcceleratedState:
         """Go on like this, or with Newton's method: where the inner solve stalled, or crept."""
         crept = found.products >= MOST_PRODUCTS and share > _SLOW_SHARE
         return self._handed_over(operator, state) if crept or found.ending is Ending.STALLED else state
 
-    def _handed_over(self, operator: HermitianOperator, state: AcceleratedState) -> AcceleratedState:
+    def _handed_over(self, operator: Operator, state: AcceleratedState) -> AcceleratedState:
         return replace(state, newton=Newton(self.max_inner).continued(operator, state.z, state.Cz))
 
 
@@ -184,12 +183,12 @@ def _measured(state: AcceleratedState) -> tuple[float, float, float]:
     return float(s.sum()), float(np.linalg.norm(b)), math.hypot(float(np.linalg.norm(s)), float(np.linalg.norm(b)))
 
 
-def _settled(operator: HermitianOperator, z: NDArray) -> NDArray:
+def _settled(operator: Operator, z: NDArray) -> NDArray:
     """Of unit modulus in the precision of the operator."""
     return (z / np.abs(z)).astype(operator.dtype)
 
 
-def _deepest(operator: HermitianOperator, aim: float) -> float:
+def _deepest(operator: Operator, aim: float) -> float:
     """No residual below what the precision of the operator can show."""
     return max(aim, float(np.finfo(operator.dtype).eps))
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.problem.measure import norm, rounding_floor, split
-from angsync.problem.operators import HermitianOperator
+from angsync.problem.operators import HermitianOperator, Operator, adapted
 from angsync.solvers.base import Measures, Solver, SolverBase, StateBase, as_solver
 from angsync.solvers.stopping import Callback, Clock, History, Progress, Status, Stopping
 
@@ -36,7 +36,7 @@ def is_even(sums: NDArray[np.float64]) -> bool:
     return not sums.max() > _UNEVEN * sums.min()
 
 
-def _light_rows(operator: HermitianOperator) -> Callable[[StateBase], float] | None:
+def _light_rows(operator: Operator) -> Callable[[StateBase], float] | None:
     """Where row sums differ a lot, the residual row by row: how far a node is from where its neighbours want it.
 
     The residual is relative to the largest rows; a part of the graph with small weights may be far off and not show
@@ -102,7 +102,7 @@ def iterate(
     ``give_up(objectives, residuals)`` lets a pipeline hand over to another solver.
     """
     clock = Clock(stopping.max_seconds) if clock is None else clock
-    solver = as_solver(solver)
+    operator, solver = adapted(operator), as_solver(solver)
     tolerance = stopping.tolerance_for(operator.dtype)
     floor = rounding_floor(operator)
     light = _light_rows(operator) if solver.finishes_light_rows else None

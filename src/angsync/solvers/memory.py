@@ -88,12 +88,5 @@ ROTATED_TRIANGLE = {
 declares: one triangle in 16 bits a number where it works on the narrow copy, otherwise in the precision of C, with the
 ends of its rows padded to whole segments; without compiled kernels all of it."""
 
-CERTIFICATE = {
-    "cholesky": MemoryBudget(vectors=16, matrix_copies=2.2),
-    "lanczos": MemoryBudget(vectors=680),
-    "factorisation": MemoryBudget(vectors=30, matrix_copies=4, factor_copies=3.5),
-}
-"""By method. Lanczos keeps one n-vector a step, 400 steps at most, and the first 256 once more while it makes room."""
-
 BATCH = MemoryBudget(vectors=3)
 """For each problem of a stack, its answer and certificate included."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from angsync.errors import InputError
 from angsync.problem.measure import split
-from angsync.problem.operators import HermitianOperator
+from angsync.problem.operators import HermitianOperator, Operator, adapted
 from angsync.solvers.base import SolverBase, StateBase
 from angsync.solvers.memory import MemoryBudget
 from angsync.solvers.preconditioner import Preconditioner, build, kind_for, strongest_affordable
@@ -90,15 +90,17 @@ class Newton(SolverBase):
 
     def init(self, operator: HermitianOperator, z: NDArray) -> NewtonState:
         """The starting point with its product; the first radius lets phases move by about half a radian."""
+        operator = adapted(operator)
         return self.continued(operator, z, operator.apply(z))
 
-    def continued(self, operator: HermitianOperator, z: NDArray, Cz: NDArray) -> NewtonState:
+    def continued(self, operator: Operator, z: NDArray, Cz: NDArray) -> NewtonState:
         """The same from a point whose product is known."""
         kind = kind_for(operator) if self.preconditioner == "auto" else self.preconditioner
         return NewtonState(z, Cz, 0.5 * math.sqrt(_scale(z, Cz)), kind=kind)
 
     def step(self, operator: HermitianOperator, state: NewtonState) -> NewtonState:
         """One trust-region step: shrink until the objective rises, or declare the point exhausted."""
+        operator = adapted(operator)
         hessian = TangentHessian(operator, state.z, state.Cz, narrow=state.narrow_copy)
         b = hessian.b
         kind = state.kind

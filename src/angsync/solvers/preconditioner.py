@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from angsync import kernels
 from angsync.kernels.superlu import Factor, estimated_entries, factorise
-from angsync.problem.operators import HermitianOperator, SparseOperator, augmented, sparse_base
-from angsync.solvers.hierarchy import Aggregation, EdgeList, contract, pair_up
+from angsync.problem.operators import Operator, SparseOperator
+from angsync.problem.operators.edge_list import EdgeList
+from angsync.solvers.hierarchy import Aggregation, contract, pair_up
 from angsync.solvers.tangent import TangentHessian, laplacian
 
 _DIRECT_ENTRIES = 1.5e7  # about a second for the factorisation, 300 MB
@@ -99,30 +100,30 @@ class Multigrid:
         return level.up(r, t, self._cycle(depth + 1, coarse), self.stretch)
 
 
-def kind_for(operator: HermitianOperator) -> str:
+def kind_for(operator: Operator) -> str:
     """Which preconditioner suits the graph of C: ``"jacobi"``, ``"direct"`` or ``"multigrid"``."""
-    if augmented(operator) is not None:
+    if operator.augmented() is not None:
         return "direct"
-    sparse = sparse_base(operator)
+    sparse = operator.sparse()
     if sparse is None:
         return "jacobi"
-    n, width = operator.n, sparse[0].breadth_first.width
+    n, width = operator.n, sparse.operator.breadth_first.width
     if (
         width > _NARROW_LEVEL_SHARE * n
         and n > _FACTORISE_UP_TO_NODES
-        and _cycle_entries(sparse[0]) > _NEARLY_A_TREE * n
+        and _cycle_entries(sparse.operator) > _NEARLY_A_TREE * n
     ):
         # wide levels: everything is near to everything, and the diagonal is enough
         return "jacobi"
     return strongest_affordable(operator)
 
 
-def strongest_affordable(operator: HermitianOperator) -> str:
+def strongest_affordable(operator: Operator) -> str:
     """A factorisation where its factor is thought to be small enough, otherwise multigrid, where C can be read."""
-    sparse = sparse_base(operator)
+    sparse = operator.sparse()
     if sparse is None:
         return "jacobi"
-    entries = min(estimated_entries(operator.n, sparse[0].breadth_first.width), _cycle_entries(sparse[0]))
+    entries = min(estimated_entries(operator.n, sparse.operator.breadth_first.width), _cycle_entries(sparse.operator))
     return "direct" if entries <= _DIRECT_ENTRIES else "multigrid"
 
 
@@ -136,18 +137,17 @@ def build(kind: str, hessian: TangentHessian) -> Preconditioner:
     if kind == "direct":
         factor = _factor(hessian)
         return Jacobi(hessian.s) if factor is None else Direct(factor, hessian.n)
-    if kind == "multigrid" and sparse_base(hessian.operator) is not None:
+    if kind == "multigrid" and hessian.operator.sparse() is not None:
         weights, edges = hessian.laplacian_weights()
         return Multigrid(weights, edges, aggregations(hessian.operator, edges))
     return Jacobi(hessian.s)
 
 
-def aggregations(operator: HermitianOperator, edges: EdgeList) -> list[Aggregation]:
+def aggregations(operator: Operator, edges: EdgeList) -> list[Aggregation]:
     """Two pairings a level, down to a size that is solved directly; made once for an operator."""
-    sparse = sparse_base(operator)
+    sparse = operator.sparse()
     assert sparse is not None
-    memo = sparse[0].memo
-    if "aggregations" not in memo:
+    if sparse.operator.aggregations is None:
         found: list[Aggregation] = []
         while edges.n > _COARSEST_NODES:
             step = None
@@ -159,9 +159,9 @@ def aggregations(operator: HermitianOperator, edges: EdgeList) -> list[Aggregati
             if step is None or edges.n > 0.8 * before:
                 break
             found.append(step)
-        memo["aggregations"] = found
+        sparse.operator.aggregations = found
     needed = []
-    for aggregation in memo["aggregations"]:
+    for aggregation in sparse.operator.aggregations:
         if aggregation.label.size <= _COARSEST_NODES:
             break
         needed.append(aggregation)
@@ -170,8 +170,8 @@ def aggregations(operator: HermitianOperator, edges: EdgeList) -> list[Aggregati
 
 def _factor(hessian: TangentHessian) -> Factor | None:
     """A factor of H or of a positive definite matrix near it; None where there is none."""
-    if augmented(hessian.operator) is None:
-        if sparse_base(hessian.operator) is None:
+    if hessian.operator.augmented() is None:
+        if hessian.operator.sparse() is None:
             return None
         return factorise(laplacian(hessian.edge_weights(), ground=1.0))
     # H itself, or, where it is not definite, H without what makes it so: -C is positive semidefinite by itself
@@ -189,7 +189,7 @@ def _augmented_hessian(hessian: TangentHessian, diagonal: NDArray[np.float64]) -
     take two real columns each: for real t, :math:`2 \Re(t^T B p) = 2 t^T (\Re B\, p_r + \Im B\, p_i)` with
     :math:`p = p_r - \mathrm{i} p_i`.
     """
-    found = augmented(hessian.operator)
+    found = hessian.operator.augmented()
     assert found is not None
     K, n = scipy.sparse.csr_array(found[0]), found[1]
     turn = scipy.sparse.diags_array(np.conj(hessian.z)).tocsr()

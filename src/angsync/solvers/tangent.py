@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from angsync import kernels
 from angsync.problem.measure import split
-from angsync.problem.operators import HermitianOperator, count_products, narrow_product, rotated_product, sparse_base
-from angsync.solvers.hierarchy import EdgeList, upper_edges
+from angsync.problem.operators import Operator
+from angsync.problem.operators.edge_list import EdgeList
 
 _SINGLE_FROM_ENTRIES = 500_000  # stored entries from which products with H are in single precision
 _DEFINITE = 2.0**-44  # of a degree: keeps pivots positive where parts hang together by less than rounding
@@ -45,15 +45,15 @@ class TangentHessian:
     accuracy = 1e-11
     """Squared relative error of a product that is taken for granted."""
 
-    def __init__(self, operator: HermitianOperator, z: NDArray, Cz: NDArray, *, narrow: bool = False) -> None:
+    def __init__(self, operator: Operator, z: NDArray, Cz: NDArray, *, narrow: bool = False) -> None:
         self.operator = operator
-        self._narrow = narrow_product(operator) if narrow else None
+        self._narrow = operator.narrow_product() if narrow else None
         if self._narrow is not None:
             self.accuracy = _NARROW_ACCURACY
         self.z = z
         self.s, self.b = split(z, Cz)
         self.n = z.size
-        self._sparse = sparse_base(operator)
+        self._sparse = operator.sparse()
         self._conjugate = np.conj(z)
         self._used = 0
         self._triangle: Callable[[NDArray], NDArray] | None = None
@@ -76,10 +76,10 @@ class TangentHessian:
     def product(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """H t."""
         if self._sparse is not None:
-            count_products(self.operator, 1)
+            self.operator.count(1)
             return kernels.hessian_apply(self.rotated, self.s, t)
         if self._used == _TRIANGLE_AFTER[self._narrow is not None]:
-            self._triangle = rotated_product(self.operator, self.z, narrow=self._narrow is not None)
+            self._triangle = self.operator.rotated_product(self.z, narrow=self._narrow is not None)
         self._used += 1
         if self._triangle is not None:
             return self.s * t - self._triangle(t)
@@ -91,7 +91,7 @@ class TangentHessian:
         """Every edge once with its weight w^+ in the edge Laplacian; only where C is sparse."""
         assert self._sparse is not None
         base, exponent = self._sparse
-        edges = upper_edges(base)
+        edges = base.edges
         w = (self._conjugate[edges.i] * edges.value * self.z[edges.j]).real
         return EdgeList(edges.n, edges.i, edges.j, np.ldexp(np.maximum(w, _FLOOR * np.abs(edges.value)), -exponent))
 
@@ -100,27 +100,22 @@ class TangentHessian:
         assert self._sparse is not None
         base, exponent = self._sparse
         matrix = base.matrix
-        if "moduli" not in base.memo:
-            moduli = np.ldexp(np.abs(matrix.data), -exponent).astype(np.float32)
-            rows = np.repeat(np.arange(self.n, dtype=np.int32), np.diff(matrix.indptr))
-            moduli[matrix.indices == rows] = 0  # a diagonal is no edge
-            base.memo["moduli"], base.memo["upper"] = moduli, matrix.indices > rows
         rotated = self.rotated
         assert rotated is not None
-        moduli = base.memo["moduli"]
+        moduli = base.moduli(exponent)
         floor = moduli * np.float32(_FLOOR)
         weights = np.where(moduli > 0, np.maximum(rotated.data, floor), 0).astype(np.float32)
         full = scipy.sparse.csr_array((weights, matrix.indices, matrix.indptr), shape=matrix.shape)
-        edges = upper_edges(base)
-        return full, EdgeList(self.n, edges.i, edges.j, weights[base.memo["upper"]].astype(np.float64))
+        edges = base.edges
+        return full, EdgeList(self.n, edges.i, edges.j, weights[base.is_above_diagonal].astype(np.float64))
 
 
-def reversed_share(operator: HermitianOperator, z: NDArray) -> float:
+def reversed_share(operator: Operator, z: NDArray) -> float:
     """Share of the measurements that are more than a right angle off at z; 0 where C is not a sparse matrix."""
-    sparse = sparse_base(operator)
+    sparse = operator.sparse()
     if sparse is None:
         return 0.0
-    edges = upper_edges(sparse[0])
+    edges = sparse.operator.edges
     if edges.i.size == 0:
         return 0.0
     return float(((np.conj(z[edges.i]) * edges.value * z[edges.j]).real < 0).mean())

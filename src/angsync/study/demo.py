@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from angsync.circle import distance
-from angsync.errors import OutputError
 from angsync.front_door import synchronize
 from angsync.pipeline.result import SyncResult
 from angsync.simulate import Problem, gaussian
@@ -96,30 +92,3 @@ def run_demo(
         error=distance(result.z, problem.z) ** 2,
         cramer_rao=noise**2 / 2 * (n - 1) / n,
     )
-
-
-@contextmanager
-def report_folder(folder: Path) -> Iterator[None]:
-    """Make the folder, and take it away again if the block fails and left nothing in it."""
-    made: list[Path] = []
-    try:
-        for path in reversed([folder, *folder.parents]):
-            if not path.exists():
-                path.mkdir()
-                made.append(path)
-        if not folder.is_dir():
-            raise NotADirectoryError(0, "it is a file")
-    except OSError as error:
-        _remove(made)
-        raise OutputError(f"cannot create the folder {folder}: {error.strerror}. Choose another with -o.") from None
-    try:
-        yield
-    except BaseException:
-        _remove(made)
-        raise
-
-
-def _remove(folders: list[Path]) -> None:
-    for path in reversed(folders):
-        if not any(path.iterdir()):
-            path.rmdir()

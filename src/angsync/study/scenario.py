@@ -13,6 +13,7 @@ from angsync import simulate
 from angsync.errors import InputError, OutputError
 from angsync.io import write_matrix, write_measurements
 from angsync.io.atomic import check_writable
+from angsync.io.formats import MATRIX_WRITERS, MEASUREMENT_WRITERS
 from angsync.simulate import Problem
 
 DEFAULTS: dict[str, Any] = {
@@ -32,8 +33,11 @@ _SETTINGS = {
     "grid": ("rows", "columns", "sigma"),
     "ring": ("n", "sigma", "holonomy"),
 }
-_TABLES = (".csv", ".npz", ".parquet")
-_SUFFIXES = {model: (*_TABLES, ".npy") if model == "gaussian" else _TABLES for model in _SETTINGS}
+# the one dense model is written as a matrix or as edges, the others as edges
+_SUFFIXES = {
+    model: tuple(dict.fromkeys((*MEASUREMENT_WRITERS, *(MATRIX_WRITERS if model == "gaussian" else ()))))
+    for model in _SETTINGS
+}
 
 
 def from_name(model: str, given: Mapping[str, Any], *, rng: Any) -> Problem:
@@ -73,7 +77,7 @@ def write_problem(problem: Problem, path: str | os.PathLike[str]) -> None:
     file = Path(path)
     suffix = file.suffix.lower()
     truth = np.angle(problem.z)
-    if isinstance(problem.C, np.ndarray) and suffix in (".npz", ".npy"):
+    if isinstance(problem.C, np.ndarray) and suffix in MATRIX_WRITERS:
         write_matrix(problem.C, file, truth=truth if suffix == ".npz" else None)
     else:
         write_measurements(problem.measurements, file, truth=truth)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from angsync.circle import distance
 from angsync.errors import InputError
@@ -69,6 +70,15 @@ class TheoryReport:
         raise KeyError(statement)
 
 
+@runtime_checkable
+class KnownTruth(Protocol):
+    """What the statements need of a problem: its phases, its noise, and the noise level of the paper."""
+
+    z: NDArray[np.complex128]
+    noise: NDArray
+    sigma: float
+
+
 def report(problem: Any, result: Any, *, alpha: float = 4.0) -> TheoryReport:
     r"""What the paper promises for this problem.
 
@@ -91,8 +101,7 @@ def report(problem: Any, result: Any, *, alpha: float = 4.0) -> TheoryReport:
             certificate,
             "The certificate needs no assumption; the lines above rest on an estimated noise level.",
         )
-    noise = getattr(problem, "noise", None)
-    if noise is None or np.ndim(noise) != 2:
+    if not isinstance(problem, KnownTruth) or np.ndim(problem.noise) != 2:
         raise InputError(
             "theory.report needs a problem with dense noise, such as simulate.gaussian(...), or None for data."
         )

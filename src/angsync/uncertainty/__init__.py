@@ -13,7 +13,8 @@ bar needs a gauge: against a reference node (the inverse of L without that node)
 **Weights of complex measurements.** When complex values (a matrix C) are given, their modulus is partly noise,
 so it is not a statement of precision. The information of a pair is then taken as
 :math:`|C_{jl}|\,\bar a` with :math:`\bar a = \sum |C_{jl}| \cos r_{jl} / \sum |C_{jl}|` (r the residual),
-which is :math:`1` on average in the Gaussian model and :math:`w` when weights were built into C.
+which is :math:`1` on average in the Gaussian model and :math:`w` when weights were built into C. The two models are
+classes of :mod:`angsync.uncertainty.noise_models`.
 
 **How it is computed.** The diagonal of the inverse and its entries on the edges come from a *selected inverse*: a
 sparse elimination without subtraction and the recursion of Takahashi back through it
@@ -33,8 +34,8 @@ from angsync.uncertainty.fisher import (
     method_for,
     standard_errors,
     variances,
-    wrapped_residuals,
 )
+from angsync.uncertainty.noise_models import wrapped_residuals
 from angsync.uncertainty.prediction import cramer_rao_bound, cramer_rao_variances, predicted_errors
 from angsync.uncertainty.residuals import EdgeResiduals, edge_residuals
 from angsync.uncertainty.resistance import Method

@@ -10,26 +10,15 @@ from scipy.special import ndtri, stdtrit
 
 from angsync.errors import InputError
 from angsync.problem.measurements import Measurements
-from angsync.uncertainty.connectivity import bridges_of
-from angsync.uncertainty.resistance import Method, Pairs, collect_pairs, node_variances, pair_resistances, plan
-
-
-def wrapped_residuals(measurements: Measurements, z: NDArray) -> NDArray[np.float64]:
-    """Measured angle minus fitted angle, wrapped."""
-    fitted = z[measurements.i] * np.conj(z[measurements.j])
-    return np.angle(np.exp(1j * measurements.angle) * np.conj(fitted))
+from angsync.problem.pieces import piece_labels
+from angsync.uncertainty.cycle_labels import bridges_of
+from angsync.uncertainty.noise_models import model_of, wrapped_residuals
+from angsync.uncertainty.resistance import Method, collect_pairs, node_variances, pair_resistances, plan
 
 
 def information_weights(measurements: Measurements, z: NDArray) -> NDArray[np.float64]:
     """Information of each edge about its angle, in units of 1 / sigma^2 (see the text of the package)."""
-    if measurements.modulus is None:
-        return measurements.weight
-    strength = measurements.strength
-    cosines = np.cos(wrapped_residuals(measurements, z))
-    mean_cosine = float(np.sum(strength * cosines) / max(float(np.sum(strength)), 1e-300))
-    if mean_cosine <= 0:
-        raise InputError("these phases do not fit the measurements at all, so no error bars can be given.")
-    return strength * mean_cosine
+    return model_of(measurements).information(measurements, z)
 
 
 def laplacian(measurements: Measurements, information: NDArray[np.float64]) -> scipy.sparse.csr_array:
@@ -47,11 +36,10 @@ def estimate_sigma(measurements: Measurements, z: NDArray, components: NDArray[n
 
 
 def degrees_of_freedom(measurements: Measurements, z: NDArray, components: NDArray[np.int64]) -> float:
-    r"""Degrees of freedom of the estimated sigma^2: measurements minus fitted phases.
+    """Degrees of freedom of the estimated sigma^2: measurements minus fitted phases.
 
-    For complex values sigma^2 is a sum of unequal terms, :math:`\sum a_k \chi^2_1` with
-    :math:`a_k = w_k (1 - h_k)`, h the leverage; the number is then that of the chi-square law with the same mean and
-    variance, :math:`(\sum a_k)^2 / \sum a_k^2` (Satterthwaite 1946), capped by the count.
+    For complex values the effective number, which is smaller
+    (:meth:`angsync.uncertainty.noise_models.ComplexNoise.sigma_and_freedom`).
     """
     return _sigma_and_freedom(measurements, z, components)[1]
 
@@ -67,14 +55,13 @@ def _sigma_and_freedom(measurements: Measurements, z: NDArray, components: NDArr
             "sigma cannot be estimated: there are no more measurements than phases, so the residuals are zero. "
             "Pass sigma (an edge of weight w has angle variance sigma**2 / w)."
         )
-    residual = wrapped_residuals(measurements, z)
-    if measurements.modulus is None:
-        return float(np.sqrt(np.sum(information * residual**2) / freedom)), float(freedom)
-    # E sum (w r)^2 = sigma^2 sum w (1 - leverage): the leverages matter where weights differ
-    across = measurements.strength * np.sin(residual)
-    terms = information * (1 - leverages(measurements, information, components))
-    effective = np.sum(terms) ** 2 / np.sum(terms**2)
-    return float(np.sqrt(np.sum(across**2) / np.sum(terms))), float(min(effective, freedom))
+    return model_of(measurements).sigma_and_freedom(
+        measurements,
+        wrapped_residuals(measurements, z),
+        information,
+        freedom,
+        lambda: leverages(measurements, information, components),
+    )
 
 
 def leverages(
@@ -89,7 +76,7 @@ def leverages_and_method(
 ) -> tuple[NDArray[np.float64], Method]:
     """Leverages, and how they were computed. That of a bridge is exactly 1, that of an edge without information 0."""
     pairs = collect_pairs(measurements.n, measurements.i, measurements.j, information)
-    resistance, method = pair_resistances(pairs, _pieces(pairs))
+    resistance, method = pair_resistances(pairs, piece_labels(pairs.n, pairs.low, pairs.high))
     leverage = np.zeros(len(measurements))
     used = pairs.pair_of >= 0
     leverage[used] = np.clip(information[used] * resistance[pairs.pair_of[used]], 0.0, 1.0)
@@ -126,7 +113,7 @@ def variances(
 ) -> NDArray[np.float64]:
     """Squares of the standard errors for sigma = 1; see :func:`standard_errors`."""
     pairs = collect_pairs(measurements.n, measurements.i, measurements.j, information)
-    piece = _pieces(pairs)
+    piece = piece_labels(pairs.n, pairs.low, pairs.high)
     # the piece that stands for its component: that of the reference, or the largest one
     if references is None:
         size = np.bincount(piece)[piece]
@@ -149,7 +136,7 @@ def method_for(measurements: Measurements, information: NDArray[np.float64] | No
     """
     weight = measurements.weight if information is None else information
     pairs = collect_pairs(measurements.n, measurements.i, measurements.j, weight)
-    return plan(pairs, _pieces(pairs))
+    return plan(pairs, piece_labels(pairs.n, pairs.low, pairs.high))
 
 
 def confidence_factor(
@@ -181,11 +168,4 @@ def check_sigma(sigma: float) -> None:
 def pieces(measurements: Measurements, information: NDArray[np.float64]) -> NDArray[np.int64]:
     """Label of the piece of each node in the graph of the edges that carry information."""
     used = information > 0
-    i, j = measurements.i[used], measurements.j[used]
-    graph = scipy.sparse.coo_array((np.ones(i.size), (i, j)), shape=(measurements.n, measurements.n))
-    return scipy.sparse.csgraph.connected_components(graph, directed=False)[1].astype(np.int64)
-
-
-def _pieces(pairs: Pairs) -> NDArray[np.int64]:
-    graph = scipy.sparse.coo_array((pairs.conductance, (pairs.low, pairs.high)), shape=(pairs.n, pairs.n))
-    return scipy.sparse.csgraph.connected_components(graph, directed=False)[1].astype(np.int64)
+    return piece_labels(measurements.n, measurements.i[used], measurements.j[used])

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from angsync.errors import InputError
 from angsync.problem.measurements import Measurements
+from angsync.problem.nodes import find_node, first_nodes, gauge_node
 from angsync.uncertainty.fisher import check_sigma, pieces, variances
 
 
@@ -38,7 +39,7 @@ def cramer_rao_variances(measurements: Measurements, sigma: float, reference: in
     if reference is not None:
         if not 0 <= reference < measurements.n:
             raise InputError(f"reference must be a node, 0 to {measurements.n - 1}, but it is {reference}.")
-        references = np.unique(components, return_index=True)[1].astype(np.int64)
+        references = first_nodes(components)
         references[components[reference]] = reference
     return sigma**2 * variances(measurements, measurements.weight, components, references)
 
@@ -63,16 +64,8 @@ def predicted_errors(
     """
     if gauge == "mean":
         return np.sqrt(cramer_rao_variances(measurements, sigma))
-    return np.sqrt(cramer_rao_variances(measurements, sigma, _node(measurements, gauge)))
-
-
-def _node(measurements: Measurements, gauge: str | int | Hashable) -> int:
-    labels = measurements.labels
-    if labels is not None and gauge in labels:
-        return labels.index(gauge)
-    if gauge == "first":
-        return 0
-    if labels is None and isinstance(gauge, (int, np.integer)) and 0 <= gauge < measurements.n:
-        return int(gauge)
-    nodes = f"; nodes are 0 to {measurements.n - 1}." if labels is None else ", which is not a node label."
-    raise InputError(f"gauge must be 'mean', 'first' or a node, but it is {gauge!r}" + nodes)
+    n, labels = measurements.n, measurements.labels
+    # a node whose label is "first" is meant before the word
+    first = gauge == "first" and find_node(gauge, n, labels) is None
+    reference = 0 if first else gauge_node(gauge, n, labels, "'mean', 'first'")
+    return np.sqrt(cramer_rao_variances(measurements, sigma, reference))

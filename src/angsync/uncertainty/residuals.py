@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from angsync.errors import InputError
 from angsync.problem.measurements import Measurements
-from angsync.uncertainty.fisher import estimate_sigma, information_weights, leverages_and_method, wrapped_residuals
+from angsync.uncertainty.fisher import estimate_sigma, information_weights, leverages_and_method
+from angsync.uncertainty.noise_models import model_of, wrapped_residuals
 from angsync.uncertainty.resistance import Method
 
 
@@ -54,7 +55,7 @@ class EdgeResiduals:
             return np.full(len(m), np.nan)
         information = information_weights(m, self.z)
         with np.errstate(divide="ignore", invalid="ignore"):
-            size = self.wrapped if m.modulus is None else m.strength * np.sin(self.wrapped) / information
+            size = model_of(m).deviations(m, self.wrapped, information)
             spread = sigma * np.sqrt(np.maximum(0.0, self.redundancy) / information)
             return np.where((self.leverage < 1 - 1e-9) & (spread > 0), size / spread, np.nan)
 

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-import scipy.sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import angsync as ang
@@ -14,7 +13,6 @@ from angsync import Verdict, as_operator
 from angsync.certificate.certify import certify_component
 from angsync.errors import InputError
 from angsync.problem.components import normalised
-from angsync.problem.objective import objective
 from angsync.problem.operators import CountingOperator
 from angsync.solvers.stopping import Clock
 
@@ -134,37 +132,6 @@ def test_exact_data_are_certified_at_the_rounding_level():
     assert certificate.gap_bound < 1e-10
 
 
-def test_components_add_up():
-    parts = [ang.simulate.gaussian(n, 0.5, rng=n) for n in (5, 8)]
-    C = scipy.sparse.block_diag([p.C for p in parts] + [np.zeros((2, 2))], format="csr")
-    z = np.concatenate([ang.synchronize(p.C).z for p in parts] + [np.ones(2)])
-    whole = ang.certify(C, z)
-    singles = [ang.certify(p.C, z[k : k + p.z.size]) for p, k in zip(parts, (0, 5), strict=True)]
-    assert whole.verdict is Verdict.CERTIFIED
-    assert whole.unique
-    assert whole.lambda_2 == pytest.approx(min(c.lambda_2 for c in singles), rel=1e-9)
-    assert whole.gap_bound == pytest.approx(sum(c.gap_bound for c in singles), rel=0.5)
-    spoiled = z.copy()
-    spoiled[:5] *= np.exp(0.3j * np.arange(5))
-    refuted = ang.certify(C, spoiled)
-    assert refuted.verdict is Verdict.REFUTED
-    assert f(C, refuted.witness) > f(C, spoiled)
-    assert np.abs(refuted.witness[5:] - spoiled[5:]).max() < 1e-15
-
-
-def test_trivial_problems():
-    single = ang.certify([[5.0]], [1j])
-    assert (single.verdict, single.gap_bound, single.unique, single.lambda_2) == (
-        Verdict.CERTIFIED,
-        0.0,
-        True,
-        math.inf,
-    )
-    nothing = ang.certify(np.zeros((3, 3)), np.ones(3))
-    assert (nothing.verdict, nothing.gap_bound, nothing.unique) == (Verdict.CERTIFIED, 0.0, False)
-    assert nothing.method == "trivial"
-
-
 @pytest.mark.parametrize("scale", [1e-150, 1e-8, 1.0, 1e150])
 def test_the_certificate_scales_with_the_problem(scale):
     problem = ang.simulate.gaussian(20, 0.5, rng=0)
@@ -189,14 +156,6 @@ def test_products_alone_can_be_certified():
     z = ang.synchronize(problem.C).z
     for method in ("lanczos", "cholesky"):
         assert ang.certify(aslinearoperator(problem.C), z, method=method).verdict is Verdict.CERTIFIED
-
-
-def test_above_the_cholesky_order_lanczos_is_the_default():
-    problem = ang.simulate.gaussian(1100, 0.1 * 1100**0.5, rng=0)
-    result = ang.synchronize(problem.C)
-    assert result.certificate.verdict is Verdict.CERTIFIED
-    assert result.certificate.method == "lanczos"
-    assert result.certificate.confidence == 1 - 1e-10
 
 
 def test_an_expired_clock_leaves_the_misfit_as_the_bound():
@@ -224,12 +183,6 @@ def test_bad_arguments(arguments, message):
 def test_bad_phases(z, message):
     with pytest.raises(InputError, match=message):
         ang.certify(ring(5), z)
-
-
-def test_it_prints_as_one_line():
-    text = str(ang.certify(ring(5), np.ones(5)))
-    assert text.startswith("CERTIFIED")
-    assert "\n" not in text
 
 
 def test_single_precision_phases_are_made_exact_before_the_proof():
@@ -290,85 +243,10 @@ def test_a_large_diagonal_leaves_the_answer_alone():
     assert shifted.history.objective[-1] == pytest.approx(shifted.objective, rel=1e-12)
 
 
-def test_a_linear_operator_in_single_precision_is_not_trusted_beyond_it():
-    problem = ang.simulate.gaussian(60, 1.0, rng=0)
-    single = problem.C.astype(np.complex64)
-    z = ang.synchronize(problem.C).z
-    certificate = ang.certify(aslinearoperator(single), z, method="lanczos")
-    assert certificate.rounding > 1e-7 * f(problem.C, z)  # single precision, stated
-
-
-def test_components_of_very_different_scale_are_each_proved():
-    small, large = ang.simulate.gaussian(6, 0.3, rng=0).C * 1e-170, ang.simulate.gaussian(6, 0.3, rng=1).C
-    C = scipy.sparse.block_diag([large, small], format="csr")
-    with pytest.warns(ang.errors.DisconnectedWarning):
-        result = ang.synchronize(C)
-    assert ang.certify(small, result.z[6:]).verdict is Verdict.CERTIFIED
-    assert ang.certify(large, result.z[:6]).verdict is Verdict.CERTIFIED
-    assert result.certificate.unique
-
-
-def test_confidence_of_several_components_is_that_of_the_union():
-    parts = [ang.simulate.gaussian(8, 0.3, rng=k).C for k in range(3)]
-    z = np.concatenate([ang.synchronize(p).z for p in parts])
-    certificate = ang.certify(scipy.sparse.block_diag(parts, format="csr"), z, method="lanczos")
-    assert 1 - certificate.confidence == pytest.approx(3e-10, rel=1e-3)
-
-
 def test_a_negative_diagonal_does_not_enter_the_misfit():
     C = ang.simulate.ring(8, 0.3, rng=0).C.toarray()
     result, shifted = ang.synchronize(C), ang.synchronize(C - 0.5 * np.eye(8))
     assert shifted.certificate.scale == pytest.approx(result.certificate.scale, rel=1e-6)
-
-
-def test_saddles_are_left_by_negative_curvature_where_the_lift_is_not_needed():
-    # first-order critical, gradient 0: signs of a real matrix. The witness must come from the tangent Hessian alone.
-    from angsync.certificate import escape
-    from angsync.problem.operators import ScaledOperator
-    from angsync.solvers.stopping import Clock
-
-    triangle = -(np.ones((3, 3)) - np.eye(3))
-    operator = ScaledOperator(ang.as_operator(triangle), 0)
-    for z in (np.array([1, 1, -1], dtype=complex), np.array([1, -1, 1], dtype=complex)):
-        found = escape.find_better(
-            operator, z, operator.apply(z), margin=1e-9, direction=None, clock=Clock(), rng=np.random.default_rng(0)
-        )
-        assert found is not None
-        assert f(triangle, found) == pytest.approx(3)
-
-
-def test_both_signs_of_a_curvature_direction_are_tried():
-    from angsync.certificate.escape import smallest_curvature
-
-    triangle = -(np.ones((3, 3)) - np.eye(3))
-    t, value, _ = smallest_curvature(
-        ang.as_operator(triangle), np.array([1, 1, -1], dtype=complex), np.random.default_rng(0)
-    )
-    assert value < -0.5
-    assert abs(t.sum()) < 1e-9
-
-
-def test_the_rounding_level_is_the_cited_bound_and_enters_the_gap():
-    from angsync.kernels.rounding import gamma
-
-    C = ring(12, 0.3)
-    certificate = ang.certify(C, np.ones(12))
-    g = math.sqrt(2) * gamma(2 * 12 + 8) + gamma(64)
-    assert certificate.rounding == pytest.approx(24 * g, rel=1e-9, abs=0)
-    # once for f itself, once for u^H S u, which rounding leaves open, and a little for the gradient
-    assert 2 * certificate.rounding <= certificate.gap_bound < 2.1 * certificate.rounding
-
-
-def test_a_refuted_component_is_not_hidden_by_a_heavy_one():
-    # a twisted ring, which can be bettered by 3.2, beside a pair of weight 1e9: relative to the whole the gap is small
-    n = 30
-    i = np.concatenate([np.arange(n), [n]])
-    j = np.concatenate([(np.arange(n) + 1) % n, [n + 1]])
-    measurements = ang.Measurements(i, j, np.zeros(n + 1), np.concatenate([np.ones(n), [1e9]]))
-    twisted = np.concatenate([np.exp(2j * np.pi * np.arange(n) / n), [1, 1]])
-    certificate = ang.certify(measurements, twisted)
-    assert certificate.verdict is Verdict.REFUTED
-    assert objective(measurements.to_sparse(), certificate.witness) > 2e9 + 2 * n - 1
 
 
 def test_a_product_that_is_known_is_not_made_again_and_its_rounding_counts():

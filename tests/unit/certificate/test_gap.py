@@ -7,11 +7,13 @@ import math
 import numpy as np
 import pytest
 
-import angsync as ang
-from angsync.certificate.bounds.spectrum import SpectralBound
-from angsync.certificate.gap import Gap, Rounding, unweighted
+from angsync.batch import proof
+from angsync.certificate.bounds.bound import SpectralBound
+from angsync.certificate.gap import Gap, unweighted
+from angsync.certificate.rounding import Rounding
+from angsync.certificate.verdict import TOLERANCE
+from angsync.kernels.rounding import gamma
 from angsync.problem.measure import split
-from angsync.problem.operators import ScaledOperator
 
 NOTHING = Rounding(0.0, np.zeros(1))
 
@@ -115,31 +117,39 @@ def test_ostrowski_takes_the_careful_end_of_the_weights(value):
         assert all(unweighted(a, root**2) <= b + 1e-12 * abs(outer).max() for a, b in zip(inner, outer, strict=True))
 
 
-def test_rounding_covers_the_error_of_the_objective_and_of_its_parts():
-    # against extended precision, for a hub: one row is 400 times as long as the others
+def test_the_gap_of_one_problem_is_that_of_a_stack():
+    # the same formulas stand in angsync.batch.proof, for arrays
     rng = np.random.default_rng(0)
-    for seed in range(5):
-        i, j = np.zeros(400, dtype=int), np.arange(1, 401)
-        m = ang.Measurements(i, j, rng.uniform(-3, 3, 400), weight=10.0 ** rng.uniform(-6, 6, 400))
-        operator = ang.as_operator(m)
-        z = np.exp(2j * np.pi * rng.random(401))
-        s, b = split(z, operator.apply(z))
-        rounding = Rounding.of(operator, z, operator.abs_row_sums(), np.random.default_rng(seed))
-        wide = z.astype(np.clongdouble)
-        wide /= np.abs(wide)
-        exact = np.conj(wide) * (operator.matrix.toarray().astype(np.clongdouble) @ wide)
-        assert (np.abs(exact - (s + 1j * b)) <= rounding.rows).all()
-        assert abs(float(exact.real.sum()) - float(s.sum())) <= rounding.objective
-        assert rounding.eigenvalue == rounding.rows.max()
-
-
-def test_rounding_scales_with_the_problem_and_with_the_weights():
-    operator = ang.as_operator(ang.simulate.grid(4, 5, 0.1, rng=0).C)
-    scaled = ScaledOperator(operator, 7)
-    rng = np.random.default_rng(0)
-    z = np.ones(20, dtype=complex)
-    a, b = (Rounding.of(o, z, o.abs_row_sums(), rng) for o in (operator, scaled))
-    assert b.objective == a.objective / 128
-    weights = np.full(20, 4.0)
-    assert a.relative_eigenvalue(weights) == a.eigenvalue / 4
-    assert a.relative_eigenvalue(None) == a.eigenvalue
+    n, count = 9, 400
+    b = rng.standard_normal((count, n)) * 10.0 ** rng.uniform(-9, 1, (count, 1))
+    sums = rng.uniform(1, 10, (count, n))
+    value = rng.standard_normal(count) * 10.0 ** rng.uniform(-12, 1, count)
+    value[:3] = 0.0, -math.inf, 1e-300
+    f = rng.uniform(-1, 1, count) * sums.sum(axis=1)
+    moduli = sums.sum(axis=1) * rng.uniform(0.9, 1.1, count)
+    claims = proof.certificates(
+        {
+            "bound": value,
+            "bare_objective": f,
+            "nodes": np.full(count, float(n)),
+            "rows_total": sums.sum(axis=1),
+            "rows_norm": np.linalg.norm(sums, axis=1),
+            "rows_most": sums.max(axis=1),
+            "moduli": moduli,
+            "gradient": np.linalg.norm(b, axis=1),
+            "status": np.zeros(count),
+        },
+        n,
+    )
+    g = math.sqrt(2) * gamma(2 * n + 8)
+    for k in range(count):
+        rounding = Rounding((g + gamma(64)) * float(sums[k].sum()), g * sums[k])
+        misfit = max(0.0, moduli[k] - f[k]) + rounding.objective + gamma(n * n + 64) * moduli[k]
+        bound = SpectralBound(float(value[k]), 1.0, "test", np.ones(1), 0.0)
+        gap = Gap(b[k], misfit, rounding)(bound)
+        scale = max(min(abs(f[k]), misfit), 4 * rounding.objective / TOLERANCE)
+        assert claims["gap_bound"][k] == pytest.approx(gap, rel=1e-13, abs=0)
+        assert claims["relative_gap"][k] == pytest.approx(gap / scale, rel=1e-13, abs=0)
+        assert claims["lambda_2"][k] == pytest.approx(value[k] - rounding.eigenvalue, rel=1e-13, abs=0)
+        assert claims["verdict"][k] == (0 if gap <= TOLERANCE * scale else 1)
+    assert 0 < np.count_nonzero(claims["verdict"]) < count

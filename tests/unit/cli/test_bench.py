@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 
 from angsync.cli import app
 from angsync.cli.bench import GroupName
-from angsync.study.bench import GROUPS, engine, peers
+from angsync.study.bench import engine, peers
+from angsync.study.bench.engine import GROUPS
 from angsync.study.bench.sizes import Size
 
 TINY = Size(

@@ -3,104 +3,21 @@
 from __future__ import annotations
 
 import io
-import json
-import time
 
 import numpy as np
 import pytest
 from rich.console import Console
 
 from angsync import Measurements, as_operator, synchronize
-from angsync.cli import terminal
-from angsync.cli.terminal import count_components, fitted, result_object, table, to_json, watching
-from angsync.solvers.stopping import Progress
+from angsync.cli.terminal import count_components, fitted, result_object, table
 
 
 def screen(width=80, terminal=True):
     return Console(file=io.StringIO(), force_terminal=terminal, width=width, color_system=None, _environ={})
 
 
-def iterate(iteration, residual, component=0):
-    return Progress(iteration, 1.0, residual, 0.1, 0.0, np.ones(2, dtype=complex), component)
-
-
 def shown(console):
     return console.file.getvalue()
-
-
-def wait_for(text, console):
-    deadline = time.monotonic() + 20
-    while text not in shown(console) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert text in shown(console)
-
-
-def test_bar_appears_after_the_patience(monkeypatch):
-    monkeypatch.setattr(terminal, "_PATIENCE", 0.01)
-    console = screen()
-    with watching(console, "solving [now]", tolerance=1e-8) as callback:
-        wait_for("solving [now]", console)  # also before the first callback, and brackets are not markup
-        callback(iterate(0, 1.0))
-        callback(iterate(7, 1e-4))
-        wait_for("iteration 7, residual 1.0e-04", console)
-        callback(iterate(9, 1e-9))
-        wait_for("certifying", console)
-
-
-def test_bar_fits_into_80_columns(monkeypatch):
-    monkeypatch.setattr(terminal, "_PATIENCE", 0.01)
-    console = screen()
-    with watching(console, "solving") as callback:
-        callback(iterate(1_234_567, 1e-100))
-        wait_for("iteration 1234567, residual 1.0e-100", console)  # neither cut nor wrapped
-        wait_for("0:00:0", console)
-
-
-def test_nothing_is_shown_before_the_patience():
-    console = screen()
-    with watching(console, "solving") as callback:
-        callback(iterate(0, 1.0))
-    assert shown(console) == ""
-
-
-def test_nothing_is_shown_when_there_is_no_terminal(monkeypatch):
-    monkeypatch.setattr(terminal, "_PATIENCE", 0.0)
-    console = screen(terminal=False)
-    with watching(console, "solving") as callback:
-        callback(iterate(0, 1.0))
-        time.sleep(0.2)
-    assert shown(console) == ""
-
-
-def test_the_bar_is_taken_away_when_the_work_fails(monkeypatch):
-    monkeypatch.setattr(terminal, "_PATIENCE", 0.01)
-    console = screen()
-
-    def fail():
-        wait_for("solving", console)
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt), watching(console, "solving"):
-        fail()
-    assert "\x1b[?25h" in shown(console)  # the cursor is back
-    assert shown(console).endswith("\x1b[1A\x1b[2K")  # and the line is erased
-
-
-@pytest.mark.parametrize(
-    ("start", "now", "tolerance", "share"),
-    [
-        (1.0, 1e-5, 1e-10, 0.5),
-        (1.0, 1.0, 1e-10, 0.0),
-        (1.0, 10.0, 1e-10, 0.0),
-        (1.0, 1e-12, 1e-10, 1.0),
-        (0.0, 0.1, 1e-10, 0.0),
-        (1.0, 0.0, 1e-10, 0.0),
-        (float("nan"), 0.1, 1e-10, 0.0),
-        (1.0, 0.1, 0.0, 0.0),
-    ],
-)
-def test_share_of_the_way(start, now, tolerance, share):
-    assert terminal._share(start, now, tolerance) == pytest.approx(share)
 
 
 def test_fitted_hangs_below_the_content():
@@ -137,15 +54,6 @@ def test_table_takes_brackets_for_text():
     console = screen()
     console.print(table("title", [("a", "[bold]x[/bold]", "note"), ("b", "y", "")]))
     assert "[bold]x[/bold]" in shown(console)
-
-
-def test_json_is_strict():
-    text = to_json({"a": np.float64("nan"), "b": [np.inf, 1.5], "c": np.int64(3), "d": np.bool_(True), 4: (None, "x")})
-
-    def refuse(name):
-        raise AssertionError(f"{name} is not JSON")
-
-    assert json.loads(text, parse_constant=refuse) == {"a": None, "b": [None, 1.5], "c": 3, "d": True, "4": [None, "x"]}
 
 
 def test_result_object_names_nodes_and_angles():

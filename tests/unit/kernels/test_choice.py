@@ -71,8 +71,12 @@ def test_kernels_that_are_not_in_use_are_not_loaded():
     for modules in (numpy, either):
         assert not [name for name in modules if name.startswith(("angsync.kernels.batch.", "angsync.kernels.cuda."))]
     assert not [name for name in numpy if name.endswith(("compiled", "library", "_native", "source"))]
-    if kernels.COMPILED:
-        assert "angsync.kernels.dense.rotated_reference" not in either
+    assert not [name for name in either if name.endswith(("compiled", ".reference"))]
+
+
+def test_an_unknown_kernel_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'no_such_kernel'"):
+        kernels.no_such_kernel  # noqa: B018
 
 
 def test_what_only_compiled_kernels_do_is_not_done_without_them():

@@ -130,7 +130,7 @@ def test_what_is_not_proved_goes_on_from_the_point_that_was_found(problem, certi
 def test_what_auto_picks_for_dense_matrices_is_what_is_done(monkeypatch):
     calls = solved_by_call(monkeypatch)
     plan = regime.Plan(("eigenvector",), ang.Newton(), None, "the plan was changed")
-    monkeypatch.setattr(regime, "choose", lambda operator, row_length: plan)
+    monkeypatch.setattr(regime, "choose", lambda operator: plan)
     monkeypatch.setattr("angsync.pipeline.component.choose", regime.choose)
     result = ang.synchronize(ang.simulate.gaussian(100, 1.0, rng=6).C)
     assert calls == []

@@ -9,7 +9,6 @@ from scipy.sparse.linalg import aslinearoperator
 
 import angsync as ang
 from angsync.problem import ordering
-from angsync.problem.operators import restrict
 from angsync.problem.ordering import better_order
 
 
@@ -35,7 +34,7 @@ def test_a_shuffled_grid_is_put_in_order(small):
     operator = ang.as_operator(C)
     order = better_order(operator)
     assert np.array_equal(np.sort(order), np.arange(256))
-    assert spread(restrict(operator, order).matrix) < spread(C) / 5
+    assert spread(operator.restrict(order).matrix) < spread(C) / 5
 
 
 def test_orders_that_gain_nothing_are_left_alone(small):

@@ -32,6 +32,8 @@ def make_certificate(verdict: str = "CERTIFIED", **changes: Any) -> SimpleNamesp
         "method": "cholesky",
         "confidence": 1.0,
         "tolerance": 1e-8,
+        "out_of_time": False,
+        "interrupted": False,
     }
     return SimpleNamespace(verdict=FakeVerdict[verdict], **{**fields, **changes})
 
@@ -55,6 +57,7 @@ def make_result(n: int = 12, iterations: int = 20, **changes: Any) -> SimpleName
         "seconds": 0.0123,
         "history": SimpleNamespace(objective=100.0 - residual**2, residual=residual, step=residual),
         "certificate": make_certificate(),
+        "starts": None,
         "method": "GPM, because the problem is dense.",
         "components": np.zeros(n, dtype=int),
         "labels": None,

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from angsync.report.numbers import counted, duration, plain_number, power_of_ten, pretty_number
+from angsync.report.numbers import (
+    brief_duration,
+    counted,
+    duration,
+    percent,
+    plain_number,
+    power_of_ten,
+    pretty_number,
+    three_digits,
+)
 
 
 @pytest.mark.parametrize(
@@ -52,3 +61,13 @@ def test_a_duration_has_the_unit_that_suits_it(seconds: float, words: str) -> No
 def test_one_of_a_thing_is_singular() -> None:
     assert counted(1, "node") == "1 node"
     assert counted(10_000, "node") == "10,000 nodes"
+
+
+def test_numbers_of_a_column_are_short_and_keep_their_digits():
+    assert [three_digits(x) for x in (0, 0.00123, 0.0994, 0.0996, 0.5, 9.99, 9.996, 99.94, 99.96, 1234.4)] == [
+        "0", "0.0012", "0.099", "0.10", "0.50", "9.99", "10.0", "99.9", "100", "1234",
+    ]  # fmt: skip
+    assert [brief_duration(x) for x in (2e-10, 5e-8, 1.5e-6, 9.996e-4, 0.0123, 0.99951, 75.0)] == [
+        "0.20 ns", "50.0 ns", "1.50 us", "1.00 ms", "12.3 ms", "1.00 s", "75.0 s",
+    ]  # fmt: skip
+    assert [percent(x) for x in (0.0, 9.9e-5, 1e-4, 0.9012, 1.0)] == ["0%", "<0.01%", "0.01%", "90.1%", "100%"]

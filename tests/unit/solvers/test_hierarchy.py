@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse
 
 import angsync as ang
-from angsync.solvers.hierarchy import Aggregation, EdgeList, contract, matching, pair_up, relaxed_vectors
+from angsync.problem.operators.edge_list import EdgeList
+from angsync.solvers.hierarchy import Aggregation, contract, matching, pair_up, relaxed_vectors
 
 
 def edge_list(C):

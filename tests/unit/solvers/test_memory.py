@@ -18,6 +18,7 @@ import scipy.sparse
 import angsync as ang
 from angsync import kernels
 from angsync.batch.stack import synchronize_stack
+from angsync.certificate.bounds import METHODS
 from angsync.certificate.certify import certify_component
 from angsync.kernels import spare_memory as spare
 from angsync.kernels.superlu import factorise
@@ -243,7 +244,7 @@ def test_certificates_of_dense_problems(method):
         operator.abs_row_sums()
         z = ang.synchronize(C, certify=False).z
         peaks.append(peak(lambda operator=operator, z=z: certified(operator, z, method)))
-    budgets = dense_budgets(memory.CERTIFICATE[method], sizes)
+    budgets = dense_budgets(METHODS[method].memory, sizes)
     if method == "cholesky":
         hold(budgets, peaks[1:])
     else:  # so easy a proof takes a tenth of the steps that are allowed
@@ -261,7 +262,7 @@ def test_certificates_of_grids(method, sides):
         z = iterate(operator, ang.Newton(), z, STOPPING).z
         factor = factorise(scipy.sparse.diags_array(operator.abs_row_sums() * 1.01) - operator.matrix).entries
         sizes = {"matrix": sparse_size(operator), "factor": sparse_bytes(operator.n, factor)}
-        budgets.append(memory.CERTIFICATE[method].bytes(operator.n, **sizes))
+        budgets.append(METHODS[method].memory.bytes(operator.n, **sizes))
         peaks.append(peak(lambda operator=operator, z=z: certified(operator, z, method)))
     hold(budgets[1:], peaks[1:])
 

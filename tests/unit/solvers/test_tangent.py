@@ -9,7 +9,6 @@ from scipy.sparse.linalg import aslinearoperator
 import angsync as ang
 from angsync.problem.operators import CountingOperator, ScaledOperator
 from angsync.solvers import tangent
-from angsync.solvers.hierarchy import upper_edges
 from angsync.solvers.tangent import TangentHessian, edge_sums, laplacian, reversed_share
 
 
@@ -92,4 +91,15 @@ def test_the_grounded_laplacian_is_definite_also_where_rounding_would_cut_it(wea
 
 def test_edges_are_read_once():
     operator = ang.as_operator(ang.simulate.grid(4, 4, 0.1, rng=0).C)
-    assert upper_edges(operator) is upper_edges(operator)
+    assert operator.edges is operator.edges
+
+
+def test_the_weights_of_a_laplacian_follow_the_scale_of_the_operator():
+    C = ang.simulate.grid(6, 6, 0.5, rng=0).C
+    z = np.exp(2j * np.pi * np.random.default_rng(1).random(36))  # many measurements are reversed, at the least weight
+    base = ang.as_operator(C)
+    weights = [
+        TangentHessian(ScaledOperator(base, exponent), z, 2.0**-exponent * (C @ z)).laplacian_weights()[0].data
+        for exponent in (0, 5)
+    ]
+    assert np.array_equal(weights[0], 32 * weights[1])

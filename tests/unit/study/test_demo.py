@@ -8,8 +8,7 @@ import pytest
 
 from angsync import Verdict
 from angsync.circle import distance
-from angsync.errors import InputError, OutputError
-from angsync.study.demo import report_folder, run_demo
+from angsync.study.demo import run_demo
 
 
 def test_the_answer_is_certified_and_near_the_bound():
@@ -34,31 +33,3 @@ def test_rows_say_what_was_asked_and_what_came_out():
 def test_equal_seeds_equal_answers():
     assert run_demo(20, seed=5).numbers() == run_demo(20, seed=5).numbers()
     assert run_demo(20, seed=5).error != run_demo(20, seed=6).error
-
-
-def test_folder_is_made_and_stays(tmp_path):
-    with report_folder(tmp_path / "a" / "b"):
-        (tmp_path / "a" / "b" / "page").write_text("x")
-    assert (tmp_path / "a" / "b" / "page").read_text() == "x"
-
-
-def test_folder_goes_away_when_the_work_fails(tmp_path):
-    with pytest.raises(InputError, match="sigma"), report_folder(tmp_path / "a" / "b"):
-        run_demo(5, -1.0)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_what_was_there_before_stays_when_the_work_fails(tmp_path):
-    (tmp_path / "a").mkdir()
-    with pytest.raises(KeyboardInterrupt), report_folder(tmp_path / "a" / "b"):
-        raise KeyboardInterrupt
-    assert [path.name for path in tmp_path.iterdir()] == ["a"]
-    assert list((tmp_path / "a").iterdir()) == []
-
-
-@pytest.mark.parametrize("name", ["file", "file/deeper"])
-def test_folder_that_cannot_be_made(tmp_path, name):
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(OutputError, match=r"cannot create the folder .*file"), report_folder(tmp_path / name):
-        raise AssertionError("no work without a folder")
-    assert (tmp_path / "file").read_text() == "x"

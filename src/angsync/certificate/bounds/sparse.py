@@ -1,9 +1,9 @@
 r"""Proved lower bounds on the second eigenvalue of S(z) by sparse factorisations.
 
 With :math:`A = S - \mu I` and one negative pivot, Sylvester's law and Weyl's inequality give
-:math:`\lambda_2(S) \ge \mu - \|E\|_2` (:mod:`angsync.kernels.superlu`). The one negative eigenvalue belongs to z
-itself, as :math:`z^H S z = 0`. No node is removed and nothing dense is formed; the shift :math:`\mu` may be chosen
-anyhow, the proof rests on the factorisation at that shift alone.
+:math:`\lambda_2(S) \ge \mu - \|E\|_2` (:mod:`angsync.certificate.bounds.inertia`). The one negative eigenvalue
+belongs to z itself, as :math:`z^H S z = 0`. No node is removed and nothing dense is formed; the shift :math:`\mu` may
+be chosen anyhow, the proof rests on the factorisation at that shift alone.
 
 **The degree-weighted form.** Where weights span many orders of magnitude, :math:`\lambda_2(S)` is below the rounding
 error of the largest entries although every part of the graph is well determined. Then
@@ -17,43 +17,45 @@ four, so that scaling is exact. With :math:`\lambda_2(\tilde S) \ge \mu` every w
 many negative eigenvalues as :math:`S - \mu I`, because its last block is positive definite. With the errors E of its
 blocks and :math:`X = A_{22}^{-1} A_{21}`, minimising over the eliminated unknowns shows
 :math:`S - \mu I \succeq S' - \delta I`, where :math:`S'` has the counted inertia and
-:math:`\delta = \|E_{11}\| + 2 \|E_{12}\| \|X\| + \|E_{22}\| \|X\|^2`. The norm of X is bounded with a failure
-probability of :math:`10^{-10}` by ten products with Gaussian vectors (Halko, Martinsson and Tropp, SIAM Review 53
-(2011), lemma 4.1).
+:math:`\delta = \|E_{11}\| + 2 \|E_{12}\| \|X\| + \|E_{22}\| \|X\|^2`
+(:mod:`angsync.certificate.bounds.eliminated` bounds the norm of X).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from angsync.certificate.bounds.krylov import lanczos
-from angsync.certificate.bounds.spectrum import SpectralBound
+from angsync.certificate.bounds.bound import Question, SpectralBound
+from angsync.certificate.bounds.eliminated import EliminatedUnknowns
+from angsync.certificate.bounds.inertia import inertia
+from angsync.certificate.bounds.lanczos import lanczos
+from angsync.errors import InputError
 from angsync.kernels.rounding import UNIT_ROUNDOFF
-from angsync.kernels.superlu import Factor, factorise, inertia
-from angsync.problem.operators import HermitianOperator, augmented, sparse_base
+from angsync.kernels.superlu import Factor, factorise
+from angsync.problem.operators import Operator
 
 _INVERSE_STEPS = 24  # Lanczos steps on the inverse: they settle the smallest eigenvalues
 _SHARES = (0.98, 0.7, 0.3)  # shifts that are tried, as shares of the estimate
 
 
-def can_factorise(operator: HermitianOperator) -> bool:
+def can_factorise(operator: Operator) -> bool:
     """Whether S is sparse, or the Schur complement of a sparse matrix."""
-    return sparse_base(operator) is not None or augmented(operator) is not None
+    return operator.sparse() is not None or operator.augmented() is not None
 
 
-def factorisation_bound(
-    operator: HermitianOperator, z: NDArray, s: NDArray[np.float64], good_enough: Callable[[SpectralBound], bool]
-) -> SpectralBound:
-    """The better of the plain and the degree-weighted bound; the second only where the first is not enough."""
+def by_factorisation(question: Question) -> SpectralBound:
+    """The answer of this method: the plain bound, and the degree-weighted one where the plain one is not enough."""
+    operator, z, s = question.operator, question.z, question.s
+    if not can_factorise(operator):
+        raise InputError("method='factorisation' is for sparse matrices and edge lists: use 'cholesky' or 'lanczos'.")
     plain = _bound(operator, z, s, None)
     sums = operator.abs_row_sums()
-    if good_enough(plain) or sums is None or plain.estimate < 0:
+    if question.is_settled_by(plain) or sums is None or plain.estimate < 0:
         return plain
     positive = sums[sums > 0]
     # powers of four: their roots are powers of two
@@ -61,11 +63,11 @@ def factorisation_bound(
     if weights.max() == weights.min():
         return plain
     weighted = _bound(operator, z, s, weights)
-    return weighted if good_enough(weighted) else plain
+    return weighted if question.good_enough(weighted) else plain
 
 
 def _bound(
-    operator: HermitianOperator, z: NDArray, s: NDArray[np.float64], weights: NDArray[np.float64] | None
+    operator: Operator, z: NDArray, s: NDArray[np.float64], weights: NDArray[np.float64] | None
 ) -> SpectralBound:
     shifted = _Shifted(operator, s, weights)
     u = z if weights is None else np.sqrt(weights) * z
@@ -96,8 +98,8 @@ def _bound(
 class _Shifted:
     """S - mu I (weighted: D^{-1/2} S D^{-1/2} - mu I) as a sparse matrix, or one whose Schur complement it is."""
 
-    def __init__(self, operator: HermitianOperator, s: NDArray, weights: NDArray | None) -> None:
-        sparse = sparse_base(operator)
+    def __init__(self, operator: Operator, s: NDArray, weights: NDArray | None) -> None:
+        sparse = operator.sparse()
         self.n = s.size
         root = np.ones(self.n) if weights is None else np.sqrt(weights)
         if sparse is not None:
@@ -107,7 +109,7 @@ class _Shifted:
             off.data = np.ldexp(off.data.view(np.float64), -exponent).view(np.complex128)
             self.full = scipy.sparse.csr_array(off)
         else:
-            found = augmented(operator)
+            found = operator.augmented()
             assert found is not None
             self.full = scipy.sparse.csr_array(found[0]).astype(np.complex128)
         self.order = int(self.full.shape[0])
@@ -142,38 +144,9 @@ class _Shifted:
             alone = inertia(rest - margin * scipy.sparse.eye_array(rest.shape[0]))
             if alone.negative != 0 or alone.error > found.error_rest:
                 return -math.inf
-            size = Elimination(self.full, self.n).norm
+            size = EliminatedUnknowns(self.full, self.n).norm
             error += 2 * found.error_across * size + found.error_rest * size**2
         return shift - error
-
-
-class Elimination:
-    """The unknowns that a Schur complement eliminated, and how far they reach."""
-
-    def __init__(self, K: scipy.sparse.csr_array, n: int) -> None:
-        self.K, self.n = K, n
-        self.factor = factorise(K[n:, n:]) if K.shape[0] > n else None
-
-    @classmethod
-    def of(cls, operator: HermitianOperator) -> Elimination:
-        found = augmented(operator)
-        assert found is not None
-        return cls(scipy.sparse.csr_array(found[0]), found[1])
-
-    def inverse(self, right: NDArray) -> NDArray:
-        """K22^-1 times a vector or a block; infinite where K22 was not factorised."""
-        if right.shape[0] == 0:
-            return right
-        if self.factor is None:
-            return np.full(right.shape, math.inf)
-        return self.factor.solve(np.ascontiguousarray(right, dtype=self.K.dtype))
-
-    @cached_property
-    def norm(self) -> float:
-        """Bound on the norm of X = K22^-1 K21, failing with a probability of at most 1e-10."""
-        images = self.inverse(self.K[self.n :, : self.n] @ np.random.default_rng(0).standard_normal((self.n, 10)))
-        # for real probes and complex X: another root of 2
-        return 10 * math.sqrt(2 / math.pi) * math.sqrt(2) * float(np.linalg.norm(images, axis=0).max(initial=0.0))
 
 
 def _smallest_off(shifted: _Shifted, u: NDArray, curvature: Callable[[NDArray], float]) -> tuple[NDArray | None, float]:

@@ -1,6 +1,6 @@
 """Lower bounds on S(z) for many small problems, with NumPy: what ``proof.h`` computes, and Cholesky on stacks.
 
-Cholesky factorisations of S + t u u^H - mu I, as in :mod:`angsync.certificate.bounds.spectrum`.
+Cholesky factorisations of S + t u u^H - mu I, as in :mod:`angsync.certificate.bounds.cholesky`.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ of unit roundoff :math:`\epsilon`, then
 
 .. math:: M \ge \mu - \frac{g}{1-g} \operatorname{tr} A - E, \qquad g = \sqrt 2\, \gamma_{2n+24},
 
-(Higham, *Accuracy and Stability of Numerical Algorithms*, section 10.1; :mod:`angsync.certificate.bounds.spectrum`), E
+(Higham, *Accuracy and Stability of Numerical Algorithms*, section 10.1; :mod:`angsync.certificate.bounds.cholesky`), E
 for the rounding of A itself. Single precision is enough where :math:`\lambda_2` is not too small, and a device has more
 of it: the second pass tries a few shifts in single precision, the third one takes what that left near 0 in double
 precision.

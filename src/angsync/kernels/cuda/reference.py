@@ -7,6 +7,7 @@ in place and use only what NumPy, CuPy, torch, JAX and the array API standard sh
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,8 +41,10 @@ class LoopResult:
     """Products with C, power steps included."""
 
 
-def hermitian_product(C: Any, x: Any, *, xp: Any = np, block: int = 1 << 22) -> Any:
-    """C x, with C widened to the precision of x by blocks of rows, never as a whole.
+def hermitian_product(
+    C: Any, x: Any, *, xp: Any = np, join: Callable[[list[Any]], Any] = np.concatenate, block: int = 1 << 22
+) -> Any:
+    """C x, with C widened to the precision of x by blocks of rows, never as a whole; ``join`` puts the blocks together.
 
     The kernel reads the upper triangle alone and takes the real part of the diagonal; for a Hermitian C that is
     the same. Its sums have another order, so the two agree to rounding.
@@ -51,7 +54,7 @@ def hermitian_product(C: Any, x: Any, *, xp: Any = np, block: int = 1 << 22) -> 
     if C.dtype == x.dtype or height >= n:
         return xp.matmul(_widened(C, x, xp), x)
     parts = [xp.matmul(_widened(C[k : min(n, k + height), :], x, xp), x) for k in range(0, n, height)]
-    return (xp.concat if hasattr(xp, "concat") else xp.concatenate)(parts)
+    return join(parts)
 
 
 def _widened(C: Any, x: Any, xp: Any) -> Any:
@@ -77,6 +80,7 @@ def gpm(
     scale: float = 1.0,
     check_every: int = 1,
     xp: Any = np,
+    join: Callable[[list[Any]], Any] = np.concatenate,
 ) -> LoopResult:
     r"""The generalized power method from z (complex128), after ``power_steps`` products without taking phases.
 
@@ -90,13 +94,13 @@ def gpm(
     n = C.shape[0]
     x = z
     for k in range(power_steps):
-        y = scale * hermitian_product(C, x, xp=xp)
+        y = scale * hermitian_product(C, x, xp=xp, join=join)
         x = y if k + 1 < power_steps else phases(y, phases(x, xp.ones_like(x), xp=xp), xp=xp)
     objective: list[float] = []
     residual: list[float] = []
     status = ITERATION_LIMIT
     for iteration in range(max_iterations + 1):
-        y = scale * hermitian_product(C, x, xp=xp)
+        y = scale * hermitian_product(C, x, xp=xp, join=join)
         turned = xp.conj(x) * y
         f, gradient, size = (float(xp.sum(v)) for v in (xp.real(turned), xp.imag(turned) ** 2, xp.abs(y) ** 2))
         objective.append(f / scale)

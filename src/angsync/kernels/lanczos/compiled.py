@@ -62,7 +62,7 @@ def smallest_ritz_vector(alpha: NDArray[np.float64], beta: NDArray[np.float64]) 
     return y
 
 
-def proved(alpha: NDArray[np.float64], beta: NDArray[np.float64], limit: float) -> float:
+def proved_by_lanczos(alpha: NDArray[np.float64], beta: NDArray[np.float64], limit: float) -> float:
     """The largest shift that is found to have a growth of at least ``limit``, to a millionth of its distance from T."""
     found: float = _proved(*_coefficients(alpha, beta), limit)
     return found
@@ -140,7 +140,9 @@ class DenseLanczos(reference.Lanczos):
                 return ending
 
 
-def begin(product: Callable[[NDArray], NDArray], deflated: NDArray, start: NDArray, most: int) -> reference.Lanczos:
+def begin_lanczos(
+    product: Callable[[NDArray], NDArray], deflated: NDArray, start: NDArray, most: int
+) -> reference.Lanczos:
     """A run of at most so many steps."""
     if (
         isinstance(product, reference.ShiftedMatrix)

@@ -11,7 +11,7 @@ Below the smallest Ritz value :math:`\theta` the sum, the **growth** of the run,
 zeros of every :math:`q_j`, j up to k, are the Ritz values of j steps, and none is below :math:`\theta`. So where b is
 known to have :math:`|x^H b|^2 \ge 1/L`, a shift below :math:`\theta` whose growth is more than L is below
 :math:`\lambda`. (The sum is the reciprocal of the Christoffel function; see
-:func:`angsync.certificate.bounds.spectrum.lanczos_bound` for L and for rounding.)
+:func:`angsync.certificate.bounds.lanczos.lanczos_bound` for L and for rounding.)
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def smallest_ritz_vector(alpha: NDArray[np.float64], beta: NDArray[np.float64]) 
     return scipy.linalg.eigh_tridiagonal(alpha, beta[:-1], select="i", select_range=(0, 0))[1][:, 0]
 
 
-def proved(alpha: NDArray[np.float64], beta: NDArray[np.float64], limit: float) -> float:
+def proved_by_lanczos(alpha: NDArray[np.float64], beta: NDArray[np.float64], limit: float) -> float:
     """The largest shift that is found to have a growth of at least ``limit``, to a millionth of its distance from T."""
     smallest = smallest_ritz_value(alpha, beta)
     low = high = smallest
@@ -233,6 +233,6 @@ class Lanczos:
         return RunEnding.GOING_ON
 
 
-def begin(product: Callable[[NDArray], NDArray], deflated: NDArray, start: NDArray, most: int) -> Lanczos:
+def begin_lanczos(product: Callable[[NDArray], NDArray], deflated: NDArray, start: NDArray, most: int) -> Lanczos:
     """A run of at most so many steps."""
     return Lanczos(product, deflated, start, most)

@@ -10,6 +10,7 @@ import scipy.sparse.csgraph
 from numpy.typing import NDArray
 
 from angsync.problem.measurements import Measurements
+from angsync.problem.pieces import piece_count, piece_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +41,7 @@ class Edges:
         weight = measurements.weight[used]
         unit = float(np.median(weight)) if used.size else 1.0
         touched = int(np.unique(np.concatenate([i, j])).size)
-        pieces = component_count(measurements.n, i, j) - (measurements.n - touched)
+        pieces = piece_count(measurements.n, i, j) - (measurements.n - touched)
         return cls(
             n=measurements.n,
             i=i,
@@ -73,12 +74,6 @@ class Edges:
         return scipy.sparse.csr_array((entries, (rows, columns)), shape=(self.n, self.n))
 
 
-def component_count(n: int, i: NDArray[np.int64], j: NDArray[np.int64]) -> int:
-    """Connected components of the graph, isolated nodes included."""
-    graph = scipy.sparse.coo_array((np.ones(i.size), (i, j)), shape=(n, n))
-    return int(scipy.sparse.csgraph.connected_components(graph, directed=False, return_labels=False))
-
-
 def bonds(edges: Edges, kept: NDArray[np.bool_], doubt: NDArray[np.float64]) -> NDArray[np.bool_]:
     """The least doubtful edges among those not kept that join what would fall apart without them.
 
@@ -88,8 +83,8 @@ def bonds(edges: Edges, kept: NDArray[np.bool_], doubt: NDArray[np.float64]) -> 
     chosen = np.zeros(len(edges), dtype=bool)
     if kept.all():
         return chosen
-    graph = scipy.sparse.coo_array((np.ones(int(kept.sum())), (edges.i[kept], edges.j[kept])), shape=(edges.n, edges.n))
-    count, piece = scipy.sparse.csgraph.connected_components(graph, directed=False)
+    piece = piece_labels(edges.n, edges.i[kept], edges.j[kept])
+    count = int(piece.max()) + 1
     a, b = piece[edges.i], piece[edges.j]
     candidates = np.flatnonzero(a != b)
     if candidates.size == 0:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from angsync import uncertainty
 from angsync.problem.measurements import Measurements
+from angsync.uncertainty.noise_models import model_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,7 @@ class RobustReport:
     ) -> NDArray[np.float64]:
         """As :func:`angsync.uncertainty.standard_errors`, from the trusted measurements and for this loss."""
         believed = self.believed(measurements)
-        if sigma is None and measurements.modulus is None and not math.isnan(self.scale):
+        if sigma is None and model_of(measurements).scale_is_sigma and not math.isnan(self.scale):
             sigma = self.scale
         errors = uncertainty.standard_errors(believed, z, components, sigma=sigma, references=references)
         return errors / math.sqrt(self.efficiency)

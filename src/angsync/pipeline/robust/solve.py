@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from angsync.errors import AngsyncWarning, CorruptionWarning, warn_user
 from angsync.pipeline import plain
 from angsync.pipeline.call import Call
-from angsync.pipeline.intake import measured, taken_in
-from angsync.pipeline.regime import has_many_pairs
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.edges import Edges, bonds
 from angsync.pipeline.robust.evidence import is_credible
@@ -22,7 +20,9 @@ from angsync.pipeline.robust.report import RobustReport, reweighted
 from angsync.pipeline.robust.reweighting import Fit, Solve
 from angsync.pipeline.robust.search import search
 from angsync.pipeline.robust.settings import Robust
-from angsync.pipeline.robust.tuning import efficiency
+from angsync.pipeline.robust.tuning import loss_efficiency
+from angsync.problem.density import has_many_pairs
+from angsync.problem.intake import taken_in, translated
 from angsync.problem.measurements import Measurements
 from angsync.problem.operators import SparseOperator, as_operator
 from angsync.solvers import GPM, Newton
@@ -77,7 +77,7 @@ def solve(data: Any, call: Call, settings: Robust) -> SyncResult:
 
 def _measured_pairs(data: Any, call: Call) -> tuple[Measurements, Any]:
     """The measurements, and what the result keeps as its source."""
-    data = measured(data)
+    data = translated(data)
     if isinstance(data, Measurements):
         return data, data
     intake = taken_in(data, call.hermitian)
@@ -127,7 +127,7 @@ def _report(measurements: Measurements, edges: Edges, fit: Fit, settings: Robust
         everywhere,
         scale=fit.noise.scale * float(np.sqrt(edges.unit)),
         trusted_share=float(1 - distrusted.mean()),
-        efficiency=efficiency(edges, fit),
+        efficiency=loss_efficiency(edges, fit),
         credible=credible,
         note=note,
     )

@@ -54,7 +54,7 @@ def variance(edges: Edges, fit: Fit, loss: Loss) -> float:
     return square / slope**2
 
 
-def efficiency(edges: Edges, fit: Fit) -> float:
+def loss_efficiency(edges: Edges, fit: Fit) -> float:
     """What the variance of the phases is that of least squares on the trusted edges alone divided by."""
     if not fit.loss.tunable or fit.noise.scale <= FLOOR:
         return fit.loss.efficiency

@@ -1,9 +1,9 @@
 """What solvers may ask of C, and nothing more: the protocol and its implementations."""
 
+from angsync.problem.operators.adapters import LinearOperatorAdapter, ProtocolAdapter, adapted
+from angsync.problem.operators.base import HermitianOperator, InnerModel, Operator, Unwrapped
 from angsync.problem.operators.convert import as_operator
 from angsync.problem.operators.dense import DenseOperator
-from angsync.problem.operators.linear import LinearOperatorAdapter
-from angsync.problem.operators.protocol import HermitianOperator
 from angsync.problem.operators.schur import SchurOperator
 from angsync.problem.operators.sparse import SparseOperator
 from angsync.problem.operators.structure import (
@@ -27,16 +27,22 @@ from angsync.problem.operators.structure import (
     upper_bound,
     without_dominant_diagonal,
 )
-from angsync.problem.operators.wrappers import CountingOperator, ScaledOperator, normalising_exponent
+from angsync.problem.operators.wrappers import CountingOperator, ScaledOperator, Wrapper, normalising_exponent
 
 __all__ = [
     "CountingOperator",
     "DenseOperator",
     "HermitianOperator",
+    "InnerModel",
     "LinearOperatorAdapter",
+    "Operator",
+    "ProtocolAdapter",
     "ScaledOperator",
     "SchurOperator",
     "SparseOperator",
+    "Unwrapped",
+    "Wrapper",
+    "adapted",
     "as_operator",
     "augmented",
     "component_labels",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -10,19 +10,27 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from angsync import kernels
-from angsync.errors import InputError, NotFiniteError, NotHermitianError, ShapeError
+from angsync.errors import InputError, NotFiniteError, NotHermitianError
 from angsync.problem.arrays import is_foreign, on_cuda, to_numpy
 from angsync.problem.measurements import Measurements
+from angsync.problem.operators.adapters import LinearOperatorAdapter, ProtocolAdapter
+from angsync.problem.operators.base import HermitianOperator, Operator
+from angsync.problem.operators.checks import (
+    Hermitian,
+    check_largest,
+    check_real_diagonal,
+    check_square,
+    complex_type,
+    hermitian_limit,
+    not_hermitian,
+)
 from angsync.problem.operators.dense import DenseOperator
-from angsync.problem.operators.linear import LinearOperatorAdapter
-from angsync.problem.operators.protocol import HermitianOperator
 from angsync.problem.operators.sparse import SparseOperator
 
-Hermitian = Literal["full", "upper", "lower"]
 _BLOCK = 512
 
 
-def as_operator(data: Any, hermitian: Hermitian = "full") -> HermitianOperator:
+def as_operator(data: Any, hermitian: Hermitian = "full") -> Operator:
     """Turn ``data`` into an operator, checking it on the way.
 
     Parameters
@@ -40,6 +48,8 @@ def as_operator(data: Any, hermitian: Hermitian = "full") -> HermitianOperator:
         raise InputError(f"hermitian must be 'full', 'upper' or 'lower', but it is {hermitian!r}.")
     if type(data) is np.ndarray:  # the usual case first: what follows costs more than checking a small matrix
         return _dense_operator(data, hermitian)
+    if isinstance(data, Operator):
+        return data
     if isinstance(data, Measurements):
         return SparseOperator(data.to_sparse())
     if scipy.sparse.issparse(data):
@@ -47,7 +57,7 @@ def as_operator(data: Any, hermitian: Hermitian = "full") -> HermitianOperator:
     if isinstance(data, LinearOperator):
         return _checked_linear_operator(data)
     if isinstance(data, HermitianOperator):
-        return data
+        return ProtocolAdapter(data)
     if is_foreign(data):
         from angsync.problem.operators.device import device_operator
 
@@ -57,47 +67,6 @@ def as_operator(data: Any, hermitian: Hermitian = "full") -> HermitianOperator:
     return _dense_operator(data, hermitian)
 
 
-def _complex_type(dtype: np.dtype[Any], what: str) -> np.dtype[Any]:
-    if dtype.kind not in "biufc":
-        raise InputError(f"{what} must be numeric, but its dtype is {dtype}.")
-    return np.dtype(np.complex64 if dtype in (np.float32, np.complex64, np.float16) else np.complex128)
-
-
-def _check_square(shape: tuple[int, ...]) -> None:
-    if len(shape) > 2:
-        raise ShapeError(
-            f"C must be one square matrix, but its shape is {shape}. Solve a stack with "
-            "ang.synchronize(stack), an array (..., n, n); everything else takes one problem at a time."
-        )
-    if len(shape) != 2 or shape[0] != shape[1]:
-        raise ShapeError(
-            f"C must be square, but its shape is {shape}. For an edge list use ang.Measurements(i, j, angle)."
-        )
-    if shape[0] == 0:
-        raise InputError("C is empty (n = 0): there are no phases to find.")
-
-
-def _hermitian_limit(dtype: np.dtype[Any], largest: float) -> float:
-    """Asymmetry up to this is rounding and is averaged away; anything larger is taken for a mistake."""
-    return float(np.sqrt(np.finfo(dtype).eps)) * largest
-
-
-def _not_hermitian(i: int, j: int, gap: float, limit: float) -> NotHermitianError:
-    return NotHermitianError(
-        f"C must be Hermitian: |C[{i},{j}] - conj(C[{j},{i}])| = {gap:.2e}, allowed {limit:.2e}. "
-        "If only one triangle is filled, pass hermitian='upper' or 'lower' (--hermitian upper)."
-    )
-
-
-def _check_largest(largest: float, n: int, dtype: np.dtype[Any]) -> None:
-    # f(z) sums n^2 entries in double precision, a row sums n of them in the precision of C
-    if largest > min(float(np.finfo(dtype).max) / (4 * n), float(np.finfo(np.float64).max) / (4.0 * n * n)):
-        raise InputError(
-            f"the largest entry of C is {largest:.2e}, too near to overflow for n = {n}: divide C by 1e6, "
-            "the phases do not depend on its scale."
-        )
-
-
 def _dense_operator(data: Any, hermitian: Hermitian) -> DenseOperator:
     """One pass over a complex128 matrix where all is well; otherwise the slow way, with a message for everything."""
     if isinstance(data, np.ndarray):
@@ -105,7 +74,7 @@ def _dense_operator(data: Any, hermitian: Hermitian) -> DenseOperator:
     if hermitian == "full" and isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[0] == data.shape[1] > 0:
         found = kernels.dense_inspect(data) if data.dtype == np.complex128 else None
         if found is not None and found.gap == 0 and np.isfinite(found.largest):
-            _check_largest(found.largest, data.shape[0], data.dtype)
+            check_largest(found.largest, data.shape[0], data.dtype)
             return DenseOperator(data, found)
     return DenseOperator(_checked_dense(data, hermitian))
 
@@ -120,8 +89,8 @@ def _checked_dense(data: Any, hermitian: Hermitian) -> NDArray:
             f"cannot synchronize a {type(data).__name__}: give a Hermitian matrix (array, scipy.sparse, "
             "LinearOperator) or ang.Measurements(i, j, angle)."
         )
-    _check_square(given.shape)
-    matrix = given.astype(_complex_type(given.dtype, "C"), copy=False)
+    check_square(given.shape)
+    matrix = given.astype(complex_type(given.dtype, "C"), copy=False)
     n = matrix.shape[0]
     if hermitian != "full":
         return _filled_from_triangle(matrix, hermitian)
@@ -138,15 +107,15 @@ def _checked_dense(data: Any, hermitian: Hermitian) -> NDArray:
         if value > worst[0]:
             row, column = np.unravel_index(at, gap.shape)
             worst = (value, int(row) + k, int(column) + k)
-    limit = _hermitian_limit(matrix.dtype, largest)
+    limit = hermitian_limit(matrix.dtype, largest)
     if worst[0] > limit:
         if not matrix.imag.any() and np.abs(matrix + matrix.T).max() <= limit:
             raise NotHermitianError(
                 "C is real and antisymmetric: it looks like a matrix of angles theta_j - theta_l. Pass np.exp(1j * C), "
                 "with 0 where a pair was not measured."
             )
-        raise _not_hermitian(worst[1], worst[2], worst[0], limit)
-    _check_largest(largest, n, matrix.dtype)
+        raise not_hermitian(worst[1], worst[2], worst[0], limit)
+    check_largest(largest, n, matrix.dtype)
     return (matrix + matrix.conj().T) / 2 if worst[0] > 0 else matrix
 
 
@@ -167,22 +136,14 @@ def _filled_from_triangle(matrix: NDArray, hermitian: Hermitian) -> NDArray:
     np.fill_diagonal(full, diagonal.real)
     _check_finite_block(full, 0)
     largest = float(np.abs(full).max())
-    _check_real_diagonal(diagonal, largest)
-    _check_largest(largest, full.shape[0], full.dtype)
+    check_real_diagonal(diagonal, largest)
+    check_largest(largest, full.shape[0], full.dtype)
     return full
 
 
-def _check_real_diagonal(diagonal: NDArray, largest: float) -> None:
-    limit = _hermitian_limit(diagonal.dtype, largest)
-    worst = int(np.argmax(np.abs(diagonal.imag)))
-    gap = 2 * float(abs(diagonal.imag[worst]))
-    if gap > limit:
-        raise _not_hermitian(worst, worst, gap, limit)
-
-
 def _checked_sparse(data: Any, hermitian: Hermitian) -> scipy.sparse.csr_array:
-    _check_square(data.shape)
-    matrix = scipy.sparse.csr_array(data).astype(_complex_type(data.dtype, "C"), copy=False)
+    check_square(data.shape)
+    matrix = scipy.sparse.csr_array(data).astype(complex_type(data.dtype, "C"), copy=False)
     if matrix.indices.dtype != np.int32 and max(matrix.nnz, *matrix.shape) < 2**31:
         parts = (matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32))
         matrix = scipy.sparse.csr_array(parts, shape=matrix.shape)
@@ -193,9 +154,9 @@ def _checked_sparse(data: Any, hermitian: Hermitian) -> scipy.sparse.csr_array:
     if checked is None:
         return _checked_slowly(matrix, data, hermitian)
     largest, gap, i, j = checked
-    limit = _hermitian_limit(matrix.dtype, largest)
+    limit = hermitian_limit(matrix.dtype, largest)
     if gap > limit:
-        raise _not_hermitian(i, j, gap, limit)
+        raise not_hermitian(i, j, gap, limit)
     if gap > 0:
         matrix = scipy.sparse.csr_array((matrix + scipy.sparse.csr_array(matrix.conj().T)) / 2)
     return _finished(matrix, data, largest)
@@ -222,17 +183,17 @@ def _checked_slowly(matrix: scipy.sparse.csr_array, data: Any, hermitian: Hermit
         triangle = scipy.sparse.triu if hermitian == "upper" else scipy.sparse.tril
         strict = scipy.sparse.csr_array(triangle(matrix, k=1 if hermitian == "upper" else -1))
         diagonal = matrix.diagonal()
-        _check_real_diagonal(diagonal, largest)
+        check_real_diagonal(diagonal, largest)
         real_diagonal = scipy.sparse.diags_array(diagonal.real.astype(matrix.dtype))
         matrix = scipy.sparse.csr_array(strict + strict.conj().T + real_diagonal)
     else:
         mirrored = scipy.sparse.csr_array(matrix.conj().T)
         gap = scipy.sparse.coo_array(abs(matrix - mirrored))
-        limit = _hermitian_limit(matrix.dtype, largest)
+        limit = hermitian_limit(matrix.dtype, largest)
         if gap.nnz and float(gap.data.max()) > limit:
             at = int(np.argmax(gap.data))
             i, j = sorted((int(gap.coords[0][at]), int(gap.coords[1][at])))
-            raise _not_hermitian(i, j, float(gap.data[at]), limit)
+            raise not_hermitian(i, j, float(gap.data[at]), limit)
         if gap.nnz and gap.data.any():
             matrix = scipy.sparse.csr_array((matrix + mirrored) / 2)
     return _finished(matrix, data, largest)
@@ -240,7 +201,7 @@ def _checked_slowly(matrix: scipy.sparse.csr_array, data: Any, hermitian: Hermit
 
 def _finished(matrix: scipy.sparse.csr_array, data: Any, largest: float) -> scipy.sparse.csr_array:
     """Without stored zeros, rows sorted; the caller's matrix is never changed, and copied only where it has to be."""
-    _check_largest(largest, matrix.shape[0], matrix.dtype)
+    check_largest(largest, matrix.shape[0], matrix.dtype)
     tidy = matrix.has_sorted_indices and np.count_nonzero(matrix.data) == matrix.nnz
     if tidy:
         return matrix
@@ -252,8 +213,8 @@ def _finished(matrix: scipy.sparse.csr_array, data: Any, largest: float) -> scip
 
 
 def _checked_linear_operator(data: LinearOperator) -> LinearOperatorAdapter:
-    _check_square(data.shape)
-    dtype = np.dtype(np.complex128) if data.dtype is None else _complex_type(np.dtype(data.dtype), "the operator")
+    check_square(data.shape)
+    dtype = np.dtype(np.complex128) if data.dtype is None else complex_type(np.dtype(data.dtype), "the operator")
     operator = LinearOperatorAdapter(data, dtype)
     # Only products are known, so symmetry is tested on random vectors: x^H (A y) = conj(y^H (A x)).
     rng = np.random.default_rng(0)
@@ -263,7 +224,7 @@ def _checked_linear_operator(data: LinearOperator) -> LinearOperatorAdapter:
         raise NotFiniteError("the operator gives NaN or infinity for a finite vector; check its matvec.")
     gap = abs(np.vdot(x, image_y) - np.conj(np.vdot(y, image_x)))
     size = float(np.linalg.norm(x) * np.linalg.norm(image_y))
-    if gap > _hermitian_limit(dtype, size):
+    if gap > hermitian_limit(dtype, size):
         raise NotHermitianError(
             f"the operator must be Hermitian: for random x and y, |x^H A y - conj(y^H A x)| = {gap:.2e} where "
             f"|x| |A y| = {size:.2e}. Check its matvec (conjugates and transposes)."

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync import kernels
+from angsync.problem.operators.base import Operator
 
 _BLOCK_ENTRIES = 1 << 19  # rows are widened in blocks of about this many entries
 
@@ -31,7 +32,7 @@ def labels_by_rows(n: int, neighbours: Callable[[int], NDArray[np.bool_]]) -> ND
     return labels
 
 
-class DenseOperator:
+class DenseOperator(Operator):
     """C as an ndarray, complex64 or complex128. Nothing is checked here: see :func:`angsync.as_operator`."""
 
     def __init__(self, matrix: NDArray, inspection: Any = None) -> None:
@@ -47,9 +48,15 @@ class DenseOperator:
         return self.matrix.dtype
 
     @property
+    def is_dense_matrix(self) -> bool:
+        return True
+
+    @property
     def is_inspected(self) -> bool:
-        """Whether the one compiled pass found the matrix finite, Hermitian and of ordinary scale."""
         return self._inspection is not None
+
+    def entries(self) -> NDArray:
+        return self.matrix
 
     def apply(self, z: NDArray) -> NDArray:
         if np.result_type(z, self.matrix) == self.matrix.dtype:
@@ -84,9 +91,18 @@ class DenseOperator:
         found = kernels.dense_inspect(self.matrix) if self._inspection is None else self._inspection
         return None if found is None else found.narrow
 
-    def model(self) -> Any:
+    def dense_model(self) -> Any:
         """What the inner iterations of the accelerated power method work on, with a workspace of its own."""
         return kernels.dense_model(self.matrix, self.narrow)
+
+    def rotated_triangle(self, z: NDArray, *, narrow: bool) -> Any:
+        return kernels.rotated(self.matrix, self.narrow if narrow else None, z)
+
+    def shifted_entries(self, s: NDArray[np.float64], scale: float, *, narrow: bool) -> Any:
+        copy = self.narrow if narrow else None
+        if self.dtype != np.complex128 or (narrow and copy is None):
+            return None
+        return kernels.ShiftedMatrix(self.matrix, copy, scale, s)
 
     def _blocks(self) -> list[slice]:
         height = max(1, _BLOCK_ENTRIES // max(1, self.n))
@@ -110,6 +126,3 @@ class DenseOperator:
     def is_real(self) -> bool:
         # one row first: it is enough for nearly every matrix that is not real
         return not self.matrix[0].imag.any() and all(not self.matrix[rows].imag.any() for rows in self._blocks())
-
-    def row_length(self) -> int:
-        return self.n

@@ -14,36 +14,37 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import InputError, NotFiniteError
-from angsync.kernels.batch.numbers import chirp
+from angsync.errors import NotFiniteError
 from angsync.kernels.cuda import reference as cuda_reference
-from angsync.kernels.cuda.reference import LoopResult
 from angsync.problem.arrays import (
     as_cupy,
     as_type,
+    diagonal,
     double_precision,
     dtype_name,
-    from_cupy,
     from_numpy,
-    library_of,
+    joined,
     namespace,
+    strict_triangle,
+    submatrix,
     to_numpy,
 )
-from angsync.problem.operators.convert import (
+from angsync.problem.operators.base import Operator
+from angsync.problem.operators.checks import (
     Hermitian,
-    _check_largest,
-    _check_real_diagonal,
-    _check_square,
-    _complex_type,
-    _hermitian_limit,
-    _not_hermitian,
+    check_largest,
+    check_real_diagonal,
+    check_square,
+    complex_type,
+    hermitian_limit,
+    not_hermitian,
 )
 from angsync.problem.operators.dense import labels_by_rows
 
 _BLOCK_ENTRIES = 1 << 24  # rows are looked at in blocks of about this many entries
 
 
-class DeviceOperator:
+class DeviceOperator(Operator):
     """C as an array of another library, complex64 or complex128, nothing checked: see :func:`device_operator`.
 
     ``apply`` takes and gives NumPy vectors. A wider vector asks for wider sums, as everywhere; the CUDA kernel sums in
@@ -62,6 +63,10 @@ class DeviceOperator:
     def dtype(self) -> np.dtype[Any]:
         return np.dtype(dtype_name(self.matrix))
 
+    @property
+    def is_on_device(self) -> bool:
+        return True
+
     @cached_property
     def _kernel(self) -> Any:
         """The product on the device, with its workspace; None without CuPy."""
@@ -78,7 +83,7 @@ class DeviceOperator:
         if self._kernel is None:
             with double_precision(self.matrix):
                 x = from_numpy(np.ascontiguousarray(z, dtype=dtype), self.matrix)
-                return to_numpy(cuda_reference.hermitian_product(self.matrix, x, xp=self.space))
+                return to_numpy(cuda_reference.hermitian_product(self.matrix, x, xp=self.space, join=joined))
         columns = z[:, None] if z.ndim == 1 else z
         out = np.empty(columns.shape, dtype=dtype)
         for k in range(columns.shape[1]):
@@ -86,8 +91,7 @@ class DeviceOperator:
         return out.reshape(z.shape)
 
     def diagonal(self) -> NDArray[np.float64]:
-        find = getattr(self.space, "diagonal", None) or self.space.linalg.diagonal
-        return np.real(to_numpy(find(self.matrix))).astype(np.float64)
+        return np.real(to_numpy(diagonal(self.matrix))).astype(np.float64)
 
     def abs_row_sums(self) -> NDArray[np.float64]:
         return self._abs_row_sums
@@ -109,11 +113,7 @@ class DeviceOperator:
 
     def restrict(self, index: NDArray[np.int64]) -> DeviceOperator:
         with double_precision(self.matrix):  # indices of 64 bits
-            chosen = from_numpy(np.ascontiguousarray(index), self.matrix)
-            if library_of(self.matrix) is None:  # the array API has take, and no indexing by one array alone
-                rows = self.space.take(self.matrix, chosen, axis=0)
-                return DeviceOperator(self.space.take(rows, chosen, axis=1))
-            return DeviceOperator(self.matrix[chosen][:, chosen])
+            return DeviceOperator(submatrix(self.matrix, from_numpy(np.ascontiguousarray(index), self.matrix)))
 
     def without_diagonal(self) -> DeviceOperator:
         number = from_numpy(np.arange(self.n, dtype=np.int32), self.matrix)
@@ -126,17 +126,14 @@ class DeviceOperator:
     def is_real(self) -> bool:
         return not any(bool(self.space.any(self.space.imag(self.matrix[rows, :]) != 0)) for rows in self._blocks())
 
-    def row_length(self) -> int:
-        return self.n
-
 
 def device_operator(data: Any, hermitian: Hermitian = "full") -> DeviceOperator:
     """The operator of an array of another library, checked where it lies as :func:`angsync.as_operator` checks others.
 
     Real arrays are valid. ``"upper"`` or ``"lower"`` reads that triangle alone and fills the other one, in a copy.
     """
-    _check_square(tuple(data.shape))
-    kind = _complex_type(np.dtype(dtype_name(data)), "C")
+    check_square(tuple(data.shape))
+    kind = complex_type(np.dtype(dtype_name(data)), "C")
     with double_precision(data):
         matrix = as_type(data, kind.name)
         operator = DeviceOperator(matrix)
@@ -144,10 +141,10 @@ def device_operator(data: Any, hermitian: Hermitian = "full") -> DeviceOperator:
             matrix = _filled(operator, hermitian)
             operator = DeviceOperator(matrix)
         largest, gap, place = _checked(operator)
-        limit = _hermitian_limit(kind, largest)
+        limit = hermitian_limit(kind, largest)
         if gap > limit:
-            raise _not_hermitian(*place, gap, limit)
-        _check_largest(largest, operator.n, kind)
+            raise not_hermitian(*place, gap, limit)
+        check_largest(largest, operator.n, kind)
         return DeviceOperator((matrix + _adjoint(operator, matrix)) / 2) if gap > 0 else operator
 
 
@@ -157,15 +154,12 @@ def _adjoint(operator: DeviceOperator, block: Any) -> Any:
 
 def _filled(operator: DeviceOperator, hermitian: Hermitian) -> Any:
     space, matrix = operator.space, operator.matrix
-    strict = space.triu(matrix, k=1) if library_of(matrix) != "torch" else space.triu(matrix, 1)
-    if hermitian == "lower":
-        strict = space.tril(matrix, k=-1) if library_of(matrix) != "torch" else space.tril(matrix, -1)
-    find = getattr(space, "diagonal", None) or space.linalg.diagonal
-    diagonal = to_numpy(find(matrix))
-    if np.isfinite(diagonal).all():
-        _check_real_diagonal(diagonal, float(np.abs(diagonal).max()))
+    strict = strict_triangle(matrix, upper=hermitian == "upper")
+    given = to_numpy(diagonal(matrix))
+    if np.isfinite(given).all():
+        check_real_diagonal(given, float(np.abs(given).max()))
     number = from_numpy(np.arange(operator.n, dtype=np.int32), matrix)
-    real = from_numpy(diagonal.real.astype(operator.dtype), matrix)
+    real = from_numpy(given.real.astype(operator.dtype), matrix)
     full = strict + _adjoint(operator, strict)
     return space.where(number[:, None] == number[None, :], real[:, None] + space.zeros_like(full), full)
 
@@ -192,60 +186,3 @@ def _checked(operator: DeviceOperator) -> tuple[float, float, tuple[int, int]]:
             at = np.unravel_index(int(space.argmax(difference)), tuple(difference.shape))
             gap, place = worst, (int(at[0]) + rows.start, int(at[1]) + rows.start)
     return largest, gap, place
-
-
-def solve_on_device(
-    C: Any,
-    start: Any | None = None,
-    *,
-    tolerance: float,
-    max_iterations: int,
-    alpha: float = math.inf,
-    power_steps: int = 10,
-    check_every: int = 8,
-) -> LoopResult:
-    r"""The generalized power method without leaving the device.
-
-    Parameters
-    ----------
-    C
-        A :class:`DeviceOperator`, or an array that one can be made of (Hermitian, which is not checked here).
-    start
-        Phases, an array of the same library or of NumPy; None: :func:`angsync.kernels.batch.numbers.chirp`.
-    tolerance
-        For the residual :math:`\|\mathrm{Im}(\bar z \circ Cz)\| / \|Cz\|`.
-    max_iterations
-        Steps of GPM.
-    alpha
-        As in :class:`angsync.GPM`.
-    power_steps
-        Products :math:`x \leftarrow C x` before the first phases are taken; they stand for the eigenvector.
-    check_every
-        Iterations between two looks of the host at the device, which does not wait for them.
-
-    Returns
-    -------
-    LoopResult
-        ``z`` and ``product`` (complex128) as arrays of the caller's library, figures and history on the host.
-    """
-    operator = C if isinstance(C, DeviceOperator) else DeviceOperator(C)
-    if max_iterations < 0 or power_steps < 0:
-        raise InputError(f"max_iterations and power_steps must be 0 or more, not {max_iterations} and {power_steps}.")
-    n = operator.n
-    largest = float(operator.abs_row_sums().max(initial=0.0))
-    # no product is larger than its argument then; ten steps shrink by far less than the range of the exponent
-    scale = 2.0 ** -math.frexp(largest)[1] if 0 < largest < math.inf else 1.0
-    options: dict[str, Any] = {"alpha": alpha, "power_steps": power_steps, "scale": scale, "check_every": check_every}
-    options.update(tolerance=tolerance, max_iterations=max_iterations)
-    first = chirp(n) if start is None else start
-    first = np.asarray(first if isinstance(first, np.ndarray) else to_numpy(first), dtype=np.complex128)
-    matrix = as_cupy(operator.matrix)
-    if matrix is None:
-        with double_precision(operator.matrix):
-            z = from_numpy(first, operator.matrix)
-            return cuda_reference.gpm(operator.matrix, z, xp=operator.space, **options)
-    from angsync.kernels.cuda import loop as cuda_loop
-
-    found = cuda_loop.gpm(matrix, from_numpy(first, matrix), **options)
-    z, product = (from_cupy(array, operator.matrix) for array in (found.z, found.product))
-    return LoopResult(z, product, found.objective, found.residual, found.status, found.iterations, found.products)

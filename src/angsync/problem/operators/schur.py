@@ -9,14 +9,16 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.csgraph
 from numpy.typing import NDArray
-from scipy.sparse.linalg import splu
 
 from angsync.errors import InputError, NotFiniteError, NotHermitianError, ShapeError
+from angsync.kernels.superlu import Factor
+from angsync.problem.operators.base import Operator
+from angsync.problem.pieces import pattern_labels
 
 _COLUMNS = 64  # right-hand sides of one block when the diagonal is computed
 
 
-class SchurOperator:
+class SchurOperator(Operator):
     r""":math:`C = -Q`, :math:`Q = K_{11} - K_{12} K_{22}^{-1} K_{12}^H`, known by its products.
 
     For a positive semidefinite K of order n + m,
@@ -94,13 +96,13 @@ class SchurOperator:
 
     def component_labels(self) -> NDArray[np.int64]:
         """Components of the graph of K: phases that meet only through eliminated unknowns are connected."""
-        return _component_labels(self._K)[: self._n]
+        return pattern_labels(self._K)[: self._n]
 
     def restrict(self, index: NDArray[np.int64]) -> SchurOperator:
         """The operator of the nodes in ``index``, with the eliminated unknowns that they reach."""
         kept = np.concatenate([np.asarray(index, dtype=np.int64), np.arange(self._n, self._K.shape[0])])
         part = scipy.sparse.csc_array(self._K[kept][:, kept])
-        labels = _component_labels(part)
+        labels = pattern_labels(part)
         size = len(index)
         reached = np.isin(labels, labels[:size])
         reached[:size] = True
@@ -133,21 +135,14 @@ class _Factor:
             return
         self.real = not matrix.data.imag.any()
         entries = np.ascontiguousarray(matrix.data.real) if self.real else matrix.data
-        # without pivoting this is L D L^H up to scaling: stable for definite matrices, and as sparse as it can be
+        # without pivoting: stable for definite matrices, and as sparse as it can be
         try:
-            self.factor = splu(
-                scipy.sparse.csc_array((entries, matrix.indices, matrix.indptr), shape=matrix.shape),
-                permc_spec="MMD_AT_PLUS_A",
-                diag_pivot_thresh=0.0,
-                options={"SymmetricMode": True},
-            )
+            self.factor = Factor(scipy.sparse.csc_array((entries, matrix.indices, matrix.indptr), shape=matrix.shape))
         except RuntimeError as error:  # SuperLU: "Factor is exactly singular"
             raise _indefinite(str(error)) from None
-        pivots = np.real(self.factor.U.diagonal())
-        if not (pivots > 0).all() or not np.array_equal(self.factor.perm_r, self.factor.perm_c):
-            raise _indefinite(f"its smallest pivot is {float(pivots.min()):.2e}")
-        lower, upper = scipy.sparse.csr_array(self.factor.L), scipy.sparse.csr_array(self.factor.U)
-        self.row_length = int(np.diff(lower.indptr).max()) + int(np.diff(upper.indptr).max())
+        if not self.factor.positive:
+            raise _indefinite(f"its smallest pivot is {float(self.factor.pivots.min()):.2e}")
+        self.row_length = self.factor.row_length
 
     def solve(self, right: NDArray[np.complex128]) -> NDArray[np.complex128]:
         if self.order == 0:
@@ -184,11 +179,3 @@ def _checked(K: Any, n: int) -> scipy.sparse.csc_array:
     matrix.eliminate_zeros()
     matrix.sort_indices()
     return matrix
-
-
-def _component_labels(matrix: scipy.sparse.csc_array) -> NDArray[np.int64]:
-    # the pattern alone: csgraph knows real numbers only
-    pattern = scipy.sparse.csc_array(
-        (np.ones(matrix.nnz, dtype=np.int8), matrix.indices, matrix.indptr), shape=matrix.shape
-    )
-    return scipy.sparse.csgraph.connected_components(pattern, directed=False)[1].astype(np.int64)

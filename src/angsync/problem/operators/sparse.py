@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
@@ -12,6 +12,12 @@ import scipy.sparse.csgraph
 from numpy.typing import NDArray
 
 from angsync import kernels
+from angsync.problem.operators.base import Operator, Unwrapped
+from angsync.problem.operators.edge_list import EdgeList
+from angsync.problem.pieces import pattern, pattern_labels
+
+if TYPE_CHECKING:
+    from angsync.solvers.hierarchy import Aggregation
 
 _SECOND_SEARCH = 8_000_000  # entries up to which the search starts again from the node found last
 
@@ -50,13 +56,14 @@ class BreadthFirst:
         return int(self.starts.size - 2)
 
 
-class SparseOperator:
+class SparseOperator(Operator):
     """C as a scipy CSR array, complex64 or complex128, without stored zeros off the diagonal."""
 
     def __init__(self, matrix: scipy.sparse.csr_array) -> None:
         self.matrix = matrix
-        self.memo: dict[str, Any] = {}
-        """What other modules worked out about this matrix and need again, by name."""
+        self.aggregations: list[Aggregation] | None = None
+        """The coarser graphs that a start or a preconditioner has made of this one, for whoever needs them next."""
+        self._moduli: dict[int, NDArray[np.float32]] = {}
 
     @property
     def n(self) -> int:
@@ -65,6 +72,12 @@ class SparseOperator:
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.matrix.dtype
+
+    def entries(self) -> scipy.sparse.csr_array:
+        return self.matrix
+
+    def sparse(self) -> Unwrapped[SparseOperator]:
+        return Unwrapped(self, 0)
 
     def apply(self, z: NDArray) -> NDArray:
         return kernels.apply(self.matrix, z)
@@ -85,21 +98,16 @@ class SparseOperator:
     def component_labels(self) -> NDArray[np.int64]:
         if self.breadth_first.order.size == self.n:
             return np.zeros(self.n, dtype=np.int64)
-        return scipy.sparse.csgraph.connected_components(self._pattern(), directed=False)[1].astype(np.int64)
-
-    def _pattern(self) -> scipy.sparse.csr_array:
-        """The graph without its angles: csgraph knows real numbers only."""
-        ones = np.ones(self.matrix.nnz)
-        return scipy.sparse.csr_array((ones, self.matrix.indices, self.matrix.indptr), shape=self.matrix.shape)
+        return pattern_labels(self.matrix)
 
     @cached_property
     def breadth_first(self) -> BreadthFirst:
         """The nodes in the order of their distance from a node at the rim, as far as they can be reached."""
-        pattern = self._pattern()
+        graph = pattern(self.matrix)
         # C is Hermitian, so its graph is as good as undirected, and no transpose has to be made
-        order, parent = scipy.sparse.csgraph.breadth_first_order(pattern, 0, directed=True)
+        order, parent = scipy.sparse.csgraph.breadth_first_order(graph, 0, directed=True)
         if order.size > 1 and self.matrix.nnz <= _SECOND_SEARCH:
-            order, parent = scipy.sparse.csgraph.breadth_first_order(pattern, int(order[-1]), directed=True)
+            order, parent = scipy.sparse.csgraph.breadth_first_order(graph, int(order[-1]), directed=True)
         return BreadthFirst.of(order, parent)
 
     def restrict(self, index: NDArray[np.int64]) -> SparseOperator:
@@ -113,6 +121,28 @@ class SparseOperator:
 
     def to_dense(self) -> NDArray:
         return self.matrix.toarray()
+
+    @cached_property
+    def edges(self) -> EdgeList:
+        """Every edge once with its entry of C."""
+        return EdgeList.of(self.matrix)
+
+    @cached_property
+    def is_above_diagonal(self) -> NDArray[np.bool_]:
+        """For each stored entry whether it lies above the diagonal: the entries of :attr:`edges`, in their order."""
+        return self.matrix.indices > self._rows()
+
+    def moduli(self, exponent: int) -> NDArray[np.float32]:
+        """For each stored entry ``2**-exponent |C_jl|`` in single precision; 0 on the diagonal, which is no edge."""
+        if exponent not in self._moduli:
+            moduli = np.ldexp(np.abs(self.matrix.data), -exponent).astype(np.float32)
+            moduli[self.matrix.indices == self._rows()] = 0
+            self._moduli[exponent] = moduli
+        return self._moduli[exponent]
+
+    def _rows(self) -> NDArray[np.int32]:
+        """The row of each stored entry."""
+        return np.repeat(np.arange(self.n, dtype=np.int32), np.diff(self.matrix.indptr))
 
     @cached_property
     def edge_count(self) -> int:

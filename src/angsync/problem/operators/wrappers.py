@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.problem.operators import structure
-from angsync.problem.operators.protocol import HermitianOperator
+from angsync import kernels
+from angsync.problem.operators.adapters import adapted
+from angsync.problem.operators.base import HermitianOperator, Operator, Unwrapped
+
+if TYPE_CHECKING:
+    from angsync.problem.operators.sparse import SparseOperator
 
 _ORDINARY = {"D": 400, "F": 40}  # exponents of two so far from over- and underflow that one factor will do
 
@@ -31,12 +35,11 @@ def _times(x: NDArray, exponent: int) -> NDArray:
     return x if exponent == 0 else x * np.real(x).dtype.type(2.0**exponent)
 
 
-class ScaledOperator:
-    """``2**-exponent C`` without a copy: vectors are scaled, which is exact."""
+class Wrapper(Operator):
+    """An operator around another one, ``base``: every question is passed on, and a wrapper changes some answers."""
 
-    def __init__(self, base: HermitianOperator, exponent: int) -> None:
-        self.base = base
-        self.exponent = exponent
+    def __init__(self, base: HermitianOperator) -> None:
+        self.base = adapted(base)
 
     @property
     def n(self) -> int:
@@ -46,8 +49,80 @@ class ScaledOperator:
     def dtype(self) -> np.dtype[Any]:
         return self.base.dtype
 
-    def scale(self, x: NDArray) -> NDArray:
-        """A vector in the units of this operator, from one in those of its base."""
+    def apply(self, z: NDArray) -> NDArray:
+        return self.base.apply(z)
+
+    def diagonal(self) -> NDArray[np.float64]:
+        return self.base.diagonal()
+
+    def abs_row_sums(self) -> NDArray[np.float64] | None:
+        return self.base.abs_row_sums()
+
+    def component_labels(self) -> NDArray[np.int64] | None:
+        return self.base.component_labels()
+
+    def restrict(self, index: NDArray[np.int64]) -> Operator:
+        return self.base.restrict(index)
+
+    def to_dense(self) -> NDArray:
+        return self.base.to_dense()
+
+    def entries(self) -> Any:
+        return self.base.entries()
+
+    @property
+    def is_dense_matrix(self) -> bool:
+        return self.base.is_dense_matrix
+
+    @property
+    def is_on_device(self) -> bool:
+        return self.base.is_on_device
+
+    def sparse(self) -> Unwrapped[SparseOperator] | None:
+        return self.base.sparse()
+
+    def is_real(self) -> bool:
+        return self.base.is_real()
+
+    def row_length(self) -> int:
+        return self.base.row_length()
+
+    def upper_bound(self) -> float | None:
+        return self.base.upper_bound()
+
+    def rounding_sums(self) -> NDArray[np.float64] | None:
+        return self.base.rounding_sums()
+
+    def augmented(self) -> tuple[Any, int] | None:
+        return self.base.augmented()
+
+    def eliminated(self, z: NDArray) -> NDArray[np.complex128]:
+        return self.base.eliminated(z)
+
+    def unwrapped(self) -> Unwrapped[Operator]:
+        return self.base.unwrapped()
+
+    def count(self, products: int) -> None:
+        self.base.count(products)
+
+    @property
+    def is_inspected(self) -> bool:
+        return self.base.is_inspected
+
+    @property
+    def narrow(self) -> kernels.NarrowCopy | None:
+        return self.base.narrow
+
+
+class ScaledOperator(Wrapper):
+    """``2**-exponent C`` without a copy: vectors are scaled, which is exact."""
+
+    def __init__(self, base: HermitianOperator, exponent: int) -> None:
+        super().__init__(base)
+        self.exponent = exponent
+
+    def scaled(self, x: NDArray) -> NDArray:
+        """``2**-exponent`` times x, also where the factor itself would over- or underflow."""
         if abs(self.exponent) <= _ORDINARY[self.dtype.char]:
             return _times(x, -self.exponent)
         half = -self.exponent // 2
@@ -61,7 +136,7 @@ class ScaledOperator:
         return _times(self.base.apply(_times(z, half)), -self.exponent - half)
 
     def diagonal(self) -> NDArray[np.float64]:
-        return self.scale(self.base.diagonal())
+        return self.scaled(self.base.diagonal())
 
     def abs_row_sums(self) -> NDArray[np.float64] | None:
         return self._abs_row_sums
@@ -69,61 +144,53 @@ class ScaledOperator:
     @cached_property
     def _abs_row_sums(self) -> NDArray[np.float64] | None:
         sums = self.base.abs_row_sums()
-        return None if sums is None else self.scale(sums)
-
-    def component_labels(self) -> NDArray[np.int64] | None:
-        return structure.component_labels(self.base)
+        return None if sums is None else self.scaled(sums)
 
     def restrict(self, index: NDArray[np.int64]) -> ScaledOperator:
-        return ScaledOperator(structure.restrict(self.base, index), self.exponent)
+        return ScaledOperator(self.base.restrict(index), self.exponent)
 
     def to_dense(self) -> NDArray:
-        return self.scale(structure.to_dense(self.base))
+        return self.scaled(self.base.to_dense())
 
-    def is_real(self) -> bool:
-        return structure.is_real(self.base)
+    def sparse(self) -> Unwrapped[SparseOperator] | None:
+        found = self.base.sparse()
+        return None if found is None else Unwrapped(found.operator, found.exponent + self.exponent)
 
-    def row_length(self) -> int:
-        return structure.row_length(self.base)
+    def upper_bound(self) -> float | None:
+        bound = self.base.upper_bound()
+        return None if bound is None else bound * 2.0**-self.exponent
+
+    def rounding_sums(self) -> NDArray[np.float64] | None:
+        sums = self.abs_row_sums()
+        if sums is not None:
+            return sums
+        terms = self.base.rounding_sums()
+        return None if terms is None else terms * 2.0**-self.exponent
+
+    def augmented(self) -> tuple[Any, int] | None:
+        found = self.base.augmented()
+        if found is None or self.exponent == 0:
+            return found
+        matrix, n = found
+        return matrix * 2.0**-self.exponent, n
+
+    def unwrapped(self) -> Unwrapped[Operator]:
+        inner, exponent = self.base.unwrapped()
+        return Unwrapped(inner, exponent + self.exponent)
 
 
-class CountingOperator:
+class CountingOperator(Wrapper):
     """Counts the products with C; a block of k vectors counts k."""
 
     def __init__(self, base: HermitianOperator, products: int = 0) -> None:
-        self.base = base
+        super().__init__(base)
         self.products = products
-        """How many products there were so far, those before this counter was made included."""
-
-    @property
-    def n(self) -> int:
-        return self.base.n
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.base.dtype
+        """How many there were so far, those from before this counter was made included."""
 
     def apply(self, z: NDArray) -> NDArray:
         self.products += 1 if z.ndim == 1 else int(z.shape[1])
         return self.base.apply(z)
 
-    def diagonal(self) -> NDArray[np.float64]:
-        return self.base.diagonal()
-
-    def abs_row_sums(self) -> NDArray[np.float64] | None:
-        return self.base.abs_row_sums()
-
-    def component_labels(self) -> NDArray[np.int64] | None:
-        return structure.component_labels(self.base)
-
-    def restrict(self, index: NDArray[np.int64]) -> HermitianOperator:
-        return structure.restrict(self.base, index)
-
-    def to_dense(self) -> NDArray:
-        return structure.to_dense(self.base)
-
-    def is_real(self) -> bool:
-        return structure.is_real(self.base)
-
-    def row_length(self) -> int:
-        return structure.row_length(self.base)
+    def count(self, products: int) -> None:
+        self.products += products
+        self.base.count(products)

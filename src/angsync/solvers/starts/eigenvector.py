@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from angsync.circle import normalise
-from angsync.problem.operators import HermitianOperator, as_operator, to_dense
+from angsync.problem.operators import Operator, as_operator
 from angsync.problem.randomness import random_generator
 
 _DENSE_EIGENVECTOR = 60  # up to this order LAPACK is faster than ARPACK and needs no start vector
@@ -39,11 +39,11 @@ def eigenvector_estimator(C: Any, *, tolerance: float = 0.0, rng: Any = 0) -> ND
     return phases.astype(operator.dtype)
 
 
-def leading_eigenvector(operator: HermitianOperator, tolerance: float, rng: np.random.Generator) -> NDArray:
+def leading_eigenvector(operator: Operator, tolerance: float, rng: np.random.Generator) -> NDArray:
     """A unit eigenvector of the largest algebraic eigenvalue."""
     n = operator.n
     if n <= _DENSE_EIGENVECTOR:
-        return scipy.linalg.eigh(to_dense(operator), subset_by_index=[n - 1, n - 1])[1][:, 0]
+        return scipy.linalg.eigh(operator.to_dense(), subset_by_index=[n - 1, n - 1])[1][:, 0]
     first = (rng.standard_normal(n) + 1j * rng.standard_normal(n)).astype(operator.dtype)
     as_scipy = LinearOperator((n, n), matvec=lambda v: operator.apply(v.ravel()), dtype=operator.dtype)
     try:
@@ -59,13 +59,13 @@ def leading_eigenvector(operator: HermitianOperator, tolerance: float, rng: np.r
         return v
 
 
-def _gershgorin_shift(operator: HermitianOperator) -> float:
+def _gershgorin_shift(operator: Operator) -> float:
     """A shift that makes C + shift I positive semidefinite where row sums are known."""
     sums = operator.abs_row_sums()
     return float(sums.max(initial=0.0)) if sums is not None else 0.0
 
 
-def normalised_eigenvector(operator: HermitianOperator, rng: np.random.Generator, tolerance: float = 0.0) -> NDArray:
+def normalised_eigenvector(operator: Operator, rng: np.random.Generator, tolerance: float = 0.0) -> NDArray:
     r"""Phases of the leading eigenvector of :math:`D^{-1/2} C D^{-1/2}`, by products only.
 
     On graphs with a few nodes of very many measurements the leading eigenvector of C lives on those alone.
@@ -80,16 +80,16 @@ def normalised_eigenvector(operator: HermitianOperator, rng: np.random.Generator
     return eigenvector_estimator(scaled, tolerance=tolerance, rng=rng).astype(operator.dtype)
 
 
-def eigenvector(operator: HermitianOperator, rng: np.random.Generator) -> NDArray:
+def eigenvector(operator: Operator, rng: np.random.Generator) -> NDArray:
     """The eigenvector estimator, to machine precision."""
     return eigenvector_estimator(operator, rng=rng)
 
 
-def quick_eigenvector(operator: HermitianOperator, rng: np.random.Generator) -> NDArray:
+def quick_eigenvector(operator: Operator, rng: np.random.Generator) -> NDArray:
     """The eigenvector estimator, as exact as a solver that follows needs it."""
     return eigenvector_estimator(operator, tolerance=_LOOSE, rng=rng)
 
 
-def quick_normalised_eigenvector(operator: HermitianOperator, rng: np.random.Generator) -> NDArray:
+def quick_normalised_eigenvector(operator: Operator, rng: np.random.Generator) -> NDArray:
     """The degree-normalised eigenvector, as exact as a solver that follows needs it."""
     return normalised_eigenvector(operator, rng, _LOOSE)

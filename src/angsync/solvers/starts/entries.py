@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
 from angsync.errors import InputError
-from angsync.problem.operators import HermitianOperator, innermost
+from angsync.problem.operators import Operator
 
 FAR_FROM_ONE = 60  # exponent of two beyond which squares, and single precision, may leave their range
 
 
-def readable_matrix(operator: HermitianOperator) -> Any:
-    """The matrix behind an operator, up to a scale, where entries can be read; None where only products are known."""
-    return getattr(innermost(operator)[0], "matrix", None)
-
-
-def needed_matrix(operator: HermitianOperator, what: str) -> scipy.sparse.csr_array:
+def needed_matrix(operator: Operator, what: str) -> scipy.sparse.csr_array:
     """The entries in the units of the operator; an error that names ``what`` needs them where they are not known."""
-    matrix = readable_matrix(operator)
+    matrix = operator.entries()
+    if matrix is None and operator.is_on_device:
+        where = "they lie on a device; use 'eigenvector', or give a copy of C in the memory of the host"
+        raise InputError(f"{what} needs the entries of C, but {where}.")
     if matrix is None:
         raise InputError(f"{what} needs the entries of C, but only its products are known; use 'eigenvector'.")
     matrix = scipy.sparse.csr_array(matrix)
-    data = near_one(matrix.data, innermost(operator)[1])
+    data = near_one(matrix.data, operator.unwrapped().exponent)
     if data is not matrix.data:
         matrix = scipy.sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
     return matrix

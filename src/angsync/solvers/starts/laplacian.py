@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from angsync.circle import normalise
 from angsync.kernels.superlu import factorise
-from angsync.problem.operators import HermitianOperator
+from angsync.problem.operators import Operator
 from angsync.solvers.starts.entries import needed_matrix
 from angsync.solvers.starts.tree import spanning_tree
 
@@ -18,7 +18,7 @@ _SETTLED_ANGLE = 1e-4  # 1 - cos of the angle between two vectors in a row, at w
 
 
 def connection_laplacian(
-    operator: HermitianOperator, _rng: np.random.Generator | None = None, *, normalised: bool = False
+    operator: Operator, _rng: np.random.Generator | None = None, *, normalised: bool = False
 ) -> NDArray:
     r"""Phases of the lowest eigenvector of the connection Laplacian :math:`D - C`, :math:`D_{jj} = \sum_l |C_{jl}|`.
 

@@ -8,32 +8,32 @@ from numpy.typing import NDArray
 
 from angsync.circle import normalise
 from angsync.errors import InputError
-from angsync.problem.operators import HermitianOperator, count_products, inner_model, innermost
-from angsync.solvers.starts.entries import near_one, readable_matrix
+from angsync.problem.operators import Operator
+from angsync.solvers.starts.entries import near_one
 
 ROUGH = 0.4  # relative residual at which Lanczos ends: an exact eigenvector is wasted work where iterations follow
 
 
-def leading_direction(operator: HermitianOperator, _rng: np.random.Generator | None = None) -> NDArray:
+def leading_direction(operator: Operator, _rng: np.random.Generator | None = None) -> NDArray:
     """The phases of a rough leading eigenvector: Lanczos from the strongest column, to a residual of 0.4.
 
     An exact one would be wasted work where iterations follow.
     """
-    inner = inner_model(operator)
+    inner = operator.inner_model()
     column = strongest_column(operator)
     vector, products = inner.model.leading(column, ROUGH)
     if not inner.counted:
-        count_products(operator, products)
+        operator.count(products)
     return normalise(vector, column.astype(np.complex128)).astype(operator.dtype)
 
 
-def strongest_column(operator: HermitianOperator) -> NDArray:
+def strongest_column(operator: Operator) -> NDArray:
     """The phases that one node sees: those of the column of C with the largest row sum, 0 where it sees nothing."""
-    matrix = readable_matrix(operator)
+    matrix = operator.entries()
     if matrix is None:
         raise InputError("the columns of C are not known, only its products; use 'eigenvector'.")
     sums = operator.abs_row_sums()
     column = matrix[int(np.argmax(sums)) if sums is not None else 0]
     column = np.conj(column.toarray().ravel() if scipy.sparse.issparse(column) else column)
-    column = near_one(column, innermost(operator)[1])
+    column = near_one(column, operator.unwrapped().exponent)
     return normalise(column, np.ones_like(column)).astype(operator.dtype)

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from angsync import kernels
 from angsync.circle import normalise
-from angsync.problem.operators import HermitianOperator, SparseOperator, sparse_base
-from angsync.solvers.hierarchy import Aggregation, contract, pair_up, relaxed_vectors, upper_edges
+from angsync.problem.operators import Operator, SparseOperator
+from angsync.solvers.hierarchy import Aggregation, contract, pair_up, relaxed_vectors
 from angsync.solvers.starts.entries import FAR_FROM_ONE, needed_matrix
 
 _COARSEST_AGGREGATES = 64  # aggregates whose phases come from a dense eigenvector
@@ -19,19 +19,19 @@ _CAREFUL_SMOOTHING = 30  # of the careful form
 _VECTORS, _STEPS = 16, 12  # of the careful form: within 2e-4 of the best objective known on grids at 0.6 rad
 
 
-def multilevel(operator: HermitianOperator, rng: np.random.Generator, *, careful: bool = False) -> NDArray:
+def multilevel(operator: Operator, rng: np.random.Generator, *, careful: bool = False) -> NDArray:
     """Phases from coarse to fine; ``careful`` where the noise is high (:func:`multilevel_phases`)."""
-    sparse = sparse_base(operator)
+    sparse = operator.sparse()
     # far from one, single precision would not do
-    near = sparse is not None and abs(sparse[1]) <= FAR_FROM_ONE
-    base = sparse[0] if sparse and near else SparseOperator(needed_matrix(operator, "a multilevel start"))
+    near = sparse is not None and abs(sparse.exponent) <= FAR_FROM_ONE
+    base = sparse.operator if sparse and near else SparseOperator(needed_matrix(operator, "a multilevel start"))
     z, aggregations = multilevel_phases(base, rng, careful=careful)
-    if not careful:
-        base.memo.setdefault("aggregations", aggregations)  # a multigrid preconditioner can use them again
+    if not careful and base.aggregations is None:
+        base.aggregations = aggregations  # a multigrid preconditioner can use them again
     return z.astype(operator.dtype)
 
 
-def careful_multilevel(operator: HermitianOperator, rng: np.random.Generator) -> NDArray:
+def careful_multilevel(operator: Operator, rng: np.random.Generator) -> NDArray:
     """The careful form of the multilevel start."""
     return multilevel(operator, rng, careful=True)
 
@@ -46,7 +46,7 @@ def multilevel_phases(
     instead of single edges: several times the work, and far better where the noise is high. Without it a large graph
     is solved both ways from the level on where that is cheap: mistakes on coarse levels cannot be mended on fine ones.
     """
-    matrix, edges = operator.matrix, upper_edges(operator)
+    matrix, edges = operator.matrix, operator.edges
     levels: list[tuple[scipy.sparse.csr_array, Aggregation]] = []
     large = edges.n > _BOTH_WAYS_FROM_NODES
     while edges.n > _COARSEST_AGGREGATES:

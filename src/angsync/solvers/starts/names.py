@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from angsync.problem.operators import HermitianOperator
+    from angsync.problem.operators import Operator
 
-    Make = Callable[[HermitianOperator, np.random.Generator], NDArray]
+    Make = Callable[[Operator, np.random.Generator], NDArray]
 
 LEADING = "leading"
 CAREFUL = "careful"

@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.circle import normalise
-from angsync.problem.operators import HermitianOperator
+from angsync.problem.operators import Operator
 from angsync.solvers.starts.tree import breadth_first_tree
 
 _POWER_STEPS = 15  # at most; about eight are taken
 _SETTLED_SHARE = 5e-4  # gain of the objective in one step, relative, below which more steps are left to the solver
 
 
-def informed_power(operator: HermitianOperator, _rng: np.random.Generator | None = None) -> NDArray:
+def informed_power(operator: Operator, _rng: np.random.Generator | None = None) -> NDArray:
     r"""Steps :math:`z \leftarrow Cz / |Cz|` from the breadth-first tree: about eight products, for millions of nodes.
 
     The tree agrees with the truth far better than a random vector, so the steps that would find the first trace of the

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from angsync.circle import normalise
 from angsync.errors import InputError
-from angsync.problem.operators import HermitianOperator, sparse_base
+from angsync.problem.operators import Operator
 from angsync.solvers.starts.entries import needed_matrix
 
 
-def spanning_tree(operator: HermitianOperator, _rng: np.random.Generator | None = None) -> NDArray:
+def spanning_tree(operator: Operator, _rng: np.random.Generator | None = None) -> NDArray:
     """Phases along a maximum spanning tree of ``|C|``: exact where the measurements are consistent."""
     matrix = needed_matrix(operator, "a spanning tree")
     # csgraph finds minimum trees and treats 0 as absent, so an edge costs its rank, from the strongest (1) down; an
@@ -26,13 +26,13 @@ def spanning_tree(operator: HermitianOperator, _rng: np.random.Generator | None 
     return _along_tree(matrix, order[1:], parent[order[1:]]).astype(operator.dtype)
 
 
-def breadth_first_tree(operator: HermitianOperator) -> NDArray:
+def breadth_first_tree(operator: Operator) -> NDArray:
     """Phases along shortest paths from one node: poor, but better than none, and quick on a million nodes."""
-    sparse = sparse_base(operator)
+    sparse = operator.sparse()
     if sparse is None:
         raise InputError("a breadth-first tree needs the entries of C; use 'eigenvector'.")
-    search = sparse[0].breadth_first
-    return _along_tree(sparse[0].matrix, search.order[1:], search.parent[1:]).astype(operator.dtype)
+    search = sparse.operator.breadth_first
+    return _along_tree(sparse.operator.matrix, search.order[1:], search.parent[1:]).astype(operator.dtype)
 
 
 def _along_tree(matrix: scipy.sparse.csr_array, children: NDArray, parents: NDArray) -> NDArray:

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from angsync import kernels
-from angsync.study.bench.machine import available_bytes
-from angsync.study.environment import cores
+from angsync.study.machine import available_bytes, cores
 
 _TURNS = 4
 _LEAST = 1 << 20

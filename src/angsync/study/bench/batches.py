@@ -16,10 +16,10 @@ from angsync.batch.stack import synchronize_stack
 from angsync.front_door import synchronize
 from angsync.study.bench import peers, threads
 from angsync.study.bench.problems import coherence_stack, values
-from angsync.study.bench.rows import Row, Target
+from angsync.study.bench.rows import Row
 from angsync.study.bench.runner import Contestant, race
 from angsync.study.bench.setting import Setting, best_of, timing
-from angsync.study.environment import cores
+from angsync.study.machine import cores
 
 WORSE = 1e-4
 """A problem that ends more than this below the best found (relative) is in a worse optimum: rounding in single
@@ -28,8 +28,6 @@ ALLOWED = 1e-3
 """Share of the easy problems in a worse optimum up to which methods agree. Hard problems are not held to it: from one
 start every method leaves some of them in a worse optimum, and the table says how many."""
 
-_RATIOS = {10: 60.0, 20: 120.0, 30: 120.0, 60: 60.0}  # times faster than eigh with all workers, easy problems
-_PROOF = 2.0  # solve and certificate together within three times the solve
 _FEWEST, _MOST = 2000, 400_000
 _FEW, _MANY = 2, 40  # power steps before the first phases, where ten are the default
 
@@ -77,11 +75,6 @@ def _rows(setting: Setting, n: int, kind: str, share: float) -> Iterator[Row]:
         proved = isinstance(answer, BatchResult) and answer.verdict is not None
         certified = float(np.mean(answer.certified)) if proved else 0.0
         note = f"{_rounded_down(certified)} proved" if proved else "" if entry.solves_it else "eigenvector"
-        targets = []
-        if entry.name == "angsync" and kind == "easy" and n in _RATIOS:
-            targets.append(Target("ratio", least=_RATIOS[n]))
-        if proved:
-            targets.append(Target("proof", most=_PROOF))
         yield Row(
             "batches",
             problem,
@@ -96,7 +89,6 @@ def _rows(setting: Setting, n: int, kind: str, share: float) -> Iterator[Row]:
             worse=worse,
             limit=bandwidth.share(stack.itemsize * n * n, each[entry.name]),
             bandwidth=bandwidth.best,
-            targets=tuple(targets),
             note=note,
             facts={"problems": len(parts[entry.name])} | ({"certified": certified} if proved else {}),
         )

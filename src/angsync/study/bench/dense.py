@@ -15,8 +15,8 @@ from angsync.pipeline.result import SyncResult
 from angsync.solvers.starts.eigenvector import eigenvector_estimator
 from angsync.solvers.stopping import TOLERANCE, Stopping
 from angsync.study.bench import peers
-from angsync.study.bench.problems import LEVELS, SAME_OPTIMUM, dense_bytes, dense_matrix, value
-from angsync.study.bench.rows import Row, Target
+from angsync.study.bench.problems import LEVELS, SAME_OPTIMUM, dense_matrix, room_for_dense, value
+from angsync.study.bench.rows import Row
 from angsync.study.bench.runner import Contestant, Lap, race, timed
 from angsync.study.bench.setting import Setting, best_of, lacking, skipped, timing
 
@@ -26,36 +26,18 @@ ROUNDED = 1e-4
 """What SCS is held to: it stops at 1e-6 and its X is rounded."""
 SOLVE, PROVED, NAIVE = "angsync", "+ certificate", "naive"
 
-# how many times faster than naive, without and with the certificate, by order and noise level
-_RATIOS = {
-    (4000, "0.1"): (20.0, 10.0),
-    (4000, "n^(1/4)/2"): (20.0, 10.0),
-    (4000, "0.3 sqrt(n)"): (30.0, 7.5),
-    (8000, "n^(1/4)/2"): (25.0, 12.5),
-}
-# certificate over solve, and products with C at n = 4000
-_PROOFS = {"0.1": 1.0, "n^(1/4)/2": 1.0, "0.3 sqrt(n)": 3.0}
-_PRODUCTS = {"n^(1/4)/2": 12, "0.3 sqrt(n)": 23, "0.4 sqrt(n)": 72, "0.5 sqrt(n)": 139}
-_SMALL_SECONDS = {100: 1e-3}
-
 
 def dense(setting: Setting) -> Iterator[Row]:
     """n = 500 to 8000 at three noise levels against the naive code."""
     cases = [(n, level) for n in setting.size.dense_orders for level in SAME_OPTIMUM]
     for k, (n, level) in enumerate(cases):
         problem, share = _name(n, level), k / len(cases)
-        if why := lacking(dense_bytes(n)):
+        if why := lacking(room_for_dense(n)):
             yield skipped("dense", problem, n, why)
             continue
         setting.tick(problem, share)
         C = dense_matrix(n, level, setting.seed)
-        ratios = _RATIOS.get((n, level), (None, None))
-        targets = {
-            SOLVE: [Target("ratio", least=ratios[0])] if ratios[0] else [],
-            PROVED: [Target("ratio", least=ratios[1])] if ratios[1] else [],
-        }
-        targets[PROVED].append(Target("proof", most=_PROOFS[level]))
-        yield from _compare(setting, "dense", problem, C, _own_and_naive(C), targets, setting.repeats)
+        yield from _compare(setting, "dense", problem, C, _own_and_naive(C), setting.repeats)
 
 
 def products(setting: Setting) -> Iterator[Row]:
@@ -63,7 +45,7 @@ def products(setting: Setting) -> Iterator[Row]:
     n, levels = setting.size.products_order, LEVELS[1:]
     for k, level in enumerate(levels):
         problem, share = _name(n, level), k / len(levels)
-        if why := lacking(dense_bytes(n)):
+        if why := lacking(room_for_dense(n)):
             yield skipped("products", problem, n, why)
             continue
         setting.tick(problem, share)
@@ -72,9 +54,7 @@ def products(setting: Setting) -> Iterator[Row]:
         for one in (_own(C, False), _naive(C)):
             seconds, answer = timed(one.call)  # counts are what is wanted: they are the same every time
             laps[one.name] = Lap((seconds,), None, answer)
-        target = [Target("products", most=_PRODUCTS[level])] if n == 4000 else []
-        checked = level in SAME_OPTIMUM
-        yield from _rows("products", problem, C, laps, {SOLVE: target}, checked=checked, timed_once=True)
+        yield from _rows("products", problem, C, laps, checked=level in SAME_OPTIMUM, timed_once=True)
 
 
 def small(setting: Setting) -> Iterator[Row]:
@@ -91,9 +71,7 @@ def small(setting: Setting) -> Iterator[Row]:
             contestants.append(Contestant("pymanopt", partial(_trust_regions, C), most=setting.repeats))
         if with_scs and n in size.relaxation_orders:
             contestants.append(Contestant("CVXPY + SCS", peers.relaxation_by_scs(C), most=2))
-        most = _SMALL_SECONDS.get(n)
-        targets = {PROVED: [Target("seconds", most=most)] if most else []}
-        yield from _compare(setting, "small", _name(n, level), C, contestants, targets, 5 * setting.repeats)
+        yield from _compare(setting, "small", _name(n, level), C, contestants, 5 * setting.repeats)
 
 
 def _name(n: int, level: str) -> str:
@@ -125,14 +103,13 @@ def _compare(
     problem: str,
     C: NDArray,
     contestants: Sequence[Contestant],
-    targets: Mapping[str, Sequence[Target]],
     repeats: int,
 ) -> Iterator[Row]:
     """A race, with the bandwidth measured before and after it."""
     before = setting.meter.measure()
     laps = race(contestants, repeats)
     bandwidth = best_of(before, setting.meter.measure())
-    for row in _rows(group, problem, C, laps, targets):
+    for row in _rows(group, problem, C, laps):
         assert row.seconds is not None
         yield replace(row, bandwidth=bandwidth.best, limit=bandwidth.share(C.nbytes, row.seconds))
 
@@ -142,7 +119,6 @@ def _rows(
     problem: str,
     C: NDArray,
     laps: Mapping[str, Lap],
-    targets: Mapping[str, Sequence[Target]],
     *,
     checked: bool = True,
     timed_once: bool = False,
@@ -166,7 +142,6 @@ def _rows(
             excess=excess,
             agrees=excess >= -allowed if checked else None,
             products=answers[name][1],
-            targets=tuple(targets.get(name, ())),
             note=answers[name][2],
         )
         yield row if timed_once else replace(row, **timing(lap))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -10,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from angsync.errors import InputError
-from angsync.io.atomic import atomic_open
-from angsync.study.bench import batches, dense, growth, machine, peers
+from angsync.io.strict_json import cleaned, write_json
+from angsync.study import machine
+from angsync.study.bench import batches, dense, growth, peers
 from angsync.study.bench.bandwidth import Meter
+from angsync.study.bench.names import TITLES
 from angsync.study.bench.rows import Row, disagreements
 from angsync.study.bench.setting import Setting, Tick
 from angsync.study.bench.sizes import FULL, QUICK, Size
-from angsync.study.reproduce.store import clean
 
 FORMAT, VERSION = "angsync-benchmark", 1
 
@@ -30,17 +30,15 @@ class Group:
     run: Callable[[Setting], Iterator[Row]]
 
 
-GROUPS = {
-    group.name: group
-    for group in (
-        Group("dense", "dense: one problem C = z z^H + sigma W, to a residual of 1e-10", dense.dense),
-        Group("products", "products: products with C until the residual is 1e-10", dense.products),
-        Group("small", "small: one small problem, to a residual of 1e-10", dense.small),
-        Group("batches", "batches: stacks of sample coherence matrices, time of one problem", batches.batches),
-        Group("growth", "growth: cost against size, with fitted exponents", growth.growth),
-        Group("bandwidth", "bandwidth: one product from the upper triangle of C", growth.bandwidth),
-    )
+_RUNS: dict[str, Callable[[Setting], Iterator[Row]]] = {
+    "dense": dense.dense,
+    "products": dense.products,
+    "small": dense.small,
+    "batches": batches.batches,
+    "growth": growth.growth,
+    "bandwidth": growth.bandwidth,
 }
+GROUPS = {name: Group(name, title, _RUNS[name]) for name, title in TITLES.items()}
 
 
 def _silent() -> AbstractContextManager[Tick]:
@@ -79,7 +77,7 @@ def run_groups(
     results: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        **machine.describe(),
+        **machine.for_timings(),
         "settings": {"groups": chosen, "quick": quick, "peers": peers_too, "repeats": repeats, "seed": seed},
         "peers": {name: state for name, _, state in peers.table()} if peers_too else {},
         "read_bytes_a_second": {"one_thread": read.one, "all_threads": read.all},
@@ -94,19 +92,12 @@ def run_groups(
                 report(f"{name}, {what}", share)
 
             rows = list(GROUPS[name].run(Setting(size, repeats, seed, peers_too, meter, tick)))
-        results["rows"] += [clean(row.as_dict()) for row in rows]
+        results["rows"] += [cleaned(row.as_dict()) for row in rows]
         results["disagreements"] += disagreements(rows)
         if path is not None:
-            save(results, path)
+            write_json(results, path)
         finished(GROUPS[name], rows)
     return results
-
-
-def save(results: dict[str, Any], path: Path) -> None:
-    """Write the file whole or not at all."""
-    with atomic_open(path) as stream:
-        json.dump(clean(results), stream, allow_nan=False, indent=1)
-        stream.write("\n")
 
 
 def heading(results: dict[str, Any]) -> list[tuple[str, str]]:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.study.environment import version_of
+from angsync.study.machine import version_of
 
 POWER_TOLERANCE, POWER_LIMIT = 1e-5, 49
 """When dolphin's power iteration stops: change of the unit vector, and products (it counts from 1 to 50)."""

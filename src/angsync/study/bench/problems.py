@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync import simulate
+from angsync.solvers.memory import dense_bytes
 
 LEVELS = ("0.1", "n^(1/4)/2", "0.3 sqrt(n)", "0.4 sqrt(n)", "0.5 sqrt(n)")
 """Noise levels by name. Up to 0.3 sqrt(n) the optimum is the same for everybody; above, methods end in several."""
@@ -30,9 +31,9 @@ def dense_matrix(n: int, level: str, seed: int) -> NDArray[np.complex128]:
     return simulate.gaussian(n, sigma_of(level, n), rng=seed).C
 
 
-def dense_bytes(n: int) -> int:
-    """Memory to make and solve a dense problem: C, its noise while it is made, and what solvers copy."""
-    return 3 * 16 * n * n
+def room_for_dense(n: int) -> int:
+    """Bytes to make and solve a dense problem: C, its noise while it is made, and what solvers copy."""
+    return 3 * dense_bytes(n)
 
 
 def value(C: NDArray, z: NDArray) -> float:

@@ -4,21 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
-
-Figure = Literal["seconds", "ratio", "proof", "products", "limit"]
-
-
-@dataclass(frozen=True)
-class Target:
-    """A bound that the project has set itself for one figure of a row."""
-
-    figure: Figure
-    least: float | None = None
-    most: float | None = None
-
-    def met(self, value: float) -> bool:
-        return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -57,8 +43,6 @@ class Row:
         Bytes a second of that read, measured beside this row.
     exponent
         Of the power law fitted to the rows of a growth.
-    targets
-        What the project wants of this row.
     note
         What a reader has to know, or why there are no figures.
     """
@@ -82,27 +66,15 @@ class Row:
     limit: float | None = None
     bandwidth: float | None = None
     exponent: float | None = None
-    targets: tuple[Target, ...] = ()
     note: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def targets_met(self) -> list[bool]:
-        """One answer for each target whose figure was measured."""
-        found = [(target, getattr(self, target.figure)) for target in self.targets]
-        return [target.met(value) for target, value in found if value is not None]
-
     def as_dict(self) -> dict[str, Any]:
         """Ready for JSON: only what applies."""
-        content = {name: value for name, value in vars(self).items() if name not in ("targets", "facts")}
+        content = {name: value for name, value in vars(self).items() if name != "facts"}
         content = {name: value for name, value in content.items() if value is not None and value != ""}
         if not self.repeats:
             del content["repeats"]
-        targets = [
-            {name: value for name, value in vars(target).items() if value is not None} for target in self.targets
-        ]
-        if targets:
-            content |= {"targets": targets, "targets_met": self.targets_met}
         return content | dict(self.facts)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from angsync.errors import InputError
+from angsync.pipeline.result import SyncResult
 from angsync.solvers.stopping import Status
 from angsync.study.bench import threads
 
@@ -100,7 +101,7 @@ def timed(call: Callable[[], Any], setting: int | None = threads.AS_SET) -> tupl
         seconds = min(seconds, fastest)
     # The solvers' loop takes Ctrl-C for a wish to stop early and returns its best point. The time of such a call
     # means nothing, and the wish is to stop the benchmark.
-    if getattr(answer, "status", None) is Status.INTERRUPTED:
+    if isinstance(answer, SyncResult) and answer.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return seconds, answer
 

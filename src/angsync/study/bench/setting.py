@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from angsync.study.bench.bandwidth import Bandwidth, Meter
-from angsync.study.bench.machine import available_bytes
 from angsync.study.bench.rows import Row
 from angsync.study.bench.runner import Lap
 from angsync.study.bench.sizes import Size
 from angsync.study.bench.threads import in_words
+from angsync.study.machine import available_bytes
 
 Tick = Callable[[str, float], None]
 """Told what runs, and how much of the group is done, from 0 to 1."""

@@ -6,9 +6,14 @@ nobody knows in advance which setting is best for a method: both are tried.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
+
+# both have a BLAS of their own; one that is loaded later would not be found
+import numpy  # noqa: F401
+import scipy.linalg  # noqa: F401
+
+from angsync.kernels.thread_count import blas_limited
 
 AS_SET = None
 """BLAS is left as the environment set it up."""
@@ -20,10 +25,6 @@ def controller() -> Any:
         from threadpoolctl import ThreadpoolController
     except ImportError:
         return None
-    # both have a BLAS of their own; one that is loaded later would not be found
-    import numpy  # noqa: F401
-    import scipy.linalg  # noqa: F401
-
     return ThreadpoolController().select(user_api="blas")
 
 
@@ -39,15 +40,9 @@ def settings() -> tuple[int | None, ...]:
     return (most, 1) if most > 1 else (1,)
 
 
-@contextmanager
-def limited(count: int | None) -> Iterator[None]:
+def limited(count: int | None) -> AbstractContextManager[object]:
     """So many BLAS threads inside the block; ``AS_SET`` changes nothing."""
-    pools = None if count is AS_SET else controller()
-    if pools is None:
-        yield
-        return
-    with pools.limit(limits=count):
-        yield
+    return nullcontext() if count is AS_SET else blas_limited(count)
 
 
 def in_words(count: int | None) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from angsync.io.strict_json import write_json
 from angsync.study.reproduce import algorithms, convergence, efficiency, estimation, facts, model, relaxation, store
 from angsync.study.reproduce.rows import CLAIMS, Piece, Tick
 from angsync.study.reproduce.sizes import FULL, QUICK, Size
@@ -89,7 +90,7 @@ def run_experiments(
                 piece = experiment.run(size, seed_of(seed, experiment.name), tick)
                 check()
                 results = store.with_piece(results, experiment.name, piece, time.perf_counter() - begin)
-                store.save(results, path)
+                write_json(results, path)
             done += experiment.weight
     return results
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from angsync.io.atomic import atomic_open
+from angsync.report.html import badge, badges, document, figure, footer, header, paragraphs, section, table_with_head
 from angsync.report.numbers import counted, duration
-from angsync.report.svg import element, escape
+from angsync.report.svg import escape
 from angsync.study.reproduce.figures import (
     Entry,
     PanelFigure,
@@ -65,24 +65,15 @@ def render_reproduction_page(results: Mapping[str, Any]) -> str:
     series = _mapping(results.get("series"))
     rows = _entries(results.get("rows"))
     seed = str(settings.get("seed", "not recorded"))
-    style = resources.files("angsync.report").joinpath("page.css").read_text(encoding="utf-8")
-    head = (
-        '<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{TITLE} – angsync</title>\n<style>\n{style}</style>\n"
-    )
     sections = [
-        f"<header>\n<h1>{TITLE}</h1>\n{_badges(rows, settings, seed)}\n{_introduction()}\n</header>",
-        _section("Every statement, one row", _claims(rows) + _paragraphs(results.get("notes"))),
+        header(TITLE, _badges(rows, settings, seed), _introduction()),
+        section("Every statement, one row", _claims(rows) + paragraphs(_sentences(results.get("notes")))),
         *(
-            _section(heading, _paragraphs([lead] if lead else []) + _drawn(makers, _entries(series.get(key)), seed))
+            section(heading, paragraphs([lead] if lead else []) + _drawn(makers, _entries(series.get(key)), seed))
             for key, heading, lead, makers in _FIGURES
         ),
     ]
-    body = "\n".join(sections)
-    return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}</head>\n<body>\n<main>\n{body}\n</main>\n'
-        f"{_footer(settings, seed)}\n</body>\n</html>\n"
-    )
+    return document(f"{TITLE} – angsync", sections, _footer(settings, seed))
 
 
 def write_reproduction_page(results: Mapping[str, Any], path: str | os.PathLike[str]) -> Path:
@@ -106,19 +97,17 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
+def _sentences(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else list(value or ())
+
+
 def _entries(value: Any) -> list[Entry]:
     return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list | tuple) else []
 
 
 def _badges(rows: Sequence[Entry], settings: Mapping[str, Any], seed: str) -> str:
     run = "Quick run" if settings.get("quick") else "Full run"
-    badges = [_badge("li", *headline(rows)), _badge("li", "none", "", f"{run}, seed {seed}")]
-    return f'<ul class="badges">{"".join(badges)}</ul>'
-
-
-def _badge(tag: str, look: str, mark: str, words: str) -> str:
-    sign = f'<span class="mark" aria-hidden="true">{mark}</span>' if mark else ""
-    return f'<{tag} class="badge {look}">{sign}{escape(words)}</{tag}>'
+    return badges([badge(*headline(rows)), badge("none", "", f"{run}, seed {seed}")])
 
 
 def _introduction() -> str:
@@ -129,30 +118,18 @@ def _introduction() -> str:
     )
 
 
-def _section(heading: str, content: str) -> str:
-    return f"<section>\n<h2>{escape(heading)}</h2>\n{content}\n</section>"
-
-
-def _paragraphs(sentences: Any) -> str:
-    if isinstance(sentences, str):
-        sentences = [sentences]
-    return "".join(f"\n<p>{escape(sentence)}</p>" for sentence in sentences or ())
-
-
 def _claims(rows: Sequence[Entry]) -> str:
     if not rows:
         return "<p>There are no rows: nothing was checked.</p>"
     lines = []
     for row in rows:
         held = bool(row.get("held"))
-        badge = _badge("span", "good" if held else "bad", "✓" if held else "✗", "held" if held else "violated")
+        words = ("good", "✓", "held") if held else ("bad", "✗", "violated")
         lines.append(
             f'<tr><th scope="row">{escape(row.get("id", "?"))}</th><td>{escape(row.get("claim", ""))}</td>'
-            f"<td>{escape(row.get('measured', ''))}{_small(row)}</td><td>{badge}</td></tr>"
+            f"<td>{escape(row.get('measured', ''))}{_small(row)}</td><td>{badge(*words, tag='span')}</td></tr>"
         )
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("Row", "Claim", "Measured", "Held?"))
-    body = "\n".join(lines)
-    return _table("claims", head, body)
+    return table_with_head(("Row", "Claim", "Measured", "Held?"), "\n".join(lines), "claims") + "\n"
 
 
 def _small(row: Entry) -> str:
@@ -170,35 +147,28 @@ def _small(row: Entry) -> str:
 def _drawn(
     makers: Sequence[Callable[[Sequence[Entry], str], PanelFigure | None]], entries: list[Entry], seed: str
 ) -> str:
-    figures = [figure for make in makers if (figure := make(entries, seed)) is not None]
+    figures = [one for make in makers if (one := make(entries, seed)) is not None]
     if not figures:
         return "<p>This run holds no such series, so there is nothing to draw.</p>"
-    return "\n".join(_figure(figure) for figure in figures)
+    return "\n".join(_figure(one) for one in figures)
 
 
-def _figure(figure: PanelFigure) -> str:
+def _figure(found: PanelFigure) -> str:
     panels = []
-    for heading, svg in figure.panels:
-        title = f"<h3>{escape(heading)}</h3>" if heading and len(figure.panels) > 1 else ""
+    for heading, svg in found.panels:
+        title = f"<h3>{escape(heading)}</h3>" if heading and len(found.panels) > 1 else ""
         panels.append(f"<div>{title}{svg}</div>")
-    caption = element("figcaption", escape(figure.caption))
     many = "panels" if len(panels) > 1 else "panel"
     drawn = f'<div class="{many}">{"".join(panels)}</div>'
-    return f'<figure class="wide">\n{drawn}\n{_columns(figure.table)}{caption}\n</figure>'
+    return figure("\n".join(filter(None, (drawn, _columns(found.table)))), found.caption, "wide")
 
 
 def _columns(table: Sequence[Sequence[str]]) -> str:
     """A table whose first line is its head."""
     if not table:
         return ""
-    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in table[0])
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>\n" for line in table[1:])
-    return _table("columns", head, body)
-
-
-def _table(class_: str, head: str, body: str) -> str:
-    table = f'<table class="{class_}"><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>'
-    return f'<div class="table">{table}</div>\n'
+    return table_with_head(table[0], body, "columns")
 
 
 def _footer(settings: Mapping[str, Any], seed: str) -> str:
@@ -206,9 +176,4 @@ def _footer(settings: Mapping[str, Any], seed: str) -> str:
     facts += [f"{name}: {value}" for name, value in settings.items() if name not in ("seed", "quick", "versions")]
     versions = _mapping(settings.get("versions"))
     made_with = ", ".join(f"{name} {version}" for name, version in versions.items())
-    return (
-        "<footer>\n<p>Made by angsync reproduce. This page is complete in itself: it loads nothing.</p>\n"
-        f"<p>Settings: {escape('; '.join(facts))}.</p>\n"
-        + (f"<p>Versions: {escape(made_with)}.</p>\n" if made_with else "")
-        + "</footer>"
-    )
+    return footer("angsync reproduce", facts, *([f"Versions: {made_with}."] if made_with else []))

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import json
-import math
 import platform
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy
 
-from angsync.io.atomic import atomic_open
+from angsync.io.strict_json import cleaned
+from angsync.study.machine import version_of
 from angsync.study.reproduce.rows import CLAIMS, Piece
 
 FORMAT, VERSION = "angsync-reproduction", 1
@@ -27,7 +27,7 @@ def settings(quick: bool, seed: int) -> dict[str, Any]:
         "quick": quick,
         "seed": seed,
         "versions": {
-            "angsync": _version(),
+            "angsync": version_of("angsync"),
             "numpy": np.__version__,
             "scipy": scipy.__version__,
             "python": platform.python_version(),
@@ -36,16 +36,9 @@ def settings(quick: bool, seed: int) -> dict[str, Any]:
     }
 
 
-def _version() -> str:
-    try:
-        return importlib.metadata.version("angsync")
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"
-
-
 def _code_digest() -> str:
     """A short digest of the package's sources: results of changed code are stale even if the version is the same."""
-    package = Path(__file__).resolve().parents[1]
+    package = Path(str(resources.files("angsync")))
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
@@ -92,7 +85,7 @@ def with_piece(results: dict[str, Any], name: str, piece: Piece, seconds: float)
         **results,
         "finished": {**results["finished"], name: round(seconds, 3)},
         "rows": sorted(rows, key=lambda row: order.index(row["id"])),
-        "series": clean(series),
+        "series": cleaned(series),
         "notes": [*results["notes"], *piece.notes],
     }
 
@@ -100,23 +93,3 @@ def with_piece(results: dict[str, Any], name: str, piece: Piece, seconds: float)
 def _ordered(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Entries by n where several experiments add to one series, so that their order does not matter."""
     return sorted(entries, key=lambda entry: entry["n"])
-
-
-def save(results: dict[str, Any], path: Path) -> None:
-    """Write the file whole or not at all."""
-    with atomic_open(path) as stream:
-        json.dump(clean(results), stream, allow_nan=False, indent=1)
-        stream.write("\n")
-
-
-def clean(content: Any) -> Any:
-    """Strict JSON: numpy scalars become numbers, what is not finite becomes null."""
-    if isinstance(content, dict):
-        return {str(key): clean(value) for key, value in content.items()}
-    if isinstance(content, (list, tuple)):
-        return [clean(value) for value in content]
-    if isinstance(content, np.generic):
-        content = content.item()
-    if isinstance(content, float):
-        return content if math.isfinite(content) else None
-    return content

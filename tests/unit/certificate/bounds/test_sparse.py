@@ -10,12 +10,20 @@ import scipy.sparse
 
 import angsync as ang
 from angsync import Verdict
-from angsync.certificate.bounds.sparse import _Shifted, can_factorise, factorisation_bound
+from angsync.certificate.bounds.bound import Question
+from angsync.certificate.bounds.sparse import _Shifted, by_factorisation, can_factorise
 from angsync.problem.measure import split
 from angsync.problem.operators import as_operator
+from angsync.solvers.stopping import Clock
 
 NEVER = lambda bound: False  # noqa: E731
 ALWAYS = lambda bound: True  # noqa: E731
+
+
+def factorisation_bound(operator, z, s, good_enough):
+    return by_factorisation(
+        Question(operator, z, s, np.zeros(z.size), 0.0, np.random.default_rng(0), good_enough, Clock())
+    )
 
 
 def s_of(C, z):

@@ -113,7 +113,7 @@ def test_a_wrong_name_is_refused_at_the_first_batch():
 
 
 def test_info_names_the_set():
-    from angsync.study.environment import describe
+    from angsync.study.machine import installation
 
-    assert f"batches: {batch_compiled.instructions}" in describe()["kernels"]
+    assert f"batches: {batch_compiled.instructions}" in installation()["kernels"]
     assert ang.synchronize(problems(4, 3, 0.1, np.complex64)).converged.all()

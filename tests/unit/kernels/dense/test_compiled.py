@@ -12,7 +12,7 @@ from angsync import kernels
 from angsync.errors import NotFiniteError, NotHermitianError
 from angsync.kernels.dense import reference
 from angsync.kernels.dense.narrow import SEGMENT
-from angsync.problem.operators import CountingOperator, ScaledOperator, as_operator, narrow_product
+from angsync.problem.operators import CountingOperator, ScaledOperator, as_operator
 
 compiled = pytest.importorskip(
     "angsync.kernels.dense.compiled", reason="the compiled kernels are not built", exc_type=ImportError
@@ -164,11 +164,11 @@ def test_other_kinds_of_input_take_the_slow_way():
 def test_the_narrow_product_keeps_scale_and_count():
     C, x = hermitian(450), vector(450)
     scaled = ScaledOperator(CountingOperator(as_operator(C)), 5)
-    product = narrow_product(scaled)
+    product = scaled.narrow_product()
     assert product is not None
     assert np.abs(product(x) - C @ x / 32).max() < 1e-3 * np.abs(C @ x).max() / 32
     assert scaled.base.products == 1
-    assert narrow_product(as_operator(hermitian(100))) is None
+    assert as_operator(hermitian(100)).narrow_product() is None
 
 
 def test_reading_everything_once():

@@ -13,7 +13,7 @@ from reference.narrow import narrow_apply
 
 from angsync.kernels.dense import reference
 from angsync.pipeline.multistart import rank_two_start
-from angsync.problem.operators import CountingOperator, ScaledOperator, as_operator, narrow_product
+from angsync.problem.operators import CountingOperator, ScaledOperator, as_operator
 from angsync.solvers.stopping import Clock
 
 compiled = pytest.importorskip(
@@ -144,7 +144,7 @@ def test_the_operators_count_every_vector():
     scaled = ScaledOperator(CountingOperator(as_operator(C)), 5)
     assert np.allclose(scaled.apply(X), C @ X / 32)
     assert scaled.base.products == 3
-    product = narrow_product(scaled)
+    product = scaled.narrow_product()
     if product is None:
         pytest.skip("the NumPy kernels were asked for")
     assert np.abs(product(X) - C @ X / 32).max() < 1e-3 * np.abs(C @ X).max() / 32

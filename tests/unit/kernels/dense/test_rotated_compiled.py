@@ -10,13 +10,14 @@ import sys
 
 import numpy as np
 import pytest
+from problems import Products
 from reference.narrow import dense
 
 import angsync as ang
 from angsync import kernels
 from angsync.kernels.dense import rotated_reference as reference
 from angsync.kernels.dense.narrow import SEGMENT
-from angsync.problem.operators import CountingOperator, ScaledOperator, as_operator, rotated_product
+from angsync.problem.operators import CountingOperator, Operator, ScaledOperator, as_operator
 from angsync.solvers import tangent
 from angsync.solvers.loop import iterate
 from angsync.solvers.stopping import Stopping
@@ -186,8 +187,9 @@ def test_made_after_a_few_products_and_counted(n, narrow, monkeypatch):
     C, z, t = hermitian(n), phases(n), real(n)
     scaled = ScaledOperator(CountingOperator(as_operator(C)), 5)
     made = []
+    original = Operator.rotated_product
     monkeypatch.setattr(
-        tangent, "rotated_product", lambda *a, **k: made.append(scaled.base.products) or rotated_product(*a, **k)
+        Operator, "rotated_product", lambda *a, **k: made.append(scaled.base.products) or original(*a, **k)
     )
     hessian = TangentHessian(scaled, z, C @ z / 32, narrow=narrow)
     exact = ((np.conj(z) * (C @ z)).real * t - (np.conj(z) * (C @ (z * t))).real) / 32
@@ -213,33 +215,18 @@ def test_in_single_precision():
 def test_where_there_is_none():
     C, z, t = hermitian(60), phases(60), real(60)
     assert (
-        rotated_product(as_operator(ang.simulate.grid(5, 5, 0.1, rng=0).measurements), phases(25), narrow=True) is None
+        as_operator(ang.simulate.grid(5, 5, 0.1, rng=0).measurements).rotated_product(phases(25), narrow=True) is None
     )
-    assert rotated_product(ScaledOperator(as_operator(C), 900), z, narrow=False) is None
-    assert rotated_product(as_operator(C), z.astype(np.complex64), narrow=False) is None
+    assert ScaledOperator(as_operator(C), 900).rotated_product(z, narrow=False) is None
+    assert as_operator(C).rotated_product(z.astype(np.complex64), narrow=False) is None
     # products of other kinds of operators go on as before
-    for operator, size in ((ScaledOperator(as_operator(1e300 * C), 997), 1e300 * 2.0**-997), (Products(C), 1.0)):
+    kinds = ((ScaledOperator(as_operator(1e300 * C), 997), 1e300 * 2.0**-997), (as_operator(Products(C)), 1.0))
+    for operator, size in kinds:
         hessian = TangentHessian(operator, z, size * (C @ z))
         exact = size * ((np.conj(z) * (C @ z)).real * t - (np.conj(z) * (C @ (z * t))).real)
         for _ in range(12):
             assert np.allclose(hessian.product(t), exact, rtol=1e-10, atol=1e-11 * np.abs(exact).max())
         assert hessian._triangle is None
-
-
-class Products:
-    """An operator that knows products alone."""
-
-    def __init__(self, C):
-        self.C, self.n, self.dtype = C, C.shape[0], C.dtype
-
-    def apply(self, z):
-        return self.C @ z
-
-    def diagonal(self):
-        return self.C.diagonal().real
-
-    def abs_row_sums(self):
-        return None
 
 
 @pytest.mark.parametrize("solver", [ang.Newton(), ang.AcceleratedGPM()])
@@ -248,7 +235,8 @@ def test_the_same_point_as_without_it(solver, n, noise, monkeypatch):
     C = ang.simulate.gaussian(n, noise * math.sqrt(n), rng=1).C
     z = np.exp(1j * np.angle(C[:, 0]))
     made = []
-    monkeypatch.setattr(tangent, "rotated_product", lambda *a, **k: made.append(1) or rotated_product(*a, **k))
+    original = Operator.rotated_product
+    monkeypatch.setattr(Operator, "rotated_product", lambda *a, **k: made.append(1) or original(*a, **k))
     found = iterate(as_operator(C), solver, z, Stopping(max_iterations=300))
     if isinstance(solver, ang.Newton):
         assert made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import subprocess
 import sys
@@ -13,19 +12,13 @@ from reference.shifted import ShiftedMatrix
 
 import angsync as ang
 from angsync import kernels
-from angsync.certificate.bounds import spectrum
-from angsync.certificate.bounds.krylov import random_start
-from angsync.certificate.gap import Rounding
+from angsync.certificate.bounds.lanczos import random_start
 from angsync.kernels.lanczos import reference
 from angsync.kernels.lanczos.reference import Goal, RunEnding
-from angsync.problem.components import normalised
 from angsync.problem.operators import (
     CountingOperator,
     ScaledOperator,
     as_operator,
-    narrow_distance,
-    narrow_rounding,
-    shifted_matrix,
 )
 
 compiled = pytest.importorskip(
@@ -101,7 +94,7 @@ def test_fewer_threads_than_asked_for_give_the_same_bits(limit):
         "u = np.full(301, 301**-0.5 + 0j)\n"
         "v = A[:301, 1] - u * np.vdot(u, A[:301, 1])\n"
         "S = compiled.ShiftedMatrix(B, None, 0.5, rng.standard_normal(301))\n"
-        "run = compiled.begin(S, u, v / np.linalg.norm(v), 30)\n"
+        "run = compiled.begin_lanczos(S, u, v / np.linalg.norm(v), 30)\n"
         "run.advance(30)\n"
         "print(hashlib.sha256(left.tobytes() + run.basis.tobytes() + run.alpha.tobytes()).hexdigest())\n"
     )
@@ -122,7 +115,7 @@ def test_the_compiled_run_is_that_of_numpy(n, narrow, avx512):
     mine = compiled.ShiftedMatrix(C, copy, 0.25, 0.25 * s)
     theirs = ShiftedMatrix(C, copy, 0.25, 0.25 * s)
     run = compiled.DenseLanczos(mine, u, start, 45, avx512=avx512)
-    twin = reference.begin(theirs, u, start, 45)
+    twin = reference.begin_lanczos(theirs, u, start, 45)
     assert run.advance(45) is twin.advance(45) is RunEnding.GOING_ON
     assert run.steps == twin.steps == mine.products == theirs.products == 45
     V = np.column_stack([u, run.basis])
@@ -140,9 +133,9 @@ def test_the_compiled_run_is_that_of_numpy(n, narrow, avx512):
 
 def test_a_run_in_parts_has_the_same_bits():
     C, s, u, start = problem(120)
-    whole = compiled.begin(compiled.ShiftedMatrix(C, None, 1.0, s), u, start, 80)
+    whole = compiled.begin_lanczos(compiled.ShiftedMatrix(C, None, 1.0, s), u, start, 80)
     assert whole.advance(80) is RunEnding.GOING_ON
-    parts = compiled.begin(compiled.ShiftedMatrix(C, None, 1.0, s), u, start, 80)
+    parts = compiled.begin_lanczos(compiled.ShiftedMatrix(C, None, 1.0, s), u, start, 80)
     for _ in range(16):
         assert parts.advance(5) is RunEnding.GOING_ON
     assert parts.steps == 80
@@ -161,18 +154,18 @@ def test_the_goal_ends_the_run_at_the_first_step_that_proves_it(module):
     smallest = np.linalg.eigvalsh(complement.conj().T @ (np.diag(s) - C) @ complement)[0]
     assert smallest > 0
     goal = Goal(0.5 * smallest, 1e13, 1e-9)
-    run = module.begin(S, u, start, 150)
+    run = module.begin_lanczos(S, u, start, 150)
     assert run.advance(150, goal) is RunEnding.REACHED
     assert 5 < run.steps < 60
-    assert 0.5 * smallest <= reference.proved(run.alpha, run.beta, 1e13) < smallest
+    assert 0.5 * smallest <= reference.proved_by_lanczos(run.alpha, run.beta, 1e13) < smallest
     before = run.steps - 1
-    shorter = module.begin(S, u, start, 150)
+    shorter = module.begin_lanczos(S, u, start, 150)
     assert shorter.advance(before, goal) is RunEnding.GOING_ON
-    assert reference.proved(shorter.alpha, shorter.beta, 1e13) < 0.5 * smallest
+    assert reference.proved_by_lanczos(shorter.alpha, shorter.beta, 1e13) < 0.5 * smallest
     # asked again, it knows before it takes a step
     assert run.advance(10, goal) is RunEnding.REACHED
     assert run.steps == before + 1
-    hopeless = module.begin(S, u, start, 150)
+    hopeless = module.begin_lanczos(S, u, start, 150)
     assert hopeless.advance(150, Goal(1.1 * smallest, 1e13, 1e-9, give_up=True)) is RunEnding.HOPELESS
     assert hopeless.steps < 80
 
@@ -183,11 +176,11 @@ def test_a_run_ends_where_nothing_is_left(module):
     u, s = np.full(n, n**-0.5 + 0j), np.full(n, 3.0)
     start = random_start(u, np.random.default_rng(0))
     # C = 1 1^T: on the complement of u all eigenvalues are 3
-    run = module.begin(module.ShiftedMatrix(np.ones((n, n), dtype=complex), None, 1.0, s), u, start, 40)
+    run = module.begin_lanczos(module.ShiftedMatrix(np.ones((n, n), dtype=complex), None, 1.0, s), u, start, 40)
     assert run.advance(40) is RunEnding.COMPLETE
     assert run.steps == 1
     C, s, u, start = problem(n)
-    run = module.begin(module.ShiftedMatrix(C, None, 1.0, s), u, start, 400)
+    run = module.begin_lanczos(module.ShiftedMatrix(C, None, 1.0, s), u, start, 400)
     assert run.advance(400) is RunEnding.COMPLETE
     assert run.steps == n - 1
     assert run.beta[-1] == 0
@@ -201,7 +194,7 @@ def test_what_the_compiled_run_cannot_read_takes_the_other_way(kind):
     n = 20 if kind == "small" else 60
     C, s, u, start = problem(n)
     given = {"single": C.astype(np.complex64), "strided": np.asfortranarray(C), "small": C}[kind]
-    run = compiled.begin(compiled.ShiftedMatrix(given, None, 1.0, s), u, start, 10)
+    run = compiled.begin_lanczos(compiled.ShiftedMatrix(given, None, 1.0, s), u, start, 10)
     assert not isinstance(run, compiled.DenseLanczos)
     run.advance(10)
     assert run.alpha[0] == pytest.approx(np.vdot(start, s * start - C @ start).real, rel=1e-5)
@@ -212,123 +205,8 @@ def test_what_the_compiled_run_cannot_read_takes_the_other_way(kind):
 def test_an_operator_gives_the_shifted_matrix_that_it_stands_for(narrow):
     C, s, _, v = problem(420)
     operator = ScaledOperator(CountingOperator(as_operator(C)), 3)
-    S = shifted_matrix(operator, s, narrow=narrow)
-    error = narrow_rounding(operator) + operator.base.base.narrow.distance / 8 if narrow else 1e-13 * s.max()
+    S = operator.shifted_matrix(s, narrow=narrow)
+    error = operator.narrow_rounding() + operator.base.base.narrow.distance / 8 if narrow else 1e-13 * s.max()
     assert np.linalg.norm(S(v) - (s * v - C @ v / 8)) < error
-    assert shifted_matrix(as_operator(C.astype(np.complex64)), s, narrow=narrow) is None
-    assert shifted_matrix(as_operator(np.eye(4, dtype=complex) + 1), np.ones(4), narrow=True) is None
-
-
-@needs_compiled
-def test_the_clock_is_looked_at_between_parts_of_a_run(monkeypatch):
-    C, s, u, _ = problem(300)
-    monkeypatch.setattr(spectrum, "_ENTRIES_AT_ONCE", 4 * 300**2)
-    S = kernels.ShiftedMatrix(C, None, 1.0, s)
-    looks = []
-
-    def good_enough(value):
-        if value == -math.inf:
-            looks.append(S.products)
-        return len(looks) == 4
-
-    spectrum.lanczos_bound(S, u, np.random.default_rng(0), good_enough=good_enough, rounding=1e-12)
-    assert looks == [1, 5, 9, 13]
-
-
-@needs_compiled
-def test_products_of_the_certificate_are_counted(monkeypatch):
-    C = ang.simulate.gaussian(500, 0.3 * 500**0.5, rng=0).C
-    z = ang.synchronize(C, certify=False).z
-    made = []
-    whole = kernels.ShiftedMatrix
-
-    class Noted(whole):
-        def __init__(self, *arguments):
-            super().__init__(*arguments)
-            made.append(self)
-
-    monkeypatch.setattr(kernels, "ShiftedMatrix", Noted)
-    operator = CountingOperator(as_operator(C))
-    assert ang.certify(operator, z).verdict is ang.Verdict.CERTIFIED
-    assert len(made) == 1
-    assert made[0].copy is not None
-    assert operator.products == made[0].products + 1  # the one with z
-    # where the copy cannot decide, it ends early and C itself follows
-    made.clear()
-    before = operator.products
-    monkeypatch.setattr("angsync.certificate.bounds.choice.narrow_distance", lambda _: 0.5)
-    assert ang.certify(operator, z).verdict is ang.Verdict.CERTIFIED
-    assert [one.copy is None for one in made] == [False, True]
-    assert made[0].products < 5 < made[1].products
-    assert operator.products - before == made[0].products + made[1].products + 1
-
-
-@needs_compiled
-@pytest.mark.parametrize("method", ["auto", "lanczos"])
-def test_what_is_asked_of_a_run_is_more_than_the_rounding_of_s(monkeypatch, method):
-    # ... or a certificate could be good enough and leave open whether the answer is unique
-    C, _, u, _ = problem(420)
-    asked = []
-
-    def noted(*arguments, good_enough, **settings):
-        asked.append(good_enough)
-        return spectrum.lanczos_bound(*arguments, good_enough=good_enough, **settings)
-
-    monkeypatch.setattr("angsync.certificate.bounds.choice.lanczos_bound", noted)
-    assert ang.certify(C, u * 420**0.5, method=method).unique
-    operator = normalised(as_operator(C))
-    error = Rounding.of(operator, u, operator.abs_row_sums(), np.random.default_rng(0)).eigenvalue
-    distance = narrow_distance(operator) if method == "auto" else 0.0
-    assert len(asked) == 1
-    assert asked[0](distance + 1.0)
-    assert not asked[0](distance + error)
-
-
-@needs_compiled
-def test_the_distance_of_the_copy_is_subtracted(monkeypatch):
-    C, s, u, _ = problem(420)
-    exact = np.linalg.eigvalsh(np.diag(s) - C + 10 * s.max() * np.outer(u, u.conj()))[0]
-    exponent = normalised(as_operator(C)).exponent
-    monkeypatch.setattr(
-        "angsync.certificate.bounds.choice.narrow_distance", lambda _: math.ldexp(0.6 * exact, -exponent)
-    )
-    certificate = ang.certify(C, u * 420**0.5)
-    assert certificate.verdict is ang.Verdict.CERTIFIED
-    # the run had to prove 0.6 of the eigenvalue and something more, of which that something is left
-    assert 0 < certificate.lambda_2 < 0.4 * exact
-
-
-@needs_compiled
-@pytest.mark.parametrize("n", [250, 420])
-def test_a_certificate_proves_uniqueness_and_no_more_than_there_is(n):
-    for share in (0.02, 0.2, 0.35):
-        C, s, u, _ = problem(n, share)
-        z = u * n**0.5
-        complement = np.linalg.svd(u.conj()[None, :])[2][1:].conj().T
-        exact = np.linalg.eigvalsh(complement.conj().T @ (np.diag(s) - C) @ complement)[0]
-        certificate = ang.certify(C, z)
-        assert certificate.method == "lanczos"
-        assert (certificate.verdict is ang.Verdict.CERTIFIED) == (exact > 0)
-        if exact > 0:
-            assert certificate.unique
-            assert 0 < certificate.lambda_2 < exact
-
-
-@needs_compiled
-def test_two_runs_share_the_probability_of_failure(monkeypatch):
-    C = ang.simulate.gaussian(450, 2.0, rng=0).C
-    z = ang.synchronize(C, certify=False).z
-    told = []
-
-    def noted(*arguments, **options):
-        told.append(options["failure"])
-        return spectrum.lanczos_bound(*arguments, **options)
-
-    monkeypatch.setattr("angsync.certificate.bounds.choice.lanczos_bound", noted)
-    monkeypatch.setattr("angsync.certificate.bounds.choice.narrow_distance", lambda _: 0.5)  # the copy cannot decide
-    certificate = ang.certify(C, z)
-    assert certificate.verdict is ang.Verdict.CERTIFIED
-    assert told == [0.5e-10, 0.5e-10]
-    assert certificate.confidence == 1 - 1e-10
-    assert ang.certify(C, z, method="lanczos").confidence == 1 - 1e-10
-    assert told[2:] == [1e-10]
+    assert as_operator(C.astype(np.complex64)).shifted_matrix(s, narrow=narrow) is None
+    assert as_operator(np.eye(4, dtype=complex) + 1).shifted_matrix(np.ones(4), narrow=True) is None

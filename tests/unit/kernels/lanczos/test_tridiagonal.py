@@ -73,7 +73,7 @@ def test_the_smallest_ritz_pair(module, steps, scale):
 @pytest.mark.parametrize("steps", [1, 2, 7, 40])
 def test_what_is_proved_is_the_most_that_can_be(module, limit, steps):
     alpha, beta = coefficients(steps)
-    value = module.proved(alpha, beta, limit)
+    value = module.proved_by_lanczos(alpha, beta, limit)
     smallest = np.linalg.eigvalsh(tridiagonal(alpha, beta))[0]
     assert value < smallest + 1e-14
     assert reference.growth(alpha, beta, value - 1e-14) >= limit * (1 - 1e-9)
@@ -82,7 +82,7 @@ def test_what_is_proved_is_the_most_that_can_be(module, limit, steps):
     else:  # a space that is nearly invariant
         assert value > smallest - 1e-12
     alone = np.append(beta[:-1], 0.0)
-    assert module.proved(alpha, alone, limit) == pytest.approx(smallest, rel=1e-12, abs=1e-13)
+    assert module.proved_by_lanczos(alpha, alone, limit) == pytest.approx(smallest, rel=1e-12, abs=1e-13)
 
 
 def test_every_ending_compiled_and_in_numpy():
@@ -98,7 +98,7 @@ def test_every_ending_compiled_and_in_numpy():
         assert ending is reference.verdict(alpha, beta, goal)
         seen.add(ending)
         # what it says is what was proved, less the rounding
-        value = reference.proved(alpha, beta, goal.limit) - 0.03 * math.sqrt(alpha.size)
+        value = reference.proved_by_lanczos(alpha, beta, goal.limit) - 0.03 * math.sqrt(alpha.size)
         assert (ending is RunEnding.REACHED) == (value >= goal.value)
     assert seen == {RunEnding.GOING_ON, RunEnding.REACHED, RunEnding.SETTLED, RunEnding.HOPELESS}
 

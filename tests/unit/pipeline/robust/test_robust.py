@@ -11,7 +11,7 @@ from scipy.integrate import quad
 
 import angsync as ang
 from angsync.errors import ContradictionWarning, CorruptionWarning, DisconnectedWarning, InputError
-from angsync.pipeline.robust.edges import Edges, bonds, component_count
+from angsync.pipeline.robust.edges import Edges, bonds
 from angsync.pipeline.robust.evidence import bound_on_chance
 from angsync.pipeline.robust.losses import LOSSES
 from angsync.pipeline.robust.message_passing import edge_scores, triangles
@@ -19,6 +19,7 @@ from angsync.pipeline.robust.noise import FLOOR, Noise, estimate_noise
 from angsync.pipeline.robust.reweighting import Fit, reweight
 from angsync.pipeline.robust.tuning import tuned
 from angsync.pipeline.robust.voting import Ballot, vote
+from angsync.problem.pieces import piece_count
 from angsync.solvers.stopping import Clock
 
 
@@ -205,8 +206,8 @@ def test_bonds_hold_together_what_the_weights_let_go():
     chosen = bonds(edges, kept, doubt)
     assert not (chosen & kept).any()
     held = kept | chosen
-    before = component_count(edges.n, edges.i[kept], edges.j[kept])
-    assert component_count(edges.n, edges.i[held], edges.j[held]) == 1
+    before = piece_count(edges.n, edges.i[kept], edges.j[kept])
+    assert piece_count(edges.n, edges.i[held], edges.j[held]) == 1
     assert chosen.sum() == before - 1
     graph = networkx.Graph()
     graph.add_weighted_edges_from(zip(edges.i, edges.j, np.where(kept, 0.0, doubt), strict=True))

@@ -12,11 +12,6 @@ from angsync.errors import InputError, NotFiniteError, NotHermitianError, ShapeE
 from angsync.problem.operators import (
     HermitianOperator,
     SchurOperator,
-    component_labels,
-    is_real,
-    restrict,
-    row_length,
-    to_dense,
 )
 
 
@@ -48,9 +43,9 @@ def test_follows_the_protocol(problem):
 def test_is_minus_the_schur_complement(problem):
     operator, C, _ = problem
     # entries of K are below 100 and K22 is well conditioned, so 1e-12 is far above rounding
-    assert to_dense(operator) == pytest.approx(C, abs=1e-12)
+    assert operator.to_dense() == pytest.approx(C, abs=1e-12)
     assert operator.diagonal() == pytest.approx(C.diagonal().real, abs=1e-12)
-    assert not is_real(operator)
+    assert not operator.is_real()
 
 
 def test_the_diagonal_of_more_nodes_than_one_block_of_columns():
@@ -97,7 +92,7 @@ def test_rounding_sums_bound_the_row_sums_of_a_grounded_laplacian():
         displaced[edge, i] = complex(*rng.standard_normal(2))
     factor = np.hstack([-displaced, incidence])
     operator = SchurOperator(scipy.sparse.csc_array(factor.conj().T @ factor), n)
-    assert (operator.rounding_sums() >= np.abs(to_dense(operator)).sum(axis=1) - 1e-12).all()
+    assert (operator.rounding_sums() >= np.abs(operator.to_dense()).sum(axis=1) - 1e-12).all()
     K = np.abs(factor.conj().T @ factor)
     inverse = np.linalg.inv((factor.conj().T @ factor)[n:, n:])
     assert (inverse.real > -1e-12).all()  # which is why it is a bound
@@ -111,10 +106,10 @@ def test_components_and_restriction():
     K = scipy.sparse.block_diag([first, second]).tocsr()
     order = [0, 9, 1, 10, 2, 11, 3, 12, 4, *range(5, 9), *range(13, 16)]  # phases of both, mixed, come first
     operator = SchurOperator(K[order][:, order], 9)
-    assert component_labels(operator).tolist() == [0, 1, 0, 1, 0, 1, 0, 1, 0]
-    assert to_dense(restrict(operator, np.arange(0, 9, 2))) == pytest.approx(C, abs=1e-12)
-    part = restrict(operator, np.array([7, 1]))
-    assert to_dense(part) == pytest.approx(other[np.ix_([3, 0], [3, 0])], abs=1e-12)
+    assert operator.component_labels().tolist() == [0, 1, 0, 1, 0, 1, 0, 1, 0]
+    assert operator.restrict(np.arange(0, 9, 2)).to_dense() == pytest.approx(C, abs=1e-12)
+    part = operator.restrict(np.array([7, 1]))
+    assert part.to_dense() == pytest.approx(other[np.ix_([3, 0], [3, 0])], abs=1e-12)
     assert part.augmented()[0].shape == (5, 5)  # the unknowns of the other component are gone
 
 
@@ -122,16 +117,16 @@ def test_row_length_counts_the_solves():
     # rows of 2 entries, columns of 1 on the way to the corner, and a full corner: triangles with rows of 6
     corner = 6 * np.eye(6) + np.ones((6, 6))
     K = np.block([[4 * np.eye(6), -np.eye(6)], [-np.eye(6), corner]])
-    assert row_length(SchurOperator(scipy.sparse.csc_array(K), 6)) == 2 + 1 + 6 + 6
+    assert SchurOperator(scipy.sparse.csc_array(K), 6).row_length() == 2 + 1 + 6 + 6
 
 
 def test_nothing_to_eliminate():
     K = np.array([[2.0, -1.0], [-1.0, 2.0]])
     operator = SchurOperator(K, 2)
     testing.check_operator(operator)
-    assert to_dense(operator) == pytest.approx(-K)
+    assert operator.to_dense() == pytest.approx(-K)
     assert operator.eliminated(np.ones(2)).shape == (0,)
-    assert is_real(operator)
+    assert operator.is_real()
 
 
 def test_it_is_solved_and_certified(problem):

@@ -1,0 +1,53 @@
+"""What a proof method is asked, and what it answers: Question and SpectralBound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.problem.operators import Operator
+from angsync.solvers.stopping import Clock
+
+
+@dataclass(frozen=True)
+class SpectralBound:
+    """A lower bound on S over the complement of z, and what is known beside it."""
+
+    value: float
+    """Proved: x^H S x >= value for every unit x orthogonal to z (with probability ``confidence``)."""
+    confidence: float
+    method: str
+    direction: NDArray
+    """A unit vector orthogonal to z along which x^H S x is nearly smallest: where to look for an escape."""
+    estimate: float
+    """x^H S x at ``direction``: an upper bound for the same minimum, not a proof of anything below it."""
+    about: Literal["complement", "second"] = "complement"
+    """What ``value`` bounds: S on the complement of z, or only its second eigenvalue."""
+    weights: NDArray[np.float64] | None = None
+    """D, where ``value`` is about D^{-1/2} S D^{-1/2}."""
+
+
+@dataclass(frozen=True)
+class Question:
+    r"""How small can :math:`x^H S x` be for unit vectors x orthogonal to z? With what a method needs for an answer."""
+
+    operator: Operator
+    z: NDArray
+    s: NDArray[np.float64]
+    """The real parts of conj(z) C z: S is Diag(s) - C."""
+    b: NDArray[np.float64]
+    """The imaginary parts: S z = -i b z, the gradient."""
+    error: float
+    """Bound on the rounding errors of s, hence on the error of every eigenvalue of S."""
+    rng: np.random.Generator
+    good_enough: Callable[[SpectralBound], bool]
+    """Whether a bound proves what is asked for. Monotone: a larger value is as good."""
+    clock: Clock
+
+    def is_settled_by(self, bound: SpectralBound) -> bool:
+        """Whether nothing else is to be tried: the bound proves what is asked for, or there is no time for more."""
+        return self.clock.expired or self.good_enough(bound)

@@ -1,0 +1,234 @@
+"""Lanczos on the complement of a vector: estimates of both ends of the spectrum, and bounds that are proved.
+
+The bounds fail with a stated probability (:func:`lanczos_bound` derives it). Estimates prove nothing; other methods
+choose their shifts by them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from angsync import kernels
+from angsync.certificate.bounds.bound import Question, SpectralBound
+from angsync.kernels.rounding import gamma
+from angsync.solvers.stopping import Clock
+
+FAILURE = 1e-10
+"""Probability that a bound by Lanczos is wrong."""
+_STEPS, _NARROW_STEPS = 400, 120  # at most: with C itself, and with its narrow copy, which has to decide soon
+_FEW_STEPS = 24  # up to which the Ritz values come from a full matrix
+_BASIS_BYTES = 1 << 30  # the basis is kept for full reorthogonalisation; this caps it
+_ENTRIES_AT_ONCE = 200_000_000  # of products with a dense matrix between two looks at the clock: a second at most
+
+
+@dataclass(frozen=True)
+class Krylov:
+    """A Lanczos run: basis (columns), tridiagonal coefficients, and its extreme Ritz pairs."""
+
+    basis: NDArray
+    alpha: NDArray[np.float64]
+    beta: NDArray[np.float64]
+    smallest: float
+    largest: float
+    remainder: float
+    """Norm of the next basis vector before normalisation: how far the space is from invariant; 0 for the whole."""
+
+    def smallest_vector(self) -> NDArray:
+        """The Ritz vector of the smallest Ritz value, of unit norm."""
+        return self._vector(0)
+
+    def largest_vector(self) -> NDArray:
+        """The Ritz vector of the largest Ritz value, of unit norm."""
+        return self._vector(self.alpha.size - 1)
+
+    def _vector(self, place: int) -> NDArray:
+        if self.alpha.size == 1:
+            return self.basis[:, 0]
+        _, y = scipy.linalg.eigh_tridiagonal(self.alpha, self.beta, select="i", select_range=(place, place))
+        v = self.basis @ y[:, 0]
+        return v / np.linalg.norm(v)
+
+
+def random_start(deflated: NDArray, rng: np.random.Generator) -> NDArray:
+    """A Gaussian vector (complex when ``deflated`` is), projected and scaled: uniform on that sphere."""
+    n = deflated.size
+    v: NDArray = rng.standard_normal(n) + (1j * rng.standard_normal(n) if np.iscomplexobj(deflated) else 0)
+    v = v - deflated * np.vdot(deflated, v)
+    v = v - deflated * np.vdot(deflated, v)
+    return v / np.linalg.norm(v)
+
+
+def affordable_steps(deflated: NDArray, most: int) -> int:
+    """So many steps, or fewer where the basis would not fit."""
+    return max(1, min(most, _BASIS_BYTES // (deflated.itemsize * deflated.size)))
+
+
+def lanczos(
+    apply: Callable[[NDArray], NDArray],
+    deflated: NDArray,
+    rng: np.random.Generator,
+    *,
+    max_steps: int,
+    enough: Callable[[int, float, float, float], bool],
+) -> Krylov:
+    """Lanczos on the complement of the unit vector ``deflated``, with full reorthogonalisation.
+
+    ``enough(steps, smallest, largest, remainder)`` is asked after each of the first steps and then after every fourth,
+    and ends the run.
+    """
+    run = kernels.begin_lanczos(apply, deflated, random_start(deflated, rng), affordable_steps(deflated, max_steps))
+    while True:
+        ended = run.advance(1) or run.steps == run.most
+        if ended or run.steps <= 8 or run.steps % 4 == 1:
+            smallest, largest = extreme_values(run.alpha, run.beta[:-1])
+            remainder = float(run.beta[-1])
+            if ended or enough(run.steps, smallest, largest, remainder):
+                return Krylov(run.basis, run.alpha, run.beta[:-1], smallest, largest, remainder)
+
+
+def extreme_values(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> tuple[float, float]:
+    """The smallest and the largest eigenvalue of a symmetric tridiagonal matrix."""
+    k = len(alpha)
+    if k > _FEW_STEPS:
+        values = scipy.linalg.eigvalsh_tridiagonal(alpha, beta)
+    else:
+        # a small full matrix: a fifth of the time of what SciPy does around LAPACK's tridiagonal solver
+        T = np.zeros((k, k))
+        T.flat[:: k + 1] = alpha
+        T.flat[k :: k + 1] = beta
+        values = np.linalg.eigvalsh(T)
+    return float(values[0]), float(values[-1])
+
+
+def by_lanczos(question: Question, *, failure: float = FAILURE, max_steps: int = _STEPS) -> SpectralBound:
+    """The answer of this method: one run on S, of products with C as it is given.
+
+    ``failure`` is smaller than :data:`FAILURE` where this is one of two runs, either of which may be believed; the
+    confidence stated is that of both together.
+    """
+    operator, s = question.operator, question.s
+    # of a product with S, and of the inner products of length n in the recurrence
+    size = question.error + gamma(2 * operator.n + 8) * float(np.abs(s).max())
+    dense = operator.shifted_matrix(s, narrow=False)
+    bound = lanczos_bound(
+        dense or (lambda v: s * v - operator.apply(v)),
+        question.z,
+        question.rng,
+        max_steps=max_steps,
+        good_enough=_is_good_enough(question),
+        clock=question.clock,
+        rounding=size,
+        failure=failure,
+    )
+    operator.count(dense.products if dense else 0)
+    return replace(bound, confidence=1 - FAILURE)
+
+
+def by_narrow_lanczos(question: Question, *, failure: float) -> SpectralBound | None:
+    """The same with the narrow copy of a dense C: another Hermitian matrix, whose distance from C is bounded.
+
+    None where there is no such copy.
+    """
+    operator = question.operator
+    narrow = operator.shifted_matrix(question.s, narrow=True)
+    if narrow is None:
+        return None
+    distance = operator.narrow_distance()
+    bound = lanczos_bound(
+        narrow,
+        question.z,
+        question.rng,
+        max_steps=_NARROW_STEPS,
+        good_enough=_is_good_enough(question, distance),
+        clock=question.clock,
+        rounding=operator.narrow_rounding() + question.error,
+        give_up=True,
+        failure=failure,
+    )
+    operator.count(narrow.products)
+    return replace(bound, value=bound.value - distance, confidence=1 - FAILURE)
+
+
+def _is_good_enough(question: Question, distance: float = 0.0) -> Callable[[float], bool]:
+    """The question about a value that is proved for a matrix at this distance from S.
+
+    The error of S itself is subtracted too: by so much more than is asked for, the answer is proved to be unique.
+    """
+
+    def good_enough(value: float) -> bool:
+        bound = SpectralBound(value - distance - question.error, 1.0, "lanczos", question.z, value)
+        return question.good_enough(bound)
+
+    return good_enough
+
+
+def lanczos_bound(
+    product: Callable[[NDArray], NDArray],
+    z: NDArray,
+    rng: np.random.Generator,
+    *,
+    failure: float = FAILURE,
+    max_steps: int = _STEPS,
+    good_enough: Callable[[float], bool],
+    clock: Clock,
+    rounding: float,
+    give_up: bool = False,
+) -> SpectralBound:
+    r"""Lower bound from one Lanczos run on the complement of z, failing with probability at most ``failure``.
+
+    Let x be a unit eigenvector of the smallest eigenvalue :math:`\lambda_1` on the complement, of dimension N, and b
+    the start: a complex Gaussian vector, projected and scaled, hence uniform on the sphere. :math:`|x^H b|^2` is
+    Beta(1, N - 1), whose distribution function at t is at most (N - 1) t; so outside one event of probability
+    :math:`\delta`, :math:`|x^H b|^2 \ge \delta / (N - 1) = 1/L`. Then no shift below the Ritz values whose growth is
+    more than L is above :math:`\lambda_1`, after any number of steps
+    (:mod:`angsync.kernels.lanczos.reference`): the run may stop whenever it likes, no union over the steps has to be
+    paid for, no Ritz value is taken for a bound, and the other end of the spectrum does not matter. (The idea of a
+    random start is that of Kuczynski and Wozniakowski, SIAM J. Matrix Anal. Appl. 13 (1992); what they bound
+    beforehand, for the worst spectrum, is here read off the run.)
+
+    The statement is that of exact arithmetic for the products as computed. With errors F of k of them,
+    :math:`SV = VT + \beta v e_k^H + F`, the run is the exact one from b of a Hermitian matrix whose distance from S
+    is the norm of F (norm-preserving dilations: Davis, Kahan and Weinberger, SIAM J. Numer. Anal. 19, 1982), and x is
+    its eigenvector. ``rounding`` bounds the error of a product in norm, so :math:`\sqrt k` times it is subtracted.
+    (Full reorthogonalisation adds a few errors of double precision; Parlett, *The Symmetric Eigenvalue Problem*,
+    chapter 13.)
+
+    ``good_enough`` has to be monotone. The run ends once a value is good enough, once ``clock`` has expired (it is
+    looked at after every part of a run that takes long) and, with ``give_up``, once it cannot become good enough.
+    """
+    u = z.astype(np.complex128)
+    u /= np.linalg.norm(u)
+    n = u.size
+    limit = max(1, n - 2) / failure
+    run = kernels.begin_lanczos(product, u, random_start(u, rng), affordable_steps(u, max_steps))
+    # a part of a run of a dense matrix takes a second at most; other products may take any time
+    part = max(1, _ENTRIES_AT_ONCE // n**2) if isinstance(product, kernels.ShiftedMatrix) else 1
+    ending = run.advance(1)
+    least = _least(good_enough, float(run.alpha[0]))
+    goal = kernels.Goal(least, limit, rounding, give_up)
+    while not ending and run.steps < run.most and not clock.expired:
+        ending = run.advance(part, goal)
+    value = kernels.proved_by_lanczos(run.alpha, run.beta, limit) - rounding * math.sqrt(run.steps)
+    smallest = kernels.smallest_ritz_value(run.alpha, run.beta)
+    direction = run.basis @ kernels.smallest_ritz_vector(run.alpha, run.beta)
+    return SpectralBound(value, 1 - failure, "lanczos", direction / np.linalg.norm(direction), smallest)
+
+
+def _least(good_enough: Callable[[float], bool], most: float) -> float:
+    """About the least positive value that is good enough, to a percent; infinite where ``most`` is not."""
+    if not (most > 0 and good_enough(most)):
+        return math.inf
+    low, high = -52.0, 0.0  # exponents of two
+    for _ in range(12):
+        middle = 0.5 * (low + high)
+        if good_enough(most * 2.0**middle):
+            high = middle
+        else:
+            low = middle
+    return most * 2.0**high

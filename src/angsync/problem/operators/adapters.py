@@ -1,0 +1,100 @@
+"""Other people's operators: a SciPy ``LinearOperator``, and a user's own class that follows the protocol."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator
+
+from angsync.errors import InputError
+from angsync.problem.operators.base import HermitianOperator, Operator
+
+
+def adapted(operator: HermitianOperator) -> Operator:
+    """The operator itself where it is one of ours; one that only follows the protocol, with an adapter around it."""
+    return operator if isinstance(operator, Operator) else ProtocolAdapter(operator)
+
+
+class ProtocolAdapter(Operator):
+    """A user's own operator: its five members, and of the optional ones those that it has.
+
+    The only place where an operator is asked whether it has a method: the object is foreign, and the optional methods
+    are documented as such. Everything else gets the general answer.
+    """
+
+    def __init__(self, operator: HermitianOperator) -> None:
+        self.operator: Any = operator
+
+    def _has(self, method: str) -> bool:
+        return hasattr(self.operator, method)
+
+    @property
+    def n(self) -> int:
+        return self.operator.n
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.operator.dtype
+
+    def apply(self, z: NDArray) -> NDArray:
+        return self.operator.apply(z)
+
+    def diagonal(self) -> NDArray[np.float64]:
+        return self.operator.diagonal()
+
+    def abs_row_sums(self) -> NDArray[np.float64] | None:
+        return self.operator.abs_row_sums()
+
+    def component_labels(self) -> NDArray[np.int64] | None:
+        return self.operator.component_labels() if self._has("component_labels") else None
+
+    def restrict(self, index: NDArray[np.int64]) -> Operator:
+        if not self._has("restrict"):
+            raise InputError(f"a {type(self.operator).__name__} cannot be restricted to some of its nodes.")
+        return adapted(self.operator.restrict(index))
+
+    def to_dense(self) -> NDArray:
+        return self.operator.to_dense() if self._has("to_dense") else super().to_dense()
+
+    def is_real(self) -> bool:
+        return bool(self.operator.is_real()) if self._has("is_real") else super().is_real()
+
+    def row_length(self) -> int:
+        return int(self.operator.row_length()) if self._has("row_length") else super().row_length()
+
+
+class LinearOperatorAdapter(Operator):
+    """C known only by its products: no row sums, no components, a diagonal by n products when asked."""
+
+    def __init__(self, operator: LinearOperator, dtype: np.dtype[Any]) -> None:
+        self.operator = operator
+        self._dtype = dtype
+        self._diagonal: NDArray[np.float64] | None = None
+
+    @property
+    def n(self) -> int:
+        return int(self.operator.shape[0])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._dtype
+
+    def apply(self, z: NDArray) -> NDArray:
+        product = self.operator.matvec(z) if z.ndim == 1 else self.operator.matmat(z)
+        return np.asarray(product).astype(np.result_type(z, self._dtype), copy=False)
+
+    def diagonal(self) -> NDArray[np.float64]:
+        if self._diagonal is None:
+            width = 64
+            diagonal = np.empty(self.n)
+            for k in range(0, self.n, width):
+                block = np.eye(self.n, min(width, self.n - k), -k, dtype=self._dtype)
+                columns = np.arange(block.shape[1])
+                diagonal[k + columns] = np.real(self.apply(block)[k + columns, columns])
+            self._diagonal = diagonal
+        return self._diagonal
+
+    def abs_row_sums(self) -> None:
+        return None

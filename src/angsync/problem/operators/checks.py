@@ -1,0 +1,67 @@
+"""Checks that every matrix passes on its way in, wherever it lies, with the messages for what is wrong."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.errors import InputError, NotHermitianError, ShapeError
+
+Hermitian = Literal["full", "upper", "lower"]
+"""Whether the whole matrix is given, or one triangle of it."""
+
+
+def complex_type(dtype: np.dtype[Any], what: str) -> np.dtype[Any]:
+    """complex64 for what is given in single precision or less, otherwise complex128; ``what`` names it in a message."""
+    if dtype.kind not in "biufc":
+        raise InputError(f"{what} must be numeric, but its dtype is {dtype}.")
+    return np.dtype(np.complex64 if dtype in (np.float32, np.complex64, np.float16) else np.complex128)
+
+
+def check_square(shape: tuple[int, ...]) -> None:
+    """One square matrix of order 1 or more, and no stack."""
+    if len(shape) > 2:
+        raise ShapeError(
+            f"C must be one square matrix, but its shape is {shape}. Solve a stack with "
+            "ang.synchronize(stack), an array (..., n, n); everything else takes one problem at a time."
+        )
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ShapeError(
+            f"C must be square, but its shape is {shape}. For an edge list use ang.Measurements(i, j, angle)."
+        )
+    if shape[0] == 0:
+        raise InputError("C is empty (n = 0): there are no phases to find.")
+
+
+def hermitian_limit(dtype: np.dtype[Any], largest: float) -> float:
+    """Asymmetry up to this is rounding and is averaged away; anything larger is taken for a mistake."""
+    return float(np.sqrt(np.finfo(dtype).eps)) * largest
+
+
+def not_hermitian(i: int, j: int, gap: float, limit: float) -> NotHermitianError:
+    """The exception for a pair of entries that are not conjugates of each other."""
+    return NotHermitianError(
+        f"C must be Hermitian: |C[{i},{j}] - conj(C[{j},{i}])| = {gap:.2e}, allowed {limit:.2e}. "
+        "If only one triangle is filled, pass hermitian='upper' or 'lower' (--hermitian upper)."
+    )
+
+
+def check_largest(largest: float, n: int, dtype: np.dtype[Any]) -> None:
+    """Entries far enough from overflow for sums of them to be finite."""
+    # f(z) sums n^2 entries in double precision, a row sums n of them in the precision of C
+    if largest > min(float(np.finfo(dtype).max) / (4 * n), float(np.finfo(np.float64).max) / (4.0 * n * n)):
+        raise InputError(
+            f"the largest entry of C is {largest:.2e}, too near to overflow for n = {n}: divide C by 1e6, "
+            "the phases do not depend on its scale."
+        )
+
+
+def check_real_diagonal(diagonal: NDArray, largest: float) -> None:
+    """A diagonal that is real but for rounding."""
+    limit = hermitian_limit(diagonal.dtype, largest)
+    worst = int(np.argmax(np.abs(diagonal.imag)))
+    gap = 2 * float(abs(diagonal.imag[worst]))
+    if gap > limit:
+        raise not_hermitian(worst, worst, gap, limit)

@@ -1,0 +1,133 @@
+r"""What noise is assumed: how much an edge says about its angle, and what its residual says about sigma.
+
+One class a model; :func:`model_of` says which one measurements follow. In both, sigma is that of the text of the
+package: an edge of information w has angle variance :math:`\sigma^2 / w`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.errors import InputError
+from angsync.problem.measurements import Measurements
+
+
+def wrapped_residuals(measurements: Measurements, z: NDArray) -> NDArray[np.float64]:
+    """Measured angle minus fitted angle, wrapped."""
+    fitted = z[measurements.i] * np.conj(z[measurements.j])
+    return np.angle(np.exp(1j * measurements.angle) * np.conj(fitted))
+
+
+class NoiseModel(ABC):
+    """What standard errors and residuals need to know about the noise."""
+
+    scale_is_sigma: bool
+    """Whether the scale of a robust loss, which is one of angles, is the sigma of this model."""
+
+    @abstractmethod
+    def information(self, measurements: Measurements, z: NDArray) -> NDArray[np.float64]:
+        """Information of each edge about its angle, in units of 1 / sigma^2."""
+
+    @abstractmethod
+    def deviations(
+        self, measurements: Measurements, residual: NDArray[np.float64], information: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """What has the variance sigma^2 / information where nothing is fitted: an angle, from the wrapped residual."""
+
+    @abstractmethod
+    def sigma_and_freedom(
+        self,
+        measurements: Measurements,
+        residual: NDArray[np.float64],
+        information: NDArray[np.float64],
+        freedom: int,
+        leverages: Callable[[], NDArray[np.float64]],
+    ) -> tuple[float, float]:
+        """Sigma from the residuals, and the degrees of freedom of sigma^2.
+
+        ``freedom`` is the number of measurements minus that of fitted phases; ``leverages`` computes those of
+        the edges.
+        """
+
+
+class AngleNoise(NoiseModel):
+    """Angles were measured; the variance of an edge of weight w is sigma^2 / w."""
+
+    scale_is_sigma = True
+
+    def information(self, measurements: Measurements, z: NDArray) -> NDArray[np.float64]:
+        """The weights as they were given."""
+        return measurements.weight
+
+    def deviations(
+        self, measurements: Measurements, residual: NDArray[np.float64], information: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The residuals themselves."""
+        return residual
+
+    def sigma_and_freedom(
+        self,
+        measurements: Measurements,
+        residual: NDArray[np.float64],
+        information: NDArray[np.float64],
+        freedom: int,
+        leverages: Callable[[], NDArray[np.float64]],
+    ) -> tuple[float, float]:
+        """The weighted sum of squares over its degrees of freedom."""
+        return float(np.sqrt(np.sum(information * residual**2) / freedom)), float(freedom)
+
+
+class ComplexNoise(NoiseModel):
+    r"""Complex values were measured: noise also changes their modulus, so the modulus is no statement of precision.
+
+    The information of an edge is its strength times the mean cosine :math:`\bar a` of the text of the package.
+    """
+
+    scale_is_sigma = False
+
+    def information(self, measurements: Measurements, z: NDArray) -> NDArray[np.float64]:
+        """Strength times mean cosine; phases that fit on average worse than chance are refused."""
+        strength = measurements.strength
+        cosines = np.cos(wrapped_residuals(measurements, z))
+        mean_cosine = float(np.sum(strength * cosines) / max(float(np.sum(strength)), 1e-300))
+        if mean_cosine <= 0:
+            raise InputError("these phases do not fit the measurements at all, so no error bars can be given.")
+        return strength * mean_cosine
+
+    def deviations(
+        self, measurements: Measurements, residual: NDArray[np.float64], information: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The part of the noise across the phase, over the information."""
+        return measurements.strength * np.sin(residual) / information
+
+    def sigma_and_freedom(
+        self,
+        measurements: Measurements,
+        residual: NDArray[np.float64],
+        information: NDArray[np.float64],
+        freedom: int,
+        leverages: Callable[[], NDArray[np.float64]],
+    ) -> tuple[float, float]:
+        r"""From the parts of the noise across the phases.
+
+        sigma^2 is a sum of unequal terms, :math:`\sum a_k \chi^2_1` with :math:`a_k = w_k (1 - h_k)`, h the leverage;
+        the degrees of freedom are those of the chi-square law with the same mean and variance,
+        :math:`(\sum a_k)^2 / \sum a_k^2` (Satterthwaite 1946), capped by the count.
+        """
+        # E sum (w r)^2 = sigma^2 sum w (1 - leverage): the leverages matter where weights differ
+        across = measurements.strength * np.sin(residual)
+        terms = information * (1 - leverages())
+        effective = np.sum(terms) ** 2 / np.sum(terms**2)
+        return float(np.sqrt(np.sum(across**2) / np.sum(terms))), float(min(effective, freedom))
+
+
+_ANGLES, _COMPLEX_VALUES = AngleNoise(), ComplexNoise()
+
+
+def model_of(measurements: Measurements) -> NoiseModel:
+    """The model for these measurements: angles with weights, or complex values."""
+    return _ANGLES if measurements.modulus is None else _COMPLEX_VALUES

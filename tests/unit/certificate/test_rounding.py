@@ -1,0 +1,70 @@
+"""Rounding errors of what a certificate is made of: covered, and stated."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.sparse.linalg import aslinearoperator
+
+import angsync as ang
+from angsync.certificate.rounding import Rounding
+from angsync.kernels.rounding import gamma
+from angsync.problem.measure import split
+from angsync.problem.objective import objective
+from angsync.problem.operators import ScaledOperator
+
+
+def ring(n, holonomy=0.0):
+    C = np.zeros((n, n), dtype=complex)
+    j = np.arange(n)
+    C[j, (j + 1) % n] = np.exp(-1j * holonomy / n)
+    return C + C.conj().T
+
+
+def test_rounding_covers_the_error_of_the_objective_and_of_its_parts():
+    # against extended precision, for a hub: one row is 400 times as long as the others
+    rng = np.random.default_rng(0)
+    for seed in range(5):
+        i, j = np.zeros(400, dtype=int), np.arange(1, 401)
+        m = ang.Measurements(i, j, rng.uniform(-3, 3, 400), weight=10.0 ** rng.uniform(-6, 6, 400))
+        operator = ang.as_operator(m)
+        z = np.exp(2j * np.pi * rng.random(401))
+        s, b = split(z, operator.apply(z))
+        rounding = Rounding.of(operator, z, operator.abs_row_sums(), np.random.default_rng(seed))
+        wide = z.astype(np.clongdouble)
+        wide /= np.abs(wide)
+        exact = np.conj(wide) * (operator.matrix.toarray().astype(np.clongdouble) @ wide)
+        assert (np.abs(exact - (s + 1j * b)) <= rounding.rows).all()
+        assert abs(float(exact.real.sum()) - float(s.sum())) <= rounding.objective
+        assert rounding.eigenvalue == rounding.rows.max()
+
+
+def test_rounding_scales_with_the_problem_and_with_the_weights():
+    operator = ang.as_operator(ang.simulate.grid(4, 5, 0.1, rng=0).C)
+    scaled = ScaledOperator(operator, 7)
+    rng = np.random.default_rng(0)
+    z = np.ones(20, dtype=complex)
+    a, b = (Rounding.of(o, z, o.abs_row_sums(), rng) for o in (operator, scaled))
+    assert b.objective == a.objective / 128
+    weights = np.full(20, 4.0)
+    assert a.relative_eigenvalue(weights) == a.eigenvalue / 4
+    assert a.relative_eigenvalue(None) == a.eigenvalue
+
+
+def test_the_rounding_level_is_the_cited_bound_and_enters_the_gap():
+    C = ring(12, 0.3)
+    certificate = ang.certify(C, np.ones(12))
+    g = math.sqrt(2) * gamma(2 * 12 + 8) + gamma(64)
+    assert certificate.rounding == pytest.approx(24 * g, rel=1e-9, abs=0)
+    # once for f itself, once for u^H S u, which rounding leaves open, and a little for the gradient
+    assert 2 * certificate.rounding <= certificate.gap_bound < 2.1 * certificate.rounding
+
+
+def test_a_linear_operator_in_single_precision_is_not_trusted_beyond_it():
+    problem = ang.simulate.gaussian(60, 1.0, rng=0)
+    single = problem.C.astype(np.complex64)
+    z = ang.synchronize(problem.C).z
+    certificate = ang.certify(aslinearoperator(single), z, method="lanczos")
+    assert certificate.rounding > 1e-7 * objective(problem.C, z)  # single precision, stated

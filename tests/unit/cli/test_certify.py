@@ -1,0 +1,89 @@
+"""``angsync certify``."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from command_line import PROBLEM, call, refused, write_csv
+
+from angsync import load_result
+
+
+def test_certify_takes_saved_results_and_plain_phases():
+    write_csv("edges.csv")
+    assert call("solve", "edges.csv", "-o", "out.npz").code == 0
+    assert call("solve", "edges.csv", "-o", "out.csv").code == 0
+    result = load_result("out.npz")
+    np.save("z.npy", result.z)
+    np.save("angles.npy", result.angles)
+    np.savez("angles.npz", angles=result.angles)
+    write_csv("angles.csv", [(angle,) for angle in result.angles.tolist()], header="angle")
+    for name in ("out.npz", "out.csv", "z.npy", "angles.npy", "angles.npz", "angles.csv"):
+        answer = call("certify", "edges.csv", name)
+        assert answer.code == 0, name
+        assert answer.stdout.startswith("CERTIFIED: "), name
+        assert "Proved: " in answer.stdout, name
+
+
+def test_certify_refutes_other_phases():
+    write_csv("edges.csv")
+    np.save("angles.npy", np.zeros(12))
+    answer = call("certify", "edges.csv", "angles.npy", "--json")
+    assert answer.code == 1
+    assert answer.object["verdict"] == "REFUTED"
+    witness = np.exp(1j * np.array(answer.object["witness"]))
+    objective = [np.vdot(z, PROBLEM.C @ z).real for z in (witness, np.ones(12))]
+    assert objective[0] > objective[1]
+
+
+def test_certify_matches_phases_by_name():
+    write_csv("named.csv", names=lambda k: f"n{k}")
+    answer = call("solve", "named.csv", "--json").object
+    rows = list(zip(answer["nodes"], answer["angles"], strict=True))
+    write_csv("reversed.csv", rows[::-1], header="node,angle")
+    assert call("certify", "named.csv", "reversed.csv").code == 0
+    write_csv("swapped.csv", [(rows[1][0], rows[0][1]), (rows[0][0], rows[1][1]), *rows[2:]], header="node,angle")
+    assert call("certify", "named.csv", "swapped.csv").code == 1
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ([f"n{k}" for k in range(11)] + ["other"], "leave out node 'n11'"),
+        ([f"n{k}" for k in range(11)], "leave out node 'n11'"),
+        ([f"n{k}" for k in range(13)], "name node 'n12', which the measurements do not have"),
+        ([f"n{k}" for k in range(11)] + ["n0"], "'n0' has more than one row"),
+    ],
+)
+def test_certify_refuses_other_nodes(nodes, message):
+    write_csv("named.csv", names=lambda k: f"n{k}")
+    write_csv("phases.csv", [(node, 0.1) for node in nodes], header="node,angle")
+    assert message in refused("certify", "named.csv", "phases.csv")
+
+
+def test_certify_refuses_unusable_phases():
+    write_csv("edges.csv")
+    write_csv("shifted.csv", [(k, 0.1) for k in range(12, 0, -1)], header="node,angle")
+    np.save("short.npy", np.zeros(5))
+    np.save("zero.npy", np.zeros(12, dtype=complex))
+    np.save("nan.npy", np.full(12, np.nan))
+    np.savez("other.npz", x=np.zeros(12))
+    for name, message in {
+        "shifted.csv": "leave out node 0",
+        "short.npy": r"length 12, but its shape is \(5,\)",
+        "zero.npy": r"z\[0\] is 0, which has no phase",
+        "nan.npy": "phase of entry 0 is not finite",
+        "other.npz": "holds no phases",
+        "missing.npz": "there is no such file",
+    }.items():
+        assert re.search(message, refused("certify", "edges.csv", name)), name
+
+
+def test_certify_speaks_of_components():
+    write_csv("two.csv", [(0, 1, 0.5), (2, 3, 0.25)])
+    np.save("angles.npy", np.array([0, -0.5, 1, 0.75]))
+    answer = call("certify", "two.csv", "angles.npy")
+    assert answer.code == 0
+    assert "one global phase per connected component" in answer.stdout

@@ -1,0 +1,153 @@
+"""The installed command in real processes: signals, pipes, terminals."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from command_line import Answer, call, posix, write_csv
+
+import angsync
+from angsync import load_result
+
+
+def start(*arguments, **streams):
+    """The installed command; SIGINT is as in an interactive shell, also when the tests run in the background."""
+    command = Path(sys.executable).with_name("angsync")
+    launcher = [str(command)] if command.exists() else [sys.executable, "-m", "angsync.cli"]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "80", "TERM": "xterm"}
+    return subprocess.Popen(
+        [*launcher, *map(str, arguments)],
+        env=environment,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams},
+    )
+
+
+def read_until(descriptor, wanted, seconds=60):
+    """What a terminal shows, up to the text that is waited for."""
+    seen, deadline = b"", time.monotonic() + seconds
+    while wanted not in seen and time.monotonic() < deadline:
+        if select.select([descriptor], [], [], 0.1)[0]:
+            try:
+                part = os.read(descriptor, 65536)
+            except OSError:  # Linux says so when the other side has closed
+                part = b""
+            if not part:
+                break
+            seen += part
+    return seen
+
+
+@posix
+def test_the_command_is_installed():
+    write_csv("edges.csv")
+    process = start("solve", "edges.csv")
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, b"")
+    assert out.startswith(b"phases of 12 nodes\n")
+    assert b"\x1b" not in out
+
+
+@posix
+def test_wrong_input_in_a_real_process():
+    process = start("solve", "missing.csv", "-o", "out.npz")
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, b"")
+    assert err == b"error: cannot read missing.csv: there is no such file. Check the name and the folder.\n"
+    assert not Path("out.npz").exists()
+
+
+@posix
+def test_a_terminal_of_80_columns_is_not_overrun():
+    import pty
+
+    write_csv("edges.csv")
+    ours, theirs = pty.openpty()
+    process = start("solve", "edges.csv", stdout=theirs)
+    os.close(theirs)
+    shown = read_until(ours, b"(deterministic)").decode()
+    process.communicate(timeout=60)
+    os.close(ours)
+    assert process.returncode == 0
+    lines = shown.replace("\r\n", "\n").splitlines()
+    assert any(line.startswith("  certificate  Proved: ") for line in lines)
+    assert max(map(len, lines)) <= 80
+
+
+@posix
+def test_an_interrupt_while_solving_writes_the_best_so_far():
+    import pty
+
+    arguments = ["--rows", "200", "--columns", "200", "--sigma", "0.5"]
+    assert call("simulate", "grid", "-o", "grid.npz", *arguments).code == 0
+    ours, theirs = pty.openpty()
+    slow = ["--solver", "gpm", "--alpha", "4", "--tolerance", "1e-14", "--max-iterations", "10000000"]
+    process = start("solve", "grid.npz", "-o", "out.npz", "--json", "--start", "random", *slow, stderr=theirs)
+    os.close(theirs)
+    try:
+        # the bar appears after two seconds; when it counts iterations, the solver is at work
+        assert b"iteration" in read_until(ours, b"iteration")
+        process.send_signal(signal.SIGINT)
+        # a terminal that nobody reads would block the process
+        reader = threading.Thread(target=read_until, args=(ours, b"never shown"), daemon=True)
+        reader.start()
+        out, _ = process.communicate(timeout=60)
+        reader.join()
+    finally:
+        process.kill()
+        os.close(ours)
+    assert process.returncode == 130
+    content = Answer(130, out.decode(), "").object
+    assert content["status"] == "INTERRUPTED"
+    assert content["iterations"] > 0
+    result = load_result("out.npz")
+    assert result.status is angsync.Status.INTERRUPTED
+    assert result.n == 40_000
+    assert result.objective == content["objective"] > 0
+
+
+def open_for_writing(pipe, seconds=60):
+    """A named pipe, as soon as somebody reads from it."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # nobody yet
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
+@posix
+def test_an_interrupt_while_reading_writes_nothing():
+    os.mkfifo("pipe.csv")
+    process = start("solve", "pipe.csv", "-o", "out.npz")
+    try:
+        pipe = open_for_writing("pipe.csv")
+        os.write(pipe, b"i,j,angle\n0,1,0.5\n")
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        os.close(pipe)
+    finally:
+        process.kill()
+    assert (process.returncode, out, err) == (130, b"", b"interrupted\n")
+    assert [path.name for path in Path().iterdir()] == ["pipe.csv"]
+
+
+@posix
+def test_a_reader_that_has_seen_enough_gets_no_message():
+    write_csv("edges.csv")
+    ours, theirs = os.pipe()
+    os.close(ours)
+    process = start("solve", "edges.csv", "-o", "out.npz", stdout=theirs)
+    os.close(theirs)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (1, b"")
+    assert load_result("out.npz").converged

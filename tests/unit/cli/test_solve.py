@@ -1,0 +1,201 @@
+"""``angsync solve``: exit codes, messages, outputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import EDGES, call, dense, good_files, refused, write_csv
+
+import angsync
+from angsync import load_result
+
+
+def test_every_format_gives_the_same_answer():
+    expected = angsync.synchronize(EDGES)
+    for name in good_files():
+        answer = call("solve", name, "--json")
+        assert answer.code == 0, name
+        assert answer.stderr == "", name
+        assert answer.object["objective"] == pytest.approx(expected.objective, rel=1e-9), name
+        assert np.exp(1j * np.array(answer.object["angles"])) == pytest.approx(expected.z, abs=1e-7), name
+        assert answer.object["certificate"]["verdict"] == "CERTIFIED", name
+
+
+@pytest.mark.shared_data
+def test_real_data(shared_data):
+    answer = call("solve", shared_data / "pose-graphs" / "noisyToyGraph.g2o", "--json")
+    assert answer.code == 0
+    assert answer.object["certificate"]["verdict"] == "CERTIFIED"
+
+
+def test_text_in_a_pipe_has_neither_colour_nor_wrapping():
+    write_csv("edges.csv")
+    path = Path("a-folder-with-a-long-name" * 3)
+    path.mkdir()
+    answer = call("solve", "edges.csv", "-o", path / "out.npz", "--report", path / "out.html")
+    assert answer.code == 0
+    assert "\x1b" not in answer.stdout + answer.stderr
+    assert answer.stdout.startswith("phases of 12 nodes\n")
+    assert f"  phases       written to {path / 'out.npz'}\n" in answer.stdout
+    assert f"  report       written to {path / 'out.html'}\n" in answer.stdout
+    assert load_result(path / "out.npz").converged
+    assert (path / "out.html").read_text(encoding="utf-8").startswith("<!")
+
+
+def test_names_of_columns_and_nodes(tmp_path):
+    write_csv("named.csv", [("p", "q", 0.5, 2), ("q", "r", 0.25, 1)], header="from,to,phase,trust")
+    names = ["--column-i", "from", "--column-j", "to", "--column-angle", "phase", "--column-weight", "trust"]
+    answer = call("solve", "named.csv", *names, "--gauge", "r", "--json")
+    assert answer.code == 0
+    assert answer.object["objective"] == pytest.approx(2 * 3)
+    assert answer.object["gauge"] == "r"
+    assert dict(zip(answer.object["nodes"], answer.object["angles"], strict=True)) == pytest.approx(
+        {"p": 0.75, "q": 0.25, "r": 0.0}
+    )
+
+
+def test_json_leaves_the_angles_to_the_output_file():
+    write_csv("edges.csv")
+    answer = call("solve", "edges.csv", "--json", "-o", "out.csv")
+    assert answer.code == 0
+    assert "angles" not in answer.object
+    assert load_result("out.csv").objective == pytest.approx(answer.object["objective"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["--max-iterations", "1"], "ITERATION_LIMIT"),
+        (["--max-seconds", "0"], "TIME_LIMIT"),
+        (["--no-certify"], "CONVERGED"),
+    ],
+)
+def test_without_proof_or_convergence_the_code_is_1_and_the_answer_is_written(arguments, status):
+    write_csv("edges.csv")
+    answer = call("solve", "edges.csv", "-o", "out.npz", "--json", *arguments)
+    assert answer.code == 1
+    assert answer.object["status"] == status
+    assert load_result("out.npz").status.name == status
+    assert answer.stderr.startswith("" if status == "CONVERGED" else f"warning: {status}")
+
+
+def test_a_certified_answer_that_did_not_converge_has_code_1():
+    write_csv("edges.csv")
+    answer = call("solve", "edges.csv", "--json", "--tolerance", "1e-13", "--solver", "gpm", "--max-iterations", "30")
+    assert answer.object["certificate"]["verdict"] == "CERTIFIED"
+    assert not answer.object["converged"]
+    assert answer.code == 1
+
+
+def test_solvers_by_name():
+    write_csv("edges.csv")
+    assert "GPM(alpha=4.0)" in call("solve", "edges.csv", "--solver", "gpm", "--json").object["method"]
+    assert (
+        "GPM(alpha=inf)" in call("solve", "edges.csv", "--solver", "gpm", "--alpha", "inf", "--json").object["method"]
+    )
+    assert "Newton" in call("solve", "edges.csv", "--solver", "newton", "--json").object["method"]
+
+
+def test_one_triangle_of_a_matrix():
+    np.save("upper.npy", np.triu(dense()))
+    assert "C must be Hermitian" in refused("solve", "upper.npy")
+    answer = call("solve", "upper.npy", "--hermitian", "upper", "-o", "out.npz", "--json")
+    assert answer.code == 0
+    assert answer.object["objective"] == pytest.approx(angsync.synchronize(dense()).objective)
+    assert call("certify", "upper.npy", "out.npz", "--hermitian", "upper").code == 0
+
+
+VALID = {
+    "one.npy": (np.ones((1, 1)), 1.0),
+    "zero.npy": (np.zeros((3, 3)), 0.0),
+    "real.npy": (np.eye(3) - np.ones((3, 3)), 3.0),
+    "integer.npy": (1 - np.eye(3, dtype=int), 6.0),
+}
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_trivial_and_real_matrices_are_valid(name):
+    matrix, objective = VALID[name]
+    np.save(name, matrix)
+    answer = call("solve", name, "--json")
+    assert answer.code == 0
+    assert answer.object["objective"] == pytest.approx(objective, abs=1e-9)
+    assert answer.object["certificate"]["verdict"] == "CERTIFIED"
+
+
+@pytest.mark.parametrize("scale", [1e150, 1e-150])
+def test_scale_does_not_matter(scale):
+    np.save("a.npy", dense())
+    np.save("b.npy", dense() * scale)
+    first, second = (call("solve", name, "--json").object["angles"] for name in ("a.npy", "b.npy"))
+    assert np.exp(1j * np.array(first)) == pytest.approx(np.exp(1j * np.array(second)), abs=1e-7)
+
+
+def test_several_components_are_solved_with_a_warning_on_standard_error():
+    write_csv("two.csv", [(0, 1, 0.5), (2, 3, 0.25)])
+    answer = call("solve", "two.csv", "--json")
+    assert answer.code == 0
+    assert answer.object["components"] == 2
+    assert answer.object["angles"] == pytest.approx([0, -0.5, 0, -0.25])
+    assert answer.stderr.startswith("warning: The graph is not connected: 2 component(s)")
+    assert answer.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-o", "no/out.npz"], "the directory no does not exist"),
+        (["-o", "out.txt"], "a result is saved as .npz or .csv"),
+        (["-o", "folder.npz"], "it is a directory"),
+        (["-o", "edges.csv/out.npz"], "cannot write"),
+        (["-o", "edges.csv"], "edges.csv is named twice"),
+        (["-o", "./sub/../edges.csv"], "edges.csv is named twice"),
+        (["-o", "out.npz", "--report", "no/out.html"], "the directory no does not exist"),
+        (["-o", "out.csv", "--report", "out.csv"], "out.csv is named twice"),
+        (["--report", "edges.csv"], "edges.csv is named twice"),
+    ],
+)
+def test_outputs_are_checked_before_the_work(tmp_path, monkeypatch, arguments, message):
+    write_csv("edges.csv")
+    content = Path("edges.csv").read_text()
+    Path("folder.npz").mkdir()
+    Path("sub").mkdir()
+
+    def no_work(*_, **__):
+        raise AssertionError("the work began")
+
+    monkeypatch.setattr("angsync.front_door.synchronize", no_work)
+    monkeypatch.setattr("angsync.io.read", no_work)
+    assert message in refused("solve", "edges.csv", *arguments)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.csv", "folder.npz", "sub"]
+    assert Path("edges.csv").read_text() == content
+
+
+def test_standard_errors_are_written_and_printed():
+    write_csv("edges.csv")
+    answer = call("solve", "edges.csv", "-o", "out.csv", "--standard-errors", "--sigma", "0.1", "--json")
+    assert answer.code == 0
+    errors = answer.object["standard_errors"]
+    assert errors[0] == 0
+    assert all(error > 0 for error in errors[1:])
+    header = next(line for line in Path("out.csv").read_text().splitlines() if not line.startswith("#"))
+    assert header.split(",") == ["node", "angle", "component", "standard_error"]
+    assert load_result("out.csv").n == len(errors)
+
+
+def test_missing_standard_errors_do_not_lose_the_phases():
+    Path("tree.csv").write_text("i,j,angle\n0,1,0.5\n1,2,0.25\n")
+    answer = call("solve", "tree.csv", "-o", "out.npz", "--standard-errors")
+    assert answer.code == 0
+    assert "no standard errors" in answer.stderr
+    assert "--sigma" in answer.stderr
+    assert load_result("out.npz").n == 3
+
+
+def test_the_relaxation_as_a_solver():
+    write_csv("edges.csv")
+    answer = call("solve", "edges.csv", "--solver", "sdp", "--json")
+    assert answer.code == 0
+    assert "LowRankSDP" in answer.object["method"]

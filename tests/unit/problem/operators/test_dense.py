@@ -1,0 +1,58 @@
+"""Dense operators: precision of sums, components, and what only a matrix on the host knows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+from problems import hermitian
+from scipy.sparse.linalg import aslinearoperator
+
+import angsync as ang
+
+
+@pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csr_array])
+def test_row_sums_of_single_precision_data_bound_the_objective_in_double_precision(make):
+    # |C_jl| rounded to single precision is half of the time too small, by up to 6e-8: no bound on f
+    C = hermitian(40, dtype=np.complex64)
+    sums = ang.as_operator(make(C)).abs_row_sums()
+    assert sums.dtype == np.float64
+    assert sums == pytest.approx(np.abs(C.astype(np.complex128)).sum(axis=1), rel=1e-14, abs=0)
+
+
+def test_components_of_dense_and_sparse_agree():
+    blocks = np.zeros((9, 9))
+    for a, b in [(0, 4), (4, 8), (1, 2), (5, 6), (6, 7), (5, 7)]:
+        blocks[a, b] = blocks[b, a] = 1
+    expected = [0, 1, 1, 2, 0, 3, 3, 3, 0]
+    assert ang.as_operator(blocks).component_labels().tolist() == expected
+    assert ang.as_operator(scipy.sparse.csr_array(blocks)).component_labels().tolist() == expected
+    assert ang.as_operator(aslinearoperator(blocks)).component_labels() is None
+    part = ang.as_operator(blocks).restrict(np.array([5, 6, 7]))
+    assert np.array_equal(part.to_dense(), blocks[5:8, 5:8])
+
+
+def test_wider_vectors_get_wider_sums():
+    # 0.1 is not a float32: a sum of 10^5 products of float32 data is exact to 1e-12 only if accumulated in double
+    n = 3000
+    C = np.full((n, n), 0.1, dtype=np.complex64)
+    exact = n * float(np.float32(0.1))
+    wide = ang.as_operator(C).apply(np.ones(n, dtype=np.complex128))
+    assert wide.dtype == np.complex128
+    assert np.abs(wide - exact).max() < 1e-12 * exact
+    wide = ang.as_operator(scipy.sparse.csr_array(C[:50, :50])).apply(np.ones(50, dtype=np.complex128))
+    assert wide.dtype == np.complex128
+
+
+def test_what_a_matrix_on_the_host_knows():
+    C = hermitian(30)
+    operator = ang.as_operator(C)
+    assert operator.entries() is C
+    assert operator.is_dense_matrix
+    assert operator.sparse() is None
+    assert operator.row_length() == 30
+    assert not operator.is_real()
+    assert ang.as_operator(C.real).is_real()
+    bare = operator.without_diagonal().to_dense()
+    assert not bare.diagonal().any()
+    assert np.array_equal(bare + np.diag(C.diagonal()), C)

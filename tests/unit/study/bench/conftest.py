@@ -1,0 +1,17 @@
+"""What the tests of the benchmark share: sizes that take no time."""
+
+from __future__ import annotations
+
+import pytest
+
+from angsync.study.bench.sizes import Size
+
+
+@pytest.fixture(scope="session")
+def tiny() -> Size:
+    """Every group, at orders that mean nothing."""
+    return Size(
+        repeats=1, dense_orders=(40,), products_order=40, small_orders=(20,), relaxation_orders=(8,),
+        batch_orders=(5,), batch_work=0, growth_orders=(30, 60), growth_counts=(1000, 2000), bandwidth_orders=(50,),
+        block_bytes=1 << 20,
+    )  # fmt: skip

@@ -1,0 +1,98 @@
+"""Facts about the machine and the installation."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+import types
+
+import numpy as np
+import pytest
+
+from angsync.study import machine
+from angsync.study.machine import cores, cuda_devices, for_timings, installation, version_of
+
+
+def test_versions_are_those_installed():
+    facts = installation()
+    assert facts["angsync"] == importlib.metadata.version("angsync")
+    assert facts["numpy"] == np.__version__
+    assert facts["cores"] == cores() >= 1
+
+
+def test_a_missing_library_is_named_so():
+    assert version_of("no-such-distribution-here") == "not installed"
+
+
+def test_thread_limits_are_shown(monkeypatch):
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    assert installation()["thread limits"] == "none set"
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert installation()["thread limits"] == "OMP_NUM_THREADS=3"
+
+
+def test_the_environment_is_written_down_beside_timings(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("SECRET_TOKEN", "hidden")
+    found = for_timings()["threads"]
+    assert found["environment"]["OMP_NUM_THREADS"] == "1"
+    assert "SECRET_TOKEN" not in found["environment"]
+
+
+class Libraries:
+    """Stand-ins for CuPy and torch: each is absent, broken, or has some devices."""
+
+    def __init__(self, monkeypatch):
+        self.patch = monkeypatch
+        self.there = set()
+        monkeypatch.setattr(machine.importlib.util, "find_spec", lambda name: name if name in self.there else None)
+        self.put("cupy", None)
+        self.put("torch", None)
+        self.there.clear()
+
+    def put(self, name, cuda):
+        self.there.add(name)
+        library = None if cuda is None else types.ModuleType(name)
+        if library is not None:
+            library.cuda = cuda
+        self.patch.setitem(sys.modules, name, library)
+        self.patch.setitem(sys.modules, f"{name}.cuda", cuda)
+
+
+@pytest.fixture
+def libraries(monkeypatch):
+    return Libraries(monkeypatch)
+
+
+def cupy_with(*names):
+    runtime = types.SimpleNamespace(
+        getDeviceCount=lambda: len(names), getDeviceProperties=lambda k: {"name": names[k].encode()}
+    )
+    return types.SimpleNamespace(runtime=runtime)
+
+
+def torch_with(*names):
+    return types.SimpleNamespace(device_count=lambda: len(names), get_device_name=lambda k: names[k])
+
+
+def test_without_a_library_for_devices_there_is_the_processor_alone(libraries):
+    assert cuda_devices() == []
+    assert installation()["devices"] == "CPU"
+
+
+def test_devices_are_named_with_the_library_that_sees_them(libraries):
+    libraries.put("torch", torch_with("A100"))
+    assert installation()["devices"] == "CPU, A100 (torch)"
+    libraries.put("cupy", cupy_with("H200", "H100"))
+    assert installation()["devices"] == "CPU, H200 (CuPy), H100 (CuPy)"
+
+
+def test_a_library_that_is_broken_or_sees_no_device_leaves_it_to_the_next(libraries):
+    libraries.put("cupy", None)  # an import that fails
+    libraries.put("torch", torch_with("A100"))
+    assert cuda_devices() == ["A100 (torch)"]
+    libraries.put("cupy", cupy_with())
+    assert cuda_devices() == ["A100 (torch)"]
+    libraries.put("torch", None)
+    assert cuda_devices() == []
