@@ -37,9 +37,12 @@ except ImportError:
 import numpy as np
 from cases.gpu_problems import MODELS, coherence, dense_matrix, milliseconds, read_bandwidth, rested, sustained
 
-from angsync.batch.device import POLISH_STEPS, polish_on_device, solve_batch_on_device
+from angsync.batch.device import POLISH_STEPS, solve_batch_on_device
 from angsync.batch.proof import certificates
-from angsync.kernels.cuda import module as cuda_module
+from angsync.kernels.batch.numbers import chirp
+from angsync.kernels.cuda import batch as cuda_batch
+from angsync.kernels.cuda import loop as cuda_loop
+from angsync.kernels.cuda import product as cuda_product
 from angsync.kernels.cuda import proof as cuda_proof
 from angsync.kernels.cuda import proof_reference as cuda_proof_reference
 from angsync.kernels.cuda import reference as cuda_reference
@@ -74,7 +77,7 @@ def check_products() -> list[str]:
         x = cp.exp(1j * cp.arange(n) ** 1.5)
         C = (A + A.conj().T) / 2
         for matrix in (C, C.astype(cp.complex128)) if n < 2000 else (C,):
-            found = cuda_module.hermitian_product(matrix, x)
+            found = cuda_product.hermitian_product(matrix, x)
             if n < 2000:
                 expected = cp.asarray(cuda_reference.hermitian_product(matrix.get(), x.get()))
             else:
@@ -88,8 +91,8 @@ def check_loop() -> list[str]:
     n = 1537
     C = dense_matrix(n)
     options = {"tolerance": 1e-10, "max_iterations": 100, "power_steps": 10, "scale": 2.0**-15}
-    start = cuda_reference.chirp(n).astype(complex)
-    found = cuda_module.gpm(C, cp.asarray(start), **options)
+    start = chirp(n).astype(complex)
+    found = cuda_loop.gpm(C, cp.asarray(start), **options)
     expected = cuda_reference.gpm(C.get(), start, **options)
     same = found.iterations == expected.iterations and np.abs(found.z.get() - expected.z).max() <= 1e-11
     return [] if same else ["gpm"]
@@ -101,8 +104,8 @@ def check_batches(n: int, model: str) -> list[str]:
     stack = cp.triu(stack) + cp.triu(stack, 1).conj().transpose(0, 2, 1)
     stack[3, 0, n // 2] = np.nan
     stack[5] = 0
-    settings = {"bias": cuda_reference.chirp(n), "tolerance": 1e-4, "max_iterations": 300, "power_steps": 20}
-    got = cuda_module.solve_batch(stack, **settings)
+    settings = {"bias": chirp(n), "tolerance": 1e-4, "max_iterations": 300, "power_steps": 20}
+    got = cuda_batch.solve_batch(stack, **settings)
     proved = {name: array.get() for name, array in cuda_proof.prove_batch(stack, got["z"]).items()}
     host, z = stack.get(), got["z"].get()
     numbers = {name: array.get() for name, array in got.items()}
@@ -147,7 +150,7 @@ def products(sizes: list[int], bandwidth: float) -> list[Row]:
         C = dense_matrix(n)
         x = cp.exp(1j * cp.arange(n))
         narrow = x.astype(cp.complex64)
-        product = cuda_module.product(C)
+        product = cuda_product.Product(C)
         inner = 20 if n < 20_000 else 4
         own = milliseconds(partial(product, x), inner=inner)
         exact = C[:64].astype(cp.complex128) @ x
@@ -169,10 +172,10 @@ def products(sizes: list[int], bandwidth: float) -> list[Row]:
 def solve(C: Any, bandwidth: float) -> Row:
     """50 iterations (50 products), no tolerance; and a plain CuPy loop that looks at the residual every time."""
     n = C.shape[0]
-    start = cp.asarray(cuda_reference.chirp(n).astype(complex))
+    start = cp.asarray(chirp(n).astype(complex))
 
     def ours() -> None:
-        cuda_module.gpm(C, start, tolerance=0.0, max_iterations=49)
+        cuda_loop.gpm(C, start, tolerance=0.0, max_iterations=49)
 
     def plain() -> None:
         z = start.astype(cp.complex64)
@@ -230,9 +233,12 @@ def proof(stack: Any, n: int, model: str, solve_ms: float) -> Row:
     count = stack.shape[0]
     options = {"tolerance": 1e-5, "max_iterations": 300}
     z = solve_batch_on_device(stack, **options)["z"]
+    bias = cp.asarray(chirp(n))
 
     def proved() -> dict[str, Any]:
-        return cuda_proof.prove_batch(stack, polish_on_device(stack, z)["z"])
+        nothing_else = {"tolerance": 0.0, "max_iterations": 0, "power_steps": 0}
+        polished = cuda_batch.solve_batch(stack, bias=bias, start=z, polish_steps=POLISH_STEPS, **nothing_else)["z"]
+        return cuda_proof.prove_batch(stack, polished)
 
     def in_one() -> dict[str, Any]:
         polished = solve_batch_on_device(stack, polish_steps=POLISH_STEPS, **options)["z"]

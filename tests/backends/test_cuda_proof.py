@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import angsync as ang
-from angsync.batch.device import polish_on_device, prove_batch_on_device, solve_batch_on_device
+from angsync.batch.device import prove_batch_on_device, solve_batch_on_device
 from angsync.batch.proof import certificates
+from angsync.kernels.batch.numbers import chirp
 from angsync.kernels.cuda import proof_reference as proof
 from angsync.kernels.cuda import reference
 from angsync.problem import arrays as _arrays
@@ -27,7 +28,7 @@ def _stack(count, n, looks=50, decay=10.0, seed=4):
 
 def _solved(C):
     n = C.shape[1]
-    found = reference.solve_batch(C, bias=reference.chirp(n), tolerance=1e-5, max_iterations=500, power_steps=20)
+    found = reference.solve_batch(C, bias=chirp(n), tolerance=1e-5, max_iterations=500, power_steps=20)
     return found["z"]
 
 
@@ -154,7 +155,7 @@ def test_a_point_that_is_no_optimum_is_not_certified():
     field = proof.prove_batch(C, z, shares=proof.EVERY, single=False)
     found = certificates({**field, "status": np.zeros(20)}, 12)
     assert (found["verdict"] == 1).all()
-    best = reference.solve_batch(C, bias=reference.chirp(12), tolerance=1e-5, max_iterations=500, power_steps=20)
+    best = reference.solve_batch(C, bias=chirp(12), tolerance=1e-5, max_iterations=500, power_steps=20)
     here = np.einsum("ki,kij,kj->k", z.conj(), C, z).real
     assert (found["gap_bound"] >= best["objective"] - here - 1e-4).all()
 
@@ -200,7 +201,7 @@ def test_what_is_not_finite_or_zero_is_left_alone():
 
 def test_a_step_is_taken_where_it_lowers_the_residual():
     C = _stack(30, 12, looks=20, decay=4.0)
-    rough = reference.solve_batch(C, bias=reference.chirp(12), tolerance=1e-2, max_iterations=500, power_steps=20)
+    rough = reference.solve_batch(C, bias=chirp(12), tolerance=1e-2, max_iterations=500, power_steps=20)
     found = reference.polished(C, rough["z"])
     assert (found["residual"] <= rough["residual"] + 1e-7).all()
     assert (found["residual"] < 0.9 * rough["residual"]).mean() > 0.5
@@ -219,7 +220,7 @@ def test_a_step_is_taken_where_it_lowers_the_residual():
 
 def test_a_solve_polishes_what_it_found():
     C = _stack(30, 12, looks=20, decay=4.0)
-    options = {"bias": reference.chirp(12), "tolerance": 1e-2, "max_iterations": 500, "power_steps": 20}
+    options = {"bias": chirp(12), "tolerance": 1e-2, "max_iterations": 500, "power_steps": 20}
     rough = reference.solve_batch(C, **options)
     found, expected = reference.solve_batch(C, polish_steps=2, **options), reference.polished(C, rough["z"])
     # products of C and of C times a power of two: the same bits
@@ -245,9 +246,10 @@ def test_proofs_of_any_library_in_chunks(library, monkeypatch):
         assert isinstance(found[name], np.ndarray)
         assert found[name].shape == (2, 3)
         np.testing.assert_allclose(found[name], whole[name], rtol=1e-9)
-    step = polish_on_device(make(C), make(z))
-    assert type(step["z"]) is type(make(z))
-    assert tuple(step["z"].shape) == (2, 3, 5)
+    stack, points = make(C.reshape(6, 5, 5)), make(z.reshape(6, 5))
+    step = reference.polished(stack, points, xp=_arrays.namespace(stack))
+    assert type(step["z"]) is type(points)
+    assert tuple(step["z"].shape) == (6, 5)
 
 
 def _maker(library):
@@ -285,16 +287,17 @@ def test_proof_kernel(n):
 @needs_device
 @pytest.mark.parametrize("n", [1, 2, 5, 10, 20, 31, 32, 33, 64, 128])
 def test_polishing_kernel(n):
-    from angsync.kernels.cuda import module as cuda_module
+    from angsync.kernels.cuda import batch as cuda_batch
 
     cupy = _arrays.cupy()
     C = np.concatenate([_stack(37, n), _stack(37, n, looks=8, decay=2.0)])
     C[3, 0, n - 1], C[5] = np.nan, 0
     fine = np.arange(74) != 3
-    options = {"bias": reference.chirp(n), "tolerance": 1e-2, "max_iterations": 300, "power_steps": 3}
-    rough = cuda_module.solve_batch(cupy.asarray(C), **options)
-    at_once = cuda_module.solve_batch(cupy.asarray(C), polish_steps=2, **options)
-    after = polish_on_device(cupy.asarray(C), rough["z"])
+    options = {"bias": chirp(n), "tolerance": 1e-2, "max_iterations": 300, "power_steps": 3}
+    rough = cuda_batch.solve_batch(cupy.asarray(C), **options)
+    at_once = cuda_batch.solve_batch(cupy.asarray(C), polish_steps=2, **options)
+    nothing_else = options | {"tolerance": 0.0, "max_iterations": 0, "power_steps": 0}
+    after = cuda_batch.solve_batch(cupy.asarray(C), start=rough["z"], polish_steps=2, **nothing_else)
     with np.errstate(all="ignore"):
         expected = reference.polished(C[fine], rough["z"].get()[fine])
     for found in (at_once, after):

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError, ShapeError
+from angsync.kernels.batch.numbers import MAX_ORDER, chirp
 from angsync.kernels.cuda import proof_reference as cuda_proof_reference
 from angsync.kernels.cuda import reference as cuda_reference
-from angsync.kernels.cuda.reference import CONVERGED, ITERATION_LIMIT, MAX_ORDER, NOT_FINITE, SETTLED
+from angsync.kernels.cuda.reference import SETTLED
 from angsync.problem.arrays import (
     as_cupy,
     as_type,
@@ -25,9 +26,6 @@ from angsync.problem.arrays import (
     namespace,
     to_numpy,
 )
-
-__all__ = ["CONVERGED", "ITERATION_LIMIT", "MAX_ORDER", "NOT_FINITE", "polish_on_device", "prove_batch_on_device",
-           "solve_batch_on_device"]  # fmt: skip
 
 POLISH_STEPS = 2
 """Steps before a proof: with two, all problems of the easy model in ``benchmarks/gpu.py`` are certified."""
@@ -43,7 +41,6 @@ def solve_batch_on_device(
     power_steps: int = 20,
     settled: float = SETTLED,
     polish_steps: int = 0,
-    shifts: Any | None = None,
 ) -> dict[str, Any]:
     r"""Solve a stack of problems where it lies.
 
@@ -54,7 +51,7 @@ def solve_batch_on_device(
         which is not checked.
     tolerance
         No phase turns by more than this at the end: :math:`|\mathrm{Im}(\bar z_j w_j)| \le \mathrm{tolerance}\,|w_j|`
-        with :math:`w = (C + \mathrm{shift}\, I) z`. The residual is then no larger either.
+        with :math:`w = C z`. The residual is then no larger either.
     max_iterations
         Steps :math:`z \leftarrow w / |w|` a problem.
     power_steps
@@ -63,10 +60,7 @@ def solve_batch_on_device(
     settled
         Radians: the power steps of a problem end (but not before the second) when none of its phases turns by more.
     polish_steps
-        Further steps after that, each kept where it lowers the residual of its problem: see :func:`polish_on_device`.
-    shifts
-        Array (...): one number a problem. With a shift of at least :math:`-\lambda_{min}(C)` the objective never falls;
-        a coherence matrix, which is positive semidefinite, needs none.
+        Further steps after that, each kept where it lowers the residual of its problem.
 
     Returns
     -------
@@ -85,23 +79,19 @@ def solve_batch_on_device(
     for name, value in given.items():
         if not (math.isfinite(value) and value >= 0):
             raise InputError(f"{name} must be a number of 0 or more, but it is {value}.")
-    if shifts is not None and tuple(shifts.shape) != shape[:-2]:
-        raise ShapeError(f"shifts must have one number a problem, shape {shape[:-2]}, not {tuple(shifts.shape)}.")
     n, count = shape[-1], math.prod(shape[:-2])
     space = namespace(C)
     stack = space.reshape(C, (count, n, n))
-    flat = None if shifts is None else space.reshape(shifts, (count,))
     options: dict[str, Any] = dict(given)
     device = as_cupy(stack)
     if device is not None and n <= MAX_ORDER and dtype_name(C) == "complex64":
-        from angsync.kernels.cuda import module as cuda_module
+        from angsync.kernels.cuda import batch as cuda_batch
 
-        shift = None if flat is None else as_cupy(flat)
-        found = cuda_module.solve_batch(device, bias=_bias_on_device(device.device.id, n), shifts=shift, **options)
+        found = cuda_batch.solve_batch(device, bias=_bias_on_device(device.device.id, n), **options)
         found = {name: from_cupy(array, C) for name, array in found.items()}
     else:
         with double_precision(C):
-            found = _generally(stack, flat, options)
+            found = _generally(stack, options)
     return {name: space.reshape(array, shape[:-2] + ((n,) if name == "z" else ())) for name, array in found.items()}
 
 
@@ -110,20 +100,19 @@ def _bias_on_device(device: int, n: int) -> Any:
     """Kept there: a copy from the host would wait for every kernel before it."""
     module = cupy()
     with module.cuda.Device(device):
-        return module.asarray(cuda_reference.chirp(n))
+        return module.asarray(chirp(n))
 
 
-def _generally(stack: Any, shifts: Any | None, options: dict[str, Any]) -> dict[str, Any]:
+def _generally(stack: Any, options: dict[str, Any]) -> dict[str, Any]:
     """Any order, either precision: batched products of the library, a chunk of the problems at a time."""
     space = namespace(stack)
     count, n = stack.shape[0], stack.shape[1]
-    bias = from_numpy(cuda_reference.chirp(n).astype(np.dtype(dtype_name(stack))), stack)
+    bias = from_numpy(chirp(n).astype(np.dtype(dtype_name(stack))), stack)
     size = max(1, _CHUNK_ENTRIES // n**2)
     parts = []
     for k in range(0, max(count, 1), size):
         chosen = slice(k, min(count, k + size))
-        given = None if shifts is None else shifts[chosen]
-        parts.append(cuda_reference.solve_batch(stack[chosen, :, :], bias=bias, shifts=given, xp=space, **options))
+        parts.append(cuda_reference.solve_batch(stack[chosen, :, :], bias=bias, xp=space, **options))
     found = _joined(parts)
     found["iterations"] = as_type(found["iterations"], "int32")
     found["status"] = as_type(found["status"], "int8")
@@ -171,28 +160,3 @@ def prove_batch_on_device(C: Any, z: Any) -> dict[str, NDArray[np.float64]]:
             ]  # fmt: skip
             found = _joined(parts)
     return {name: to_numpy(array).reshape(shape[:-2]) for name, array in found.items()}
-
-
-def polish_on_device(C: Any, z: Any) -> dict[str, Any]:
-    """``z``, ``objective`` and ``residual`` after two more steps of each problem, where they lower its residual.
-
-    At the end of :func:`solve_batch_on_device`, its ``polish_steps`` do the same, and C is read once less.
-    """
-    shape = tuple(C.shape)
-    n, count = shape[-1], math.prod(shape[:-2])
-    space = namespace(C)
-    stack, points = space.reshape(C, (count, n, n)), space.reshape(z, (count, n))
-    device = as_cupy(stack)
-    found: dict[str, Any]
-    if device is not None and n <= MAX_ORDER and dtype_name(C) == "complex64":
-        from angsync.kernels.cuda import module as cuda_module
-
-        found = cuda_module.solve_batch(
-            device, bias=_bias_on_device(device.device.id, n), start=as_cupy(points), tolerance=0.0, max_iterations=0,
-            power_steps=0, polish_steps=POLISH_STEPS,
-        )  # fmt: skip
-        found = {name: from_cupy(found[name], C) for name in ("z", "objective", "residual")}
-    else:
-        with double_precision(C):
-            found = cuda_reference.polished(stack, points, steps=POLISH_STEPS, xp=space)
-    return {name: space.reshape(array, shape[:-2] + ((n,) if name == "z" else ())) for name, array in found.items()}

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from angsync.errors import InputError, NotHermitianError, ShapeError
-from angsync.kernels.batch.numbers import asymmetry_share
-from angsync.kernels.batch.reference import FIELDS
+from angsync.kernels.batch.numbers import FIELDS, asymmetry_share
 
 BLOCK_BYTES = 1 << 25
 """Of the stack at a time, or 1024 problems where those are more: all that is ever copied."""

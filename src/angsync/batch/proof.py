@@ -20,7 +20,7 @@ def certificates(field: dict[str, NDArray[np.float64]], n: int) -> dict[str, NDA
     The formulas are those of :class:`angsync.certificate.gap.Gap` for one problem, without its weights and its bounds
     on the second eigenvalue; a test compares the two.
 
-    ``field`` holds what :data:`angsync.kernels.batch.reference.FIELDS` names.
+    ``field`` holds what :data:`angsync.kernels.batch.numbers.FIELDS` names.
     """
     shape = field["bound"].shape
     flat = {name: values.ravel() for name, values in field.items()}

@@ -24,10 +24,7 @@ from angsync.batch.call import GAUGES, POWER_STEPS, TRIANGLES, StackCall, check_
 from angsync.batch.proof import certificates
 from angsync.batch.result import BatchResult, BatchStatus
 from angsync.errors import ConvergenceError, ConvergenceWarning, InputError, warn_user
-from angsync.kernels.batch import reference as batch_reference
-from angsync.kernels.batch.numbers import Numbers
-from angsync.kernels.batch.reference import FIELDS, MAX_ORDER
-from angsync.kernels.cuda.reference import chirp
+from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, BatchOptions, Numbers, chirp
 from angsync.pipeline.call import Call
 from angsync.problem.arrays import is_foreign, on_cuda, to_numpy
 from angsync.solvers.stopping import Stopping
@@ -177,17 +174,6 @@ def _singles(count: int) -> Iterator[slice]:
     return (slice(k, k + 1) for k in range(count))
 
 
-def _solver() -> Any:
-    """The kernel: compiled where it was built."""
-    if kernels.active is not kernels.reference:
-        try:
-            from angsync.kernels.batch import compiled as batch_compiled
-        except ImportError:
-            return batch_reference.solve
-        return batch_compiled.solve
-    return batch_reference.solve
-
-
 def _solve_part(
     problems: NDArray,
     z: NDArray,
@@ -212,21 +198,17 @@ def _solve_part(
         finite = np.isfinite(problems[:, 0, 0])
         numbers.status[:] = np.where(finite, BatchStatus.CONVERGED, BatchStatus.NOT_FINITE)
     else:
-        suspects = _solver()(
-            problems,
-            chirp(n).astype(np.complex128),
-            z,
-            found,
+        how = BatchOptions(
             power_steps=call.power_steps,
             gpm_steps=GPM_STEPS,
             max_iterations=call.stopping.max_iterations,
-            tolerance=min(tolerance, _PROOF_TOLERANCE) if call.certify and tolerance > 0 else tolerance,
             triangle=TRIANGLES[call.hermitian],
             certify=call.certify,
             gauge=GAUGES[call.gauge],
+            tolerance=min(tolerance, _PROOF_TOLERANCE) if call.certify and tolerance > 0 else tolerance,
             accepted=tolerance,
-            numbers=numbers,
         )
+        suspects = kernels.solve_batch(problems, chirp(n).astype(np.complex128), z, numbers, found, how)
         if suspects:
             finite = numbers.status != BatchStatus.NOT_FINITE
             batch_input.check_hermitian(problems, found, finite, *place, call.hermitian)

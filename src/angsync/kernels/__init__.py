@@ -1,99 +1,108 @@
 """Inner loops: compiled where they were built, NumPy otherwise. No policy in here.
 
-``ANGSYNC_KERNELS=numpy`` in the environment asks for the NumPy versions.
+This file alone decides which of the two is used: ``COMPILED`` says so. ``ANGSYNC_KERNELS=numpy`` in the environment
+asks for NumPy. Kernels are loaded when they are first used.
 """
 
-import contextlib
 import os
+from functools import cache
+from importlib import import_module
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from angsync.kernels.dense import reference as dense_reference
-from angsync.kernels.dense import rotated_reference, whole_reference
-from angsync.kernels.lanczos import reference as lanczos_reference
-from angsync.kernels.sparse import reference
+from angsync.kernels.dense.narrow import NARROW_FROM, NarrowCopy
 from angsync.kernels.thread_count import limited, threads
 
-active: ModuleType = reference
-dense_kernels: ModuleType = dense_reference
-_whole: ModuleType = whole_reference
-_rotation: ModuleType = rotated_reference
-lanczos_kernels: ModuleType = lanczos_reference
-if os.environ.get("ANGSYNC_KERNELS", "").lower() != "numpy":
-    with contextlib.suppress(ImportError):
-        from angsync.kernels.dense import compiled as dense_kernels
-        from angsync.kernels.dense import rotated_compiled as _rotation
-        from angsync.kernels.dense import whole_compiled as _whole
-        from angsync.kernels.lanczos import compiled as lanczos_kernels
-        from angsync.kernels.sparse import compiled as active
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-name: str = active.NAME
-apply = active.apply
-hessian_apply = active.hessian_apply
-rotate = active.rotate
-smooth = active.smooth
-hermitian_gap = active.hermitian_gap
-match_edges = active.match_edges
-contract = active.contract
-dense_apply = dense_kernels.dense_apply
-narrow_apply = dense_kernels.narrow_apply
-dense_inspect = dense_kernels.dense_inspect
-dense_model = dense_kernels.dense_model
-dense_whole = _whole.dense_whole
-rotated = _rotation.rotated
-read = dense_kernels.read
-shifted_is_definite = dense_kernels.shifted_is_definite
-DenseModel = dense_reference.DenseModel
-NarrowCopy = dense_reference.NarrowCopy
-NARROW_FROM = dense_reference.NARROW_FROM
-Level = active.Level
+    from angsync.kernels.batch.numbers import BatchOptions, Numbers
 
 
-def is_compiled() -> bool:
-    """Whether the compiled kernels are in use; NumPy's otherwise, which have no threads."""
-    return active is not reference
+def _is_built() -> bool:
+    try:
+        from angsync.kernels import library  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+COMPILED: bool = os.environ.get("ANGSYNC_KERNELS", "").lower() != "numpy" and _is_built()
+"""Whether the compiled kernels are in use; NumPy's otherwise, which have no threads."""
+if COMPILED:
+    from angsync.kernels.library import NAME as name
+else:
+    name = "NumPy"
+
+_KERNELS = (  # the compiled module, the one in NumPy, and the names that are taken from it
+    (
+        "sparse.compiled",
+        "sparse.reference",
+        ("Level", "apply", "contract", "hermitian_gap", "hessian_apply", "match_edges", "rotate", "smooth"),
+    ),
+    (
+        "dense.compiled",
+        "dense.reference",
+        ("dense_apply", "dense_inspect", "dense_model", "narrow_apply", "read_through", "shifted_is_definite"),
+    ),
+    ("dense.rotated_compiled", "dense.rotated_reference", ("rotated",)),
+    ("dense.whole_compiled", "dense.reference", ("dense_whole",)),
+    ("dense.anderson", "dense.anderson", ("DenseModel",)),
+    (
+        "lanczos.compiled",
+        "lanczos.reference",
+        ("Goal", "ShiftedMatrix", "begin_lanczos", "proved_by_lanczos", "smallest_ritz_value", "smallest_ritz_vector"),
+    ),
+)
+_HOME = {name: compiled if COMPILED else numpy for compiled, numpy, names in _KERNELS for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    kernel = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    return kernel
+
+
+def solve_batch(
+    stack: "NDArray", start: "NDArray", z: "NDArray", numbers: "Numbers", found: "NDArray", options: "BatchOptions"
+) -> int:
+    """Many small problems: :func:`angsync.kernels.batch.reference.solve` says what is computed."""
+    suspects: int = batch_kernels().solve(stack, start, z, numbers, found, options)
+    return suspects
+
+
+@cache
+def batch_kernels() -> ModuleType:
+    """The kernels for batches: they need vectors of the compiler beside the rest."""
+    if COMPILED:
+        try:
+            from angsync.kernels.batch import compiled
+        except ImportError:
+            pass
+        else:
+            return compiled
+    from angsync.kernels.batch import reference
+
+    return reference
 
 
 def description() -> str:
-    """Which kernels are active, in words: for ``angsync info``."""
-    if not is_compiled():
+    """Which kernels are in use, in words: for ``angsync info``."""
+    if not COMPILED:
         return "NumPy and SciPy (the compiled ones are not built, or ANGSYNC_KERNELS=numpy)"
-    return f"{name}, {threads()} thread(s), {_batches()}"
-
-
-def _batches() -> str:
-    try:
-        from angsync.kernels.batch import compiled as batch_compiled
-    except ImportError:
-        return "batches: NumPy"
-    return f"batches: {batch_compiled.instructions}"
+    return f"{name}, {threads()} thread(s), batches: {batch_kernels().instructions}"
 
 
 __all__ = [
+    "COMPILED",
     "NARROW_FROM",
-    "DenseModel",
-    "Level",
     "NarrowCopy",
-    "active",
-    "apply",
-    "contract",
-    "dense_apply",
-    "dense_inspect",
-    "dense_kernels",
-    "dense_model",
-    "dense_whole",
+    "batch_kernels",
     "description",
-    "hermitian_gap",
-    "hessian_apply",
-    "is_compiled",
-    "lanczos_kernels",
     "limited",
-    "match_edges",
     "name",
-    "narrow_apply",
-    "read",
-    "rotate",
-    "rotated",
-    "shifted_is_definite",
-    "smooth",
+    "solve_batch",
     "threads",
+    *_HOME,
 ]

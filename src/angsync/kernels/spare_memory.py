@@ -71,12 +71,6 @@ def release() -> None:
         _forget_unused()
 
 
-def kept() -> int:
-    """Bytes that are kept now, in use or not."""
-    with _lock:
-        return sum(raw.size for raw in _kept)
-
-
 def _forget_unused() -> None:
     counts = _references(_kept)
     for place in reversed(range(len(counts))):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from angsync import kernels
 from angsync.certificate.certify import certify_component, certify_quickly
 from angsync.certificate.verdict import TOLERANCE, Certificate, Verdict, interrupted, rescaled
-from angsync.kernels.dense.whole_reference import WholeSettings, WholeSolve
+from angsync.kernels.dense.whole_settings import WholeSettings, WholeSolve
 from angsync.pipeline.call import Call
 from angsync.pipeline.gauge import in_gauge
 from angsync.pipeline.regime import ONE_CALL_MOST_STEPS, Plan, is_noisy
@@ -25,12 +25,13 @@ from angsync.pipeline.task import Attempt
 from angsync.problem.components import normalised
 from angsync.problem.measure import objective_and_residual, rounding_floor
 from angsync.problem.operators import Operator, ScaledOperator
-from angsync.solvers.accelerated import DEEP, SHARE, products_a_call
+from angsync.solvers.accelerated import DEEP, NARROW_NOISE, NOISE, PATIENCE, SHARE, products_a_call
 from angsync.solvers.loop import Outcome
 from angsync.solvers.starts.leading import ROUGH, strongest_column
 from angsync.solvers.starts.names import LEADING, STARTS
 from angsync.solvers.stopping import Clock, History, Status
 
+_MOST_ROUNDS = 6  # of refinement; two or three are usual
 # Ratio of sum |C| and n sqrt(n) |C v|, v the leading eigenvector, from which the way of many starts and doubtful proofs
 # is likely. In the Gaussian model it is 0.886 k / (1 + k^2) at a noise of k sqrt(n), and S(z) is hardly ever positive
 # semidefinite above 0.4 sqrt(n).
@@ -104,6 +105,10 @@ def _settings(operator: Operator, call: Call) -> WholeSettings:
         least=float(sums.sum()) / (_TOO_NOISY[call.certify] * operator.n**1.5),
         budget=products_a_call(operator.n),
         most=ONE_CALL_MOST_STEPS,
+        rounds=_MOST_ROUNDS,
+        patience=PATIENCE,
+        noise=NOISE,
+        narrow_noise=NARROW_NOISE,
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError
-from angsync.kernels.dense.reference import Ending, InnerSolve
+from angsync.kernels.dense.anderson import Ending, InnerSolve
 from angsync.problem.measure import split
 from angsync.problem.operators import HermitianOperator, InnerModel, Operator, adapted
 from angsync.solvers.base import Measures, SolverBase, StateBase
@@ -23,7 +23,8 @@ SHARE = 2.0  # of the error of the model, to which the first inner solve is wort
 _ENTRIES_A_CALL = 1e10  # entries read by one compiled call at most: half a second or so in which nothing can interrupt
 MOST_PRODUCTS = 120  # and products, after which Newton's method is the better one
 _SLOW_SHARE = 0.1  # an inner solve that ran out of products and left more of the residual than this was slow
-_NOISE = {True: 1e-7, False: 1e-14}  # relative error of the objective of a narrow model, and of one in double precision
+NARROW_NOISE, NOISE = 1e-7, 1e-14  # relative error of the objective of a narrow model, and of one in double precision
+PATIENCE = 6  # steps that Anderson's method may reject in one inner solve
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class AcceleratedGPM(SolverBase):
     The copy holds one triangle in 16 bits a number, so a product with it reads an eighth of what a product with C does.
     A step of this solver is one inner solve and one product with C: the objective and the gradient come from C in
     double precision, and the inner iterations run on a model whose gradient is exact at the point where the step began
-    (iterative refinement: :mod:`angsync.kernels.dense.reference`). Two or three steps reach a residual of 1e-10.
+    (iterative refinement: :mod:`angsync.kernels.dense.anderson`). Two or three steps reach a residual of 1e-10.
 
     Anderson's method is safeguarded: a combined step that would lower the objective of the model is replaced by a step
     of the power method, and one that lowers f is not taken. Where it stalls, Newton's method (:class:`angsync.Newton`)
@@ -128,7 +129,7 @@ class AcceleratedGPM(SolverBase):
         z = _settled(operator, found.z)
         new = replace(state, z=z, Cz=operator.apply(z), intermediate=())
         after, rest, _ = _measured(new)
-        if after < before - 1e-14 * abs(before) or not rest < gradient:
+        if after < before - NOISE * abs(before) or not rest < gradient:
             # back to the state before; the loop knows the iterates that led to it
             return self._handed_over(operator, replace(state, intermediate=()))
         if not state.on_copy:
@@ -149,8 +150,8 @@ class AcceleratedGPM(SolverBase):
             target=aim,
             share=SHARE if product is None else 0.0,
             budget=products_a_call(operator.n),
-            noise=_NOISE[product is None and inner.model.error > 0],
-            patience=6,
+            noise=NARROW_NOISE if product is None and inner.model.error > 0 else NOISE,
+            patience=PATIENCE,
             most=MOST_PRODUCTS if self.most_steps is None or _is_copy(inner) else self.most_steps,
         )
         if not inner.counted:

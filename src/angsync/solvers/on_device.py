@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from angsync.errors import InputError
+from angsync.kernels.batch.numbers import chirp
 from angsync.kernels.cuda import reference as cuda_reference
 from angsync.kernels.cuda.reference import LoopResult
 from angsync.problem.arrays import as_cupy, double_precision, from_cupy, from_numpy, joined, to_numpy
@@ -31,7 +32,7 @@ def solve_on_device(
     C
         A :class:`DeviceOperator`, or an array that one can be made of (Hermitian, which is not checked here).
     start
-        Phases, an array of the same library or of NumPy; None: :func:`angsync.kernels.cuda.reference.chirp`.
+        Phases, an array of the same library or of NumPy; None: :func:`angsync.kernels.batch.numbers.chirp`.
     tolerance
         For the residual :math:`\|\mathrm{Im}(\bar z \circ Cz)\| / \|Cz\|`.
     max_iterations
@@ -54,7 +55,7 @@ def solve_on_device(
     largest = float(operator.abs_row_sums().max(initial=0.0))
     # no product is larger than its argument then; ten steps shrink by far less than the range of the exponent
     scale = 2.0 ** -math.frexp(largest)[1] if 0 < largest < math.inf else 1.0
-    first = cuda_reference.chirp(operator.n) if start is None else start
+    first = chirp(operator.n) if start is None else start
     first = np.asarray(first if isinstance(first, np.ndarray) else to_numpy(first), dtype=np.complex128)
     matrix = as_cupy(operator.matrix)
     if matrix is None:
@@ -64,9 +65,9 @@ def solve_on_device(
                 alpha=alpha, power_steps=power_steps, scale=scale, check_every=check_every, xp=operator.space,
                 join=joined,
             )  # fmt: skip
-    from angsync.kernels.cuda import module as cuda_module
+    from angsync.kernels.cuda import loop as cuda_loop
 
-    found = cuda_module.gpm(
+    found = cuda_loop.gpm(
         matrix, from_numpy(first, matrix), tolerance=tolerance, max_iterations=max_iterations, alpha=alpha,
         power_steps=power_steps, scale=scale, check_every=check_every,
     )  # fmt: skip

@@ -63,7 +63,7 @@ def for_timings() -> dict[str, Any]:
         },
         "kernels": kernels.description(),
         "threads": {
-            "kernels": kernels.threads() if kernels.is_compiled() else 1,
+            "kernels": kernels.threads() if kernels.COMPILED else 1,
             "blas_tried": [threads.in_words(count) for count in threads.settings()],
             "environment": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
         },

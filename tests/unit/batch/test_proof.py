@@ -6,11 +6,10 @@ import math
 
 import numpy as np
 import pytest
+from reference.batch import solved
 
-from angsync.batch import stack as batch
 from angsync.batch.proof import certificates
 from angsync.kernels.batch import reference as batch_reference
-from angsync.kernels.batch.reference import FIELDS
 
 try:
     from angsync.kernels.batch import compiled as batch_compiled
@@ -40,14 +39,10 @@ def compiled(request, monkeypatch):
 
 def proved(solve, C, **changes):
     """The phases, scaled to unit modulus as the proof does it, and what was found, by name."""
-    count, n = C.shape[:2]
     single = C.dtype == np.complex64
-    options = {"power_steps": 10, "gpm_steps": 6, "max_iterations": 500, "triangle": 0, "certify": True, "gauge": 1}
-    options |= {"tolerance": 1e-6 if single else 1e-10} | changes
-    z, found = np.empty((count, n), C.dtype), np.zeros((len(FIELDS), count))
-    solve(C, batch.chirp(n).astype(complex), z, found, **options)
+    z, found, _ = solved(solve, C, **({"tolerance": 1e-6 if single else 1e-10} | changes))
     z = z.astype(complex)
-    return z / np.abs(z), dict(zip(FIELDS, found, strict=True))
+    return z / np.abs(z), found
 
 
 def bare(C):

@@ -9,7 +9,6 @@ import pytest
 
 from angsync import kernels
 from angsync.batch import input as batch_input
-from angsync.batch import stack as batch
 from angsync.batch.result import BatchResult, BatchStatus
 from angsync.batch.stack import synchronize_stack
 from angsync.errors import ConvergenceWarning
@@ -59,7 +58,7 @@ def test_a_callback_can_end_it(small_blocks):
 def test_ctrl_c_keeps_what_is_done(small_blocks, monkeypatch, tmp_path):
     C = problems(4, 3000)
     whole = synchronize_stack(C)
-    solve, calls = batch._solver(), []
+    solve, calls = kernels.solve_batch, []
 
     def solve_and_press(*arguments, **options):
         calls.append(1)
@@ -67,7 +66,7 @@ def test_ctrl_c_keeps_what_is_done(small_blocks, monkeypatch, tmp_path):
         if len(calls) == 3:
             raise KeyboardInterrupt  # a signal is seen some steps later, how many depends on the version of Python
 
-    monkeypatch.setattr(batch, "_solver", lambda: solve_and_press)
+    monkeypatch.setattr(kernels, "solve_batch", solve_and_press)
     result = synchronize_stack(C, on_failure="ignore")
     assert_stopped_after(result, whole, 2048, (3000,))
     assert "INTERRUPTED 952" in repr(result)
@@ -83,7 +82,7 @@ def test_the_rest_can_be_done_later(small_blocks):
     np.testing.assert_array_equal(synchronize_stack(C[rest]).z, whole.z[rest])
 
 
-@pytest.mark.skipif(kernels.active is kernels.reference, reason="NumPy needs a dozen copies of a block")
+@pytest.mark.skipif(not kernels.COMPILED, reason="NumPy needs a dozen copies of a block")
 @pytest.mark.parametrize("layout", ["as it is", "every second", "other axes first"])
 def test_a_memory_map_streams_in_bounded_memory(tmp_path, monkeypatch, layout):
     """What is allocated beyond the answer does not grow with the stack: a few blocks of it."""

@@ -49,3 +49,13 @@ def test_synchronize_uses_what_is_asked_for(monkeypatch):
 def test_a_wrong_number_is_refused(threads):
     with pytest.raises(InputError, match="threads must be a whole number"):
         ang.synchronize(np.eye(3), threads=threads)
+
+
+def test_threads_are_read_from_the_environment(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3,1")
+    monkeypatch.delenv("ANGSYNC_NUM_THREADS", raising=False)
+    assert kernels.threads() == 3
+    monkeypatch.setenv("ANGSYNC_NUM_THREADS", "2")
+    assert kernels.threads() == 2
+    monkeypatch.setenv("ANGSYNC_NUM_THREADS", "many")
+    assert kernels.threads() == 3

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 import angsync as ang
 from angsync import kernels
 from angsync.errors import InputError
-from angsync.kernels.dense import whole_reference
 from angsync.pipeline import one_call, regime
 from angsync.pipeline.task import Task
 from angsync.solvers.stopping import Status
@@ -19,19 +15,10 @@ from angsync.solvers.stopping import Status
 compiled = pytest.importorskip(
     "angsync.kernels.dense.whole_compiled", reason="the compiled kernels are not built", exc_type=ImportError
 )
-if kernels.dense_whole is not compiled.dense_whole:
+if not kernels.COMPILED:
     pytest.skip("the compiled kernels are not in use", allow_module_level=True)
 
-SETS = [False, True] if compiled.HAS_AVX512 else [False]
 PROBLEMS = [(48, 1.0), (51, 0.0), (100, 100**0.25 / 2), (130, 0.3 * 130**0.5), (399, 2.0), (401, 2.0), (700, 5.0)]
-
-
-def settings(operator):
-    sums = operator.abs_row_sums()
-    return whole_reference.WholeSettings(
-        strongest=int(sums.argmax()), rough=0.3, share=2.0, tolerance=1e-10, deep=0.8, floor=1e-14 * sums.sum(),
-        least=0.0, budget=120, most=400,
-    )  # fmt: skip
 
 
 def solved_by_call(monkeypatch):
@@ -45,28 +32,6 @@ def solved_by_call(monkeypatch):
 
     monkeypatch.setattr(one_call, "run", told)
     return given
-
-
-@pytest.mark.parametrize("avx512", SETS)
-@pytest.mark.parametrize(("n", "sigma"), PROBLEMS)
-def test_compiled_and_numpy_agree(n, sigma, avx512):
-    C = ang.simulate.gaussian(n, sigma, rng=3).C
-    operator = ang.as_operator(C)
-    fast = compiled.dense_whole(C, operator.narrow, settings(operator), avx512=avx512)
-    slow = whole_reference.dense_whole(C, operator.narrow, settings(operator))
-    assert fast is not None
-    assert slow is not None
-    assert fast.products == slow.products
-    assert fast.trace.shape == slow.trace.shape
-    assert np.abs(np.abs(fast.z) - 1).max() < 1e-15
-    assert fast.z[0] == 1
-    # both within the tolerance of the optimum: 1e-10 of the residual, which f sees squared
-    assert np.abs(fast.z - slow.z).max() < 1e-8
-    assert abs(fast.objective - slow.objective) < 1e-13 * abs(slow.objective)
-    assert np.abs(fast.product - C @ fast.z).max() < 1e-13 * np.abs(C).sum(axis=1).max()
-    assert np.allclose(fast.trace[:, 0], slow.trace[:, 0], rtol=1e-12, atol=0)
-    assert fast.residual <= 1e-10
-    assert (np.diff(fast.trace[:, 0]) >= -1e-13 * abs(fast.objective)).all()
 
 
 @pytest.mark.parametrize(("n", "sigma"), PROBLEMS)
@@ -239,13 +204,13 @@ def test_interrupted_in_the_call_what_it_found_is_kept(certify, monkeypatch):
     # Python raises KeyboardInterrupt when the call is over
     C = ang.simulate.gaussian(100, 1.0, rng=8).C
     best = ang.synchronize(C)
-    call = compiled._library.dense_whole
+    call = compiled._dense_whole
 
     def interrupted(*arguments):
         call(*arguments)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(compiled, "_library", SimpleNamespace(dense_whole=interrupted))
+    monkeypatch.setattr(compiled, "_dense_whole", interrupted)
     result = ang.synchronize(C, certify=certify)
     assert result.status is Status.INTERRUPTED
     assert np.array_equal(result.z, best.z)
@@ -255,25 +220,16 @@ def test_interrupted_in_the_call_what_it_found_is_kept(certify, monkeypatch):
 
 def test_interrupted_where_the_call_gives_up_the_start_is_kept(monkeypatch):
     C = ang.simulate.gaussian(100, 20.0, rng=8).C
-    call = compiled._library.dense_whole
+    call = compiled._dense_whole
 
     def interrupted(*arguments):
         call(*arguments)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(compiled, "_library", SimpleNamespace(dense_whole=interrupted))
+    monkeypatch.setattr(compiled, "_dense_whole", interrupted)
     result = ang.synchronize(C)
     assert result.status is Status.INTERRUPTED
     assert result.iterations == 0
-
-
-@pytest.mark.parametrize("way", [compiled.dense_whole, whole_reference.dense_whole])
-def test_nothing_is_tried_where_the_leading_eigenvalue_is_too_small(way):
-    C = ang.simulate.gaussian(100, 1.0, rng=0).C
-    operator = ang.as_operator(C)
-    largest = np.linalg.eigvalsh(C)[-1]
-    assert way(C, None, replace(settings(operator), least=0.5 * largest)) is not None
-    assert way(C, None, replace(settings(operator), least=1.01 * largest)) is None
 
 
 def test_interrupted_in_the_proof_the_point_is_kept(monkeypatch):

@@ -31,7 +31,7 @@ from angsync.solvers.tangent import TangentHessian
 
 STOPPING = Stopping(max_iterations=200)
 GENEROUS = 2.5
-COMPILED = kernels.active is not kernels.reference
+COMPILED = kernels.COMPILED
 compiled = pytest.mark.skipif(not COMPILED, reason="a budget of the compiled kernels: their NumPy twins take more")
 
 
@@ -50,7 +50,7 @@ def peak(action):
 
 
 def threads():
-    return kernels.active.threads() if COMPILED else 1
+    return kernels.threads() if COMPILED else 1
 
 
 def hold(budgets, peaks):

@@ -82,9 +82,7 @@ def lanczos(
     ``enough(steps, smallest, largest, remainder)`` is asked after each of the first steps and then after every fourth,
     and ends the run.
     """
-    run = kernels.lanczos_kernels.begin(
-        apply, deflated, random_start(deflated, rng), affordable_steps(deflated, max_steps)
-    )
+    run = kernels.begin_lanczos(apply, deflated, random_start(deflated, rng), affordable_steps(deflated, max_steps))
     while True:
         ended = run.advance(1) or run.steps == run.most
         if ended or run.steps <= 8 or run.steps % 4 == 1:
@@ -208,17 +206,17 @@ def lanczos_bound(
     u /= np.linalg.norm(u)
     n = u.size
     limit = max(1, n - 2) / failure
-    run = kernels.lanczos_kernels.begin(product, u, random_start(u, rng), affordable_steps(u, max_steps))
+    run = kernels.begin_lanczos(product, u, random_start(u, rng), affordable_steps(u, max_steps))
     # a part of a run of a dense matrix takes a second at most; other products may take any time
-    part = max(1, _ENTRIES_AT_ONCE // n**2) if isinstance(product, kernels.lanczos_kernels.ShiftedMatrix) else 1
+    part = max(1, _ENTRIES_AT_ONCE // n**2) if isinstance(product, kernels.ShiftedMatrix) else 1
     ending = run.advance(1)
     least = _least(good_enough, float(run.alpha[0]))
-    goal = kernels.lanczos_kernels.Goal(least, limit, rounding, give_up)
+    goal = kernels.Goal(least, limit, rounding, give_up)
     while not ending and run.steps < run.most and not clock.expired:
         ending = run.advance(part, goal)
-    value = kernels.lanczos_kernels.proved(run.alpha, run.beta, limit) - rounding * math.sqrt(run.steps)
-    smallest = kernels.lanczos_kernels.smallest_ritz_value(run.alpha, run.beta)
-    direction = run.basis @ kernels.lanczos_kernels.smallest_ritz_vector(run.alpha, run.beta)
+    value = kernels.proved_by_lanczos(run.alpha, run.beta, limit) - rounding * math.sqrt(run.steps)
+    smallest = kernels.smallest_ritz_value(run.alpha, run.beta)
+    direction = run.basis @ kernels.smallest_ritz_vector(run.alpha, run.beta)
     return SpectralBound(value, 1 - failure, "lanczos", direction / np.linalg.norm(direction), smallest)
 
 

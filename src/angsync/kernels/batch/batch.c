@@ -1,7 +1,7 @@
 /* Many problems of order 2 to 128, each solved from start to proof in the cache of one core. The NumPy twin, with
- * the formulas, is batch_reference.py.
+ * the formulas, is reference.py.
  *
- * Sixteen complex64 or eight complex128 problems make a group, one problem a lane (batch_lanes.h), and a thread
+ * Sixteen complex64 or eight complex128 problems make a group, one problem a lane (lanes.h), and a thread
  * takes one group at a time. Needs the vectors of GCC or Clang; where they are missing there are no instruction sets
  * to choose from (batch_instructions() is -1) and NumPy does the work.
  */
@@ -23,9 +23,10 @@
 #define SLOWEST 0.6  /* the most that is believed of it: beyond, Newton steps are nearer */
 #define PATIENCE 4   /* power steps that are rather made than a Newton step */
 
+/* How the problems are solved: BatchOptions in numbers.py, which says what each means. */
 typedef struct {
-    int power_steps, gpm_steps, max_iterations, triangle, certify, gauge;
-    double tolerance, accepted, askew;
+    int32_t power_steps, gpm_steps, max_iterations, triangle, certify, gauge;
+    double tolerance, accepted;
 } options_t;
 
 /* What is written for every problem: phases elsewhere, these in the types that a caller keeps them in. */
@@ -33,9 +34,27 @@ typedef struct {
     double *objective, *residual;
     int32_t *iterations;
     int8_t *status;
-    double *found;
-    int64_t suspects; /* how many problems may not be Hermitian */
+    double *found; /* (FOUND, count) */
 } numbers_t;
+
+/* The rows of `found`: FIELDS in numbers.py. All but the first two and the last are written where there is a proof. */
+enum { ASYMMETRY, LARGEST, BOUND, BARE_OBJECTIVE, GRADIENT, ROWS_TOTAL, ROWS_NORM, ROWS_MOST, MODULI, NODES, TRACE, FOUND };
+
+/* One call. In Python: Call in compiled.py. */
+typedef struct {
+    int64_t count;
+    int32_t n, threads, set; /* `set` of instructions, up to batch_instructions() */
+    options_t options;
+    double askew;        /* share of the largest entry above which an asymmetry is suspect */
+    const void *C;       /* (count, n, n), contiguous */
+    const double *start; /* n complex numbers */
+    void *z;             /* (count, n) */
+    numbers_t numbers;
+} batch_t;
+
+/* What is left between Python's and C's idea of it would be read as garbage: a test compares the two. */
+int64_t batch_call_size(void) { return sizeof(batch_t); }
+int64_t batch_found_rows(void) { return FOUND; }
 
 #define JOIN_(a, b, c) a##_##b##_##c
 #define JOIN(a, b, c) JOIN_(a, b, c)
@@ -73,30 +92,17 @@ int batch_instructions(void) {
 
 #ifdef SEVERAL_SETS
 #define CALL(KIND)                                                                                                     \
-    if (set == 2) return run_##KIND##_avx512(count, n, C, start, &o, z, &numbers, threads);                            \
-    if (set == 1) return run_##KIND##_avx2(count, n, C, start, &o, z, &numbers, threads);                              \
-    return run_##KIND##_plain(count, n, C, start, &o, z, &numbers, threads);
+    if (call->set == 2) return run_##KIND##_avx512(call);                                                              \
+    if (call->set == 1) return run_##KIND##_avx2(call);                                                                \
+    return run_##KIND##_plain(call);
 #else
-#define CALL(KIND)                                                                                                     \
-    (void)set;                                                                                                         \
-    return run_##KIND##_plain(count, n, C, start, &o, z, &numbers, threads);
+#define CALL(KIND) return run_##KIND##_plain(call);
 #endif
 
-/* Solve C[0], C[1], ... (count, n, n), contiguous, with an instruction set up to batch_instructions(). Problems stop
- * at `tolerance` and count as converged at `accepted`. `found` is (16, count), its rows in the order of `FIELDS` in
- * batch_reference.py; the first four are written to `objective`, `residual`, `iterations` and `status` instead.
- * Returns how many problems have an asymmetry above `askew` times their largest entry, -2 without memory. */
-#define SOLVE(KIND, REAL)                                                                                              \
-    int64_t batch_##KIND(int64_t count, int n, const REAL *C, const double *start, int power_steps, int gpm_steps,     \
-                         int max_iterations, double tolerance, double accepted, double askew, int triangle,            \
-                         int certify, int gauge, REAL *z, double *objective, double *residual, int32_t *iterations,    \
-                         int8_t *status, double *found, int threads, int set) {                                        \
-        options_t o = {power_steps, gpm_steps, max_iterations, triangle, certify, gauge, tolerance, accepted, askew};  \
-        numbers_t numbers = {objective, residual, iterations, status, found, 0};                                       \
-        CALL(KIND)                                                                                                     \
-    }
-SOLVE(single, float)
-SOLVE(double, double)
+/* Solve C[0], C[1], ... with one instruction set. Returns how many problems have an asymmetry above `askew` times their
+ * largest entry, -2 without memory. */
+int64_t batch_single(const batch_t *call) { CALL(single) }
+int64_t batch_double(const batch_t *call) { CALL(double) }
 
 #else
 int batch_instructions(void) { return -1; }

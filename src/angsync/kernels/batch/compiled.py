@@ -1,4 +1,4 @@
-"""The compiled batch kernels, called through ctypes. Import fails where they are not built.
+"""Many small problems, compiled: what :mod:`angsync.kernels.batch.reference` does. Import fails where not built.
 
 ``ANGSYNC_INSTRUCTIONS=avx512``, ``avx2`` or ``plain`` in the environment asks for one set of instructions; without it
 the best one of the machine is taken. Read once, when this module is imported.
@@ -13,25 +13,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError
-from angsync.kernels.batch.numbers import Numbers, asymmetry_share
-from angsync.kernels.batch.reference import FIELDS, MAX_ORDER
-from angsync.kernels.sparse import compiled
+from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, BatchOptions, Numbers, asymmetry_share
+from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, function, threads_for
 
 SETS = ("plain", "avx2", "avx512")
 """The sets of instructions by name; their numbers in C are their places."""
 
-try:
-    _solvers = {
-        np.dtype(np.complex64): compiled._library.batch_single,
-        np.dtype(np.complex128): compiled._library.batch_double,
-    }
-    for _solver in _solvers.values():
-        _solver.restype = ctypes.c_int64
-    _best = int(compiled._library.batch_instructions())
-except AttributeError:
-    raise ImportError("the compiled kernels hold none for batches") from None
+_best: int = function("batch_instructions", returns=INT)()
 if _best < 0:
     raise ImportError("the compiler that built the kernels has no vectors")
+
+
+class Options(ctypes.Structure):
+    """``options_t`` in batch.c: the fields of :class:`BatchOptions`, in their order."""
+
+    _fields_ = tuple(
+        (name, REAL if name in ("tolerance", "accepted") else ctypes.c_int32) for name in BatchOptions._fields
+    )
+
+
+class Call(ctypes.Structure):
+    """``batch_t`` in batch.c, with its ``numbers_t`` at the end."""
+
+    _fields_ = (
+        ("count", SIZE), ("n", ctypes.c_int32), ("threads", ctypes.c_int32), ("set", ctypes.c_int32),
+        ("options", Options), ("askew", REAL), ("stack", ADDRESS), ("start", ADDRESS), ("z", ADDRESS),
+        ("objective", ADDRESS), ("residual", ADDRESS), ("iterations", ADDRESS), ("status", ADDRESS),
+        ("found", ADDRESS),
+    )  # fmt: skip
+
+
+_SOLVERS = {
+    np.dtype(np.complex64): function("batch_single", ctypes.POINTER(Call), returns=SIZE),
+    np.dtype(np.complex128): function("batch_double", ctypes.POINTER(Call), returns=SIZE),
+}
+_MOST_ITERATIONS = 2**30  # that C counts
 
 
 def available() -> tuple[str, ...]:
@@ -59,53 +75,23 @@ def solve(
     stack: NDArray,
     start: NDArray[np.complex128],
     z: NDArray,
+    numbers: Numbers,
     found: NDArray[np.float64],
-    *,
-    power_steps: int,
-    gpm_steps: int,
-    max_iterations: int,
-    tolerance: float,
-    triangle: int,
-    certify: bool,
-    gauge: int,
-    accepted: float | None = None,
-    numbers: Numbers | None = None,
+    options: BatchOptions,
 ) -> int:
     """What :func:`angsync.kernels.batch.reference.solve` does, in C; the stack is contiguous, its order 2 to 128."""
     count, n = stack.shape[:2]
-    kept = Numbers.of(count) if numbers is None else numbers
-    assert stack.flags.c_contiguous
-    assert start.flags.c_contiguous
     assert (z.shape, z.dtype) == ((count, n), stack.dtype)
     assert found.shape == (len(FIELDS), count)
     assert 2 <= n <= MAX_ORDER
-    assert kept.suits(count)
-    whole, real = ctypes.c_int, ctypes.c_double
-    code = _solvers[stack.dtype](
-        ctypes.c_int64(count),
-        whole(n),
-        compiled._pointer(stack),
-        compiled._pointer(start),
-        whole(power_steps),
-        whole(gpm_steps),
-        whole(min(max_iterations, 2**30)),
-        real(tolerance),
-        real(tolerance if accepted is None else accepted),
-        real(asymmetry_share(stack.dtype)),
-        whole(triangle),
-        whole(certify),
-        whole(gauge),
-        compiled._pointer(z),
-        compiled._pointer(kept.objective),
-        compiled._pointer(kept.residual),
-        compiled._pointer(kept.iterations),
-        compiled._pointer(kept.status),
-        compiled._pointer(found),
-        compiled._threads_for(count * n * n),
-        whole(SETS.index(instructions)),
-    )
-    if code < 0:
+    assert numbers.suits(count)
+    if options.max_iterations > _MOST_ITERATIONS:
+        options = options._replace(max_iterations=_MOST_ITERATIONS)
+    arrays: tuple[NDArray, ...] = (stack, start, z, *numbers, found)
+    shared, chosen = threads_for(count * n * n), SETS.index(instructions)
+    askew = asymmetry_share(stack.dtype)
+    call = Call(count, n, shared, chosen, Options(*options), askew, *(address(array) for array in arrays))
+    suspects: int = _SOLVERS[stack.dtype](ctypes.byref(call))
+    if suspects < 0:
         raise MemoryError(f"no memory for the work of {count} problems of order {n}")
-    if numbers is None:
-        found[0], found[1], found[2], found[3] = kept.objective, kept.residual, kept.iterations, kept.status
-    return int(code)
+    return suspects

@@ -1,5 +1,5 @@
-/* What a proof needs to know of the points z: in double precision, eight problems at a time. Included by batch_set.h
- * once for each instruction set, with N(name) naming the lanes of doubles, after batch_proof.h. */
+/* What a proof needs to know of the points z: in double precision, eight problems at a time. Included by set.h
+ * once for each instruction set, with N(name) naming the lanes of doubles, after proof.h. */
 #define V N(real)
 #define M N(whole)
 #define LOAD(a) ((V){0} + (double)(a))

@@ -1,4 +1,4 @@
-"""What the batch kernels write for every problem, in the types that a batch keeps."""
+"""What the batch kernels are told, and what they write for every problem: shared by C, NumPy and CUDA."""
 
 from __future__ import annotations
 
@@ -8,10 +8,46 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+MAX_ORDER = 128
+"""Largest n of the batch kernels: a problem lives in the cache of a core, or in the registers of a device."""
+
+CONVERGED, ITERATION_LIMIT, NOT_FINITE, STALLED = 0, 1, 2, 3
+"""Status codes. Nothing on a device is ever STALLED."""
+
+FIELDS = (
+    "asymmetry", "largest", "bound", "bare_objective", "gradient", "rows_total", "rows_norm", "rows_most", "moduli",
+    "nodes", "trace",
+)  # fmt: skip
+"""What is found for every problem beside :class:`Numbers`, in this order. ``asymmetry`` is 0 for a Hermitian matrix,
+but for rounding. From ``bound`` to ``nodes``, which are found for a proof only, they are those of C without its
+diagonal: the lower bound on S over the complement of z, the objective, the norm of b, sum, norm and maximum of the row
+sums of ``|re| + |im|``, the sum of moduli, and how many nodes have measurements."""
+
+
+class BatchOptions(NamedTuple):
+    """How the problems of a batch are solved: ``options_t`` in batch.c, in its order."""
+
+    power_steps: int
+    """Products with C before the first phases are taken."""
+    gpm_steps: int
+    """Steps of the power method after which Newton steps take over in any case."""
+    max_iterations: int
+    """Of each problem."""
+    triangle: int
+    """0: all of C (the upper triangle is used), 1: the upper one, 2: the lower one."""
+    certify: bool
+    """Whether a bound on S(z) is found."""
+    gauge: int
+    """1: the first node that has measurements is at angle 0, 2: the sum of z is positive."""
+    tolerance: float
+    """Residual at which a problem stops."""
+    accepted: float
+    """Residual up to which a problem counts as converged."""
+
 
 class Numbers(NamedTuple):
-    """The first four of :data:`angsync.kernels.batch.reference.FIELDS` as they are kept: written where they stay, for a
-    second look at numbers that another core has written costs as much as a step of the solver."""
+    """Objective, residual, iterations and status as a batch keeps them: written where they stay, for a second look at
+    numbers that another core has written costs as much as a step of the solver."""
 
     objective: NDArray[np.float64]
     residual: NDArray[np.float64]
@@ -41,3 +77,13 @@ def asymmetry_share(dtype: Any) -> float:
     """Asymmetry over largest entry up to which a matrix is Hermitian for certain: a quarter of what is allowed, since
     real and imaginary parts are compared one by one and with ``|re| + |im|``."""
     return 0.25 * math.sqrt(np.finfo(dtype).eps)
+
+
+def chirp(n: int) -> NDArray[np.complex64]:
+    r"""Phases without structure, :math:`\exp(2 \pi i \varphi j^2)` with the golden section :math:`\varphi`: a start.
+
+    Any fixed start is orthogonal to some eigenvector; this one has nothing that a matrix would share by nature,
+    as a vector of ones has (C = [[1, -1], [-1, 1]] maps that to zero).
+    """
+    golden = (math.sqrt(5) - 1) / 2
+    return np.exp(2j * np.pi * (golden * np.arange(n, dtype=np.float64) ** 2 % 1.0)).astype(np.complex64)

@@ -1,4 +1,4 @@
-"""Lower bounds on S(z) for many small problems, with NumPy: what ``batch_proof.h`` computes, and Cholesky on stacks.
+"""Lower bounds on S(z) for many small problems, with NumPy: what ``proof.h`` computes, and Cholesky on stacks.
 
 Cholesky factorisations of S + t u u^H - mu I, as in :mod:`angsync.certificate.bounds.cholesky`.
 """
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_UNIT = 2.0**-53
+from angsync.kernels.rounding import UNIT_ROUNDOFF
 
 
 def cholesky(A: NDArray, grain: NDArray | None = None) -> tuple[NDArray, NDArray[np.bool_]]:
@@ -54,9 +54,9 @@ def bounds(C: NDArray[np.complex128], rows: NDArray[np.float64], z: NDArray[np.c
     u = np.where(here, z, 0)
     matrix = u[:, :, None] * u.conj()[:, None, :] * (lift / count)[:, None, None] - C
     np.einsum("kii->ki", matrix)[:] = np.where(here, s + (lift / count)[:, None], lift[:, None])
-    forming = 8 * _UNIT * (most + largest + 3 * lift)
+    forming = 8 * UNIT_ROUNDOFF * (most + largest + 3 * lift)
     trace = s.sum(axis=1) + lift + (n - nodes) * lift
-    g = math.sqrt(2) * (2 * n + 8) * _UNIT / (1 - (2 * n + 8) * _UNIT)
+    g = math.sqrt(2) * (2 * n + 8) * UNIT_ROUNDOFF / (1 - (2 * n + 8) * UNIT_ROUNDOFF)
     backward = g / (1 - g) * (1 + 1e-10)
     bound = np.full(len(z), -np.inf)
     # the estimate chooses the shift, the factorisation proves it

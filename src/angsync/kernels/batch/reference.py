@@ -21,59 +21,75 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.kernels.batch.numbers import Numbers, asymmetry_share
+from angsync.kernels.batch.numbers import (
+    CONVERGED,
+    FIELDS,
+    ITERATION_LIMIT,
+    NOT_FINITE,
+    STALLED,
+    BatchOptions,
+    Numbers,
+    asymmetry_share,
+)
 from angsync.kernels.batch.proof_reference import bounds, cholesky
 
-CONVERGED, ITERATION_LIMIT, NOT_FINITE, STALLED = 0, 1, 2, 3
-MAX_ORDER = 128
+instructions = "NumPy"
+"""What is in place of a set of instructions."""
 
-FIELDS = (
-    "objective", "residual", "iterations", "status", "asymmetry", "largest",
-    "bound", "bare_objective", "gradient", "rows_total", "rows_norm", "rows_most", "moduli", "nodes", "trace", "unused",
-)  # fmt: skip
-"""What is found for every problem, in this order. ``bound`` and the rest are those of C without its diagonal: the lower
-bound on S over the complement of z, the norm of b, sum, norm and maximum of the row sums of ``|re| + |im|``, the sum of
-moduli, and how many nodes have measurements. ``asymmetry`` is 0 for a Hermitian matrix, but for rounding."""
-
-
-_SETTLED = 0.03
-_MIXED = 0.0625
-_PATIENCE = 4
-_AGAINST, _SLOWEST = 0.8, 0.6
-_REFUSALS = 12
+# Tuned; the first five stand in batch.c too.
+_MIXED = 0.0625  # how much of the fixed start is added to that of the sweep
+_SETTLED = 0.03  # sine of the angle between x and C x at which power steps end
+_AGAINST = 0.8  # part of the slowest mode that the shift of a power step is set against
+_SLOWEST = 0.6  # the most that is believed of it: beyond, Newton steps are nearer
+_PATIENCE = 4  # power steps that are rather made than a Newton step
+_REFUSALS = 12  # steps in a row that lower the objective, after which a problem has stalled
 
 
 def solve(
     stack: NDArray,
     start: NDArray[np.complex128],
     z: NDArray,
+    numbers: Numbers,
     found: NDArray[np.float64],
-    *,
-    power_steps: int,
-    gpm_steps: int,
-    max_iterations: int,
-    tolerance: float,
-    triangle: int,
-    certify: bool,
-    gauge: int,
-    accepted: float | None = None,
-    numbers: Numbers | None = None,
+    options: BatchOptions,
 ) -> int:
-    """Write phases (count, n) and what was found (16, count) for a stack (count, n, n) into ``z`` and ``found``.
+    """Write the phases (count, n) of a stack (count, n, n) into ``z``, what was found into ``numbers`` and ``found``.
 
-    Problems stop at ``tolerance``; with a residual up to ``accepted`` they count as converged. With ``numbers``, the
-    first four rows of ``found`` are for these. Returns how many problems may not be Hermitian.
-
-    ``triangle``: 0 all of C (the upper one is used), 1 the upper one, 2 the lower one. ``gauge``: 1 the first node that
-    has measurements, 2 the mean.
+    ``found`` is (11, count), its rows those of :data:`~angsync.kernels.batch.numbers.FIELDS`; without a proof, most of
+    them are 0. Returns how many problems may not be Hermitian.
     """
     found[:] = 0
     field = dict(zip(FIELDS, found, strict=True))
+    C, rows, finite = _read(stack, options.triangle, field)
+    _, exponent = np.frexp(rows.max(axis=1).astype(np.float64))
+    unit = np.ldexp(1.0, exponent)  # a power of two: nothing is rounded
+    scale = (1 / unit).astype(rows.dtype)
+    C *= scale[:, None, None]
+    rows *= scale[:, None]
+
+    first = _start(C, start.astype(C.dtype), options.power_steps, finite)
+    point, reached = _iterate(C, rows, first, finite, options)
+    numbers.objective[:] = reached["objective"] * unit + field["trace"]
+    numbers.residual[:] = reached["residual"]
+    numbers.iterations[:], numbers.status[:] = reached["iterations"], reached["status"]
+    z[:] = _settled(point, rows, options.gauge)
+    if options.certify:
+        for name, value in bounds(C.astype(np.complex128), rows.astype(np.float64), z.astype(np.complex128)).items():
+            field[name][:] = value if name == "nodes" else value * unit
+    numbers.status[finite & (numbers.residual <= options.accepted)] = CONVERGED
+    z[~finite] = numbers.objective[~finite] = numbers.residual[~finite] = np.nan
+    with np.errstate(invalid="ignore"):
+        askew = field["asymmetry"] > asymmetry_share(stack.dtype) * field["largest"]
+    return int(np.count_nonzero(askew & finite))
+
+
+def _read(stack: NDArray, triangle: int, field: dict[str, NDArray]) -> tuple[NDArray, NDArray, NDArray[np.bool_]]:
+    """C without its diagonal, 0 where it is not finite; the row sums of ``|re| + |im|``; which problems are finite.
+
+    The fields that are about C alone are written.
+    """
     diagonal = np.einsum("kii->ki", stack)
-    if triangle == 2:
-        kept = np.tril(stack, -1)
-    else:
-        kept = np.triu(stack, 1)
+    kept = np.tril(stack, -1) if triangle == 2 else np.triu(stack, 1)
     C = kept + kept.conj().swapaxes(1, 2)
     with np.errstate(invalid="ignore", over="ignore"):
         asymmetry = stack - stack.conj().swapaxes(1, 2) if triangle == 0 else 2j * diagonal.imag[:, :, None]
@@ -85,30 +101,7 @@ def solve(
         field["trace"][:] = diagonal.real.sum(axis=1)
     finite = np.isfinite(everything)
     C[~finite], rows[~finite] = 0, 0
-    _, exponent = np.frexp(rows.max(axis=1).astype(np.float64))
-    unit = np.ldexp(1.0, exponent)  # a power of two: nothing is rounded
-    scale = (1 / unit).astype(rows.dtype)
-    C *= scale[:, None, None]
-    rows *= scale[:, None]
-
-    first = _start(C, start.astype(C.dtype), power_steps, finite)
-    point, reached = _iterate(C, rows, first, finite, gpm_steps, max_iterations, tolerance)
-    field["objective"][:] = reached["objective"] * unit + field["trace"]
-    for name in ("residual", "iterations", "status"):
-        field[name][:] = reached[name]
-    z[:] = _settled(point, rows, gauge)
-    if certify:
-        for name, value in bounds(C.astype(np.complex128), rows.astype(np.float64), z.astype(np.complex128)).items():
-            field[name][:] = value if name == "nodes" else value * unit
-    z[~finite] = np.nan
-    field["status"][finite & (field["residual"] <= (tolerance if accepted is None else accepted))] = CONVERGED
-    field["objective"][~finite] = field["residual"][~finite] = np.nan
-    if numbers is not None:
-        numbers.objective[:], numbers.residual[:] = field["objective"], field["residual"]
-        numbers.iterations[:], numbers.status[:] = field["iterations"], field["status"]
-    with np.errstate(invalid="ignore"):
-        askew = field["asymmetry"] > asymmetry_share(stack.dtype) * field["largest"]
-    return int(np.count_nonzero(askew & finite))
+    return C, rows, finite
 
 
 def _apply(C: NDArray, x: NDArray) -> NDArray:
@@ -170,76 +163,96 @@ def _phases(w: NDArray, old: NDArray) -> NDArray:
 
 
 def _iterate(
-    C: NDArray,
-    rows: NDArray,
-    z: NDArray,
-    finite: NDArray[np.bool_],
-    gpm_steps: int,
-    max_iterations: int,
-    tolerance: float,
+    C: NDArray, rows: NDArray, z: NDArray, finite: NDArray[np.bool_], options: BatchOptions
 ) -> tuple[NDArray, dict[str, NDArray]]:
-    """Power steps, then Newton steps, with a safeguard; problems that have ended are left out of the work.
-
-    ``rate`` is what the last power step multiplied the square of the gradient by: Newton steps begin after
-    ``gpm_steps`` of them, or where ``_PATIENCE`` more, at this rate, would not reach the tolerance.
-    """
-    count = len(C)
-    epsilon = float(np.finfo(rows.dtype).eps)
-    floor = 16 * epsilon**2 * np.sum(rows.astype(np.float64) ** 2, axis=1)
-    status = np.where(finite, ITERATION_LIMIT, NOT_FINITE)
-    shift, damping = np.zeros(count, dtype=rows.dtype), np.zeros(count, dtype=rows.dtype)
-    refusals, iterations = np.zeros(count, dtype=int), np.zeros(count, dtype=int)
-    rate, by_newton, slowest = np.zeros(count), np.zeros(count, dtype=bool), np.zeros(count)
-    w = _apply(C, z)
-    best, gradient, size = _measured(z, w)
-    going = finite.copy()
-    for k in range(max_iterations + 1):
-        done = going & ((gradient <= tolerance**2 * size) | (gradient <= floor))
-        status[done] = CONVERGED
-        going &= ~done
-        at = np.flatnonzero(going)
-        if at.size == 0 or k == max_iterations:
+    """Power steps, then Newton steps, with a safeguard; problems that have ended are left out of the work."""
+    run = _Run(C, rows, z, finite)
+    for k in range(options.max_iterations + 1):
+        run.end_converged(options.tolerance)
+        at = np.flatnonzero(run.going)
+        if at.size == 0 or k == options.max_iterations:
             break
-        iterations[at] += 1
-        slow = (k >= gpm_steps) | ((k > 0) & (gradient[at] * rate[at] ** _PATIENCE > tolerance**2 * size[at]))
-        by_newton[at] |= slow
-        newton = by_newton[at]
-        slowest[at[newton]] = 0
-        moved = w[at] + (shift[at] - slowest[at] * best[at] / C.shape[1]).astype(rows.dtype)[:, None] * z[at]
+        tried, newton = run.proposed(at, k, options)
+        run.judge(at, tried, newton)
+    real = (run.gradient > run.floor) & (run.size > 0)
+    residual = np.where(real, np.sqrt(run.gradient / np.where(real, run.size, 1)), 0.0)
+    found = {"objective": run.best, "residual": residual, "iterations": run.iterations, "status": run.status}
+    return run.z, found
+
+
+class _Run:
+    """The points of all problems, and what the next step of each depends on.
+
+    ``shift`` and ``damping`` grow where steps are refused. ``rate`` is what the last power step multiplied the square
+    of the gradient by: Newton steps begin after ``gpm_steps`` of them, or where ``_PATIENCE`` more, at this rate, would
+    not reach the tolerance. ``slowest`` is the part of f / n that the shift of the next power step is below 0.
+    """
+
+    def __init__(self, C: NDArray, rows: NDArray, z: NDArray, finite: NDArray[np.bool_]) -> None:
+        count, self.kind = len(C), rows.dtype
+        self.C, self.z, self.w = C, z, _apply(C, z)
+        self.epsilon = float(np.finfo(rows.dtype).eps)
+        self.floor = 16 * self.epsilon**2 * np.sum(rows.astype(np.float64) ** 2, axis=1)
+        self.status = np.where(finite, ITERATION_LIMIT, NOT_FINITE)
+        self.going = finite.copy()
+        self.shift, self.damping = np.zeros(count, dtype=rows.dtype), np.zeros(count, dtype=rows.dtype)
+        self.refusals, self.iterations = np.zeros(count, dtype=int), np.zeros(count, dtype=int)
+        self.rate, self.by_newton, self.slowest = np.zeros(count), np.zeros(count, dtype=bool), np.zeros(count)
+        self.best, self.gradient, self.size = _measured(self.z, self.w)
+
+    def end_converged(self, tolerance: float) -> None:
+        """Problems whose gradient is small, or nothing but rounding, have ended."""
+        small = (self.gradient <= tolerance**2 * self.size) | (self.gradient <= self.floor)
+        done = self.going & small
+        self.status[done] = CONVERGED
+        self.going &= ~done
+
+    def proposed(self, at: NDArray, k: int, options: BatchOptions) -> tuple[NDArray, NDArray[np.bool_]]:
+        """The next point of the problems ``at``, and whether a Newton step led there."""
+        self.iterations[at] += 1
+        left = self.gradient[at] * self.rate[at] ** _PATIENCE
+        slow = (k >= options.gpm_steps) | ((k > 0) & (left > options.tolerance**2 * self.size[at]))
+        self.by_newton[at] |= slow
+        newton = self.by_newton[at]
+        self.slowest[at[newton]] = 0
+        against = self.slowest[at] * self.best[at] / self.C.shape[1]
+        moved = self.w[at] + (self.shift[at] - against).astype(self.kind)[:, None] * self.z[at]
         wanted = np.flatnonzero(newton)
         if wanted.size:
             place = at[wanted]
-            turn, good = _newton(C[place], z[place], w[place], damping[place])
-            moved[wanted[good]] = (z[place] * (1 + 1j * turn))[good].astype(C.dtype)
+            turn, good = _newton(self.C[place], self.z[place], self.w[place], self.damping[place])
+            moved[wanted[good]] = (self.z[place] * (1 + 1j * turn))[good].astype(self.C.dtype)
             newton[wanted] = good
             failed = place[~good]
-            damping[failed] = np.maximum(4 * damping[failed], 0.0625)
-        tried = _phases(moved, z[at])
-        image = _apply(C[at], tried)
+            self.damping[failed] = np.maximum(4 * self.damping[failed], 0.0625)
+        return _phases(moved, self.z[at]), newton
+
+    def judge(self, at: NDArray, tried: NDArray, newton: NDArray[np.bool_]) -> None:
+        """Take the points that are better; elsewhere shift or damping grow, and after many refusals it is over."""
+        image = _apply(self.C[at], tried)
         f, b, norm = _measured(tried, image)
-        noise = 16 * epsilon * np.abs(best[at])
-        better = (f > best[at] + noise) | ((f >= best[at] - noise) & (b * size[at] < gradient[at] * norm))
+        best, gradient, size = self.best[at], self.gradient[at], self.size[at]
+        noise = 16 * self.epsilon * np.abs(best)
+        better = (f > best + noise) | ((f >= best - noise) & (b * size < gradient * norm))
         good, bad = at[better], at[~better]
         stepped = better & ~newton
-        rate[at[stepped]] = np.minimum(b[stepped] / gradient[at[stepped]], 1)
-        factor = np.sum((z[at].conj() * w[at]).imag * (tried.conj() * image).imag, axis=1) / gradient[at]
-        tilted = slowest[at] != 0
-        later = _set_against(factor, slowest[at])
-        z[good], w[good] = tried[better], image[better]
-        best[good], gradient[good], size[good] = f[better], b[better], norm[better]
-        less = damping[good] / 8
-        damping[good] = np.where(newton[better], np.where(less > 0.015, less, 0), damping[good])
-        more = np.where(shift[bad] > 0, 2 * shift[bad], 0.125)
-        shift[bad] = np.where(newton[~better] | tilted[~better], shift[bad], more)
-        slowest[at] = np.where(stepped & (shift[at] == 0), later, 0)
-        damping[bad] = np.where(newton[~better], np.maximum(4 * damping[bad], 0.0625), damping[bad])
-        refusals[good], refusals[bad] = 0, refusals[bad] + 1
-        stalled = bad[refusals[bad] > _REFUSALS]
-        status[stalled] = STALLED
-        going[stalled] = False
-    real = (gradient > floor) & (size > 0)
-    residual = np.where(real, np.sqrt(gradient / np.where(real, size, 1)), 0.0)
-    return z, {"objective": best, "residual": residual, "iterations": iterations, "status": status}
+        self.rate[at[stepped]] = np.minimum(b[stepped] / gradient[stepped], 1)
+        factor = np.sum((self.z[at].conj() * self.w[at]).imag * (tried.conj() * image).imag, axis=1) / gradient
+        tilted = self.slowest[at] != 0
+        later = _set_against(factor, self.slowest[at])
+        self.z[good], self.w[good] = tried[better], image[better]
+        self.best[good], self.gradient[good], self.size[good] = f[better], b[better], norm[better]
+        less = self.damping[good] / 8
+        self.damping[good] = np.where(newton[better], np.where(less > 0.015, less, 0), self.damping[good])
+        more = np.where(self.shift[bad] > 0, 2 * self.shift[bad], 0.125)
+        self.shift[bad] = np.where(newton[~better] | tilted[~better], self.shift[bad], more)
+        self.slowest[at] = np.where(stepped & (self.shift[at] == 0), later, 0)
+        damped = np.maximum(4 * self.damping[bad], 0.0625)
+        self.damping[bad] = np.where(newton[~better], damped, self.damping[bad])
+        self.refusals[good], self.refusals[bad] = 0, self.refusals[bad] + 1
+        stalled = bad[self.refusals[bad] > _REFUSALS]
+        self.status[stalled] = STALLED
+        self.going[stalled] = False
 
 
 def _set_against(factor: NDArray, slow: NDArray) -> NDArray:

@@ -1,4 +1,4 @@
-/* The loop over groups, for one instruction set and precision. Included by batch_set.h.
+/* The loop over groups, for one instruction set and precision. Included by set.h.
  *
  * A group waits for its slowest lane, and a Newton step costs as much as several power steps. So a few lanes that
  * want Newton steps leave their group, as soon as they are few enough; when a whole group of such problems has come
@@ -73,14 +73,14 @@ static void N(report)(const N(group) *g, int half, const int64_t *index, const D
     for (int lane = 0; lane < 8; lane++) {
         if (index[half + lane] < 0) continue;
         double *to = found + index[half + lane], unit = 1 / (double)g->scale[half + lane];
-        to[6 * count] = proof->bound[lane] * unit;
-        to[7 * count] = proof->matter.objective[lane] * unit;
-        to[8 * count] = proof->gradient[lane] * unit;
-        to[9 * count] = proof->rows_total[lane] * unit;
-        to[10 * count] = proof->rows_norm[lane] * unit;
-        to[11 * count] = proof->matter.most[lane] * unit;
-        to[12 * count] = proof->moduli[lane] * unit;
-        to[13 * count] = proof->matter.nodes[lane];
+        to[BOUND * count] = proof->bound[lane] * unit;
+        to[BARE_OBJECTIVE * count] = proof->matter.objective[lane] * unit;
+        to[GRADIENT * count] = proof->gradient[lane] * unit;
+        to[ROWS_TOTAL * count] = proof->rows_total[lane] * unit;
+        to[ROWS_NORM * count] = proof->rows_norm[lane] * unit;
+        to[ROWS_MOST * count] = proof->matter.most[lane] * unit;
+        to[MODULI * count] = proof->moduli[lane] * unit;
+        to[NODES * count] = proof->matter.nodes[lane];
     }
 }
 
@@ -175,92 +175,84 @@ static void N(take_up)(N(bench) *bench, int used, N(state) *state) {
     N(product)(n, g->upper, g->scale_later, g->z, g->w);
 }
 
-/* The call, and what goes with it. */
-typedef struct {
-    int64_t count;
-    const REAL *C;
-    const double *start;
-    const options_t *o;
-    REAL *z;
-    numbers_t *numbers;
-} N(call);
-
 /* Problems first.. of the call, or with first = -1 those that have waited longest among the `used` last. Returns how
  * many of those that have ended may not be Hermitian. */
-static int N(group_of)(N(bench) *bench, const N(call) *call, int64_t first, int used, int few) {
+static int N(group_of)(N(bench) *bench, const batch_t *call, int64_t first, int used, int few) {
     N(group) *g = &bench->g;
     int n = g->n, suspects = 0;
     int64_t size = 2 * (int64_t)n * n, index[LANES];
-    const REAL *source[LANES];
+    const options_t *o = &call->options;
+    const REAL *C = call->C, *source[LANES];
+    REAL *z = call->z;
     N(state) state;
     for (int p = 0; p < LANES; p++) {
         int lane = p < used ? p : 0; /* lanes that hold no problem repeat the first one */
         index[p] = first >= 0 ? first + lane : bench->indices[bench->waiting - used + lane];
-        source[p] = call->C + size * index[p];
+        source[p] = C + size * index[p];
         if (p >= used) index[p] = -1;
     }
     if (first >= 0) { /* those that have waited come in between, and go on fetching */
         /* a group larger than this would push out of the cache what is being worked on */
         size_t bytes = sizeof(REAL) * (size_t)size * LANES;
         int fetch = call->count - first >= 2 * LANES && bytes <= (size_t)1 << 19;
-        g->ahead = (const char *)(call->C + size * (first + LANES));
+        g->ahead = (const char *)(C + size * (first + LANES));
         g->ahead_end = g->ahead + (fetch ? bytes : 0);
     }
-    N(read)(g, source, call->o->triangle, call->start);
+    N(read)(g, source, o->triangle, call->start);
     if (first >= 0) {
         M present = (M){0};
         for (int p = 0; p < used; p++) present[p] = -1;
-        N(begin)(g, call->start, call->o, present, &state);
+        N(begin)(g, call->start, o, present, &state);
     } else {
         N(take_up)(bench, used, &state);
     }
-    M left = N(solve)(g, call->o, few, &state);
+    M left = N(solve)(g, o, few, &state);
     if (N(any)(left))
         for (int p = 0; p < used; p++)
             if (left[p]) {
                 N(set_aside)(bench, index[p], p, &state);
                 index[p] = -1;
             }
-    N(settle)(g, call->o->gauge);
+    N(settle)(g, o->gauge);
     REAL *target[LANES];
-    for (int p = 0; p < LANES; p++) target[p] = index[p] < 0 ? (REAL *)g->buffer : call->z + 2 * (int64_t)n * index[p];
+    for (int p = 0; p < LANES; p++) target[p] = index[p] < 0 ? (REAL *)g->buffer : z + 2 * (int64_t)n * index[p];
     N(lanes_out)(g->z, 2 * n, target);
-    numbers_t *numbers = call->numbers;
+    const numbers_t *numbers = &call->numbers;
     for (int p = 0; p < used; p++) {
         int64_t at = index[p];
         if (at < 0) continue;
         double *to = numbers->found + at;
-        int finite = g->finite[p] != 0, close = (double)state.residual[p] <= call->o->accepted;
+        int finite = g->finite[p] != 0, close = (double)state.residual[p] <= o->accepted;
         numbers->objective[at] = (double)state.best[p] / (double)g->scale[p] + (double)g->trace[p];
         numbers->residual[at] = (double)state.residual[p];
         numbers->iterations[at] = (int32_t)state.count[p];
         numbers->status[at] = finite && close ? 0 : (int8_t)state.code[p];
-        suspects += finite && (double)g->gap[p] > call->o->askew * (double)g->largest[p];
-        to[4 * call->count] = (double)g->gap[p];
-        to[5 * call->count] = (double)g->largest[p];
-        to[14 * call->count] = (double)g->trace[p];
+        suspects += finite && (double)g->gap[p] > call->askew * (double)g->largest[p];
+        to[ASYMMETRY * call->count] = (double)g->gap[p];
+        to[LARGEST * call->count] = (double)g->largest[p];
+        to[TRACE * call->count] = (double)g->trace[p];
     }
-    if (call->o->certify) N(prove_group)(g, index, bench->work, numbers->found, call->count);
+    if (o->certify) N(prove_group)(g, index, bench->work, numbers->found, call->count);
     for (int p = 0; p < used; p++)
         if (index[p] >= 0 && !g->finite[p]) {
-            for (int j = 0; j < 2 * n; j++) call->z[2 * n * index[p] + j] = (REAL)NAN;
+            for (int j = 0; j < 2 * n; j++) z[2 * n * index[p] + j] = (REAL)NAN;
             numbers->objective[index[p]] = numbers->residual[index[p]] = NAN;
         }
     return suspects;
 }
 
-static int64_t N(run)(int64_t count, int n, const REAL *C, const double *start, const options_t *o, REAL *z,
-                      numbers_t *numbers, int threads) {
+static int64_t N(run)(const batch_t *call) {
+    int64_t count = call->count, all_suspects = 0;
+    int n = call->n, threads = call->threads, certify = call->options.certify;
     int64_t groups = (count + LANES - 1) / LANES;
     /* neighbours in memory, but no more of them than keeps the last thread from being waited for */
     int64_t together = groups / (16 * (int64_t)threads) + 1;
     if (together > 16) together = 16;
-    int failed = 0, few = o->certify ? LANES / 4 : LANES / 2;
+    int failed = 0, few = certify ? LANES / 4 : LANES / 2;
     int64_t pairs = (int64_t)n * (n - 1), padded = n + 4;
     int64_t vectors = pairs + 12 * n + padded * (padded + 1) / 2 + 2 * padded + 4 * n;
-    int64_t wide = o->certify ? pairs + padded * (padded + 1) + 16 * padded : 0;
+    int64_t wide = certify ? pairs + padded * (padded + 1) + 16 * padded : 0;
     int64_t carried = 2 * LANES * (2 * n + STATE_NUMBERS);
-    N(call) call = {count, C, start, o, z, numbers};
     size_t bytes = ((size_t)vectors + (size_t)wide) * 64 + sizeof(REAL) * (size_t)carried;
 #pragma omp parallel num_threads(threads)
     {
@@ -294,16 +286,16 @@ static int64_t N(run)(int64_t count, int n, const REAL *C, const double *start, 
         for (int64_t k = 0; k < groups; k++) {
             if (!memory) continue;
             int64_t first = k * LANES;
-            suspects += N(group_of)(&bench, &call, first, count - first < LANES ? (int)(count - first) : LANES, few);
-            while (bench.waiting >= LANES) suspects += N(group_of)(&bench, &call, -1, LANES, LANES / 4);
+            suspects += N(group_of)(&bench, call, first, count - first < LANES ? (int)(count - first) : LANES, few);
+            while (bench.waiting >= LANES) suspects += N(group_of)(&bench, call, -1, LANES, LANES / 4);
         }
         while (memory && bench.waiting > 0)
-            suspects += N(group_of)(&bench, &call, -1, bench.waiting < LANES ? bench.waiting : LANES, 0);
+            suspects += N(group_of)(&bench, call, -1, bench.waiting < LANES ? bench.waiting : LANES, 0);
         free(memory);
 #pragma omp atomic
-        numbers->suspects += suspects;
+        all_suspects += suspects;
     }
-    return failed ? -2 : numbers->suspects;
+    return failed ? -2 : all_suspects;
 }
 #undef V
 #undef M

@@ -1,14 +1,14 @@
 /* The way of a group from its start to a critical point: power steps, then steps of the generalized power method or
- * of Newton's, each lane at its own pace. Included by batch_set.h after batch_newton.h.
+ * of Newton's, each lane at its own pace. Included by set.h after newton.h.
  *
  * All that a lane knows is in its z and in the state below. A lane may therefore leave its group and go on in
- * another one, and ends with the same bits: batch_run.h collects slow problems that way.
+ * another one, and ends with the same bits: run.h collects slow problems that way.
  */
 #define V N(real)
 #define M N(whole)
 #define LOAD(a) ((V){0} + (REAL)(a))
 
-/* numbers first: batch_run.h carries them from one group to the next */
+/* numbers first: run.h carries them from one group to the next */
 typedef struct {
     V shift, damping, refusals, count; /* count: iterations so far */
     V best, gradient, image;           /* z^H C z, |Im(conj(z) w)|^2 and |w|^2 at z */

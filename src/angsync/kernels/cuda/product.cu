@@ -2,7 +2,7 @@
 // precision of C, and always added in the same order: the same input gives the same bits.
 //
 // The upper triangle is cut into strips of columns, and these into pieces of rows, one block of threads each; the host
-// says which (cuda_schedule.py). A piece adds to the entries of its rows, and, conjugated, to those of its columns. It
+// says which (schedule.py). A piece adds to the entries of its rows, and, conjugated, to those of its columns. It
 // writes both sums into slots of their own: every slot is written once, so nothing has to be cleared and no atomic
 // addition is needed. gather_slots or gpm_step (step.cu) add the slots of an entry in their order. The taller and the
 // wider the pieces, the fewer slots; the shorter the last ones, the less do multiprocessors wait for each other.

@@ -6,14 +6,14 @@ Imported only when there is CuPy and a device. :mod:`angsync.kernels.cuda.proof_
 from __future__ import annotations
 
 import functools
-from importlib import resources
 from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
 
+from angsync.kernels.batch.numbers import MAX_ORDER
 from angsync.kernels.cuda.proof_reference import DOUBLE, ENOUGH, FAR, FIELDS, NEAR, SINGLE
-from angsync.kernels.cuda.reference import MAX_ORDER
+from angsync.kernels.cuda.source import source
 
 
 class Team(NamedTuple):
@@ -77,8 +77,7 @@ def grid_for(n: int, single: bool) -> Grid:
 
 def _compiled(device: int, second: str, name: str, settings: dict[str, Any], shared_bytes: int) -> tuple[Any, int]:
     """A kernel, and how many blocks the device holds at a time."""
-    folder = resources.files("angsync.kernels.cuda")
-    code = "".join((folder / part).read_text(encoding="utf-8") for part in ("proof_measure.cu", second))
+    code = source("proof_measure.cu", second)
     options = ("--std=c++17", *(f"-D{key}={value}" for key, value in settings.items()))
     kernel = cupy.RawModule(code=code, options=options).get_function(name)
     kernel.max_dynamic_shared_size_bytes = shared_bytes

@@ -67,7 +67,7 @@ __device__ __forceinline__ double bound_by_norms(const Totals& total) {
     return total.least - (trace * of_k + root) - (16.0 * ORDER + 64) * UNIT * (total.most + root);
 }
 
-// found: (problems, FIELDS), in the order of FIELDS in cuda_proof_reference.py. left: the problems whose bound is less
+// found: (problems, FIELDS), in the order of FIELDS in proof_reference.py. left: the problems whose bound is less
 // than `enough` of the smallest s_j, in any order, and how many.
 extern "C" __global__ void __launch_bounds__(THREADS)
     bound_batch(const Unit* __restrict__ C, const float2* __restrict__ z, int count, double enough,

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,63 +84,125 @@ def prove_batch(
     """
     n = C.shape[1]
     above = place(np.triu(np.ones((n, n), dtype=bool), 1))
-    diagonal = place(np.eye(n, dtype=bool))
     finite = xp.isfinite(xp.sum(xp.where(above, xp.abs(xp.real(C)) + xp.abs(xp.imag(C)), 0 * xp.real(C)), axis=(1, 2)))
     upper = xp.where(above & finite[:, None, None], C, xp.zeros_like(C))
     upper = cast(upper, "complex128")
     H = upper + xp.conj(xp.moveaxis(upper, 1, 2))
     z = cast(xp.where(finite[:, None], z, xp.ones_like(z)), "complex128")
     z = z / xp.abs(z)
+    seen = _examined(H, z, xp)
+    squares = xp.sum(xp.abs(H) ** 2, axis=(1, 2))
+    row_squares = xp.sum(seen.rows**2, axis=1)
+    norms = seen.smallest - _largest_eigenvalue(
+        n, seen.nodes, seen.objective, squares, seen.image, row_squares, seen.most, xp
+    )
+    taking_part = finite & (seen.nodes > 0)
+    bound = xp.where(taking_part, norms, xp.full_like(seen.lift, -math.inf))
+    open_ = taking_part & ~((norms > 0) & (norms >= ENOUGH * seen.smallest))
+    far = norms < FAR * seen.smallest
+    factorising = _Factorising(H, z, seen, single, xp, place, cast)
+    failed = xp.full_like(seen.lift, math.inf)
+    below = [step for step in shares if step < 0]
+    order = [(step, xp.ones_like(open_)) for step in shares]
+    for step, chosen in [*((step, far) for step in below[:1]), *order]:
+        shift, value = factorising.shift_and_bound(step)
+        tried = open_ & chosen & (value > bound) & (shift < failed)
+        tried = tried & (value > 0) if step > 0 else tried
+        if not bool(xp.any(tried)):
+            continue
+        proved = tried & factorising.succeeds(shift)
+        bound = xp.where(proved, value, bound)
+        failed = xp.where(tried & ~proved, shift, failed)
+    moduli = xp.sum(xp.abs(H), axis=(1, 2))
+    total, norm = xp.sum(seen.rows, axis=1), row_squares**0.5
+    found = (bound, seen.objective, seen.gradient, total, norm, seen.most, moduli, seen.nodes)
+    return dict(zip(FIELDS, found, strict=True))
+
+
+class _Examined(NamedTuple):
+    """What is known of the problems at their points, one number each but for the first three."""
+
+    s: Any
+    rows: Any
+    """Row sums of ``|re| + |im|``."""
+    here: Any
+    """Which nodes have measurements."""
+    nodes: Any
+    objective: Any
+    gradient: Any
+    image: Any
+    """The sum of the squared moduli of C z."""
+    largest: Any
+    """Modulus of s_j."""
+    smallest: Any
+    """The smallest s_j."""
+    most: Any
+    """The largest row sum."""
+    lift: Any
+
+
+def _examined(H: Any, z: Any, xp: Any) -> _Examined:
     turned = xp.conj(z) * xp.matmul(H, z[:, :, None])[:, :, 0]
     s, b = xp.real(turned), xp.imag(turned)
     rows = xp.sum(xp.abs(xp.real(H)) + xp.abs(xp.imag(H)), axis=2)
     here = rows > 0
     one = xp.ones_like(rows)
     nodes = xp.sum(xp.where(here, one, 0 * one), axis=1)
-    count = xp.where(nodes > 0, nodes, xp.ones_like(nodes))
     gradient = xp.sum(b**2, axis=1) ** 0.5
-    objective = xp.sum(s, axis=1)
-    largest, most = _largest(xp.abs(s), xp), _largest(rows, xp)
+    largest = _largest(xp.abs(s), xp)
     # no node takes part in a problem of zeros, which is not tried at all
     smallest = -_largest(xp.where(here | (nodes == 0)[:, None], -s, -math.inf * one), xp)
-    lift = 2 * largest + 2 * gradient / count**0.5
+    lift = 2 * largest + 2 * gradient / _at_least_one(nodes, xp) ** 0.5
     lift = xp.where(lift > 0, lift, xp.ones_like(lift))
-    share = lift / count
+    objective, image = xp.sum(s, axis=1), xp.sum(s**2 + b**2, axis=1)
+    return _Examined(s, rows, here, nodes, objective, gradient, image, largest, smallest, _largest(rows, xp), lift)
 
-    u = xp.where(here, z, xp.zeros_like(z))
-    M = share[:, None, None] * (u[:, :, None] * xp.conj(u)[:, None, :]) - H
-    own = xp.where(here, s + share[:, None], lift[:, None] + 0 * s)
-    unit, kind = (2.0**-24, "complex64") if single else (2.0**-53, "complex128")
-    terms = 2 * n + 24
-    g = math.sqrt(2) * terms * unit / (1 - terms * unit)
-    backward = g / (1 - g) * (1 + 1e-6)
-    forming = 8 * unit * (most + largest + 3 * lift)
-    scale = 0.5 ** (xp.floor(xp.log2(most + lift)) + 1)
-    squares, image = xp.sum(xp.abs(H) ** 2, axis=(1, 2)), xp.sum(s**2 + b**2, axis=1)
-    norms = smallest - _largest_eigenvalue(n, nodes, objective, squares, image, xp.sum(rows**2, axis=1), most, xp)
-    taking_part = finite & (nodes > 0)
-    bound = xp.where(taking_part, norms, xp.full_like(lift, -math.inf))
-    open_ = taking_part & ~((norms > 0) & (norms >= ENOUGH * smallest))
-    failed = xp.full_like(lift, math.inf)
-    far = norms < FAR * smallest
-    below = [step for step in shares if step < 0]
-    order = [(step, xp.ones_like(open_)) for step in shares]
-    for step, chosen in [*((step, far) for step in below[:1]), *order]:
-        shift = step * (smallest if step > 0 else 2 * most + largest)
-        level = objective + lift + (n - nodes) * lift - n * shift
-        value = shift - backward * xp.where(level > 0, level, 0 * level) - forming
-        tried = open_ & chosen & (value > bound) & (shift < failed)
-        tried = tried & (value > 0) if step > 0 else tried
-        if not bool(xp.any(tried)):
-            continue
-        A = xp.where(diagonal, (own - shift[:, None])[:, :, None] + 0 * M, M) * scale[:, None, None]
-        proved = tried & _factorises(cast(A, kind), kind, xp, place, cast)
-        bound = xp.where(proved, value, bound)
-        failed = xp.where(tried & ~proved, shift, failed)
-    norm = xp.sum(rows**2, axis=1) ** 0.5
-    moduli = xp.sum(xp.abs(H), axis=(1, 2))
-    found = (bound, objective, gradient, xp.sum(rows, axis=1), norm, most, moduli, nodes)
-    return dict(zip(FIELDS, found, strict=True))
+
+def _at_least_one(nodes: Any, xp: Any) -> Any:
+    return xp.where(nodes > 0, nodes, xp.ones_like(nodes))
+
+
+class _Factorising:
+    """M = S + lift u u^H, and what the Cholesky factorisation of M - shift I proves where it succeeds."""
+
+    def __init__(
+        self,
+        H: Any,
+        z: Any,
+        seen: _Examined,
+        single: bool,
+        xp: Any,
+        place: Callable[[NDArray], Any],
+        cast: Callable[[Any, str], Any],
+    ) -> None:
+        self.seen, self.xp, self.place, self.cast = seen, xp, place, cast
+        n = self.n = H.shape[1]
+        lift, here = seen.lift, seen.here
+        share = lift / _at_least_one(seen.nodes, xp)
+        u = xp.where(here, z, xp.zeros_like(z))
+        self.M = share[:, None, None] * (u[:, :, None] * xp.conj(u)[:, None, :]) - H
+        self.own = xp.where(here, seen.s + share[:, None], lift[:, None] + 0 * seen.s)
+        unit, self.kind = (2.0**-24, "complex64") if single else (2.0**-53, "complex128")
+        terms = 2 * n + 24
+        g = math.sqrt(2) * terms * unit / (1 - terms * unit)
+        self.backward = g / (1 - g) * (1 + 1e-6)
+        self.forming = 8 * unit * (seen.most + seen.largest + 3 * lift)
+        self.scale = 0.5 ** (xp.floor(xp.log2(seen.most + lift)) + 1)
+        self.diagonal = place(np.eye(n, dtype=bool))
+
+    def shift_and_bound(self, step: float) -> tuple[Any, Any]:
+        """The shift of this step, and the lower bound on S that it proves."""
+        seen, n = self.seen, self.n
+        shift = step * (seen.smallest if step > 0 else 2 * seen.most + seen.largest)
+        level = seen.objective + seen.lift + (n - seen.nodes) * seen.lift - n * shift
+        value = shift - self.backward * self.xp.where(level > 0, level, 0 * level) - self.forming
+        return shift, value
+
+    def succeeds(self, shift: Any) -> Any:
+        """Where the factorisation runs to completion."""
+        own = (self.own - shift[:, None])[:, :, None] + 0 * self.M
+        A = self.xp.where(self.diagonal, own, self.M) * self.scale[:, None, None]
+        return _factorises(self.cast(A, self.kind), self.kind, self.xp, self.place, self.cast)
 
 
 def _largest_eigenvalue(

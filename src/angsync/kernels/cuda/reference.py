@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-CONVERGED, ITERATION_LIMIT, NOT_FINITE = 0, 1, 2
-"""Status codes of the solves on a device."""
+from angsync.kernels.batch.numbers import CONVERGED, ITERATION_LIMIT, NOT_FINITE
 
 FIRST_POWER_STEPS = 2
 """Power steps of a batch before it looks whether more are needed."""
@@ -23,9 +22,6 @@ FIRST_POWER_STEPS = 2
 SETTLED = 0.05
 """Radians: power steps end when no phase turns by more. With up to twenty steps that leaves fewer hard problems at a
 worse optimum than ten steps for all, and easy ones need no more than two."""
-
-MAX_ORDER = 128
-"""Largest n of the batch kernel, whose problems live in registers."""
 
 
 @dataclass(frozen=True)
@@ -43,16 +39,6 @@ class LoopResult:
     iterations: int
     products: int
     """Products with C, power steps included."""
-
-
-def chirp(n: int) -> NDArray[np.complex64]:
-    r"""Phases without structure, :math:`\exp(2 \pi i \varphi j^2)` with the golden section :math:`\varphi`: a start.
-
-    Any fixed start is orthogonal to some eigenvector; this one has nothing that a matrix would share by nature,
-    as a vector of ones has (C = [[1, -1], [-1, 1]] maps that to zero).
-    """
-    golden = (math.sqrt(5) - 1) / 2
-    return np.exp(2j * np.pi * (golden * np.arange(n, dtype=np.float64) ** 2 % 1.0)).astype(np.complex64)
 
 
 def hermitian_product(
@@ -169,52 +155,12 @@ def solve_batch(
     entry that is not finite gets NaN and its status, and the others do not notice. ``polish_steps``: those of
     :func:`polished`, at the end. ``check_every``: how often the host looks whether all have ended.
     """
-    real, imaginary = xp.real(C), xp.imag(C)
-    largest = xp.max(xp.sum(xp.abs(real) + xp.abs(imaginary), axis=2), axis=1)
-    if isinstance(largest, tuple):
-        largest = largest[0]
-    finite = xp.isfinite(largest)
-    usable = finite & (largest > 0)
-    one = xp.ones_like(largest)
-    scale = (0.5 ** (xp.floor(xp.log2(xp.where(usable, largest, one))) + 1))[:, None]
-    C = xp.where(finite[:, None, None], C, xp.zeros_like(C))
-    shift = scale * (xp.zeros_like(largest) if shifts is None else shifts)[:, None]
-
-    def image(x: Any) -> Any:
-        return scale * xp.matmul(C, x[:, :, None])[:, :, 0] + shift * x
-
-    n = C.shape[1]
-    middle = C[:, :, n // 2]
-    first = xp.zeros_like(middle) + bias[None, :]
-    x = scale * middle + first / (8 * n)
-    for _ in range(min(power_steps, FIRST_POWER_STEPS)):
-        x = image(x)
-    x = phases(x, first, xp=xp)
-    powering = finite
-    for step in range(FIRST_POWER_STEPS + 1, power_steps + 1):
-        w = image(x)
-        turned = xp.conj(x) * w
-        still = xp.all(xp.abs(xp.imag(turned)) <= settled * xp.real(turned), axis=1)
-        if step == FIRST_POWER_STEPS + 1:
-            powering = powering & ~still
-            still = still & ~still
-        last = powering if step == power_steps else powering & still
-        x = xp.where(last[:, None], phases(w, first, xp=xp), xp.where(powering[:, None], w, x))
-        powering = powering & ~last
-        if step % check_every == 0 and not bool(xp.any(powering)):
-            break
-    iterations = xp.zeros_like(largest)
-    for iteration in range(max_iterations + 1):
-        w = image(x)
-        turn, size = xp.imag(xp.conj(x) * w), xp.abs(w)
-        converged = xp.all(xp.abs(turn) <= tolerance * size, axis=1)
-        if iteration == max_iterations or (iteration % check_every == 0 and bool(xp.all(converged | ~finite))):
-            break
-        going = finite & ~converged
-        x = xp.where(going[:, None], phases(w, x, xp=xp), x)
-        iterations = iterations + xp.where(going, one, xp.zeros_like(one))
-    end = polished(scale[:, :, None] * C, x, steps=polish_steps, shift=shift, xp=xp)
-    x, residual, objective = end["z"], end["residual"], end["objective"] / scale[:, 0]
+    stack = _Stack(C, shifts, xp)
+    x = stack.start(bias, power_steps, settled, check_every)
+    x, converged, iterations = stack.ascended(x, tolerance, max_iterations, check_every)
+    finite, one = stack.finite, stack.one
+    end = polished(stack.scale[:, :, None] * stack.C, x, steps=polish_steps, shift=stack.shift, xp=xp)
+    x, residual, objective = end["z"], end["residual"], end["objective"] / stack.scale[:, 0]
     nothing = xp.full_like(one, math.nan)
     status = xp.where(finite, xp.where(converged, CONVERGED * one, ITERATION_LIMIT * one), NOT_FINITE * one)
     return {
@@ -224,6 +170,67 @@ def solve_batch(
         "iterations": iterations,
         "status": status,
     }
+
+
+class _Stack:
+    """The problems of :func:`solve_batch`, with 0 for those that are not finite, and the steps that it makes."""
+
+    def __init__(self, C: Any, shifts: Any | None, xp: Any) -> None:
+        real, imaginary = xp.real(C), xp.imag(C)
+        largest = xp.max(xp.sum(xp.abs(real) + xp.abs(imaginary), axis=2), axis=1)
+        if isinstance(largest, tuple):
+            largest = largest[0]
+        self.xp = xp
+        self.finite = xp.isfinite(largest)
+        usable = self.finite & (largest > 0)
+        self.one = xp.ones_like(largest)
+        self.scale = (0.5 ** (xp.floor(xp.log2(xp.where(usable, largest, self.one))) + 1))[:, None]
+        self.C = xp.where(self.finite[:, None, None], C, xp.zeros_like(C))
+        self.shift = self.scale * (xp.zeros_like(largest) if shifts is None else shifts)[:, None]
+
+    def image(self, x: Any) -> Any:
+        """The scaled matrices with their shifts, times x."""
+        return self.scale * self.xp.matmul(self.C, x[:, :, None])[:, :, 0] + self.shift * x
+
+    def start(self, bias: Any, power_steps: int, settled: float, check_every: int) -> Any:
+        """The phases after the power steps."""
+        xp, n = self.xp, self.C.shape[1]
+        middle = self.C[:, :, n // 2]
+        first = xp.zeros_like(middle) + bias[None, :]
+        x = self.scale * middle + first / (8 * n)
+        for _ in range(min(power_steps, FIRST_POWER_STEPS)):
+            x = self.image(x)
+        x = phases(x, first, xp=xp)
+        powering = self.finite
+        for step in range(FIRST_POWER_STEPS + 1, power_steps + 1):
+            w = self.image(x)
+            turned = xp.conj(x) * w
+            still = xp.all(xp.abs(xp.imag(turned)) <= settled * xp.real(turned), axis=1)
+            if step == FIRST_POWER_STEPS + 1:
+                powering = powering & ~still
+                still = still & ~still
+            last = powering if step == power_steps else powering & still
+            x = xp.where(last[:, None], phases(w, first, xp=xp), xp.where(powering[:, None], w, x))
+            powering = powering & ~last
+            if step % check_every == 0 and not bool(xp.any(powering)):
+                break
+        return x
+
+    def ascended(self, x: Any, tolerance: float, max_iterations: int, check_every: int) -> tuple[Any, Any, Any]:
+        """The phases after the steps of the power method, which problems have converged, and their steps."""
+        xp = self.xp
+        iterations = xp.zeros_like(self.one)
+        for iteration in range(max_iterations + 1):
+            w = self.image(x)
+            turn, size = xp.imag(xp.conj(x) * w), xp.abs(w)
+            converged = xp.all(xp.abs(turn) <= tolerance * size, axis=1)
+            looking = iteration % check_every == 0
+            if iteration == max_iterations or (looking and bool(xp.all(converged | ~self.finite))):
+                break
+            going = self.finite & ~converged
+            x = xp.where(going[:, None], phases(w, x, xp=xp), x)
+            iterations = iterations + xp.where(going, self.one, xp.zeros_like(self.one))
+        return x, converged, iterations
 
 
 def polished(C: Any, z: Any, *, steps: int = 2, shift: Any | None = None, xp: Any = np) -> dict[str, Any]:

@@ -6,37 +6,16 @@
  * Angles are measured by t = 2 tan(theta / 2), and a node is turned by t through (1 + i t/2) / (1 - i t/2): no sine is
  * ever computed, and turning z by its t is exactly the step of the power method.
  */
+#include "accelerate.h"
 #include "targets.h"
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-void dense_apply(int64_t n, const double *C, const double *x, double *y, double *work, int avx512, int threads);
-void narrow_product(int64_t n, const int16_t *copy, const float *scale, const double *diagonal, const double *x, double *y,
-                    float *work, int avx512, int threads);
-
 #define MEMORY 10   /* steps that Anderson's method combines, and steps of Lanczos */
 #define NEAR 0.5      /* residual from which steps are combined */
 #define HALF_TURN 3.0 /* what tan measures as more is taken as this: it is far off anyway */
-
-typedef struct {
-    int64_t n;
-    const double *C; /* used where there is no copy */
-    const int16_t *copy;
-    const float *scale;
-    const double *diagonal;
-    void *work; /* of the products */
-    int avx512, threads;
-    int64_t products;
-} source;
-
-static void product(source *from, const double *x, double *y) {
-    from->products++;
-    if (from->copy) narrow_product(from->n, from->copy, from->scale, from->diagonal, x, y, from->work, from->avx512,
-                                   from->threads);
-    else dense_apply(from->n, from->C, x, y, from->work, from->avx512, from->threads);
-}
 
 FAST static double dot(int64_t n, const double *restrict x, const double *restrict y) {
     double sum = 0;
@@ -169,57 +148,58 @@ typedef struct {
 
 /* w = (product at the base point) + (narrow product of the difference), or the product of z where there is no base;
  * the value is f(z), up to f of the base point. */
-static double evaluate(source *from, const base_point *base, const double *z, double *w, double *t, double *residual,
-                       double *length) {
+static double evaluate(const source_t *from, const base_point *base, const double *z, double *w, double *t,
+                       double *residual, double *length) {
     int64_t n = from->n;
     if (!base->z) {
-        product(from, z, w);
+        source_product(from, z, w);
         return look(n, z, w, t, residual, length);
     }
     subtract(2 * n, z, base->z, base->difference);
-    product(from, base->difference, base->image);
+    source_product(from, base->difference, base->image);
     memcpy(w, base->w, sizeof(double) * 2 * (size_t)n);
     add(2 * n, 1.0, base->image, w);
     look(n, z, w, t, residual, length);
     return 2 * dot(2 * n, base->difference, base->w) + dot(2 * n, base->difference, base->image);
 }
 
+int64_t dense_acceleration_size(void) { return sizeof(acceleration_t); }
+
 /* Anderson's method from z until the residual is `target` or the gradient `inexact`, at most `budget` products and `most`
  * steps. With `base_w` z is a point whose product with C is base_w, and the model is that of its neighbourhood. A step is
- * accepted where f does not go down by more than `noise`; after more than `patience` others the method gives up.
- * `vectors` has (13 + 2 MEMORY) n doubles whose last 2 MEMORY n are kept between calls, together with `gram` (MEMORY^2
- * doubles) and `order` (MEMORY + 1 integers, the first 0 at the beginning). `trace` gets, for every step taken, the
- * objective (relative to that of the base point), the residual and the length of the step. report: products, residual,
- * steps rejected, steps taken. */
-int dense_accelerate(int64_t n, const double *C, const int16_t *copy, const float *scale, const double *diagonal,
-                     const double *base_w, double *z, double target, double inexact, int64_t budget, int64_t most,
-                     double noise, int64_t patience, double *vectors, double *gram, int64_t *order, void *work, int avx512,
-                     int threads, double *trace, double *report) {
-    source from = {n, C, copy, scale, diagonal, work, avx512, threads, 0};
+ * accepted where f does not go down by more than `noise`; after more than `patience` others the method gives up. */
+int dense_accelerate(const source_t *from, acceleration_t *a) {
+    int64_t n = from->n, *order = a->order;
+    const double *base_w = a->base_w;
+    double *z = a->z, *vectors = a->vectors;
     double *trial = vectors, *w = vectors + 2 * n, *origin = vectors + 4 * n, *t = vectors + 10 * n, *next = vectors + 11 * n,
            *step = vectors + 12 * n;
     base_point base = {base_w ? origin : NULL, base_w, vectors + 6 * n, vectors + 8 * n};
-    history past = {vectors + 13 * n, vectors + (13 + MEMORY) * n, gram, order};
+    history past = {vectors + 13 * n, vectors + (13 + MEMORY) * n, a->gram, order};
     double f = 0, residual, length = 0, coefficients[MEMORY];
-    int64_t rejected = 0, taken = 0;
+    int64_t products = 0, rejected = 0, taken = 0;
     int status = OUT_OF_BUDGET;
     if (base_w) {
         memcpy(origin, z, sizeof(double) * 2 * (size_t)n);
         look(n, z, base_w, t, &residual, &length);
-    } else f = evaluate(&from, &base, z, w, t, &residual, &length);
+    } else {
+        f = evaluate(from, &base, z, w, t, &residual, &length);
+        products++;
+    }
     double size = base_w ? fabs(dot(2 * n, z, base_w)) : fabs(f);
     while (1) {
-        if (residual <= target || residual * length <= inexact) { status = REACHED; break; }
-        if (from.products >= budget || taken >= most) break;
+        if (residual <= a->target || residual * length <= a->inexact) { status = REACHED; break; }
+        if (products >= a->budget || taken >= a->most) break;
         int combined = order[0] > 0 && residual < NEAR, accepted = 0;
         memcpy(step, t, sizeof(double) * (size_t)n);
         if (combined) extrapolate(n, &past, t, step, coefficients);
         double value = 0, rest = 0, share = 1;
         for (int attempt = 0; attempt < 6; attempt++) {
             turn(n, z, share, step, trial);
-            value = evaluate(&from, &base, trial, w, next, &rest, &length);
-            accepted = value >= f - noise * size;
-            if (accepted || from.products >= budget) break;
+            value = evaluate(from, &base, trial, w, next, &rest, &length);
+            products++;
+            accepted = value >= f - a->noise * size;
+            if (accepted || products >= a->budget) break;
             rejected++;
             if (combined) { /* forget, and take a step of the power method */
                 combined = 0;
@@ -228,28 +208,28 @@ int dense_accelerate(int64_t n, const double *C, const int16_t *copy, const floa
             } else share *= 0.5; /* which goes up where it is short enough */
         }
         if (!accepted) {
-            status = from.products >= budget ? OUT_OF_BUDGET : STALLED;
+            status = products >= a->budget ? OUT_OF_BUDGET : STALLED;
             break;
         }
         if (residual < NEAR) remember(n, &past, share, step, t, next);
-        trace[3 * taken] = value;
-        trace[3 * taken + 1] = rest;
-        trace[3 * taken++ + 2] = distance(2 * n, trial, z);
+        a->trace[3 * taken] = value;
+        a->trace[3 * taken + 1] = rest;
+        a->trace[3 * taken++ + 2] = distance(2 * n, trial, z);
         memcpy(z, trial, sizeof(double) * 2 * (size_t)n);
         double *other = t;
         t = next;
         next = other;
         f = value;
         residual = rest;
-        if (rejected > patience) {
-            status = residual <= target || residual * length <= inexact ? REACHED : STALLED;
+        if (rejected > a->patience) {
+            status = residual <= a->target || residual * length <= a->inexact ? REACHED : STALLED;
             break;
         }
     }
-    report[0] = (double)from.products;
-    report[1] = residual;
-    report[2] = (double)rejected;
-    report[3] = (double)taken;
+    a->products = products;
+    a->rejected = rejected;
+    a->taken = taken;
+    a->residual = residual;
     return status;
 }
 
@@ -292,10 +272,10 @@ static double leading(int k, const double *alpha, const double *beta, double *ve
 }
 
 /* Lanczos from z until the residual of the largest Ritz value is `tolerance` of it, at most MEMORY steps; z becomes C
- * times its vector (a power step for nothing; not of unit modulus). `vectors` as above. Returns the number of products. */
-int64_t dense_leading(int64_t n, const double *C, const int16_t *copy, const float *scale, const double *diagonal,
-                      double *z, double tolerance, double *vectors, void *work, int avx512, int threads) {
-    source from = {n, C, copy, scale, diagonal, work, avx512, threads, 0};
+ * times its vector (not of unit modulus): a power step that takes no product. `vectors` as in acceleration_t. Returns the
+ * number of products. */
+int64_t dense_leading(const source_t *from, double *z, double tolerance, double *vectors) {
+    int64_t n = from->n;
     double *w = vectors, *basis = vectors + 13 * n, alpha[MEMORY], beta[MEMORY], y[MEMORY] = {1};
     double size = sqrt(dot(2 * n, z, z)), value = 0;
     int k = 0;
@@ -303,7 +283,7 @@ int64_t dense_leading(int64_t n, const double *C, const int16_t *copy, const flo
     for (int64_t j = 0; j < 2 * n; j++) basis[j] = z[j] / size;
     while (k < MEMORY) {
         double *v = basis + 2 * n * k;
-        product(&from, v, w);
+        source_product(from, v, w);
         alpha[k] = dot(2 * n, v, w);
         for (int round = 0; round < 2; round++)
             for (int i = k; i >= 0; i--) {
@@ -321,9 +301,9 @@ int64_t dense_leading(int64_t n, const double *C, const int16_t *copy, const flo
         if (k == MEMORY || !(beta[k - 1] * fabs(y[k - 1]) > tolerance * fabs(value))) break;
         for (int64_t j = 0; j < 2 * n; j++) basis[2 * n * k + j] = w[j] / beta[k - 1];
     }
-    /* C v = value v + y_k w, for nothing */
+    /* C v = value v + y_k w: no product is needed */
     memset(z, 0, sizeof(double) * 2 * (size_t)n);
     for (int i = 0; i < k; i++) add(2 * n, value * y[i], basis + 2 * n * i, z);
     add(2 * n, y[k - 1], w, z);
-    return from.products;
+    return k; /* one product a step */
 }

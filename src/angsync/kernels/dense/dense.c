@@ -6,7 +6,7 @@
  * The sums of a vector are added in the same order whatever vectors are beside it, so its product is the same, bit for
  * bit, as alone.
  *
- * Every thread collects u and v (dense_rows.h) of its own rows; they are added up in the order of the threads, so the
+ * Every thread collects u and v (rows.h) of its own rows; they are added up in the order of the threads, so the
  * result depends on their number alone and not on chance. That is the number asked for: where OpenMP gives fewer
  * (OMP_THREAD_LIMIT, OMP_DYNAMIC), one does the shares of several.
  */

@@ -148,7 +148,7 @@ static void carry_each(const task *w, int64_t from) {
 
 /* y = C x from the copy, for a few vectors, one after the other. `work` has (6 + 8 threads) N floats a vector, where N
  * is n rounded up to a multiple of SEGMENT. A sum over columns has 4 CARRIED terms in single precision, one over a row 16 and
- * one for each segment (256 in the plain version): NarrowCopy.rounding in dense_reference.py is the bound that follows. */
+ * one for each segment (256 in the plain version): NarrowCopy.rounding in narrow.py is the bound that follows. */
 void narrow_block(int64_t n, const int16_t *copy, const float *scale, const double *diagonal, int vectors, const double *x,
                   double *y, float *work, int avx512, int threads) {
     int64_t padded = SEGMENT * segments_of(n), blocks = (n + ROWS - 1) / ROWS;

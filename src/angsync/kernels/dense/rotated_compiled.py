@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.kernels.dense.compiled import _DENSE_FROM, HAS_AVX512, _aligned, _padded, _plain, _thread_count
-from angsync.kernels.dense.reference import ROWS, SEGMENT, NarrowCopy
-from angsync.kernels.sparse.compiled import _library, _pointer, _size
+from angsync.kernels.dense.compiled import narrow_blocks
+from angsync.kernels.dense.narrow import ROWS, SEGMENT, NarrowCopy
+from angsync.kernels.dense.source import DENSE_FROM, HAS_AVX512, padded, thread_count
+from angsync.kernels.library import ADDRESS, INT, SIZE, address, aligned, function, plain
 from angsync.kernels.thread_count import threads
 
 _NARROW_THREADS_FROM = 2200  # order from which a second thread gains more in a product than it costs to wake
 _THREADS_FROM = 1700  # the same for a triangle in the precision of C
+
+_rotated_form = function("rotated_form", SIZE, *6 * (ADDRESS,), INT, INT)
+_rotated_product = function("rotated_product", SIZE, *6 * (ADDRESS,), INT, INT)
+_FORM = (SIZE, *4 * (ADDRESS,), INT)  # order, C, z, entries, diagonal, threads
+_PRODUCT = (SIZE, *5 * (ADDRESS,), INT)  # order, entries, diagonal, t, y, work, threads
+_FORMS = {
+    np.dtype(np.float64): function("rotated_form_double", *_FORM),
+    np.dtype(np.float32): function("rotated_form_single", *_FORM),
+}
+_PRODUCTS = {
+    np.dtype(np.float64): function("rotated_product_double", *_PRODUCT),
+    np.dtype(np.float32): function("rotated_product_single", *_PRODUCT),
+}
 
 
 class NarrowTriangle:
@@ -23,22 +36,21 @@ class NarrowTriangle:
     def __init__(self, copy: NarrowCopy, z: NDArray, *, avx512: bool = HAS_AVX512) -> None:
         self.n = copy.n
         self._diagonal = copy.diagonal
-        self._blocks = _aligned((copy.blocks.shape[0], ROWS, SEGMENT), np.int16)
+        self._blocks = aligned((copy.blocks.shape[0], ROWS, SEGMENT), np.int16)
         self._scale = np.empty_like(copy.scale)
         count = threads() if self.n >= _NARROW_THREADS_FROM else 1
-        self._work = _aligned((1 + count) * _padded(self.n), np.float32)  # two N to make it, 1 + count in a product
-        self._options = (ctypes.c_int(avx512), ctypes.c_int(count))
+        self._work = aligned((1 + count) * padded(self.n), np.float32)  # two N to make it, 1 + count in a product
+        self._options = (avx512, count)
         z = np.ascontiguousarray(z, dtype=np.complex128)
         arrays = (copy.blocks, copy.scale, z, self._blocks, self._scale, self._work)
-        forming = ctypes.c_int(_thread_count(self.n, narrow=True))
-        _library.rotated_form(_size(self.n), *(_pointer(a) for a in arrays), ctypes.c_int(avx512), forming)
+        _rotated_form(self.n, *(address(a) for a in arrays), avx512, thread_count(self.n, narrow=True))
 
     def product(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """R t, summed in single precision."""
         t = np.ascontiguousarray(t, dtype=np.float64)
         y = np.empty(self.n)
         arrays = (self._blocks, self._scale, self._diagonal, t, y, self._work)
-        _library.rotated_product(_size(self.n), *(_pointer(a) for a in arrays), *self._options)
+        _rotated_product(self.n, *(address(a) for a in arrays), *self._options)
         return y
 
 
@@ -48,22 +60,21 @@ class Triangle:
     def __init__(self, matrix: NDArray, z: NDArray) -> None:
         self.n = matrix.shape[0]
         kind: Any = matrix.real.dtype
-        self._product = _library.rotated_product_single if kind == np.float32 else _library.rotated_product_double
-        form = _library.rotated_form_single if kind == np.float32 else _library.rotated_form_double
-        self._entries = _aligned(int(_library.narrow_blocks(_size(self.n))) * ROWS * SEGMENT, kind)
+        self._product = _PRODUCTS[kind]
+        self._entries = aligned(narrow_blocks(self.n) * ROWS * SEGMENT, kind)
         self._diagonal = np.empty(self.n)
         count = threads() if self.n >= _THREADS_FROM else 1
-        self._work = _aligned((1 + count) * _padded(self.n), kind)
-        self._count = ctypes.c_int(count)
+        self._work = aligned((1 + count) * padded(self.n), kind)
+        self._count = count
         arrays = (matrix, np.ascontiguousarray(z), self._entries, self._diagonal)
-        form(_size(self.n), *(_pointer(a) for a in arrays), ctypes.c_int(_thread_count(self.n)))
+        _FORMS[kind](self.n, *(address(a) for a in arrays), thread_count(self.n, narrow=False))
 
     def product(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """R t."""
         t = np.ascontiguousarray(t, dtype=np.float64)
         y = np.empty(self.n)
         arrays = (self._entries, self._diagonal, t, y, self._work)
-        self._product(_size(self.n), *(_pointer(a) for a in arrays), self._count)
+        self._product(self.n, *(address(a) for a in arrays), self._count)
         return y
 
 
@@ -72,5 +83,5 @@ def rotated(matrix: NDArray, copy: NarrowCopy | None, z: NDArray) -> NarrowTrian
     if copy is not None:
         return NarrowTriangle(copy, z)
     kind = matrix.dtype
-    suits = kind in (np.complex128, np.complex64) and z.dtype == kind and _plain(matrix, kind)
-    return Triangle(matrix, z) if suits and matrix.shape[0] >= _DENSE_FROM else None
+    suits = kind in (np.complex128, np.complex64) and z.dtype == kind and plain(matrix, kind)
+    return Triangle(matrix, z) if suits and matrix.shape[0] >= DENSE_FROM else None

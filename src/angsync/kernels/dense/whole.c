@@ -3,24 +3,37 @@
  *
  * It gives up where anything is out of the ordinary; whoever called then goes the general way.
  */
+#include "accelerate.h"
 #include "targets.h"
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
-void dense_apply(int64_t n, const double *C, const double *x, double *y, double *work, int avx512, int threads);
-int64_t dense_leading(int64_t n, const double *C, const int16_t *copy, const float *scale, const double *diagonal,
-                      double *z, double tolerance, double *vectors, void *work, int avx512, int threads);
-int dense_accelerate(int64_t n, const double *C, const int16_t *copy, const float *scale, const double *diagonal,
-                     const double *base_w, double *z, double target, double inexact, int64_t budget, int64_t most,
-                     double noise, int64_t patience, double *vectors, double *gram, int64_t *order, void *work, int avx512,
-                     int threads, double *trace, double *report);
+/* How a problem is solved: WholeSettings in whole_settings.py, which says what each means. */
+typedef struct {
+    int64_t strongest, budget, most, rounds, patience;
+    double rough, share, tolerance, deep, floor, least, noise, narrow_noise;
+} whole_settings_t;
 
-#define ROUNDS 6      /* of refinement at most; two or three are usual */
-#define PATIENCE 6    /* steps that Anderson's method may reject */
-#define NARROW_NOISE 1e-7
-#define NOISE 1e-14
+/* One call: the problem, what it works with, and what it finds. In Python: Whole in whole_compiled.py. */
+typedef struct {
+    source_t model;  /* what inner solves multiply with: C, or its narrow copy */
+    const double *C;
+    double error;    /* about the norm of (copy - C) z, 0 without a copy */
+    double *full;    /* workspace of dense_apply for `full_threads` */
+    int64_t full_threads;
+    whole_settings_t settings;
+    double *z, *w;          /* found: phases, the first node at angle 0, and C z */
+    double *before;         /* 2 n doubles */
+    double *vectors, *gram; /* as in acceleration_t */
+    int64_t *order;
+    double *trace; /* found: room for `most` + `rounds` + 2 steps: objective, residual, length; the start first */
+    /* what is found besides */
+    int64_t products, entries; /* of the trace */
+    double objective, residual;
+} whole_t;
+
 enum { SOLVED = 0, OUT_OF_THE_ORDINARY = 1 };
 
 /* Every entry of x over its modulus; that of `otherwise` where it is 0. */
@@ -66,88 +79,112 @@ FAST static double apart(int64_t n, const double *restrict x, const double *rest
 
 static double larger(double a, double b) { return a > b ? a : b; }
 
-/* z (phases, the first node at angle 0) and w = C z, from the column `strongest` of C, to a residual of `tolerance`; a
- * gradient of at most `floor` is rounding. Nothing is tried where C times the rough leading eigenvector is shorter than
- * `least`. `error` is about the norm of (copy - C) z, 0 without a copy; the
- * copy alone is used down to a gradient of `share` times it. `vectors`, `gram`,
- * `order` and `work` as dense_accelerate wants them; `full` is a workspace of dense_apply for `full_threads`; `before` has
- * 2 n doubles. `trace` has room for `most` + ROUNDS + 2 steps: objective, residual, length; the start first. Without a copy
- * it has every step, with one every round. report: products, entries of the trace, objective, residual. */
-int dense_whole(int64_t n, const double *C, const int16_t *copy, const float *scale, const double *diagonal, double error,
-                double share, int64_t strongest, double rough, double tolerance, double deep, double floor, double least,
-                int64_t budget, int64_t most,
-                double *z, double *w, double *before, double *vectors, double *gram, int64_t *order, void *work,
-                double *full, int avx512, int threads, int full_threads, double *trace, double *report) {
-    const double *own = copy ? NULL : C;
-    const double *row = C + 2 * n * strongest;
+static double residual_of(const whole_settings_t *settings, double gradient, double size) {
+    return gradient > settings->floor && size > 0 ? gradient / size : 0;
+}
+
+/* z = phases of the column `strongest` of C */
+static void phases_of_column(whole_t *call) {
+    int64_t n = call->model.n;
+    const double *row = call->C + 2 * n * call->settings.strongest;
     for (int64_t l = 0; l < n; l++) { /* the column is the conjugate of the row */
-        z[2 * l] = row[2 * l];
-        z[2 * l + 1] = -row[2 * l + 1];
-        w[2 * l] = 1;
-        w[2 * l + 1] = 0;
+        call->z[2 * l] = row[2 * l];
+        call->z[2 * l + 1] = -row[2 * l + 1];
+        call->w[2 * l] = 1;
+        call->w[2 * l + 1] = 0;
     }
-    unit(n, z, w);
-    memcpy(before, z, sizeof(double) * 2 * (size_t)n);
-    double told[4], gradient, size;
-    int64_t products = dense_leading(n, own, copy, scale, diagonal, z, rough, vectors, work, avx512, threads), taken = 0;
-    order[0] = 0; /* the basis lay where the steps are kept */
+    unit(n, call->z, call->w);
+}
+
+/* The first node at angle 0, and what is known of the point. */
+static void finish(whole_t *call) {
+    int64_t n = call->model.n;
+    double *z = call->z, *w = call->w, gradient, size;
+    double re = z[0], im = -z[1], m = sqrt(re * re + im * im);
+    turn_all(n, re / m, im / m, z);
+    unit(n, z, call->before);
+    z[0] = 1;
+    z[1] = 0;
+    if (call->model.copy) turn_all(n, re / m, im / m, w);
+    else dense_apply(n, call->C, z, w, call->full, call->model.avx512, (int)call->full_threads);
+    call->objective = measured(n, z, w, &gradient, &size);
+    call->residual = residual_of(&call->settings, gradient, size);
+}
+
+int64_t dense_whole_size(void) { return sizeof(whole_t); }
+
+/* z and w = C z from the phases of one column of C, to a residual of `tolerance`. Without a copy the trace has every step,
+ * with one every round. `entries` is 0 where the call gives up. */
+int dense_whole(whole_t *call) {
+    const source_t *model = &call->model;
+    const whole_settings_t *settings = &call->settings;
+    const int64_t n = model->n;
+    const size_t bytes = sizeof(double) * 2 * (size_t)n;
+    const int narrow = model->copy != NULL, full_threads = (int)call->full_threads;
+    const double tolerance = settings->tolerance, goal = larger(settings->deep * tolerance, DBL_EPSILON);
+    double *z = call->z, *w = call->w, *before = call->before, *trace = call->trace, gradient, size;
+    acceleration_t inner = {.z = z, .budget = settings->budget, .patience = settings->patience, .vectors = call->vectors,
+                            .gram = call->gram, .order = call->order};
+    call->entries = 0;
+    phases_of_column(call);
+    memcpy(before, z, bytes);
+    int64_t products = dense_leading(model, z, settings->rough, call->vectors), taken = 0, entries = 1;
+    call->order[0] = 0; /* the basis lay where the steps are kept */
     measured(n, before, z, &gradient, &size);
-    if (!(size >= least)) return OUT_OF_THE_ORDINARY;
+    if (!(size >= settings->least)) return OUT_OF_THE_ORDINARY;
     unit(n, z, before);
-    if (copy) {
-        int ending = dense_accelerate(n, own, copy, scale, diagonal, NULL, z, larger(deep * tolerance, DBL_EPSILON), share * error,
-                                      budget,
-                                      most, NARROW_NOISE, PATIENCE, vectors, gram, order, work, avx512, threads, trace, told);
-        products += (int64_t)told[0];
+    if (narrow) {
+        inner.target = goal;
+        inner.inexact = settings->share * call->error;
+        inner.most = settings->most;
+        inner.noise = settings->narrow_noise;
+        inner.trace = trace;
+        int ending = dense_accelerate(model, &inner);
+        products += inner.products;
         if (ending != 0) return OUT_OF_THE_ORDINARY;
         unit(n, z, before);
     }
-    dense_apply(n, C, z, w, full, avx512, full_threads);
+    dense_apply(n, call->C, z, w, call->full, model->avx512, full_threads);
     products++;
-    double f = measured(n, z, w, &gradient, &size), residual = gradient > floor && size > 0 ? gradient / size : 0;
+    double f = measured(n, z, w, &gradient, &size), residual = residual_of(settings, gradient, size);
     trace[0] = f;
     trace[1] = residual;
     trace[2] = 0;
-    int64_t entries = 1;
-    for (int round = 0; residual > tolerance; round++) {
-        if (round == ROUNDS || taken >= most) return OUT_OF_THE_ORDINARY;
-        double aim = larger(larger(deep * tolerance, residual * error / size), DBL_EPSILON), *steps = trace + 3 * entries;
-        if (residual <= aim) aim = residual * 1e-3;
-        memcpy(before, z, sizeof(double) * 2 * (size_t)n);
-        int ending = dense_accelerate(n, own, copy, scale, diagonal, w, z, aim, 0, budget, most - taken, NOISE, PATIENCE, vectors,
-                                      gram, order, work, avx512, threads, steps, told);
-        products += (int64_t)told[0];
-        int64_t count = (int64_t)told[3];
+    inner.base_w = w;
+    inner.inexact = 0;
+    inner.noise = settings->noise;
+    for (int64_t round = 0; residual > tolerance; round++) {
+        if (round == settings->rounds || taken >= settings->most) return OUT_OF_THE_ORDINARY;
+        double *steps = trace + 3 * entries;
+        inner.target = larger(goal, residual * call->error / size);
+        if (residual <= inner.target) inner.target = residual * 1e-3;
+        inner.most = settings->most - taken;
+        inner.trace = steps;
+        memcpy(before, z, bytes);
+        int ending = dense_accelerate(model, &inner);
+        products += inner.products;
+        int64_t count = inner.taken;
         if (ending != 0 || count == 0) return OUT_OF_THE_ORDINARY;
         taken += count;
         unit(n, z, before);
-        dense_apply(n, C, z, w, full, avx512, full_threads);
+        dense_apply(n, call->C, z, w, call->full, model->avx512, full_threads);
         products++;
         double rest, value = measured(n, z, w, &rest, &size);
-        if (value < f - NOISE * fabs(f) || !(rest < gradient)) return OUT_OF_THE_ORDINARY;
-        if (copy) {
+        if (value < f - settings->noise * fabs(f) || !(rest < gradient)) return OUT_OF_THE_ORDINARY;
+        if (narrow) {
             count = 1;
             steps[2] = apart(2 * n, z, before);
         }
         for (int64_t k = 0; k + 1 < count; k++) steps[3 * k] += f; /* they were relative to the point before */
         f = value;
         gradient = rest;
-        residual = gradient > floor && size > 0 ? gradient / size : 0;
+        residual = residual_of(settings, gradient, size);
         entries += count;
         trace[3 * entries - 3] = f;
         trace[3 * entries - 2] = residual;
     }
-    double re = z[0], im = -z[1], m = sqrt(re * re + im * im);
-    turn_all(n, re / m, im / m, z);
-    unit(n, z, before);
-    z[0] = 1;
-    z[1] = 0;
-    if (copy) turn_all(n, re / m, im / m, w);
-    else dense_apply(n, C, z, w, full, avx512, full_threads);
-    f = measured(n, z, w, &gradient, &size);
-    report[0] = (double)products;
-    report[1] = (double)entries;
-    report[2] = f;
-    report[3] = gradient > floor && size > 0 ? gradient / size : 0;
+    finish(call);
+    call->products = products;
+    call->entries = entries; /* last: it says that all the rest is there */
     return SOLVED;
 }

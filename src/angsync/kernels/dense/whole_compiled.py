@@ -1,4 +1,4 @@
-"""A whole dense problem in one compiled call: see :mod:`angsync.kernels.dense.whole_reference`."""
+"""A whole dense problem in one compiled call (whole.c): start, Anderson's method, refinement, gauge."""
 
 from __future__ import annotations
 
@@ -8,11 +8,35 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.kernels.dense import whole_reference as reference
-from angsync.kernels.dense.compiled import _VECTORS, HAS_AVX512, _aligned, _plain, _thread_count, _work
-from angsync.kernels.dense.reference import MEMORY, NarrowCopy
-from angsync.kernels.dense.whole_reference import ROUNDS, WholeSettings, WholeSolve
-from angsync.kernels.sparse.compiled import _library, _pointer, _size
+from angsync.kernels.dense.anderson import MEMORY
+from angsync.kernels.dense.compiled import VECTORS
+from angsync.kernels.dense.narrow import NarrowCopy
+from angsync.kernels.dense.source import HAS_AVX512, Source, thread_count
+from angsync.kernels.dense.whole_settings import WholeSettings, WholeSolve
+from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, aligned, function, plain
+
+_LINE_NUMBERS = 8  # doubles of a cache line
+_INTEGERS = ("strongest", "budget", "most", "rounds", "patience")
+
+
+class Settings(ctypes.Structure):
+    """``whole_settings_t`` in whole.c: the fields of :class:`WholeSettings`, in their order."""
+
+    _fields_ = tuple((name, SIZE if name in _INTEGERS else REAL) for name in WholeSettings._fields)
+
+
+class Whole(ctypes.Structure):
+    """``whole_t`` in whole.c: one call."""
+
+    _fields_ = (
+        ("model", Source), ("matrix", ADDRESS), ("error", REAL), ("full", ADDRESS), ("full_threads", SIZE),
+        ("settings", Settings), ("z", ADDRESS), ("w", ADDRESS), ("before", ADDRESS), ("vectors", ADDRESS),
+        ("gram", ADDRESS), ("order", ADDRESS), ("trace", ADDRESS), ("products", SIZE), ("entries", SIZE),
+        ("objective", REAL), ("residual", REAL),
+    )  # fmt: skip
+
+
+_dense_whole = function("dense_whole", ctypes.POINTER(Whole), returns=INT)
 
 
 def dense_whole(
@@ -22,48 +46,44 @@ def dense_whole(
     *,
     avx512: bool = HAS_AVX512,
 ) -> WholeSolve | None:
-    """See :func:`angsync.kernels.dense.whole_reference.dense_whole`."""
-    if not _plain(matrix, np.complex128):
-        return reference.dense_whole(matrix, copy, settings)
+    """Solve from the phases of one column: Lanczos, Anderson's method, refinement with products of C.
+
+    None where anything is out of the ordinary: a matrix that the kernels do not read, a step down, an inner solve that
+    did not arrive.
+    """
+    if not plain(matrix, np.complex128):
+        return None
     n = matrix.shape[0]
-    full_threads = _thread_count(n)
-    narrow_threads = full_threads if copy is None else _thread_count(n, narrow=True)
-    # one block for everything that is in double precision; the parts begin at multiples of eight numbers, that is, of a
-    # cache line
-    whole = -(-n // 8) * 8
-    points = np.empty((2, n), dtype=np.complex128)
-    sizes = (2 * whole, _VECTORS * whole, (4 + 4 * full_threads) * whole, 104, 4, 3 * (settings.most + ROUNDS + 2))
+    model = Source(matrix, copy, avx512=avx512)
+    full_threads = thread_count(n, narrow=False)
+    # one block for everything in double precision; its parts begin at multiples of a cache line
+    length = -(-n // _LINE_NUMBERS) * _LINE_NUMBERS
+    full_length = 0 if copy is None else (4 + 4 * full_threads) * length
+    gram_length = -(-(MEMORY**2) // _LINE_NUMBERS) * _LINE_NUMBERS
+    trace_length = 3 * (settings.most + settings.rounds + 2)
+    sizes = (2 * length, VECTORS * length, full_length, gram_length, trace_length)
     places = [0, *itertools.accumulate(sizes)]
-    block = _aligned(places[-1], np.float64)
-    first = block.__array_interface__["data"][0]
-    before, vectors, full, gram, report, trace = (ctypes.c_void_p(first + 8 * place) for place in places[:-1])
-    order = (ctypes.c_int64 * (MEMORY + 1))()
-    source: tuple[ctypes.c_void_p | None, ...] = (None, None, None)
-    narrow_work = None
-    work: ctypes.c_void_p = full
-    if copy is not None:
-        source = (_pointer(copy.blocks), _pointer(copy.scale), _pointer(copy.diagonal))
-        narrow_work = _work(n, narrow_threads, narrow=True)
-        work = _pointer(narrow_work)
-    z, w = _pointer(points), ctypes.c_void_p(points.__array_interface__["data"][0] + 16 * n)
-    numbers = (settings.rough, settings.tolerance, settings.deep, settings.floor, settings.least)
-    told = block[places[4] : places[4] + 4]
-    told[:] = 0
+    block = aligned(places[-1], np.float64)
+    first = address(block)
+    before, vectors, full, gram, trace = (first + 8 * place for place in places[:-1])
+    points = np.empty((2, n), dtype=np.complex128)
+    z = address(points)
+    order = (SIZE * (MEMORY + 1))()
+    # without a copy, the model multiplies with C as well, and the two never do so at the same time
+    work, error = (model.work, 0.0) if copy is None else (full, copy.error)
+    call = Whole(
+        model, address(matrix), error, work, full_threads, Settings(*settings),
+        z, z + 16 * n, before, vectors, gram, ctypes.addressof(order), trace,
+    )  # fmt: skip
     interrupted = False
     try:
-        _library.dense_whole(
-            _size(n), _pointer(matrix), *source, ctypes.c_double(0.0 if copy is None else copy.error),
-            ctypes.c_double(settings.share), _size(settings.strongest), *map(ctypes.c_double, numbers),
-            _size(settings.budget), _size(settings.most), z, w, before, vectors, gram,
-            order, work, full, ctypes.c_int(avx512), ctypes.c_int(narrow_threads), ctypes.c_int(full_threads), trace,
-            report,
-        )  # fmt: skip
+        _dense_whole(ctypes.byref(call))
     except KeyboardInterrupt:  # Python sees it when the call is over: what it found need not be lost
-        if told[1] == 0:
+        if call.entries == 0:
             raise
         interrupted = True
-    products, entries, objective, residual = told.tolist()
+    entries = call.entries
     if entries == 0:  # it gave up
         return None
-    steps = block[places[5] : places[5] + 3 * int(entries)].reshape(-1, 3).copy()
-    return WholeSolve(points[0], points[1], objective, residual, int(products), steps, interrupted)
+    steps = block[places[-2] : places[-2] + 3 * entries].reshape(-1, 3).copy()
+    return WholeSolve(points[0], points[1], call.objective, call.residual, call.products, steps, interrupted)

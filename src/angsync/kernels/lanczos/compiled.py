@@ -5,69 +5,73 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.kernels.dense.compiled import (
-    _DENSE_FROM,
-    HAS_AVX512,
-    _plain,
-    _thread_count,
-    _work,
-    dense_apply,
-    narrow_apply,
-)
+from angsync.kernels.dense.compiled import dense_apply, narrow_apply
+from angsync.kernels.dense.source import DENSE_FROM, HAS_AVX512, Source
 from angsync.kernels.lanczos import reference
 from angsync.kernels.lanczos.reference import Goal, RunEnding
-from angsync.kernels.sparse.compiled import _library, _pointer, _size
+from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, function, plain
 from angsync.kernels.thread_count import threads
 
-_library.tridiagonal_growth.restype = ctypes.c_double
-_library.tridiagonal_smallest.restype = ctypes.c_double
-_library.tridiagonal_proved.restype = ctypes.c_double
-_library.orthogonalise.restype = ctypes.c_double
-_library.orthogonalise_work.restype = ctypes.c_int64
+
+class Run(ctypes.Structure):
+    """``run_t`` in lanczos.c: a run on S = Diag(s) - scale C."""
+
+    _fields_ = (
+        ("scale", REAL), ("s", ADDRESS), ("deflated", ADDRESS), ("basis", ADDRESS), ("alpha", ADDRESS),
+        ("beta", ADDRESS), ("steps", SIZE), ("last", SIZE), ("size", REAL), ("target", REAL), ("limit", REAL),
+        ("rounding", REAL), ("own", ADDRESS), ("give_up", ctypes.c_int32), ("threads", ctypes.c_int32),
+    )  # fmt: skip
 
 
-def _coefficients(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> tuple[Any, ...]:
-    return _size(alpha.size), _pointer(alpha), _pointer(beta)
+_COEFFICIENTS = (SIZE, ADDRESS, ADDRESS)  # steps, alpha, beta
+_growth = function("tridiagonal_growth", *_COEFFICIENTS, REAL, returns=REAL)
+_smallest = function("tridiagonal_smallest", *_COEFFICIENTS, ctypes.POINTER(REAL), returns=REAL)
+_vector = function("tridiagonal_vector", *_COEFFICIENTS, ADDRESS, ADDRESS)
+_proved = function("tridiagonal_proved", *_COEFFICIENTS, REAL, returns=REAL)
+_verdict = function("lanczos_verdict", *_COEFFICIENTS, REAL, REAL, REAL, INT, returns=INT)
+_orthogonalise = function("orthogonalise", SIZE, SIZE, *4 * (ADDRESS,), INT, returns=REAL)
+_orthogonalise_work = function("orthogonalise_work", SIZE, returns=SIZE)
+_lanczos_run = function("lanczos_run", ctypes.POINTER(Source), ctypes.POINTER(Run), returns=INT)
+
+
+def _coefficients(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> tuple[int, int, int]:
+    return alpha.size, address(alpha), address(beta)
 
 
 def growth(alpha: NDArray[np.float64], beta: NDArray[np.float64], shift: float) -> float:
     """The sum of q_j(shift)^2, j up to the number of steps; -1 where the shift is not below all Ritz values."""
-    found: float = _library.tridiagonal_growth(*_coefficients(alpha, beta), ctypes.c_double(shift))
+    found: float = _growth(*_coefficients(alpha, beta), shift)
     return found
 
 
 def smallest_ritz_value(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> float:
     """The smallest eigenvalue of T."""
-    lower = ctypes.c_double()
-    found: float = _library.tridiagonal_smallest(*_coefficients(alpha, beta), ctypes.byref(lower))
+    lower = REAL()
+    found: float = _smallest(*_coefficients(alpha, beta), ctypes.byref(lower))
     return found
 
 
 def smallest_ritz_vector(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> NDArray[np.float64]:
     """Its unit eigenvector."""
     pivots, y = np.empty(alpha.size), np.empty(alpha.size)
-    _library.tridiagonal_vector(*_coefficients(alpha, beta), _pointer(pivots), _pointer(y))
+    _vector(*_coefficients(alpha, beta), address(pivots), address(y))
     return y
 
 
-def proved(alpha: NDArray[np.float64], beta: NDArray[np.float64], limit: float) -> float:
+def proved_by_lanczos(alpha: NDArray[np.float64], beta: NDArray[np.float64], limit: float) -> float:
     """The largest shift that is found to have a growth of at least ``limit``, to a millionth of its distance from T."""
-    found: float = _library.tridiagonal_proved(*_coefficients(alpha, beta), ctypes.c_double(limit))
+    found: float = _proved(*_coefficients(alpha, beta), limit)
     return found
-
-
-def _numbers(goal: Goal) -> tuple[Any, ...]:
-    return (*(ctypes.c_double(x) for x in (goal.value, goal.limit, goal.rounding)), ctypes.c_int(goal.give_up))
 
 
 def verdict(alpha: NDArray[np.float64], beta: NDArray[np.float64], goal: Goal) -> RunEnding:
     """Whether a run may end with these coefficients."""
-    return RunEnding(_library.lanczos_verdict(*_coefficients(alpha, beta), *_numbers(goal)))
+    numbers = (goal.value, goal.limit, goal.rounding, goal.give_up)
+    return RunEnding(_verdict(*_coefficients(alpha, beta), *numbers))
 
 
 def orthogonalise(deflated: NDArray, basis: NDArray, w: NDArray) -> tuple[NDArray, float]:
@@ -76,9 +80,9 @@ def orthogonalise(deflated: NDArray, basis: NDArray, w: NDArray) -> tuple[NDArra
         return reference.orthogonalise(deflated, basis, w)
     w, deflated = np.array(w), np.ascontiguousarray(deflated)
     count, columns = threads(), basis.shape[1]
-    work = np.empty(count * _library.orthogonalise_work(_size(columns)))
-    vectors = (_pointer(deflated), _pointer(basis.T), _pointer(w), _pointer(work))
-    norm: float = _library.orthogonalise(_size(w.size), _size(columns), *vectors, ctypes.c_int(count))
+    work = np.empty(count * _orthogonalise_work(columns))
+    vectors = (address(deflated), address(basis.T), address(w), address(work))
+    norm: float = _orthogonalise(w.size, columns, *vectors, count)
     return w, norm
 
 
@@ -111,54 +115,40 @@ class DenseLanczos(reference.Lanczos):
         avx512: bool = HAS_AVX512,
     ) -> None:
         super().__init__(product, np.ascontiguousarray(deflated), start, most)
-        n, matrix, copy = deflated.size, product.matrix, product.copy
-        self._avx512 = avx512
-        self._product_threads = _thread_count(n, narrow=copy is not None)
-        self._threads = threads()
-        self._work = _work(n, self._product_threads, narrow=copy is not None)
-        # the arrays stay alive with self, so their addresses may be kept
-        source: tuple[Any, ...] = (_pointer(matrix), None, None, None)
-        if copy is not None:
-            source = (None, _pointer(copy.blocks), _pointer(copy.scale), _pointer(copy.diagonal))
-        self._source = (_size(n), *source, ctypes.c_double(product.scale), _pointer(product.s))
+        self._source = Source(product.matrix, product.copy, avx512=avx512)
+        # the arrays stay alive with self, so their addresses may be kept; those of the basis and of its work grow
+        self._run = Run(
+            scale=product.scale, s=address(product.s), deflated=address(self.deflated),
+            alpha=address(self._alpha), beta=address(self._beta), threads=threads(),
+        )  # fmt: skip
 
     def advance(self, count: int, goal: Goal | None = None) -> RunEnding:
         """At most so many steps, fewer where the goal is reached or the run ends."""
         until = min(self.most, self.steps + count)
-        numbers = _numbers(Goal(math.nan, 0.0, 0.0) if goal is None else goal)
-        ending = RunEnding.GOING_ON
+        goal = Goal(math.nan, 0.0, 0.0) if goal is None else goal
+        run = self._run
+        run.target, run.limit, run.rounding, run.give_up = goal.value, goal.limit, goal.rounding, goal.give_up
         while True:
-            last = min(until, self._room())
-            own = np.empty(self._threads * _library.orthogonalise_work(_size(last)))
-            steps, size = ctypes.c_int64(self.steps), ctypes.c_double(self._size)
-            arrays = (_pointer(x) for x in (self.deflated, self._columns, self._alpha, self._beta))
-            options = (ctypes.c_int(x) for x in (self._avx512, self._product_threads, self._threads))
-            ending = RunEnding(
-                _library.lanczos_run(
-                    *self._source,
-                    *arrays,
-                    ctypes.byref(steps),
-                    _size(last),
-                    ctypes.byref(size),
-                    *numbers,
-                    _pointer(self._work),
-                    _pointer(own),
-                    *options,
-                )
-            )
-            self.product.products += steps.value - self.steps
-            self.steps, self._size = steps.value, size.value
+            run.last = min(until, self._room())
+            own = np.empty(run.threads * _orthogonalise_work(run.last))
+            run.basis, run.own = address(self._columns), address(own)
+            run.steps, run.size = self.steps, self._size
+            ending = RunEnding(_lanczos_run(ctypes.byref(self._source), ctypes.byref(run)))
+            self.product.products += run.steps - self.steps
+            self.steps, self._size = run.steps, run.size
             if ending is not RunEnding.GOING_ON or self.steps >= until:
                 return ending
 
 
-def begin(product: Callable[[NDArray], NDArray], deflated: NDArray, start: NDArray, most: int) -> reference.Lanczos:
+def begin_lanczos(
+    product: Callable[[NDArray], NDArray], deflated: NDArray, start: NDArray, most: int
+) -> reference.Lanczos:
     """A run of at most so many steps."""
     if (
         isinstance(product, reference.ShiftedMatrix)
         and deflated.dtype == np.complex128
-        and deflated.size >= _DENSE_FROM
-        and _plain(product.matrix, np.complex128)
+        and deflated.size >= DENSE_FROM
+        and plain(product.matrix, np.complex128)
     ):
         return DenseLanczos(product, deflated, start, most)
     return Lanczos(product, deflated, start, most)

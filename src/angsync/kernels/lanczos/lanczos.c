@@ -11,14 +11,12 @@
  * Every thread has rows of its own; what they add to the coefficients is summed in the order of the threads. Their number
  * is the one asked for: where OpenMP gives fewer (OMP_THREAD_LIMIT, OMP_DYNAMIC), one does the shares of several.
  */
+#include "dense/source.h"
 #include "targets.h"
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
-void dense_apply(int64_t n, const double *C, const double *x, double *y, double *work, int avx512, int threads);
-void narrow_product(int64_t n, const int16_t *copy, const float *scale, const double *diagonal, const double *x, double *y,
-                    float *work, int avx512, int threads);
 double tridiagonal_growth(int64_t k, const double *alpha, const double *beta, double shift);
 double tridiagonal_smallest(int64_t k, const double *alpha, const double *beta, double *lower);
 
@@ -185,7 +183,7 @@ FAST static void divide(int64_t count, double size, double *restrict w) {
     for (int64_t t = 0; t < count; t++) w[t] /= size;
 }
 
-/* Whether the run may end after k steps: see Goal in lanczos_reference.py. */
+/* Whether the run may end after k steps: see Goal in reference.py. */
 int lanczos_verdict(int64_t k, const double *alpha, const double *beta, double target, double limit, double rounding,
                     int give_up) {
     double lost = rounding * sqrt((double)k), lower;
@@ -197,37 +195,51 @@ int lanczos_verdict(int64_t k, const double *alpha, const double *beta, double t
     return smallest < 0 && tridiagonal_growth(k, alpha, beta, 1.1 * smallest + lost) >= limit ? SETTLED : GOING_ON;
 }
 
-/* Steps from *steps to at most `last`, which the run counts on in *steps. The basis has last + 1 columns, of which
- * *steps + 1 are there; alpha and beta are as in tridiagonal.c; *size is the largest norm of a product so far. C or `copy` may
- * be null. `work` is that of the products, `own` has `threads` times orthogonalise_work(last) doubles. `target` is not
- * a number where there is no goal. Returns why it ended. */
-int lanczos_run(int64_t n, const double *C, const int16_t *copy, const float *scales, const double *diagonal, double scale,
-                const double *s, const double *deflated, double *basis, double *alpha, double *beta, int64_t *steps,
-                int64_t last, double *size, double target, double limit, double rounding, int give_up, void *work,
-                double *own, int avx512, int product_threads, int threads) {
-    int goal = !isnan(target);
-    if (goal && *steps > 0) {
-        int verdict = lanczos_verdict(*steps, alpha, beta, target, limit, rounding, give_up);
+/* A run on S = Diag(s) - scale C. In Python: Run in compiled.py. */
+typedef struct {
+    double scale;
+    const double *s, *deflated;
+    double *basis;        /* `last` + 1 columns, of which `steps` + 1 are there */
+    double *alpha, *beta; /* as in tridiagonal.c */
+    int64_t steps, last;  /* steps that were taken, and to be taken in all */
+    double size;          /* the largest norm of a product so far */
+    double target, limit, rounding; /* the goal; `target` is not a number where there is none */
+    double *own;                    /* `threads` times orthogonalise_work(last) doubles */
+    int32_t give_up, threads;
+} run_t;
+
+int64_t lanczos_run_size(void) { return sizeof(run_t); }
+
+static int run_verdict(const run_t *run) {
+    return lanczos_verdict(run->steps, run->alpha, run->beta, run->target, run->limit, run->rounding, run->give_up);
+}
+
+/* Steps until there are `last` of them, or the goal is reached. Returns why it ended. */
+int lanczos_run(const source_t *from, run_t *run) {
+    int64_t n = from->n;
+    double *alpha = run->alpha, *beta = run->beta;
+    int goal = !isnan(run->target);
+    if (goal && run->steps > 0) {
+        int verdict = run_verdict(run);
         if (verdict != GOING_ON) return verdict;
     }
-    while (*steps < last) {
-        int64_t k = *steps;
-        double *v = basis + 2 * n * k, *w = v + 2 * n;
-        if (copy) narrow_product(n, copy, scales, diagonal, v, w, work, avx512, product_threads);
-        else dense_apply(n, C, v, w, work, avx512, product_threads);
-        double norm = sqrt(shifted(n, s, scale, v, w, alpha + k));
-        if (norm > *size) *size = norm;
+    while (run->steps < run->last) {
+        int64_t k = run->steps;
+        double *v = run->basis + 2 * n * k, *w = v + 2 * n;
+        source_product(from, v, w);
+        double norm = sqrt(shifted(n, run->s, run->scale, v, w, alpha + k));
+        if (norm > run->size) run->size = norm;
         /* nearly all that the whole basis has to take away, so that one round of it is enough */
         subtract(2 * n, alpha[k], v, w);
         if (k) subtract(2 * n, beta[k - 1], v - 2 * n, w);
-        beta[k] = orthogonalise(n, k + 1, deflated, basis, w, own, threads);
-        *steps = k + 1;
+        beta[k] = orthogonalise(n, k + 1, run->deflated, run->basis, w, run->own, run->threads);
+        run->steps = k + 1;
         /* a space that is invariant to rounding: another vector would be noise */
         if (k + 2 == n) beta[k] = 0;
-        if (beta[k] <= 16 * sqrt((double)n) * UNIT_ROUNDOFF * *size) return COMPLETE;
+        if (beta[k] <= 16 * sqrt((double)n) * UNIT_ROUNDOFF * run->size) return COMPLETE;
         divide(2 * n, beta[k], w);
         if (goal) {
-            int verdict = lanczos_verdict(k + 1, alpha, beta, target, limit, rounding, give_up);
+            int verdict = run_verdict(run);
             if (verdict != GOING_ON) return verdict;
         }
     }

@@ -25,7 +25,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from angsync.kernels.dense.reference import NarrowCopy
+from angsync.kernels.dense.narrow import NarrowCopy
 
 _FELL = 0.5  # share of the squared norm that has to be left by a round, for it to be the last
 _MOST_ROUNDS = 4
@@ -62,7 +62,7 @@ class Goal:
 
 
 class ShiftedMatrix:
-    """S = Diag(s) - scale C as a function of vectors; products come from the narrow copy of C where one is given."""
+    """S = Diag(s) - scale C as a function of vectors. There is no narrow copy of C without compiled kernels."""
 
     def __init__(self, matrix: NDArray, copy: NarrowCopy | None, scale: float, s: NDArray[np.float64]) -> None:
         self.matrix, self.copy, self.scale = matrix, copy, scale
@@ -74,7 +74,8 @@ class ShiftedMatrix:
         return self.s * v - self.scale * self._image(v)
 
     def _image(self, v: NDArray) -> NDArray:
-        return self.matrix @ v if self.copy is None else self.copy.dense() @ v
+        image: NDArray = self.matrix @ v
+        return image
 
 
 def growth(alpha: NDArray[np.float64], beta: NDArray[np.float64], shift: float) -> float:
@@ -106,7 +107,7 @@ def smallest_ritz_vector(alpha: NDArray[np.float64], beta: NDArray[np.float64]) 
     return scipy.linalg.eigh_tridiagonal(alpha, beta[:-1], select="i", select_range=(0, 0))[1][:, 0]
 
 
-def proved(alpha: NDArray[np.float64], beta: NDArray[np.float64], limit: float) -> float:
+def proved_by_lanczos(alpha: NDArray[np.float64], beta: NDArray[np.float64], limit: float) -> float:
     """The largest shift that is found to have a growth of at least ``limit``, to a millionth of its distance from T."""
     smallest = smallest_ritz_value(alpha, beta)
     low = high = smallest
@@ -232,6 +233,6 @@ class Lanczos:
         return RunEnding.GOING_ON
 
 
-def begin(product: Callable[[NDArray], NDArray], deflated: NDArray, start: NDArray, most: int) -> Lanczos:
+def begin_lanczos(product: Callable[[NDArray], NDArray], deflated: NDArray, start: NDArray, most: int) -> Lanczos:
     """A run of at most so many steps."""
     return Lanczos(product, deflated, start, most)

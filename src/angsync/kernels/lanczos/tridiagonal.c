@@ -6,7 +6,7 @@
  * are all positive, and p_{j+1} = p_j d_j / beta_j, p_0 = 1, are the moduli of the orthonormal polynomials of the run
  * there: an eigenvector with the eigenvalue `shift` and the component c along the start has c p_j along basis vector j.
  * Nothing is subtracted from a p_j, so they are as accurate as the pivots, which are those of a T that is off by units of
- * rounding. lanczos_reference.py says what follows from them.
+ * rounding. reference.py says what follows from them.
  */
 #include <math.h>
 #include <stdint.h>

@@ -1,51 +1,41 @@
-"""The compiled kernels, called through ctypes. Import fails where they are not built."""
+"""Kernels over sparse graphs, compiled; each has a twin in :mod:`angsync.kernels.sparse.reference`."""
 
 from __future__ import annotations
 
 import ctypes
-import os
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, function, threads_for
 from angsync.kernels.sparse import reference
-from angsync.kernels.thread_count import threads
-
-# Waiting threads must not spin for long: beside another busy process, or the threads of BLAS, that costs several-fold.
-# For some microseconds they may: waking one up costs fifty, as much as a product at n = 500. The settings are read
-# once, when the OpenMP library is loaded, and are not left behind.
-_settings = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "1000"}
-if any(name in os.environ for name in _settings):
-    _settings = {}
-os.environ.update(_settings)
-try:
-    from angsync.kernels import _native  # type: ignore[attr-defined]
-finally:
-    for _name in _settings:
-        del os.environ[_name]
-
-_library = ctypes.CDLL(_native.__file__)
-if _library.angsync_abi() != 3:  # raised whenever a function is added or takes other arguments
-    raise ImportError("the compiled kernels are of another version; install angsync again")
-OPENMP = bool(_library.angsync_openmp())
-NAME = "compiled" + (", OpenMP" if OPENMP else "")
-
-_SMALL = 20_000  # entries up to which starting threads costs more than they save
 
 
-def _threads_for(entries: int) -> ctypes.c_int:
-    return ctypes.c_int(threads() if entries > _SMALL else 1)
+class _Level(ctypes.Structure):
+    """``level_t`` in sparse.c."""
+
+    _fields_ = (
+        ("n", SIZE), ("count", SIZE), ("indptr", ADDRESS), ("indices", ADDRESS), ("weights", ADDRESS),
+        ("diagonal", ADDRESS), ("inverse", ADDRESS), ("label", ADDRESS), ("left", ADDRESS), ("threads", SIZE),
+    )  # fmt: skip
 
 
-def _pointer(x: NDArray) -> ctypes.c_void_p:
-    assert x.flags.c_contiguous
-    return ctypes.c_void_p(x.__array_interface__["data"][0])  # a sixth of the time of x.ctypes.data
+_CSR = (SIZE, ADDRESS, ADDRESS, ADDRESS)  # order, indptr, indices, data
+_PLACE = (ctypes.POINTER(REAL), ctypes.POINTER(REAL), ctypes.POINTER(SIZE), ctypes.POINTER(SIZE))
+_EDGES = (SIZE, ADDRESS, ADDRESS, ADDRESS, SIZE, ADDRESS)  # number, ends, values; number of aggregates, labels
 
-
-def _size(n: int) -> ctypes.c_int64:
-    return ctypes.c_int64(n)
+_csr_apply = function("csr_apply", *_CSR, ADDRESS, ADDRESS, INT)
+_hessian_apply = function("hessian_apply", *_CSR, ADDRESS, ADDRESS, ADDRESS, ADDRESS, INT)
+_rotate = function("rotate", *_CSR, ADDRESS, REAL, ADDRESS, INT)
+_smooth_step = function("smooth_step", *_CSR, ADDRESS, ADDRESS, ADDRESS, INT)
+_hermitian_gap = function("hermitian_gap", *_CSR, *_PLACE, returns=SIZE)
+_match_edges = function("match_edges", SIZE, SIZE, *6 * (ADDRESS,), INT)
+_contract_edges = function("contract_edges", *_EDGES, *4 * (ADDRESS,), returns=SIZE)
+_contract_weights = function("contract_weights", *_EDGES, *3 * (ADDRESS,), returns=SIZE)
+_cycle_down = function("cycle_down", ctypes.POINTER(_Level), ADDRESS, ADDRESS, ADDRESS)
+_cycle_up = function("cycle_up", ctypes.POINTER(_Level), ADDRESS, ADDRESS, ADDRESS, ctypes.c_float)
 
 
 def _suits(matrix: Any, kind: Any) -> bool:
@@ -59,8 +49,8 @@ def _suits(matrix: Any, kind: Any) -> bool:
     )
 
 
-def _csr(matrix: Any) -> tuple[ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]:
-    return _size(matrix.shape[0]), _pointer(matrix.indptr), _pointer(matrix.indices), _pointer(matrix.data)
+def _csr(matrix: Any) -> tuple[int, int, int, int]:
+    return matrix.shape[0], address(matrix.indptr), address(matrix.indices), address(matrix.data)
 
 
 def apply(matrix: scipy.sparse.csr_array, x: NDArray) -> NDArray:
@@ -69,7 +59,7 @@ def apply(matrix: scipy.sparse.csr_array, x: NDArray) -> NDArray:
         return reference.apply(matrix, x)
     x = np.ascontiguousarray(x)
     y = np.empty_like(x)
-    _library.csr_apply(*_csr(matrix), _pointer(x), _pointer(y), _threads_for(matrix.nnz))
+    _csr_apply(*_csr(matrix), address(x), address(y), threads_for(matrix.nnz))
     return y
 
 
@@ -79,8 +69,8 @@ def hessian_apply(rotated: scipy.sparse.csr_array, s: NDArray[np.float64], t: ND
         return reference.hessian_apply(rotated, s, t)
     t, s = np.ascontiguousarray(t, dtype=np.float64), np.ascontiguousarray(s, dtype=np.float64)
     y, narrow = np.empty_like(t), np.empty(t.size, dtype=np.float32)
-    pointers = (_pointer(s), _pointer(t), _pointer(narrow), _pointer(y))
-    _library.hessian_apply(*_csr(rotated), *pointers, _threads_for(rotated.nnz))
+    vectors = (address(s), address(t), address(narrow), address(y))
+    _hessian_apply(*_csr(rotated), *vectors, threads_for(rotated.nnz))
     return y
 
 
@@ -90,7 +80,7 @@ def rotate(matrix: scipy.sparse.csr_array, z: NDArray, scale: float) -> NDArray[
         return reference.rotate(matrix, z, scale)
     z = np.ascontiguousarray(z, dtype=np.complex128)
     w = np.empty(matrix.nnz, dtype=np.float32)
-    _library.rotate(*_csr(matrix), _pointer(z), ctypes.c_double(scale), _pointer(w), _threads_for(matrix.nnz))
+    _rotate(*_csr(matrix), address(z), scale, address(w), threads_for(matrix.nnz))
     return w
 
 
@@ -102,7 +92,7 @@ def smooth(matrix: scipy.sparse.csr_array, shift: NDArray[np.float64], z: NDArra
     shift = np.ascontiguousarray(shift, dtype=np.float64)
     out = np.empty_like(z)
     for _ in range(steps):
-        _library.smooth_step(*_csr(matrix), _pointer(shift), _pointer(z), _pointer(out), _threads_for(matrix.nnz))
+        _smooth_step(*_csr(matrix), address(shift), address(z), address(out), threads_for(matrix.nnz))
         z, out = out, z
     return z
 
@@ -114,9 +104,8 @@ def hermitian_gap(matrix: scipy.sparse.csr_array) -> tuple[float, float, int, in
     """
     if not _suits(matrix, np.complex128):
         return reference.hermitian_gap(matrix)
-    largest, gap = ctypes.c_double(), ctypes.c_double()
-    row, column = ctypes.c_int64(), ctypes.c_int64()
-    code = _library.hermitian_gap(*_csr(matrix), *(ctypes.byref(x) for x in (largest, gap, row, column)))
+    largest, gap, row, column = REAL(), REAL(), SIZE(), SIZE()
+    code = _hermitian_gap(*_csr(matrix), *(ctypes.byref(x) for x in (largest, gap, row, column)))
     if code != 0:
         return None
     low, high = sorted((row.value, column.value))
@@ -129,8 +118,7 @@ def match_edges(n: int, i: NDArray, j: NDArray, value: NDArray[np.float64], roun
     value = np.ascontiguousarray(value, dtype=np.float64)
     partner = np.arange(n, dtype=np.int32)
     best, keep = np.empty(n), np.empty(i.size, dtype=np.int32)
-    pointers = [_pointer(x) for x in (i, j, value, partner, best, keep)]
-    _library.match_edges(_size(n), _size(i.size), *pointers, ctypes.c_int(rounds))
+    _match_edges(n, i.size, *(address(x) for x in (i, j, value, partner, best, keep)), rounds)
     return partner
 
 
@@ -143,13 +131,13 @@ def contract(
     value = np.ascontiguousarray(value, dtype=kind)
     low, high = np.empty(i.size, dtype=np.int32), np.empty(i.size, dtype=np.int32)
     summed = np.empty(i.size, dtype=kind)
-    edges = (_size(i.size), _pointer(i), _pointer(j), _pointer(value), _size(count), _pointer(label))
-    out = (_pointer(low), _pointer(high), _pointer(summed))
+    edges = (i.size, address(i), address(j), address(value), count, address(label))
+    out = (address(low), address(high), address(summed))
     if phase is None:
-        written = _library.contract_weights(*edges, *out)
+        written = _contract_weights(*edges, *out)
     else:
         phase = np.ascontiguousarray(phase, dtype=np.complex128)
-        written = _library.contract_edges(*edges, _pointer(phase), *out)
+        written = _contract_edges(*edges, address(phase), *out)
     if written < 0:
         raise MemoryError(f"no memory to contract {i.size} edges")
     return low[:written].copy(), high[:written].copy(), summed[:written].copy()
@@ -164,12 +152,13 @@ class Level(reference.Level):
         super().__init__(weights, diagonal, damping, np.ascontiguousarray(label, dtype=np.int32), count)
         self.compiled = _suits(weights, np.float32)
         if self.compiled:
-            # the arrays stay alive with self, so their addresses may be kept
-            self._matrix = (*_csr(weights), _pointer(self.diagonal), _pointer(self.inverse))
-            self._left = np.empty(weights.shape[0], dtype=np.float32)
-            self._t = np.empty(weights.shape[0], dtype=np.float32)
+            n, indptr, indices, data = _csr(weights)
+            self._left = np.empty(n, dtype=np.float32)
+            self._t = np.empty(n, dtype=np.float32)
             self._coarse = np.empty(count, dtype=np.float32)
-            self._threads = _threads_for(weights.nnz)
+            # the arrays stay alive with self, so their addresses may be kept
+            vectors = (address(x) for x in (self.diagonal, self.inverse, self.label, self._left))
+            self._level = _Level(n, count, indptr, indices, data, *vectors, threads_for(weights.nnz))
 
     def down(self, r: NDArray) -> tuple[NDArray, NDArray]:
         """The first smoothing from 0, and the residual summed over aggregates."""
@@ -177,8 +166,7 @@ class Level(reference.Level):
             return super().down(r)
         r = np.ascontiguousarray(r, dtype=np.float32)
         t, coarse = self._t, self._coarse  # used up before the next cycle begins
-        vectors = (_pointer(r), _pointer(t), _pointer(self._left), _size(self.count), _pointer(self.label))
-        _library.cycle_down(*self._matrix, *vectors, _pointer(coarse), self._threads)
+        _cycle_down(ctypes.byref(self._level), address(r), address(t), address(coarse))
         return t, coarse
 
     def up(self, r: NDArray, t: NDArray, coarse: NDArray, stretch: float) -> NDArray:
@@ -186,11 +174,5 @@ class Level(reference.Level):
         if not self.compiled:
             return super().up(r, t, coarse, stretch)
         r, t, coarse = (np.ascontiguousarray(x, dtype=np.float32) for x in (r, t, coarse))
-        vectors = (_pointer(r), _pointer(t), _pointer(self._left), _pointer(self.label), _pointer(coarse))
-        _library.cycle_up(*self._matrix, *vectors, ctypes.c_float(stretch), self._threads)
+        _cycle_up(ctypes.byref(self._level), address(r), address(t), address(coarse), stretch)
         return t
-
-
-_library.hermitian_gap.restype = ctypes.c_int64
-_library.contract_edges.restype = ctypes.c_int64
-_library.contract_weights.restype = ctypes.c_int64

@@ -6,7 +6,6 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-NAME = "NumPy"
 _BLOCK = 1 << 20  # entries rotated at a time
 
 

@@ -21,16 +21,6 @@
 typedef int32_t index_t;
 typedef struct { double re, im; } complex_t;
 
-int angsync_abi(void) { return 3; }
-
-int angsync_openmp(void) {
-#ifdef _OPENMP
-    return 1;
-#else
-    return 0;
-#endif
-}
-
 /* ------------------------------------------------------------------ products */
 
 /* y = A x for complex128 CSR */
@@ -303,33 +293,39 @@ FAST static void residual32(int64_t n, const index_t *indptr, const index_t *ind
     }
 }
 
+/* One level of a cycle on D - W. In Python: Level in compiled.py. */
+typedef struct {
+    int64_t n, count; /* nodes, aggregates */
+    const index_t *indptr, *indices;
+    const float *w, *diagonal, *inverse;
+    const index_t *label; /* the aggregate of every node */
+    float *left;          /* n numbers */
+    int64_t threads;
+} level_t;
+
+int64_t level_size(void) { return sizeof(level_t); }
+
 /* First half of a cycle: t = inverse r, then the residual, summed over aggregates into coarse (zeroed here) */
-void cycle_down(int64_t n, const index_t *indptr, const index_t *indices, const float *w, const float *d,
-                const float *inverse, const float *r, float *t, float *left, int64_t count, const index_t *label,
-                float *coarse, int threads) {
+void cycle_down(const level_t *level, const float *r, float *t, float *coarse) {
+    int64_t n = level->n;
+    int threads = (int)level->threads;
+    const float *inverse = level->inverse;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t j = 0; j < n; j++) t[j] = inverse[j] * r[j];
-    residual32(n, indptr, indices, w, d, r, t, left, threads);
-    for (int64_t a = 0; a < count; a++) coarse[a] = 0;
-    for (int64_t j = 0; j < n; j++) coarse[label[j]] += left[j];
+    residual32(n, level->indptr, level->indices, level->w, level->diagonal, r, t, level->left, threads);
+    for (int64_t a = 0; a < level->count; a++) coarse[a] = 0;
+    for (int64_t j = 0; j < n; j++) coarse[level->label[j]] += level->left[j];
 }
 
 /* Second half: t += stretch coarse[label], then t += inverse (r - A t) */
-void cycle_up(int64_t n, const index_t *indptr, const index_t *indices, const float *w, const float *d,
-              const float *inverse, const float *r, float *t, float *left, const index_t *label, const float *coarse,
-              float stretch, int threads) {
+void cycle_up(const level_t *level, const float *r, float *t, const float *coarse, float stretch) {
+    int64_t n = level->n;
+    int threads = (int)level->threads;
+    const float *inverse = level->inverse, *left = level->left;
+    const index_t *label = level->label;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t j = 0; j < n; j++) t[j] += stretch * coarse[label[j]];
-    residual32(n, indptr, indices, w, d, r, t, left, threads);
+    residual32(n, level->indptr, level->indices, level->w, level->diagonal, r, t, level->left, threads);
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t j = 0; j < n; j++) t[j] += inverse[j] * left[j];
 }
-
-/* ------------------------------------------------------------------ a module, so that it can be built as one */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
-static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_native", "Compiled kernels; called through ctypes.", -1,
-                                        NULL, NULL, NULL, NULL, NULL};
-
-PyMODINIT_FUNC PyInit__native(void) { return PyModule_Create(&definition); }

@@ -73,7 +73,7 @@ class Unwrapped(NamedTuple, Generic[Kind]):
 
 @dataclass(frozen=True)
 class InnerModel:
-    """A model of C for inner iterations: :mod:`angsync.kernels.dense.reference`."""
+    """A model of C for inner iterations: :mod:`angsync.kernels.dense.anderson`."""
 
     model: Any
     exponent: int

@@ -102,7 +102,7 @@ class DenseOperator(Operator):
         copy = self.narrow if narrow else None
         if self.dtype != np.complex128 or (narrow and copy is None):
             return None
-        return kernels.lanczos_kernels.ShiftedMatrix(self.matrix, copy, scale, s)
+        return kernels.ShiftedMatrix(self.matrix, copy, scale, s)
 
     def _blocks(self) -> list[slice]:
         height = max(1, _BLOCK_ENTRIES // max(1, self.n))

@@ -73,10 +73,10 @@ class DeviceOperator(Operator):
         matrix = as_cupy(self.matrix)
         if matrix is None:
             return None
-        from angsync.kernels.cuda import module as cuda_module
+        from angsync.kernels.cuda.product import Product
 
         with matrix.device:
-            return cuda_module.product(matrix)
+            return Product(matrix)
 
     def apply(self, z: NDArray) -> NDArray:
         dtype = np.result_type(z, self.dtype)

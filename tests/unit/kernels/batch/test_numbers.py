@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from reference import batch
 
+from angsync import kernels
 from angsync.batch import input as batch_input
-from angsync.batch import stack as batch
 from angsync.batch.result import BatchStatus
 from angsync.batch.stack import synchronize_stack
 from angsync.errors import NotHermitianError
 from angsync.kernels.batch import reference as batch_reference
-from angsync.kernels.batch.numbers import Numbers
+from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, Numbers, chirp
 from angsync.simulate import gaussian
 from angsync.study.bench.problems import coherence_stack
 
@@ -22,8 +23,6 @@ try:
 except ImportError:
     SETS = ()
 
-OPTIONS = {"power_steps": 10, "gpm_steps": 6, "max_iterations": 60, "triangle": 0, "certify": False, "gauge": 1}
-
 
 @pytest.fixture(params=("numpy", *SETS))
 def solve(request, monkeypatch):
@@ -33,7 +32,7 @@ def solve(request, monkeypatch):
     else:
         monkeypatch.setattr(batch_compiled, "instructions", request.param)
         chosen = batch_compiled.solve
-    monkeypatch.setattr(batch, "_solver", lambda: chosen)
+    monkeypatch.setattr(kernels, "solve_batch", chosen)
     return chosen
 
 
@@ -43,23 +42,20 @@ def stack(n, count, level, seed=0):
 
 
 def solved(solve, C, **changes):
-    count, n = C.shape[:2]
-    z, found = np.empty((count, n), C.dtype), np.zeros((len(batch_reference.FIELDS), count))
-    suspects = solve(C, batch.chirp(n).astype(complex), z, found, **(OPTIONS | {"tolerance": 1e-5} | changes))
-    return z, found, suspects
+    return batch.solved(solve, C, **({"max_iterations": 60, "certify": False, "tolerance": 1e-5} | changes))
 
 
 def test_numbers_are_written_where_they_stay(solve):
     C = stack(9, 37, 0.5)
     C[11] = np.nan
-    z, found, suspects = solved(solve, C)
-    numbers = Numbers.of(len(C))
-    again, rest, _ = solved(solve, C, numbers=numbers)
-    assert suspects == 0
-    np.testing.assert_array_equal(z, again)
-    for name, values in numbers._asdict().items():
-        np.testing.assert_array_equal(values, found[batch_reference.FIELDS.index(name)], err_msg=name)
-    np.testing.assert_array_equal(rest[4:], found[4:])
+    numbers = Numbers.of(2 * len(C)).part(slice(20, 20 + len(C)))
+    z, fields = np.empty((37, 9), C.dtype), np.zeros((len(FIELDS), 37))
+    suspects = solve(C, chirp(9).astype(complex), z, numbers, fields, batch.OPTIONS._replace(max_iterations=60))
+    again = batch.solved(solve, C, max_iterations=60)
+    assert suspects == again.suspects == 0
+    np.testing.assert_array_equal(z, again.z)
+    for name, values in (numbers._asdict() | dict(zip(FIELDS, fields, strict=True))).items():
+        np.testing.assert_array_equal(values, again.found[name], err_msg=name)
     assert (numbers.iterations.dtype, numbers.status.dtype) == (np.int32, np.int8)
     assert numbers.status[11] == BatchStatus.NOT_FINITE
     assert np.isnan(numbers.objective[11])
@@ -70,35 +66,35 @@ def test_a_residual_that_is_accepted_is_convergence(solve):
     C[3, 2, 1] = np.inf
     # after one step none is at 1e-12, in single precision none will ever be
     _, found, _ = solved(solve, C, tolerance=1e-12, accepted=0.0, max_iterations=1)
-    residual = found[1]
+    residual = found["residual"]
     middle = float(np.nanmedian(residual))
     _, found, _ = solved(solve, C, tolerance=1e-12, accepted=middle, max_iterations=1)
     near = residual <= middle
     assert 0 < near.sum() < 19
-    np.testing.assert_array_equal(found[3] == BatchStatus.CONVERGED, near)
-    assert found[3][3] == BatchStatus.NOT_FINITE
+    np.testing.assert_array_equal(found["status"] == BatchStatus.CONVERGED, near)
+    assert found["status"][3] == BatchStatus.NOT_FINITE
 
 
 def test_every_problem_that_is_not_hermitian_is_counted(solve):
     """Wherever it stands, and whether it leaves its group for Newton steps or not."""
     C = stack(6, 35, 0.5)
-    steps = solved(solve, C)[1][2]
+    steps = solved(solve, C).found["iterations"]
     assert steps.max() > steps.min() + 2
     for k in range(len(C)):
         wrong = C.copy()
         wrong[k, 4, 1] += 0.01 * np.abs(C[k]).max()
-        assert solved(solve, wrong)[2] == 1
+        assert solved(solve, wrong).suspects == 1
     with pytest.raises(NotHermitianError, match=r"problem \(34,\)"):
         synchronize_stack(wrong)
     # half of what is allowed: looked at again, and let pass
     wrong = C.copy()
     wrong[7, 4, 1] += 0.5 * np.sqrt(np.finfo(np.float32).eps) * np.abs(C[7]).max()
-    assert solved(solve, wrong)[2] == 1
+    assert solved(solve, wrong).suspects == 1
     synchronize_stack(wrong, on_failure="ignore")
 
 
 def test_a_large_problem_that_is_not_finite_has_no_phases():
-    C = stack(batch_reference.MAX_ORDER + 1, 2, 0.1)
+    C = stack(MAX_ORDER + 1, 2, 0.1)
     C[0, 3, 4] = np.nan
     result = synchronize_stack(C, on_failure="ignore")
     assert np.isnan(result.z[0]).all()
@@ -129,11 +125,11 @@ def test_blocks_are_larger_where_nothing_is_copied(monkeypatch):
 def test_a_shift_against_the_slowest_mode_saves_steps(solve, monkeypatch):
     """Coherence matrices have one slow mode: power steps multiply the residual by about 0.2 without the shift."""
     C = coherence_stack(30, 64, "easy", 0)
-    with_it = solved(solve, C)[1]
+    with_it = solved(solve, C).found
     monkeypatch.setattr(batch_reference, "_AGAINST", 0.0)
-    without = solved(batch_reference.solve, C)[1]
-    assert (with_it[3] == BatchStatus.CONVERGED).all()
+    without = solved(batch_reference.solve, C).found
+    assert (with_it["status"] == BatchStatus.CONVERGED).all()
     # residuals of 1e-5 and rounding change f by some 1e-7
-    np.testing.assert_allclose(with_it[0], without[0], rtol=2e-6)
+    np.testing.assert_allclose(with_it["objective"], without["objective"], rtol=2e-6)
     # 2.8 and 3.1 steps were seen; a step that rounding adds or takes away is one in 64
-    assert with_it[2].mean() < without[2].mean() - 0.2
+    assert with_it["iterations"].mean() < without["iterations"].mean() - 0.2

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import angsync as ang
-from angsync.batch import stack as batch
+from angsync import kernels
 from angsync.batch.emi import emi_matrix
 from angsync.batch.result import BatchStatus
 from angsync.batch.stack import synchronize_stack
@@ -27,7 +27,7 @@ def solver(request, monkeypatch):
     if request.param != "numpy":
         monkeypatch.setattr(batch_compiled, "instructions", request.param)
     chosen = batch_reference if request.param == "numpy" else batch_compiled
-    monkeypatch.setattr(batch, "_solver", lambda: chosen.solve)
+    monkeypatch.setattr(kernels, "solve_batch", chosen.solve)
     return request.param
 
 

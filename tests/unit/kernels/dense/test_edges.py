@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+from reference.narrow import dense
 
 import angsync as ang
 from angsync import kernels
-from angsync.kernels.dense import reference
-from angsync.pipeline import component
+from angsync.kernels.dense.narrow import SEGMENT
 from angsync.problem.operators import DenseOperator
 
-needs_compiled = pytest.mark.skipif(kernels.dense_kernels is reference, reason="the compiled kernels are not in use")
+TESTS = str(Path(__file__).parents[3])  # where tests/reference is
+needs_compiled = pytest.mark.skipif(not kernels.COMPILED, reason="the compiled kernels are not in use")
 
 
 @needs_compiled
@@ -23,28 +25,30 @@ needs_compiled = pytest.mark.skipif(kernels.dense_kernels is reference, reason="
 def test_fewer_threads_than_asked_for_give_the_same_bits(limit):
     code = (
         "import hashlib, numpy as np\n"
-        "from angsync.kernels.dense import compiled\n"
-        "compiled._NARROW_THREADS_FROM = compiled._THREADS_FROM = 1\n"
+        "from angsync.kernels.dense import compiled, source\n"
+        "from reference.narrow import dense\n"
+        "source._NARROW_THREADS_FROM = source._THREADS_FROM = 1\n"
         "rng = np.random.default_rng(0)\n"
         "A = rng.standard_normal((301, 301)) + 1j * rng.standard_normal((301, 301))\n"
         "C, x = A + A.conj().T, np.exp(1j * np.arange(301))\n"
         "found = compiled.dense_inspect(C, narrow=True)\n"
         "assert np.allclose(found.row_sums, np.abs(C).sum(axis=1))\n"
-        "assert np.linalg.norm(found.narrow.dense() - C, 2) <= found.narrow.distance\n"
+        "assert np.linalg.norm(dense(found.narrow) - C, 2) <= found.narrow.distance\n"
         "y, rough = compiled.dense_apply(C, x), compiled.narrow_apply(found.narrow, x)\n"
         "assert np.allclose(y, C @ x)\n"
         # sums in single precision, 2 n terms of 2^-24 each
-        "assert np.abs(rough - found.narrow.dense() @ x).max() < 301 * 2.0**-22 * found.row_sums.max()\n"
+        "assert np.abs(rough - dense(found.narrow) @ x).max() < 301 * 2.0**-22 * found.row_sums.max()\n"
         "single = compiled.dense_apply(C.astype(np.complex64), x.astype(np.complex64))\n"
         "assert np.allclose(single, C @ x, atol=301 * 2.0**-22 * found.row_sums.max())\n"
-        "total = compiled.read(np.arange(100.0), threads=3)\n"
+        "total = compiled.read_through(np.arange(100.0), threads=3)\n"
         "assert total == 4950\n"
         "everything = (y, rough, single, found.row_sums, found.narrow.blocks)\n"
         "print(hashlib.sha256(b''.join(part.tobytes() for part in everything)).hexdigest())\n"
     )
 
     def run(settings):
-        environment = {**os.environ, "ANGSYNC_NUM_THREADS": "3", **settings}
+        path = os.pathsep.join([TESTS, *sys.path])
+        environment = {**os.environ, "ANGSYNC_NUM_THREADS": "3", "PYTHONPATH": path, **settings}
         return subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True).stdout
 
     assert run(limit) == run({})
@@ -119,7 +123,7 @@ def test_an_interruption_of_the_certificate_is_not_followed_by_more_starts(monke
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(component, "certify_component", interrupted)
+    monkeypatch.setattr("angsync.pipeline.task.certify_component", interrupted)
     C = ang.simulate.gaussian(60, 0.6 * 60**0.5, rng=0).C
     result = ang.synchronize(C, solver="auto" if starts is None else ang.AcceleratedGPM(starts=starts))
     assert result.status is ang.Status.INTERRUPTED
@@ -167,10 +171,10 @@ def test_entries_too_small_for_a_float_are_inside_the_bound(size):
     C = upper + upper.conj().T
     for avx512 in {False, dense_compiled.HAS_AVX512}:
         copy = dense_compiled.dense_inspect(C, avx512=avx512, narrow=True).narrow
-        error = copy.dense() - C
+        error = dense(copy) - C
         # the 2-norm, by a scale at which its squares do not underflow
         assert np.linalg.norm(error * 1e34, 2) <= copy.distance * 1e34
-        units = np.repeat(copy._scales, reference.SEGMENT, axis=1)[:, :n]
+        units = np.repeat(copy.scales, SEGMENT, axis=1)[:, :n]
         parts = np.maximum(np.abs(error.real), np.abs(error.imag))
         # half a unit and the rounding of a scale to a normal float; without a scale, all of it
         assert (np.triu(parts, 1) <= np.where(units > 0, units * 0.5 * (1 + 2.0**-7), 4e-34)).all()

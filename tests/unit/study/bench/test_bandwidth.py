@@ -23,7 +23,9 @@ def test_the_meter_reads_every_byte_of_its_block_by_one_thread_and_by_all(monkey
     meter = Meter(1 << 20)
     assert meter._block.nbytes == 1 << 20
     read = []
-    monkeypatch.setattr(bandwidth_module.kernels, "read", lambda block, threads: read.append((block.nbytes, threads)))
+    monkeypatch.setattr(
+        bandwidth_module.kernels, "read_through", lambda block, threads: read.append((block.nbytes, threads))
+    )
     measured = meter.measure()
     assert {(1 << 20, 1), (1 << 20, 3)} == set(read)
     assert 0 < measured.one < math.inf

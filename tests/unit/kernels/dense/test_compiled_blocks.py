@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from reference.narrow import narrow_apply
 
 from angsync.kernels.dense import reference
 from angsync.pipeline.multistart import rank_two_start
@@ -18,6 +19,7 @@ from angsync.solvers.stopping import Clock
 compiled = pytest.importorskip(
     "angsync.kernels.dense.compiled", reason="the compiled kernels are not built", exc_type=ImportError
 )
+source = pytest.importorskip("angsync.kernels.dense.source", exc_type=ImportError)
 
 SETS = [False, True] if compiled.HAS_AVX512 else [False]
 ORDERS = (48, 49, 50, 51, 97, 130, 601)  # every remainder by four, below and above where threads start
@@ -83,14 +85,14 @@ def test_a_block_with_the_narrow_copy(n, avx512):
     alone = columns(lambda x: compiled.narrow_apply(copy, x, avx512=avx512), X)
     # sums in single precision: 2 n terms of 2^-24 each
     bound = n * 2.0**-22 * np.abs(C).sum(axis=1).max()
-    assert np.abs(alone - reference.narrow_apply(copy, X)).max() < bound
+    assert np.abs(alone - narrow_apply(copy, X)).max() < bound
     for width in WIDTHS:
         assert np.array_equal(compiled.narrow_apply(copy, X[:, :width], avx512=avx512), alone[:, :width])
 
 
 @pytest.mark.parametrize("count", ["1", "2", "3"])
 def test_the_same_bits_for_the_same_number_of_threads(count, monkeypatch):
-    monkeypatch.setattr(compiled, "_NARROW_THREADS_FROM", 600)
+    monkeypatch.setattr(source, "_NARROW_THREADS_FROM", 600)
     monkeypatch.setenv("ANGSYNC_NUM_THREADS", count)
     C, X = hermitian(603), block(603, 7)
     copy = compiled.dense_inspect(C).narrow
@@ -104,8 +106,8 @@ def test_fewer_threads_than_asked_for():
     # OpenMP grants one of the three: it does the shares of all, and the bits are those of three
     code = (
         "import sys, numpy as np\n"
-        "from angsync.kernels.dense import compiled\n"
-        "compiled._NARROW_THREADS_FROM = 600\n"
+        "from angsync.kernels.dense import compiled, source\n"
+        "source._NARROW_THREADS_FROM = 600\n"
         "rng = np.random.default_rng(0)\n"
         "A = rng.standard_normal((603, 603)) + 1j * rng.standard_normal((603, 603))\n"
         "C, X = A + A.conj().T, np.ascontiguousarray(A[:, :3])\n"

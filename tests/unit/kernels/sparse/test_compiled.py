@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import scipy.sparse
 
 import angsync as ang
-from angsync import kernels
 from angsync.kernels.sparse import reference
 
 try:
@@ -210,7 +204,7 @@ def test_a_multigrid_level_is_that_of_numpy():
 
 @needs_compiled
 def test_the_number_of_threads_changes_no_bit(monkeypatch):
-    monkeypatch.setattr(compiled, "_SMALL", 0)
+    monkeypatch.setattr("angsync.kernels.library.SHARED_FROM_ENTRIES", 0)
     problem = ang.simulate.grid(60, 60, 0.5, rng=0)
     C, z = problem.C, phases(3600)
     rotated = real(C, z)
@@ -235,49 +229,3 @@ def test_the_number_of_threads_changes_no_bit(monkeypatch):
         )
     for other in results[1:]:
         assert all(a.tobytes() == b.tobytes() for a, b in zip(results[0], other, strict=True))
-
-
-@needs_compiled
-def test_threads_are_read_from_the_environment(monkeypatch):
-    monkeypatch.setenv("OMP_NUM_THREADS", "3,1")
-    monkeypatch.delenv("ANGSYNC_NUM_THREADS", raising=False)
-    assert compiled.threads() == 3
-    monkeypatch.setenv("ANGSYNC_NUM_THREADS", "2")
-    assert compiled.threads() == 2
-    monkeypatch.setenv("ANGSYNC_NUM_THREADS", "many")
-    assert compiled.threads() == 3
-
-
-SOLVE = """
-import json
-import numpy as np
-import angsync as ang
-from angsync import kernels
-grid = ang.simulate.grid(15, 15, 0.4, rng=0)
-result = ang.synchronize(grid.C)
-other = ang.synchronize(grid.C, start="multilevel", solver=ang.Newton(preconditioner="multigrid"))
-print(json.dumps([kernels.name, result.objective, other.objective, result.certificate.verdict.name,
-                  np.angle(result.z).tolist()]))
-"""
-
-
-def test_the_package_works_without_the_compiled_kernels():
-    answers = {}
-    for kind in ("numpy", "compiled"):
-        environment = {**os.environ, "ANGSYNC_KERNELS": kind, "OPENBLAS_NUM_THREADS": "1"}
-        done = subprocess.run(
-            [sys.executable, "-c", SOLVE], env=environment, capture_output=True, text=True, check=True
-        )
-        answers[kind] = json.loads(done.stdout)
-    assert answers["numpy"][0] == "NumPy"
-    assert answers["compiled"][0] == (reference if compiled is None else compiled).NAME
-    for name, objective, other, verdict, angles in answers.values():
-        assert verdict == "CERTIFIED", name
-        assert other == pytest.approx(objective, rel=1e-12)
-        assert objective == pytest.approx(answers["numpy"][1], rel=1e-13)
-        assert ang.distance(np.exp(1j * np.array(angles)), np.exp(1j * np.array(answers["numpy"][4]))) < 1e-6
-
-
-def test_the_active_kernels_say_what_they_are():
-    assert kernels.active in (reference, compiled)
-    assert kernels.name == kernels.active.NAME

@@ -11,11 +11,12 @@ import sys
 import numpy as np
 import pytest
 from problems import Products
+from reference.narrow import dense
 
 import angsync as ang
 from angsync import kernels
 from angsync.kernels.dense import rotated_reference as reference
-from angsync.kernels.dense.reference import SEGMENT
+from angsync.kernels.dense.narrow import SEGMENT
 from angsync.problem.operators import CountingOperator, Operator, ScaledOperator, as_operator
 from angsync.solvers import tangent
 from angsync.solvers.loop import iterate
@@ -24,19 +25,17 @@ from angsync.solvers.tangent import TangentHessian
 
 try:
     from angsync.kernels.dense import compiled as dense_compiled
-    from angsync.kernels.dense import rotated_compiled
+    from angsync.kernels.dense import rotated_compiled, source
 except ImportError:
-    dense_compiled = rotated_compiled = None
+    dense_compiled = rotated_compiled = source = None
 
 built = pytest.mark.skipif(rotated_compiled is None, reason="the compiled kernels are not built")
-active = pytest.mark.skipif(
-    rotated_compiled is None or kernels.dense_kernels is not dense_compiled, reason="the NumPy kernels were asked for"
-)
+active = pytest.mark.skipif(not kernels.COMPILED, reason="the NumPy kernels were asked for")
 SETS = [False, True] if dense_compiled is not None and dense_compiled.HAS_AVX512 else [False]
 ORDERS = (48, 49, 50, 51, 97, 130, 601)  # every remainder by four, one segment and several
 NEVER = {True: -1, False: -1}
 PARALLEL = [
-    (dense_compiled, "_NARROW_THREADS_FROM"),
+    (source, "_NARROW_THREADS_FROM"),
     (rotated_compiled, "_NARROW_THREADS_FROM"),
     (rotated_compiled, "_THREADS_FROM"),
 ]
@@ -82,7 +81,7 @@ def test_every_entry_of_the_narrow_triangle(n, avx512):
     copy = dense_compiled.dense_inspect(C, narrow=True).narrow
     triangle = rotated_compiled.NarrowTriangle(copy, z, avx512=avx512)
     found = np.stack([triangle.product(e) for e in np.eye(n)], axis=1)
-    exact = (np.conj(z)[:, None] * copy.dense() * z).real
+    exact = (np.conj(z)[:, None] * dense(copy) * z).real
     # the same number times its scale, rounded once on either side of the diagonal
     assert (np.abs(found - found.T) <= 2.0**-23 * np.abs(found)).all()
     assert np.array_equal(found.diagonal(), copy.diagonal)
@@ -144,9 +143,9 @@ def test_fewer_threads_than_asked_for():
     # OpenMP grants one of the three: it does the shares of all, and the bits are those of three
     code = (
         "import sys, numpy as np\n"
-        "from angsync.kernels.dense import compiled as dense_compiled, rotated_compiled\n"
+        "from angsync.kernels.dense import compiled as dense_compiled, rotated_compiled, source\n"
         "rotated_compiled._THREADS_FROM = 600\n"
-        "rotated_compiled._NARROW_THREADS_FROM = dense_compiled._NARROW_THREADS_FROM = 600\n"
+        "rotated_compiled._NARROW_THREADS_FROM = source._NARROW_THREADS_FROM = 600\n"
         "rng = np.random.default_rng(0)\n"
         "A = rng.standard_normal((603, 603)) + 1j * rng.standard_normal((603, 603))\n"
         "C, t = A + A.conj().T, rng.standard_normal(603)\n"

@@ -1,56 +1,14 @@
-"""A whole dense problem, from the start to the gauge, in NumPy: the twin of ``whole.c``."""
+"""A whole dense problem, from the start to the gauge, in NumPy: what ``whole.c`` does in one call."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.kernels.dense.reference import DenseModel, Ending, NarrowCopy
-
-ROUNDS = 6  # of refinement at most; two or three are usual
-PATIENCE = 6  # steps that Anderson's method may reject
-NARROW_NOISE, NOISE = 1e-7, 1e-14  # relative error of the objective of a narrow model, and of one in double precision
-
-
-@dataclass(frozen=True)
-class WholeSolve:
-    """Phases with the first node at angle 0, and what is known about them."""
-
-    z: NDArray[np.complex128]
-    product: NDArray[np.complex128]
-    objective: float
-    residual: float
-    products: int
-    trace: NDArray[np.float64]
-    """Objective, residual and length of the step of every iterate, the start first; with a narrow copy, every round."""
-    interrupted: bool = False
-    """Ctrl-C was pressed meanwhile."""
-
-
-@dataclass(frozen=True)
-class WholeSettings:
-    """How a whole problem is solved."""
-
-    strongest: int
-    """The column of C whose phases are the start."""
-    rough: float
-    """Relative residual of the leading eigenvector that Lanczos makes of it."""
-    share: float
-    """The narrow copy alone is used down to so many times its error."""
-    tolerance: float
-    """Of the residual."""
-    deep: float
-    """Share of the tolerance that inner solves aim at."""
-    floor: float
-    """A gradient of this size is rounding."""
-    least: float
-    """Where C times the rough leading eigenvector is shorter, nothing is tried."""
-    budget: int
-    """Products of an inner solve at most."""
-    most: int
-    """Steps in all at most."""
+from angsync.kernels.dense.anderson import DenseModel, Ending
+from angsync.kernels.dense.narrow import NarrowCopy
+from angsync.kernels.dense.whole_settings import WholeSettings, WholeSolve
+from reference.narrow import dense
 
 
 def dense_whole(matrix: NDArray[np.complex128], copy: NarrowCopy | None, settings: WholeSettings) -> WholeSolve | None:
@@ -59,18 +17,18 @@ def dense_whole(matrix: NDArray[np.complex128], copy: NarrowCopy | None, setting
     None where anything is out of the ordinary: a step down, an inner solve that did not arrive.
     """
     tolerance, floor, most = settings.tolerance, settings.floor, settings.most
-    dense = None if copy is None else copy.dense()
-    model = DenseModel(lambda x: (matrix if dense is None else dense) @ x)
+    narrow = None if copy is None else dense(copy)
+    model = DenseModel(lambda x: (matrix if narrow is None else narrow) @ x)
     error = model.error = 0.0 if copy is None else copy.error
     goal = max(settings.deep * tolerance, float(np.finfo(np.float64).eps))
-    limits = {"budget": settings.budget, "patience": PATIENCE, "most": most}
+    limits = {"budget": settings.budget, "patience": settings.patience, "most": most}
     z = _unit(np.conj(matrix[settings.strongest]), np.ones(matrix.shape[0], dtype=np.complex128))
     vector, products = model.leading(z, settings.rough)
     if not np.linalg.norm(vector) >= settings.least:
         return None
     z = _unit(vector, z)
     if copy is not None:
-        found = model.accelerate(z, None, target=goal, share=settings.share, noise=NARROW_NOISE, **limits)
+        found = model.accelerate(z, None, target=goal, share=settings.share, noise=settings.narrow_noise, **limits)
         products += found.products
         if found.ending is not Ending.REACHED:
             return None
@@ -82,13 +40,13 @@ def dense_whole(matrix: NDArray[np.complex128], copy: NarrowCopy | None, setting
     trace = [(f, residual, 0.0)]
     taken = rounds = 0
     while residual > tolerance:
-        if rounds == ROUNDS or taken >= most:
+        if rounds == settings.rounds or taken >= most:
             return None
         rounds += 1
         aim = max(goal, residual * error / size)
         if residual <= aim:
             aim = residual * 1e-3
-        found = model.accelerate(z, w, target=aim, noise=NOISE, **{**limits, "most": most - taken})
+        found = model.accelerate(z, w, target=aim, noise=settings.noise, **{**limits, "most": most - taken})
         products += found.products
         if found.ending is not Ending.REACHED or len(found.trace) == 0:
             return None
@@ -97,7 +55,7 @@ def dense_whole(matrix: NDArray[np.complex128], copy: NarrowCopy | None, setting
         w = matrix @ z
         products += 1
         value, rest, size = _measured(z, w)
-        if value < f - NOISE * abs(f) or not rest < gradient:
+        if value < f - settings.noise * abs(f) or not rest < gradient:
             return None
         length = float(found.trace[-1, 2])
         if copy is None:

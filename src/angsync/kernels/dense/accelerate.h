@@ -1,0 +1,28 @@
+/* Anderson's method on a dense matrix: what one call is given and what it finds. In Python: Acceleration in compiled.py. */
+#ifndef ANGSYNC_ACCELERATE_H
+#define ANGSYNC_ACCELERATE_H
+
+#include "source.h"
+
+typedef struct {
+    const double *base_w; /* the product of C with z, NULL where it is not known */
+    double *z;
+    double target;  /* residual, */
+    double inexact; /* or gradient, at which the method has arrived */
+    double noise;   /* relative to f: a step is accepted where f does not go down by more */
+    int64_t budget; /* products, */
+    int64_t most;   /* and steps at most */
+    int64_t patience; /* the method gives up after more rejected steps than this */
+    double *vectors;  /* (13 + 2 MEMORY) n doubles, whose last 2 MEMORY n are kept between calls, */
+    double *gram;     /* together with MEMORY^2 doubles, */
+    int64_t *order;   /* and MEMORY + 1 integers, the first of which is 0 at the beginning */
+    double *trace; /* for every step: the objective (relative to that of the base point), the residual, the length */
+    /* what is found */
+    int64_t products, rejected, taken;
+    double residual;
+} acceleration_t;
+
+int dense_accelerate(const source_t *from, acceleration_t *a);
+int64_t dense_leading(const source_t *from, double *z, double tolerance, double *vectors);
+
+#endif

@@ -1,0 +1,57 @@
+"""A dense matrix as the compiled products read it: what all compiled dense kernels share. Import fails without them."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.kernels.dense.narrow import SEGMENT, NarrowCopy
+from angsync.kernels.library import ADDRESS, INT, SIZE, address, aligned, function
+from angsync.kernels.thread_count import threads
+
+DENSE_FROM = 48  # order below which NumPy is as fast
+_THREADS_FROM = 600  # order from which a second thread gains more than it costs to wake
+_NARROW_THREADS_FROM = 1500  # the same for the narrow copy, an eighth of C
+HAS_AVX512 = bool(function("narrow_has_avx512", returns=INT)())
+
+
+def thread_count(n: int, *, narrow: bool) -> int:
+    """How many threads share a product with C, or with its narrow copy."""
+    return threads() if n >= (_NARROW_THREADS_FROM if narrow else _THREADS_FROM) else 1
+
+
+def padded(n: int) -> int:
+    """n up to a multiple of the columns of a block of the narrow copy."""
+    return -(-n // SEGMENT) * SEGMENT
+
+
+def product_work(n: int, count: int, *, narrow: bool, vectors: int = 1) -> NDArray:
+    """What a product by so many threads needs beside its vectors."""
+    if narrow:
+        return aligned((6 + 8 * count) * padded(n) * vectors, np.float32)
+    return aligned((4 + 4 * count) * n * vectors, np.float64)
+
+
+class Source(ctypes.Structure):
+    """``source_t`` in source.h: C itself, or its narrow copy where one is given, with the work space of a product.
+
+    C is complex128 and :func:`~angsync.kernels.library.plain`.
+    """
+
+    _fields_ = (
+        ("n", SIZE), ("matrix", ADDRESS), ("copy", ADDRESS), ("scale", ADDRESS), ("diagonal", ADDRESS),
+        ("work", ADDRESS), ("avx512", ctypes.c_int32), ("threads", ctypes.c_int32),
+    )  # fmt: skip
+
+    def __init__(self, matrix: NDArray[np.complex128], copy: NarrowCopy | None, *, avx512: bool) -> None:
+        n, narrow = matrix.shape[0], copy is not None
+        count = thread_count(n, narrow=narrow)
+        work = product_work(n, count, narrow=narrow)
+        self.arrays = (matrix, copy, work)  # alive as long as their addresses are in use
+        if copy is None:
+            super().__init__(n, address(matrix), None, None, None, address(work), avx512, count)
+        else:
+            kept = (address(copy.blocks), address(copy.scale), address(copy.diagonal))
+            super().__init__(n, None, *kept, address(work), avx512, count)

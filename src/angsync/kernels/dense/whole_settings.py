@@ -1,0 +1,55 @@
+"""A whole dense problem in one call, from the start to the gauge: how it is solved, and what is found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class WholeSolve:
+    """Phases with the first node at angle 0, and what is known about them."""
+
+    z: NDArray[np.complex128]
+    product: NDArray[np.complex128]
+    objective: float
+    residual: float
+    products: int
+    trace: NDArray[np.float64]
+    """Objective, residual and length of the step of every iterate, the start first; with a narrow copy, every round."""
+    interrupted: bool = False
+    """Ctrl-C was pressed meanwhile."""
+
+
+class WholeSettings(NamedTuple):
+    """How a whole problem is solved: ``whole_settings_t`` in whole.c, in its order."""
+
+    strongest: int
+    """The column of C whose phases are the start."""
+    budget: int
+    """Products of an inner solve at most."""
+    most: int
+    """Steps in all at most."""
+    rounds: int
+    """Of refinement at most."""
+    patience: int
+    """Steps that Anderson's method may reject in one inner solve."""
+    rough: float
+    """Relative residual of the leading eigenvector that Lanczos makes of the start."""
+    share: float
+    """The narrow copy alone is used down to so many times its error."""
+    tolerance: float
+    """Of the residual."""
+    deep: float
+    """Share of the tolerance that inner solves aim at."""
+    floor: float
+    """A gradient of this size is rounding."""
+    least: float
+    """Where C times the rough leading eigenvector is shorter, nothing is tried."""
+    noise: float
+    """Relative error of the objective in double precision: a step may lower it by so much."""
+    narrow_noise: float
+    """The same for the objective of the narrow copy alone."""

@@ -1,0 +1,82 @@
+"""The compiled extension: loaded once, its version checked, with what every call of it needs.
+
+Importing this module fails where the extension is not built. Each object (``sparse/``, ``dense/``, ``lanczos/``,
+``batch/``) declares the functions that it calls, with :func:`function`, in its own Python files; a function of more
+than a dozen arguments takes a struct, a :class:`ctypes.Structure` here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.kernels import spare_memory
+from angsync.kernels.thread_count import threads
+
+# Waiting threads must not spin for long: beside another busy process, or the threads of BLAS, that costs several-fold.
+# For some microseconds they may: waking one up costs fifty, as much as a product at n = 500. The settings are read
+# once, when the OpenMP library is loaded, and are not left behind.
+_settings = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "1000"}
+if any(name in os.environ for name in _settings):
+    _settings = {}
+os.environ.update(_settings)
+try:
+    _native = import_module("angsync.kernels._native")
+finally:
+    for _name in _settings:
+        del os.environ[_name]
+
+ABI = 4
+"""Version of the functions and structs, ``angsync_abi`` in library.c: raised whenever one is added or changed."""
+
+SIZE, INT, REAL = ctypes.c_int64, ctypes.c_int, ctypes.c_double
+ADDRESS = ctypes.c_void_p
+"""Of an array (:func:`address`), or None."""
+
+_library = ctypes.CDLL(_native.__file__)
+
+
+def function(name: str, *arguments: Any, returns: Any = None) -> Callable[..., Any]:
+    """A function of the extension with the types of its arguments and of what it returns."""
+    found = _library[name]
+    found.argtypes, found.restype = arguments, returns
+    return found
+
+
+if function("angsync_abi", returns=INT)() != ABI:
+    raise ImportError("the compiled kernels are of another version; install angsync again")
+OPENMP = bool(function("angsync_openmp", returns=INT)())
+NAME = "compiled" + (", OpenMP" if OPENMP else "")
+
+SHARED_FROM_ENTRIES = 20_000  # up to which starting threads costs more than they save
+
+
+def threads_for(entries: int) -> int:
+    """How many threads share the work on so many entries of sparse matrices or of small problems."""
+    return threads() if entries > SHARED_FROM_ENTRIES else 1
+
+
+def address(x: NDArray) -> int:
+    """Where the numbers of a contiguous array are."""
+    assert x.flags.c_contiguous
+    place: int = x.__array_interface__["data"][0]  # a sixth of the time of x.ctypes.data
+    return place
+
+
+def plain(x: NDArray, kind: Any) -> bool:
+    """Whether the kernels read the array as it is: of this type, contiguous, at a multiple of 16 bytes."""
+    return x.dtype == kind and bool(x.flags.c_contiguous) and x.__array_interface__["data"][0] % 16 == 0
+
+
+def aligned(shape: int | tuple[int, ...], kind: Any) -> NDArray:
+    """An empty array at the beginning of a cache line."""
+    shape = (shape,) if isinstance(shape, int) else shape
+    size = math.prod(shape) * np.dtype(kind).itemsize
+    return spare_memory.take(size).view(kind).reshape(shape)

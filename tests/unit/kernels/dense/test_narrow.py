@@ -1,0 +1,58 @@
+"""Products with the narrow copy: how far their sums are off, and what is said about it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from reference.narrow import narrow_apply
+
+import angsync as ang
+from angsync import kernels
+from angsync.kernels.dense.narrow import NarrowCopy
+
+compiled = pytest.importorskip(
+    "angsync.kernels.dense.compiled", reason="the compiled kernels are not built", exc_type=ImportError
+)
+
+SETS = [False, True] if compiled.HAS_AVX512 else [False]
+
+
+def complex_vector(n, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal(n) + 1j * rng.standard_normal(n)
+
+
+def test_sums_of_the_narrow_product_are_carried_on_in_double():
+    # Terms of equal sign and size, the worst for a long sum in single precision.
+    n = 2000
+    copy = compiled.dense_inspect(np.ones((n, n), dtype=complex)).narrow
+    x = np.full(n, 0.77 + 0j)
+    entry = 32767 * float(copy.scale[0, 0])
+    exact = ((n - 1) * entry + 1) * 0.77
+    with kernels.limited(1):
+        error = np.abs(compiled.narrow_apply(copy, x) - exact).max() / exact
+    assert error < copy.rounding
+    # 512 terms at a time: what one long sum over all rows would be off by is several times that
+    term = np.float32(32767) * (copy.scale[0, 0] * np.float32(0.77))
+    long = np.add.accumulate(np.full(n, term, dtype=np.float32), dtype=np.float32)[-1]
+    assert error < 0.5 * abs(float(long) / exact - 1)
+
+
+@pytest.mark.parametrize("avx512", SETS)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_nothing_is_lost_where_sums_are_carried_on(threads, avx512):
+    n = 2100  # carried on four times by one thread, and once by each of three
+    C, x = ang.simulate.gaussian(n, 3.0, rng=0).C, complex_vector(n)
+    copy = compiled.dense_inspect(C).narrow
+    with kernels.limited(threads):
+        found = compiled.narrow_apply(copy, x, avx512=avx512)
+    assert (np.abs(found - narrow_apply(copy, x)) <= copy.rounding * (np.abs(C) @ np.abs(x))).all()
+
+
+def test_the_rounding_of_the_narrow_product_grows_with_its_shape_and_not_with_n():
+    C = np.eye(500, dtype=complex)
+    copy = compiled.dense_inspect(C).narrow
+    # 500 rows, 3 segments (the fourth begins), 64 beside them
+    assert copy.rounding == pytest.approx(2**0.5 * (500 + 3 + 64) * 2.0**-24, rel=1e-3)
+    longer = NarrowCopy(12_800, copy.blocks, copy.scale, copy.diagonal)
+    assert longer.rounding == pytest.approx(2**0.5 * (512 + 100 + 64) * 2.0**-24, rel=1e-3)

@@ -1,0 +1,66 @@
+"""A whole dense problem in one compiled call, against the same steps in NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from reference import whole
+
+import angsync as ang
+from angsync.kernels.dense.whole_settings import WholeSettings
+
+compiled = pytest.importorskip(
+    "angsync.kernels.dense.whole_compiled", reason="the compiled kernels are not built", exc_type=ImportError
+)
+dense = pytest.importorskip("angsync.kernels.dense.compiled", exc_type=ImportError)
+
+SETS = [False, True] if compiled.HAS_AVX512 else [False]
+PROBLEMS = [(48, 1.0), (51, 0.0), (100, 100**0.25 / 2), (130, 0.3 * 130**0.5), (399, 2.0), (401, 2.0), (700, 5.0)]
+
+
+def settings(operator):
+    sums = operator.abs_row_sums()
+    return WholeSettings(
+        strongest=int(sums.argmax()), rough=0.3, share=2.0, tolerance=1e-10, deep=0.8, floor=1e-14 * sums.sum(),
+        least=0.0, budget=120, most=400,
+        rounds=6, patience=6, noise=1e-14, narrow_noise=1e-7,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("avx512", SETS)
+@pytest.mark.parametrize(("n", "sigma"), PROBLEMS)
+def test_compiled_and_numpy_agree(n, sigma, avx512):
+    C = ang.simulate.gaussian(n, sigma, rng=3).C
+    operator = ang.as_operator(C)
+    narrow = dense.dense_inspect(C).narrow
+    fast = compiled.dense_whole(C, narrow, settings(operator), avx512=avx512)
+    slow = whole.dense_whole(C, narrow, settings(operator))
+    assert fast is not None
+    assert slow is not None
+    assert fast.products == slow.products
+    assert fast.trace.shape == slow.trace.shape
+    assert np.abs(np.abs(fast.z) - 1).max() < 1e-15
+    assert fast.z[0] == 1
+    # both within the tolerance of the optimum: 1e-10 of the residual, which f sees squared
+    assert np.abs(fast.z - slow.z).max() < 1e-8
+    assert abs(fast.objective - slow.objective) < 1e-13 * abs(slow.objective)
+    assert np.abs(fast.product - C @ fast.z).max() < 1e-13 * np.abs(C).sum(axis=1).max()
+    assert np.allclose(fast.trace[:, 0], slow.trace[:, 0], rtol=1e-12, atol=0)
+    assert fast.residual <= 1e-10
+    assert (np.diff(fast.trace[:, 0]) >= -1e-13 * abs(fast.objective)).all()
+
+
+@pytest.mark.parametrize("way", [compiled.dense_whole, whole.dense_whole])
+def test_nothing_is_tried_where_the_leading_eigenvalue_is_too_small(way):
+    C = ang.simulate.gaussian(100, 1.0, rng=0).C
+    operator = ang.as_operator(C)
+    largest = np.linalg.eigvalsh(C)[-1]
+    assert way(C, None, settings(operator)._replace(least=0.5 * largest)) is not None
+    assert way(C, None, settings(operator)._replace(least=1.01 * largest)) is None
+
+
+def test_a_matrix_that_the_kernels_do_not_read_is_left_to_others():
+    C = ang.simulate.gaussian(100, 1.0, rng=0).C
+    given = settings(ang.as_operator(C))
+    assert compiled.dense_whole(np.asfortranarray(C), None, given) is None
+    assert compiled.dense_whole(C, None, given) is not None

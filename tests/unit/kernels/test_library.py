@@ -1,0 +1,67 @@
+"""The compiled extension as Python sees it: its version, its structs, and how arrays are handed over."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+
+library = pytest.importorskip(
+    "angsync.kernels.library", reason="the compiled kernels are not built", exc_type=ImportError
+)
+
+
+def structs():
+    from angsync.kernels.dense.compiled import Acceleration
+    from angsync.kernels.dense.whole_compiled import Whole
+    from angsync.kernels.lanczos.compiled import Run
+    from angsync.kernels.sparse.compiled import _Level
+
+    yield "dense_acceleration_size", Acceleration
+    yield "dense_whole_size", Whole
+    yield "lanczos_run_size", Run
+    yield "level_size", _Level
+
+
+@pytest.mark.parametrize(("name", "struct"), list(structs()))
+def test_a_struct_is_as_large_in_python_as_in_c(name, struct):
+    assert library.function(name, returns=library.SIZE)() == ctypes.sizeof(struct)
+
+
+def test_the_struct_of_a_batch_too():
+    compiled = pytest.importorskip("angsync.kernels.batch.compiled", exc_type=ImportError)
+    from angsync.kernels.batch.numbers import FIELDS
+
+    assert library.function("batch_call_size", returns=library.SIZE)() == ctypes.sizeof(compiled.Call)
+    assert library.function("batch_found_rows", returns=library.SIZE)() == len(FIELDS)
+
+
+def test_a_function_takes_the_arguments_that_it_declares():
+    with pytest.raises(ctypes.ArgumentError):
+        library.function("dense_read", library.SIZE, library.ADDRESS, library.INT)(1.5, None, 1)
+    with pytest.raises(AttributeError):
+        library.function("no_such_kernel")
+
+
+def test_only_contiguous_arrays_have_an_address():
+    x = np.arange(12.0).reshape(3, 4)
+    assert library.address(x) == x.ctypes.data
+    with pytest.raises(AssertionError):
+        library.address(x.T)
+
+
+def test_what_the_kernels_read_as_it_is():
+    x = library.aligned(64, np.complex128)
+    assert library.address(x) % 64 == 0
+    assert library.plain(x, np.complex128)
+    assert not library.plain(x, np.complex64)
+    assert not library.plain(x[::2], np.complex128)
+    shifted = library.aligned(65, np.float64)[1:].view(np.complex128)
+    assert not library.plain(shifted, np.complex128)
+
+
+def test_small_work_is_not_shared(monkeypatch):
+    monkeypatch.setenv("ANGSYNC_NUM_THREADS", "3")
+    assert library.threads_for(library.SHARED_FROM_ENTRIES) == 1
+    assert library.threads_for(library.SHARED_FROM_ENTRIES + 1) == 3
