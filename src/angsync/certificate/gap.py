@@ -58,8 +58,8 @@ class Gap:
 
     @cached_property
     def _gradient(self) -> float:
-        """The same without weights: a run asks for it again and again."""
-        return self._gradient_by(np.ones(1))
+        """The same with a root of ones: a run asks for it again and again."""
+        return norm(self.b) + norm(self.rounding.rows) + self.rounding.together
 
     def smallest_eigenvalue(self, bound: SpectralBound) -> float:
         """Lower bound on the smallest eigenvalue of S (or of D^{-1/2} S D^{-1/2}), u^H S u being within +- offset."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.certificate.verdict import TOLERANCE, Certificate, combine, interrupted
-from angsync.errors import ConvergenceError, ConvergenceWarning, DisconnectedWarning, warn_user
+from angsync.errors import ConvergenceError, ConvergenceWarning, warn_user
 from angsync.pipeline.call import Call
 from angsync.pipeline.gauge import in_gauge
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.starts import Starts
-from angsync.problem import pieces
 from angsync.problem.intake import Intake
 from angsync.problem.measure import objective_and_residual, rounding_floor
 from angsync.problem.operators import Operator, ScaledOperator, normalising_exponent
@@ -70,12 +69,6 @@ class Units:
             return callback(dataclasses.replace(progress, objective=objective, z=z))
 
         return wrapped
-
-
-def warn_about_pieces(components: NDArray[np.int64], labels: tuple[Hashable, ...] | None) -> None:
-    note = pieces.in_words(components, labels)
-    if note:
-        warn_user(note, DisconnectedWarning)
 
 
 def merged(histories: list[History]) -> History:
@@ -150,18 +143,18 @@ def result_of(
     certificate: Certificate | None,
     *,
     starts: Starts | None = None,
-    unfinished: bool = False,
+    note: str = "",
 ) -> SyncResult:
     """The one place where a result is filled, and where a failure is reported.
 
-    ``unfinished``: some components were not reached.
+    ``note``: what is to be said beside the status, about components that do not hang together, or were not reached.
     """
     result = SyncResult(
         z=point.z,
         objective=point.objective,
         residual=point.residual,
         status=run.status,
-        message=_message(run.status, components, intake.labels, unfinished),
+        message=f"{run.status.value} {note}" if note else run.status.value,
         iterations=run.iterations,
         matvecs=run.matvecs,
         seconds=clock.seconds,
@@ -178,16 +171,6 @@ def result_of(
     )
     _report_failure(result, call.on_failure)
     return result
-
-
-def _message(
-    status: Status, components: NDArray[np.int64], labels: tuple[Hashable, ...] | None, unfinished: bool
-) -> str:
-    text = status.value
-    if unfinished:
-        text += " Some components were not reached; their phases are 0."
-    note = pieces.in_words(components, labels)
-    return f"{text} {note}" if note else text
 
 
 def one_certificate(certificates: list[Certificate], indices: list[NDArray[np.int64]], z: NDArray) -> Certificate:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from angsync.certificate.verdict import rescaled
+from angsync.errors import DisconnectedWarning, warn_user
 from angsync.pipeline import one_call
 from angsync.pipeline.assembly import (
     Run,
@@ -16,7 +17,6 @@ from angsync.pipeline.assembly import (
     point_at,
     result_of,
     settler,
-    warn_about_pieces,
 )
 from angsync.pipeline.call import Call
 from angsync.pipeline.component import Solved, solve_component
@@ -24,6 +24,7 @@ from angsync.pipeline.gauge import in_gauge, reference_nodes
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.starts import combined, same_objective
 from angsync.pipeline.task import Task, is_worth_saving, turned_product
+from angsync.problem import pieces
 from angsync.problem.components import component_indices, normalised
 from angsync.problem.intake import Intake
 from angsync.problem.operators import CountingOperator
@@ -42,7 +43,9 @@ def solve_by_components(intake: Intake, call: Call, clock: Clock, found: one_cal
     start = call.start_for(operator.n)
     # a wrong gauge is found before the work, not after
     references = reference_nodes(components, "first" if call.gauge == "mean" else call.gauge, intake.labels)
-    warn_about_pieces(components, intake.labels)
+    note = pieces.in_words(components, intake.labels)
+    if note:
+        warn_user(note, DisconnectedWarning)
 
     z = np.ones(operator.n, dtype=operator.dtype)
     indices = [index for index in component_indices(components) if index.size > 1]
@@ -82,6 +85,8 @@ def solve_by_components(intake: Intake, call: Call, clock: Clock, found: one_cal
         if solved.outcome.status in (Status.INTERRUPTED, Status.STOPPED_BY_CALLBACK):
             break
 
+    if len(runs) < len(indices):
+        note = f"Some components were not reached; their phases are 0. {note}"
     z = in_gauge(z, components, call.gauge, intake.labels)
     point = point_at(operator, z, None if last is None else turned_product(last, z))
     certificate = one_certificate(certificates, indices, z) if call.certify else None
@@ -94,7 +99,7 @@ def solve_by_components(intake: Intake, call: Call, clock: Clock, found: one_cal
         joined(runs, operator.n),
         certificate,
         starts=combined(tried, same_objective(operator.dtype)),
-        unfinished=len(runs) < len(indices),
+        note=note,
     )
 
 

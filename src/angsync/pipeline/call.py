@@ -25,6 +25,9 @@ Hermitian = Literal["full", "upper", "lower"]
 OnFailure = Literal["warn", "raise", "ignore"]
 
 
+_DEFAULT_STOPPING = Stopping()
+
+
 class Seed:
     """Where the random numbers of one call come from: a generator, made when the first number is asked for."""
 
@@ -77,7 +80,7 @@ class Call:
     ) -> Call:
         """The options as they were given; whatever is wrong with them is said here, before any work."""
         if stopping is None:
-            stopping = Stopping()
+            stopping = _DEFAULT_STOPPING
         elif not isinstance(stopping, Stopping):
             raise InputError(f"stopping must be ang.Stopping(tolerance=...), but it is {stopping!r}.")
         if callback is not None and not callable(callback):

@@ -49,14 +49,14 @@ def choose(operator: Operator) -> Plan:
     """The plan for one connected component; costs no product with C, and one search through the graph."""
     n = operator.n
     full = operator.is_dense_matrix or operator.is_on_device
+    if full and n > 20:
+        return Plan((LEADING if operator.is_dense_matrix else "eigenvector",), _ACCELERATED, None, dense_reason(n))
     if operator.augmented() is not None:
         reason = f"C is the Schur complement of a sparse matrix (n = {n}), whose factorisation serves"
         return Plan(("eigenvector",), Newton(), None, reason)
     sparse = operator.sparse()
     if sparse is not None and n > 1 and sparse.operator.edge_count == n - 1:
         return Plan(("spanning_tree",), Newton(), None, "the graph is a tree, on which every measurement can be met")
-    if full and n > 20:
-        return Plan((LEADING if operator.is_dense_matrix else "eigenvector",), _ACCELERATED, None, dense_reason(n))
     if sparse is None or has_many_pairs(sparse.operator.edge_count, n) or n <= 20:
         reason = dense_reason(n) if full or sparse is not None else f"C is known by its products only (n = {n})"
         return Plan(("eigenvector",), GPM(alpha=math.inf), Newton(), reason)

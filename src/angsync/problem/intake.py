@@ -13,7 +13,7 @@ from angsync.errors import InputError
 from angsync.problem import interop
 from angsync.problem.density import is_mostly_zero
 from angsync.problem.measurements import Measurements
-from angsync.problem.operators import Operator, SparseOperator, as_operator
+from angsync.problem.operators import Operator, SparseOperator, Wrapper, as_operator
 from angsync.problem.operators.checks import Hermitian
 
 
@@ -53,7 +53,7 @@ def taken_in(data: Any, hermitian: Hermitian = "full") -> Intake:
     operator = as_operator(data, hermitian)
     if isinstance(data, Measurements):
         return Intake(operator, data, data.labels)
-    if operator.unwrapped().operator is not operator:  # entries are those of another scale
+    if isinstance(operator, Wrapper):  # its entries are those of another scale
         return Intake(operator, None, None)
     if operator.is_dense_matrix and is_mostly_zero(operator.entries()):
         # a graph stored as a full array: its products and its spanning trees are those of a sparse matrix

@@ -45,13 +45,17 @@ class Source(ctypes.Structure):
         ("work", ADDRESS), ("avx512", ctypes.c_int32), ("threads", ctypes.c_int32),
     )  # fmt: skip
 
-    def __init__(self, matrix: NDArray[np.complex128], copy: NarrowCopy | None, *, avx512: bool) -> None:
+    def __init__(
+        self, matrix: NDArray[np.complex128], copy: NarrowCopy | None, *, avx512: bool, work: int | None = None
+    ) -> None:
+        """``work`` is the address of a work space that the caller keeps; without one it is made here."""
         n, narrow = matrix.shape[0], copy is not None
         count = thread_count(n, narrow=narrow)
-        work = product_work(n, count, narrow=narrow)
-        self.arrays = (matrix, copy, work)  # alive as long as their addresses are in use
+        space = product_work(n, count, narrow=narrow) if work is None else None
+        self.arrays = (matrix, copy, space)  # alive as long as their addresses are in use
+        place = work if space is None else address(space)
         if copy is None:
-            super().__init__(n, address(matrix), None, None, None, address(work), avx512, count)
+            super().__init__(n, address(matrix), None, None, None, place, avx512, count)
         else:
             kept = (address(copy.blocks), address(copy.scale), address(copy.diagonal))
-            super().__init__(n, None, *kept, address(work), avx512, count)
+            super().__init__(n, None, *kept, place, avx512, count)

@@ -36,6 +36,7 @@ class Whole(ctypes.Structure):
     )  # fmt: skip
 
 
+_Order = SIZE * (MEMORY + 1)  # a type of its own, made once: to make it takes longer than to fill it
 _dense_whole = function("dense_whole", ctypes.POINTER(Whole), returns=INT)
 
 
@@ -54,11 +55,10 @@ def dense_whole(
     if not plain(matrix, np.complex128):
         return None
     n = matrix.shape[0]
-    model = Source(matrix, copy, avx512=avx512)
     full_threads = thread_count(n, narrow=False)
     # one block for everything in double precision; its parts begin at multiples of a cache line
     length = -(-n // _LINE_NUMBERS) * _LINE_NUMBERS
-    full_length = 0 if copy is None else (4 + 4 * full_threads) * length
+    full_length = (4 + 4 * full_threads) * length
     gram_length = -(-(MEMORY**2) // _LINE_NUMBERS) * _LINE_NUMBERS
     trace_length = 3 * (settings.most + settings.rounds + 2)
     sizes = (2 * length, VECTORS * length, full_length, gram_length, trace_length)
@@ -68,11 +68,11 @@ def dense_whole(
     before, vectors, full, gram, trace = (first + 8 * place for place in places[:-1])
     points = np.empty((2, n), dtype=np.complex128)
     z = address(points)
-    order = (SIZE * (MEMORY + 1))()
+    order = _Order()
     # without a copy, the model multiplies with C as well, and the two never do so at the same time
-    work, error = (model.work, 0.0) if copy is None else (full, copy.error)
+    model = Source(matrix, copy, avx512=avx512, work=full if copy is None else None)
     call = Whole(
-        model, address(matrix), error, work, full_threads, Settings(*settings),
+        model, address(matrix), 0.0 if copy is None else copy.error, full, full_threads, Settings(*settings),
         z, z + 16 * n, before, vectors, gram, ctypes.addressof(order), trace,
     )  # fmt: skip
     interrupted = False

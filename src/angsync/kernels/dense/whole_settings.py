@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 
-@dataclass(frozen=True)
-class WholeSolve:
+class WholeSolve(NamedTuple):
     """Phases with the first node at angle 0, and what is known about them."""
 
     z: NDArray[np.complex128]

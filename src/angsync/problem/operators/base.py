@@ -164,7 +164,9 @@ class Operator(ABC):
         if sums is None:
             return False
         size = np.abs(self.diagonal())
-        return bool(size.max(initial=0.0) > (sums - size).max(initial=0.0))
+        largest = size.max(initial=0.0)
+        # where it is at most half of the largest row sum, that row alone has as much beside its diagonal
+        return bool(2 * largest > sums.max(initial=0.0) and largest > (sums - size).max(initial=0.0))
 
     def without_diagonal(self) -> Operator:
         """The operator with diagonal 0; itself where the diagonal cannot be taken out.

@@ -38,6 +38,7 @@ class DenseOperator(Operator):
     def __init__(self, matrix: NDArray, inspection: Any = None) -> None:
         self.matrix = matrix
         self._inspection = inspection
+        self._diagonal: NDArray[np.float64] | None = None  # asked for several times, and far apart in memory
 
     @property
     def n(self) -> int:
@@ -68,7 +69,10 @@ class DenseOperator(Operator):
         return out
 
     def diagonal(self) -> NDArray[np.float64]:
-        return np.real(np.diagonal(self.matrix)).astype(np.float64)
+        if self._diagonal is None:
+            self._diagonal = self.matrix.diagonal().real.astype(np.float64)
+            self._diagonal.flags.writeable = False
+        return self._diagonal
 
     def abs_row_sums(self) -> NDArray[np.float64]:
         return self._abs_row_sums
