@@ -64,7 +64,10 @@ def worth_more_starts(operator: Operator, outcome: Outcome, certificate: Certifi
     if outcome.status not in FINISHED:
         return False
     if certificate is None:
-        return is_dense(operator) and is_noisy(operator, outcome.objective)
+        sums = operator.abs_row_sums()
+        if sums is None or not is_dense(operator):
+            return False
+        return is_noisy(float(sums.sum()), operator.n, outcome.objective)
     if certificate.verdict is Verdict.CERTIFIED:
         return False
     return certificate.gap_bound > same_objective(operator.dtype) * abs(outcome.objective) and is_dense(operator)

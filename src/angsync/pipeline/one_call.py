@@ -73,8 +73,11 @@ def run(operator: Operator, plan: Plan, call: Call, clock: Clock) -> Found | Non
     found: WholeSolve | None = None
     certificate: Certificate | None = None
     status = Status.CONVERGED
+    sums = operator.abs_row_sums()
+    assert sums is not None  # C is a matrix
+    moduli = float(sums.sum())
     try:
-        found = kernels.dense_whole(operator.entries(), operator.narrow, _settings(operator, call))
+        found = kernels.dense_whole(operator.entries(), operator.narrow, _settings(operator, call, sums, moduli))
         if found is None:
             return None
         if found.interrupted:
@@ -83,7 +86,7 @@ def run(operator: Operator, plan: Plan, call: Call, clock: Clock) -> Found | Non
             certificate = _certified(operator, found, call, clock)
             is_final = certificate.verdict is Verdict.CERTIFIED
         else:
-            is_final = not is_noisy(operator, found.objective)
+            is_final = not is_noisy(moduli, operator.n, found.objective)
     except KeyboardInterrupt:
         status, is_final = Status.INTERRUPTED, True
         found = _at_the_start(operator) if found is None else found
@@ -92,9 +95,7 @@ def run(operator: Operator, plan: Plan, call: Call, clock: Clock) -> Found | Non
     return Found(found, status, certificate, method, is_final)
 
 
-def _settings(operator: Operator, call: Call) -> WholeSettings:
-    sums = operator.abs_row_sums()
-    assert sums is not None  # C is a matrix
+def _settings(operator: Operator, call: Call, sums: NDArray[np.float64], moduli: float) -> WholeSettings:
     return WholeSettings(
         strongest=int(sums.argmax()),
         rough=ROUGH,
@@ -102,7 +103,7 @@ def _settings(operator: Operator, call: Call) -> WholeSettings:
         tolerance=call.stopping.tolerance_for(operator.dtype),
         deep=DEEP,
         floor=rounding_floor(operator),
-        least=float(sums.sum()) / (_TOO_NOISY[call.certify] * operator.n**1.5),
+        least=moduli / (_TOO_NOISY[call.certify] * operator.n**1.5),
         budget=products_a_call(operator.n),
         most=ONE_CALL_MOST_STEPS,
         rounds=_MOST_ROUNDS,

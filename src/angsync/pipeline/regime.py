@@ -81,15 +81,14 @@ def dense_reason(n: int) -> str:
     return f"C is dense or well connected (n = {n})"
 
 
-def is_noisy(operator: Operator, objective: float) -> bool:
-    r"""Whether f is so small beside :math:`\sum |C_{jl}|` that one run is not reliable.
+def is_noisy(moduli: float, n: int, objective: float) -> bool:
+    r"""Whether f is so small beside ``moduli``, :math:`\sum |C_{jl}|`, that one run is not reliable.
 
     In the Gaussian model :math:`\sum |C_{jl}| \approx \frac{\sqrt\pi}{2} \sigma n^2` and f is about
     :math:`1.2\, n^2` at :math:`\sigma = 0.55 \sqrt n`, where several optima begin to matter: the ratio is then
     :math:`0.4 \sqrt n`.
     """
-    sums = operator.abs_row_sums()
-    return sums is not None and float(sums.sum()) > _NOISY * math.sqrt(operator.n) * objective
+    return moduli > _NOISY * math.sqrt(n) * objective
 
 
 def is_dense(operator: Operator) -> bool:

@@ -104,7 +104,7 @@ def test_what_is_not_proved_goes_on_from_the_point_that_was_found(problem, certi
     C = mixture(*problem)
     if not certify:  # then only noise makes the call doubt the point
         for module in ("one_call", "multistart"):
-            monkeypatch.setattr(f"angsync.pipeline.{module}.is_noisy", lambda operator, objective: True)
+            monkeypatch.setattr(f"angsync.pipeline.{module}.is_noisy", lambda moduli, n, objective: True)
     calls, runs = solved_by_call(monkeypatch), []
     inner = Task.run
 
