@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from angsync.errors import InputError, NotFiniteError, ShapeError
 
-_BLOCK = 1 << 16  # (interval, entry) pairs at a time in the search for general q: they stay in the cache
+_BLOCK_PAIRS = 1 << 16  # (interval, entry) pairs at a time in the search for general q: they stay in the cache
 _RELATIVE = 1e-10  # that search ends when no angle can improve the distance by more than this
 
 
@@ -190,7 +190,7 @@ def _global_search(phi: NDArray, q: float) -> float:
     half = np.pi / 64
     centres = np.linspace(-np.pi, np.pi, 65)[:-1] + half
     best, best_angle = min((_cost(phi, float(t), q), float(t)) for t in (0.0, *centres))
-    block = max(1, _BLOCK // phi.size)
+    block = max(1, _BLOCK_PAIRS // phi.size)
     # best == 0 cannot be improved; intervals below 2**-60 no longer move an angle
     while centres.size and best > 0 and half > 2.0**-60:
         survivors = []

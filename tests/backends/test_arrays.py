@@ -197,7 +197,7 @@ def test_a_large_batch_is_solved_in_chunks(make, C, monkeypatch):
     monkeypatch.setattr("angsync.batch.device._CHUNK_ENTRIES", 1800)
     stack = np.stack([(k + 1) * C for k in range(5)])
     options = {"tolerance": 0.0, "max_iterations": 1, "power_steps": 0}
-    whole = cuda_reference.solve_batch(stack, bias=chirp(30), **options)
+    whole = cuda_reference.solve_batch(stack, fixed_start=chirp(30), **options)
     parts = solve_batch_on_device(make(stack), **options)
     for name, array in whole.items():
         np.testing.assert_allclose(_arrays.to_numpy(parts[name]), array, rtol=1e-4, atol=1e-4)

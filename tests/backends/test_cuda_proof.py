@@ -28,7 +28,7 @@ def _stack(count, n, looks=50, decay=10.0, seed=4):
 
 def _solved(C):
     n = C.shape[1]
-    found = reference.solve_batch(C, bias=chirp(n), tolerance=1e-5, max_iterations=500, power_steps=20)
+    found = reference.solve_batch(C, fixed_start=chirp(n), tolerance=1e-5, max_iterations=500, power_steps=20)
     return found["z"]
 
 
@@ -155,7 +155,7 @@ def test_a_point_that_is_no_optimum_is_not_certified():
     field = proof.prove_batch(C, z, shares=proof.EVERY, single=False)
     found = certificates({**field, "status": np.zeros(20)}, 12)
     assert (found["verdict"] == 1).all()
-    best = reference.solve_batch(C, bias=chirp(12), tolerance=1e-5, max_iterations=500, power_steps=20)
+    best = reference.solve_batch(C, fixed_start=chirp(12), tolerance=1e-5, max_iterations=500, power_steps=20)
     here = np.einsum("ki,kij,kj->k", z.conj(), C, z).real
     assert (found["gap_bound"] >= best["objective"] - here - 1e-4).all()
 
@@ -167,7 +167,7 @@ def test_the_same_verdicts_as_on_the_host(hard):
     host = ang.synchronize(C, on_failure="ignore")
     one = proof.prove_batch(C, host.z, shares=proof.SINGLE, single=True)
     two = proof.prove_batch(C, host.z, shares=proof.DOUBLE, single=False)
-    near = (one["bound"] <= 0) & (one["bound"] >= proof.NEAR * one["rows_most"])
+    near = (one["bound"] <= 0) & (one["bound"] >= proof.NEAR_ZERO_SHARE * one["rows_most"])
     field = one | {"bound": np.where(near, np.maximum(one["bound"], two["bound"]), one["bound"])}
     found = certificates({**field, "status": np.zeros(60)}, 20)
     np.testing.assert_array_equal(found["verdict"], host.verdict)
@@ -201,7 +201,7 @@ def test_what_is_not_finite_or_zero_is_left_alone():
 
 def test_a_step_is_taken_where_it_lowers_the_residual():
     C = _stack(30, 12, looks=20, decay=4.0)
-    rough = reference.solve_batch(C, bias=chirp(12), tolerance=1e-2, max_iterations=500, power_steps=20)
+    rough = reference.solve_batch(C, fixed_start=chirp(12), tolerance=1e-2, max_iterations=500, power_steps=20)
     found = reference.polished(C, rough["z"])
     assert (found["residual"] <= rough["residual"] + 1e-7).all()
     assert (found["residual"] < 0.9 * rough["residual"]).mean() > 0.5
@@ -220,18 +220,20 @@ def test_a_step_is_taken_where_it_lowers_the_residual():
 
 def test_a_solve_polishes_what_it_found():
     C = _stack(30, 12, looks=20, decay=4.0)
-    options = {"bias": chirp(12), "tolerance": 1e-2, "max_iterations": 500, "power_steps": 20}
+    options = {"fixed_start": chirp(12), "tolerance": 1e-2, "max_iterations": 500, "power_steps": 20}
     rough = reference.solve_batch(C, **options)
     found, expected = reference.solve_batch(C, polish_steps=2, **options), reference.polished(C, rough["z"])
     # products of C and of C times a power of two: the same bits
     np.testing.assert_array_equal(found["z"], expected["z"])
     np.testing.assert_allclose(found["objective"], expected["objective"], rtol=1e-6)
     np.testing.assert_array_equal(found["iterations"], rough["iterations"])
-    np.testing.assert_array_equal(solve_batch_on_device(C, polish_steps=2, **_without_bias(options))["z"], found["z"])
+    np.testing.assert_array_equal(
+        solve_batch_on_device(C, polish_steps=2, **_without_fixed_start(options))["z"], found["z"]
+    )
 
 
-def _without_bias(options):
-    return {name: value for name, value in options.items() if name != "bias"}
+def _without_fixed_start(options):
+    return {name: value for name, value in options.items() if name != "fixed_start"}
 
 
 @pytest.mark.parametrize("library", ["numpy", "jax", "torch"])
@@ -272,7 +274,7 @@ def test_proof_kernel(n):
         z = _solved(C)
         one = proof.prove_batch(C, z, shares=proof.SINGLE, single=True)
         two = proof.prove_batch(C, z, shares=proof.DOUBLE, single=False)
-    near = (one["bound"] <= 0) & (one["bound"] >= proof.NEAR * one["rows_most"])
+    near = (one["bound"] <= 0) & (one["bound"] >= proof.NEAR_ZERO_SHARE * one["rows_most"])
     found = {name: array.get() for name, array in cuda_proof.prove_batch(cupy.asarray(C), cupy.asarray(z)).items()}
     fine = np.arange(74) != 3
     for name in proof.FIELDS[1:]:
@@ -293,7 +295,7 @@ def test_polishing_kernel(n):
     C = np.concatenate([_stack(37, n), _stack(37, n, looks=8, decay=2.0)])
     C[3, 0, n - 1], C[5] = np.nan, 0
     fine = np.arange(74) != 3
-    options = {"bias": chirp(n), "tolerance": 1e-2, "max_iterations": 300, "power_steps": 3}
+    options = {"fixed_start": chirp(n), "tolerance": 1e-2, "max_iterations": 300, "power_steps": 3}
     rough = cuda_batch.solve_batch(cupy.asarray(C), **options)
     at_once = cuda_batch.solve_batch(cupy.asarray(C), polish_steps=2, **options)
     nothing_else = options | {"tolerance": 0.0, "max_iterations": 0, "power_steps": 0}

@@ -124,7 +124,7 @@ def test_loop_flags_what_is_not_finite():
 @pytest.mark.parametrize("n", [1, 2, 7, 24])
 def test_batch_agrees_with_synchronize(n):
     C = _coherence(20, n)
-    found = reference.solve_batch(C, bias=chirp(n), tolerance=1e-4, max_iterations=500, power_steps=10)
+    found = reference.solve_batch(C, fixed_start=chirp(n), tolerance=1e-4, max_iterations=500, power_steps=10)
     best = np.array([ang.synchronize(c.astype(np.complex128), on_failure="ignore").objective for c in C])
     # 1e-6 is the rounding of single precision sums; a tolerance of 1e-4 costs its square
     np.testing.assert_allclose(found["objective"], best, rtol=1e-6)
@@ -137,9 +137,10 @@ def test_batch_stops_each_problem_by_itself():
     C = np.stack([np.outer(z, z.conj()) for z in (chirp(6), chirp(6).conj())])
     noise = _hermitian(6, np.complex64) * np.float32(0.5)
     both = np.stack([C[0], C[1] + noise]).astype(np.complex64)
-    found = reference.solve_batch(both, bias=chirp(6), tolerance=1e-5, max_iterations=50, power_steps=1)
+    found = reference.solve_batch(both, fixed_start=chirp(6), tolerance=1e-5, max_iterations=50, power_steps=1)
     alone = [
-        reference.solve_batch(c[None], bias=chirp(6), tolerance=1e-5, max_iterations=50, power_steps=1) for c in both
+        reference.solve_batch(c[None], fixed_start=chirp(6), tolerance=1e-5, max_iterations=50, power_steps=1)
+        for c in both
     ]
     assert found["iterations"][0] < found["iterations"][1]
     for k in range(2):
@@ -149,12 +150,16 @@ def test_batch_stops_each_problem_by_itself():
 
 def test_batch_flags_and_scales():
     with np.errstate(invalid="raise"):  # what is not finite takes no part in the iteration
-        found = reference.solve_batch(_spoilt(9), bias=chirp(9), tolerance=1e-4, max_iterations=500, power_steps=10)
+        found = reference.solve_batch(
+            _spoilt(9), fixed_start=chirp(9), tolerance=1e-4, max_iterations=500, power_steps=10
+        )
     status = np.zeros(101)
     status[[7, 8]] = NOT_FINITE
     np.testing.assert_array_equal(found["status"], status)
     assert np.isnan(found["z"][[7, 8]]).all()
-    clean = reference.solve_batch(_coherence(101, 9), bias=chirp(9), tolerance=1e-4, max_iterations=500, power_steps=10)
+    clean = reference.solve_batch(
+        _coherence(101, 9), fixed_start=chirp(9), tolerance=1e-4, max_iterations=500, power_steps=10
+    )
     assert found["objective"][9] == pytest.approx(1e-25 * clean["objective"][9], rel=1e-6)
     assert found["objective"][11] == pytest.approx(1e20 * clean["objective"][11], rel=1e-6)
     others = np.setdiff1d(np.arange(101), [7, 8, 9, 11, 100])
@@ -164,7 +169,7 @@ def test_batch_flags_and_scales():
 def test_batch_does_not_stop_at_a_zero():
     """[[1, -1], [-1, 1]] maps a vector of ones to zero, which a residual cannot tell from an optimum."""
     C = np.array([[[1, -1], [-1, 1]]], dtype=np.complex64)
-    found = reference.solve_batch(C, bias=chirp(2), tolerance=1e-5, max_iterations=50, power_steps=2)
+    found = reference.solve_batch(C, fixed_start=chirp(2), tolerance=1e-5, max_iterations=50, power_steps=2)
     assert found["objective"][0] == pytest.approx(4)
 
 
@@ -180,7 +185,7 @@ def _hard(count, n, seed=11):
 
 
 def test_easy_problems_make_two_power_steps_and_hard_ones_more():
-    options = {"bias": chirp(20), "tolerance": 1e-3, "max_iterations": 300}
+    options = {"fixed_start": chirp(20), "tolerance": 1e-3, "max_iterations": 300}
     easy = _coherence(50, 20)
     two, twenty = (reference.solve_batch(easy, power_steps=k, **options) for k in (2, 20))
     for name in two:
@@ -198,7 +203,7 @@ def test_power_steps_are_at_most_those_asked_for(power_steps):
     """With settled = 0 all of them are made, from the phases after the second on."""
     C = _hard(5, 9)
     found = reference.solve_batch(
-        C, bias=chirp(9), tolerance=0.0, max_iterations=0, power_steps=power_steps, settled=0.0
+        C, fixed_start=chirp(9), tolerance=0.0, max_iterations=0, power_steps=power_steps, settled=0.0
     )
     for k in range(5):
         x = C[k][:, 4] * 0.5 ** (np.floor(np.log2(np.max(np.sum(np.abs(C[k].real) + np.abs(C[k].imag), axis=1)))) + 1)
@@ -213,7 +218,7 @@ def test_power_steps_are_at_most_those_asked_for(power_steps):
 def test_shift_makes_an_indefinite_problem_rise():
     """A diagonal of -3: without a shift the iteration turns every phase around at each step."""
     C = np.array([[[-3, 1], [1, -3]]], dtype=np.complex64)
-    options = {"bias": chirp(2), "tolerance": 1e-5, "max_iterations": 200, "power_steps": 0}
+    options = {"fixed_start": chirp(2), "tolerance": 1e-5, "max_iterations": 200, "power_steps": 0}
     shifted = reference.solve_batch(C, shifts=np.array([4.0], dtype=np.float32), **options)
     assert shifted["status"][0] == CONVERGED
     assert shifted["objective"][0] == pytest.approx(-4)
@@ -312,7 +317,7 @@ def test_batch_kernel(n):
     shifts = np.linspace(0, 2, 101, dtype=np.float32)
     shifts[[9, 11]] = 0
     for given in (None, shifts):
-        options = {"tolerance": 1e-4, "max_iterations": 300, "power_steps": 3, "bias": chirp(n)}
+        options = {"tolerance": 1e-4, "max_iterations": 300, "power_steps": 3, "fixed_start": chirp(n)}
         on_device = None if given is None else cupy.asarray(given)
         found = cuda_batch.solve_batch(cupy.asarray(C), shifts=on_device, **options)
         expected = reference.solve_batch(C, shifts=given, **options)
@@ -335,8 +340,8 @@ def test_batch_kernel_refuses_what_it_cannot_hold():
     cupy = _arrays.cupy()
     options = {"tolerance": 1e-4, "max_iterations": 3, "power_steps": 3}
     with pytest.raises(ValueError, match="order 1 to 128"):
-        cuda_batch.solve_batch(cupy.zeros((2, 129, 129), dtype="complex64"), bias=chirp(129), **options)
-    empty = cuda_batch.solve_batch(cupy.zeros((0, 5, 5), dtype="complex64"), bias=chirp(5), **options)
+        cuda_batch.solve_batch(cupy.zeros((2, 129, 129), dtype="complex64"), fixed_start=chirp(129), **options)
+    empty = cuda_batch.solve_batch(cupy.zeros((0, 5, 5), dtype="complex64"), fixed_start=chirp(5), **options)
     assert empty["z"].shape == (0, 5)
 
 

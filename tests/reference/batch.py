@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.kernels.batch.numbers import FIELDS, BatchOptions, Numbers, chirp
+from angsync.kernels.batch.numbers import FIELDS, BatchNumbers, BatchOptions, chirp
 
 OPTIONS = BatchOptions(
     power_steps=10, gpm_steps=6, max_iterations=500, triangle=0, certify=True, gauge=1, tolerance=1e-6, accepted=1e-6
@@ -27,6 +27,6 @@ def solved(solve: Callable[..., int], C: NDArray, **changes: Any) -> Solved:
     count, n = C.shape[:2]
     if "tolerance" in changes:
         changes.setdefault("accepted", changes["tolerance"])
-    z, numbers, found = np.empty((count, n), C.dtype), Numbers.of(count), np.zeros((len(FIELDS), count))
+    z, numbers, found = np.empty((count, n), C.dtype), BatchNumbers.of(count), np.zeros((len(FIELDS), count))
     suspects = solve(C, chirp(n).astype(complex), z, numbers, found, OPTIONS._replace(**changes))
     return Solved(z, numbers._asdict() | dict(zip(FIELDS, found, strict=True)), suspects)

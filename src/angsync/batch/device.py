@@ -13,7 +13,7 @@ from angsync.errors import InputError, ShapeError
 from angsync.kernels.batch.numbers import MAX_ORDER, chirp
 from angsync.kernels.cuda import proof_reference as cuda_proof_reference
 from angsync.kernels.cuda import reference as cuda_reference
-from angsync.kernels.cuda.reference import SETTLED
+from angsync.kernels.cuda.reference import SETTLED_RADIANS
 from angsync.problem.arrays import (
     as_cupy,
     as_type,
@@ -39,7 +39,7 @@ def solve_batch_on_device(
     tolerance: float = 1e-5,
     max_iterations: int = 1000,
     power_steps: int = 20,
-    settled: float = SETTLED,
+    settled: float = SETTLED_RADIANS,
     polish_steps: int = 0,
 ) -> dict[str, Any]:
     r"""Solve a stack of problems where it lies.
@@ -87,7 +87,7 @@ def solve_batch_on_device(
     if device is not None and n <= MAX_ORDER and dtype_name(C) == "complex64":
         from angsync.kernels.cuda import batch as cuda_batch
 
-        found = cuda_batch.solve_batch(device, bias=_bias_on_device(device.device.id, n), **options)
+        found = cuda_batch.solve_batch(device, fixed_start=_fixed_start_on_device(device.device.id, n), **options)
         found = {name: from_cupy(array, C) for name, array in found.items()}
     else:
         with double_precision(C):
@@ -96,7 +96,7 @@ def solve_batch_on_device(
 
 
 @functools.cache
-def _bias_on_device(device: int, n: int) -> Any:
+def _fixed_start_on_device(device: int, n: int) -> Any:
     """Kept there: a copy from the host would wait for every kernel before it."""
     module = cupy()
     with module.cuda.Device(device):
@@ -107,12 +107,12 @@ def _generally(stack: Any, options: dict[str, Any]) -> dict[str, Any]:
     """Any order, either precision: batched products of the library, a chunk of the problems at a time."""
     space = namespace(stack)
     count, n = stack.shape[0], stack.shape[1]
-    bias = from_numpy(chirp(n).astype(np.dtype(dtype_name(stack))), stack)
+    fixed_start = from_numpy(chirp(n).astype(np.dtype(dtype_name(stack))), stack)
     size = max(1, _CHUNK_ENTRIES // n**2)
     parts = []
     for k in range(0, max(count, 1), size):
         chosen = slice(k, min(count, k + size))
-        parts.append(cuda_reference.solve_batch(stack[chosen, :, :], bias=bias, xp=space, **options))
+        parts.append(cuda_reference.solve_batch(stack[chosen, :, :], fixed_start=fixed_start, xp=space, **options))
     found = _joined(parts)
     found["iterations"] = as_type(found["iterations"], "int32")
     found["status"] = as_type(found["status"], "int8")

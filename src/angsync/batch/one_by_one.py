@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from angsync.batch.call import StackCall
 from angsync.batch.result import BatchStatus
 from angsync.certificate.verdict import Verdict
-from angsync.kernels.batch.numbers import Numbers
+from angsync.kernels.batch.numbers import BatchNumbers
 from angsync.pipeline import plain
 from angsync.pipeline.call import Call
 from angsync.solvers.stopping import Status
@@ -19,7 +19,7 @@ from angsync.solvers.stopping import Status
 _CODES = {Status.CONVERGED: BatchStatus.CONVERGED, Status.STALLED: BatchStatus.STALLED}
 
 
-def solve_alone(C: NDArray, z: NDArray, numbers: Numbers, call: StackCall) -> dict[str, Any]:
+def solve_alone(C: NDArray, z: NDArray, numbers: BatchNumbers, call: StackCall) -> dict[str, Any]:
     """Phases into ``z``, numbers into ``numbers``, each of them a stack of one, and what is proved, by name, back."""
     if not np.isfinite(C).all():
         z[0] = numbers.objective[0] = numbers.residual[0] = np.nan

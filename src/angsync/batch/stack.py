@@ -24,7 +24,7 @@ from angsync.batch.call import GAUGES, POWER_STEPS, TRIANGLES, StackCall, check_
 from angsync.batch.proof import certificates
 from angsync.batch.result import BatchResult, BatchStatus
 from angsync.errors import ConvergenceError, ConvergenceWarning, InputError, warn_user
-from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, BatchOptions, Numbers, chirp
+from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, BatchNumbers, BatchOptions, chirp
 from angsync.pipeline.call import Call
 from angsync.problem.arrays import is_foreign, on_cuda, to_numpy
 from angsync.solvers.stopping import Stopping
@@ -131,7 +131,7 @@ def _solve_stack(
         raise InputError(f"mask must be boolean (True leaves a node out), but its dtype is {masked.dtype}.")
     count = math.prod(leading)
     z = np.empty((count, n), dtype=dtype)
-    numbers = Numbers.of(count)
+    numbers = BatchNumbers.of(count)
     proofs = {name: np.empty(count, dtype=kind) for name, kind in (PROOFS if call.certify else {}).items()}
     done, scratch = 0, np.empty((len(FIELDS), 0))
     in_place = stack.flags.c_contiguous and stack.dtype == dtype and weighted is None and masked is None
@@ -177,7 +177,7 @@ def _singles(count: int) -> Iterator[slice]:
 def _solve_part(
     problems: NDArray,
     z: NDArray,
-    numbers: Numbers,
+    numbers: BatchNumbers,
     found: NDArray[np.float64],
     call: StackCall,
     place: tuple[int, tuple[int, ...]],

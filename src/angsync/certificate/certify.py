@@ -20,15 +20,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from angsync.certificate.bounds import METHODS, ProofName, names_in_words
 from angsync.certificate.bounds.bound import Question, SpectralBound
-from angsync.certificate.bounds.choice import QUICK, spectral_bound
+from angsync.certificate.bounds.choice import QUICK_PROOF_ORDERS, spectral_bound
 from angsync.certificate.bounds.cholesky import quick_bound
-from angsync.certificate.gap import Gap, unweighted
+from angsync.certificate.gap import Gap, bound_without_weights
 from angsync.certificate.rounding import Rounding
 from angsync.certificate.verdict import OUT_OF_TIME, TOLERANCE, Certificate, Verdict, combine, ratio, rescaled, trivial
 from angsync.circle import as_phases
 from angsync.errors import InputError
 from angsync.problem.components import component_indices, normalised
-from angsync.problem.measure import split
+from angsync.problem.measure import along_and_across
 from angsync.problem.operators import (
     Operator,
     as_operator,
@@ -124,7 +124,7 @@ def certify_component(
 
 def certify_quickly(operator: Operator, z: NDArray, Cz: NDArray, tolerance: float) -> Certificate | None:
     """The same from one Cholesky factorisation and the product that is known; None where that proves nothing."""
-    if operator.n not in QUICK:
+    if operator.n not in QUICK_PROOF_ORDERS:
         return None
     point = _Point.at(operator, z, Cz, tolerance, None)
     bound = quick_bound(operator, z, point.s, point.b)
@@ -155,7 +155,7 @@ class _Point:
         turned: bool = False,
     ) -> _Point:
         """``rng`` is used where the row sums of C are not known."""
-        s, b = split(z, Cz)
+        s, b = along_and_across(z, Cz)
         objective = float(s.sum())
         sums = operator.abs_row_sums()
         rounding = Rounding.of(operator, z, sums, rng, turned=turned)
@@ -183,8 +183,8 @@ class _Point:
             gap_bound=gap_bound,
             relative_gap=ratio(gap_bound, self.scale),
             # the bounds are for the s_j as computed; these are for S(z) itself
-            lambda_min=unweighted(self.gap_of.smallest_eigenvalue(bound) - error, bound.weights),
-            lambda_2=unweighted(bound.value - error, bound.weights),
+            lambda_min=bound_without_weights(self.gap_of.smallest_eigenvalue(bound) - error, bound.weights),
+            lambda_2=bound_without_weights(bound.value - error, bound.weights),
             unique=certified and bound.value > error,
             witness=witness,
             method=bound.method,

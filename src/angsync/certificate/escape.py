@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from angsync.certificate.bounds.lanczos import lanczos
 from angsync.circle import normalise
 from angsync.problem.criticality import SOperator, tangent_hessian
-from angsync.problem.measure import split
+from angsync.problem.measure import along_and_across
 from angsync.problem.operators import Operator
 from angsync.solvers import Newton
 from angsync.solvers.loop import iterate
@@ -51,10 +51,10 @@ def find_better(
 
     ``direction`` is a unit vector with negative :math:`v^H S v`, where one is known.
     """
-    start_objective = float(split(z, Cz)[0].sum())
+    start_objective = float(along_and_across(z, Cz)[0].sum())
 
     def improves(candidate: NDArray) -> NDArray | None:
-        s, _ = split(candidate, operator.apply(candidate))
+        s, _ = along_and_across(candidate, operator.apply(candidate))
         return candidate if float(s.sum()) > start_objective + margin else None
 
     critical = ascend(operator, z, clock)

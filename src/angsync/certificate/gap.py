@@ -69,7 +69,7 @@ class Gap:
         trace = self._trace(bound)
         e = (self._gradient if bound.weights is None else self._gradient_by(np.sqrt(bound.weights))) / math.sqrt(trace)
         offset = self.rounding.objective / trace
-        if bound.about == "second":
+        if bound.about == "second_eigenvalue":
             # S minus its value at u has u^H S u = 0 and a second eigenvalue that is at most ``offset`` smaller
             return -((e + offset) ** 2) / (value - offset) - offset if value > offset else -math.inf
         if value <= 0:
@@ -78,7 +78,7 @@ class Gap:
         return -(e * e + value * offset) / ((value - offset + math.hypot(value + offset, 2 * e)) / 2)
 
 
-def unweighted(value: float, weights: NDArray[np.float64] | None) -> float:
+def bound_without_weights(value: float, weights: NDArray[np.float64] | None) -> float:
     """A bound on an eigenvalue of S from one on the same eigenvalue of D^{-1/2} S D^{-1/2} (Ostrowski)."""
     if weights is None or not math.isfinite(value):
         return value

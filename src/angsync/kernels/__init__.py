@@ -16,7 +16,7 @@ from angsync.kernels.thread_count import limited, threads
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from angsync.kernels.batch.numbers import BatchOptions, Numbers
+    from angsync.kernels.batch.numbers import BatchNumbers, BatchOptions
 
 
 def _is_built() -> bool:
@@ -65,7 +65,7 @@ def __getattr__(name: str) -> Any:
 
 
 def solve_batch(
-    stack: "NDArray", start: "NDArray", z: "NDArray", numbers: "Numbers", found: "NDArray", options: "BatchOptions"
+    stack: "NDArray", start: "NDArray", z: "NDArray", numbers: "BatchNumbers", found: "NDArray", options: "BatchOptions"
 ) -> int:
     """Many small problems: :func:`angsync.kernels.batch.reference.solve` says what is computed."""
     suspects: int = batch_kernels().solve(stack, start, z, numbers, found, options)

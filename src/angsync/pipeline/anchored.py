@@ -28,11 +28,11 @@ def solve(data: Any, call: Call, solve_free: Route) -> SyncResult:
     intake = taken_in(data, call.hermitian)
     measurements = intake.measured_pairs("anchors and priors need the entries of C: give a matrix or Measurements.")
     problem = grounded(measurements, call.anchors, call.priors)
-    start = call.start if isinstance(call.start, str) else problem.gathered(call.start, intake.operator.n)
+    start = call.start if isinstance(call.start, str) else problem.to_grounded_nodes(call.start, intake.operator.n)
     inner = solve_free(
         problem.measurements, dataclasses.replace(call, start=start, gauge=GROUND, anchors=None, priors=None)
     )
-    point = point_at(intake.operator, problem.spread(inner.z))
+    point = point_at(intake.operator, problem.to_given_nodes(inner.z))
     note = (
         f"{len(call.anchors or {})} anchor(s) and {len(call.priors or {})} prior(s); "
         "the certificate is of the problem with them"
@@ -48,7 +48,7 @@ def solve(data: Any, call: Call, solve_free: Route) -> SyncResult:
         labels=intake.labels,
         source=intake.source,
         grounding=Grounding(inner, problem),
-        robust=None if inner.robust is None else inner.robust.spread(problem.kept),
+        robust=None if inner.robust is None else inner.robust.for_all_measurements(problem.kept),
     )
 
 

@@ -22,7 +22,7 @@ from angsync.problem.measure import objective_and_residual, rounding_floor
 from angsync.problem.operators import Operator, ScaledOperator, normalising_exponent
 from angsync.solvers.stopping import Callback, Clock, History, Progress, Status
 
-# from the most to the least urgent: what the whole says when its components differ
+# From the most to the least urgent: where components end differently, the result has the most urgent status.
 _URGENCY = (
     Status.INTERRUPTED,
     Status.STOPPED_BY_CALLBACK,
@@ -33,19 +33,23 @@ _URGENCY = (
 )
 
 
-def settler(index: NDArray[np.int64], gauge: str | int) -> Callable[[NDArray], NDArray]:
-    """The phases of one component in the gauge of the result, bit for bit as ``in_gauge`` gives them for the whole."""
+def component_gauge(index: NDArray[np.int64], gauge: str | int) -> Callable[[NDArray], NDArray]:
+    """The function that turns the phases of one component into the gauge of the result.
+
+    Its phases are, bit for bit, those that ``in_gauge`` gives for the whole problem.
+    """
     own = gauge if isinstance(gauge, str) else int(np.flatnonzero(index == gauge)[0])
     return lambda z: in_gauge(z, np.zeros(z.size, dtype=np.int64), own, None)
 
 
 @dataclass(frozen=True)
 class Units:
-    """From the objective of a component as it is solved back to that of the C given: a power of two and a constant."""
+    """The way back from the objective of a component, as it is solved, to the objective of the C given."""
 
     exponent: int = 0
+    """The component was divided by two to this power."""
     constant: float = 0.0
-    """The sum of a diagonal that was left out."""
+    """What a diagonal that was left out adds to the objective: its sum."""
 
     @classmethod
     def of(cls, given: Operator, part: ScaledOperator) -> Units:
@@ -56,7 +60,7 @@ class Units:
         return np.ldexp(objective, self.exponent) + self.constant
 
     def restored_for(self, callback: Callback | None, order: NDArray[np.int64] | None) -> Callback | None:
-        """The callback sees the objective of the C given, and the nodes in their own order."""
+        """The callback, called with the objective of the C given and with the nodes in the order of the C given."""
         if callback is None:
             return None
 
@@ -71,7 +75,7 @@ class Units:
         return wrapped
 
 
-def merged(histories: list[History]) -> History:
+def merged_history(histories: list[History]) -> History:
     """One history for all components: objectives add, residuals take the worst, steps add in squares."""
     if len(histories) < 2:
         return histories[0] if histories else History()
@@ -88,7 +92,7 @@ def merged(histories: list[History]) -> History:
 
 
 class Run(NamedTuple):
-    """What a result says about the way to it: of one component, or of all of them together."""
+    """How a point was found, for one component or for all of them together: status, counts, history, words."""
 
     status: Status
     iterations: int
@@ -98,7 +102,7 @@ class Run(NamedTuple):
 
 
 class Point(NamedTuple):
-    """The phases that are returned, and what is known there."""
+    """The phases that are returned, with their product, objective and residual."""
 
     z: NDArray
     product: NDArray
@@ -109,7 +113,7 @@ class Point(NamedTuple):
 def point_at(operator: Operator, z: NDArray, known: NDArray | None = None) -> Point:
     """C z, f(z) and the residual at the point returned, in double precision whatever the problem's precision.
 
-    ``known`` is the product already, scaled as the solver scales C.
+    ``known`` is C z where it is known already, scaled as the solver scales C.
     """
     wide = z.astype(np.complex128)
     wide /= np.abs(wide)
@@ -121,14 +125,14 @@ def point_at(operator: Operator, z: NDArray, known: NDArray | None = None) -> Po
 
 
 def joined(runs: Sequence[Run], n: int) -> Run:
-    """The runs of all components with more than one node as one."""
+    """One run out of the runs of all components that have more than one node."""
     if len(runs) == 1:
         return runs[0]
     return Run(
         status=min((run.status for run in runs), key=_URGENCY.index, default=Status.CONVERGED),
         iterations=max((run.iterations for run in runs), default=0),
         matvecs=sum(run.matvecs for run in runs),
-        history=merged([run.history for run in runs]),
+        history=merged_history([run.history for run in runs]),
         method=_method_of(runs, n),
     )
 

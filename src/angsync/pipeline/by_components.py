@@ -1,4 +1,4 @@
-"""One problem, component by component: each is solved and certified for itself, then they are put together."""
+"""One problem, component by component: each one is solved and certified alone, and the answers are put together."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from angsync.pipeline import one_call
 from angsync.pipeline.assembly import (
     Run,
     Units,
+    component_gauge,
     joined,
     one_certificate,
     point_at,
     result_of,
-    settler,
 )
 from angsync.pipeline.call import Call
 from angsync.pipeline.component import Solved, solve_component
 from angsync.pipeline.gauge import in_gauge, reference_nodes
 from angsync.pipeline.result import SyncResult
-from angsync.pipeline.starts import combined, same_objective
-from angsync.pipeline.task import Task, is_worth_saving, turned_product
+from angsync.pipeline.starts import all_starts, same_objective
+from angsync.pipeline.task import Task, has_reusable_product, product_turned_to
 from angsync.problem import pieces
 from angsync.problem.components import component_indices, normalised
 from angsync.problem.intake import Intake
@@ -35,7 +35,7 @@ from angsync.solvers.stopping import Clock, Status
 
 
 def solve_by_components(intake: Intake, call: Call, clock: Clock, found: one_call.Found | None) -> SyncResult:
-    """Every component solved and certified for itself; one of them may go on from what one call ``found``."""
+    """Every component solved and certified alone. ``found``: what one compiled call found, for a connected problem."""
     operator = intake.operator
     components = operator.component_labels()
     if components is None:
@@ -70,12 +70,12 @@ def solve_by_components(intake: Intake, call: Call, clock: Clock, found: one_cal
             callback=units.restored_for(call.callback, order),
             clock=clock,
             rng=call.seed.generator,
-            settle=settler(index, call.gauge if call.gauge == "mean" else int(references[number])),
+            into_gauge=component_gauge(index, call.gauge if call.gauge == "mean" else int(references[number])),
             number=number,
         )
         solved = solve_component(task, None if found is None else found.attempt(part))
         z[index] = solved.outcome.z
-        if part.base is operator and not literal and is_worth_saving(part, solved.outcome):
+        if part.base is operator and not literal and has_reusable_product(part, solved.outcome):
             last = solved.outcome
         runs.append(_run_of(solved, units))
         starts = None if solved.starts is None else units.restored(np.array(solved.starts))
@@ -88,7 +88,7 @@ def solve_by_components(intake: Intake, call: Call, clock: Clock, found: one_cal
     if len(runs) < len(indices):
         note = f"Some components were not reached; their phases are 0. {note}"
     z = in_gauge(z, components, call.gauge, intake.labels)
-    point = point_at(operator, z, None if last is None else turned_product(last, z))
+    point = point_at(operator, z, None if last is None else product_turned_to(last, z))
     certificate = one_certificate(certificates, indices, z) if call.certify else None
     return result_of(
         intake,
@@ -98,7 +98,7 @@ def solve_by_components(intake: Intake, call: Call, clock: Clock, found: one_cal
         components,
         joined(runs, operator.n),
         certificate,
-        starts=combined(tried, same_objective(operator.dtype)),
+        starts=all_starts(tried, same_objective(operator.dtype)),
         note=note,
     )
 

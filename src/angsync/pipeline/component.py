@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from angsync.certificate.relaxation import relax
 from angsync.certificate.verdict import Certificate, tightened
-from angsync.pipeline.regime import Plan, choose, is_slow
+from angsync.pipeline.regime import Plan, is_slow, plan_for
 from angsync.pipeline.task import Attempt, Task
 from angsync.pipeline.ways_on import AFTER_THE_PROOF, MANY_REVERSED, look_again, more_starts
 from angsync.solvers import LowRankSDP, Newton
@@ -51,14 +51,17 @@ def solve_component(task: Task, first: Attempt | None = None) -> Solved:
 
     ``first``: an attempt that has been made and certified already; only the ways on from it are taken.
     """
-    plan = choose(task.operator.base) if task.call.solver is None else None
+    plan = plan_for(task.operator.base) if task.call.solver is None else None
     if first is not None:
         assert plan is not None
         return _solved(task, _with_ways_on(task, plan, first))
     try:
         start = _starting_point(task, plan)
     except KeyboardInterrupt:
-        nothing = replace(_at(task, np.ones(task.operator.n, dtype=task.operator.dtype)), status=Status.INTERRUPTED)
+        nothing = replace(
+            _outcome_at(task, np.ones(task.operator.n, dtype=task.operator.dtype)),
+            status=Status.INTERRUPTED,
+        )
         return _solved(task, Attempt(nothing, task.unproved(), "interrupted before the first iteration"))
     if plan is not None:
         return _solved(task, _automatically(task, plan, start))
@@ -70,12 +73,12 @@ def solve_component(task: Task, first: Attempt | None = None) -> Solved:
 def _solved(task: Task, attempt: Attempt) -> Solved:
     outcome, certificate = attempt.outcome, attempt.certificate
     if certificate is not None and certificate.interrupted:
-        outcome = replace(outcome, status=Status.INTERRUPTED)  # of the certificate is of the whole
+        outcome = replace(outcome, status=Status.INTERRUPTED)  # an interrupted proof is an interrupted call
     return Solved(outcome, certificate, task.operator.products, attempt.method, attempt.starts)
 
 
 def _as_asked_for(task: Task, start: Start) -> Attempt:
-    """The solver that was asked for by name, literally."""
+    """The solver that the caller gave, with its settings as they are."""
     solver = task.call.solver
     assert solver is not None
     outcome = task.run(solver, start.z)
@@ -84,7 +87,7 @@ def _as_asked_for(task: Task, start: Start) -> Attempt:
 
 
 def _automatically(task: Task, plan: Plan, start: Start) -> Attempt:
-    """The plan, then the certificate, then the ways on from whatever it refutes or leaves open."""
+    """Carry out the plan, certify the point, and take the ways on where the certificate refutes or leaves it open."""
     tolerance = task.call.stopping.tolerance_for(task.operator.dtype)
     give_up = is_slow(tolerance) if plan.successor is not None else None
     outcome = task.run(plan.solver, start.z, give_up=give_up)
@@ -97,7 +100,7 @@ def _automatically(task: Task, plan: Plan, start: Start) -> Attempt:
 
 
 def _with_ways_on(task: Task, plan: Plan, attempt: Attempt) -> Attempt:
-    """The attempt after all that may follow a certificate which proves nothing."""
+    """The attempt after all ways on that may follow where the certificate does not prove it optimal."""
     for way in AFTER_THE_PROOF:
         attempt = way(task, plan.solver, attempt)
     return attempt
@@ -128,14 +131,14 @@ def _by_relaxation(task: Task, solver: LowRankSDP, start: Start) -> Attempt:
 
 
 def _starting_point(task: Task, plan: Plan | None) -> Start:
-    """The start asked for, or the best of those of the plan; its alternative too where the best is poor."""
+    """The start asked for, or the best start of the plan; where that is poor, also the alternative of the plan."""
     operator, rng = task.operator, task.rng
     if isinstance(task.start, np.ndarray):
         return Start(task.start.astype(operator.dtype), None, "the start given")
     if task.start != "auto":
         z = STARTS[task.start].make(operator, rng)
         return Start(leave_the_real_line(operator, z, rng), None, f"the start '{task.start}'")
-    if plan is None:  # an explicit solver is literal: the paper starts at v_C
+    if plan is None:  # a solver was given: it begins at the eigenvector v_C, as in the paper
         z = eigenvector_estimator(operator, rng=rng)
         return Start(leave_the_real_line(operator, z, rng), None, "the eigenvector estimator")
     z, name = _best_start(task, plan.starts)
@@ -147,7 +150,7 @@ def _starting_point(task: Task, plan: Plan | None) -> Start:
 
 
 def _best_start(task: Task, names: tuple[str, ...]) -> tuple[NDArray, str]:
-    """The start with the largest objective, and its name; one that is good enough ends the search."""
+    """The start with the largest objective, and its name; the search ends at a start that is good enough."""
     sums = task.operator.abs_row_sums()
     plenty = math.inf if sums is None else _GOOD_START * float(sums.sum())
     best: tuple[float, NDArray, str] | None = None
@@ -162,6 +165,6 @@ def _best_start(task: Task, names: tuple[str, ...]) -> tuple[NDArray, str]:
     return best[1], best[2]
 
 
-def _at(task: Task, z: NDArray) -> Outcome:
-    """A point as an outcome without any iteration."""
+def _outcome_at(task: Task, z: NDArray) -> Outcome:
+    """The outcome of a run of no iterations at z."""
     return replace(iterate(task.operator.base, Newton(), z, Stopping(max_iterations=0)), history=History())

@@ -15,7 +15,7 @@ from angsync.problem.operators.device import DeviceOperator, device_operator
 from angsync.solvers.on_device import solve_on_device
 from angsync.solvers.stopping import Clock
 
-_POWER_STEPS = 10
+_POWER_STEPS = 10  # before the first phases are taken, as many as for a stack (batch/call.py)
 _DEVICE_ITERATIONS = 200  # what has not converged by then is left to the solvers that know what to do about it
 
 Route = Callable[[Any, Call], SyncResult]

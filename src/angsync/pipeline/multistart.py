@@ -5,8 +5,8 @@ and one run ends in any of them. Then further starts follow, with the same solve
 
 1. **the witness** of the certificate, where it has one;
 2. **where plain GPM goes**: the eigenvector estimator, exactly, and thirty steps of the power method with about the
-   shift of the paper's GPM. By then it is settled which maximum that ends at, so the answer is no worse than that of
-   plain GPM (on 100 problems at 0.7 to 3 :math:`\sqrt n`: the same maximum in 98, a better one in 2);
+   shift of the paper's GPM. After thirty steps it is settled at which maximum plain GPM ends, so the answer is no worse
+   than its answer (on 100 problems at 0.7 to 3 :math:`\sqrt n`: the same maximum in 98, a better one in 2);
 3. **rank-two rows**: unit rows Y of :math:`\mathbb{C}^2`, random at first, moved by steps of the shifted power method
    :math:`Y \leftarrow \text{rows of } CY + \lambda Y \text{ scaled to length 1}`, then rounded to the phases of Y q, q
    the leading right singular vector. In :math:`\mathbb{C}^2` there are ways around the poorest maxima of
@@ -44,12 +44,12 @@ from angsync.solvers.stopping import Clock, Status
 
 MOST_STARTS = 10  # by itself, the first run included
 _FOUND_AGAIN = 4  # starts that end at the best optimum, after which it is believed
-_COST = 20  # the other starts together, in products of the first run
-_LOOSE = 1e-6  # residual to which a start is run: f is then known to 1e-12, and only the best needs more
+_MOST_COST = 20  # of all further starts together, in products of the first run
+_LOOSE_RESIDUAL = 1e-6  # residual to which a start is run: f is then known to 1e-12, and only the best needs more
 _PLAIN_STEPS, _PLAIN_SHIFT = 30, 0.15
 _ROW_STEPS, _MOST_ROW_STEPS = 6, 240  # of rank-two rows: so many times sqrt n, and at most
 _ROW_SHIFT = 0.5  # of the mean length of the rows of C Y: enough for the ascent not to oscillate
-_STOPPED = (Status.INTERRUPTED, Status.STOPPED_BY_CALLBACK)
+_STOPPED = (Status.INTERRUPTED, Status.STOPPED_BY_CALLBACK)  # somebody asked for an end: no further start is run
 
 
 def worth_more_starts(operator: Operator, outcome: Outcome, certificate: Certificate | None) -> bool:
@@ -94,8 +94,8 @@ def best_of_starts(
     """
     counting, stopping = task.operator, task.call.stopping
     same = same_objective(counting.dtype)
-    loose = replace(stopping, tolerance=max(stopping.tolerance_for(counting.dtype), _LOOSE))
-    budget = (1 + _COST) * counting.products
+    loose = replace(stopping, tolerance=max(stopping.tolerance_for(counting.dtype), _LOOSE_RESIDUAL))
+    budget = (1 + _MOST_COST) * counting.products
     best, objectives = first, [first.objective]
 
     def enough() -> bool:

@@ -1,9 +1,9 @@
-"""One ordinary dense problem in one compiled call: below 5000 nodes the general way costs more than the work does.
+"""One ordinary dense problem of up to 5000 nodes in one compiled call: there the general way in Python takes longer.
 
 Whether a problem is ordinary, and that it is solved by this start and this solver, is decided in
-:func:`angsync.pipeline.regime.one_call_plan`. What is found is what :mod:`angsync.pipeline.component` finds, by the
-same steps. Where the point is not proved optimal, the component goes on from it; where the call gives up, it starts
-anew.
+:func:`angsync.pipeline.regime.one_call_plan`. The compiled call takes the same steps as
+:mod:`angsync.pipeline.component` and finds the same point. Where that point is not proved optimal, ``component`` goes
+on from it; where the compiled call gives up, ``component`` starts anew.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from angsync.pipeline.task import Attempt
 from angsync.problem.components import normalised
 from angsync.problem.measure import objective_and_residual, rounding_floor
 from angsync.problem.operators import Operator, ScaledOperator
-from angsync.solvers.accelerated import DEEP, NARROW_NOISE, NOISE, PATIENCE, SHARE, products_a_call
+from angsync.solvers.accelerated import DEEP, MOST_REJECTIONS, NARROW_NOISE, NOISE, SHARE, products_a_call
 from angsync.solvers.loop import Outcome
-from angsync.solvers.starts.leading import ROUGH, strongest_column
+from angsync.solvers.starts.leading import ROUGH_RESIDUAL, strongest_column
 from angsync.solvers.starts.names import LEADING, STARTS
 from angsync.solvers.stopping import Clock, History, Status
 
 _MOST_ROUNDS = 6  # of refinement; two or three are usual
-# Ratio of sum |C| and n sqrt(n) |C v|, v the leading eigenvector, from which the way of many starts and doubtful proofs
-# is likely. In the Gaussian model it is 0.886 k / (1 + k^2) at a noise of k sqrt(n), and S(z) is hardly ever positive
-# semidefinite above 0.4 sqrt(n).
+# Ratio of sum |C| and n sqrt(n) |C v|, v the leading eigenvector, from which one run is not enough and the proof likely
+# to fail. In the Gaussian model the ratio is 0.886 k / (1 + k^2) at a noise of k sqrt(n), and S(z) is hardly ever
+# positive semidefinite above 0.4 sqrt(n).
 _TOO_NOISY = {True: 0.33, False: 0.38}
 
 
@@ -53,7 +53,7 @@ class Found(NamedTuple):
         return History(*self.solve.trace.T.copy())
 
     def attempt(self, part: ScaledOperator) -> Attempt:
-        """The same as an attempt in the units of the component, from which the ways on begin."""
+        """The point as an attempt, in the units of the component: the ways on begin there."""
         solve, history, scale = self.solve, self.history, math.ldexp(1.0, -part.exponent)
         outcome = Outcome(
             solve.z,
@@ -98,7 +98,7 @@ def run(operator: Operator, plan: Plan, call: Call, clock: Clock) -> Found | Non
 def _settings(operator: Operator, call: Call, sums: NDArray[np.float64], moduli: float) -> WholeSettings:
     return WholeSettings(
         strongest=int(sums.argmax()),
-        rough=ROUGH,
+        rough=ROUGH_RESIDUAL,
         share=SHARE,
         tolerance=call.stopping.tolerance_for(operator.dtype),
         deep=DEEP,
@@ -107,19 +107,20 @@ def _settings(operator: Operator, call: Call, sums: NDArray[np.float64], moduli:
         budget=products_a_call(operator.n),
         most=ONE_CALL_MOST_STEPS,
         rounds=_MOST_ROUNDS,
-        patience=PATIENCE,
+        patience=MOST_REJECTIONS,
         noise=NOISE,
         narrow_noise=NARROW_NOISE,
     )
 
 
 def _certified(operator: Operator, found: WholeSolve, call: Call, clock: Clock) -> Certificate:
-    """What can be proved about the point: at little cost, or else as for every other."""
+    """The certificate of the point: by the quick proof of small dense problems, or else by the general way."""
     quick = certify_quickly(operator, found.z, found.product, TOLERANCE)
     if quick is not None:
         return quick
     part = normalised(operator)
-    # where there is a narrow copy, the product was turned with the phases; without one it is as quick to make anew
+    # With a narrow copy the compiled call turned the product with the phases. Without one, C is so small that a product
+    # is as quick.
     turned = None if operator.narrow is None else np.ldexp(1.0, -part.exponent) * found.product
     certificate = certify_component(
         part,
@@ -134,7 +135,7 @@ def _certified(operator: Operator, found: WholeSolve, call: Call, clock: Clock) 
 
 
 def _at_the_start(operator: Operator) -> WholeSolve:
-    """The best point so far where the call was interrupted."""
+    """The answer where the call was interrupted before it found a point: the start."""
     z: NDArray = in_gauge(strongest_column(operator), np.zeros(operator.n, dtype=np.int64), "first", None)
     product = operator.apply(z)
     objective, residual = objective_and_residual(z, product, rounding_floor(operator))

@@ -1,4 +1,4 @@
-"""One problem as it is: in one compiled call where that will do, otherwise component by component."""
+"""One least-squares problem: in one compiled call where that is possible, otherwise component by component."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from angsync.solvers.stopping import Clock
 
 
 def solve(data: Any, call: Call) -> SyncResult:
-    """Least squares, without anchors, by a solver that steps."""
+    """The least-squares phases, with no anchors and no robust weights."""
     clock = Clock(call.stopping.max_seconds)
     intake = taken_in(data, call.hermitian)
     plan = one_call_plan(intake.operator, call)

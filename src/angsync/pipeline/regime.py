@@ -1,7 +1,8 @@
 """What kind of problem it is, and what ``solver="auto"`` does about it: every such question is answered here.
 
-:func:`choose` says which start and which solver, with the sentence that explains it; :func:`one_call_plan` whether one
-compiled call can carry that plan out. Which proof is tried first is in :mod:`angsync.certificate.bounds.choice`.
+:func:`plan_for` says which start and which solver, with the sentence that explains the choice. :func:`one_call_plan`
+says whether one compiled call can carry that plan out. Which proof is tried first is in
+:mod:`angsync.certificate.bounds.choice`.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ from angsync.solvers.starts.names import CAREFUL, LEADING
 if TYPE_CHECKING:
     from angsync.pipeline.call import Call
 
-_NOISY = 0.4  # times sqrt n: ratio of sum |C| and f from which one run is not reliable
+_NOISY_RATIO = 0.4  # times sqrt n: ratio of sum |C| and f from which one run is not reliable
 _LARGE_NODES = 200_000  # from which an eigenvector is not computed, only approached
 _PATIENCE_STEPS = 30  # further GPM steps that are thought worth waiting for
 _WINDOW_STEPS = 6  # over which the rate of GPM is measured
 _ONE_CALL_UP_TO_NODES = 5000  # above, a call would take too long for Ctrl-C, and the products are all that counts
-ONE_CALL_MOST_STEPS = 400  # what one call may take; who allows fewer is served by the general loop
+ONE_CALL_MOST_STEPS = 400  # steps that one call may take; where max_iterations is less, the general loop counts them
 _ACCELERATED = AcceleratedGPM()
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Starting points to compare, the first solver, the one that takes over when it is slow, and another start."""
+    """How a component is solved: starting points to compare, a solver, and what follows where that is not enough."""
 
     starts: tuple[str, ...]
     solver: SolverBase
@@ -45,7 +46,7 @@ class Plan:
     """A start to try as well where the point found has measurements that are more than a right angle off."""
 
 
-def choose(operator: Operator) -> Plan:
+def plan_for(operator: Operator) -> Plan:
     """The plan for one connected component; costs no product with C, and one search through the graph."""
     n = operator.n
     full = operator.is_dense_matrix or operator.is_on_device
@@ -88,7 +89,7 @@ def is_noisy(moduli: float, n: int, objective: float) -> bool:
     :math:`1.2\, n^2` at :math:`\sigma = 0.55 \sqrt n`, where several optima begin to matter: the ratio is then
     :math:`0.4 \sqrt n`.
     """
-    return moduli > _NOISY * math.sqrt(n) * objective
+    return moduli > _NOISY_RATIO * math.sqrt(n) * objective
 
 
 def is_dense(operator: Operator) -> bool:
@@ -102,7 +103,7 @@ def is_dense(operator: Operator) -> bool:
 def one_call_plan(operator: Operator, call: Call) -> Plan | None:
     """The plan where one compiled call carries it out, from start to gauge; None where it does not.
 
-    That call knows one start and one solver, looks at no clock and tells no callback, and takes an ordinary matrix.
+    The compiled call knows one start and one solver, looks at no clock, tells no callback and takes ordinary matrices.
     """
     if (
         call.solver is not None
@@ -115,7 +116,7 @@ def one_call_plan(operator: Operator, call: Call) -> Plan | None:
         or not _is_ordinary(operator)
     ):
         return None
-    plan = choose(operator)
+    plan = plan_for(operator)
     return plan if plan.solver is _ACCELERATED and plan.starts == (LEADING,) else None
 
 

@@ -3,8 +3,8 @@ r"""Local repair: where a few measurements are more than a right angle off, solv
 On a large graph a point may be optimal everywhere but for a handful of defects (on a grid: pairs of vortices), which
 no local step removes. Everything further than some steps from the offending measurements is taken as one rigid node,
 the **ground**: with P the matrix that spreads the phases of the neighbourhood and of the ground over all nodes, in the
-gauge of the present z, the problem :math:`w^H (P^H C P) w` is a small one of the same kind, of which w = 1 is the
-present point. It is solved from other starts; a larger objective there is the same gain in the whole.
+gauge of the present z, the problem :math:`w^H (P^H C P) w` is a small one of the same kind, and w = 1 is the
+present point. The small problem is solved from other starts; what its objective gains, the whole problem gains too.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from angsync.solvers.stopping import Clock, Stopping
 
 _REACH = (6, 12, 24)  # steps around an offending measurement, one after the other
 _LARGEST_SHARE = 0.1  # of all nodes; a larger neighbourhood is no longer local
-_LARGEST = 100_000
-_SOLVE = Stopping(tolerance=1e-8, max_iterations=60)
+_LARGEST_NODES = 100_000  # of a neighbourhood, however large the graph is
+_SOLVE = Stopping(tolerance=1e-8, max_iterations=60)  # of a neighbourhood; the whole problem is polished afterwards
 
 
 def repaired(operator: Operator, z: NDArray, rng: np.random.Generator, clock: Clock) -> NDArray | None:
@@ -44,7 +44,7 @@ def repaired(operator: Operator, z: NDArray, rng: np.random.Generator, clock: Cl
         here = z if best is None else best
         region = _neighbourhood(sparse.operator, here, reach)
         count = int(region.sum())
-        if count == 0 or count > min(_LARGEST, _LARGEST_SHARE * operator.n):
+        if count == 0 or count > min(_LARGEST_NODES, _LARGEST_SHARE * operator.n):
             break
         better = _solved_again(sparse.operator, here, region, rng, clock)
         if better is not None:
@@ -89,7 +89,7 @@ def _solved_again(
     best, value = None, present
     for start in (multilevel(part, rng, careful=True), connection_laplacian(part)):
         found = iterate(part, Newton(), start, _SOLVE, clock=clock)
-        # beyond rounding, so that a repair is a repair
+        # a gain beyond rounding
         if found.objective > value + 1e-9 * abs(present):
             best, value = found.z, found.objective
     return None if best is None else spread.prolong(best)

@@ -15,10 +15,12 @@ from angsync.pipeline.robust.report import RobustReport
 from angsync.pipeline.starts import Starts
 from angsync.solvers.stopping import History, Status
 
+# fields of the result that are saved under their own names
 _SCALARS = ("objective", "residual", "message", "iterations", "matvecs", "seconds", "method", "gauge", "tolerance")
 
 
 def fields_of(result: SyncResult) -> dict[str, Any]:
+    """What is saved, by the names in the file."""
     fields: dict[str, Any] = {name: getattr(result, name) for name in _SCALARS}
     fields.update(z=result.phases, components=result.components, labels=result.labels, status=result.status.name)
     for name in ("objective", "residual", "step"):

@@ -23,7 +23,7 @@ class Starts:
     """
 
     objectives: tuple[float, ...]
-    """One for every start, in the order in which they were run; the first run is the first."""
+    """One for every start, in the order in which they were run."""
     tolerance: float = _SAME
     """Relative difference below which two objectives count as the same: 1e-8, more in single precision."""
 
@@ -34,7 +34,7 @@ class Starts:
 
     @property
     def best(self) -> float:
-        """The largest objective. That of the result may be larger still: the best point is polished and certified."""
+        """The largest objective. The result may have a larger one still, because the best point is polished."""
         return max(self.objectives)
 
     @property
@@ -58,7 +58,7 @@ def times_found(objectives: Sequence[float], same: float) -> int:
     return sum(objective >= best - same * abs(best) for objective in objectives)
 
 
-def combined(parts: Sequence[tuple[float, Iterable[float] | None]], tolerance: float) -> Starts | None:
+def all_starts(parts: Sequence[tuple[float, Iterable[float] | None]], tolerance: float) -> Starts | None:
     """The starts of all components as objectives of the whole; None where no component used any.
 
     A part is the final objective of a component and the objectives of its starts (None: a single run). A component that

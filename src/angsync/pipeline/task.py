@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from angsync.certificate.certify import certify_component
 from angsync.certificate.verdict import TOLERANCE, Certificate, interrupted
 from angsync.pipeline.call import Call
-from angsync.problem.measure import split
+from angsync.problem.measure import along_and_across
 from angsync.problem.operators import CountingOperator, Operator
 from angsync.solvers.base import SolverBase
 from angsync.solvers.loop import Outcome, iterate
 from angsync.solvers.stopping import Callback, Clock, Status, Stopping
 
-_REUSE_FROM = 400  # order of a dense problem from which a product is worth saving
-FINISHED = (Status.CONVERGED, Status.STALLED)
+_REUSE_FROM_NODES = 400  # order of a dense C from which a product that is known is turned, and not computed again
+FINISHED = (Status.CONVERGED, Status.STALLED)  # the solver ended by itself: nobody and no limit stopped it
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,12 @@ class Attempt:
     outcome: Outcome
     certificate: Certificate | None
     method: str
-    """One sentence, or the beginning of one."""
+    """What was run and why, in words; further ways on are added to the sentence."""
     starts: tuple[float, ...] | None = None
     """Objectives of all starts; None where there was only one."""
 
     def then(self, said: str, **changes: Outcome | Certificate | tuple[float, ...] | None) -> Attempt:
-        """The attempt after one more way on, about which one thing is said."""
+        """The attempt after one more way on; ``said`` is added to its sentence."""
         return replace(self, method=self.method + said, **changes)  # type: ignore[arg-type]
 
 
@@ -45,15 +45,16 @@ class Task:
     operator: CountingOperator
     """C of the component as the solver sees it, counting its products."""
     certified: Operator
-    """The same C, scaled as proofs need it: a solver that is to be run literally sees C as it was given."""
+    """The same C, scaled as proofs need it. (A solver that was asked for by name may see C as it was given.)"""
     call: Call
     start: str | NDArray
     callback: Callback | None
     clock: Clock
     rng: np.random.Generator
-    settle: Callable[[NDArray], NDArray] = lambda z: z
-    """Brings the phases of the component into the gauge and precision in which they are returned. What is certified is
-    that point: in single precision turning it moves every phase by 6e-8, which a gap can be smaller than."""
+    into_gauge: Callable[[NDArray], NDArray] = lambda z: z
+    """Brings the phases of the component into the gauge and precision in which they are returned. The
+    certificate is about the phases in that gauge: in single precision, turning moves every phase by 6e-8, and a gap
+    can be smaller than that."""
     number: int = 0
     """Which component it is, for the callback."""
 
@@ -92,8 +93,8 @@ class Task:
         if outcome.status is Status.INTERRUPTED:
             return self.unproved()
         z = self.returned(outcome)
-        # our own solvers compute the product at every point they keep anew, with the operator that is certified
-        known = self.call.solver is None and is_worth_saving(self.certified, outcome)
+        # the solvers of "auto" compute the product anew at every point they keep, with the operator that is certified
+        known = self.call.solver is None and has_reusable_product(self.certified, outcome)
         try:
             return certify_component(
                 self.certified,
@@ -102,7 +103,7 @@ class Task:
                 method="auto",
                 clock=self.clock,
                 rng=self.rng,
-                turned_product=turned_product(outcome, z) if known else None,
+                turned_product=product_turned_to(outcome, z) if known else None,
             )
         except KeyboardInterrupt:
             return self.unproved()
@@ -113,20 +114,20 @@ class Task:
 
     def returned(self, outcome: Outcome) -> NDArray:
         """The point that the caller will get, with unit modulus in double precision."""
-        z = self.settle(outcome.z).astype(np.complex128)
+        z = self.into_gauge(outcome.z).astype(np.complex128)
         return z / np.abs(z)
 
     def objective(self, z: NDArray) -> float:
         """f(z) in double precision, whatever the precision of the problem."""
-        return float(split(z, self.operator.apply(z))[0].sum())
+        return float(along_and_across(z, self.operator.apply(z))[0].sum())
 
 
-def turned_product(outcome: Outcome, z: NDArray) -> NDArray:
-    """The product at z, which is the point of the outcome turned as a whole."""
+def product_turned_to(outcome: Outcome, z: NDArray) -> NDArray:
+    """C z from the product that the outcome has: z is the point of the outcome, all phases turned by the same angle."""
     return outcome.Cz * (z * np.conj(outcome.z)).mean()
 
 
-def is_worth_saving(operator: Operator, outcome: Outcome) -> bool:
-    """Whether a product is dear: of a large dense matrix in double precision."""
-    large = operator.is_dense_matrix and operator.dtype == np.complex128 and operator.n >= _REUSE_FROM
-    return large and not math.isnan(outcome.objective)  # interrupted inside its very first product, there is none
+def has_reusable_product(operator: Operator, outcome: Outcome) -> bool:
+    """Whether the product of the outcome is worth turning: C is a large dense matrix in double precision."""
+    large = operator.is_dense_matrix and operator.dtype == np.complex128 and operator.n >= _REUSE_FROM_NODES
+    return large and not math.isnan(outcome.objective)  # NaN: interrupted inside the first product

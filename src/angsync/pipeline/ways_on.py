@@ -24,7 +24,7 @@ from angsync.solvers.starts.names import CAREFUL, STARTS
 from angsync.solvers.stopping import Status, Stopping
 from angsync.solvers.tangent import reversed_share
 
-_MOST_ESCAPES = 10
+_MOST_ESCAPES = 10  # refuted points that are left, one after the other, in one call: it bounds the work
 _RELAX_UP_TO_NODES = 600  # up to which the relaxation is tried by itself where the certificate stays open
 _REPAIR_FROM_NODES = 2000  # below, another start for the whole is as cheap
 MANY_REVERSED = 1e-3  # share of measurements a right angle off at the start that makes it a poor one
@@ -64,7 +64,7 @@ def _is_suspicious(task: Task, outcome: Outcome) -> bool:
 
 
 def _repaired(task: Task, solver: SolverBase, outcome: Outcome) -> tuple[Outcome, bool]:
-    """The point with its defects repaired and polished, and whether there was anything to repair."""
+    """The point with its defects repaired and polished, and whether a repair was found."""
     try:
         z = repaired(task.operator, outcome.z, task.rng, task.clock)
     except KeyboardInterrupt:
@@ -94,7 +94,7 @@ def more_starts(task: Task, solver: SolverBase, attempt: Attempt) -> Attempt:
     starts = None if task.call.solver is None else solver.starts
     free = task.call.is_free_to_start_anywhere
     if starts is None:
-        # a start that was asked for is kept to
+        # where the caller chose the start, no other is tried unless the solver asks for it
         wanted = free and worth_more_starts(task.operator, outcome, certificate)
     else:
         wanted = starts > 1 and outcome.status in FINISHED
@@ -162,7 +162,7 @@ def relax_what_stays_open(task: Task, solver: SolverBase, attempt: Attempt) -> A
 
 
 def _is_worth_relaxing(task: Task, outcome: Outcome, certificate: Certificate) -> bool:
-    """Where the point itself proves nothing: undecided because S has a negative eigenvalue, and not too large."""
+    """Whether the relaxation may prove more: S has a negative eigenvalue, and the problem is not too large."""
     return (
         certificate.verdict is Verdict.UNDECIDED
         and -math.inf < certificate.lambda_min < 0

@@ -58,11 +58,11 @@ class Grounded:
         """The ground's number: the last."""
         return self.measurements.n - 1
 
-    def spread(self, w: NDArray) -> NDArray:
+    def to_given_nodes(self, w: NDArray) -> NDArray:
         """Phases of the given nodes from those of the grounded problem."""
         return (w[self.place] * self.phase).astype(w.dtype)
 
-    def gathered(self, z: ArrayLike, n: int) -> NDArray:
+    def to_grounded_nodes(self, z: ArrayLike, n: int) -> NDArray:
         """Phases of the grounded problem from phases of the given nodes, for a start."""
         phases = as_phases(z, n, name="start")
         w = np.ones(self.measurements.n, dtype=np.complex128)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from angsync.circle import as_phases
-from angsync.problem.measure import split
+from angsync.problem.measure import along_and_across
 from angsync.problem.operators import Operator, as_operator
 
 
@@ -29,7 +29,7 @@ class SOperator(Operator):
         self.C: Operator = as_operator(C)
         self.z = as_phases(z, self.C.n)
         self.Cz = self.C.apply(self.z)
-        self.s, self.b = split(self.z, self.Cz)
+        self.s, self.b = along_and_across(self.z, self.Cz)
 
     @property
     def n(self) -> int:

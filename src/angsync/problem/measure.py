@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from angsync.problem.operators import Operator
 
 
-def split(z: NDArray, Cz: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def along_and_across(z: NDArray, Cz: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     r"""The real and imaginary parts s and b of :math:`\bar z \circ Cz`, in double precision."""
     rotated = np.conj(z.astype(np.complex128, copy=False))
     rotated *= Cz
@@ -38,7 +38,7 @@ def objective_and_residual(z: NDArray, Cz: NDArray, floor: float = 0.0) -> tuple
 
     A gradient below ``floor`` is rounding and counts as 0, also where C z itself vanishes (a matrix of -1 entries).
     """
-    s, b = split(z, Cz)
+    s, b = along_and_across(z, Cz)
     size, gradient = norm(Cz), norm(b)
     return float(s.sum()), (gradient / size if gradient > floor and size > 0 else 0.0)
 

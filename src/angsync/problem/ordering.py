@@ -14,23 +14,23 @@ from numpy.typing import NDArray
 
 from angsync.problem.operators import Operator
 
-_FROM = 50_000  # nodes; below, a vector fits the cache in any order
-_SAMPLE = 10_000  # entries looked at
-_FAR = 4  # neighbours further apart than this many widths of the graph are out of order
-_NARROW = 0.1  # share of the nodes in one level above which no order helps
+_REORDER_FROM_NODES = 50_000  # nodes; below, a vector fits the cache in any order
+_SAMPLE_ENTRIES = 10_000  # entries looked at
+_FAR_WIDTHS = 4  # neighbours further apart than this many widths of the graph are out of order
+_WIDEST_LEVEL_SHARE = 0.1  # share of the nodes in one level above which no order helps
 
 
 def better_order(operator: Operator) -> NDArray[np.int64] | None:
     """The nodes in an order with shorter strides, or None where that would gain nothing."""
     sparse = operator.sparse()
-    if sparse is None or operator.n < _FROM:
+    if sparse is None or operator.n < _REORDER_FROM_NODES:
         return None
     matrix, width = sparse.operator.matrix, sparse.operator.breadth_first.width
-    if width > _NARROW * operator.n:
+    if width > _WIDEST_LEVEL_SHARE * operator.n:
         return None
-    at = np.linspace(0, matrix.nnz - 1, _SAMPLE).astype(np.int64)
+    at = np.linspace(0, matrix.nnz - 1, _SAMPLE_ENTRIES).astype(np.int64)
     rows = np.searchsorted(matrix.indptr, at, side="right") - 1
-    if np.median(np.abs(matrix.indices[at] - rows)) <= _FAR * width:
+    if np.median(np.abs(matrix.indices[at] - rows)) <= _FAR_WIDTHS * width:
         return None
     pattern = scipy.sparse.csr_matrix((np.ones(matrix.nnz, np.int8), matrix.indices, matrix.indptr), matrix.shape)
     return scipy.sparse.csgraph.reverse_cuthill_mckee(pattern, symmetric_mode=True).astype(np.int64)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from angsync.errors import InputError
 from angsync.kernels.dense.anderson import Ending, InnerSolve
-from angsync.problem.measure import split
+from angsync.problem.measure import along_and_across
 from angsync.problem.operators import HermitianOperator, InnerModel, Operator, adapted
 from angsync.solvers.base import Measures, SolverBase, StateBase
 from angsync.solvers.memory import NARROW_COPY, MemoryBudget
@@ -24,7 +24,7 @@ _ENTRIES_A_CALL = 1e10  # entries read by one compiled call at most: half a seco
 MOST_PRODUCTS = 120  # and products, after which Newton's method is the better one
 _SLOW_SHARE = 0.1  # an inner solve that ran out of products and left more of the residual than this was slow
 NARROW_NOISE, NOISE = 1e-7, 1e-14  # relative error of the objective of a narrow model, and of one in double precision
-PATIENCE = 6  # steps that Anderson's method may reject in one inner solve
+MOST_REJECTIONS = 6  # steps that Anderson's method may reject in one inner solve
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class AcceleratedGPM(SolverBase):
         if not _is_copy(inner) or self.most_steps == 0:
             return AcceleratedState(z, operator.apply(z), inner)
         found = self._solve(operator, inner, z, None, _deepest(operator, DEEP * self.tolerance))
-        point = _settled(operator, found.z)
+        point = _unit_phases(operator, found.z)
         state = AcceleratedState(point, operator.apply(point), inner)
         return self._judged(operator, state, found, 1.0)
 
@@ -119,16 +119,16 @@ class AcceleratedGPM(SolverBase):
             return _after(state, Newton(self.max_inner).step(operator, state.newton))
         if not state.on_copy and self.most_steps == 0:
             return state
-        before, gradient, size = _measured(state)
+        before, gradient, size = _objective_and_norms(state)
         residual = gradient / size if size > 0 else 0.0
         aim = _deepest(operator, max(DEEP * self.tolerance, residual * state.inner.error / size if size > 0 else 0.0))
         if residual <= aim:
             # the residual is met, and the loop called again: nodes of small weight are not settled yet
             aim = residual * 1e-3
         found = self._solve(operator, state.inner, state.z, state.Cz, aim)
-        z = _settled(operator, found.z)
+        z = _unit_phases(operator, found.z)
         new = replace(state, z=z, Cz=operator.apply(z), intermediate=())
-        after, rest, _ = _measured(new)
+        after, rest, _ = _objective_and_norms(new)
         if after < before - NOISE * abs(before) or not rest < gradient:
             # back to the state before; the loop knows the iterates that led to it
             return self._handed_over(operator, replace(state, intermediate=()))
@@ -151,7 +151,7 @@ class AcceleratedGPM(SolverBase):
             share=SHARE if product is None else 0.0,
             budget=products_a_call(operator.n),
             noise=NARROW_NOISE if product is None and inner.model.error > 0 else NOISE,
-            patience=PATIENCE,
+            patience=MOST_REJECTIONS,
             most=MOST_PRODUCTS if self.most_steps is None or _is_copy(inner) else self.most_steps,
         )
         if not inner.counted:
@@ -177,13 +177,13 @@ def products_a_call(n: int) -> int:
     return int(min(MOST_PRODUCTS, max(8.0, _ENTRIES_A_CALL / n**2)))
 
 
-def _measured(state: AcceleratedState) -> tuple[float, float, float]:
+def _objective_and_norms(state: AcceleratedState) -> tuple[float, float, float]:
     """Objective, norm of the gradient, norm of the product."""
-    s, b = split(state.z, state.Cz)
+    s, b = along_and_across(state.z, state.Cz)
     return float(s.sum()), float(np.linalg.norm(b)), math.hypot(float(np.linalg.norm(s)), float(np.linalg.norm(b)))
 
 
-def _settled(operator: Operator, z: NDArray) -> NDArray:
+def _unit_phases(operator: Operator, z: NDArray) -> NDArray:
     """Of unit modulus in the precision of the operator."""
     return (z / np.abs(z)).astype(operator.dtype)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.problem.measure import norm, rounding_floor, split
+from angsync.problem.measure import along_and_across, norm, rounding_floor
 from angsync.problem.operators import HermitianOperator, Operator, adapted
 from angsync.solvers.base import Measures, Solver, SolverBase, StateBase, as_solver
 from angsync.solvers.stopping import Callback, Clock, History, Progress, Status, Stopping
@@ -46,7 +46,7 @@ def _light_rows(operator: Operator) -> Callable[[StateBase], float] | None:
     if sums is None or sums.size == 0 or is_even(sums):
         return None
     inverse = 1 / np.where(sums > 0, sums, np.inf)
-    return lambda state: norm(split(state.z, state.Cz)[1] * inverse) / np.sqrt(sums.size)
+    return lambda state: norm(along_and_across(state.z, state.Cz)[1] * inverse) / np.sqrt(sums.size)
 
 
 def _is_better(objective: float, residual: float, best_objective: float, best_residual: float) -> bool:

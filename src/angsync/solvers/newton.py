@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError
-from angsync.problem.measure import split
+from angsync.problem.measure import along_and_across
 from angsync.problem.operators import HermitianOperator, Operator, adapted
 from angsync.solvers.base import SolverBase, StateBase
 from angsync.solvers.memory import MemoryBudget
@@ -127,7 +127,7 @@ class Newton(SolverBase):
             allowance = noise * math.sqrt(z.size) * float(np.linalg.norm(t))
             radius = next_radius(radius, ratio, inner)
             again = preconditioner if kind == state.kind and 0 < inner.iterations <= _STALE_AFTER[kind] else None
-            shrunk = float(np.linalg.norm(split(z, Cz)[1])) / max(float(np.linalg.norm(b)), 1e-300)
+            shrunk = float(np.linalg.norm(along_and_across(z, Cz)[1])) / max(float(np.linalg.norm(b)), 1e-300)
             # an inner solution inside the radius that leaves this much of the gradient was not good enough
             narrow_copy = state.narrow_copy and (inner.at_boundary or shrunk < _REFINES_TO_SHARE)
             if inner.gain < allowance:
@@ -145,12 +145,12 @@ class Newton(SolverBase):
 
 def _scale(z: NDArray, Cz: NDArray) -> float:
     """The squared length of a step that turns everything by one radian, nearly."""
-    s, _ = split(z, Cz)
+    s, _ = along_and_across(z, Cz)
     total = float(np.abs(s).sum())
     return total if total > 0 else float(z.size)
 
 
 def _gain(t: NDArray[np.float64], z: NDArray, sum_of_products: NDArray) -> float:
     """f(z exp(it)) - f(z) from the sum of both products, without cancellation."""
-    real, imaginary = split(z, sum_of_products)
+    real, imaginary = along_and_across(z, sum_of_products)
     return float(np.sum(np.sin(t) * imaginary - 2 * np.sin(t / 2) ** 2 * real))

@@ -16,7 +16,7 @@ from angsync.kernels.superlu import Factor, estimated_entries, factorise
 from angsync.problem.operators import Operator, SparseOperator
 from angsync.problem.operators.edge_list import EdgeList
 from angsync.solvers.hierarchy import Aggregation, contract, pair_up
-from angsync.solvers.tangent import TangentHessian, laplacian
+from angsync.solvers.tangent import TangentHessian, edge_laplacian
 
 _DIRECT_ENTRIES = 1.5e7  # about a second for the factorisation, 300 MB
 _COARSEST_NODES = 30_000  # nodes that a multigrid cycle solves directly on its coarsest level
@@ -73,7 +73,7 @@ class Multigrid:
             self.levels.append(kernels.Level(weights, degrees, self.damping, aggregation.label, aggregation.count))
             edges = contract(edges, aggregation)
             weights = EdgeList(edges.n, edges.i, edges.j, edges.value.astype(np.float32)).to_csr()
-        bottom = factorise(laplacian(edges, ground=1.0))
+        bottom = factorise(edge_laplacian(edges, ground=1.0))
         assert bottom is not None  # a grounded Laplacian of a connected graph is positive definite
         self.bottom = Direct(bottom, edges.n)
 
@@ -173,7 +173,7 @@ def _factor(hessian: TangentHessian) -> Factor | None:
     if hessian.operator.augmented() is None:
         if hessian.operator.sparse() is None:
             return None
-        return factorise(laplacian(hessian.edge_weights(), ground=1.0))
+        return factorise(edge_laplacian(hessian.edge_weights(), ground=1.0))
     # H itself, or, where it is not definite, H without what makes it so: -C is positive semidefinite by itself
     for diagonal in (hessian.s, np.maximum(hessian.s, 0.0)):
         factor = factorise(_augmented_hessian(hessian, diagonal))

@@ -26,12 +26,12 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from angsync import kernels
-from angsync.problem.measure import split
+from angsync.problem.measure import along_and_across
 from angsync.problem.operators import Operator
 from angsync.problem.operators.edge_list import EdgeList
 
 _SINGLE_FROM_ENTRIES = 500_000  # stored entries from which products with H are in single precision
-_DEFINITE = 2.0**-44  # of a degree: keeps pivots positive where parts hang together by less than rounding
+_DEFINITE_SHARE = 2.0**-44  # of a degree: keeps pivots positive where parts hang together by less than rounding
 _NARROW_ACCURACY = 1e-8  # of products with the narrow copy of a dense C, and with the triangle made of it
 # Products at one point after which the triangle of a dense C is made. From the narrow copy that costs as much as 1.2 to
 # 1.9 products and saves 0.55 of each; from C itself it costs 2 to 3 and saves 0.35 to 0.5 (n = 1000 to 4000).
@@ -51,7 +51,7 @@ class TangentHessian:
         if self._narrow is not None:
             self.accuracy = _NARROW_ACCURACY
         self.z = z
-        self.s, self.b = split(z, Cz)
+        self.s, self.b = along_and_across(z, Cz)
         self.n = z.size
         self._sparse = operator.sparse()
         self._conjugate = np.conj(z)
@@ -127,7 +127,7 @@ def edge_sums(edges: EdgeList) -> NDArray[np.float64]:
     return sums + np.bincount(edges.j, edges.value, edges.n)
 
 
-def laplacian(edges: EdgeList, ground: float = 0.0) -> scipy.sparse.csc_array:
+def edge_laplacian(edges: EdgeList, ground: float = 0.0) -> scipy.sparse.csc_array:
     """The weighted Laplacian of the edges; ``ground`` times its degree is added at the node of largest degree.
 
     Grounded, it is positive definite, in floating point too, and on vectors whose entries sum to 0 its inverse is, but
@@ -138,7 +138,7 @@ def laplacian(edges: EdgeList, ground: float = 0.0) -> scipy.sparse.csc_array:
         strongest = int(np.argmax(degrees))
         degrees[strongest] *= 1 + ground
         # a node of far less weight than others is lost in the rounding of their mean: its inverse stays finite
-        degrees = np.maximum(degrees * (1 + _DEFINITE), (degrees[strongest] or 1.0) * 2.0**-60)
+        degrees = np.maximum(degrees * (1 + _DEFINITE_SHARE), (degrees[strongest] or 1.0) * 2.0**-60)
     nodes = np.arange(edges.n, dtype=np.int32)
     rows = np.concatenate([edges.i, edges.j, nodes])
     columns = np.concatenate([edges.j, edges.i, nodes])

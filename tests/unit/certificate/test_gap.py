@@ -9,17 +9,17 @@ import pytest
 
 from angsync.batch import proof
 from angsync.certificate.bounds.bound import SpectralBound
-from angsync.certificate.gap import Gap, unweighted
+from angsync.certificate.gap import Gap, bound_without_weights
 from angsync.certificate.rounding import Rounding
 from angsync.certificate.verdict import TOLERANCE
 from angsync.kernels.rounding import gamma
-from angsync.problem.measure import split
+from angsync.problem.measure import along_and_across
 
 NOTHING = Rounding(0.0, np.zeros(1))
 
 
 def second(value, weights=None):
-    return SpectralBound(value, 1.0, "test", np.ones(1), value, about="second", weights=weights)
+    return SpectralBound(value, 1.0, "test", np.ones(1), value, about="second_eigenvalue", weights=weights)
 
 
 def random_s(seed, n=6, scale=1.0, noise=0.3, distance=0.05):
@@ -29,7 +29,7 @@ def random_s(seed, n=6, scale=1.0, noise=0.3, distance=0.05):
     C = np.triu(weights * np.exp(1j * rng.normal(0, noise, (n, n))), 1)
     C = C + C.conj().T
     z = np.exp(1j * distance * rng.standard_normal(n))
-    s, b = split(z, C @ z)
+    s, b = along_and_across(z, C @ z)
     return np.diag(s) - C, z, b, np.abs(C).sum(axis=1)
 
 
@@ -49,7 +49,7 @@ def test_a_bound_on_the_second_eigenvalue_bounds_the_smallest():
 def test_the_example_of_the_docstring():
     # n = 2: a bound on the second eigenvalue alone must not be put into the formula for the complement of z
     C = np.array([[0, np.exp(1j)], [np.exp(-1j), 0]])
-    s, b = split(np.ones(2, dtype=complex), C @ np.ones(2))
+    s, b = along_and_across(np.ones(2, dtype=complex), C @ np.ones(2))
     mu = float(np.linalg.eigvalsh(np.diag(s) - C)[1])
     e = float(np.linalg.norm(b)) / math.sqrt(2)
     gap = 2 - 2 * math.cos(1)
@@ -105,16 +105,18 @@ def test_the_misfit_is_a_bound_where_the_spectrum_proves_nothing():
 def test_ostrowski_takes_the_careful_end_of_the_weights(value):
     weights = np.array([0.25, 4.0, 1.0])
     S = np.diag(np.sqrt(weights)) @ (value * np.eye(3)) @ np.diag(np.sqrt(weights))
-    assert unweighted(value, weights) == np.linalg.eigvalsh(S)[0]
-    assert unweighted(value, None) == value
-    assert unweighted(-math.inf, weights) == -math.inf
+    assert bound_without_weights(value, weights) == np.linalg.eigvalsh(S)[0]
+    assert bound_without_weights(value, None) == value
+    assert bound_without_weights(-math.inf, weights) == -math.inf
     rng = np.random.default_rng(0)
     for _ in range(100):
         relative = rng.standard_normal((5, 5))
         relative = relative + relative.T
         root = 2.0 ** rng.integers(-3, 4, 5)
         inner, outer = np.linalg.eigvalsh(relative), np.linalg.eigvalsh(relative * np.outer(root, root))
-        assert all(unweighted(a, root**2) <= b + 1e-12 * abs(outer).max() for a, b in zip(inner, outer, strict=True))
+        assert all(
+            bound_without_weights(a, root**2) <= b + 1e-12 * abs(outer).max() for a, b in zip(inner, outer, strict=True)
+        )
 
 
 def test_the_gap_of_one_problem_is_that_of_a_stack():

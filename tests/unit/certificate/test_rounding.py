@@ -11,7 +11,7 @@ from scipy.sparse.linalg import aslinearoperator
 import angsync as ang
 from angsync.certificate.rounding import Rounding
 from angsync.kernels.rounding import gamma
-from angsync.problem.measure import split
+from angsync.problem.measure import along_and_across
 from angsync.problem.objective import objective
 from angsync.problem.operators import ScaledOperator
 
@@ -31,7 +31,7 @@ def test_rounding_covers_the_error_of_the_objective_and_of_its_parts():
         m = ang.Measurements(i, j, rng.uniform(-3, 3, 400), weight=10.0 ** rng.uniform(-6, 6, 400))
         operator = ang.as_operator(m)
         z = np.exp(2j * np.pi * rng.random(401))
-        s, b = split(z, operator.apply(z))
+        s, b = along_and_across(z, operator.apply(z))
         rounding = Rounding.of(operator, z, operator.abs_row_sums(), np.random.default_rng(seed))
         wide = z.astype(np.clongdouble)
         wide /= np.abs(wide)

@@ -17,7 +17,7 @@ from angsync.pipeline import multistart
 from angsync.pipeline.call import Call
 from angsync.pipeline.multistart import best_of_starts, rank_two_start, worth_more_starts
 from angsync.pipeline.regime import is_dense
-from angsync.pipeline.starts import Starts, combined
+from angsync.pipeline.starts import Starts, all_starts
 from angsync.pipeline.task import Task
 from angsync.problem.components import normalised
 from angsync.problem.operators import CountingOperator
@@ -70,12 +70,12 @@ def test_the_spread_of_objectives_that_are_not_positive():
 
 
 def test_starts_of_components_are_objectives_of_the_whole():
-    assert combined([], 1e-8) is None
-    assert combined([(3.0, None), (4.0, None)], 1e-8) is None
-    assert combined([(10.0, [8.0, 9.0])], 1e-8) == Starts((8.0, 9.0))
+    assert all_starts([], 1e-8) is None
+    assert all_starts([(3.0, None), (4.0, None)], 1e-8) is None
+    assert all_starts([(10.0, [8.0, 9.0])], 1e-8) == Starts((8.0, 9.0))
     # 15 is the whole at its best; one component at a time is taken at one of its starts
-    assert combined([(10.0, [8.0, 10.0]), (5.0, None)], 1e-8) == Starts((13.0, 15.0))
-    assert combined([(10.0, [8.0, 10.0]), (5.0, [5.0, 4.0])], 1e-6) == Starts((13.0, 15.0, 15.0, 14.0), 1e-6)
+    assert all_starts([(10.0, [8.0, 10.0]), (5.0, None)], 1e-8) == Starts((13.0, 15.0))
+    assert all_starts([(10.0, [8.0, 10.0]), (5.0, [5.0, 4.0])], 1e-6) == Starts((13.0, 15.0, 15.0, 14.0), 1e-6)
 
 
 # what it finds

@@ -130,8 +130,8 @@ def test_what_is_not_proved_goes_on_from_the_point_that_was_found(problem, certi
 def test_what_auto_picks_for_dense_matrices_is_what_is_done(monkeypatch):
     calls = solved_by_call(monkeypatch)
     plan = regime.Plan(("eigenvector",), ang.Newton(), None, "the plan was changed")
-    monkeypatch.setattr(regime, "choose", lambda operator: plan)
-    monkeypatch.setattr("angsync.pipeline.component.choose", regime.choose)
+    monkeypatch.setattr(regime, "plan_for", lambda operator: plan)
+    monkeypatch.setattr("angsync.pipeline.component.plan_for", regime.plan_for)
     result = ang.synchronize(ang.simulate.gaussian(100, 1.0, rng=6).C)
     assert calls == []
     assert result.method == "Newton from the eigenvector estimator, because the plan was changed"

@@ -14,7 +14,7 @@ from angsync.problem.ordering import better_order
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(ordering, "_FROM", 100)
+    monkeypatch.setattr(ordering, "_REORDER_FROM_NODES", 100)
 
 
 def shuffled_grid(side, noise, seed):
@@ -56,7 +56,7 @@ def test_the_answer_is_that_of_the_nodes_as_given(small, monkeypatch, gauge):
     seen = []
     start = np.exp(0.1j * np.arange(144))
     ordered = ang.synchronize(C, gauge=gauge, start=start, callback=lambda progress: seen.append(progress.z))
-    monkeypatch.setattr(ordering, "_FROM", 10**9)
+    monkeypatch.setattr(ordering, "_REORDER_FROM_NODES", 10**9)
     plain = ang.synchronize(C, gauge=gauge, start=start)
     assert np.abs(ordered.z - plain.z).max() < 1e-8
     assert ordered.certificate.verdict is plain.certificate.verdict is ang.Verdict.CERTIFIED

@@ -21,7 +21,7 @@ from angsync.solvers.preconditioner import (
     kind_for,
     strongest_affordable,
 )
-from angsync.solvers.tangent import TangentHessian, laplacian
+from angsync.solvers.tangent import TangentHessian, edge_laplacian
 
 
 def hessian_at(C, z):
@@ -78,7 +78,7 @@ def test_multigrid_has_a_condition_number_that_does_not_grow(small_bottom):
         assert len(made.levels) >= 1
         n = side**2
         inverse = matrix_of(made.solve, n)
-        product = np.linalg.eigvals(inverse @ laplacian(hessian.edge_weights()).toarray()).real
+        product = np.linalg.eigvals(inverse @ edge_laplacian(hessian.edge_weights()).toarray()).real
         spectrum = np.sort(product)[1:]  # the constant vector is the null vector of both
         conditions.append(spectrum[-1] / spectrum[0])
     # that of the Laplacian itself is about 8 / (pi / side)^2, 120 and 470

@@ -9,7 +9,7 @@ from scipy.sparse.linalg import aslinearoperator
 import angsync as ang
 from angsync.problem.operators import CountingOperator, ScaledOperator
 from angsync.solvers import tangent
-from angsync.solvers.tangent import TangentHessian, edge_sums, laplacian, reversed_share
+from angsync.solvers.tangent import TangentHessian, edge_laplacian, edge_sums, reversed_share
 
 
 def hessian_at(C, z, wrap=lambda operator: operator):
@@ -65,8 +65,8 @@ def test_the_edge_laplacian_is_the_hessian_where_all_residuals_are_below_a_right
     grid = ang.simulate.grid(6, 7, 0.2, rng=0)
     edges = hessian_at(grid.C, grid.z).edge_weights()
     assert reversed_share(ang.as_operator(grid.C), grid.z) == 0
-    assert np.abs(laplacian(edges).toarray() - dense_hessian(grid.C, grid.z)).max() < 1e-14
-    assert np.abs(edge_sums(edges) - laplacian(edges).diagonal()).max() < 1e-14
+    assert np.abs(edge_laplacian(edges).toarray() - dense_hessian(grid.C, grid.z)).max() < 1e-14
+    assert np.abs(edge_sums(edges) - edge_laplacian(edges).diagonal()).max() < 1e-14
 
 
 def test_reversed_edges_get_a_small_positive_weight():
@@ -84,9 +84,9 @@ def test_the_grounded_laplacian_is_definite_also_where_rounding_would_cut_it(wea
     weight = np.array([1.0, 1.0, weak, 1.0, 1.0])
     m = ang.Measurements(np.arange(5), np.arange(1, 6), np.zeros(5), weight=weight)
     edges = hessian_at(m, np.ones(6, dtype=complex)).edge_weights()
-    grounded = laplacian(edges, ground=1.0)
+    grounded = edge_laplacian(edges, ground=1.0)
     np.linalg.cholesky(grounded.toarray())
-    assert (grounded - laplacian(edges)).diagonal().max() == pytest.approx(edge_sums(edges).max(), rel=1e-12)
+    assert (grounded - edge_laplacian(edges)).diagonal().max() == pytest.approx(edge_sums(edges).max(), rel=1e-12)
 
 
 def test_edges_are_read_once():

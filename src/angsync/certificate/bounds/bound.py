@@ -25,7 +25,7 @@ class SpectralBound:
     """A unit vector orthogonal to z along which x^H S x is nearly smallest: where to look for an escape."""
     estimate: float
     """x^H S x at ``direction``: an upper bound for the same minimum, not a proof of anything below it."""
-    about: Literal["complement", "second"] = "complement"
+    about: Literal["complement", "second_eigenvalue"] = "complement"
     """What ``value`` bounds: S on the complement of z, or only its second eigenvalue."""
     weights: NDArray[np.float64] | None = None
     """D, where ``value`` is about D^{-1/2} S D^{-1/2}."""
@@ -44,10 +44,10 @@ class Question:
     error: float
     """Bound on the rounding errors of s, hence on the error of every eigenvalue of S."""
     rng: np.random.Generator
-    good_enough: Callable[[SpectralBound], bool]
+    is_proof: Callable[[SpectralBound], bool]
     """Whether a bound proves what is asked for. Monotone: a larger value is as good."""
     clock: Clock
 
     def is_settled_by(self, bound: SpectralBound) -> bool:
         """Whether nothing else is to be tried: the bound proves what is asked for, or there is no time for more."""
-        return self.clock.expired or self.good_enough(bound)
+        return self.clock.expired or self.is_proof(bound)

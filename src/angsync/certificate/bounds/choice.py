@@ -13,7 +13,7 @@ _DENSE_ANYWAY = 60  # order up to which a dense proof is the fastest of all
 _CHOLESKY_FIRST = 200  # order up to which the deterministic proof is the default
 _CHOLESKY_AT_ALL = 5000  # order up to which it is tried when Lanczos cannot decide
 _FEW_STEPS = 10  # of Lanczos, where no number of steps that fits memory would prove anything
-QUICK = range(48, _CHOLESKY_FIRST + 1)
+QUICK_PROOF_ORDERS = range(48, _CHOLESKY_FIRST + 1)
 """Orders of dense problems for which :func:`~angsync.certificate.bounds.cholesky.quick_bound` is tried first."""
 
 
@@ -34,7 +34,7 @@ def _automatically(question: Question) -> SpectralBound:
         # a few of them still find what is clearly wrong.
         return by_lanczos(question, failure=FAILURE / 2, max_steps=_FEW_STEPS)
     if mixing == "jacobi" and operator.n <= _CHOLESKY_FIRST:
-        return _by_dense_factorisation(question, quick_first=operator.n in QUICK and not sparse)
+        return _by_dense_factorisation(question, quick_first=operator.n in QUICK_PROOF_ORDERS and not sparse)
     bound = by_factorisation(question) if mixing == "direct" else _by_lanczos_twice(question)
     if question.is_settled_by(bound) or bound.estimate < 0:
         return bound

@@ -31,7 +31,7 @@ _BLOCK_WIDTH, _BLOCK_STEPS = 6, 4  # vectors and inverse iterations: the estimat
 _LAPACK_UP_TO = 60  # order up to which LAPACK's eigenvalues are as fast
 _ROUGHLY = 2  # shifts that are not tried where the estimate is good to a few percent only
 _LARGEST_ORDER = 15_000  # above, two dense matrices of this order do not fit ordinary memory
-_FINITE = 1000  # exponents of two up to which powers are numbers of double precision: 2**1024 is none
+_LARGEST_EXPONENT = 1000  # exponents of two up to which powers are numbers of double precision: 2**1024 is none
 
 
 def by_cholesky(question: Question) -> SpectralBound:
@@ -49,7 +49,7 @@ def quick_bound(operator: Operator, z: NDArray, s: NDArray[np.float64], b: NDArr
     """One factorisation, without an estimate before it: enough for most small dense problems; None for others."""
     sums, exponent = operator.abs_row_sums(), operator.unwrapped().exponent
     dense = operator.is_dense_matrix and operator.dtype == np.complex128
-    if not dense or sums is None or abs(exponent) > _FINITE:
+    if not dense or sums is None or abs(exponent) > _LARGEST_EXPONENT:
         return None
     gradient, most = float(np.linalg.norm(b)), float(sums.max(initial=0.0))
     return half_diagonal_bound(operator.entries(), 2.0**-exponent, s, z, gradient=gradient, row_sum=most)

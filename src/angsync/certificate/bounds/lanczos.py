@@ -22,7 +22,7 @@ from angsync.solvers.stopping import Clock
 FAILURE = 1e-10
 """Probability that a bound by Lanczos is wrong."""
 _STEPS, _NARROW_STEPS = 400, 120  # at most: with C itself, and with its narrow copy, which has to decide soon
-_FEW_STEPS = 24  # up to which the Ritz values come from a full matrix
+_FULL_MATRIX_UP_TO_STEPS = 24  # up to which the Ritz values come from a full matrix
 _BASIS_BYTES = 1 << 30  # the basis is kept for full reorthogonalisation; this caps it
 _ENTRIES_AT_ONCE = 200_000_000  # of products with a dense matrix between two looks at the clock: a second at most
 
@@ -95,7 +95,7 @@ def lanczos(
 def extreme_values(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> tuple[float, float]:
     """The smallest and the largest eigenvalue of a symmetric tridiagonal matrix."""
     k = len(alpha)
-    if k > _FEW_STEPS:
+    if k > _FULL_MATRIX_UP_TO_STEPS:
         values = scipy.linalg.eigvalsh_tridiagonal(alpha, beta)
     else:
         # a small full matrix: a fifth of the time of what SciPy does around LAPACK's tridiagonal solver
@@ -121,7 +121,7 @@ def by_lanczos(question: Question, *, failure: float = FAILURE, max_steps: int =
         question.z,
         question.rng,
         max_steps=max_steps,
-        good_enough=_is_good_enough(question),
+        is_proof=_is_proof_at_distance(question),
         clock=question.clock,
         rounding=size,
         failure=failure,
@@ -145,7 +145,7 @@ def by_narrow_lanczos(question: Question, *, failure: float) -> SpectralBound | 
         question.z,
         question.rng,
         max_steps=_NARROW_STEPS,
-        good_enough=_is_good_enough(question, distance),
+        is_proof=_is_proof_at_distance(question, distance),
         clock=question.clock,
         rounding=operator.narrow_rounding() + question.error,
         give_up=True,
@@ -155,17 +155,17 @@ def by_narrow_lanczos(question: Question, *, failure: float) -> SpectralBound | 
     return replace(bound, value=bound.value - distance, confidence=1 - FAILURE)
 
 
-def _is_good_enough(question: Question, distance: float = 0.0) -> Callable[[float], bool]:
+def _is_proof_at_distance(question: Question, distance: float = 0.0) -> Callable[[float], bool]:
     """The question about a value that is proved for a matrix at this distance from S.
 
     The error of S itself is subtracted too: by so much more than is asked for, the answer is proved to be unique.
     """
 
-    def good_enough(value: float) -> bool:
+    def is_proof(value: float) -> bool:
         bound = SpectralBound(value - distance - question.error, 1.0, "lanczos", question.z, value)
-        return question.good_enough(bound)
+        return question.is_proof(bound)
 
-    return good_enough
+    return is_proof
 
 
 def lanczos_bound(
@@ -175,7 +175,7 @@ def lanczos_bound(
     *,
     failure: float = FAILURE,
     max_steps: int = _STEPS,
-    good_enough: Callable[[float], bool],
+    is_proof: Callable[[float], bool],
     clock: Clock,
     rounding: float,
     give_up: bool = False,
@@ -199,7 +199,7 @@ def lanczos_bound(
     (Full reorthogonalisation adds a few errors of double precision; Parlett, *The Symmetric Eigenvalue Problem*,
     chapter 13.)
 
-    ``good_enough`` has to be monotone. The run ends once a value is good enough, once ``clock`` has expired (it is
+    ``is_proof`` has to be monotone. The run ends once a value is good enough, once ``clock`` has expired (it is
     looked at after every part of a run that takes long) and, with ``give_up``, once it cannot become good enough.
     """
     u = z.astype(np.complex128)
@@ -210,7 +210,7 @@ def lanczos_bound(
     # a part of a run of a dense matrix takes a second at most; other products may take any time
     part = max(1, _ENTRIES_AT_ONCE // n**2) if isinstance(product, kernels.ShiftedMatrix) else 1
     ending = run.advance(1)
-    least = _least(good_enough, float(run.alpha[0]))
+    least = _least_proof(is_proof, float(run.alpha[0]))
     goal = kernels.Goal(least, limit, rounding, give_up)
     while not ending and run.steps < run.most and not clock.expired:
         ending = run.advance(part, goal)
@@ -220,14 +220,14 @@ def lanczos_bound(
     return SpectralBound(value, 1 - failure, "lanczos", direction / np.linalg.norm(direction), smallest)
 
 
-def _least(good_enough: Callable[[float], bool], most: float) -> float:
+def _least_proof(is_proof: Callable[[float], bool], most: float) -> float:
     """About the least positive value that is good enough, to a percent; infinite where ``most`` is not."""
-    if not (most > 0 and good_enough(most)):
+    if not (most > 0 and is_proof(most)):
         return math.inf
     low, high = -52.0, 0.0  # exponents of two
     for _ in range(12):
         middle = 0.5 * (low + high)
-        if good_enough(most * 2.0**middle):
+        if is_proof(most * 2.0**middle):
             high = middle
         else:
             low = middle

@@ -64,7 +64,7 @@ def by_factorisation(question: Question) -> SpectralBound:
     if weights.max() == weights.min():
         return plain
     weighted = _bound(operator, z, s, weights)
-    return weighted if question.good_enough(weighted) else plain
+    return weighted if question.is_proof(weighted) else plain
 
 
 def _bound(
@@ -73,7 +73,7 @@ def _bound(
     shifted = _Shifted(operator, s, weights)
     u = z if weights is None else np.sqrt(weights) * z
     u = u / np.linalg.norm(u)
-    nothing = SpectralBound(-math.inf, 1.0, "factorisation", u, 0.0, about="second", weights=weights)
+    nothing = SpectralBound(-math.inf, 1.0, "factorisation", u, 0.0, about="second_eigenvalue", weights=weights)
 
     def curvature(v: NDArray) -> float:
         w = v if weights is None else v / np.sqrt(weights)
@@ -93,7 +93,7 @@ def _bound(
     back = direction if weights is None else direction / np.sqrt(weights)
     back = back / np.linalg.norm(back)
     confidence = 1.0 if shifted.order == shifted.n else 1 - 1e-10
-    return SpectralBound(value, confidence, "factorisation", back, estimate, about="second", weights=weights)
+    return SpectralBound(value, confidence, "factorisation", back, estimate, about="second_eigenvalue", weights=weights)
 
 
 class _Shifted:

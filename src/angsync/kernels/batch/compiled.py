@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError
-from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, BatchOptions, Numbers, asymmetry_share
+from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, BatchNumbers, BatchOptions, asymmetry_share
 from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, function, threads_for
 
 SETS = ("plain", "avx2", "avx512")
@@ -55,7 +55,7 @@ def available() -> tuple[str, ...]:
     return SETS[: _best + 1]
 
 
-def choose(wanted: str | None) -> str:
+def instruction_set(wanted: str | None) -> str:
     """The set of this name, or the best one where none is named."""
     if not wanted:
         return SETS[_best]
@@ -67,7 +67,7 @@ def choose(wanted: str | None) -> str:
     return wanted.lower()
 
 
-instructions = choose(os.environ.get("ANGSYNC_INSTRUCTIONS"))
+instructions = instruction_set(os.environ.get("ANGSYNC_INSTRUCTIONS"))
 """The set in use."""
 
 
@@ -75,7 +75,7 @@ def solve(
     stack: NDArray,
     start: NDArray[np.complex128],
     z: NDArray,
-    numbers: Numbers,
+    numbers: BatchNumbers,
     found: NDArray[np.float64],
     options: BatchOptions,
 ) -> int:

@@ -18,8 +18,8 @@ FIELDS = (
     "asymmetry", "largest", "bound", "bare_objective", "gradient", "rows_total", "rows_norm", "rows_most", "moduli",
     "nodes", "trace",
 )  # fmt: skip
-"""What is found for every problem beside :class:`Numbers`, in this order. ``asymmetry`` is 0 for a Hermitian matrix,
-but for rounding. From ``bound`` to ``nodes``, which are found for a proof only, they are those of C without its
+"""What is found for every problem beside :class:`BatchNumbers`, in this order. ``asymmetry`` is 0 for a Hermitian
+matrix, but for rounding. The fields from ``bound`` to ``nodes`` are found for a proof only, and are about C without its
 diagonal: the lower bound on S over the complement of z, the objective, the norm of b, sum, norm and maximum of the row
 sums of ``|re| + |im|``, the sum of moduli, and how many nodes have measurements."""
 
@@ -32,7 +32,7 @@ class BatchOptions(NamedTuple):
     gpm_steps: int
     """Steps of the power method after which Newton steps take over in any case."""
     max_iterations: int
-    """Of each problem."""
+    """Steps of each problem at most."""
     triangle: int
     """0: all of C (the upper triangle is used), 1: the upper one, 2: the lower one."""
     certify: bool
@@ -45,9 +45,12 @@ class BatchOptions(NamedTuple):
     """Residual up to which a problem counts as converged."""
 
 
-class Numbers(NamedTuple):
-    """Objective, residual, iterations and status as a batch keeps them: written where they stay, for a second look at
-    numbers that another core has written costs as much as a step of the solver."""
+class BatchNumbers(NamedTuple):
+    """Objective, residual, iterations and status of every problem of a batch, in the arrays that the caller keeps.
+
+    The kernels write into these arrays directly: to copy numbers that another core has written costs as much as a
+    step of the solver.
+    """
 
     objective: NDArray[np.float64]
     residual: NDArray[np.float64]
@@ -55,8 +58,8 @@ class Numbers(NamedTuple):
     status: NDArray[np.int8]
 
     @classmethod
-    def of(cls, count: int) -> Numbers:
-        """Not yet written."""
+    def of(cls, count: int) -> BatchNumbers:
+        """Arrays for so many problems, not yet written."""
         return cls(np.empty(count), np.empty(count), np.empty(count, np.int32), np.empty(count, np.int8))
 
     def suits(self, count: int) -> bool:
@@ -68,9 +71,9 @@ class Numbers(NamedTuple):
             for values, kind in zip(arrays, kinds, strict=True)
         )
 
-    def part(self, of: slice) -> Numbers:
+    def part(self, of: slice) -> BatchNumbers:
         """Views of some problems."""
-        return Numbers(self.objective[of], self.residual[of], self.iterations[of], self.status[of])
+        return BatchNumbers(self.objective[of], self.residual[of], self.iterations[of], self.status[of])
 
 
 def asymmetry_share(dtype: Any) -> float:

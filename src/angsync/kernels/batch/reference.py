@@ -27,29 +27,29 @@ from angsync.kernels.batch.numbers import (
     ITERATION_LIMIT,
     NOT_FINITE,
     STALLED,
+    BatchNumbers,
     BatchOptions,
-    Numbers,
     asymmetry_share,
 )
 from angsync.kernels.batch.proof_reference import bounds, cholesky
 
 instructions = "NumPy"
-"""What is in place of a set of instructions."""
+"""Stands in reports where the compiled kernels name their set of instructions."""
 
 # Tuned; the first five stand in batch.c too.
-_MIXED = 0.0625  # how much of the fixed start is added to that of the sweep
-_SETTLED = 0.03  # sine of the angle between x and C x at which power steps end
-_AGAINST = 0.8  # part of the slowest mode that the shift of a power step is set against
-_SLOWEST = 0.6  # the most that is believed of it: beyond, Newton steps are nearer
-_PATIENCE = 4  # power steps that are rather made than a Newton step
-_REFUSALS = 12  # steps in a row that lower the objective, after which a problem has stalled
+_FIXED_START_SHARE = 0.0625  # how much of the fixed start (the chirp) is added to the start by the sweep
+_SETTLED_SINE = 0.03  # sine of the angle between x and C x at which power steps end
+_SHIFT_SHARE = 0.8  # part of the slowest mode that the shift of a power step takes away
+_SLOWEST_BELIEVED = 0.6  # largest slowest mode that a shift is made for: beyond it, Newton steps are quicker
+_POWER_STEPS_BEFORE_NEWTON = 4  # where so many power steps would do, they are made rather than a Newton step
+_MOST_REFUSALS = 12  # steps in a row that lower the objective, after which a problem has stalled
 
 
 def solve(
     stack: NDArray,
     start: NDArray[np.complex128],
     z: NDArray,
-    numbers: Numbers,
+    numbers: BatchNumbers,
     found: NDArray[np.float64],
     options: BatchOptions,
 ) -> int:
@@ -72,7 +72,7 @@ def solve(
     numbers.objective[:] = reached["objective"] * unit + field["trace"]
     numbers.residual[:] = reached["residual"]
     numbers.iterations[:], numbers.status[:] = reached["iterations"], reached["status"]
-    z[:] = _settled(point, rows, options.gauge)
+    z[:] = _in_gauge(point, rows, options.gauge)
     if options.certify:
         for name, value in bounds(C.astype(np.complex128), rows.astype(np.float64), z.astype(np.complex128)).items():
             field[name][:] = value if name == "nodes" else value * unit
@@ -125,11 +125,14 @@ def _start(C: NDArray, start: NDArray, steps: int, finite: NDArray[np.bool_]) ->
 
 
 def _sweep(C: NDArray, start: NDArray) -> NDArray:
-    """Each node turned to agree with those before it. For a real C that alone would be real, and so would the rest."""
+    """Each node turned to agree with the nodes before it, with a part of the fixed start added.
+
+    Without that part all phases would stay real for ever where C is real.
+    """
     x = np.empty(C.shape[:2], dtype=C.dtype)
     for j in range(x.shape[1]):
         x[:, j : j + 1] = _phases(np.matmul(C[:, j : j + 1, :j], x[:, :j, None])[:, :, 0], start[j : j + 1])
-    return x + C.dtype.type(_MIXED) * start
+    return x + C.dtype.type(_FIXED_START_SHARE) * start
 
 
 def _power(C: NDArray, first: NDArray, steps: int, shift: NDArray) -> tuple[NDArray, NDArray, NDArray]:
@@ -142,7 +145,7 @@ def _power(C: NDArray, first: NDArray, steps: int, shift: NDArray) -> tuple[NDAr
         size, norm = _square(x), _square(y)
         overlap = np.sum((x.conj() * image).real, axis=1)
         along = overlap + shift * size
-        settled = (along**2 >= (1 - _SETTLED**2) * size * norm) & (along > 0)
+        settled = (along**2 >= (1 - _SETTLED_SINE**2) * size * norm) & (along > 0)
         last = going & (settled | (k + 1 == steps))
         y /= np.sqrt(np.where(norm > 0, norm, 1))[:, None]
         quotient[last] = (overlap / size)[last]
@@ -184,8 +187,9 @@ class _Run:
     """The points of all problems, and what the next step of each depends on.
 
     ``shift`` and ``damping`` grow where steps are refused. ``rate`` is what the last power step multiplied the square
-    of the gradient by: Newton steps begin after ``gpm_steps`` of them, or where ``_PATIENCE`` more, at this rate, would
-    not reach the tolerance. ``slowest`` is the part of f / n that the shift of the next power step is below 0.
+    of the gradient by: Newton steps begin after ``gpm_steps`` power steps, or where ``_POWER_STEPS_BEFORE_NEWTON`` more
+    of them, at this rate, would not reach the tolerance. ``slowest`` is the part of f / n that the shift of the next
+    power step is below 0.
     """
 
     def __init__(self, C: NDArray, rows: NDArray, z: NDArray, finite: NDArray[np.bool_]) -> None:
@@ -198,7 +202,7 @@ class _Run:
         self.shift, self.damping = np.zeros(count, dtype=rows.dtype), np.zeros(count, dtype=rows.dtype)
         self.refusals, self.iterations = np.zeros(count, dtype=int), np.zeros(count, dtype=int)
         self.rate, self.by_newton, self.slowest = np.zeros(count), np.zeros(count, dtype=bool), np.zeros(count)
-        self.best, self.gradient, self.size = _measured(self.z, self.w)
+        self.best, self.gradient, self.size = _objective_and_squared_norms(self.z, self.w)
 
     def end_converged(self, tolerance: float) -> None:
         """Problems whose gradient is small, or nothing but rounding, have ended."""
@@ -210,7 +214,7 @@ class _Run:
     def proposed(self, at: NDArray, k: int, options: BatchOptions) -> tuple[NDArray, NDArray[np.bool_]]:
         """The next point of the problems ``at``, and whether a Newton step led there."""
         self.iterations[at] += 1
-        left = self.gradient[at] * self.rate[at] ** _PATIENCE
+        left = self.gradient[at] * self.rate[at] ** _POWER_STEPS_BEFORE_NEWTON
         slow = (k >= options.gpm_steps) | ((k > 0) & (left > options.tolerance**2 * self.size[at]))
         self.by_newton[at] |= slow
         newton = self.by_newton[at]
@@ -228,9 +232,9 @@ class _Run:
         return _phases(moved, self.z[at]), newton
 
     def judge(self, at: NDArray, tried: NDArray, newton: NDArray[np.bool_]) -> None:
-        """Take the points that are better; elsewhere shift or damping grow, and after many refusals it is over."""
+        """Take the points that are better; elsewhere shift or damping grow, and a problem may have stalled."""
         image = _apply(self.C[at], tried)
-        f, b, norm = _measured(tried, image)
+        f, b, norm = _objective_and_squared_norms(tried, image)
         best, gradient, size = self.best[at], self.gradient[at], self.size[at]
         noise = 16 * self.epsilon * np.abs(best)
         better = (f > best + noise) | ((f >= best - noise) & (b * size < gradient * norm))
@@ -250,7 +254,7 @@ class _Run:
         damped = np.maximum(4 * self.damping[bad], 0.0625)
         self.damping[bad] = np.where(newton[~better], damped, self.damping[bad])
         self.refusals[good], self.refusals[bad] = 0, self.refusals[bad] + 1
-        stalled = bad[self.refusals[bad] > _REFUSALS]
+        stalled = bad[self.refusals[bad] > _MOST_REFUSALS]
         self.status[stalled] = STALLED
         self.going[stalled] = False
 
@@ -260,13 +264,14 @@ def _set_against(factor: NDArray, slow: NDArray) -> NDArray:
 
     With all s_j near to their mean f / n, a step with the shift -slow f / n multiplies the error along an eigenvector
     of Re(Z^H C Z) n / f, eigenvalue m, by (m - slow) / (1 - slow). The slowest one is seen in the gradients of two
-    points in a row: ``factor`` is their inner product over the square of the first. A shift against all of it would
-    take it away and leave as much of others.
+    points in a row: ``factor`` is their inner product over the square of the first. A shift that took
+    all of this error away would leave as much along other eigenvectors.
     """
-    return _AGAINST * np.clip(factor + slow - factor * slow, -_SLOWEST, _SLOWEST)
+    return _SHIFT_SHARE * np.clip(factor + slow - factor * slow, -_SLOWEST_BELIEVED, _SLOWEST_BELIEVED)
 
 
-def _measured(z: NDArray, w: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+def _objective_and_squared_norms(z: NDArray, w: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    """Objective, squared norm of the gradient and squared norm of the product w, of every problem."""
     turned = z.conj() * w
     return (
         turned.real.sum(axis=1, dtype=np.float64),
@@ -295,8 +300,8 @@ def _newton(C: NDArray, z: NDArray, w: NDArray, damping: NDArray) -> tuple[NDArr
     return t, good
 
 
-def _settled(z: NDArray, rows: NDArray, gauge: int) -> NDArray:
-    """In the gauge asked for; nodes without measurements get the phase 1."""
+def _in_gauge(z: NDArray, rows: NDArray, gauge: int) -> NDArray:
+    """The phases in the gauge asked for; nodes without measurements get the phase 1."""
     some = rows > 0
     first = np.argmax(some, axis=1)
     place = np.arange(len(z))

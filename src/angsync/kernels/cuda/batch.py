@@ -13,7 +13,7 @@ import cupy
 import numpy as np
 
 from angsync.kernels.batch.numbers import MAX_ORDER
-from angsync.kernels.cuda.reference import SETTLED
+from angsync.kernels.cuda.reference import SETTLED_RADIANS
 from angsync.kernels.cuda.source import source
 
 _REGISTERS = 65_536  # of a multiprocessor
@@ -78,12 +78,12 @@ def _batch_kernel(device: int, n: int, layout: Layout, polish_steps: int) -> tup
 def solve_batch(
     C: Any,
     *,
-    bias: Any,
+    fixed_start: Any,
     shifts: Any | None = None,
     tolerance: float,
     max_iterations: int,
     power_steps: int,
-    settled: float = SETTLED,
+    settled: float = SETTLED_RADIANS,
     polish_steps: int = 0,
     start: Any | None = None,
     layout: Layout | None = None,
@@ -116,10 +116,10 @@ def solve_batch(
         together = (32 // lanes) * (layout.threads // 32) if lanes <= 32 else 1
         powers = np.int32(power_steps if start is None else 0)
         settings = (np.float32(tolerance), np.int32(max_iterations), powers, np.float32(settled))
-        bias = cupy.asarray(bias, dtype=cupy.complex64)
+        fixed_start = cupy.asarray(fixed_start, dtype=cupy.complex64)
         nothing = np.uintp(0)
         shift = nothing if shifts is None else cupy.ascontiguousarray(shifts, dtype=cupy.float32)
         first = nothing if start is None else cupy.ascontiguousarray(start, dtype=cupy.complex64)
-        arguments = (C, np.int64(count), bias, shift, first, *settings, *out.values())
+        arguments = (C, np.int64(count), fixed_start, shift, first, *settings, *out.values())
         kernel((min(resident, -(-count // together)),), (layout.threads,), arguments, shared_mem=layout.shared_bytes(n))
     return out

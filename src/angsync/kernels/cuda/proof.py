@@ -12,7 +12,7 @@ import cupy
 import numpy as np
 
 from angsync.kernels.batch.numbers import MAX_ORDER
-from angsync.kernels.cuda.proof_reference import DOUBLE, ENOUGH, FAR, FIELDS, NEAR, SINGLE
+from angsync.kernels.cuda.proof_reference import DOUBLE, ENOUGH_SHARE, FAR, FIELDS, NEAR_ZERO_SHARE, SINGLE
 from angsync.kernels.cuda.source import source
 
 
@@ -108,7 +108,7 @@ def _bound_by_norms(C: Any, z: Any, found: Any, left: Any, left_count: Any, team
     count, n = C.shape[0], C.shape[1]
     kernel, resident = _norms_kernel(C.device.id, n, team)
     blocks = min(resident, -(-count // (team.threads // team.size)))
-    arguments = (C, z, np.int32(count), np.float64(ENOUGH), found, left, left_count)
+    arguments = (C, z, np.int32(count), np.float64(ENOUGH_SHARE), found, left, left_count)
     kernel((blocks,), (team.threads,), arguments, shared_mem=team.shared_bytes(n))
 
 
@@ -126,7 +126,7 @@ def _factorise(
     kernel, resident = _factorising_kernel(device, n, single, grid)
     blocks = min(resident, -(-count // (grid.threads // (grid.rows * grid.columns))))
     just_below = next(k for k, step in enumerate(shares) if step < 0)
-    limits = (np.int32(just_below), np.float64(FAR), np.float64(NEAR))
+    limits = (np.int32(just_below), np.float64(FAR), np.float64(NEAR_ZERO_SHARE))
     arguments = (C, z, *chosen, _on_device(device, shares), np.int32(len(shares)), *limits, found, *left)
     kernel((blocks,), (grid.threads,), arguments, shared_mem=grid.shared_bytes(n, single))
 

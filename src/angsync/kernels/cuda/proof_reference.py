@@ -38,7 +38,7 @@ FIELDS = (
 )  # fmt: skip
 """What is found for every problem: the fields of the same names in :mod:`angsync.kernels.batch.reference`."""
 
-ENOUGH = 0.25
+ENOUGH_SHARE = 0.25
 """A bound by norms of so much of the smallest s_j, above which no bound can be by much, ends the proof."""
 
 FAR = -2.0
@@ -54,7 +54,7 @@ DOUBLE = (0.01, 1e-3, 1e-5, -1e-9, -1e-5, -1e-3, -0.01)
 EVERY = (0.5, 0.15, 0.03, 0.01, 1e-3, 1e-5, -1e-9, -1e-5, -1e-3, -0.03, -0.3, -1.0)
 """Shifts where all factorisations are in double precision."""
 
-NEAR = -0.02
+NEAR_ZERO_SHARE = -0.02
 """The third pass is for bounds from here to 0, in units of the largest row sum: below, S has a negative eigenvalue."""
 
 _TINY = 1e-37  # pivots are compared with it: above what single precision cannot hold
@@ -98,7 +98,7 @@ def prove_batch(
     )
     taking_part = finite & (seen.nodes > 0)
     bound = xp.where(taking_part, norms, xp.full_like(seen.lift, -math.inf))
-    open_ = taking_part & ~((norms > 0) & (norms >= ENOUGH * seen.smallest))
+    open_ = taking_part & ~((norms > 0) & (norms >= ENOUGH_SHARE * seen.smallest))
     far = norms < FAR * seen.smallest
     factorising = _Factorising(H, z, seen, single, xp, place, cast)
     failed = xp.full_like(seen.lift, math.inf)

@@ -19,7 +19,7 @@ from angsync.kernels.batch.numbers import CONVERGED, ITERATION_LIMIT, NOT_FINITE
 FIRST_POWER_STEPS = 2
 """Power steps of a batch before it looks whether more are needed."""
 
-SETTLED = 0.05
+SETTLED_RADIANS = 0.05
 """Radians: power steps end when no phase turns by more. With up to twenty steps that leaves fewer hard problems at a
 worse optimum than ten steps for all, and easy ones need no more than two."""
 
@@ -127,12 +127,12 @@ def gpm(
 def solve_batch(
     C: Any,
     *,
-    bias: Any,
+    fixed_start: Any,
     shifts: Any | None = None,
     tolerance: float,
     max_iterations: int,
     power_steps: int,
-    settled: float = SETTLED,
+    settled: float = SETTLED_RADIANS,
     polish_steps: int = 0,
     check_every: int = 4,
     xp: Any = np,
@@ -140,11 +140,12 @@ def solve_batch(
     r"""Solve ``C[0], C[1], ...``, an array (count, n, n), in the precision of C.
 
     The start is the column of C of the middle node, divided by the largest row sum :math:`s` of :math:`|Re| + |Im|`
-    (made a power of two), and ``bias / (8 n)``, phases that keep it from being orthogonal to what is looked for: a
-    column is a power step for nothing, and in coherence matrices the middle is near to all. Then come two power steps
+    (made a power of two), plus ``fixed_start / (8 n)``, phases that keep the start from being orthogonal to the leading
+    eigenvector. (A column of C is a power step that costs no product, and in coherence matrices the middle node is near
+    to all others.) Then come two power steps
     :math:`x \leftarrow w`, and phases are taken. Where a phase turns by more than ``settled`` at the next product, not
     :math:`|\mathrm{Im}(\bar x_j w_j)| \le \mathrm{settled}\, \mathrm{Re}(\bar x_j w_j)` for all j, power steps go on
-    from there until that holds, ``power_steps`` in all at most, and phases are taken again. Then
+    from there until no phase does, ``power_steps`` in all at most, and phases are taken again. Then
     :math:`z \leftarrow w / |w|` with
     :math:`w = (C + \mathrm{shift}\, I) z`, until no phase would turn by more than the tolerance,
 
@@ -156,7 +157,7 @@ def solve_batch(
     :func:`polished`, at the end. ``check_every``: how often the host looks whether all have ended.
     """
     stack = _Stack(C, shifts, xp)
-    x = stack.start(bias, power_steps, settled, check_every)
+    x = stack.start(fixed_start, power_steps, settled, check_every)
     x, converged, iterations = stack.ascended(x, tolerance, max_iterations, check_every)
     finite, one = stack.finite, stack.one
     end = polished(stack.scale[:, :, None] * stack.C, x, steps=polish_steps, shift=stack.shift, xp=xp)
@@ -192,11 +193,11 @@ class _Stack:
         """The scaled matrices with their shifts, times x."""
         return self.scale * self.xp.matmul(self.C, x[:, :, None])[:, :, 0] + self.shift * x
 
-    def start(self, bias: Any, power_steps: int, settled: float, check_every: int) -> Any:
+    def start(self, fixed_start: Any, power_steps: int, settled: float, check_every: int) -> Any:
         """The phases after the power steps."""
         xp, n = self.xp, self.C.shape[1]
         middle = self.C[:, :, n // 2]
-        first = xp.zeros_like(middle) + bias[None, :]
+        first = xp.zeros_like(middle) + fixed_start[None, :]
         x = self.scale * middle + first / (8 * n)
         for _ in range(min(power_steps, FIRST_POWER_STEPS)):
             x = self.image(x)

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MEMORY = 10  # steps that are combined
-NEAR = 0.5  # residual from which they are
+COMBINE_BELOW_RESIDUAL = 0.5  # residual from which they are
 HALF_TURN = 3.0  # what the tangent measures as more is taken as this: it is far off anyway
 _SPANNED = 1e-13  # share of a squared column that the newer ones leave of it, below which it is left out
 _ATTEMPTS = 6  # at one step: combined, then of the power method, halved each time
@@ -216,7 +216,7 @@ class DenseModel:
 
     def _step(self, model: _Neighbourhood, z: NDArray, here: _Look, lowest: float, budget: int) -> _Step:
         """One step to an objective of at least ``lowest``: combined, or where that fails of the power method."""
-        combined = bool(self._steps) and here.residual < NEAR
+        combined = bool(self._steps) and here.residual < COMBINE_BELOW_RESIDUAL
         step = self._extrapolated(here.t) if combined else here.t
         part, rejected = 1.0, 0
         for _ in range(_ATTEMPTS):
@@ -232,7 +232,7 @@ class DenseModel:
                 step = here.t
             else:
                 part *= 0.5
-        if accepted and here.residual < NEAR:
+        if accepted and here.residual < COMBINE_BELOW_RESIDUAL:
             self._steps.insert(0, (part * step, there.t - here.t))
             del self._steps[MEMORY:]
         return _Step(trial, there, accepted, rejected)

@@ -16,7 +16,7 @@ from angsync.kernels.dense.source import DENSE_FROM, HAS_AVX512, Source, product
 from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, aligned, function, plain
 
 _TOGETHER = 4  # vectors of a block that share one read of the triangle
-_WIDEST = ((2000, 16), (400, 8), (0, 4))  # from this order on, blocks of up to so many vectors are not NumPy's
+_WIDEST_BLOCKS = ((2000, 16), (400, 8), (0, 4))  # from this order on, blocks of up to so many vectors are not NumPy's
 VECTORS = 13 + 2 * MEMORY  # of n numbers that Anderson's method works with, the steps that it combines among them
 
 
@@ -30,9 +30,9 @@ class Acceleration(ctypes.Structure):
     )  # fmt: skip
 
 
-_BLOCK = (SIZE, ADDRESS, INT, ADDRESS, ADDRESS, ADDRESS)  # order, C, number of vectors, x, y, work
-_dense_block = function("dense_block", *_BLOCK, INT, INT)
-_dense_block_single = function("dense_block_single", *_BLOCK, INT)
+_BLOCK_ARGUMENTS = (SIZE, ADDRESS, INT, ADDRESS, ADDRESS, ADDRESS)  # order, C, number of vectors, x, y, work
+_dense_block = function("dense_block", *_BLOCK_ARGUMENTS, INT, INT)
+_dense_block_single = function("dense_block_single", *_BLOCK_ARGUMENTS, INT)
 _dense_check = function("dense_check", SIZE, ADDRESS, ADDRESS, ADDRESS)
 _dense_read = function("dense_read", SIZE, ADDRESS, INT, returns=REAL)
 _narrow_block = function("narrow_block", SIZE, *3 * (ADDRESS,), INT, *3 * (ADDRESS,), INT, INT)
@@ -71,7 +71,7 @@ def dense_apply(matrix: NDArray, x: NDArray, *, avx512: bool = HAS_AVX512) -> ND
 
 def _widest(n: int) -> int:
     """How many vectors a block may have: for more, NumPy's product of full matrices is faster."""
-    return next(width for order, width in _WIDEST if n >= order)
+    return next(width for order, width in _WIDEST_BLOCKS if n >= order)
 
 
 def _by_groups(product: Callable[[NDArray, NDArray], None], x: NDArray, kind: Any) -> NDArray:

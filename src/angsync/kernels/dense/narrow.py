@@ -18,7 +18,7 @@ NARROW_FROM = 400  # order from which products read the narrow copy: below, C is
 _ROUNDED = 0.5 * (1 + 2.0**-7)  # error of a part in units of its scale: half a unit, and the rounding of the scale
 # terms that a product sums in single precision before it goes on in double (4 CARRIED in narrow_product.c)
 _CARRIED = 512
-_LOST = 4e-34  # parts of a row of a block that are all below this are stored as 0 (LEAST in narrow.h)
+_STORED_AS_ZERO = 4e-34  # parts of a row of a block that are all below this are stored as 0 (LEAST in narrow.h)
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class NarrowCopy:
     @cached_property
     def distance(self) -> float:
         """Proved bound on the norm of (copy - C): the largest row sum of bounds on its entries."""
-        entry = np.sqrt(2.0) * np.maximum(_ROUNDED * self.scales, _LOST)
+        entry = np.sqrt(2.0) * np.maximum(_ROUNDED * self.scales, _STORED_AS_ZERO)
         right, above = SEGMENT * entry.sum(axis=1), entry.sum(axis=0)
         return float((right + np.repeat(above, SEGMENT)[: self.n]).max())
 

@@ -54,7 +54,7 @@ class NarrowTriangle:
         return y
 
 
-class Triangle:
+class WideTriangle:
     """One triangle of R in the precision of C, and from it: a quarter of C."""
 
     def __init__(self, matrix: NDArray, z: NDArray) -> None:
@@ -78,10 +78,10 @@ class Triangle:
         return y
 
 
-def rotated(matrix: NDArray, copy: NarrowCopy | None, z: NDArray) -> NarrowTriangle | Triangle | None:
+def rotated(matrix: NDArray, copy: NarrowCopy | None, z: NDArray) -> NarrowTriangle | WideTriangle | None:
     """R from the narrow copy where one is given, otherwise from C; None for matrices that the kernels do not read."""
     if copy is not None:
         return NarrowTriangle(copy, z)
     kind = matrix.dtype
     suits = kind in (np.complex128, np.complex64) and z.dtype == kind and plain(matrix, kind)
-    return Triangle(matrix, z) if suits and matrix.shape[0] >= DENSE_FROM else None
+    return WideTriangle(matrix, z) if suits and matrix.shape[0] >= DENSE_FROM else None

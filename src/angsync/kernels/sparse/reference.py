@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-_BLOCK = 1 << 20  # entries rotated at a time
+_BLOCK_ENTRIES = 1 << 20  # entries rotated at a time
 
 
 def apply(matrix: scipy.sparse.csr_array, x: NDArray) -> NDArray:
@@ -25,7 +25,7 @@ def rotate(matrix: scipy.sparse.csr_array, z: NDArray, scale: float) -> NDArray[
     w = np.empty(matrix.nnz, dtype=np.float32)
     counts = np.diff(matrix.indptr)
     conjugate = np.conj(z) * scale
-    rows = max(1, int(_BLOCK * n / max(1, matrix.nnz)))
+    rows = max(1, int(_BLOCK_ENTRIES * n / max(1, matrix.nnz)))
     for first in range(0, n, rows):
         last = min(n, first + rows)
         part = slice(matrix.indptr[first], matrix.indptr[last])

@@ -1,1 +1,1 @@
-"""Measurements of which many are wrong: find the phases that the good ones agree on, and say which those are."""
+"""Measurements of which many are wrong: the phases that the good ones agree on, and which measurements are wrong."""

@@ -33,11 +33,11 @@ _FAILURE = 1e-3  # accepted probability that random angles pass the bound
 _WITHIN = 2.0  # h in units of the noise scale
 _ROUNDINGS = (0.25, 0.5, 1.0, 2.0)  # s in units of h
 _SCALES = 50  # scales from FLOOR to pi by factors of sqrt 2: the scale was chosen after looking at the data
-_TRIALS = 4
-_SPREADS = 5.0
-_SHORT = 15  # rounds of reweighting in a trial
+_TRIALS = 4  # searches on random angles
+_SPREADS = 5.0  # standard deviations above the mean of the trials that count as credible (see is_credible)
+_TRIAL_ROUNDS = 15  # rounds of reweighting in a trial
 _SHORTFALL = 1.25  # a full search fits random angles a few per cent better than a shortened one
-_FEW_CYCLES = 10
+_FEW_CYCLES = 10  # a graph with fewer independent cycles cannot tell a good fit from one of random angles
 
 
 def is_credible(
@@ -60,7 +60,7 @@ def is_credible(
         return True
     if edges.freedom < _FEW_CYCLES:
         return True
-    short = dataclasses.replace(settings, start="least_squares", max_rounds=min(settings.max_rounds, _SHORT))
+    short = dataclasses.replace(settings, start="least_squares", max_rounds=min(settings.max_rounds, _TRIAL_ROUNDS))
     gains: list[float] = []
     for _ in range(_TRIALS):
         if clock.expired:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from angsync.pipeline.robust.edges import Edges
 
 _MOST_WEDGES = 2_000_000  # some seconds and 0.2 GB; above it triangles are sampled
+# the growing beta of the rounds
 _SHARPNESS = tuple(float(beta) for beta in np.geomspace(1, 20, 12))
 
 

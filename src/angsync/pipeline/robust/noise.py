@@ -22,7 +22,7 @@ from angsync.pipeline.robust.edges import Edges
 
 FLOOR = 1e-6  # radians: below this, good edges count as exact
 _LEAST_SHARE = 0.05  # of the independent cycles: with fewer good edges than that, no method finds them
-_MAX_ROUNDS = 200
+_MAX_ROUNDS = 200  # of expectation and maximisation
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,7 +49,7 @@ class RobustReport:
         kept = np.where(self.distrusted, self.weights, 1.0)
         return reweighted(measurements, kept)
 
-    def spread(self, kept: NDArray[np.bool_]) -> RobustReport:
+    def for_all_measurements(self, kept: NDArray[np.bool_]) -> RobustReport:
         """The report on a longer list, of which ``kept`` were judged, followed here by others that are not in it.
 
         With anchors and priors: measurements between anchors were not judged and stay as they are, and priors have no

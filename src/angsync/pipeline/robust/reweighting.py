@@ -23,8 +23,8 @@ from angsync.solvers.stopping import Clock
 Solve = Callable[[NDArray[np.float64], NDArray | None], NDArray]
 """``solve(weights, start)``: phases of the least-squares problem with these weights, from a start or from none."""
 
-_SHRINK = 0.6  # width of one round over that of the round before
-_SETTLED = 1e-2  # largest move of a phase, in units of the width of the loss
+_SHRINK_FACTOR = 0.6  # width of one round over that of the round before
+_SETTLED_WIDTHS = 1e-2  # largest move of a phase, in units of the width of the loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +63,8 @@ def reweight(
         noise = estimate_noise(edges, z, width / loss.width, noise.share, fixed=scale)
         final = loss.width * noise.scale
         if width <= final * 1.01:
-            settled = float(np.abs(z - last).max(initial=0.0)) <= _SETTLED * width
+            settled = float(np.abs(z - last).max(initial=0.0)) <= _SETTLED_WIDTHS * width
             if settled:
                 break
-        width = max(final, _SHRINK * width)
+        width = max(final, _SHRINK_FACTOR * width)
     return Fit(z, weights, noise, loss, rounds, settled)

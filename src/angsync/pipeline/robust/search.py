@@ -21,7 +21,7 @@ _LATER_VOTES = 2  # sweeps
 _LATER_WIDTH = 2.0  # in units of the noise scale
 _MAX_RECOUNTS = 6
 _TUNINGS = 2  # the residuals that the width is chosen by depend a little on the width
-_WIDEST = np.pi
+_WIDEST_RADIANS = np.pi
 
 
 def search(
@@ -50,9 +50,9 @@ def search(
 
     starts = [given] if given is not None else _starts(edges, solve, settings, rng)
     # the last start is least squares (or the one given): from there reweighting alone, without votes, is tried too
-    fits = [fitted(starts[-1], _WIDEST)]
+    fits = [fitted(starts[-1], _WIDEST_RADIANS)]
     if not loss.redescending:
-        fits += [fitted(z, _WIDEST) for z in starts[:-1]]
+        fits += [fitted(z, _WIDEST_RADIANS) for z in starts[:-1]]
         return _best(edges, loss, fits)
     ballot = Ballot.of(edges)
     for z in starts:

@@ -31,7 +31,9 @@ from angsync.solvers.loop import iterate
 from angsync.solvers.stopping import Clock, Stopping
 
 _ROUND = Stopping(tolerance=1e-8, max_iterations=30)  # one round of reweighting; the next one starts where it ended
-_BOND = 1e-2  # weight of a distrusted edge that alone holds a node or a piece: it fits exactly whatever its weight
+_BOND_WEIGHT = (
+    1e-2  # weight of a distrusted edge that alone holds a node or a piece: it fits exactly whatever its weight
+)
 _CERTIFIES = (
     "The certificate is that of the final weighted least-squares problem (the weights are in result.robust.weights), "
     "not of the robust loss."
@@ -112,7 +114,7 @@ def _report(measurements: Measurements, edges: Edges, fit: Fit, settings: Robust
     weights = fit.weights
     if fit.loss.redescending:
         weights = np.where(distrusted, 0.0, weights)
-        weights[bonds(edges, weights > 0, fit.noise.corruption + edges.standardised(fit.z))] = _BOND
+        weights[bonds(edges, weights > 0, fit.noise.corruption + edges.standardised(fit.z))] = _BOND_WEIGHT
     everywhere = _trusting(measurements, settings, "")
     for column, values in (
         (everywhere.weights, weights),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from angsync.problem.operators.sparse import SparseOperator
 
 _SQUARES = {"D": 400, "F": 40}  # exponents of two whose squares neither over- nor underflow, sums of them included
-_FINITE = 1000  # exponents of two up to which powers are numbers of double precision
+_LARGEST_EXPONENT = 1000  # exponents of two up to which powers are numbers of double precision
 
 Kind = TypeVar("Kind")
 
@@ -298,7 +298,7 @@ class Operator(ABC):
         None where C is no dense matrix in double precision, or has no copy. Its products are not counted here.
         """
         inner, exponent = self.unwrapped()
-        return None if abs(exponent) > _FINITE else inner.shifted_entries(s, 2.0**-exponent, narrow=narrow)
+        return None if abs(exponent) > _LARGEST_EXPONENT else inner.shifted_entries(s, 2.0**-exponent, narrow=narrow)
 
     def inner_model(self) -> InnerModel:
         """That of a dense matrix, compiled and narrow where it can be; otherwise one made of products."""

@@ -27,7 +27,7 @@ from angsync.problem.operators.checks import (
 from angsync.problem.operators.dense import DenseOperator
 from angsync.problem.operators.sparse import SparseOperator
 
-_BLOCK = 512
+_BLOCK_ROWS = 512
 
 
 def as_operator(data: Any, hermitian: Hermitian = "full") -> Operator:
@@ -95,8 +95,8 @@ def _checked_dense(data: Any, hermitian: Hermitian) -> NDArray:
     if hermitian != "full":
         return _filled_from_triangle(matrix, hermitian)
     largest, worst = 0.0, (0.0, 0, 0)
-    for k in range(0, n, _BLOCK):
-        rows = slice(k, min(n, k + _BLOCK))
+    for k in range(0, n, _BLOCK_ROWS):
+        rows = slice(k, min(n, k + _BLOCK_ROWS))
         block = matrix[rows]
         _check_finite_block(block, k)
         largest = max(largest, float(np.abs(block).max()))

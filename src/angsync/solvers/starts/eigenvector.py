@@ -14,7 +14,7 @@ from angsync.problem.operators import Operator, as_operator
 from angsync.problem.randomness import random_generator
 
 _DENSE_EIGENVECTOR = 60  # up to this order LAPACK is faster than ARPACK and needs no start vector
-_LOOSE = 1e-2  # an accurate eigenvector is wasted work where iterations follow
+_LOOSE_TOLERANCE = 1e-2  # an accurate eigenvector is wasted work where iterations follow
 
 
 def eigenvector_estimator(C: Any, *, tolerance: float = 0.0, rng: Any = 0) -> NDArray:
@@ -87,9 +87,9 @@ def eigenvector(operator: Operator, rng: np.random.Generator) -> NDArray:
 
 def quick_eigenvector(operator: Operator, rng: np.random.Generator) -> NDArray:
     """The eigenvector estimator, as exact as a solver that follows needs it."""
-    return eigenvector_estimator(operator, tolerance=_LOOSE, rng=rng)
+    return eigenvector_estimator(operator, tolerance=_LOOSE_TOLERANCE, rng=rng)
 
 
 def quick_normalised_eigenvector(operator: Operator, rng: np.random.Generator) -> NDArray:
     """The degree-normalised eigenvector, as exact as a solver that follows needs it."""
-    return normalised_eigenvector(operator, rng, _LOOSE)
+    return normalised_eigenvector(operator, rng, _LOOSE_TOLERANCE)

@@ -11,7 +11,9 @@ from angsync.errors import InputError
 from angsync.problem.operators import Operator
 from angsync.solvers.starts.entries import near_one
 
-ROUGH = 0.4  # relative residual at which Lanczos ends: an exact eigenvector is wasted work where iterations follow
+ROUGH_RESIDUAL = (
+    0.4  # relative residual at which Lanczos ends: an exact eigenvector is wasted work where iterations follow
+)
 
 
 def leading_direction(operator: Operator, _rng: np.random.Generator | None = None) -> NDArray:
@@ -21,7 +23,7 @@ def leading_direction(operator: Operator, _rng: np.random.Generator | None = Non
     """
     inner = operator.inner_model()
     column = strongest_column(operator)
-    vector, products = inner.model.leading(column, ROUGH)
+    vector, products = inner.model.leading(column, ROUGH_RESIDUAL)
     if not inner.counted:
         operator.count(products)
     return normalise(vector, column.astype(np.complex128)).astype(operator.dtype)

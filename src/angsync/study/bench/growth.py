@@ -25,7 +25,7 @@ from angsync.study.machine import cores
 
 _LEVEL = "0.3 sqrt(n)"
 _BATCH_ORDER = 10
-_BLOCK = 1000  # problems that are made; a larger stack repeats them without a copy
+_DIFFERENT_PROBLEMS = 1000  # problems that are made; a larger stack repeats them without a copy
 _BATCH_BYTES = 8 * _BATCH_ORDER + 64  # of the answer for one problem
 _READ = "one read of C"
 
@@ -67,10 +67,12 @@ def _batches(setting: Setting) -> Iterator[Row]:
     if why := lacking(_BATCH_BYTES * most):
         yield skipped("growth", problem, n, why)
         return
-    block = coherence_stack(n, _BLOCK, "easy", setting.seed)
+    block = coherence_stack(n, _DIFFERENT_PROBLEMS, "easy", setting.seed)
     contestants = [
         # the stack is a view, however large it is
-        Contestant(f"{count:,} problems", partial(_solve, np.broadcast_to(block, (count // _BLOCK, *block.shape))))
+        Contestant(
+            f"{count:,} problems", partial(_solve, np.broadcast_to(block, (count // _DIFFERENT_PROBLEMS, *block.shape)))
+        )
         for count in counts
     ]
     setting.tick(f"{most:,} problems", 0.8)

@@ -22,7 +22,7 @@ from angsync.study.bench import threads
 # two of them a solve at n = 4000 took 77 ms instead of 58, and after 300 ms as long as ever.
 _REST = 0.2
 _BRIEF = 0.02  # seconds
-_SHORT = 1.0  # seconds; a shorter call is tried twice with each setting, because the first one also warms up
+_SHORT_SECONDS = 1.0  # seconds; a shorter call is tried twice with each setting, because the first one also warms up
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,6 @@ def _best_setting(one: Contestant) -> int | None:
     found = {setting: timed(one.call, setting)[0] for setting in settings}
     if len(settings) > 1:
         for setting in settings:
-            if found[setting] < _SHORT:
+            if found[setting] < _SHORT_SECONDS:
                 found[setting] = min(found[setting], timed(one.call, setting)[0])
     return min(found, key=lambda setting: found[setting])

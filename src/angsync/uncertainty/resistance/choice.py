@@ -18,7 +18,7 @@ LARGEST_NODES = 2_000_000  # about a minute a million nodes
 LARGEST_FRONT = 6_000  # order of a dense block: 290 MB
 LARGEST_FILL = 150_000_000  # numbers in the factor: 1.2 GB
 LARGEST_WORK = 4e11  # floating-point operations: half a minute
-_LOST = 1e3  # a cancellation by more than this factor is worth a second elimination
+_WORST_CANCELLATION = 1e3  # a cancellation by more than this factor is worth a second elimination
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def node_variances(
     if references is not None:
         return _eliminate(network, form)[0], method
     variances, lost = _against_mean(network, form)
-    if lost > _LOST:
+    if lost > _WORST_CANCELLATION:
         # R_ia <= 2 (L+_ii + L+_aa) <= 4 L+_ii for the node a of least variance: from there nothing cancels
         network = anchored(pairs, components, _first_of_each(components, variances))
         method, form = _plan(network)

@@ -16,10 +16,10 @@ import scipy.sparse
 import scipy.sparse.csgraph
 from numpy.typing import NDArray
 
-_LEAF = 40  # a part of this size is not cut any further
+_LEAF_NODES = 40  # a part of this size is not cut any further
 _BALANCE = 0.3  # each side of a separator holds at least about this share of its part
-_POOR = 0.2  # a separator of more than this share of a small part is not worth it
-_SMALL = 512  # "small" in the line above
+_POOR_SEPARATOR_SHARE = 0.2  # a separator of more than this share of a small part is not worth it
+_SMALL_PART_NODES = 512  # "small" in the line above
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ def _blocks(graph: scipy.sparse.csr_array, largest: int) -> list[NDArray[np.int6
         part, nodes = stack.pop()
         if nodes.size == 0:
             continue
-        if nodes.size <= _LEAF:
+        if nodes.size <= _LEAF_NODES:
             found.append(nodes)
             continue
         separator, sides = _cut(part)
@@ -112,7 +112,7 @@ def _cut(part: scipy.sparse.csr_array) -> tuple[NDArray[np.int64], list[NDArray[
     """A separator of a part and the sides that it leaves; the whole part where there is no good one."""
     size = part.shape[0]
     degree = np.diff(part.indptr)
-    hubs = degree > max(2 * _LEAF, 10 * np.sqrt(size))
+    hubs = degree > max(2 * _LEAF_NODES, 10 * np.sqrt(size))
     if hubs.any():
         return np.flatnonzero(hubs), [np.flatnonzero(~hubs)]
     queue = _search(part, int(np.argmin(degree)))
@@ -128,7 +128,7 @@ def _cut(part: scipy.sparse.csr_array) -> tuple[NDArray[np.int64], list[NDArray[
     allowed = slice(first, max(last, first + 1))
     best = first + int(np.argmin((length * (1 + uneven))[allowed])) + 1
     separator, before, after = order[best : ends[best]], order[:best], order[ends[best] :]
-    if not after.size or separator.size > (_POOR if size <= _SMALL else 0.5) * size:
+    if not after.size or separator.size > (_POOR_SEPARATOR_SHARE if size <= _SMALL_PART_NODES else 0.5) * size:
         return np.arange(size), []
     # a node of the queue that sees nothing beyond it belongs to the near side
     beyond = np.zeros(size)
@@ -159,11 +159,11 @@ def _packed(part: scipy.sparse.csr_array) -> list[NDArray[np.int64]]:
     by_size = np.argsort(-sizes, kind="stable")
     # walk through the components, largest first, and start a new group whenever the leaf is full
     total = np.cumsum(sizes[by_size])
-    large = sizes[by_size] > _LEAF // 2
+    large = sizes[by_size] > _LEAF_NODES // 2
     group_of_sorted = np.where(large, np.arange(sizes.size), 0)
     if not large.all():
         start = total[large][-1] if large.any() else 0
-        group_of_sorted[~large] = large.sum() + (total[~large] - start - sizes[by_size][~large]) // (_LEAF // 2)
+        group_of_sorted[~large] = large.sum() + (total[~large] - start - sizes[by_size][~large]) // (_LEAF_NODES // 2)
     group = np.empty(sizes.size, dtype=np.int64)
     group[by_size] = group_of_sorted
     group_of_node = group[label]

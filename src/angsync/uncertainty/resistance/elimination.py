@@ -30,9 +30,9 @@ from scipy.linalg import blas
 
 from angsync.uncertainty.resistance.dissection import Dissection
 
-_PANEL = 16  # columns that are treated one by one between two matrix products
-_DIRECT = 64  # fronts up to this order are treated without panels
-_LARGE = 512  # fronts above this order have wide panels
+_PANEL_COLUMNS = 16  # columns that are treated one by one between two matrix products
+_NO_PANELS_UP_TO_ORDER = 64  # fronts up to this order are treated without panels
+_WIDE_PANELS_ABOVE_ORDER = 512  # fronts above this order have wide panels
 
 
 class Elimination:
@@ -138,7 +138,7 @@ def _inside(places: NDArray[np.int64], form: Dissection, block: int) -> NDArray[
 
 def _panel(width: int, size: int) -> int:
     """Columns between two matrix products: more for large fronts, where a product takes long to read its matrix."""
-    return width if size <= _DIRECT else _PANEL * (1 if size <= _LARGE else 4)
+    return width if size <= _NO_PANELS_UP_TO_ORDER else _PANEL_COLUMNS * (1 if size <= _WIDE_PANELS_ABOVE_ORDER else 4)
 
 
 def _eliminate(front: NDArray[np.float64], transition: NDArray[np.float64], pivots: NDArray[np.float64]) -> None:

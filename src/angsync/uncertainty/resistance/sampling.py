@@ -44,10 +44,10 @@ from angsync.uncertainty.resistance.network import Network
 
 ACCURACY = 0.1  # relative standard deviation of a variance; half of it for a standard error
 _SEED = 20170  # the same answer every time
-_BLOCK = 16  # samples that are solved for together
+_SAMPLES_AT_ONCE = 16  # samples that are solved for together
 _ENERGY = 0.02  # error of a sample in the energy norm
 _DELAY = 5  # the decrease of that error is observed over this many steps, or a third of all steps if that is more
-_STEPS = 5000
+_MOST_STEPS = 5000  # of conjugate gradients; a warning follows where they are not enough
 _ROUNDING = 1e-26  # squared residuals fall by no more than this
 
 
@@ -118,11 +118,13 @@ def _estimate(
 ) -> Estimate:
     """Two stages: the first block shows the share that is left to chance, and with it how many samples are needed."""
     sampler = _Sampler(network)
-    total, count, wanted = np.zeros(known.size), 0, _BLOCK
+    total, count, wanted = np.zeros(known.size), 0, _SAMPLES_AT_ONCE
     while count < wanted:
-        total += squares(sampler.draw(_BLOCK))
-        count += _BLOCK
-        if count == _BLOCK:  # chi^2_16 is above 8 with probability 95 %: the mean is at most twice what was seen
+        total += squares(sampler.draw(_SAMPLES_AT_ONCE))
+        count += _SAMPLES_AT_ONCE
+        if (
+            count == _SAMPLES_AT_ONCE
+        ):  # chi^2_16 is above 8 with probability 95 %: the mean is at most twice what was seen
             wanted = int(np.ceil(2 * _share(known, 2 * total / count) ** 2 / ACCURACY**2))
     sampled = total / count
     return Estimate(known + sampled, _share(known, sampled) * float(np.sqrt(2 / count)), count)
@@ -183,7 +185,7 @@ def _conjugate_gradients(
     # what is left below this is rounding, part of it along the null space, where a step has no bound
     least = _ROUNDING * product
     gains: list[NDArray[np.float64]] = []
-    for _ in range(_STEPS):
+    for _ in range(_MOST_STEPS):
         image = matrix @ direction
         curvature = np.einsum("ij,ij->j", direction, image)
         step = np.divide(product, curvature, out=np.zeros_like(product), where=product > least)
@@ -199,8 +201,9 @@ def _conjugate_gradients(
         direction += scaled
     left = float(np.sqrt(np.max(np.sum(gains[-len(gains) // 3 :], axis=0))))
     warn_user(
-        f"the solves behind the sampled standard errors stopped after {_STEPS} steps with an error of about {left:.2g} "
-        f"in the energy norm instead of {_ENERGY}: on this badly conditioned graph they may be too small.",
+        f"the solves behind the sampled standard errors stopped after {_MOST_STEPS} steps with an error of "
+        f"about {left:.2g} in the energy norm instead of {_ENERGY}: on this badly conditioned graph "
+        "they may be too small.",
         ConvergenceWarning,
     )
     return x

@@ -61,7 +61,7 @@ def test_lanczos_stops_at_an_invariant_space(matrix_with_spectrum):
     assert run.alpha.size == 1
     assert run.remainder < 1e-13
     bound = lanczos_bound(
-        lambda v: S @ v, z, np.random.default_rng(0), good_enough=lambda _: False, clock=Clock(), rounding=1e-15
+        lambda v: S @ v, z, np.random.default_rng(0), is_proof=lambda _: False, clock=Clock(), rounding=1e-15
     )
     assert 2 - 1e-9 < bound.value <= 2 + 1e-12
 
@@ -86,7 +86,7 @@ def test_the_bound_holds_exactly_where_the_start_overlaps_enough(matrix_with_spe
                 np.random.default_rng(seed),
                 failure=39 * overlap * (1 - 1e-9),
                 max_steps=steps,
-                good_enough=lambda _: False,
+                is_proof=lambda _: False,
                 clock=Clock(),
                 rounding=0.0,
             )
@@ -107,7 +107,7 @@ def test_the_failure_probability_holds(matrix_with_spectrum):
             np.random.default_rng(seed),
             failure=0.1,
             max_steps=12,
-            good_enough=lambda _: False,
+            is_proof=lambda _: False,
             clock=Clock(),
             rounding=0.0,
         )
@@ -122,7 +122,7 @@ def test_lanczos_bounds_from_below(matrix_with_spectrum, spectrum):
             lambda v: S @ v,
             z,
             np.random.default_rng(seed),
-            good_enough=lambda nu: nu > 0,
+            is_proof=lambda nu: nu > 0,
             clock=Clock(),
             rounding=1e-14,
         )
@@ -132,7 +132,7 @@ def test_lanczos_bounds_from_below(matrix_with_spectrum, spectrum):
 
 def test_what_is_proved_is_where_the_growth_is_the_reciprocal_of_the_overlap(matrix_with_spectrum):
     S, z = matrix_with_spectrum(np.linspace(1.0, 2.0, 200))
-    settings = {"failure": 0.02, "max_steps": 25, "good_enough": lambda _: False, "clock": Clock()}
+    settings = {"failure": 0.02, "max_steps": 25, "is_proof": lambda _: False, "clock": Clock()}
     bound = lanczos_bound(lambda v: S @ v, z, np.random.default_rng(0), rounding=0.0, **settings)
     # the same run, seen from outside: polynomials by their recurrence
     u = z / np.linalg.norm(z)
@@ -160,13 +160,13 @@ def test_a_run_ends_once_the_goal_is_proved_or_out_of_reach_or_there_is_no_time(
         calls.append(1)
         return S @ v
 
-    def steps(good_enough, clock=None, **settings):
+    def steps(is_proof, clock=None, **settings):
         calls.clear()
         found = lanczos_bound(
             product,
             z,
             np.random.default_rng(0),
-            good_enough=good_enough,
+            is_proof=is_proof,
             clock=clock or Clock(),
             rounding=1e-14,
             max_steps=120,
@@ -203,7 +203,7 @@ def test_the_clock_is_looked_at_between_parts_of_a_run(monkeypatch):
     monkeypatch.setattr(module, "_ENTRIES_AT_ONCE", 4 * 300**2)
     S = kernels.ShiftedMatrix(C, None, 1.0, s)
     clock = ExpiredAfter(3, lambda: S.products)
-    lanczos_bound(S, u, np.random.default_rng(0), good_enough=lambda _: False, clock=clock, rounding=1e-12)
+    lanczos_bound(S, u, np.random.default_rng(0), is_proof=lambda _: False, clock=clock, rounding=1e-12)
     assert clock.notes == [1, 5, 9, 13]
 
 
@@ -242,9 +242,9 @@ def test_what_is_asked_of_a_run_is_more_than_the_rounding_of_s(monkeypatch, meth
     C, _, u = problem(420)
     asked = []
 
-    def noted(*arguments, good_enough, **settings):
-        asked.append(good_enough)
-        return lanczos_bound(*arguments, good_enough=good_enough, **settings)
+    def noted(*arguments, is_proof, **settings):
+        asked.append(is_proof)
+        return lanczos_bound(*arguments, is_proof=is_proof, **settings)
 
     monkeypatch.setattr("angsync.certificate.bounds.lanczos.lanczos_bound", noted)
     assert ang.certify(C, u * 420**0.5, method=method).unique

@@ -12,7 +12,7 @@ import angsync as ang
 from angsync import Verdict
 from angsync.certificate.bounds.bound import Question
 from angsync.certificate.bounds.sparse import _Shifted, by_factorisation, can_factorise
-from angsync.problem.measure import split
+from angsync.problem.measure import along_and_across
 from angsync.problem.operators import as_operator
 from angsync.solvers.stopping import Clock
 
@@ -20,14 +20,14 @@ NEVER = lambda bound: False  # noqa: E731
 ALWAYS = lambda bound: True  # noqa: E731
 
 
-def factorisation_bound(operator, z, s, good_enough):
+def factorisation_bound(operator, z, s, is_proof):
     return by_factorisation(
-        Question(operator, z, s, np.zeros(z.size), 0.0, np.random.default_rng(0), good_enough, Clock())
+        Question(operator, z, s, np.zeros(z.size), 0.0, np.random.default_rng(0), is_proof, Clock())
     )
 
 
 def s_of(C, z):
-    return split(z, C @ z)[0]
+    return along_and_across(z, C @ z)[0]
 
 
 def path(weights):
@@ -43,7 +43,7 @@ def test_the_path_has_its_known_second_eigenvalue(n):
     true = 2 - 2 * math.cos(math.pi / n)
     assert 0.97 * true <= bound.value <= true
     assert bound.estimate == pytest.approx(true, rel=1e-3)
-    assert bound.about == "second"
+    assert bound.about == "second_eigenvalue"
     assert bound.confidence == 1.0
 
 

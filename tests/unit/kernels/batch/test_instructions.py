@@ -87,10 +87,10 @@ def test_the_same_start_and_the_same_steps_as_numpy(monkeypatch, name, triangle)
 
 
 def test_a_set_can_be_asked_for():
-    assert batch_compiled.choose(None) == batch_compiled.available()[-1]
-    assert batch_compiled.choose("Plain") == "plain"
+    assert batch_compiled.instruction_set(None) == batch_compiled.available()[-1]
+    assert batch_compiled.instruction_set("Plain") == "plain"
     with pytest.raises(InputError, match=r"ANGSYNC_INSTRUCTIONS is 'neon', but this machine has plain.*unset it"):
-        batch_compiled.choose("neon")
+        batch_compiled.instruction_set("neon")
 
 
 def test_the_environment_is_read():

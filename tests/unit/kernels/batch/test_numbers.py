@@ -12,7 +12,7 @@ from angsync.batch.result import BatchStatus
 from angsync.batch.stack import synchronize_stack
 from angsync.errors import NotHermitianError
 from angsync.kernels.batch import reference as batch_reference
-from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, Numbers, chirp
+from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, BatchNumbers, chirp
 from angsync.simulate import gaussian
 from angsync.study.bench.problems import coherence_stack
 
@@ -48,7 +48,7 @@ def solved(solve, C, **changes):
 def test_numbers_are_written_where_they_stay(solve):
     C = stack(9, 37, 0.5)
     C[11] = np.nan
-    numbers = Numbers.of(2 * len(C)).part(slice(20, 20 + len(C)))
+    numbers = BatchNumbers.of(2 * len(C)).part(slice(20, 20 + len(C)))
     z, fields = np.empty((37, 9), C.dtype), np.zeros((len(FIELDS), 37))
     suspects = solve(C, chirp(9).astype(complex), z, numbers, fields, batch.OPTIONS._replace(max_iterations=60))
     again = batch.solved(solve, C, max_iterations=60)
@@ -126,7 +126,7 @@ def test_a_shift_against_the_slowest_mode_saves_steps(solve, monkeypatch):
     """Coherence matrices have one slow mode: power steps multiply the residual by about 0.2 without the shift."""
     C = coherence_stack(30, 64, "easy", 0)
     with_it = solved(solve, C).found
-    monkeypatch.setattr(batch_reference, "_AGAINST", 0.0)
+    monkeypatch.setattr(batch_reference, "_SHIFT_SHARE", 0.0)
     without = solved(batch_reference.solve, C).found
     assert (with_it["status"] == BatchStatus.CONVERGED).all()
     # residuals of 1e-5 and rounding change f by some 1e-7

@@ -50,7 +50,7 @@ def columns(product, X):
 @pytest.fixture(autouse=True)
 def compiled_for_every_width(monkeypatch):
     """Nothing is left to NumPy here."""
-    monkeypatch.setattr(compiled, "_WIDEST", ((0, 99),))
+    monkeypatch.setattr(compiled, "_WIDEST_BLOCKS", ((0, 99),))
 
 
 @pytest.mark.parametrize("avx512", SETS)

@@ -116,10 +116,10 @@ def test_the_triangle_in_the_precision_of_the_matrix(n):
     full[np.tril_indices(n, -1)] = np.nan  # only the upper triangle may be read
     exact = reference.RotatedMatrix(C, z).product(t)
     size = np.abs(C) @ np.abs(t)
-    y = rotated_compiled.Triangle(full, z).product(t)
+    y = rotated_compiled.WideTriangle(full, z).product(t)
     # an entry takes 6 operations, a sum n of them
     assert (np.abs(y - exact) <= (n + 8) * 2.0**-52 * size).all()
-    y = rotated_compiled.Triangle(full.astype(np.complex64), z.astype(np.complex64)).product(t)
+    y = rotated_compiled.WideTriangle(full.astype(np.complex64), z.astype(np.complex64)).product(t)
     assert (np.abs(y - exact) <= (n + 8) * 2.0**-23 * size).all()
 
 
@@ -131,7 +131,7 @@ def test_the_same_bits_for_the_same_number_of_threads(count, monkeypatch):
     monkeypatch.setenv("ANGSYNC_NUM_THREADS", count)
     C, z, t = hermitian(603), phases(603), real(603)
     copy = dense_compiled.dense_inspect(C).narrow
-    for made in (lambda: rotated_compiled.NarrowTriangle(copy, z), lambda: rotated_compiled.Triangle(C, z)):
+    for made in (lambda: rotated_compiled.NarrowTriangle(copy, z), lambda: rotated_compiled.WideTriangle(C, z)):
         first, again = made(), made()
         assert np.array_equal(first.product(t), again.product(t))
         assert np.array_equal(first.product(t), first.product(t))
@@ -151,7 +151,7 @@ def test_fewer_threads_than_asked_for():
         "C, t = A + A.conj().T, rng.standard_normal(603)\n"
         "z = np.exp(1j * t)\n"
         "copy = dense_compiled.dense_inspect(C).narrow\n"
-        "made = rotated_compiled.NarrowTriangle(copy, z), rotated_compiled.Triangle(C, z)\n"
+        "made = rotated_compiled.NarrowTriangle(copy, z), rotated_compiled.WideTriangle(C, z)\n"
         "sys.stdout.buffer.write(b''.join(m.product(t).tobytes() for m in made))\n"
     )
     said = []

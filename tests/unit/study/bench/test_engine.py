@@ -183,7 +183,7 @@ def test_quick_is_smaller_and_both_fit_the_blocks_of_the_stack():
     assert max(FULL.growth_orders) == 16000
     assert max(FULL.growth_counts) == 10**7
     assert max(QUICK.growth_counts) == 10**5
-    assert all(count % growth._BLOCK == 0 for size in (FULL, QUICK) for count in size.growth_counts)
+    assert all(count % growth._DIFFERENT_PROBLEMS == 0 for size in (FULL, QUICK) for count in size.growth_counts)
 
 
 def test_a_lap_is_written_for_one_problem():

@@ -26,10 +26,10 @@ def last_of_each(components):
 
 @pytest.mark.parametrize("leaf", [3, 40])
 def test_the_selected_inverse_is_the_inverse(network, graph_name, leaf, monkeypatch):
-    monkeypatch.setattr(dissection, "_LEAF", leaf)
-    monkeypatch.setattr("angsync.uncertainty.resistance.elimination._DIRECT", 4 if leaf == 3 else 96)
-    monkeypatch.setattr("angsync.uncertainty.resistance.elimination._PANEL", 5)
-    monkeypatch.setattr("angsync.uncertainty.resistance.elimination._LARGE", 30)
+    monkeypatch.setattr(dissection, "_LEAF_NODES", leaf)
+    monkeypatch.setattr("angsync.uncertainty.resistance.elimination._NO_PANELS_UP_TO_ORDER", 4 if leaf == 3 else 96)
+    monkeypatch.setattr("angsync.uncertainty.resistance.elimination._PANEL_COLUMNS", 5)
+    monkeypatch.setattr("angsync.uncertainty.resistance.elimination._WIDE_PANELS_ABOVE_ORDER", 30)
     pairs, components, inverse = network(graph_name)
     diagonal = np.diag(inverse)
     found, method = node_variances(pairs, components, None)
@@ -49,7 +49,7 @@ def test_the_selected_inverse_is_the_inverse(network, graph_name, leaf, monkeypa
 
 def test_weights_over_twenty_four_orders_of_magnitude_keep_their_digits(monkeypatch):
     # against rational arithmetic: nothing is lost, although the condition number is beyond 1e24
-    monkeypatch.setattr(dissection, "_LEAF", 4)
+    monkeypatch.setattr(dissection, "_LEAF_NODES", 4)
     rng = np.random.default_rng(3)
     n = 20
     i = np.r_[np.arange(n - 1), rng.integers(0, n, 15)]
@@ -94,7 +94,7 @@ def test_a_weakly_tied_anchor_costs_no_digits(monkeypatch):
     one = np.zeros(402, dtype=np.int64)
     assert choice.heaviest(pairs, one)[0] >= 400
     found = node_variances(pairs, one, None)[0]
-    monkeypatch.setattr(choice, "_LOST", np.inf)
+    monkeypatch.setattr(choice, "_WORST_CANCELLATION", np.inf)
     assert found != pytest.approx(node_variances(pairs, one, None)[0], rel=1e-12)
     smallest = np.array([np.argmin(found)])
     monkeypatch.setattr(choice, "heaviest", lambda *_: smallest)

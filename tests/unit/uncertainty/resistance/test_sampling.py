@@ -102,7 +102,7 @@ def test_the_better_connected_the_fewer_samples(network, monkeypatch):
 
 def test_solves_that_do_not_finish_say_so(network, monkeypatch):
     monkeypatch.setattr(choice, "LARGEST_NODES", -1)
-    monkeypatch.setattr(sampling, "_STEPS", 5)
+    monkeypatch.setattr(sampling, "_MOST_STEPS", 5)
     pairs, components, _ = network("ring with chords")
     with pytest.warns(ConvergenceWarning, match="energy norm"):
         node_variances(pairs, components, None)
