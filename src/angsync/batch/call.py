@@ -11,9 +11,9 @@ import numpy as np
 from angsync.errors import InputError, ShapeError
 from angsync.solvers.stopping import Stopping
 
-TRIANGLES = {"full": 0, "upper": 1, "lower": 2}
-GAUGES = {"first": 1, "mean": 2}
-POWER_STEPS = 10  # two leave about one hard problem in a hundred at a worse optimum
+TRIANGLES = {"full": 0, "upper": 1, "lower": 2}  # the codes of BatchOptions.triangle
+GAUGES = {"first": 1, "mean": 2}  # the codes of BatchOptions.gauge
+POWER_STEPS = 10  # with two, about one hard problem in a hundred ends at a worse optimum
 
 
 @dataclass(frozen=True)

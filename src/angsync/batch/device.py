@@ -30,7 +30,7 @@ from angsync.problem.arrays import (
 POLISH_STEPS = 2
 """Steps before a proof: with two, all problems of the easy model in ``benchmarks/gpu.py`` are certified."""
 
-_CHUNK_ENTRIES = 1 << 26  # the general way keeps a few copies of so many entries
+_CHUNK_ENTRIES = 1 << 26  # of the problems solved at a time by the library's own products, which keep a few copies
 
 
 def solve_batch_on_device(
@@ -97,7 +97,7 @@ def solve_batch_on_device(
 
 @functools.cache
 def _fixed_start_on_device(device: int, n: int) -> Any:
-    """Kept there: a copy from the host would wait for every kernel before it."""
+    """The chirp, kept on the device: a copy from the host would wait for every kernel before it."""
     module = cupy()
     with module.cuda.Device(device):
         return module.asarray(chirp(n))

@@ -12,8 +12,8 @@ from angsync.errors import InputError, NotHermitianError, ShapeError
 from angsync.kernels.batch.numbers import FIELDS, asymmetry_share
 
 BLOCK_BYTES = 1 << 25
-"""Of the stack at a time, or 1024 problems where those are more: all that is ever copied."""
-_IN_PLACE = 4  # times as much where nothing has to be copied: what stands around a block is some 200 microseconds
+"""Size of the part of a stack that is copied at a time; 1024 problems where these are larger."""
+_IN_PLACE_TIMES = 4  # as large where nothing has to be copied: each block costs some 200 microseconds beside its solves
 
 
 def broadcast(given: ArrayLike | None, shape: tuple[int, ...], name: str) -> NDArray | None:
@@ -31,7 +31,7 @@ def broadcast(given: ArrayLike | None, shape: tuple[int, ...], name: str) -> NDA
 
 def blocks(count: int, n: int, dtype: np.dtype[Any], *, in_place: bool = False) -> Iterator[slice]:
     """Problems that are solved together: many enough for all threads, few enough for the memory."""
-    limit = BLOCK_BYTES * (_IN_PLACE if in_place else 1)
+    limit = BLOCK_BYTES * (_IN_PLACE_TIMES if in_place else 1)
     size = max(1024, limit // (n * n * dtype.itemsize) // 64 * 64)
     for first in range(0, count, size):
         yield slice(first, min(count, first + size))
@@ -50,7 +50,7 @@ def _taken(array: NDArray, part: slice, own: int) -> NDArray:
 def problems_of(
     stack: NDArray, weights: NDArray | None, mask: NDArray | None, part: slice, dtype: np.dtype[Any]
 ) -> NDArray:
-    """One block, contiguous, weighted, masked nodes without measurements."""
+    """The problems of one block: contiguous, multiplied by their weights, masked nodes without measurements."""
     problems = np.ascontiguousarray(_taken(stack, part, 2), dtype=dtype)
     if weights is not None:
         problems = problems * _taken(weights, part, 2).astype(problems.real.dtype)

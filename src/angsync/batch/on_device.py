@@ -25,7 +25,7 @@ def solve_where_it_lies(data: Any, call: StackCall) -> BatchResult:
     check_stack(tuple(data.shape), dtype)
     tolerance = call.stopping.tolerance_for(dtype)
     limit = min(call.stopping.max_iterations, 2**30)
-    # a proof needs points beyond single precision's first digits: two more steps, while C is at hand
+    # a gap is of second order in the residual: a proof is worth two more steps, made while C is at hand
     steps = POLISH_STEPS if call.certify else 0
     found = solve_batch_on_device(data, tolerance=tolerance, max_iterations=limit, polish_steps=steps)
     z = found["z"] * namespace(data).conj(found["z"][..., :1])

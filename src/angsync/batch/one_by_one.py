@@ -1,4 +1,4 @@
-"""A problem of a stack that is too large for the batch kernels: the way of one problem."""
+"""A problem of a stack that is too large for the batch kernels, solved as a single problem."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CODES = {Status.CONVERGED: BatchStatus.CONVERGED, Status.STALLED: BatchStatus.S
 
 
 def solve_alone(C: NDArray, z: NDArray, numbers: BatchNumbers, call: StackCall) -> dict[str, Any]:
-    """Phases into ``z``, numbers into ``numbers``, each of them a stack of one, and what is proved, by name, back."""
+    """Write the phases into ``z`` and the numbers into ``numbers``, stacks of one; return what is proved, by name."""
     if not np.isfinite(C).all():
         z[0] = numbers.objective[0] = numbers.residual[0] = np.nan
         numbers.iterations[0], numbers.status[0] = 0, BatchStatus.NOT_FINITE

@@ -11,7 +11,7 @@ from angsync.batch.result import BatchStatus
 from angsync.certificate.verdict import TOLERANCE
 from angsync.kernels.rounding import gamma
 
-_AT_ONCE = 4096  # problems: all that is computed for them stays in the cache
+_PROBLEMS_AT_ONCE = 4096  # all that is computed for them stays in the cache
 
 
 def certificates(field: dict[str, NDArray[np.float64]], n: int) -> dict[str, NDArray]:
@@ -27,8 +27,8 @@ def certificates(field: dict[str, NDArray[np.float64]], n: int) -> dict[str, NDA
     count = flat["bound"].size
     kinds = {"verdict": np.int8, "gap_bound": np.float64, "relative_gap": np.float64, "lambda_2": np.float64}
     claims: dict[str, NDArray] = {name: np.empty(count, dtype=kind) for name, kind in kinds.items()}
-    for first in range(0, count, _AT_ONCE):
-        part = slice(first, first + _AT_ONCE)
+    for first in range(0, count, _PROBLEMS_AT_ONCE):
+        part = slice(first, first + _PROBLEMS_AT_ONCE)
         for name, values in _claims({name: values[part] for name, values in flat.items()}, n).items():
             claims[name][part] = values
     return {name: values.reshape(shape) for name, values in claims.items()}

@@ -17,7 +17,7 @@ from angsync.problem.arrays import to_numpy
 
 VERDICTS = (Verdict.CERTIFIED, Verdict.UNDECIDED)
 """What the codes in ``BatchResult.verdict`` mean."""
-_VERSION = 1
+_VERSION = 1  # of the layout of saved files
 
 
 class BatchStatus(IntEnum):

@@ -29,14 +29,14 @@ from angsync.pipeline.call import Call
 from angsync.problem.arrays import is_foreign, on_cuda, to_numpy
 from angsync.solvers.stopping import Stopping
 
-GPM_STEPS = 6  # after which Newton steps take over in any case
+GPM_STEPS = 6  # power steps after which Newton steps take over in any case
 _PROOF_TOLERANCE = 5e-7  # residual of single precision where a proof follows: its gap is of second order in it
 PROOFS: dict[str, Any] = {"verdict": np.int8, "gap_bound": float, "relative_gap": float, "lambda_2": float}
 _NOT_REACHED: dict[str, Any] = {"status": BatchStatus.INTERRUPTED, "iterations": 0, "verdict": 1}  # otherwise NaN
 
 
 def solve(data: Any, call: Call) -> BatchResult:
-    """What ``ang.synchronize`` does with a stack: options that mean something for it, and a word about the others."""
+    """What ``ang.synchronize`` does with a stack: options that mean nothing for a stack are refused."""
     not_for_stacks = {
         "solver": call.solver is not None or call.robust is not None,
         "start": not call.is_free_to_start_anywhere,
@@ -147,7 +147,7 @@ def _solve_stack(
             if call.callback is not None and call.callback(done, count):
                 break
     except KeyboardInterrupt:
-        pass  # the statuses say how far it went
+        pass  # problems that were not reached have the status INTERRUPTED
     z[done:] = np.nan
     kept = numbers._asdict() | proofs
     for name, values in kept.items():
@@ -182,7 +182,7 @@ def _solve_part(
     call: StackCall,
     place: tuple[int, tuple[int, ...]],
 ) -> dict[str, Any]:
-    """Phases into ``z``, numbers into ``numbers`` and ``found``, and what is proved, by name, back.
+    """Solve one part: write into ``z``, ``numbers`` and ``found``, and return what is proved, by name.
 
     ``place``: where the part begins in the stack, and the stack's shape.
     """

@@ -61,7 +61,7 @@ def certify(
         ``"cholesky"``: deterministic, for n up to a few thousand. ``"factorisation"``: deterministic, for sparse
         graphs whose factor fits memory. ``"lanczos"``: any n, with a failure probability of 1e-10. ``"auto"``: a
         sparse factorisation for sparse graphs that mix slowly, otherwise Cholesky up to n = 200 and Lanczos
-        above; where that cannot decide, the next of them that is affordable.
+        above; where that proof cannot decide, the next one that is affordable.
     max_seconds
         Stop looking for a witness after this time.
     """
@@ -114,7 +114,7 @@ def certify_component(
         bound = spectral_bound(question, method)
     witness = None
     if not point.gap_of(bound) <= tolerance * point.scale and not clock.expired:
-        from angsync.certificate.escape import find_better  # most points are proved and need no way out
+        from angsync.certificate.escape import find_better  # loaded here: most points are proved optimal
 
         margin = 4 * point.rounding.objective
         direction = bound.direction if bound.estimate < 0 else None
@@ -123,7 +123,7 @@ def certify_component(
 
 
 def certify_quickly(operator: Operator, z: NDArray, Cz: NDArray, tolerance: float) -> Certificate | None:
-    """The same from one Cholesky factorisation and the product that is known; None where that proves nothing."""
+    """The certificate from one Cholesky factorisation and the product Cz; None where they do not prove the point."""
     if operator.n not in QUICK_PROOF_ORDERS:
         return None
     point = _Point.at(operator, z, Cz, tolerance, None)
@@ -163,7 +163,7 @@ class _Point:
         if sums is not None:
             diagonal = operator.diagonal()
             misfit = max(0.0, float(sums.sum() - np.abs(diagonal).sum() + diagonal.sum()) - objective)
-            misfit += rounding.objective  # of these sums
+            misfit += rounding.objective  # the rounding of these sums
         known = operator.upper_bound()
         if known is not None:
             misfit = min(misfit, max(0.0, known - objective) + rounding.objective)
@@ -182,7 +182,7 @@ class _Point:
             verdict=Verdict.CERTIFIED if certified else Verdict.UNDECIDED if witness is None else Verdict.REFUTED,
             gap_bound=gap_bound,
             relative_gap=ratio(gap_bound, self.scale),
-            # the bounds are for the s_j as computed; these are for S(z) itself
+            # the bounds are for the s_j as computed; less the error of s they hold for S(z) itself
             lambda_min=bound_without_weights(self.gap_of.smallest_eigenvalue(bound) - error, bound.weights),
             lambda_2=bound_without_weights(bound.value - error, bound.weights),
             unique=certified and bound.value > error,

@@ -30,11 +30,11 @@ from angsync.solvers.tangent import reversed_share
 
 _DENSE_HESSIAN_UP_TO = 400  # order up to which LAPACK finds the smallest curvature faster than Lanczos
 _LARGE_FROM = 200_000  # nodes: above, a hundred Lanczos steps take longer than the solve
-_LIFT_EVALUATIONS = 400  # products with a block of two, where they are cheap
-_LIFT_CHEAP = 600  # order up to which they are; above, a third of them and one angle
+_LIFT_EVALUATIONS = 400  # products with a block of two vectors, where these are cheap
+_LIFT_CHEAP_UP_TO = 600  # order up to which such products are cheap; above it, a third as many and one angle
 
 Judge = Callable[[NDArray], NDArray | None]
-"""Gives a candidate back if it beats the point to be left, None otherwise."""
+"""A function that returns its candidate if that beats the point to be left, None otherwise."""
 
 
 def find_better(
@@ -92,7 +92,7 @@ def _along_negative_curvature(
 def smallest_curvature(
     operator: Operator, z: NDArray, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], float, float]:
-    """An eigenvector of the smallest eigenvalue of the tangent Hessian off the global phase, and both sizes.
+    """The direction of smallest curvature: an eigenvector of the tangent Hessian, orthogonal to the global phase.
 
     Returns the vector, its eigenvalue (an estimate from above) and the size of the Hessian.
     """
@@ -123,7 +123,7 @@ def _through_rank_two(
     operator: Operator, z: NDArray, direction: NDArray, clock: Clock, improves: Judge
 ) -> NDArray | None:
     v = direction * math.sqrt(z.size)
-    for angle in (0.5, 1.0) if z.size <= _LIFT_CHEAP else (0.5,):
+    for angle in (0.5, 1.0) if z.size <= _LIFT_CHEAP_UP_TO else (0.5,):
         lifted = np.stack([math.cos(angle) * z, math.sin(angle) * v], axis=1)
         rows = _ascend_rank_two(operator, lifted, clock)
         for candidate in _rounded(operator, rows):
@@ -140,7 +140,7 @@ def _ascend_rank_two(operator: Operator, lifted: NDArray, clock: Clock) -> NDArr
     from scipy.optimize import minimize  # here, because it takes as long to load as all the rest together
 
     n = lifted.shape[0]
-    evaluations = _LIFT_EVALUATIONS if n <= _LIFT_CHEAP else _LIFT_EVALUATIONS // 3
+    evaluations = _LIFT_EVALUATIONS if n <= _LIFT_CHEAP_UP_TO else _LIFT_EVALUATIONS // 3
 
     def rows(x: NDArray[np.float64]) -> tuple[NDArray, NDArray]:
         X = x.view(np.complex128).reshape(n, 2)

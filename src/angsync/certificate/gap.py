@@ -17,7 +17,8 @@ least :math:`\mu`, :math:`u^H S u = 0` gives :math:`|\lambda_1| = c^2 m / a^2`, 
 :math:`e^2 \ge a^2 \lambda_1^2 + c^2 m^2 = c^2 m^2 / a^2 \ge |\lambda_1| \mu`. The same holds for
 :math:`D^{-1/2} S D^{-1/2}` and :math:`D^{1/2} z`, which is used where weights span many orders of magnitude.
 
-The first formula stands a second time in :mod:`angsync.batch.proof`, for arrays of problems; a test compares the two.
+The first formula of this text is written a second time in :mod:`angsync.batch.proof`, for arrays of problems; a test
+compares the two.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Gap:
     """What a spectral bound proves about the gap of one point."""
 
     b: NDArray[np.float64]
-    """The gradient: S z = -i b z."""
+    """b, half of the gradient: S z = -i b z."""
     misfit: float
     """Another bound on the gap: f is at most the sum of all moduli."""
     rounding: Rounding
@@ -58,7 +59,7 @@ class Gap:
 
     @cached_property
     def _gradient(self) -> float:
-        """The same with a root of ones: a run asks for it again and again."""
+        """The bound for a root of ones, kept: a run of Lanczos asks for it again and again."""
         return norm(self.b) + norm(self.rounding.rows) + self.rounding.together
 
     def smallest_eigenvalue(self, bound: SpectralBound) -> float:

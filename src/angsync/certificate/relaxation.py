@@ -1,4 +1,4 @@
-"""The semidefinite relaxation as a whole: solved by low rank, bounded from above with proof, rounded to phases."""
+"""The semidefinite relaxation from start to end: solved by low rank, bounded from above, rounded to phases."""
 
 from __future__ import annotations
 

@@ -26,18 +26,18 @@ class Rounding:
 
     objective: float
     rows: NDArray[np.float64]
-    """Of the entries of conj(z) C z, one by one: of s_j and of b_j."""
+    """Error of each entry of conj(z) C z, hence of each s_j and each b_j."""
 
     together: float = 0.0
-    """What may be added to the vector of all of them, in norm: the error of unknowns that were eliminated."""
+    """Further error of the vector conj(z) C z, in norm: what the solve for eliminated unknowns adds."""
 
     @property
     def eigenvalue(self) -> float:
-        """Of the entries s_j, hence of every eigenvalue of S."""
+        """Error of the s_j, hence of every eigenvalue of S."""
         return float(self.rows.max(initial=0.0)) + self.together
 
     def relative_eigenvalue(self, weights: NDArray[np.float64] | None) -> float:
-        """Of every eigenvalue of D^{-1/2} S D^{-1/2}."""
+        """Error of every eigenvalue of D^{-1/2} S D^{-1/2}."""
         return self.eigenvalue if weights is None else float((self.rows / weights).max(initial=0.0))
 
     @staticmethod

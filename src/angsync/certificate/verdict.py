@@ -19,7 +19,7 @@ TOLERANCE = 1e-8  # CERTIFIED unless asked for otherwise: the gap is at most so 
 OUT_OF_TIME = "out of time"  # Certificate.method where there was no time for a proof
 _INTERRUPTED = "interrupted"  # Certificate.method where Ctrl-C came before the end of a proof
 _TRIVIAL = "trivial"  # Certificate.method where there is nothing to prove
-_RELAXATION = "+relaxation"  # what is added to it where the gap comes from a semidefinite relaxation
+_RELAXATION = "+relaxation"  # added to Certificate.method where the gap comes from a semidefinite relaxation
 
 
 class Verdict(Enum):

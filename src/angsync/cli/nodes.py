@@ -1,4 +1,4 @@
-"""Nodes that a file or a command names, matched with the nodes of the problem."""
+"""Nodes that a file of phases, --gauge, --anchor or --prior names, matched with the nodes of the problem."""
 
 from __future__ import annotations
 

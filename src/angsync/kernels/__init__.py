@@ -67,7 +67,7 @@ def __getattr__(name: str) -> Any:
 def solve_batch(
     stack: "NDArray", start: "NDArray", z: "NDArray", numbers: "BatchNumbers", found: "NDArray", options: "BatchOptions"
 ) -> int:
-    """Many small problems: :func:`angsync.kernels.batch.reference.solve` says what is computed."""
+    """Solve many small problems; :func:`angsync.kernels.batch.reference.solve` says what is computed."""
     suspects: int = batch_kernels().solve(stack, start, z, numbers, found, options)
     return suspects
 

@@ -38,7 +38,7 @@ ABI = 4
 
 SIZE, INT, REAL = ctypes.c_int64, ctypes.c_int, ctypes.c_double
 ADDRESS = ctypes.c_void_p
-"""Of an array (:func:`address`), or None."""
+"""The type of an argument that is the address of an array (:func:`address`), or None."""
 
 _library = ctypes.CDLL(_native.__file__)
 

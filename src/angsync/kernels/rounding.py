@@ -2,7 +2,7 @@ r"""Constants of floating-point error analysis (Higham, *Accuracy and Stability 
 
 from __future__ import annotations
 
-UNIT_ROUNDOFF = 2.0**-53
+UNIT_ROUNDOFF = 2.0**-53  # of double precision
 
 
 def gamma(k: int) -> float:

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 LIMIT = 1 << 28
 """Bytes that are kept at most."""
-_LINE = 64  # bytes of a cache line: a vector that crosses one costs twice
-_WORTH = 1 << 20  # bytes from which an array is worth keeping
-_ROOM = 4  # an array may be so many times larger than what is asked for
+_LINE_BYTES = 64  # bytes of a cache line: a vector that crosses one costs twice
+_WORTH_BYTES = 1 << 20  # from which an array is worth keeping
+_MOST_TIMES_LARGER = 4  # than what is asked for: a larger array is not used for it
 
 _kept: list[NDArray[np.uint8]] = []
 _lock = threading.Lock()
@@ -50,14 +50,14 @@ def take(size: int) -> NDArray[np.uint8]:
 
     Whoever finds the lock taken (another thread, or a signal handler in the middle of this) gets fresh memory.
     """
-    if size < _WORTH or _UNUSED is None or not _lock.acquire(blocking=False):
-        return _view(np.empty(size + _LINE, dtype=np.uint8), size)
+    if size < _WORTH_BYTES or _UNUSED is None or not _lock.acquire(blocking=False):
+        return _view(np.empty(size + _LINE_BYTES, dtype=np.uint8), size)
     try:
         for place, count in enumerate(_references(_kept)):
-            if count == _UNUSED and size + _LINE <= _kept[place].size <= _ROOM * size:
+            if count == _UNUSED and size + _LINE_BYTES <= _kept[place].size <= _MOST_TIMES_LARGER * size:
                 return _view(_kept[place], size)
-        _forget_unused()  # of another size: the newest problem counts
-        fresh = np.empty(size + _LINE, dtype=np.uint8)
+        _forget_unused()  # arrays of other sizes: room is kept for the newest problem
+        fresh = np.empty(size + _LINE_BYTES, dtype=np.uint8)
         if fresh.size + sum(raw.size for raw in _kept) <= LIMIT:
             _kept.append(fresh)
         return _view(fresh, size)
@@ -79,7 +79,7 @@ def _forget_unused() -> None:
 
 
 def _view(raw: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
-    first = -raw.__array_interface__["data"][0] % _LINE if raw.size > size else 0
+    first = -raw.__array_interface__["data"][0] % _LINE_BYTES if raw.size > size else 0
     return raw[first : first + size]
 
 

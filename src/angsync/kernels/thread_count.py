@@ -13,8 +13,8 @@ _limit: ContextVar[int | None] = ContextVar("angsync_threads", default=None)
 class _Pool:
     """Whether OpenMP may have threads in this process, and whether they were left behind by a fork.
 
-    A fork copies one thread alone, but GNU OpenMP's notes about all of them: a child that asked for two would wait for
-    ever. Without more threads it works.
+    A fork copies one thread alone, but also the notes of GNU OpenMP about all threads: a child process that asks for
+    two would wait for ever. With one thread it works.
     """
 
     started = False

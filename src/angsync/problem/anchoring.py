@@ -9,7 +9,7 @@ One node is added, the **ground**, whose phase is 0.
   moved by :math:`\alpha`.
 
 The grounded problem is again one of phase synchronization, so every solver, the certificate and the error bars apply
-to it as they are. Only phases that hang together with the ground are fixed by it.
+to it as they are. Phases in components without anchors and priors stay free.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class Grounded:
     place: NDArray[np.int64]
     """The node of the grounded problem that each given node became."""
     phase: NDArray[np.complex128]
-    """Its phase relative to that node: 1, or the known phase of an anchor."""
+    """The phase of each given node relative to that node: 1, or the known phase of an anchor."""
 
     @property
     def ground(self) -> int:
-        """The ground's number: the last."""
+        """The number of the ground, which is the last node."""
         return self.measurements.n - 1
 
     def to_given_nodes(self, w: NDArray) -> NDArray:

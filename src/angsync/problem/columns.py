@@ -120,7 +120,7 @@ def column(x: Any, name: str, size: int, dtype: type) -> NDArray:
 
 
 def real_column(x: Any, name: str, size: int) -> NDArray[np.float64]:
-    """The same for real numbers."""
+    """Finite real numbers, one an edge; one number alone stands for all edges."""
     if np.iscomplexobj(x):
         raise InputError(f"{name} must be real; complex measurements go into value=.")
     return column(x, name, size, float)

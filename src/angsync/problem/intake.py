@@ -36,7 +36,7 @@ class Intake(NamedTuple):
 
 def translated(data: Any) -> Any:
     """Graphs and data frames as :class:`angsync.Measurements`; everything else as it is, but no path."""
-    if type(data) is np.ndarray:  # the usual case: none of these
+    if type(data) is np.ndarray:  # the usual case: no graph, no data frame, no path
         return data
     if isinstance(data, (str, bytes, os.PathLike)):
         raise InputError(f"{data!r} is a path: read it first, ang.synchronize(ang.read(path)).")
@@ -53,7 +53,7 @@ def taken_in(data: Any, hermitian: Hermitian = "full") -> Intake:
     operator = as_operator(data, hermitian)
     if isinstance(data, Measurements):
         return Intake(operator, data, data.labels)
-    if isinstance(operator, Wrapper):  # its entries are those of another scale
+    if isinstance(operator, Wrapper):  # the entries inside it may have another scale
         return Intake(operator, None, None)
     if operator.is_dense_matrix and is_mostly_zero(operator.entries()):
         # a graph stored as a full array: its products and its spanning trees are those of a sparse matrix

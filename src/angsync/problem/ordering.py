@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from angsync.problem.operators import Operator
 
-_REORDER_FROM_NODES = 50_000  # nodes; below, a vector fits the cache in any order
+_REORDER_FROM_NODES = 50_000  # below, a vector fits the cache in any order
 _SAMPLE_ENTRIES = 10_000  # entries looked at
 _FAR_WIDTHS = 4  # neighbours further apart than this many widths of the graph are out of order
-_WIDEST_LEVEL_SHARE = 0.1  # share of the nodes in one level above which no order helps
+_WIDEST_LEVEL_SHARE = 0.1  # of all nodes: where one breadth-first level holds more, no order helps
 
 
 def better_order(operator: Operator) -> NDArray[np.int64] | None:

@@ -19,9 +19,9 @@ from angsync.solvers.newton import Newton, NewtonState
 from angsync.solvers.stopping import TOLERANCE
 
 DEEP = 0.8  # share of the tolerance that inner solves aim at
-SHARE = 2.0  # of the error of the model, to which the first inner solve is worth its products
+SHARE = 2.0  # times the error of the model: the residual at which the first inner solve ends
 _ENTRIES_A_CALL = 1e10  # entries read by one compiled call at most: half a second or so in which nothing can interrupt
-MOST_PRODUCTS = 120  # and products, after which Newton's method is the better one
+MOST_PRODUCTS = 120  # of one inner solve at most; a problem that needs more is better left to Newton's method
 _SLOW_SHARE = 0.1  # an inner solve that ran out of products and left more of the residual than this was slow
 NARROW_NOISE, NOISE = 1e-7, 1e-14  # relative error of the objective of a narrow model, and of one in double precision
 MOST_REJECTIONS = 6  # steps that Anderson's method may reject in one inner solve
@@ -55,8 +55,8 @@ class AcceleratedGPM(SolverBase):
     (iterative refinement: :mod:`angsync.kernels.dense.anderson`). Two or three steps reach a residual of 1e-10.
 
     Anderson's method is safeguarded: a combined step that would lower the objective of the model is replaced by a step
-    of the power method, and one that lowers f is not taken. Where it stalls, Newton's method (:class:`angsync.Newton`)
-    takes over. The objective never decreases, and the optimum is that of C.
+    of the power method, and a step that lowers f is not taken. Where Anderson's method stalls, Newton's method
+    (:class:`angsync.Newton`) takes over. The objective never decreases, and the optimum is that of C.
 
     Without compiled kernels, in single precision and for operators that are not dense there is no narrow copy; then
     all products are with C.
@@ -95,13 +95,13 @@ class AcceleratedGPM(SolverBase):
             )
 
     def limited_to(self, most_steps: int, tolerance: float) -> AcceleratedGPM:
-        """The same solver, whose next point is at most so many steps away, and which need not go below a residual."""
+        """The same solver, whose next point is at most so many steps away, and may stop at this residual."""
         return replace(self, most_steps=most_steps, tolerance=tolerance)
 
     def init(self, operator: HermitianOperator, z: NDArray) -> AcceleratedState:
-        """The start with its product; with a narrow copy the point where the first inner solve on it ends.
+        """The start with its product. With a narrow copy: the point at which the first inner solve ends.
 
-        Where no step may be taken at all, it is the start in any case.
+        Where no step is allowed (``most_steps`` is 0), it is the start in any case.
         """
         operator = adapted(operator)
         inner = operator.inner_model()
@@ -123,14 +123,15 @@ class AcceleratedGPM(SolverBase):
         residual = gradient / size if size > 0 else 0.0
         aim = _deepest(operator, max(DEEP * self.tolerance, residual * state.inner.error / size if size > 0 else 0.0))
         if residual <= aim:
-            # the residual is met, and the loop called again: nodes of small weight are not settled yet
+            # The residual met the tolerance, and yet the loop asks for another step: nodes of small weight do not fit
+            # yet.
             aim = residual * 1e-3
         found = self._solve(operator, state.inner, state.z, state.Cz, aim)
         z = _unit_phases(operator, found.z)
         new = replace(state, z=z, Cz=operator.apply(z), intermediate=())
         after, rest, _ = _objective_and_norms(new)
         if after < before - NOISE * abs(before) or not rest < gradient:
-            # back to the state before; the loop knows the iterates that led to it
+            # go on from the state before; its intermediate iterates are in the history already
             return self._handed_over(operator, replace(state, intermediate=()))
         if not state.on_copy:
             scale = math.ldexp(1.0, -state.inner.exponent)
@@ -159,7 +160,7 @@ class AcceleratedGPM(SolverBase):
         return found
 
     def _judged(self, operator: Operator, state: AcceleratedState, found: InnerSolve, share: float) -> AcceleratedState:
-        """Go on like this, or with Newton's method: where the inner solve stalled, or crept."""
+        """The state, handed over to Newton's method where the inner solve stalled or hardly moved."""
         crept = found.products >= MOST_PRODUCTS and share > _SLOW_SHARE
         return self._handed_over(operator, state) if crept or found.ending is Ending.STALLED else state
 
@@ -178,18 +179,18 @@ def products_a_call(n: int) -> int:
 
 
 def _objective_and_norms(state: AcceleratedState) -> tuple[float, float, float]:
-    """Objective, norm of the gradient, norm of the product."""
+    """Objective, norm of b (half of the gradient), norm of the product."""
     s, b = along_and_across(state.z, state.Cz)
     return float(s.sum()), float(np.linalg.norm(b)), math.hypot(float(np.linalg.norm(s)), float(np.linalg.norm(b)))
 
 
 def _unit_phases(operator: Operator, z: NDArray) -> NDArray:
-    """Of unit modulus in the precision of the operator."""
+    """z with unit modulus, in the precision of the operator."""
     return (z / np.abs(z)).astype(operator.dtype)
 
 
 def _deepest(operator: Operator, aim: float) -> float:
-    """No residual below what the precision of the operator can show."""
+    """The residual to aim at: never below what the precision of the operator can show."""
     return max(aim, float(np.finfo(operator.dtype).eps))
 
 

@@ -2,7 +2,7 @@
 
 :class:`Solver` and :class:`State` say what a solver of your own needs. :class:`SolverBase` and :class:`StateBase` say
 everything that the loop and the pipeline ask, with the general answers; the solvers of this package derive from them.
-A solver that only follows the protocol is wrapped by :func:`as_solver`, so that nobody has to ask what it has.
+A solver that only follows the protocol is wrapped by :func:`as_solver`, so that nobody has to ask which members it has.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class StateBase:
     Cz: NDArray
     exhausted: bool = False
     intermediate: tuple[Measures, ...] = ()
-    """The iterates between the state before and this one, both excluded: of solvers that take several steps at once."""
+    """The iterates between the last state and this one, both excluded, where a solver takes several steps at once."""
     last_step_length: float = 0.0
-    """2-norm of the last step, where there are intermediate iterates; otherwise the loop knows it."""
+    """2-norm of the last step, where there are intermediate iterates. Without them the loop computes it."""
 
     def measured(self, floor: float) -> tuple[float, float]:
         """Objective and residual. A gradient below ``floor`` is rounding and counts as zero."""
@@ -65,8 +65,8 @@ class SolverBase(ABC):
     """A solver, and all that the loop and the pipeline ask of it."""
 
     finishes_light_rows: ClassVar[bool] = False
-    """Whether it goes on, where the loop asks for it, until nodes of small weight are settled too: few steps more for
-    Newton's method, thousands for a power method."""
+    """Whether the loop may ask for further steps until nodes of small weight fit as well. That takes Newton's method a
+    few steps, a power method thousands."""
     starts: int | None = 1
     """How many starting points the pipeline tries. None: more than one where the first is not reliable."""
     takes_further_starts: ClassVar[bool] = False
@@ -83,7 +83,7 @@ class SolverBase(ABC):
     def limited_to(self, most_steps: int, tolerance: float) -> SolverBase:
         """The solver to call next: its state is at most so many steps away, and need not go below this residual.
 
-        For solvers that take several steps at once; the others answer with themselves.
+        Solvers that take several steps at once need it; every other solver answers with itself.
         """
         return self
 

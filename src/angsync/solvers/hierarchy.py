@@ -24,7 +24,7 @@ from angsync import kernels
 from angsync.problem.operators.edge_list import EdgeList
 
 _ROUNDS = 8  # of matching; four leave one node in ten alone
-_SINGLE = np.complex64
+_SINGLE = np.complex64  # of the relaxed vectors: they only choose the pairs
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Aggregation:
     count: int
     label: NDArray[np.int32]
     phase: NDArray | None
-    """None for real weights: all ones."""
+    """Phase of each fine node relative to its coarse node; None for real weights, where all phases are 1."""
 
     def prolong(self, w: NDArray) -> NDArray:
         """P w: coarse phases on the fine nodes."""
@@ -42,7 +42,7 @@ class Aggregation:
         return spread if self.phase is None else self.phase * spread
 
     def followed_by(self, coarser: Aggregation) -> Aggregation:
-        """Both steps as one."""
+        """This aggregation and then ``coarser``, as one aggregation."""
         return Aggregation(coarser.count, coarser.label[self.label], self._phase_after(coarser))
 
     def _phase_after(self, coarser: Aggregation) -> NDArray | None:

@@ -13,7 +13,7 @@ from angsync.problem.operators import HermitianOperator, Operator, adapted
 from angsync.solvers.base import Measures, Solver, SolverBase, StateBase, as_solver
 from angsync.solvers.stopping import Callback, Clock, History, Progress, Status, Stopping
 
-_UNEVEN = 1e3  # ratio of row sums from which small rows are looked at for themselves
+_UNEVEN_RATIO = 1e3  # of the largest and the smallest row sum, from which light rows have a residual of their own
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,15 @@ class Outcome:
 
 def is_even(sums: NDArray[np.float64]) -> bool:
     """Whether all rows weigh much the same."""
-    return not sums.max() > _UNEVEN * sums.min()
+    return not sums.max() > _UNEVEN_RATIO * sums.min()
 
 
 def _light_rows(operator: Operator) -> Callable[[StateBase], float] | None:
-    """Where row sums differ a lot, the residual row by row: how far a node is from where its neighbours want it.
+    """A second residual for graphs whose row sums differ a lot; None where all rows weigh much the same.
 
-    The residual is relative to the largest rows; a part of the graph with small weights may be far off and not show
-    in it. This is the root mean square of ``b_j / sum |C_jl|``, in radians. None where all rows weigh much the same.
+    The usual residual is relative to the largest rows: a part of the graph with small weights may be far off without
+    showing in it. The second residual is the root mean square of ``b_j / sum |C_jl|``, in radians: how far each node is
+    from where its neighbours want it.
     """
     sums = operator.abs_row_sums()
     if sums is None or sums.size == 0 or is_even(sums):
@@ -65,7 +66,7 @@ class _Trail:
         self.best: tuple[float, float, StateBase] | None = None
 
     def add(self, state: StateBase, previous: NDArray, objective: float, residual: float) -> None:
-        """An iterate that the loop looks at; ``previous`` is the point before it, unless iterates lie between."""
+        """Add a state. ``previous`` is the point of the last state; it gives the step where no iterates lie between."""
         self.objectives.append(objective)
         self.residuals.append(residual)
         self.steps.append(state.last_step_length if state.intermediate else norm(state.z - previous))
@@ -73,7 +74,7 @@ class _Trail:
             self.best = (objective, residual, state)
 
     def pass_by(self, iterates: tuple[Measures, ...]) -> None:
-        """Iterates inside a call of the solver, of which only the measures are known."""
+        """Add the iterates inside one call of the solver, of which only the measures are known."""
         for objective, residual, step in iterates:
             self.objectives.append(objective)
             self.residuals.append(residual)
@@ -106,7 +107,7 @@ def iterate(
     tolerance = stopping.tolerance_for(operator.dtype)
     floor = rounding_floor(operator)
     light = _light_rows(operator) if solver.finishes_light_rows else None
-    watched = callback is not None or give_up is not None  # whoever watches sees every iterate
+    watched = callback is not None or give_up is not None  # a callback or a rule has to see every iterate
     iteration = first_iteration
     trail = _Trail()
     state: StateBase | None = None

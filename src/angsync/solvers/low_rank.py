@@ -3,8 +3,8 @@ r"""The semidefinite relaxation by low-rank factors.
 The baseline that the paper competes with, and a bound on the optimum at high noise. The relaxation
 :math:`\max \mathrm{tr}(CX)`, :math:`X \succeq 0`, :math:`\mathrm{diag}(X) = 1` is solved with :math:`X = Y Y^H`, Y
 having unit rows in :math:`\mathbb{C}^r` (Burer and Monteiro). With :math:`r^2 > n` almost every C has no second-order
-critical point that is not optimal (Boumal, Voroninski and Bandeira, 2016), so ascent suffices; that it did is not
-believed but proved, by the dual bound of the point reached: with :math:`s_j = \Re (C Y Y^H)_{jj}` every w in
+critical point that is not optimal (Boumal, Voroninski and Bandeira, 2016), so ascent suffices. Whether it
+reached the optimum is proved by the dual bound of the point reached: with :math:`s_j = \Re (C Y Y^H)_{jj}` every w in
 :math:`T^n` has :math:`f(w) \le \sum_j s_j - n \min(0, \lambda_{\min}(\mathrm{Diag}(s) - C))`.
 """
 
@@ -119,7 +119,7 @@ class LowRankSDP(SolverBase):
             if ratio > 1e-3 and gain > 0:
                 return new
             if inner.gain < noise * math.sqrt(Y.size):
-                # f can no longer tell: go on while the gradient shrinks
+                # the gain is below the rounding of f: go on while the gradient shrinks
                 if new.residual < 0.9 * state.residual:
                     return new
                 break

@@ -21,7 +21,7 @@ _FIXED = 1 << 16  # Python's own objects, histories, small work arrays
 
 @dataclass(frozen=True)
 class MemoryBudget:
-    """What a method needs at most, in n-vectors (16 n bytes) and copies of C."""
+    """How much memory a method needs at most, in n-vectors (16 n bytes) and copies of C."""
 
     vectors: float
     """n-vectors, whatever the matrix."""
@@ -40,7 +40,7 @@ class MemoryBudget:
         return math.ceil(VECTOR * numbers + self.matrix_copies * matrix + self.factor_copies * factor) + _FIXED
 
     def __add__(self, other: MemoryBudget) -> MemoryBudget:
-        """Both at once, such as a solver and its preconditioner."""
+        """The sum of two budgets, such as those of a solver and of its preconditioner."""
         return MemoryBudget(
             self.vectors + other.vectors,
             self.thread_vectors + other.thread_vectors,
@@ -89,4 +89,4 @@ declares: one triangle in 16 bits a number where it works on the narrow copy, ot
 ends of its rows padded to whole segments; without compiled kernels all of it."""
 
 BATCH = MemoryBudget(vectors=3)
-"""For each problem of a stack, its answer and certificate included."""
+"""Memory for each problem of a stack, its answer and certificate included."""

@@ -34,9 +34,9 @@ class NewtonState(StateBase):
     exhausted: bool = False
     kind: str = "jacobi"
     preconditioner: Preconditioner | None = field(default=None, repr=False)
-    """The one of the step before, where it was good enough to be used again."""
+    """The preconditioner of the last step, where it was good enough to be used again."""
     narrow_copy: bool = True
-    """Whether inner products may use the narrow copy of C, which only a dense C has; no longer once it did not help."""
+    """Whether inner iterations may use the narrow copy of a dense C; False once a step with it did not help."""
 
 
 @dataclass(frozen=True)
@@ -70,15 +70,15 @@ class Newton(SolverBase):
     max_inner: int = 500
     preconditioner: Kind = "auto"
     memory: ClassVar[MemoryBudget] = MemoryBudget(vectors=14, matrix_copies=2.5)
-    """The copies are of a sparse C, while its entries are rotated; of a dense one there is a rotated triangle."""
+    """The copies are of a sparse C, while its entries are rotated. A dense C has a rotated triangle instead."""
     preconditioner_memory: ClassVar[dict[str, MemoryBudget]] = {
         "jacobi": MemoryBudget(vectors=1),
         "direct": MemoryBudget(vectors=4),
         "multigrid": MemoryBudget(vectors=6),
     }
-    """On top of it; the factors of SuperLU not included."""
+    """What the preconditioner adds, without the factors that SuperLU holds."""
     finishes_light_rows: ClassVar[bool] = True
-    """It may be asked to go on until nodes of small weight are settled too: a few steps more, not thousands."""
+    """The loop may ask for steps until nodes of small weight fit as well: a few steps more, not thousands."""
 
     def __post_init__(self) -> None:
         if self.max_inner < 1:
@@ -94,7 +94,7 @@ class Newton(SolverBase):
         return self.continued(operator, z, operator.apply(z))
 
     def continued(self, operator: Operator, z: NDArray, Cz: NDArray) -> NewtonState:
-        """The same from a point whose product is known."""
+        """The state at a point whose product is known."""
         kind = kind_for(operator) if self.preconditioner == "auto" else self.preconditioner
         return NewtonState(z, Cz, 0.5 * math.sqrt(_scale(z, Cz)), kind=kind)
 
@@ -113,7 +113,7 @@ class Newton(SolverBase):
                 kind = strongest_affordable(operator)
             if inner.gain <= 0 or inner.length == 0:
                 if preconditioner is state.preconditioner:
-                    # one of an earlier point: try again with one of this
+                    # the preconditioner was made at an earlier point: try again with one made at this point
                     preconditioner = build(kind, hessian)
                     continue
                 break
@@ -131,7 +131,7 @@ class Newton(SolverBase):
             # an inner solution inside the radius that leaves this much of the gradient was not good enough
             narrow_copy = state.narrow_copy and (inner.at_boundary or shrunk < _REFINES_TO_SHARE)
             if inner.gain < allowance:
-                # f can no longer tell: go on while the gradient shrinks
+                # the gain is below the rounding of f: go on while the gradient shrinks
                 if shrunk < 0.9:
                     return NewtonState(z, Cz, radius, kind=kind, preconditioner=again, narrow_copy=narrow_copy)
                 break

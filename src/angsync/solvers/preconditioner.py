@@ -119,7 +119,7 @@ def kind_for(operator: Operator) -> str:
 
 
 def strongest_affordable(operator: Operator) -> str:
-    """A factorisation where its factor is thought to be small enough, otherwise multigrid, where C can be read."""
+    """The strongest kind that is affordable: a factorisation where its factor is small enough, otherwise multigrid."""
     sparse = operator.sparse()
     if sparse is None:
         return "jacobi"
@@ -128,12 +128,15 @@ def strongest_affordable(operator: Operator) -> str:
 
 
 def _cycle_entries(operator: SparseOperator) -> float:
-    """Another bound on the factor's entries: that of a tree, and all pairs of nodes at which a cycle is closed."""
+    """A bound on the entries of the factor for graphs that are nearly trees.
+
+    A tree has 4 n entries at most, and every pair of edges that close cycles may add one.
+    """
     return 4.0 * operator.n + float(operator.edge_count - operator.n + 1) ** 2
 
 
 def build(kind: str, hessian: TangentHessian) -> Preconditioner:
-    """The preconditioner of one kind at one point; the diagonal where that kind is not possible."""
+    """A preconditioner of this kind at the point of the Hessian; the diagonal where this kind is not possible."""
     if kind == "direct":
         factor = _factor(hessian)
         return Jacobi(hessian.s) if factor is None else Direct(factor, hessian.n)
@@ -174,7 +177,7 @@ def _factor(hessian: TangentHessian) -> Factor | None:
         if hessian.operator.sparse() is None:
             return None
         return factorise(edge_laplacian(hessian.edge_weights(), ground=1.0))
-    # H itself, or, where it is not definite, H without what makes it so: -C is positive semidefinite by itself
+    # H itself; where H is not definite, H without the negative s_j, which is: -C is positive semidefinite by itself
     for diagonal in (hessian.s, np.maximum(hessian.s, 0.0)):
         factor = factorise(_augmented_hessian(hessian, diagonal))
         if factor is not None and factor.positive:

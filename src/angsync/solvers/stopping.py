@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from angsync.errors import InputError
 
 TOLERANCE = 1e-10
-"""For the residual in double precision, where none is given: f is then exact up to rounding, being of second order."""
+"""Of the residual in double precision, where none is given. f is then exact up to rounding: its error is of second
+order in the residual."""
 SINGLE_TOLERANCE = 1e-5
 """For the residual in single precision."""
 

@@ -7,13 +7,13 @@ Along :math:`z \circ e^{\mathrm{i}t}` the objective is :math:`f + 2 b^T t - t^T 
 Where C is a sparse matrix the rotated entries :math:`w_{jl} = \Re(\bar z_j C_{jl} z_l)` are computed once for each z;
 they share the index arrays of C, so the copy costs half of its entries, or a quarter in single precision.
 
-Where C is a dense matrix one triangle of them is computed, once a few products have been asked for at this z: in 16
-bits a number from the narrow copy (a sixteenth of C), otherwise in the precision of C (a quarter). From then on a
+Where C is a dense matrix, one triangle of these entries is computed, once a few products have been asked for at this z:
+in 16 bits a number from the narrow copy (a sixteenth of C), otherwise in the precision of C (a quarter). From then on a
 product reads half of what one with C, or with its copy, does.
 
 The **edge Laplacian** :math:`M = \sum_{j<l} w^+_{jl} (e_j - e_l)(e_j - e_l)^T`, :math:`w^+ = \max(w, \epsilon |C|)`, is
 H itself where all residual angles are below a right angle, because :math:`s_j = \sum_l w_{jl}`, and positive
-semidefinite always. It is what H is preconditioned with.
+semidefinite always. H is preconditioned with M.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from angsync.problem.operators import Operator
 from angsync.problem.operators.edge_list import EdgeList
 
 _SINGLE_FROM_ENTRIES = 500_000  # stored entries from which products with H are in single precision
-_DEFINITE_SHARE = 2.0**-44  # of a degree: keeps pivots positive where parts hang together by less than rounding
+_DEFINITE_SHARE = 2.0**-44  # of its degree, added to each node: keeps pivots positive where edges are below rounding
 _NARROW_ACCURACY = 1e-8  # of products with the narrow copy of a dense C, and with the triangle made of it
 # Products at one point after which the triangle of a dense C is made. From the narrow copy that costs as much as 1.2 to
 # 1.9 products and saves 0.55 of each; from C itself it costs 2 to 3 and saves 0.35 to 0.5 (n = 1000 to 4000).

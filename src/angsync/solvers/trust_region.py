@@ -32,7 +32,7 @@ class InnerSolution:
     gain: float
     """What the model promises: 2 <g, t> - <t, H t>."""
     length: float
-    """Of t, in the norm of the preconditioner."""
+    """Length of t in the norm of the preconditioner."""
     at_boundary: bool
     iterations: int
 
@@ -89,7 +89,7 @@ def maximise_model(
         direction *= ratio
         direction += scaled
         power = new_power
-    # H t is b less what is left of it
+    # H t is b minus the residual
     return InnerSolution(t, float(b @ t + residual @ t), math.sqrt(max(0.0, squared)), at_boundary, done)
 
 
@@ -143,7 +143,7 @@ def to_boundary(squared: float, along: float, own: float, radius: float) -> floa
     """The positive tau at which t + tau d has length ``radius``, from t.Mt, t.Md and d.Md."""
     c = squared - radius**2
     root = math.sqrt(max(0.0, along * along - own * c))
-    # the stable one of the two equal forms
+    # of the two equal forms of the root, the one in which nothing cancels
     return (root - along) / own if along <= 0 else -c / (along + root)
 
 

@@ -1,1 +1,1 @@
-"""For those who study the methods: the paper's claims measured, the benchmark, the demonstration."""
+"""Studies of the methods: the claims of the paper measured, the benchmark, the demonstration."""

@@ -1,4 +1,4 @@
-"""Information of the edges, sigma from their residuals, standard errors and intervals. See the text of the package."""
+"""Information of the edges, sigma from residuals, standard errors; the formulas are in :mod:`angsync.uncertainty`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from angsync.uncertainty.resistance import Method, collect_pairs, node_variances
 
 
 def information_weights(measurements: Measurements, z: NDArray) -> NDArray[np.float64]:
-    """Information of each edge about its angle, in units of 1 / sigma^2 (see the text of the package)."""
+    """Information of each edge about its angle, in units of 1 / sigma^2 (see :mod:`angsync.uncertainty`)."""
     return model_of(measurements).information(measurements, z)
 
 
@@ -74,7 +74,7 @@ def leverages(
 def leverages_and_method(
     measurements: Measurements, information: NDArray[np.float64], components: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], Method]:
-    """Leverages, and how they were computed. That of a bridge is exactly 1, that of an edge without information 0."""
+    """Leverages, and how they were computed. A bridge has exactly 1, an edge without information 0."""
     pairs = collect_pairs(measurements.n, measurements.i, measurements.j, information)
     resistance, method = pair_resistances(pairs, piece_labels(pairs.n, pairs.low, pairs.high))
     leverage = np.zeros(len(measurements))
@@ -150,7 +150,8 @@ def confidence_factor(
     """Standard errors to each side that hold the truth with this probability.
 
     The quantile of the normal law where sigma is given (1.96 for 95 %), of Student's t with the degrees of freedom of
-    the estimate where it is not: with few of them the normal one promises too much (12.7 for one, 2.23 for ten).
+    the estimate where it is not: with few degrees of freedom the normal quantile promises too much (12.7 for one, 2.23
+    for ten).
     """
     if not 0 < level < 1:
         raise InputError(f"level must be between 0 and 1, but it is {level}; 0.95 means 95 %.")

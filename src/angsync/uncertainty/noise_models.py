@@ -1,7 +1,7 @@
 r"""What noise is assumed: how much an edge says about its angle, and what its residual says about sigma.
 
-One class a model; :func:`model_of` says which one measurements follow. In both, sigma is that of the text of the
-package: an edge of information w has angle variance :math:`\sigma^2 / w`.
+One class a model; :func:`model_of` says which one measurements follow. In both, sigma is the one of
+:mod:`angsync.uncertainty`: an edge of information w has angle variance :math:`\sigma^2 / w`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class NoiseModel(ABC):
     def deviations(
         self, measurements: Measurements, residual: NDArray[np.float64], information: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """What has the variance sigma^2 / information where nothing is fitted: an angle, from the wrapped residual."""
+        """From each wrapped residual, an angle whose variance is sigma^2 / information where nothing is fitted."""
 
     @abstractmethod
     def sigma_and_freedom(
@@ -49,8 +49,8 @@ class NoiseModel(ABC):
     ) -> tuple[float, float]:
         """Sigma from the residuals, and the degrees of freedom of sigma^2.
 
-        ``freedom`` is the number of measurements minus that of fitted phases; ``leverages`` computes those of
-        the edges.
+        ``freedom`` is the number of measurements minus the number of fitted phases; ``leverages`` computes the
+        leverages of the edges.
         """
 
 
@@ -84,7 +84,7 @@ class AngleNoise(NoiseModel):
 class ComplexNoise(NoiseModel):
     r"""Complex values were measured: noise also changes their modulus, so the modulus is no statement of precision.
 
-    The information of an edge is its strength times the mean cosine :math:`\bar a` of the text of the package.
+    The information of an edge is its strength times the mean cosine :math:`\bar a` of :mod:`angsync.uncertainty`.
     """
 
     scale_is_sigma = False

@@ -1,4 +1,4 @@
-"""Before anything is solved: the Cramer-Rao bound, for all phases together and for each."""
+"""Error bars before anything is solved: the Cramer-Rao bound, for all phases together and for each phase."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def cramer_rao_bound(measurements: Measurements, sigma: float, reference: int | 
     :math:`\sigma^2 \mathrm{tr}` of the inverse of :math:`L_w` without that node (the first node of every other
     component is its reference). See :func:`cramer_rao_variances` for single nodes.
 
-    ``sigma`` as in the module text: for the complete graph in the Gaussian model of the paper the first form is
-    :math:`\tfrac{\sigma_p^2}{2} \tfrac{n-1}{n}`. Weights are those given; a modulus of complex values is not
-    a weight.
+    ``sigma`` as in :mod:`angsync.uncertainty`: for the complete graph in the Gaussian model of the paper the first form
+    is :math:`\tfrac{\sigma_p^2}{2} \tfrac{n-1}{n}`. Weights are those given; a modulus of complex values is not a
+    weight.
     """
     return float(np.sum(cramer_rao_variances(measurements, sigma, reference)))
 

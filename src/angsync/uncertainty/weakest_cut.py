@@ -25,33 +25,33 @@ from numpy.typing import NDArray
 from angsync.uncertainty.cycle_labels import Forest
 from angsync.uncertainty.resistance import Pairs, pseudo_inverse
 
-_DIRECTLY_UP_TO = 64  # nodes of a graph whose eigenvectors are computed directly
-_PRODUCTS = 60  # steps towards the Fiedler vector where the Laplacian cannot be factorised
-_TURNS = 8  # combinations of two eigenvectors that are tried
+_DIRECTLY_UP_TO_NODES = 64  # nodes of a graph whose eigenvectors are computed directly
+_FIEDLER_STEPS = 60  # steps towards the Fiedler vector where the Laplacian cannot be factorised
+_COMBINATIONS = 8  # combinations of two eigenvectors that are tried
 
 
 class Cut(NamedTuple):
     """One side of a cut."""
 
     ratio: float
-    """q of the module text."""
+    """q of the text of this module."""
     nodes: NDArray[np.int64]
     found: str
-    """By what: ``"Fiedler vector"``, ``"node"`` or ``"bridge"``; ``"none"`` where there is no edge."""
+    """How it was found: ``"Fiedler vector"``, ``"node"`` or ``"bridge"``; ``"none"`` where there is no edge."""
 
 
-_NO_CUT = Cut(np.inf, np.empty(0, dtype=np.int64), "none")
+_NO_CUT = Cut(np.inf, np.empty(0, dtype=np.int64), "none")  # of a graph without edges
 
 
 def weakest_cut(
     pairs: Pairs, components: NDArray[np.int64], weight: NDArray[np.float64], bridges: NDArray[np.int64], forest: Forest
 ) -> tuple[Cut, float]:
-    """The cut of the smallest ratio that was found, and about the second eigenvalue, below which no ratio is.
+    """The cut of the smallest ratio q that was found, and an estimate of the second eigenvalue: no q is below it.
 
     ``bridges`` are edges of the ``forest``, ``weight`` is that of all edges.
     """
     value, vectors = _fiedler(pairs, components)
-    turns = np.pi * np.arange(_TURNS) / _TURNS
+    turns = np.pi * np.arange(_COMBINATIONS) / _COMBINATIONS
     candidates = (
         *(_fiedler_sweep(pairs, components, vectors @ [np.cos(turn), np.sin(turn)]) for turn in turns),
         _lightest_node(pairs, components),
@@ -125,7 +125,7 @@ def _fiedler(pairs: Pairs, components: NDArray[np.int64]) -> tuple[float, NDArra
     if not pairs.low.size:
         return np.inf, np.zeros((n, 2))
     apply = pseudo_inverse(pairs, components)
-    if apply is not None and n <= _DIRECTLY_UP_TO:
+    if apply is not None and n <= _DIRECTLY_UP_TO_NODES:
         values, vectors = np.linalg.eigh(np.stack([apply(unit) for unit in np.eye(n)]))
         return float(1 / values[-1]), vectors[:, :-3:-1]
     start = np.random.default_rng(2).standard_normal((n, 4))
@@ -150,6 +150,11 @@ def _fiedler(pairs: Pairs, components: NDArray[np.int64]) -> tuple[float, NDArra
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # stopping early is fine: any vector gives a cut
         values, vectors = scipy.sparse.linalg.lobpcg(
-            laplacian, centred(start), M=precondition, largest=False, maxiter=_PRODUCTS, tol=1e-4 * float(degree.max())
+            laplacian,
+            centred(start),
+            M=precondition,
+            largest=False,
+            maxiter=_FIEDLER_STEPS,
+            tol=1e-4 * float(degree.max()),
         )
     return float(values[0]), vectors[:, :2]

@@ -72,7 +72,7 @@ METHODS: dict[str, ProofMethod] = {
         bound=_lanczos,
     ),
 }
-"""By name, the one that words about a mixed proof name first."""
+"""By name. Where components were proved by several methods, words about the proof name the first of these."""
 
 
 def names_in_words() -> str:

@@ -26,9 +26,9 @@ class SpectralBound:
     estimate: float
     """x^H S x at ``direction``: an upper bound for the same minimum, not a proof of anything below it."""
     about: Literal["complement", "second_eigenvalue"] = "complement"
-    """What ``value`` bounds: S on the complement of z, or only its second eigenvalue."""
+    """What ``value`` bounds: S on the complement of z, or only the second eigenvalue of S."""
     weights: NDArray[np.float64] | None = None
-    """D, where ``value`` is about D^{-1/2} S D^{-1/2}."""
+    """The diagonal of D where ``value`` is about D^{-1/2} S D^{-1/2}; None where it is about S."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,12 @@ class Question:
     s: NDArray[np.float64]
     """The real parts of conj(z) C z: S is Diag(s) - C."""
     b: NDArray[np.float64]
-    """The imaginary parts: S z = -i b z, the gradient."""
+    """The imaginary parts of conj(z) C z, half of the gradient: S z = -i b z."""
     error: float
     """Bound on the rounding errors of s, hence on the error of every eigenvalue of S."""
     rng: np.random.Generator
     is_proof: Callable[[SpectralBound], bool]
-    """Whether a bound proves what is asked for. Monotone: a larger value is as good."""
+    """Whether a bound proves what is asked for. Monotone: what a bound proves, a larger one proves as well."""
     clock: Clock
 
     def is_settled_by(self, bound: SpectralBound) -> bool:

@@ -11,7 +11,7 @@ from angsync.solvers.preconditioner import kind_for, strongest_affordable
 
 _DENSE_ANYWAY = 60  # order up to which a dense proof is the fastest of all
 _CHOLESKY_FIRST = 200  # order up to which the deterministic proof is the default
-_CHOLESKY_AT_ALL = 5000  # order up to which it is tried when Lanczos cannot decide
+_CHOLESKY_AT_ALL = 5000  # order up to which Cholesky is tried when Lanczos cannot decide
 _FEW_STEPS = 10  # of Lanczos, where no number of steps that fits memory would prove anything
 QUICK_PROOF_ORDERS = range(48, _CHOLESKY_FIRST + 1)
 """Orders of dense problems for which :func:`~angsync.certificate.bounds.cholesky.quick_bound` is tried first."""
@@ -54,9 +54,9 @@ def _by_dense_factorisation(question: Question, *, quick_first: bool) -> Spectra
 
 
 def _by_lanczos_twice(question: Question) -> SpectralBound:
-    """With the narrow copy of a dense C where there is one, and with C itself where that is not enough.
+    """Lanczos with the narrow copy of a dense C where there is one, then with C itself where that proved too little.
 
-    Either run may be believed: together they fail with the probability of one.
+    Each run may fail with half of the usual probability, so that both together fail with the usual one.
     """
     narrow = by_narrow_lanczos(question, failure=FAILURE / 2)
     if narrow is not None and question.is_settled_by(narrow):

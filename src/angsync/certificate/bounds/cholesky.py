@@ -29,13 +29,13 @@ from angsync.problem.operators import Operator
 _BLOCK_ITERATION_UP_TO = 400  # order up to which the smallest eigenvalue is estimated by inverse iteration on a block
 _BLOCK_WIDTH, _BLOCK_STEPS = 6, 4  # vectors and inverse iterations: the estimate is then good to a few percent
 _LAPACK_UP_TO = 60  # order up to which LAPACK's eigenvalues are as fast
-_ROUGHLY = 2  # shifts that are not tried where the estimate is good to a few percent only
+_SKIPPED_SHIFTS = 2  # the shifts nearest to the estimate, not tried where it is good to a few percent only
 _LARGEST_ORDER = 15_000  # above, two dense matrices of this order do not fit ordinary memory
-_LARGEST_EXPONENT = 1000  # exponents of two up to which powers are numbers of double precision: 2**1024 is none
+_LARGEST_EXPONENT = 1000  # of two: its powers are numbers of double precision, as 2**1024 is not
 
 
 def by_cholesky(question: Question) -> SpectralBound:
-    """The answer of this method: S as a dense matrix, factorised."""
+    """The bound by this method: S is formed as a dense matrix and factorised."""
     operator = question.operator
     n = operator.n
     if n > _LARGEST_ORDER:
@@ -79,7 +79,7 @@ def _forming(row_sum: float, lift: float) -> float:
 
 
 def _away_from(u: NDArray, place: int) -> NDArray:
-    """The unit vector nearest to that of one node on the complement of u."""
+    """On the complement of u, the unit vector that is nearest to the basis vector of one node."""
     x = -u * np.conj(u[place])
     x[place] += 1
     return x / np.linalg.norm(x)
@@ -124,7 +124,7 @@ def _proved_shift(M: NDArray, estimate: float, forming: float, *, rough: bool = 
     size = abs(estimate)
     # What the proof costs at the least. Errors that really happen are far smaller, so a fraction of it is tried first.
     grain = _backward_error(M, 0.0) + forming
-    for share, grains in ((0.01, 0.02), (0.01, 2.0), (0.1, 8.0), (0.5, 64.0), (2.0, 1e3))[_ROUGHLY * rough :]:
+    for share, grains in ((0.01, 0.02), (0.01, 2.0), (0.1, 8.0), (0.5, 64.0), (2.0, 1e3))[_SKIPPED_SHIFTS * rough :]:
         slack = share * size + grains * grain
         shift = estimate - slack
         if _factorises(M, shift):

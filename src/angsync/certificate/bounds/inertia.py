@@ -31,12 +31,12 @@ class Inertia:
     negative: int | None
     """Number of negative pivots; None where there is no symmetric factorisation: then nothing is proved."""
     error: float
-    """Of the block of the first rows and columns (of all, where no split was asked for)."""
+    """Norm of the error in the block of the first rows and columns; in the whole matrix where it is not split."""
     error_across: float = 0.0
     error_rest: float = 0.0
 
 
-_UNKNOWN = Inertia(None, math.inf, math.inf, math.inf)
+_UNKNOWN = Inertia(None, math.inf, math.inf, math.inf)  # where there is no symmetric factorisation
 
 
 def inertia(matrix: Matrix, first: int | None = None) -> Inertia:
@@ -68,7 +68,7 @@ def inertia_of(factor: Factor, first: int | None = None) -> Inertia:
         _block_norm(size_lower, gap, rows, columns) + rate * _block_norm(size_lower, size_upper, rows, columns)
         for rows, columns in ((~rest, ~rest), (~rest, rest), (rest, ~rest), (rest, rest))
     ]
-    # the sums themselves are rounded
+    # the norms are computed with rounding errors too
     own, across, back, other = (block * (1 + 1e-6) for block in blocks)
     return Inertia(int((pivots < 0).sum()), own, max(across, back), other)
 

@@ -22,7 +22,7 @@ from angsync.solvers.stopping import Clock
 FAILURE = 1e-10
 """Probability that a bound by Lanczos is wrong."""
 _STEPS, _NARROW_STEPS = 400, 120  # at most: with C itself, and with its narrow copy, which has to decide soon
-_FULL_MATRIX_UP_TO_STEPS = 24  # up to which the Ritz values come from a full matrix
+_FULL_MATRIX_UP_TO_STEPS = 24  # up to so many steps the Ritz values come from a full matrix
 _BASIS_BYTES = 1 << 30  # the basis is kept for full reorthogonalisation; this caps it
 _ENTRIES_AT_ONCE = 200_000_000  # of products with a dense matrix between two looks at the clock: a second at most
 
@@ -56,7 +56,7 @@ class Krylov:
 
 
 def random_start(deflated: NDArray, rng: np.random.Generator) -> NDArray:
-    """A Gaussian vector (complex when ``deflated`` is), projected and scaled: uniform on that sphere."""
+    """A random unit vector orthogonal to ``deflated``, uniform on that sphere; complex when ``deflated`` is."""
     n = deflated.size
     v: NDArray = rng.standard_normal(n) + (1j * rng.standard_normal(n) if np.iscomplexobj(deflated) else 0)
     v = v - deflated * np.vdot(deflated, v)
@@ -65,7 +65,7 @@ def random_start(deflated: NDArray, rng: np.random.Generator) -> NDArray:
 
 
 def affordable_steps(deflated: NDArray, most: int) -> int:
-    """So many steps, or fewer where the basis would not fit."""
+    """``most`` steps, or fewer where the basis would not fit into memory."""
     return max(1, min(most, _BASIS_BYTES // (deflated.itemsize * deflated.size)))
 
 
@@ -107,13 +107,13 @@ def extreme_values(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> tup
 
 
 def by_lanczos(question: Question, *, failure: float = FAILURE, max_steps: int = _STEPS) -> SpectralBound:
-    """The answer of this method: one run on S, of products with C as it is given.
+    """The bound by this method: one run on S, with products of C as it is given.
 
     ``failure`` is smaller than :data:`FAILURE` where this is one of two runs, either of which may be believed; the
     confidence stated is that of both together.
     """
     operator, s = question.operator, question.s
-    # of a product with S, and of the inner products of length n in the recurrence
+    # the rounding of a product with S, and of the inner products of length n in the recurrence
     size = question.error + gamma(2 * operator.n + 8) * float(np.abs(s).max())
     dense = operator.shifted_matrix(s, narrow=False)
     bound = lanczos_bound(
@@ -131,9 +131,9 @@ def by_lanczos(question: Question, *, failure: float = FAILURE, max_steps: int =
 
 
 def by_narrow_lanczos(question: Question, *, failure: float) -> SpectralBound | None:
-    """The same with the narrow copy of a dense C: another Hermitian matrix, whose distance from C is bounded.
+    """The bound from a run on the narrow copy of a dense C, less the distance of the copy from C.
 
-    None where there is no such copy.
+    None where there is no narrow copy.
     """
     operator = question.operator
     narrow = operator.shifted_matrix(question.s, narrow=True)
@@ -156,9 +156,9 @@ def by_narrow_lanczos(question: Question, *, failure: float) -> SpectralBound | 
 
 
 def _is_proof_at_distance(question: Question, distance: float = 0.0) -> Callable[[float], bool]:
-    """The question about a value that is proved for a matrix at this distance from S.
+    """Whether a value is proof enough where it is proved for a matrix at this distance from S.
 
-    The error of S itself is subtracted too: by so much more than is asked for, the answer is proved to be unique.
+    The error of S itself is subtracted as well: with that margin the optimum is proved to be unique, too.
     """
 
     def is_proof(value: float) -> bool:
@@ -199,8 +199,8 @@ def lanczos_bound(
     (Full reorthogonalisation adds a few errors of double precision; Parlett, *The Symmetric Eigenvalue Problem*,
     chapter 13.)
 
-    ``is_proof`` has to be monotone. The run ends once a value is good enough, once ``clock`` has expired (it is
-    looked at after every part of a run that takes long) and, with ``give_up``, once it cannot become good enough.
+    ``is_proof`` has to be monotone. The run ends once a value is proof enough, once ``clock`` has expired (it is
+    looked at after every part of a run that takes long) and, with ``give_up``, once no value can become proof enough.
     """
     u = z.astype(np.complex128)
     u /= np.linalg.norm(u)
@@ -221,7 +221,7 @@ def lanczos_bound(
 
 
 def _least_proof(is_proof: Callable[[float], bool], most: float) -> float:
-    """About the least positive value that is good enough, to a percent; infinite where ``most`` is not."""
+    """About the least positive value that is proof enough, to a percent; infinite where even ``most`` is not."""
     if not (most > 0 and is_proof(most)):
         return math.inf
     low, high = -52.0, 0.0  # exponents of two

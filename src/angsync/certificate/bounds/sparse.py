@@ -50,7 +50,7 @@ def can_factorise(operator: Operator) -> bool:
 
 
 def by_factorisation(question: Question) -> SpectralBound:
-    """The answer of this method: the plain bound, and the degree-weighted one where the plain one is not enough."""
+    """The bound by this method: the plain form, or the degree-weighted one where the plain one proves too little."""
     operator, z, s = question.operator, question.z, question.s
     if not can_factorise(operator):
         raise InputError("method='factorisation' is for sparse matrices and edge lists: use 'cholesky' or 'lanczos'.")
@@ -151,7 +151,7 @@ class _Shifted:
 
 
 def _smallest_off(shifted: _Shifted, u: NDArray, curvature: Callable[[NDArray], float]) -> tuple[NDArray | None, float]:
-    """A vector orthogonal to u with a nearly smallest x^H S x, and that value: Lanczos on the inverse."""
+    """A unit vector x orthogonal to u with a nearly smallest x^H S x, and that value, by Lanczos on the inverse."""
     # small enough to keep the order of the eigenvalues near 0, large enough for the solves to be accurate
     shift = -1e-9 * shifted.size
     factor = shifted.factor(shift)

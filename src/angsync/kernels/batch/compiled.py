@@ -47,16 +47,16 @@ _SOLVERS = {
     np.dtype(np.complex64): function("batch_single", ctypes.POINTER(Call), returns=SIZE),
     np.dtype(np.complex128): function("batch_double", ctypes.POINTER(Call), returns=SIZE),
 }
-_MOST_ITERATIONS = 2**30  # that C counts
+_MOST_ITERATIONS = 2**30  # what fits into the counter of batch.c
 
 
 def available() -> tuple[str, ...]:
-    """The sets that this machine has."""
+    """The sets of instructions that this machine has."""
     return SETS[: _best + 1]
 
 
 def instruction_set(wanted: str | None) -> str:
-    """The set of this name, or the best one where none is named."""
+    """The set of instructions of this name, or the best one of the machine where none is named."""
     if not wanted:
         return SETS[_best]
     if wanted.lower() not in available():
@@ -68,7 +68,7 @@ def instruction_set(wanted: str | None) -> str:
 
 
 instructions = instruction_set(os.environ.get("ANGSYNC_INSTRUCTIONS"))
-"""The set in use."""
+"""The set of instructions in use."""
 
 
 def solve(

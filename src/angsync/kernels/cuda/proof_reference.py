@@ -39,10 +39,11 @@ FIELDS = (
 """What is found for every problem: the fields of the same names in :mod:`angsync.kernels.batch.reference`."""
 
 ENOUGH_SHARE = 0.25
-"""A bound by norms of so much of the smallest s_j, above which no bound can be by much, ends the proof."""
+"""Share of the smallest s_j: a bound by norms of at least so much ends the proof. (No bound can exceed the smallest s_j
+by much.)"""
 
 FAR = -2.0
-"""Where norms leave less than this, in units of the smallest s_j, S mostly has a negative eigenvalue."""
+"""Where the bound by norms is below this, in units of the smallest s_j, S mostly has a negative eigenvalue."""
 
 SINGLE = (0.25, 0.1, 0.03, -0.003, -0.03, -0.3, -1.0)
 """Shifts of the second pass, in their order: those above 0 in units of the smallest s_j, others in units of a bound on
@@ -57,7 +58,7 @@ EVERY = (0.5, 0.15, 0.03, 0.01, 1e-3, 1e-5, -1e-9, -1e-5, -1e-3, -0.03, -0.3, -1
 NEAR_ZERO_SHARE = -0.02
 """The third pass is for bounds from here to 0, in units of the largest row sum: below, S has a negative eigenvalue."""
 
-_TINY = 1e-37  # pivots are compared with it: above what single precision cannot hold
+_TINY_PIVOT = 1e-37  # a pivot has to exceed it; it is above the smallest normal number of single precision
 
 
 def _cast(array: NDArray, name: str) -> NDArray:
@@ -78,9 +79,9 @@ def prove_batch(
 
     C is Hermitian by its upper triangle, its diagonal does not matter. Where norms are not enough, the shifts in
     ``shares`` are tried in their order: those that would raise the bound, and are below every one that has failed.
-    Where norms leave less than ``FAR``, the one just below 0 comes first, as the others mostly fail. ``single``:
-    factorise in single precision. Where C is not finite, or has no measurements, the bound is minus infinity.
-    ``place`` brings a NumPy array to where C is, ``cast`` changes the type of an array there.
+    Where the bound by norms is below ``FAR``, the shift just below 0 comes first, as the others mostly fail.
+    ``single``: factorise in single precision. Where C is not finite, or has no measurements, the bound is minus
+    infinity. ``place`` brings a NumPy array to where C is, ``cast`` changes the type of an array there.
     """
     n = C.shape[1]
     above = place(np.triu(np.ones((n, n), dtype=bool), 1))
@@ -230,13 +231,13 @@ def _factorises(A: Any, kind: str, xp: Any, place: Callable[[NDArray], Any], cas
     for each column.
     """
     n = A.shape[1]
-    good = xp.real(A[:, 0, 0]) > _TINY
+    good = xp.real(A[:, 0, 0]) > _TINY_PIVOT
     for j in range(n):
         unit, later = np.eye(1, n, j)[0], np.arange(n) > j
         picked = cast(place(unit), kind)
         column = xp.matmul(A, picked[:, None])[:, :, 0]
         pivot = xp.real(xp.sum(column * picked, axis=1))
-        good = good & (pivot > _TINY)
+        good = good & (pivot > _TINY_PIVOT)
         column = column / xp.where(good, pivot, xp.ones_like(pivot))[:, None] ** 0.5
         column = xp.where(good[:, None] & place(later), column, xp.zeros_like(column))
         A = A - column[:, :, None] * xp.conj(column)[:, None, :]

@@ -20,8 +20,8 @@ FIRST_POWER_STEPS = 2
 """Power steps of a batch before it looks whether more are needed."""
 
 SETTLED_RADIANS = 0.05
-"""Radians: power steps end when no phase turns by more. With up to twenty steps that leaves fewer hard problems at a
-worse optimum than ten steps for all, and easy ones need no more than two."""
+"""Power steps end when no phase turns by more than this. With up to twenty steps this rule leaves fewer hard problems
+at a worse optimum than ten steps for all problems would, and easy problems need no more than two."""
 
 
 @dataclass(frozen=True)

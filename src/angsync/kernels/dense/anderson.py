@@ -29,10 +29,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 MEMORY = 10  # steps that are combined
-COMBINE_BELOW_RESIDUAL = 0.5  # residual from which they are
-HALF_TURN = 3.0  # what the tangent measures as more is taken as this: it is far off anyway
-_SPANNED = 1e-13  # share of a squared column that the newer ones leave of it, below which it is left out
-_ATTEMPTS = 6  # at one step: combined, then of the power method, halved each time
+COMBINE_BELOW_RESIDUAL = 0.5  # above it, every step is one of the power method
+HALF_TURN = 3.0  # largest t that is used: a node that has to turn further is far off anyway
+_SPANNED_SHARE = 1e-13  # a column is left out where the newer ones leave less than this of its squared norm
+_MOST_ATTEMPTS = 6  # at one step: the combined step, then steps of the power method, each half of the one before
 
 
 class Ending(IntEnum):
@@ -72,7 +72,7 @@ def turned(z: NDArray, t: NDArray[np.float64]) -> NDArray:
 
 
 def least_squares(gram: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Coefficients from the normal equations, newest column first; one that the newer ones span is left out."""
+    """Coefficients from the normal equations, newest column first; a column that the newer ones span is left out."""
     kept: list[int] = []
     factor = np.zeros_like(gram)
     y = np.zeros(right.size)
@@ -81,7 +81,7 @@ def least_squares(gram: NDArray[np.float64], right: NDArray[np.float64]) -> NDAr
         for m, other in enumerate(kept):
             factor[k, m] = (gram[i, other] - factor[k, :m] @ factor[m, :m]) / factor[m, m]
         pivot = gram[i, i] - factor[k, :k] @ factor[k, :k]
-        if not pivot > _SPANNED * gram[i, i]:
+        if not pivot > _SPANNED_SHARE * gram[i, i]:
             continue
         factor[k, k] = np.sqrt(pivot)
         y[k] = (right[i] - factor[k, :k] @ y[:k]) / factor[k, k]
@@ -101,11 +101,11 @@ class _Look(NamedTuple):
     """The objective, less that of the base point where there is one."""
     residual: float
     size: float
-    """Norm of the product; of that at the base point where there is one."""
+    """Norm of the product; where there is a base point, of the product there."""
 
 
 class _Step(NamedTuple):
-    """Where a step of Anderson's method led, and how many others were rejected before it."""
+    """Where a step of Anderson's method led, and how many attempts were rejected before it."""
 
     trial: NDArray
     there: _Look
@@ -189,8 +189,9 @@ class DenseModel:
         """Anderson's method from z until the residual is ``target`` or ``share`` times the error of the model.
 
         ``base`` is the product of C with z where it is known. A step is accepted where the objective of the model does
-        not go down by more than ``noise`` of it, otherwise the steps before are forgotten and one of the power method
-        is taken, halved until it goes up; after more than ``patience`` rejections the method gives up.
+        not go down by more than ``noise`` of it. Otherwise the earlier steps are forgotten, and a step of the power
+        method is taken, halved until the objective goes up. After more than ``patience`` rejections the method gives
+        up.
         """
         model = _Neighbourhood(self._product, z, base)
         here, scale = model.begin()
@@ -215,11 +216,11 @@ class DenseModel:
             z, here = step.trial, step.there
 
     def _step(self, model: _Neighbourhood, z: NDArray, here: _Look, lowest: float, budget: int) -> _Step:
-        """One step to an objective of at least ``lowest``: combined, or where that fails of the power method."""
+        """One step to an objective of at least ``lowest``: combined, or where that fails a step of the power method."""
         combined = bool(self._steps) and here.residual < COMBINE_BELOW_RESIDUAL
         step = self._extrapolated(here.t) if combined else here.t
         part, rejected = 1.0, 0
-        for _ in range(_ATTEMPTS):
+        for _ in range(_MOST_ATTEMPTS):
             trial = turned(z, part * step)
             there = model.look(trial)
             accepted = there.value >= lowest

@@ -15,8 +15,8 @@ from angsync.kernels.dense.narrow import NARROW_FROM, ROWS, SEGMENT, Inspection,
 from angsync.kernels.dense.source import DENSE_FROM, HAS_AVX512, Source, product_work, thread_count
 from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, aligned, function, plain
 
-_TOGETHER = 4  # vectors of a block that share one read of the triangle
-_WIDEST_BLOCKS = ((2000, 16), (400, 8), (0, 4))  # from this order on, blocks of up to so many vectors are not NumPy's
+_VECTORS_TOGETHER = 4  # of a block: they share one read of the triangle
+_WIDEST_BLOCKS = ((2000, 16), (400, 8), (0, 4))  # from this order on, NumPy is slower for up to so many vectors
 VECTORS = 13 + 2 * MEMORY  # of n numbers that Anderson's method works with, the steps that it combines among them
 
 
@@ -83,7 +83,7 @@ def _by_groups(product: Callable[[NDArray, NDArray], None], x: NDArray, kind: An
         return y.astype(kind, copy=False)
     n, width = x.shape
     out = np.empty((n, width), dtype=kind)
-    groups = -(-width // _TOGETHER)
+    groups = -(-width // _VECTORS_TOGETHER)
     for k in range(groups):
         columns = slice(width * k // groups, width * (k + 1) // groups)
         given = np.array(x[:, columns].T, dtype=np.complex128, order="C")

@@ -32,7 +32,7 @@ class NarrowCopy:
     blocks: NDArray[np.int16]
     """(number of blocks, 4, 256): real and imaginary parts in turn; 0 on and below the diagonal."""
     scale: NDArray[np.float32]
-    """(number of blocks, 4)."""
+    """(number of blocks, 4): the scale of each row of a block."""
     diagonal: NDArray[np.float64]
 
     def by_segment(self, values: NDArray) -> Iterator[tuple[int, NDArray]]:
@@ -91,4 +91,4 @@ class Inspection:
     """Largest part of C_jl - conj(C_lj)."""
     row_sums: NDArray[np.float64]
     narrow: NarrowCopy | None
-    """None for small matrices."""
+    """The narrow copy; None for small matrices, which have none."""

@@ -1,7 +1,7 @@
 """Small kernels for dense matrices in NumPy: products, one Cholesky factorisation, the bandwidth of the machine.
 
-What only the compiled kernels do (one pass over the matrix, the narrow copy, a whole problem in one call) is left out
-here: the functions of these names say so.
+Some things only the compiled kernels do: one pass over the matrix, the narrow copy, a whole problem in one call. Their
+functions here return None.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def narrow_apply(copy: NarrowCopy, x: NDArray) -> NDArray[np.complex128]:
 
 
 def dense_inspect(matrix: NDArray) -> Inspection | None:
-    """Nothing: without compiled kernels one pass for everything is slower than one for each thing."""
+    """None: without compiled kernels, one pass for all checks is slower than one pass for each."""
     return None
 
 
 def dense_whole(matrix: NDArray[np.complex128], copy: NarrowCopy | None, settings: WholeSettings) -> WholeSolve | None:
-    """Nothing: without compiled kernels a call saves nothing, and the general way is taken."""
+    """None: without compiled kernels, one call saves nothing, and the general way is taken."""
     return None
 
 

@@ -13,7 +13,7 @@ from angsync.kernels.dense.source import DENSE_FROM, HAS_AVX512, padded, thread_
 from angsync.kernels.library import ADDRESS, INT, SIZE, address, aligned, function, plain
 from angsync.kernels.thread_count import threads
 
-_NARROW_THREADS_FROM = 2200  # order from which a second thread gains more in a product than it costs to wake
+_NARROW_THREADS_FROM = 2200  # order from which a second thread gains more in a product than it costs to wake it
 _THREADS_FROM = 1700  # the same for a triangle in the precision of C
 
 _rotated_form = function("rotated_form", SIZE, *6 * (ADDRESS,), INT, INT)
@@ -55,7 +55,7 @@ class NarrowTriangle:
 
 
 class WideTriangle:
-    """One triangle of R in the precision of C, and from it: a quarter of C."""
+    """One triangle of R in the precision of C, made from C: a quarter of C."""
 
     def __init__(self, matrix: NDArray, z: NDArray) -> None:
         self.n = matrix.shape[0]

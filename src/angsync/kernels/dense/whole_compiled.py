@@ -16,6 +16,7 @@ from angsync.kernels.dense.whole_settings import WholeSettings, WholeSolve
 from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, aligned, function, plain
 
 _LINE_NUMBERS = 8  # doubles of a cache line
+# the settings that are whole numbers in C; all others are doubles
 _INTEGERS = ("strongest", "budget", "most", "rounds", "patience")
 
 
@@ -49,8 +50,8 @@ def dense_whole(
 ) -> WholeSolve | None:
     """Solve from the phases of one column: Lanczos, Anderson's method, refinement with products of C.
 
-    None where anything is out of the ordinary: a matrix that the kernels do not read, a step down, an inner solve that
-    did not arrive.
+    None where the call gives up: a matrix that the kernels do not read, a step that lowers the objective, an inner
+    solve that did not reach its target.
     """
     if not plain(matrix, np.complex128):
         return None

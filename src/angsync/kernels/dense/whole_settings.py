@@ -19,7 +19,7 @@ class WholeSolve(NamedTuple):
     trace: NDArray[np.float64]
     """Objective, residual and length of the step of every iterate, the start first; with a narrow copy, every round."""
     interrupted: bool = False
-    """Ctrl-C was pressed meanwhile."""
+    """Whether Ctrl-C was pressed during the call."""
 
 
 class WholeSettings(NamedTuple):
@@ -30,9 +30,9 @@ class WholeSettings(NamedTuple):
     budget: int
     """Products of an inner solve at most."""
     most: int
-    """Steps in all at most."""
+    """Steps of the whole call at most."""
     rounds: int
-    """Of refinement at most."""
+    """Rounds of refinement at most."""
     patience: int
     """Steps that Anderson's method may reject in one inner solve."""
     rough: float
@@ -40,14 +40,14 @@ class WholeSettings(NamedTuple):
     share: float
     """The narrow copy alone is used down to so many times its error."""
     tolerance: float
-    """Of the residual."""
+    """Residual at which the solve ends."""
     deep: float
     """Share of the tolerance that inner solves aim at."""
     floor: float
-    """A gradient of this size is rounding."""
+    """A gradient below this is rounding."""
     least: float
-    """Where C times the rough leading eigenvector is shorter, nothing is tried."""
+    """The call gives up at once where C times the rough leading eigenvector is shorter: the noise is too high."""
     noise: float
     """Relative error of the objective in double precision: a step may lower it by so much."""
     narrow_noise: float
-    """The same for the objective of the narrow copy alone."""
+    """Relative error of the objective that the narrow copy alone gives."""

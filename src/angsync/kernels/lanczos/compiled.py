@@ -56,7 +56,7 @@ def smallest_ritz_value(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -
 
 
 def smallest_ritz_vector(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Its unit eigenvector."""
+    """The unit eigenvector of T that belongs to its smallest eigenvalue."""
     pivots, y = np.empty(alpha.size), np.empty(alpha.size)
     _vector(*_coefficients(alpha, beta), address(pivots), address(y))
     return y

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from angsync.kernels.dense.narrow import NarrowCopy
 
-_FELL = 0.5  # share of the squared norm that has to be left by a round, for it to be the last
-_MOST_ROUNDS = 4
+_KEPT_SHARE = 0.5  # of the squared norm: a round of orthogonalisation that leaves as much is the last one
+_MOST_ROUNDS = 4  # of orthogonalisation
 _SETTLED_FROM = 20  # steps from which a negative eigenvalue may end a run
 _FIRST_COLUMNS = 32  # of the basis, which then doubles
 
@@ -101,7 +101,7 @@ def smallest_ritz_value(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -
 
 
 def smallest_ritz_vector(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Its unit eigenvector."""
+    """The unit eigenvector of T that belongs to its smallest eigenvalue."""
     if alpha.size == 1:
         return np.ones(1)
     return scipy.linalg.eigh_tridiagonal(alpha, beta[:-1], select="i", select_range=(0, 0))[1][:, 0]
@@ -144,15 +144,15 @@ def verdict(alpha: NDArray[np.float64], beta: NDArray[np.float64], goal: Goal) -
 def orthogonalise(deflated: NDArray, basis: NDArray, w: NDArray) -> tuple[NDArray, float]:
     """w made orthogonal to the columns of ``basis`` and to ``deflated``, and its norm.
 
-    Again where a round left less than 0.7 of the norm: then what it took away had errors that count beside what is left
-    (Daniel, Gragg, Kaufman and Stewart, Math. Comp. 30, 1976).
+    Another round follows where one left less than 0.7 of the norm: the errors of what it took away then count beside
+    what is left (Daniel, Gragg, Kaufman and Stewart, Math. Comp. 30, 1976).
     """
     before = left = float(np.vdot(w, w).real)
     for _ in range(_MOST_ROUNDS):
         # the conjugate of the basis would be a copy
         w = w - deflated * np.vdot(deflated, w) - basis @ np.conj(np.conj(w) @ basis)
         left = float(np.vdot(w, w).real)
-        if left > _FELL * before:
+        if left > _KEPT_SHARE * before:
             break
         before = left
     return w, math.sqrt(left)
@@ -187,7 +187,7 @@ class Lanczos:
 
     @property
     def beta(self) -> NDArray[np.float64]:
-        """What lies beside it, and last the norm of the next vector (0 for the whole space)."""
+        """The entries beside the diagonal of T, and last the norm of the next vector (0 for the whole space)."""
         return self._beta[: self.steps]
 
     @property

@@ -1,4 +1,4 @@
-"""The kernels in NumPy and SciPy: what the compiled ones compute, and what is used where those are not built."""
+"""Kernels over sparse graphs in NumPy and SciPy: what the compiled ones compute, used where these are not built."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ def match_edges(n: int, i: NDArray, j: NDArray, value: NDArray[np.float64], roun
         np.maximum.at(best, i, value)
         np.maximum.at(best, j, value)
         chosen = np.flatnonzero((value == best[i]) & (value == best[j]))
-        # edges of exactly equal value must not marry one node twice: of those the first that finds both ends free
+        # Edges of exactly equal value must not pair one node twice: the first of them that finds both ends free is
+        # taken.
         doubled = np.bincount(np.concatenate([i[chosen], j[chosen]]), minlength=n) > 1
         for e in chosen[doubled[i[chosen]] | doubled[j[chosen]]]:
             if partner[i[e]] == i[e] and partner[j[e]] == j[e]:

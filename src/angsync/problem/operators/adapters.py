@@ -18,7 +18,7 @@ def adapted(operator: HermitianOperator) -> Operator:
 
 
 class ProtocolAdapter(Operator):
-    """A user's own operator: its five members, and of the optional ones those that it has.
+    """A user's own operator: its five members, and the optional methods that it has.
 
     The only place where an operator is asked whether it has a method: the object is foreign, and the optional methods
     are documented as such. Everything else gets the general answer.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from angsync.problem.operators.sparse import SparseOperator
 
 _SQUARES = {"D": 400, "F": 40}  # exponents of two whose squares neither over- nor underflow, sums of them included
-_LARGEST_EXPONENT = 1000  # exponents of two up to which powers are numbers of double precision
+_LARGEST_EXPONENT = 1000  # of two: its powers are numbers of double precision
 
 Kind = TypeVar("Kind")
 
@@ -79,7 +79,7 @@ class InnerModel:
     exponent: int
     """The model is that of ``2**exponent`` times the operator."""
     counted: bool
-    """Whether its products count themselves."""
+    """Whether the products of the model are counted by the operator already."""
 
     @property
     def error(self) -> float:
@@ -212,7 +212,7 @@ class Operator(ABC):
         """Tell whoever counts that so many products were computed by another way than ``apply``."""
         return
 
-    # What a dense matrix in the memory of the host knows, and nobody else.
+    # Questions that only a dense matrix in the memory of the host can answer.
 
     @property
     def is_inspected(self) -> bool:
@@ -236,7 +236,7 @@ class Operator(ABC):
         """``Diag(s) - scale * C`` with a compiled run of Lanczos, made of :meth:`entries`; None where it cannot be."""
         return None
 
-    # The same for the operator around it, scaled and counted.
+    # What is made of these copies and kernels, in the units of this operator and with its products counted.
 
     def narrow_product(self) -> Callable[[NDArray], NDArray] | None:
         """The product with a narrow copy of a dense C (16 bits a number), counted; None without one.
@@ -301,7 +301,7 @@ class Operator(ABC):
         return None if abs(exponent) > _LARGEST_EXPONENT else inner.shifted_entries(s, 2.0**-exponent, narrow=narrow)
 
     def inner_model(self) -> InnerModel:
-        """That of a dense matrix, compiled and narrow where it can be; otherwise one made of products."""
+        """The model for inner iterations: of a dense matrix where there is one, otherwise made of products with C."""
         inner, exponent = self.unwrapped()
         # models square products with C as it is given
         model = inner.dense_model() if abs(exponent) <= _SQUARES[self.dtype.char] else None

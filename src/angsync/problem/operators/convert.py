@@ -27,7 +27,7 @@ from angsync.problem.operators.checks import (
 from angsync.problem.operators.dense import DenseOperator
 from angsync.problem.operators.sparse import SparseOperator
 
-_BLOCK_ROWS = 512
+_BLOCK_ROWS = 512  # rows that are compared with their mirror image at a time: no second copy of the matrix is made
 
 
 def as_operator(data: Any, hermitian: Hermitian = "full") -> Operator:

@@ -121,7 +121,7 @@ class SchurOperator(Operator):
         return self._K, self._n
 
     def upper_bound(self) -> float:
-        """Of f(z) = z^H C z: Q is positive semidefinite."""
+        """The bound 0 on f(z) = z^H C z = -z^H Q z: Q is positive semidefinite."""
         return 0.0
 
 

@@ -181,7 +181,7 @@ class CountingOperator(Wrapper):
     def __init__(self, base: HermitianOperator, products: int = 0) -> None:
         super().__init__(base)
         self.products = products
-        """How many there were so far, those from before this counter was made included."""
+        """Products so far, with those from before this counter was made."""
 
     def apply(self, z: NDArray) -> NDArray:
         self.products += 1 if z.ndim == 1 else int(z.shape[1])

@@ -28,7 +28,7 @@ def needed_matrix(operator: Operator, what: str) -> scipy.sparse.csr_array:
 
 
 def near_one(entries: NDArray, exponent: int) -> NDArray:
-    """Entries of C in double precision and the units of the operator, where those are far from the given ones."""
+    """The entries as they are, or, where the operator is scaled far from them, in its units and double precision."""
     if abs(exponent) <= FAR_FROM_ONE:
         return entries
     return np.ldexp(entries.astype(np.complex128).view(np.float64), -exponent).view(np.complex128)

@@ -17,10 +17,7 @@ ROUGH_RESIDUAL = (
 
 
 def leading_direction(operator: Operator, _rng: np.random.Generator | None = None) -> NDArray:
-    """The phases of a rough leading eigenvector: Lanczos from the strongest column, to a residual of 0.4.
-
-    An exact one would be wasted work where iterations follow.
-    """
+    """The phases of a rough leading eigenvector: Lanczos from the strongest column, to a residual of 0.4."""
     inner = operator.inner_model()
     column = strongest_column(operator)
     vector, products = inner.model.leading(column, ROUGH_RESIDUAL)

@@ -15,8 +15,8 @@ from angsync.solvers.starts.entries import FAR_FROM_ONE, needed_matrix
 _COARSEST_AGGREGATES = 64  # aggregates whose phases come from a dense eigenvector
 _BOTH_WAYS_FROM_NODES = 60_000  # nodes from which on a large problem is solved both ways
 _SMOOTHING = 4  # steps of the generalized power method on every level
-_CAREFUL_SMOOTHING = 30  # of the careful form
-_VECTORS, _STEPS = 16, 12  # of the careful form: within 2e-4 of the best objective known on grids at 0.6 rad
+_CAREFUL_SMOOTHING = 30  # the same, in the careful form
+_VECTORS, _RELAXATION_STEPS = 16, 12  # careful form: within 2e-4 of the best objective known on grids at 0.6 rad
 
 
 def multilevel(operator: Operator, rng: np.random.Generator, *, careful: bool = False) -> NDArray:
@@ -54,12 +54,12 @@ def multilevel_phases(
             break
         before, step = edges.n, None
         for _ in range(2):
-            vectors = relaxed_vectors(edges, _VECTORS, _STEPS, rng) if careful else None
+            vectors = relaxed_vectors(edges, _VECTORS, _RELAXATION_STEPS, rng) if careful else None
             pairs = pair_up(edges, vectors)
             edges = contract(edges, pairs)
             step = pairs if step is None else step.followed_by(pairs)
         if edges.n > 0.9 * before or step is None:
-            break  # what is left does not pair: nodes whose measurements cancel
+            break  # no two nodes pair any more: their measurements cancel
         levels.append((matrix, step))
         matrix = edges.to_csr()
     below: list[Aggregation] = []

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     Make = Callable[[Operator, np.random.Generator], NDArray]
 
+# starts that only "auto" takes
 LEADING = "leading"
 CAREFUL = "careful"
 
@@ -28,7 +29,7 @@ class Start:
 
     name: str
     words: str
-    """As ``result.method`` names it."""
+    """How ``result.method`` names the start."""
     function: str
     """``"module.function"`` of this package."""
     quick_function: str | None = None

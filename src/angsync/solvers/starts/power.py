@@ -9,7 +9,7 @@ from angsync.circle import normalise
 from angsync.problem.operators import Operator
 from angsync.solvers.starts.tree import breadth_first_tree
 
-_POWER_STEPS = 15  # at most; about eight are taken
+_MOST_POWER_STEPS = 15  # about eight are usual
 _SETTLED_SHARE = 5e-4  # gain of the objective in one step, relative, below which more steps are left to the solver
 
 
@@ -21,7 +21,7 @@ def informed_power(operator: Operator, _rng: np.random.Generator | None = None) 
     """
     z = breadth_first_tree(operator)
     last = -np.inf
-    for _ in range(_POWER_STEPS):
+    for _ in range(_MOST_POWER_STEPS):
         w = operator.apply(z)
         share = float(np.vdot(z, w).real)
         if share - last < _SETTLED_SHARE * abs(share):

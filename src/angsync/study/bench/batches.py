@@ -29,7 +29,7 @@ ALLOWED = 1e-3
 start every method leaves some of them in a worse optimum, and the table says how many."""
 
 _FEWEST, _MOST = 2000, 400_000
-_FEW, _MANY = 2, 40  # power steps before the first phases, where ten are the default
+_FEW_POWER_STEPS, _MANY_POWER_STEPS = 2, 40  # power steps before the first phases, where ten are the default
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ def _rows(setting: Setting, n: int, kind: str, share: float) -> Iterator[Row]:
     each = {entry.name: laps[entry.name].seconds / len(parts[entry.name]) for entry in entries}
     base = _eigh_name()
     found = {name: values(parts[name], _phases(lap.answer)) for name, lap in laps.items()}
-    # the best is also looked for from a start that costs too much to be anybody's way
-    best = values(stack, synchronize_stack(stack, certify=False, on_failure="ignore", power_steps=_MANY).z)
+    # the best objective is also looked for with many power steps, which would be too slow for a method of its own
+    best = values(stack, synchronize_stack(stack, certify=False, on_failure="ignore", power_steps=_MANY_POWER_STEPS).z)
     for value in found.values():
         best[: len(value)] = np.maximum(best[: len(value)], value)
     for entry in entries:
@@ -110,7 +110,10 @@ def _entries(setting: Setting) -> list[Entry]:
     entries = [
         Entry("angsync", partial(_own, certify=False)),
         Entry("+ certificate", partial(_own, certify=True)),
-        Entry(f"{_FEW} power steps", partial(synchronize_stack, certify=False, on_failure="ignore", power_steps=_FEW)),
+        Entry(
+            f"{_FEW_POWER_STEPS} power steps",
+            partial(synchronize_stack, certify=False, on_failure="ignore", power_steps=_FEW_POWER_STEPS),
+        ),
         Entry(_eigh_name(), partial(peers.by_workers, peers.leading_phases, workers=workers), 1 / 40, False, single),
         Entry("NumPy GPM", partial(peers.by_workers, peers.batched_gpm, workers=workers), 1 / 10, True, single),
     ]

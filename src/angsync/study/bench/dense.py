@@ -21,9 +21,9 @@ from angsync.study.bench.runner import Contestant, Lap, race, timed
 from angsync.study.bench.setting import Setting, best_of, lacking, skipped, timing
 
 SAME = 1e-12
-"""Two methods that stop there have the same f up to rounding, because f is of second order in the residual."""
+"""Residual at which methods stop: they then have the same f up to rounding, as its error is of second order."""
 ROUNDED = 1e-4
-"""What SCS is held to: it stops at 1e-6 and its X is rounded."""
+"""Relative difference of f that SCS is allowed: it stops at 1e-6, and its X is rounded to phases."""
 SOLVE, PROVED, NAIVE = "angsync", "+ certificate", "naive"
 
 
@@ -93,7 +93,7 @@ def _own_and_naive(C: NDArray) -> list[Contestant]:
 
 
 def _trust_regions(C: NDArray) -> NDArray[np.complex128]:
-    """Its start is part of what it has to do, as it is for the others."""
+    """pymanopt, its start included, as the start of every other method is."""
     return peers.trust_regions(C, eigenvector_estimator(C), 60.0)
 
 
@@ -151,7 +151,7 @@ def _answer(answer: Any) -> tuple[NDArray, int | None, str]:
     """Phases, products and the verdict of what a contestant returned."""
     if isinstance(answer, SyncResult):
         verdict = "" if answer.certificate is None else answer.certificate.verdict.name
-        # those of the certificate are not counted by the result, so a count would mislead beside a certificate
+        # the result does not count the products of the certificate, so beside a certificate its count would mislead
         return answer.z, answer.matvecs if answer.certificate is None else None, verdict
     if isinstance(answer, tuple):
         return answer[0], answer[1], ""

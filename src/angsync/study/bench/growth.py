@@ -23,8 +23,8 @@ from angsync.study.bench.setting import Setting, lacking, skipped, timing
 from angsync.study.bench.threads import AS_SET
 from angsync.study.machine import cores
 
-_LEVEL = "0.3 sqrt(n)"
-_BATCH_ORDER = 10
+_LEVEL = "0.3 sqrt(n)"  # the noise of the dense problems
+_BATCH_ORDER = 10  # n of the problems of a stack
 _DIFFERENT_PROBLEMS = 1000  # problems that are made; a larger stack repeats them without a copy
 _BATCH_BYTES = 8 * _BATCH_ORDER + 64  # of the answer for one problem
 _READ = "one read of C"

@@ -21,7 +21,7 @@ from angsync.study.bench import threads
 # Seconds before a call. Threads of BLAS spin after their work, which slows whoever comes next: 50 ms after a product by
 # two of them a solve at n = 4000 took 77 ms instead of 58, and after 300 ms as long as ever.
 _REST = 0.2
-_BRIEF = 0.02  # seconds
+_BRIEF_SECONDS = 0.02  # a shorter call is repeated for so long, and the fastest counts
 _SHORT_SECONDS = 1.0  # seconds; a shorter call is tried twice with each setting, because the first one also warms up
 
 
@@ -84,7 +84,7 @@ def race(contestants: Sequence[Contestant], repeats: int) -> dict[str, Lap]:
 def timed(call: Callable[[], Any], setting: int | None = threads.AS_SET) -> tuple[float, Any]:
     """Seconds of one call, and its answer. Raises KeyboardInterrupt where a solver was stopped by Ctrl-C.
 
-    A brief call is made again until ``_BRIEF`` seconds have passed, and the fastest counts: its data are in the cache
+    A brief call is made again until ``_BRIEF_SECONDS`` have passed, and the fastest counts: its data are in the cache
     then, as in a program that does nothing else.
     """
     time.sleep(_REST)
@@ -93,7 +93,7 @@ def timed(call: Callable[[], Any], setting: int | None = threads.AS_SET) -> tupl
         answer = call()
         seconds = time.perf_counter() - begin
         spent, fastest = seconds, math.inf
-        while spent < _BRIEF:
+        while spent < _BRIEF_SECONDS:
             begin = time.perf_counter()
             answer = call()
             again = time.perf_counter() - begin

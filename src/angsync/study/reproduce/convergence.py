@@ -16,7 +16,7 @@ from angsync.study.reproduce.rows import EPSILON, Inequalities, Piece, Row, Tick
 from angsync.study.reproduce.runs import fitted_rate, maximiser, objective_gap, rho, scaled_problem, trajectory
 from angsync.study.reproduce.sizes import Size
 
-_ITERATIONS = 25
+_ITERATIONS = 25  # of GPM along which the theorem is measured
 _GAPS = "f differences as quadratic forms, 8 eps n (sqrt(n) d_2 + n eps) absolute"
 
 

@@ -20,6 +20,7 @@ from angsync.study.reproduce.rows import Piece, Row, Tick, mean_and_error, with_
 from angsync.study.reproduce.runs import maximiser, random_start, trajectory
 from angsync.study.reproduce.sizes import Size
 
+# noise levels over sqrt(n): of the efficiency figure, of B1, of the transitions
 _NOISES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
 _BOUND_NOISE = 0.2
 _TRANSITION_NOISES = (0.0003, 0.003, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)

@@ -14,6 +14,7 @@ from angsync.study.reproduce.rows import Inequalities, Piece, Row, Tick, frequen
 from angsync.study.reproduce.runs import ALPHAS, alpha_in_words, scaled_problem, trajectory
 from angsync.study.reproduce.sizes import Size
 
+# the norms q of Proposition 1, the iterations of GPM, and what rounding is allowed in words
 _NORMS = (1.0, 1.5, 2.0, 3.0, math.inf)
 _ITERATIONS = 12
 _ROUNDING = "1e-12 relative, 1e-14 sqrt(n) absolute"

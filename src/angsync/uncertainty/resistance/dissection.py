@@ -16,10 +16,10 @@ import scipy.sparse
 import scipy.sparse.csgraph
 from numpy.typing import NDArray
 
-_LEAF_NODES = 40  # a part of this size is not cut any further
-_BALANCE = 0.3  # each side of a separator holds at least about this share of its part
+_LEAF_NODES = 40  # a part of up to so many nodes is not cut any further
+_BALANCE_SHARE = 0.3  # each side of a separator holds at least about this share of its part
 _POOR_SEPARATOR_SHARE = 0.2  # a separator of more than this share of a small part is not worth it
-_SMALL_PART_NODES = 512  # "small" in the line above
+_SMALL_PART_NODES = 512  # up to which a part is small: larger ones are cut by separators of up to half of their nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ def _cut(part: scipy.sparse.csr_array) -> tuple[NDArray[np.int64], list[NDArray[
     order, ends = _queue_ends(part, queue)
     k = np.arange(1, size)
     length = ends[1:] - k
-    first, last = int(_BALANCE * size), int((1 - _BALANCE) * size)
+    first, last = int(_BALANCE_SHARE * size), int((1 - _BALANCE_SHARE) * size)
     # a thin queue first, an even cut second: an uneven one costs as much as a queue up to 40 % longer
     uneven = np.abs(2 * k + length - size) / size
     allowed = slice(first, max(last, first + 1))

@@ -45,10 +45,10 @@ from angsync.uncertainty.resistance.network import Network
 ACCURACY = 0.1  # relative standard deviation of a variance; half of it for a standard error
 _SEED = 20170  # the same answer every time
 _SAMPLES_AT_ONCE = 16  # samples that are solved for together
-_ENERGY = 0.02  # error of a sample in the energy norm
-_DELAY = 5  # the decrease of that error is observed over this many steps, or a third of all steps if that is more
+_ENERGY_ERROR = 0.02  # of a sample, in the energy norm, at which its solve ends
+_DELAY_STEPS = 5  # over which the decrease of that error is observed; a third of all steps if that is more
 _MOST_STEPS = 5000  # of conjugate gradients; a warning follows where they are not enough
-_ROUNDING = 1e-26  # squared residuals fall by no more than this
+_ROUNDING_SHARE = 1e-26  # of the first squared residual: what is left below it is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +183,7 @@ def _conjugate_gradients(
     direction = scaled.copy()
     product = np.einsum("ij,ij->j", residual, scaled)
     # what is left below this is rounding, part of it along the null space, where a step has no bound
-    least = _ROUNDING * product
+    least = _ROUNDING_SHARE * product
     gains: list[NDArray[np.float64]] = []
     for _ in range(_MOST_STEPS):
         image = matrix @ direction
@@ -192,8 +192,8 @@ def _conjugate_gradients(
         x += step * direction
         residual -= step * image
         gains.append(step * product)
-        delay = max(_DELAY, len(gains) // 3)
-        if len(gains) > delay and (np.sum(gains[-delay:], axis=0) < (_ENERGY / 2) ** 2).all():
+        delay = max(_DELAY_STEPS, len(gains) // 3)
+        if len(gains) > delay and (np.sum(gains[-delay:], axis=0) < (_ENERGY_ERROR / 2) ** 2).all():
             return x
         np.multiply(inverse[:, None], residual, out=scaled)
         before, product = product, np.einsum("ij,ij->j", residual, scaled)
@@ -202,7 +202,7 @@ def _conjugate_gradients(
     left = float(np.sqrt(np.max(np.sum(gains[-len(gains) // 3 :], axis=0))))
     warn_user(
         f"the solves behind the sampled standard errors stopped after {_MOST_STEPS} steps with an error of "
-        f"about {left:.2g} in the energy norm instead of {_ENERGY}: on this badly conditioned graph "
+        f"about {left:.2g} in the energy norm instead of {_ENERGY_ERROR}: on this badly conditioned graph "
         "they may be too small.",
         ConvergenceWarning,
     )
