@@ -104,7 +104,7 @@ def check_batches(n: int, model: str) -> list[str]:
     stack = cp.triu(stack) + cp.triu(stack, 1).conj().transpose(0, 2, 1)
     stack[3, 0, n // 2] = np.nan
     stack[5] = 0
-    settings = {"bias": chirp(n), "tolerance": 1e-4, "max_iterations": 300, "power_steps": 20}
+    settings = {"fixed_start": chirp(n), "tolerance": 1e-4, "max_iterations": 300, "power_steps": 20}
     got = cuda_batch.solve_batch(stack, **settings)
     proved = {name: array.get() for name, array in cuda_proof.prove_batch(stack, got["z"]).items()}
     host, z = stack.get(), got["z"].get()
@@ -114,7 +114,7 @@ def check_batches(n: int, model: str) -> list[str]:
         want = cuda_reference.solve_batch(host, **settings)
         one = cuda_proof_reference.prove_batch(host, z, shares=cuda_proof_reference.SINGLE, single=True)
         two = cuda_proof_reference.prove_batch(host, z, shares=cuda_proof_reference.DOUBLE, single=False)
-        near = (one["bound"] <= 0) & (one["bound"] >= cuda_proof_reference.NEAR * one["rows_most"])
+        near = (one["bound"] <= 0) & (one["bound"] >= cuda_proof_reference.NEAR_ZERO_SHARE * one["rows_most"])
         bound = np.where(near, np.maximum(one["bound"], two["bound"]), one["bound"])
         # the last pivot of a factorisation may fall to the other side of 0 by rounding, once in a great while
         bounds = np.mean(np.isclose(proved["bound"][fine], bound[fine], rtol=1e-6))
@@ -233,11 +233,13 @@ def proof(stack: Any, n: int, model: str, solve_ms: float) -> Row:
     count = stack.shape[0]
     options = {"tolerance": 1e-5, "max_iterations": 300}
     z = solve_batch_on_device(stack, **options)["z"]
-    bias = cp.asarray(chirp(n))
+    fixed_start = cp.asarray(chirp(n))
 
     def proved() -> dict[str, Any]:
         nothing_else = {"tolerance": 0.0, "max_iterations": 0, "power_steps": 0}
-        polished = cuda_batch.solve_batch(stack, bias=bias, start=z, polish_steps=POLISH_STEPS, **nothing_else)["z"]
+        polished = cuda_batch.solve_batch(
+            stack, fixed_start=fixed_start, start=z, polish_steps=POLISH_STEPS, **nothing_else
+        )["z"]
         return cuda_proof.prove_batch(stack, polished)
 
     def in_one() -> dict[str, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.batch.result import BatchStatus
-from angsync.certificate.verdict import TOLERANCE
+from angsync.certificate.verdict import GAP_TOLERANCE
 from angsync.kernels.rounding import gamma
 
 _PROBLEMS_AT_ONCE = 4096  # all that is computed for them stays in the cache
@@ -50,12 +50,12 @@ def _claims(field: dict[str, NDArray[np.float64]], n: int) -> dict[str, NDArray]
         smallest = np.where(value > 0, positive, (value - offset - root) / 2)
         smallest = np.where(np.isneginf(value), -np.inf, smallest)
         gap = np.minimum(m * np.maximum(0, -smallest), misfit) + rounding
-        scale = np.maximum(np.minimum(np.abs(f), misfit), 4 * rounding / TOLERANCE)
+        scale = np.maximum(np.minimum(np.abs(f), misfit), 4 * rounding / GAP_TOLERANCE)
         lambda_2 = value - g * field["rows_most"]
         relative = np.where(scale > 0, gap / np.where(scale > 0, scale, 1), np.where(gap > 0, np.inf, 0.0))
     bad = field["status"] == BatchStatus.NOT_FINITE
     gap = np.where(bad, np.nan, np.where(several, gap, 0.0))
     relative = np.where(bad, np.nan, np.where(several, relative, 0.0))
     lambda_2 = np.where(bad, np.nan, np.where(several, lambda_2, np.inf))
-    verdict = np.where(relative <= TOLERANCE, 0, 1).astype(np.int8)
+    verdict = np.where(relative <= GAP_TOLERANCE, 0, 1).astype(np.int8)
     return {"verdict": verdict, "gap_bound": gap, "relative_gap": relative, "lambda_2": lambda_2}

@@ -24,7 +24,16 @@ from angsync.certificate.bounds.choice import QUICK_PROOF_ORDERS, spectral_bound
 from angsync.certificate.bounds.cholesky import quick_bound
 from angsync.certificate.gap import Gap, bound_without_weights
 from angsync.certificate.rounding import Rounding
-from angsync.certificate.verdict import OUT_OF_TIME, TOLERANCE, Certificate, Verdict, combine, ratio, rescaled, trivial
+from angsync.certificate.verdict import (
+    GAP_TOLERANCE,
+    OUT_OF_TIME,
+    Certificate,
+    Verdict,
+    combine,
+    ratio,
+    rescaled,
+    trivial,
+)
 from angsync.circle import as_phases
 from angsync.errors import InputError
 from angsync.problem.components import component_indices, normalised
@@ -40,7 +49,7 @@ from angsync.solvers.stopping import Clock
 def certify(
     C: Any,
     z: ArrayLike,
-    tolerance: float = TOLERANCE,
+    tolerance: float = GAP_TOLERANCE,
     method: ProofName = "auto",
     *,
     hermitian: Literal["full", "upper", "lower"] = "full",

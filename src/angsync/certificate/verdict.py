@@ -1,6 +1,6 @@
 """Records of what is proved about a point: the verdict, the certificate, and how certificates are put together.
 
-NumPy is not loaded here: the command line reads :data:`TOLERANCE` when it lists its options.
+NumPy is not loaded here: the command line reads :data:`GAP_TOLERANCE` when it lists its options.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-TOLERANCE = 1e-8  # CERTIFIED unless asked for otherwise: the gap is at most so much of the scale
+GAP_TOLERANCE = 1e-8  # CERTIFIED unless asked for otherwise: the gap is at most so much of the scale
 OUT_OF_TIME = "out of time"  # Certificate.method where there was no time for a proof
 _INTERRUPTED = "interrupted"  # Certificate.method where Ctrl-C came before the end of a proof
 _TRIVIAL = "trivial"  # Certificate.method where there is nothing to prove
@@ -96,7 +96,7 @@ def combine(parts: list[Certificate], indices: list[NDArray[np.int64]], z: NDArr
     gap = math.fsum(part.gap_bound for part in parts)
     scale = math.fsum(part.scale for part in parts)
     refuted = [k for k, part in enumerate(parts) if part.witness is not None]
-    # a better point is a better point, however small its component is beside the others
+    # a better point in one component is a better point of the whole problem, however small the component is
     certified = gap <= tolerance * scale and not refuted
     witness = None
     if refuted:
@@ -131,7 +131,8 @@ def trivial(tolerance: float, unique: bool) -> Certificate:
 def interrupted() -> Certificate:
     """Nothing could be proved before an interruption; the tolerance is that of a run that asks for no other."""
     return Certificate(
-        Verdict.UNDECIDED, math.inf, math.inf, -math.inf, -math.inf, False, None, _INTERRUPTED, 1.0, TOLERANCE, 0.0, 0.0
+        Verdict.UNDECIDED, math.inf, math.inf, -math.inf, -math.inf, False, None, _INTERRUPTED, 1.0, GAP_TOLERANCE, 0.0,
+        0.0
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from angsync.certificate.verdict import TOLERANCE
+from angsync.certificate.verdict import GAP_TOLERANCE
 from angsync.cli import options
 from angsync.cli.outcome import reporting, show
 from angsync.cli.root import app
@@ -14,7 +14,7 @@ from angsync.cli.root import app
 def certify(
     file: options.Problem,
     phases: options.Phases,
-    tolerance: options.Gap = TOLERANCE,
+    tolerance: options.Gap = GAP_TOLERANCE,
     method: options.Proof = "auto",
     hermitian: options.Triangle = "full",
     column_i: options.ColumnI = "i",

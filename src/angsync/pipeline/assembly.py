@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.certificate.verdict import TOLERANCE, Certificate, combine, interrupted
+from angsync.certificate.verdict import GAP_TOLERANCE, Certificate, combine, interrupted
 from angsync.errors import ConvergenceError, ConvergenceWarning, warn_user
 from angsync.pipeline.call import Call
 from angsync.pipeline.gauge import in_gauge
@@ -124,7 +124,7 @@ def point_at(operator: Operator, z: NDArray, known: NDArray | None = None) -> Po
     return Point(z, restored, math.ldexp(objective, scaled.exponent), residual)
 
 
-def joined(runs: Sequence[Run], n: int) -> Run:
+def joined_runs(runs: Sequence[Run], n: int) -> Run:
     """One run out of the runs of all components that have more than one node."""
     if len(runs) == 1:
         return runs[0]
@@ -180,7 +180,7 @@ def result_of(
 def one_certificate(certificates: list[Certificate], indices: list[NDArray[np.int64]], z: NDArray) -> Certificate:
     if len(certificates) < len(indices):
         return interrupted()
-    return combine(certificates, indices, z, tolerance=TOLERANCE)
+    return combine(certificates, indices, z, tolerance=GAP_TOLERANCE)
 
 
 def _method_of(runs: Sequence[Run], n: int) -> str:

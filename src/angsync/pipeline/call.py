@@ -25,7 +25,7 @@ Hermitian = Literal["full", "upper", "lower"]
 OnFailure = Literal["warn", "raise", "ignore"]
 
 
-_DEFAULT_STOPPING = Stopping()
+_DEFAULT_STOPPING = Stopping()  # made once: a frozen object that many calls share
 
 
 class Seed:

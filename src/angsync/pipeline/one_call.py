@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from angsync import kernels
 from angsync.certificate.certify import certify_component, certify_quickly
-from angsync.certificate.verdict import TOLERANCE, Certificate, Verdict, interrupted, rescaled
+from angsync.certificate.verdict import GAP_TOLERANCE, Certificate, Verdict, interrupted, rescaled
 from angsync.kernels.dense.whole_settings import WholeSettings, WholeSolve
 from angsync.pipeline.call import Call
 from angsync.pipeline.gauge import in_gauge
@@ -115,7 +115,7 @@ def _settings(operator: Operator, call: Call, sums: NDArray[np.float64], moduli:
 
 def _certified(operator: Operator, found: WholeSolve, call: Call, clock: Clock) -> Certificate:
     """The certificate of the point: by the quick proof of small dense problems, or else by the general way."""
-    quick = certify_quickly(operator, found.z, found.product, TOLERANCE)
+    quick = certify_quickly(operator, found.z, found.product, GAP_TOLERANCE)
     if quick is not None:
         return quick
     part = normalised(operator)
@@ -125,7 +125,7 @@ def _certified(operator: Operator, found: WholeSolve, call: Call, clock: Clock) 
     certificate = certify_component(
         part,
         found.z,
-        tolerance=TOLERANCE,
+        tolerance=GAP_TOLERANCE,
         method="auto",
         clock=clock,
         rng=call.seed.generator,

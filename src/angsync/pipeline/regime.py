@@ -31,7 +31,7 @@ _PATIENCE_STEPS = 30  # further GPM steps that are thought worth waiting for
 _WINDOW_STEPS = 6  # over which the rate of GPM is measured
 _ONE_CALL_UP_TO_NODES = 5000  # above, a call would take too long for Ctrl-C, and the products are all that counts
 ONE_CALL_MOST_STEPS = 400  # steps that one call may take; where max_iterations is less, the general loop counts them
-_ACCELERATED = AcceleratedGPM()
+_ACCELERATED = AcceleratedGPM()  # the solver that one compiled call can take the place of
 
 
 @dataclass(frozen=True)

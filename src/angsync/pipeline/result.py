@@ -44,7 +44,7 @@ class SyncResult:
     iterations: int
     """Steps of the solver; the largest over the components."""
     matvecs: int
-    """Products with C of start, solver and escapes; those of the certificate are not counted."""
+    """Products with C of start, solver and escapes; products of the certificate are not counted."""
     seconds: float
     """Wall time of the whole call."""
     history: History

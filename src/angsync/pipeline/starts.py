@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from angsync.certificate.verdict import TOLERANCE
+from angsync.certificate.verdict import GAP_TOLERANCE
 
-_SAME = TOLERANCE  # relative difference of objectives below which two optima count as one, as for the certificate
+_SAME = GAP_TOLERANCE  # relative difference of objectives below which two optima count as one, as for the certificate
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.certificate.certify import certify_component
-from angsync.certificate.verdict import TOLERANCE, Certificate, interrupted
+from angsync.certificate.verdict import GAP_TOLERANCE, Certificate, interrupted
 from angsync.pipeline.call import Call
 from angsync.problem.measure import along_and_across
 from angsync.problem.operators import CountingOperator, Operator
@@ -99,7 +99,7 @@ class Task:
             return certify_component(
                 self.certified,
                 z,
-                tolerance=TOLERANCE,
+                tolerance=GAP_TOLERANCE,
                 method="auto",
                 clock=self.clock,
                 rng=self.rng,

@@ -37,7 +37,7 @@ class _Ground:
         return "the ground of anchors and priors"
 
 
-GROUND = _Ground()
+GROUND = _Ground()  # the only one
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Grounded:
         return self.measurements.n - 1
 
     def to_given_nodes(self, w: NDArray) -> NDArray:
-        """Phases of the given nodes from those of the grounded problem."""
+        """Phases of the given nodes from the phases of the grounded problem."""
         return (w[self.place] * self.phase).astype(w.dtype)
 
     def to_grounded_nodes(self, z: ArrayLike, n: int) -> NDArray:

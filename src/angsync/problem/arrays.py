@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from angsync.errors import InputError
 
+# the first part of the module of an array's type, and the library that it belongs to
 _LIBRARIES = {"numpy": "numpy", "cupy": "cupy", "torch": "torch", "jax": "jax", "jaxlib": "jax"}
 
 

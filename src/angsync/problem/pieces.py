@@ -53,7 +53,8 @@ def in_words(
 ) -> str:
     """One sentence on components and isolated nodes; empty where the graph is connected.
 
-    ``names`` are those of the nodes, their numbers unless given. The other words are those of the reader's field.
+    ``names`` are the names of the nodes, their numbers unless given. The other arguments are words of the reader's
+    field.
     """
     if not components.any():  # the usual case
         return ""

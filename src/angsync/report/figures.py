@@ -13,7 +13,7 @@ from angsync.report.protocols import ReportedResult
 from angsync.report.series import (
     Curve,
     angle_errors,
-    component_indices,
+    component_ranks,
     edge_residuals_in_degrees,
     histogram,
     objective_gap_curve,
@@ -70,7 +70,7 @@ def phase_wheel(result: ReportedResult) -> Figure:
     """One point a node at its angle; several components on rings of their own."""
     degrees = np.degrees(np.asarray(result.angles, dtype=float))
     finite = np.isfinite(degrees)
-    component, count = component_indices(result)
+    component, count = component_ranks(result)
     separate = 1 < count <= MOST_RINGS and degrees.size <= MOST_POINTS
     svg = draw_wheel(
         "Phase wheel: the angle of each node",
@@ -154,7 +154,7 @@ def residual_histogram(result: ReportedResult) -> Figure | str:
 
 def gauge_in_words(result: ReportedResult) -> str:
     """Angles mean nothing without their gauge."""
-    several = component_indices(result)[1] > 1
+    several = component_ranks(result)[1] > 1
     if isinstance(result.gauge, str) and result.gauge == "first":
         return "the first node of each component has angle 0" if several else "the first node has angle 0"
     if isinstance(result.gauge, str) and result.gauge == "mean":

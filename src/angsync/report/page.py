@@ -24,11 +24,12 @@ from angsync.report.figures import (
 from angsync.report.html import Row, badge, badges, document, figure, footer, header, paragraphs, section, table_of_rows
 from angsync.report.numbers import counted, duration, pretty_number
 from angsync.report.protocols import ReportedResult
-from angsync.report.series import check_one_problem, component_indices
+from angsync.report.series import check_one_problem, component_ranks
 from angsync.report.svg import escape
 from angsync.report.words import certificate_in_words, headline
 
-MOST_LISTED = 50
+MOST_LISTED = 50  # nodes in the table of phases
+# class and mark of the badge of each verdict
 _LOOKS = {"CERTIFIED": ("good", "✓"), "REFUTED": ("bad", "✗"), "UNDECIDED": ("open", "?")}
 
 
@@ -107,7 +108,7 @@ def _readable(name: str) -> str:
 
 def _summary_rows(result: ReportedResult) -> list[Row]:
     nodes = int(np.shape(result.angles)[0])
-    components = component_indices(result)[1]
+    components = component_ranks(result)[1]
     rows: list[Row] = [
         (
             "Nodes",
@@ -135,7 +136,7 @@ def _summary_rows(result: ReportedResult) -> list[Row]:
 
 
 def _certificate(result: ReportedResult) -> str:
-    components = component_indices(result)[1]
+    components = component_ranks(result)[1]
     words = certificate_in_words(result.certificate, components, lambda value: pretty_number(value, 3))
     statement = f'<p class="statement {_look(result)[0]}">{escape(words)}</p>'
     certificate = result.certificate
@@ -206,7 +207,7 @@ def _phases(result: ReportedResult, truth: ArrayLike | None) -> str:
 def _listing(result: ReportedResult) -> str:
     angles = np.asarray(result.angles, dtype=float)
     listed = min(angles.size, MOST_LISTED)
-    component, count = component_indices(result)
+    component, count = component_ranks(result)
     rows = [
         (
             node_name(result, k),

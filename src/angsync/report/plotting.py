@@ -20,7 +20,7 @@ from angsync.report.series import (
 from angsync.report.words import headline
 
 BLUE, VERMILLION, SKY = "#0072B2", "#D55E00", "#56B4E9"  # Okabe and Ito: told apart by every eye
-MOST_POINTS = 2000
+MOST_POINTS = 2000  # phases that are drawn as points
 
 
 def plot(result: ReportedResult, figure: Any = None) -> Any:

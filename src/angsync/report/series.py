@@ -12,8 +12,8 @@ from angsync.errors import InputError, ShapeError
 from angsync.problem.arrays import to_numpy
 from angsync.report.protocols import ReportedResult
 
-MOST_BINS = 60
-MOST_CURVE_POINTS = 800
+MOST_BINS = 60  # of the histogram of residuals
+MOST_CURVE_POINTS = 800  # of a longer curve some points are left out
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def thin(curve: Curve, at_most: int = MOST_CURVE_POINTS) -> Curve:
     return Curve(curve.iteration[index], curve.value[index], curve.left_out, curve.span)
 
 
-def component_indices(result: ReportedResult) -> tuple[NDArray, int]:
+def component_ranks(result: ReportedResult) -> tuple[NDArray, int]:
     """Components numbered 0, 1, ... from the largest to the smallest, and how many there are."""
     labels = np.asarray(result.components)
     if labels.size == 0:
@@ -99,7 +99,7 @@ def angle_errors(result: ReportedResult, truth: ArrayLike) -> NDArray:
     """Angle of the estimate minus the truth (radians), each component aligned with the truth on its own."""
     z = to_numpy(result.z)
     product = z * np.conj(as_phases(truth, n=z.shape[0], name="truth"))
-    component, count = component_indices(result)
+    component, count = component_ranks(result)
     usable = np.where(np.isfinite(product), product, 0)  # a broken node must not spoil its component
     overlap = np.bincount(component, usable.real, count) + 1j * np.bincount(component, usable.imag, count)
     overlap[overlap == 0] = 1

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from angsync.report.numbers import power_of_ten, pretty_number
 
-LEGEND_ROW = 20.0
+LEGEND_ROW = 20.0  # height of one row of the legend, pixels
 CHARACTER_WIDTH = 7.6  # of the 13 px text, on average: enough to place legends without measuring fonts
 # Corners of the marks, in units of the radius of a circle that looks as large.
 _SHAPES = {

@@ -18,7 +18,7 @@ from angsync.report.numbers import pretty_number
 from angsync.report.svg import Scale, circles, drawing, element, text
 
 _SIDE = 420.0  # longest side of a panel, pixels
-_SHORTEST = 140.0
+_SHORTEST = 140.0  # shortest side of a panel, pixels
 _NARROWEST = 440.0  # of the whole: the legend has to fit
 _LEFT, _TOP, _BOTTOM, _GAP = 58.0, 66.0, 62.0, 24.0
 _MOST_EDGES = 50_000  # that are drawn besides the path itself

@@ -19,11 +19,11 @@ from angsync.report.svg import circles, drawing, element, nice_step, path_throug
 WIDTH, HEIGHT = 460.0, 372.0
 CENTRE_X, CENTRE_Y = WIDTH / 2, HEIGHT / 2
 RADIUS, BAR_LENGTH, LABEL_RADIUS = 108.0, 36.0, 160.0
-RING_SPACING = 18.0
-MOST_POINTS = 2000
-FEWEST_FOR_BARS = 50
-MOST_RINGS = 4
-BINS = 72
+RING_SPACING = 18.0  # pixels between the rings of two components
+MOST_POINTS = 2000  # up to which components have rings of points of their own
+FEWEST_FOR_BARS = 50  # angles from which a wheel has bars
+MOST_RINGS = 4  # up to so many components have a ring each
+BINS = 72  # bars around the circle
 _DIAL = 135.0  # degrees to either side of zero that a magnified wheel uses
 
 

@@ -16,7 +16,7 @@ from angsync.problem.operators import HermitianOperator, InnerModel, Operator, a
 from angsync.solvers.base import Measures, SolverBase, StateBase
 from angsync.solvers.memory import NARROW_COPY, MemoryBudget
 from angsync.solvers.newton import Newton, NewtonState
-from angsync.solvers.stopping import TOLERANCE
+from angsync.solvers.stopping import RESIDUAL_TOLERANCE
 
 DEEP = 0.8  # share of the tolerance that inner solves aim at
 SHARE = 2.0  # times the error of the model: the residual at which the first inner solve ends
@@ -81,7 +81,7 @@ class AcceleratedGPM(SolverBase):
     max_inner: int = 200
     starts: int | None = None
     most_steps: int | None = field(default=None, repr=False)
-    tolerance: float = field(default=TOLERANCE, repr=False)
+    tolerance: float = field(default=RESIDUAL_TOLERANCE, repr=False)
     memory: ClassVar[MemoryBudget] = MemoryBudget(vectors=34) + NARROW_COPY
     finishes_light_rows: ClassVar[bool] = True
     takes_further_starts: ClassVar[bool] = True

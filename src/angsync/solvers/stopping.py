@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from angsync.errors import InputError
 
-TOLERANCE = 1e-10
+RESIDUAL_TOLERANCE = 1e-10
 """Of the residual in double precision, where none is given. f is then exact up to rounding: its error is of second
 order in the residual."""
-SINGLE_TOLERANCE = 1e-5
+SINGLE_RESIDUAL_TOLERANCE = 1e-5
 """For the residual in single precision."""
 
 
@@ -68,7 +68,7 @@ class Stopping:
         """The tolerance, or the default of this precision."""
         if self.tolerance is not None:
             return self.tolerance
-        return SINGLE_TOLERANCE if dtype == np.complex64 else TOLERANCE
+        return SINGLE_RESIDUAL_TOLERANCE if dtype == np.complex64 else RESIDUAL_TOLERANCE
 
 
 class Clock:

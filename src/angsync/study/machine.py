@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+# libraries whose versions "angsync info" lists, those that decide a time, variables that set threads
 _OPTIONAL = ("narwhals", "pyarrow", "h5py", "networkx", "matplotlib")
 _TIMED = ("angsync", "numpy", "scipy", "threadpoolctl", "pymanopt", "cvxpy", "scs", "jax", "dolphin")
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

@@ -114,7 +114,7 @@ def variances(
     """Squares of the standard errors for sigma = 1; see :func:`standard_errors`."""
     pairs = collect_pairs(measurements.n, measurements.i, measurements.j, information)
     piece = piece_labels(pairs.n, pairs.low, pairs.high)
-    # the piece that stands for its component: that of the reference, or the largest one
+    # the piece that stands for its component: the piece of the reference node, or the largest piece
     if references is None:
         size = np.bincount(piece)[piece]
         order = np.lexsort((-size, components))

@@ -1,4 +1,4 @@
-"""Residuals of the measurements and how far each is checked by the others."""
+"""Residuals of the measurements, and how far each measurement is checked by all others."""
 
 from __future__ import annotations
 

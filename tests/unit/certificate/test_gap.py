@@ -11,7 +11,7 @@ from angsync.batch import proof
 from angsync.certificate.bounds.bound import SpectralBound
 from angsync.certificate.gap import Gap, bound_without_weights
 from angsync.certificate.rounding import Rounding
-from angsync.certificate.verdict import TOLERANCE
+from angsync.certificate.verdict import GAP_TOLERANCE
 from angsync.kernels.rounding import gamma
 from angsync.problem.measure import along_and_across
 
@@ -149,9 +149,9 @@ def test_the_gap_of_one_problem_is_that_of_a_stack():
         misfit = max(0.0, moduli[k] - f[k]) + rounding.objective + gamma(n * n + 64) * moduli[k]
         bound = SpectralBound(float(value[k]), 1.0, "test", np.ones(1), 0.0)
         gap = Gap(b[k], misfit, rounding)(bound)
-        scale = max(min(abs(f[k]), misfit), 4 * rounding.objective / TOLERANCE)
+        scale = max(min(abs(f[k]), misfit), 4 * rounding.objective / GAP_TOLERANCE)
         assert claims["gap_bound"][k] == pytest.approx(gap, rel=1e-13, abs=0)
         assert claims["relative_gap"][k] == pytest.approx(gap / scale, rel=1e-13, abs=0)
         assert claims["lambda_2"][k] == pytest.approx(value[k] - rounding.eigenvalue, rel=1e-13, abs=0)
-        assert claims["verdict"][k] == (0 if gap <= TOLERANCE * scale else 1)
+        assert claims["verdict"][k] == (0 if gap <= GAP_TOLERANCE * scale else 1)
     assert 0 < np.count_nonzero(claims["verdict"]) < count

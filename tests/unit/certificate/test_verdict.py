@@ -12,7 +12,7 @@ import scipy.sparse
 
 import angsync as ang
 from angsync import Verdict
-from angsync.certificate.verdict import TOLERANCE, Certificate, interrupted, rescaled, tightened, trivial
+from angsync.certificate.verdict import GAP_TOLERANCE, Certificate, interrupted, rescaled, tightened, trivial
 from angsync.problem.objective import objective
 
 
@@ -114,7 +114,7 @@ def test_rescaling_beyond_the_numbers_gives_infinities():
     assert rescaled(certificate, 3).gap_bound == 8 * certificate.gap_bound
     assert rescaled(certificate, 3).relative_gap == certificate.relative_gap
     assert rescaled(certificate, 3000).lambda_2 == math.inf
-    assert rescaled(trivial(TOLERANCE, unique=True), -3000).lambda_2 == math.inf
+    assert rescaled(trivial(GAP_TOLERANCE, unique=True), -3000).lambda_2 == math.inf
 
 
 def test_a_bound_from_elsewhere_tightens_a_certificate_or_leaves_it_alone():

@@ -12,7 +12,7 @@ from command_line import call
 
 from angsync import simulate
 from angsync.certificate.bounds import METHODS
-from angsync.certificate.verdict import TOLERANCE
+from angsync.certificate.verdict import GAP_TOLERANCE
 from angsync.cli import app
 from angsync.io import formats
 from angsync.report.numbers import plain_number
@@ -70,4 +70,4 @@ def test_the_help_names_the_tolerances_of_the_library():
     for command in ("solve", "posegraph"):
         assert f"For the residual; {double} ({single} in single)." in said(command)
         assert signature(command)[1]["max_iterations"].default == Stopping().max_iterations
-    assert signature("certify")[1]["tolerance"].default == TOLERANCE
+    assert signature("certify")[1]["tolerance"].default == GAP_TOLERANCE

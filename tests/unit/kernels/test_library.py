@@ -33,7 +33,7 @@ def test_the_struct_of_a_batch_too():
     compiled = pytest.importorskip("angsync.kernels.batch.compiled", exc_type=ImportError)
     from angsync.kernels.batch.numbers import FIELDS
 
-    assert library.function("batch_call_size", returns=library.SIZE)() == ctypes.sizeof(compiled.Call)
+    assert library.function("batch_call_size", returns=library.SIZE)() == ctypes.sizeof(compiled.BatchCall)
     assert library.function("batch_found_rows", returns=library.SIZE)() == len(FIELDS)
 
 

@@ -22,7 +22,7 @@ from angsync.report.figures import (
 from angsync.report.series import (
     Curve,
     angle_errors,
-    component_indices,
+    component_ranks,
     histogram,
     objective_gap_curve,
     residual_curve,
@@ -118,7 +118,7 @@ def test_a_large_wheel_is_a_density(result: Result) -> None:
 
 
 def test_components_are_numbered_by_size() -> None:
-    component, count = component_indices(SimpleNamespace(components=np.array([7, 3, 3, 3, 7, 1])))  # type: ignore[arg-type]
+    component, count = component_ranks(SimpleNamespace(components=np.array([7, 3, 3, 3, 7, 1])))  # type: ignore[arg-type]
     assert component.tolist() == [1, 0, 0, 0, 1, 2]
     assert count == 3
 

@@ -11,7 +11,7 @@ import angsync as ang
 from angsync.problem.operators import DenseOperator
 from angsync.solvers.base import Solver, SolverBase, State, StateBase, as_solver
 from angsync.solvers.loop import iterate
-from angsync.solvers.stopping import SINGLE_TOLERANCE, Stopping
+from angsync.solvers.stopping import SINGLE_RESIDUAL_TOLERANCE, Stopping
 
 PROBLEM = ang.simulate.gaussian(30, 1.0, rng=0)
 OPERATOR = ang.as_operator(PROBLEM.C)
@@ -90,7 +90,7 @@ def test_in_single_precision_solvers_stay_in_it():
     for solver in (ang.GPM(4.0), ang.GPM(np.inf), ang.Newton()):
         outcome = iterate(ang.as_operator(C), solver, np.ones(20, dtype=np.complex64), Stopping())
         assert outcome.z.dtype == outcome.Cz.dtype == np.complex64
-        assert outcome.residual <= SINGLE_TOLERANCE
+        assert outcome.residual <= SINGLE_RESIDUAL_TOLERANCE
 
 
 def test_dense_operator_is_what_solvers_see():

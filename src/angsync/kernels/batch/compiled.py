@@ -32,7 +32,7 @@ class Options(ctypes.Structure):
     )
 
 
-class Call(ctypes.Structure):
+class BatchCall(ctypes.Structure):
     """``batch_t`` in batch.c, with its ``numbers_t`` at the end."""
 
     _fields_ = (
@@ -44,8 +44,8 @@ class Call(ctypes.Structure):
 
 
 _SOLVERS = {
-    np.dtype(np.complex64): function("batch_single", ctypes.POINTER(Call), returns=SIZE),
-    np.dtype(np.complex128): function("batch_double", ctypes.POINTER(Call), returns=SIZE),
+    np.dtype(np.complex64): function("batch_single", ctypes.POINTER(BatchCall), returns=SIZE),
+    np.dtype(np.complex128): function("batch_double", ctypes.POINTER(BatchCall), returns=SIZE),
 }
 _MOST_ITERATIONS = 2**30  # what fits into the counter of batch.c
 
@@ -90,7 +90,7 @@ def solve(
     arrays: tuple[NDArray, ...] = (stack, start, z, *numbers, found)
     shared, chosen = threads_for(count * n * n), SETS.index(instructions)
     askew = asymmetry_share(stack.dtype)
-    call = Call(count, n, shared, chosen, Options(*options), askew, *(address(array) for array in arrays))
+    call = BatchCall(count, n, shared, chosen, Options(*options), askew, *(address(array) for array in arrays))
     suspects: int = _SOLVERS[stack.dtype](ctypes.byref(call))
     if suspects < 0:
         raise MemoryError(f"no memory for the work of {count} problems of order {n}")

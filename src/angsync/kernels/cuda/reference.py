@@ -153,8 +153,8 @@ def solve_batch(
 
     which implies the residual :math:`\|\mathrm{Im}(\bar z \circ w)\| \le \mathrm{tolerance} \|w\|`. Returns ``z``
     (count, n), ``objective`` (of C without the shift), ``residual``, ``iterations`` and ``status``. A problem with an
-    entry that is not finite gets NaN and its status, and the others do not notice. ``polish_steps``: those of
-    :func:`polished`, at the end. ``check_every``: how often the host looks whether all have ended.
+    entry that is not finite gets NaN and its status, and all other problems are solved as ever. ``polish_steps``: steps
+    of :func:`polished` at the end. ``check_every``: how often the host looks whether all have ended.
     """
     stack = _Stack(C, shifts, xp)
     x = stack.start(fixed_start, power_steps, settled, check_every)

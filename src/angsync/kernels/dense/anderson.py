@@ -53,7 +53,7 @@ class InnerSolve:
     residual: float
     rejected: int
     trace: NDArray[np.float64]
-    """For every step: the objective of the model (less that of the base point), the residual, the length."""
+    """For every step: the objective of the model minus the one at the base point, the residual, the length."""
 
 
 def turns(z: NDArray, w: NDArray) -> tuple[NDArray[np.float64], float, float]:
@@ -98,7 +98,7 @@ class _Look(NamedTuple):
     t: NDArray[np.float64]
     """How far every node has to turn to where the product points."""
     value: float
-    """The objective, less that of the base point where there is one."""
+    """The objective; where there is a base point, minus the objective there."""
     residual: float
     size: float
     """Norm of the product; where there is a base point, of the product there."""

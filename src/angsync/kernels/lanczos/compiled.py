@@ -116,7 +116,8 @@ class DenseLanczos(reference.Lanczos):
     ) -> None:
         super().__init__(product, np.ascontiguousarray(deflated), start, most)
         self._source = Source(product.matrix, product.copy, avx512=avx512)
-        # the arrays stay alive with self, so their addresses may be kept; those of the basis and of its work grow
+        # The arrays stay alive with self, so their addresses may be kept. The basis and its work array may grow: their
+        # addresses are renewed.
         self._run = Run(
             scale=product.scale, s=address(product.s), deflated=address(self.deflated),
             alpha=address(self._alpha), beta=address(self._beta), threads=threads(),

@@ -31,9 +31,7 @@ from angsync.solvers.loop import iterate
 from angsync.solvers.stopping import Clock, Stopping
 
 _ROUND = Stopping(tolerance=1e-8, max_iterations=30)  # one round of reweighting; the next one starts where it ended
-_BOND_WEIGHT = (
-    1e-2  # weight of a distrusted edge that alone holds a node or a piece: it fits exactly whatever its weight
-)
+_BOND_WEIGHT = 1e-2  # of a distrusted edge that alone holds a node or a piece: it fits exactly with any weight
 _CERTIFIES = (
     "The certificate is that of the final weighted least-squares problem (the weights are in result.robust.weights), "
     "not of the robust loss."
@@ -43,8 +41,8 @@ _CERTIFIES = (
 def solve(data: Any, call: Call, settings: Robust) -> SyncResult:
     """What :func:`angsync.synchronize` does for ``solver=ang.Robust(...)``.
 
-    Gauge, callback and what to do about a failure are those of the final weighted problem. A name as ``start`` is the
-    start of the first least-squares fit.
+    Gauge, callback and ``on_failure`` concern the final weighted problem. A name as ``start`` is the start of the first
+    least-squares fit.
     """
     clock = Clock(call.stopping.max_seconds)
     rng = call.seed.generator

@@ -11,9 +11,7 @@ from angsync.errors import InputError
 from angsync.problem.operators import Operator
 from angsync.solvers.starts.entries import near_one
 
-ROUGH_RESIDUAL = (
-    0.4  # relative residual at which Lanczos ends: an exact eigenvector is wasted work where iterations follow
-)
+ROUGH_RESIDUAL = 0.4  # relative, at which Lanczos ends: an exact eigenvector is wasted work where iterations follow
 
 
 def leading_direction(operator: Operator, _rng: np.random.Generator | None = None) -> NDArray:
@@ -27,7 +25,7 @@ def leading_direction(operator: Operator, _rng: np.random.Generator | None = Non
 
 
 def strongest_column(operator: Operator) -> NDArray:
-    """The phases that one node sees: those of the column of C with the largest row sum, 0 where it sees nothing."""
+    """The phases that one node sees: of the entries of the column of C with the largest row sum, 0 where C is 0."""
     matrix = operator.entries()
     if matrix is None:
         raise InputError("the columns of C are not known, only its products; use 'eigenvector'.")

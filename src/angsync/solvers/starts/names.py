@@ -24,7 +24,7 @@ CAREFUL = "careful"
 
 
 @dataclass(frozen=True)
-class Start:
+class NamedStart:
     """One row of the table. Its functions take the operator and a generator, which many do not use, and give phases."""
 
     name: str
@@ -35,7 +35,7 @@ class Start:
     quick_function: str | None = None
     """The same start, only as exact as a solver that follows needs it; None where ``function`` is that already."""
     offered: bool = True
-    """Whether users may ask for it by name; the others are chosen by ``solver="auto"``."""
+    """Whether users may ask for it by name; if not, only ``solver="auto"`` takes it."""
 
     @property
     def make(self) -> Make:
@@ -54,27 +54,29 @@ def _loaded(function: str) -> Make:
     return make
 
 
-STARTS: dict[str, Start] = {
+STARTS: dict[str, NamedStart] = {
     row.name: row
     for row in (
-        Start("eigenvector", "the eigenvector estimator", "eigenvector.eigenvector", "eigenvector.quick_eigenvector"),
-        Start(
+        NamedStart(
+            "eigenvector", "the eigenvector estimator", "eigenvector.eigenvector", "eigenvector.quick_eigenvector"
+        ),
+        NamedStart(
             "normalised_eigenvector",
             "the degree-normalised eigenvector",
             "eigenvector.normalised_eigenvector",
             "eigenvector.quick_normalised_eigenvector",
         ),
-        Start(
+        NamedStart(
             "connection_laplacian",
             "the lowest eigenvector of the connection Laplacian",
             "laplacian.connection_laplacian",
         ),
-        Start("spanning_tree", "a spanning tree", "tree.spanning_tree"),
-        Start("multilevel", "a multilevel start", "multilevel.multilevel"),
-        Start("random", "random phases", "chance.random_phases"),
-        Start(LEADING, "a rough leading eigenvector", "leading.leading_direction", offered=False),
-        Start("informed_power", "power steps from a breadth-first tree", "power.informed_power", offered=False),
-        Start(CAREFUL, "a careful multilevel start", "multilevel.careful_multilevel", offered=False),
+        NamedStart("spanning_tree", "a spanning tree", "tree.spanning_tree"),
+        NamedStart("multilevel", "a multilevel start", "multilevel.multilevel"),
+        NamedStart("random", "random phases", "chance.random_phases"),
+        NamedStart(LEADING, "a rough leading eigenvector", "leading.leading_direction", offered=False),
+        NamedStart("informed_power", "power steps from a breadth-first tree", "power.informed_power", offered=False),
+        NamedStart(CAREFUL, "a careful multilevel start", "multilevel.careful_multilevel", offered=False),
     )
 }
 """By name, in the order in which they are listed for users."""

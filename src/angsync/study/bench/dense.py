@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from angsync.front_door import synchronize
 from angsync.pipeline.result import SyncResult
 from angsync.solvers.starts.eigenvector import eigenvector_estimator
-from angsync.solvers.stopping import TOLERANCE, Stopping
+from angsync.solvers.stopping import RESIDUAL_TOLERANCE, Stopping
 from angsync.study.bench import peers
 from angsync.study.bench.problems import LEVELS, SAME_OPTIMUM, dense_matrix, room_for_dense, value
 from angsync.study.bench.rows import Row
@@ -79,13 +79,13 @@ def _name(n: int, level: str) -> str:
 
 
 def _own(C: NDArray, certify: bool) -> Contestant:
-    stopping = Stopping(tolerance=TOLERANCE)
+    stopping = Stopping(tolerance=RESIDUAL_TOLERANCE)
     name = PROVED if certify else SOLVE
     return Contestant(name, partial(synchronize, C, certify=certify, stopping=stopping))
 
 
 def _naive(C: NDArray) -> Contestant:
-    return Contestant(NAIVE, partial(peers.naive_counted, C, TOLERANCE))
+    return Contestant(NAIVE, partial(peers.naive_counted, C, RESIDUAL_TOLERANCE))
 
 
 def _own_and_naive(C: NDArray) -> list[Contestant]:

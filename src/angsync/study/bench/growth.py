@@ -15,7 +15,7 @@ from angsync.front_door import synchronize
 from angsync.solvers.memory import dense_bytes
 from angsync.solvers.stopping import Stopping
 from angsync.study.bench.bandwidth import Bandwidth
-from angsync.study.bench.dense import TOLERANCE
+from angsync.study.bench.dense import RESIDUAL_TOLERANCE
 from angsync.study.bench.problems import coherence_stack, dense_matrix, room_for_dense
 from angsync.study.bench.rows import Row
 from angsync.study.bench.runner import Contestant, race, timed
@@ -27,7 +27,7 @@ _LEVEL = "0.3 sqrt(n)"  # the noise of the dense problems
 _BATCH_ORDER = 10  # n of the problems of a stack
 _DIFFERENT_PROBLEMS = 1000  # problems that are made; a larger stack repeats them without a copy
 _BATCH_BYTES = 8 * _BATCH_ORDER + 64  # of the answer for one problem
-_READ = "one read of C"
+_READ = "one read of C"  # name of the row that products are compared with
 
 
 def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
@@ -53,7 +53,7 @@ def _products(setting: Setting) -> Iterator[Row]:
             continue
         setting.tick(f"n = {n}", share)
         C = dense_matrix(n, _LEVEL, setting.seed)
-        _, result = timed(partial(synchronize, C, certify=False, stopping=Stopping(tolerance=TOLERANCE)))
+        _, result = timed(partial(synchronize, C, certify=False, stopping=Stopping(tolerance=RESIDUAL_TOLERANCE)))
         orders.append(n)
         counts.append(result.matvecs)
         yield Row("growth", problem, f"n = {n}", n, products=result.matvecs)

@@ -79,5 +79,5 @@ class Row:
 
 
 def disagreements(rows: list[Row]) -> list[str]:
-    """Rows that solve the same problem as the others and did not reach the same objective."""
+    """Rows whose method solves the same problem as other methods and did not reach the same objective."""
     return [f"{row.group}: {row.problem}: {row.method}" for row in rows if row.agrees is False]

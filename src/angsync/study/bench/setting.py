@@ -1,4 +1,4 @@
-"""What every group of a run shares: sizes, seed, the meter of the bandwidth, whom to tell how far it is."""
+"""What every group of a run shares: sizes, seed, the meter of the bandwidth, who is told about progress."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from angsync.study.reproduce.sizes import Size
 
 _LOW = 0.2
 """Noise (over sqrt n) up to which the relaxation has to be tight."""
-_TOLERANCE = 1e-6
+_TOLERANCE = 1e-6  # relative: gap of the bounds, and difference of the optimum from that of GPM
 
 
 def solve_relaxation(C: NDArray, rng: np.random.Generator, tolerance: float = 1e-9) -> Relaxation:
