@@ -29,7 +29,7 @@ from angsync.solvers.stopping import Clock, Stopping
 from angsync.solvers.tangent import reversed_share
 
 _DENSE_HESSIAN_UP_TO = 400  # order up to which LAPACK finds the smallest curvature faster than Lanczos
-_LARGE_FROM = 200_000  # nodes: above, a hundred Lanczos steps take longer than the solve
+_LARGE_FROM_NODES = 200_000  # above, a hundred Lanczos steps take longer than the solve
 _LIFT_EVALUATIONS = 400  # products with a block of two vectors, where these are cheap
 _LIFT_CHEAP_UP_TO = 600  # order up to which such products are cheap; above it, a third as many and one angle
 
@@ -108,7 +108,7 @@ def smallest_curvature(
         lambda t: at.s * t - (conj_z * operator.apply(z * t)).real,
         np.full(n, 1 / math.sqrt(n)),
         rng,
-        max_steps=120 if n <= _LARGE_FROM else 20,
+        max_steps=120 if n <= _LARGE_FROM_NODES else 20,
         enough=lambda k, low, high, _: low < -1e-3 * high and k >= 20,
     )
     return run.smallest_vector(), run.smallest, size

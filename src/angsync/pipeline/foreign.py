@@ -16,7 +16,7 @@ from angsync.solvers.on_device import solve_on_device
 from angsync.solvers.stopping import Clock
 
 _POWER_STEPS = 10  # before the first phases are taken, as many as for a stack (batch/call.py)
-_DEVICE_ITERATIONS = 200  # what has not converged by then is left to the solvers that know what to do about it
+_DEVICE_ITERATIONS = 200  # a problem that has not converged by then is left to the solvers on the host
 
 Route = Callable[[Any, Call], SyncResult]
 

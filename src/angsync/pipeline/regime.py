@@ -128,7 +128,7 @@ def _is_ordinary(operator: Operator) -> bool:
     if not operator.is_inspected or operator.n > _ONE_CALL_UP_TO_NODES:
         return False
     row, sums = operator.entries()[0], operator.abs_row_sums()
-    assert sums is not None  # of a matrix that was inspected
+    assert sums is not None  # a matrix that was inspected has row sums
     return bool(
         np.count_nonzero(row[1:]) == row.size - 1
         and np.count_nonzero(row.imag) > 0

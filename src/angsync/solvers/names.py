@@ -37,7 +37,7 @@ SOLVERS: dict[str, NamedSolver] = {
         ),
         NamedSolver("gpm", "GPM", "the generalized power method of the paper", "angsync.solvers.gpm"),
         NamedSolver("newton", "Newton", "a trust-region Newton method, for sparse graphs", "angsync.solvers.newton"),
-        # it weighs the measurements and calls a solver: no init, no step, and a home in another room
+        # Robust is no solver with init and step: it weighs the measurements and calls one, so it lives in the pipeline
         NamedSolver(
             "robust", "Robust", "phases that wrong measurements do not spoil", "angsync.pipeline.robust.settings"
         ),

@@ -17,11 +17,11 @@
 #endif
 #pragma GCC diagnostic ignored "-Wpsabi" /* vectors are passed between static functions only */
 
-#define MIXED 0.0625 /* how much of the fixed start is added to that of the sweep */
-#define SETTLED 0.03 /* sine of the angle between x and C x at which power steps end */
-#define AGAINST 0.8  /* part of the slowest mode that the shift of a power step is set against */
-#define SLOWEST 0.6  /* the most that is believed of it: beyond, Newton steps are nearer */
-#define PATIENCE 4   /* power steps that are rather made than a Newton step */
+#define FIXED_START_SHARE 0.0625    /* how much of the fixed start (the chirp) is added to the start by the sweep */
+#define SETTLED_SINE 0.03           /* sine of the angle between x and C x at which power steps end */
+#define SHIFT_SHARE 0.8             /* part of the slowest mode that the shift of a power step takes away */
+#define SLOWEST_BELIEVED 0.6        /* largest slowest mode that a shift is made for: beyond it, Newton is quicker */
+#define POWER_STEPS_BEFORE_NEWTON 4 /* where so many power steps would do, they are made rather than a Newton step */
 
 /* How the problems are solved: BatchOptions in numbers.py, which says what each means. */
 typedef struct {

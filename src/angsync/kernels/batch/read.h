@@ -112,8 +112,8 @@ static V N(keep_left)(N(group) *g, int j, const V *row, const double *start, V l
  * one.
  *
  * The start of the power steps is found on the way: node j is turned to agree with the nodes before it, x_j = phase
- * of sum_{i<j} C_ji x_i, while row j is at hand. MIXED parts of the fixed `start` are added: for a real C all x_j
- * would be real, and so would be all that follows. */
+ * of sum_{i<j} C_ji x_i, while row j is at hand. A part of the fixed `start` is added (FIXED_START_SHARE):
+ * for a real C all x_j would be real without it, and so would be all phases that follow. */
 static void N(read)(N(group) *g, const REAL *const *source, int triangle, const double *start) {
     int n = g->n;
     V trace = LOAD(0), gap = LOAD(0), largest = LOAD(0), total = LOAD(0), most = LOAD(0), *first = g->first;
@@ -142,8 +142,8 @@ static void N(read)(N(group) *g, const REAL *const *source, int triangle, const 
     for (int j = 0; j < n; j++) {
         most = N(larger)(g->rows[j], most);
         total += g->rows[j];
-        first[2 * j] += LOAD(MIXED * start[2 * j]);
-        first[2 * j + 1] += LOAD(MIXED * start[2 * j + 1]);
+        first[2 * j] += LOAD(FIXED_START_SHARE * start[2 * j]);
+        first[2 * j + 1] += LOAD(FIXED_START_SHARE * start[2 * j + 1]);
     }
     g->trace = trace;
     g->gap = gap;

@@ -37,7 +37,7 @@ static void N(measure)(N(group) *g, V *objective, V *gradient, V *image, V *alon
 
 /* Power steps x <- (C + shift) x from the start, into g->w; returns the Rayleigh quotient of C and the growth |C x|
  * / |x| at the last vector but one. A lane is done before `steps` once x and its image point the same way, to within
- * SETTLED. */
+ * SETTLED_SINE. */
 static void N(power)(N(group) *g, int steps, V shift, M going, V *quotient, V *growth) {
     int n = g->n;
     V *x = g->old_z, *y = g->old_w, *kept = g->w;
@@ -56,7 +56,7 @@ static void N(power)(N(group) *g, int steps, V shift, M going, V *quotient, V *g
             y[j] = shifted;
         }
         V inverse = N(inverse_root)(size), along = overlap + shift * size;
-        M settled = (M)(along * along >= LOAD(1 - SETTLED * SETTLED) * size * norm) & (M)(along > LOAD(0));
+        M settled = (M)(along * along >= LOAD(1 - SETTLED_SINE * SETTLED_SINE) * size * norm) & (M)(along > LOAD(0));
         M last = going & (settled | (k + 1 == steps ? ~(M){0} : (M){0}));
         *quotient = N(pick)(last, overlap * inverse * inverse, *quotient);
         *growth = N(pick)(last, image * N(inverse_root)(image) * inverse, *growth);
@@ -99,11 +99,11 @@ static void N(begin)(N(group) *g, const double *start, const options_t *o, M pre
 /* The next power step has the shift -slow f / n. With all s_j near to their mean f / n, such a step multiplies the
  * error along an eigenvector of Re(Z^H C Z) n / f, eigenvalue m, by (m - slow) / (1 - slow). The slowest one is seen in
  * the gradients of two points in a row: `factor` is their inner product over the square of the first. slow = m would
- * take it away and leave as much of others; AGAINST of it is best on the whole. */
+ * take this error away and leave as much along other eigenvectors; slow = SHIFT_SHARE m is best on the whole. */
 static inline V N(set_against)(V factor, V slow) {
     V m = factor + slow - factor * slow;
-    m = N(larger)(N(pick)((M)(m < LOAD(SLOWEST)), m, LOAD(SLOWEST)), LOAD(-SLOWEST));
-    return LOAD(AGAINST) * m;
+    m = N(larger)(N(pick)((M)(m < LOAD(SLOWEST_BELIEVED)), m, LOAD(SLOWEST_BELIEVED)), LOAD(-SLOWEST_BELIEVED));
+    return LOAD(SHIFT_SHARE) * m;
 }
 
 /* One step of every lane that is going, by Newton where it is `wanted` and H lets it, and what came of it. */
@@ -180,9 +180,9 @@ static M N(solve)(N(group) *g, const options_t *o, int few, N(state) *s) {
         s->code &= ~done;
         s->going &= ~done & (M)(s->count < limit);
         if (!N(any)(s->going)) break;
-        /* Newton steps begin after enough power steps, or where PATIENCE more of them, at this rate, would not do */
+        /* Newton steps begin after enough power steps, or where so many more would not do at this rate */
         V ahead = s->gradient;
-        for (int k = 0; k < PATIENCE; k++) ahead *= s->rate;
+        for (int k = 0; k < POWER_STEPS_BEFORE_NEWTON; k++) ahead *= s->rate;
         M slow = (M)(s->count >= LOAD(o->gpm_steps)) | ((M)(s->count > LOAD(0)) & (M)(ahead > level));
         s->newton = N(pick)(s->going & slow, LOAD(1), s->newton);
         M wanted = s->going & (M)(s->newton > LOAD(0));

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MEMORY 10   /* steps that Anderson's method combines, and steps of Lanczos */
-#define NEAR 0.5      /* residual from which steps are combined */
-#define HALF_TURN 3.0 /* what tan measures as more is taken as this: it is far off anyway */
+#define MEMORY 10                  /* steps that Anderson's method combines, and steps of Lanczos */
+#define COMBINE_BELOW_RESIDUAL 0.5 /* above it, every step is one of the power method */
+#define HALF_TURN 3.0              /* largest t that is used: a node that has to turn further is far off anyway */
 
 FAST static double dot(int64_t n, const double *restrict x, const double *restrict y) {
     double sum = 0;
@@ -190,7 +190,7 @@ int dense_accelerate(const source_t *from, acceleration_t *a) {
     while (1) {
         if (residual <= a->target || residual * length <= a->inexact) { status = REACHED; break; }
         if (products >= a->budget || taken >= a->most) break;
-        int combined = order[0] > 0 && residual < NEAR, accepted = 0;
+        int combined = order[0] > 0 && residual < COMBINE_BELOW_RESIDUAL, accepted = 0;
         memcpy(step, t, sizeof(double) * (size_t)n);
         if (combined) extrapolate(n, &past, t, step, coefficients);
         double value = 0, rest = 0, share = 1;
@@ -211,7 +211,7 @@ int dense_accelerate(const source_t *from, acceleration_t *a) {
             status = products >= a->budget ? OUT_OF_BUDGET : STALLED;
             break;
         }
-        if (residual < NEAR) remember(n, &past, share, step, t, next);
+        if (residual < COMBINE_BELOW_RESIDUAL) remember(n, &past, share, step, t, next);
         a->trace[3 * taken] = value;
         a->trace[3 * taken + 1] = rest;
         a->trace[3 * taken++ + 2] = distance(2 * n, trial, z);

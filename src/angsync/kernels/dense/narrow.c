@@ -95,8 +95,8 @@ __attribute__((target("avx512f"))) static void tile_avx512(const tile *w) {
         __m512d m[4] = {m0, m1, m2, m3};
         for (int k = 0; k < 4; k++) {
             double most = sqrt(_mm512_reduce_max_pd(m[k]));
-            own[k] = most > LEAST ? (float)(most / 32767) : 0.0f;
-            __m512d inverse = _mm512_set1_pd(most > LEAST ? 32767 / most : 0.0);
+            own[k] = most > STORED_AS_ZERO ? (float)(most / 32767) : 0.0f;
+            __m512d inverse = _mm512_set1_pd(most > STORED_AS_ZERO ? 32767 / most : 0.0);
             for (int64_t t = 0; t < LANES; t += 32) {
 #define ROUNDED(q) _mm512_castpd_si512(_mm512_fmadd_pd(_mm512_loadu_pd(up[k] + t + 8 * (q)), inverse, magic))
                 __m512i first = _mm512_permutex2var_epi32(ROUNDED(0), even, ROUNDED(1));
@@ -133,8 +133,8 @@ static void tile_plain(const tile *w) {
         }
         w->rows[j] += total;
         int16_t *out = w->copy + j / ROWS * w->blocks * BLOCK + j % ROWS * LANES;
-        double inverse = most > LEAST ? 32767 / most : 0.0;
-        w->scale[j / ROWS * w->blocks * ROWS + j % ROWS] = most > LEAST ? (float)(most / 32767) : 0.0f;
+        double inverse = most > STORED_AS_ZERO ? 32767 / most : 0.0;
+        w->scale[j / ROWS * w->blocks * ROWS + j % ROWS] = most > STORED_AS_ZERO ? (float)(most / 32767) : 0.0f;
         for (int64_t t = 0; t < LANES; t++) out[t] = (int16_t)nearbyint(upper[t] * inverse);
     }
 }

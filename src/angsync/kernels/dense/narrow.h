@@ -24,7 +24,7 @@
 #define LANES (2 * SEGMENT)  /* numbers in a row of a block */
 #define BLOCK (ROWS * LANES) /* numbers in a block */
 #define SIDE 64              /* rows are stored up to a multiple of this */
-#define LEAST 4e-34          /* a row of a block below this is 0: its scale would not be a normal float */
+#define STORED_AS_ZERO 4e-34 /* a row of a block below this is 0: its scale would not be a normal float */
 
 static inline int64_t segments_of(int64_t n) { return (n + SEGMENT - 1) / SEGMENT; }
 

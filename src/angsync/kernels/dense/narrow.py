@@ -18,7 +18,8 @@ NARROW_FROM = 400  # order from which products read the narrow copy: below, C is
 _ROUNDED = 0.5 * (1 + 2.0**-7)  # error of a part in units of its scale: half a unit, and the rounding of the scale
 # terms that a product sums in single precision before it goes on in double (4 CARRIED in narrow_product.c)
 _CARRIED = 512
-_STORED_AS_ZERO = 4e-34  # parts of a row of a block that are all below this are stored as 0 (LEAST in narrow.h)
+# a row of a block whose parts are all below this is stored as 0: its scale would not be a normal float (narrow.h)
+_STORED_AS_ZERO = 4e-34
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ FAST ROTATE_ROW(rotate_row_plain) {
         r[l] = (float)a[2 * l] * cosine - (float)a[2 * l + 1] * sine;
         most = fabsf(r[l]) > most ? fabsf(r[l]) : most;
     }
-    float inverse = most * scale > (float)LEAST ? 32767 / most : 0.0f;
+    float inverse = most * scale > (float)STORED_AS_ZERO ? 32767 / most : 0.0f;
 #pragma omp simd
     for (int l = 0; l < SEGMENT; l++) out[l] = (int16_t)(r[l] * inverse + WHOLE - WHOLE);
     return inverse > 0 ? most * scale / 32767 : 0.0f;
@@ -73,7 +73,7 @@ __attribute__((target("avx512f"))) ROTATE_ROW(rotate_row_avx512) {
         r[l / 16] = _mm512_fmsub_ps(x, cosine, _mm512_mul_ps(y, sine));
         most_ = _mm512_max_ps(most_, _mm512_abs_ps(r[l / 16]));
     }
-    float most = _mm512_reduce_max_ps(most_), inverse = most * scale > (float)LEAST ? 32767 / most : 0.0f;
+    float most = _mm512_reduce_max_ps(most_), inverse = most * scale > (float)STORED_AS_ZERO ? 32767 / most : 0.0f;
     for (int l = 0; l < SEGMENT; l += 16) {
         __m512i whole = _mm512_cvtps_epi32(_mm512_mul_ps(r[l / 16], _mm512_set1_ps(inverse)));
         _mm256_storeu_si256((__m256i *)(out + l), _mm512_cvtepi32_epi16(whole));

@@ -22,7 +22,7 @@ double tridiagonal_smallest(int64_t k, const double *alpha, const double *beta, 
 
 #define LANES 1024          /* doubles of a block of rows */
 #define TOGETHER 4          /* columns that share the loads of w */
-#define FELL 0.5            /* share of the squared norm that has to be left by a round, for it to be the last */
+#define KEPT_SHARE 0.5      /* of the squared norm: a round of orthogonalisation that leaves as much is the last one */
 #define MOST_ROUNDS 4       /* a vector of nothing but rounding errors would go on */
 #define SHARED_FROM 100000  /* complex numbers in the basis from which threads gain more than they cost to wake */
 #define UNIT_ROUNDOFF 0x1p-53
@@ -149,7 +149,7 @@ double orthogonalise(int64_t n, int64_t count, const double *deflated, const dou
     double before = square(2 * n, w), left = before;
     for (int round = 0; round < MOST_ROUNDS; round++) {
         left = round_of(n, count + 1, deflated, basis, w, work, orthogonalise_work(count), threads);
-        if (left > FELL * before) break;
+        if (left > KEPT_SHARE * before) break;
         before = left;
     }
     return sqrt(left);

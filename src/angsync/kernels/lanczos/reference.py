@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from angsync.kernels.dense.narrow import NarrowCopy
 
 _KEPT_SHARE = 0.5  # of the squared norm: a round of orthogonalisation that leaves as much is the last one
-_MOST_ROUNDS = 4  # of orthogonalisation
+_MOST_ROUNDS = 4  # of orthogonalisation: a vector of nothing but rounding errors would go on for ever
 _SETTLED_FROM = 20  # steps from which a negative eigenvalue may end a run
 _FIRST_COLUMNS = 32  # of the basis, which then doubles
 

@@ -13,7 +13,7 @@ from angsync.circle import normalise
 from angsync.problem.operators import Operator, as_operator
 from angsync.problem.randomness import random_generator
 
-_DENSE_EIGENVECTOR = 60  # up to this order LAPACK is faster than ARPACK and needs no start vector
+_LAPACK_UP_TO = 60  # order up to which LAPACK is faster than ARPACK, and it needs no start vector
 _LOOSE_TOLERANCE = 1e-2  # an accurate eigenvector is wasted work where iterations follow
 
 
@@ -42,7 +42,7 @@ def eigenvector_estimator(C: Any, *, tolerance: float = 0.0, rng: Any = 0) -> ND
 def leading_eigenvector(operator: Operator, tolerance: float, rng: np.random.Generator) -> NDArray:
     """A unit eigenvector of the largest algebraic eigenvalue."""
     n = operator.n
-    if n <= _DENSE_EIGENVECTOR:
+    if n <= _LAPACK_UP_TO:
         return scipy.linalg.eigh(operator.to_dense(), subset_by_index=[n - 1, n - 1])[1][:, 0]
     first = (rng.standard_normal(n) + 1j * rng.standard_normal(n)).astype(operator.dtype)
     as_scipy = LinearOperator((n, n), matvec=lambda v: operator.apply(v.ravel()), dtype=operator.dtype)

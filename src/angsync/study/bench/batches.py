@@ -28,7 +28,7 @@ ALLOWED = 1e-3
 """Share of the easy problems in a worse optimum up to which methods agree. Hard problems are not held to it: from one
 start every method leaves some of them in a worse optimum, and the table says how many."""
 
-_FEWEST, _MOST = 2000, 400_000
+_FEWEST, _MOST = 2000, 400_000  # problems of a stack
 _FEW_POWER_STEPS, _MANY_POWER_STEPS = 2, 40  # power steps before the first phases, where ten are the default
 
 

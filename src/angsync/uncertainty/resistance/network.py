@@ -47,7 +47,9 @@ def collect_pairs(n: int, i: NDArray[np.int64], j: NDArray[np.int64], conductanc
     key, pair = np.unique(low * n + high, return_inverse=True)
     pair_of = np.full(i.size, -1, dtype=np.int64)
     pair_of[used] = pair
-    total = np.bincount(pair, conductance[used], key.size).astype(np.float64)  # of no edge at all it is of integers
+    total = np.bincount(pair, conductance[used], key.size).astype(
+        np.float64
+    )  # without any edge, bincount gives integers
     return Pairs(n, key // n, key % n, total, pair_of)
 
 
