@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from problems import coherence, complex_vector, hermitian
 
 import angsync as ang
 from angsync.kernels.batch.numbers import CONVERGED, ITERATION_LIMIT, NOT_FINITE, chirp
@@ -15,26 +16,13 @@ needs_device = pytest.mark.skipif(_arrays.cupy() is None, reason="needs CuPy and
 ORDERS = (1, 2, 3, 5, 8, 10, 11, 17, 20, 31, 32, 33, 47, 64, 65, 100, 127, 128)
 
 
-def _hermitian(n, dtype=np.complex128, seed=0):
-    rng = np.random.default_rng(seed)
-    A = rng.standard_normal((n, n)) + 1j * rng.standard_normal((n, n))
-    return ((A + A.conj().T) / 2).astype(dtype)
+def _coherence(count, n):
+    return coherence(n, count, 50, floor=0.5, decay=10, seed=2).astype(np.complex64)
 
 
-def _vector(n, seed=1):
-    rng = np.random.default_rng(seed)
-    return rng.standard_normal(n) + 1j * rng.standard_normal(n)
-
-
-def _coherence(count, n, seed=2):
-    """Sample coherence matrices of n dates, 50 looks: positive semidefinite, unit diagonal."""
-    rng = np.random.default_rng(seed)
-    decay = 0.5 + 0.5 * np.exp(-np.abs(np.subtract.outer(np.arange(n), np.arange(n))) / 10)
-    looks = rng.standard_normal((count, n, 50)) + 1j * rng.standard_normal((count, n, 50))
-    x = np.exp(2j * np.pi * rng.random((count, n, 1))) * (np.linalg.cholesky(decay) @ looks)
-    G = x @ x.conj().transpose(0, 2, 1)
-    size = np.sqrt(np.einsum("kii->ki", G).real)
-    return (G / size[:, :, None] / size[:, None, :]).astype(np.complex64)
+def _hard(count, n):
+    """Fast decay and few looks: some of these have a worse optimum near a start from two power steps."""
+    return coherence(n, count, 20, floor=0.05, decay=3, seed=11, turned=False).astype(np.complex64)
 
 
 def _spoilt(n):
@@ -50,7 +38,7 @@ def _spoilt(n):
 
 @pytest.mark.parametrize("block", [7, 1 << 22])
 def test_product_widens_by_blocks(block):
-    C, x = _hermitian(23, np.complex64), _vector(23)
+    C, x = hermitian(23, dtype=np.complex64), complex_vector(23, seed=1)
     y = reference.hermitian_product(C, x, block=23 * block)
     assert y.dtype == np.complex128
     np.testing.assert_allclose(y, C.astype(complex) @ x, rtol=0, atol=1e-13)
@@ -115,7 +103,7 @@ def test_loop_stops_exactly_at_the_tolerance():
 
 
 def test_loop_flags_what_is_not_finite():
-    C = _hermitian(5)
+    C = hermitian(5)
     C[1, 2] = C[2, 1] = np.nan
     found = reference.gpm(C, np.ones(5, dtype=complex), tolerance=1e-5, max_iterations=50)
     assert (found.status, found.iterations) == (NOT_FINITE, 0)
@@ -135,7 +123,7 @@ def test_batch_agrees_with_synchronize(n):
 
 def test_batch_stops_each_problem_by_itself():
     C = np.stack([np.outer(z, z.conj()) for z in (chirp(6), chirp(6).conj())])
-    noise = _hermitian(6, np.complex64) * np.float32(0.5)
+    noise = hermitian(6, dtype=np.complex64) * np.float32(0.25)
     both = np.stack([C[0], C[1] + noise]).astype(np.complex64)
     found = reference.solve_batch(both, bias=chirp(6), tolerance=1e-5, max_iterations=50, power_steps=1)
     alone = [
@@ -166,17 +154,6 @@ def test_batch_does_not_stop_at_a_zero():
     C = np.array([[[1, -1], [-1, 1]]], dtype=np.complex64)
     found = reference.solve_batch(C, bias=chirp(2), tolerance=1e-5, max_iterations=50, power_steps=2)
     assert found["objective"][0] == pytest.approx(4)
-
-
-def _hard(count, n, seed=11):
-    """Fast decay and few looks: some of these have a worse optimum near a start from two power steps."""
-    rng = np.random.default_rng(seed)
-    decay = 0.05 + 0.95 * np.exp(-np.abs(np.subtract.outer(np.arange(n), np.arange(n))) / 3)
-    looks = rng.standard_normal((count, n, 20)) + 1j * rng.standard_normal((count, n, 20))
-    x = np.linalg.cholesky(decay) @ looks
-    G = x @ x.conj().transpose(0, 2, 1)
-    size = np.sqrt(np.einsum("kii->ki", G).real)
-    return (G / size[:, :, None] / size[:, None, :]).astype(np.complex64)
 
 
 def test_easy_problems_make_two_power_steps_and_hard_ones_more():
@@ -228,7 +205,7 @@ def test_product_kernel(n, dtype):
     from angsync.kernels.cuda import product as cuda_product
 
     cupy = _arrays.cupy()
-    C, x = _hermitian(n, dtype), _vector(n)
+    C, x = hermitian(n, dtype=dtype), complex_vector(n, seed=1)
     y = cuda_product.hermitian_product(cupy.asarray(C), cupy.asarray(x))
     expected = reference.hermitian_product(C, x)
     # n terms with 4 roundings each of 1.1e-16, growing as their square root
@@ -242,7 +219,7 @@ def test_product_kernel_is_reproducible_and_takes_views():
     from angsync.kernels.cuda import product as cuda_product
 
     cupy = _arrays.cupy()
-    C, x = cupy.asarray(_hermitian(1500, np.complex64)), cupy.asarray(_vector(1500))
+    C, x = cupy.asarray(hermitian(1500, dtype=np.complex64)), cupy.asarray(complex_vector(1500, seed=1))
     first = cuda_product.hermitian_product(C, x)
     assert all(bool((cuda_product.hermitian_product(C, x) == first).all()) for _ in range(20))
     view = C[3:1200, 3:1200]
@@ -296,7 +273,7 @@ def test_loop_kernel_flags_what_is_not_finite():
     from angsync.kernels.cuda import loop as cuda_loop
 
     cupy = _arrays.cupy()
-    C = _hermitian(300, np.complex64)
+    C = hermitian(300, dtype=np.complex64)
     C[10, 200] = np.nan
     found = cuda_loop.gpm(cupy.asarray(C), cupy.ones(300, dtype=complex), tolerance=1e-5, max_iterations=50)
     assert (found.status, found.iterations) == (NOT_FINITE, 0)

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from problems import gaussian_stack
 from reference.batch import solved
 
 import angsync as ang
-from angsync import kernels
 from angsync.batch import input as batch_input
 from angsync.batch import stack as batch
 from angsync.batch.call import StackCall
@@ -26,34 +26,13 @@ except ImportError:
     batch_compiled = None
 
 PRECISIONS = (np.complex64, np.complex128)
-SOLVERS = ("numpy", *(batch_compiled.available() if batch_compiled else ()))
-
-
-@pytest.fixture(params=SOLVERS)
-def solver(request, monkeypatch):
-    """NumPy, and every set of instructions that this machine has."""
-    if request.param != "numpy":
-        monkeypatch.setattr(batch_compiled, "instructions", request.param)
-    chosen = batch_reference if request.param == "numpy" else batch_compiled
-    monkeypatch.setattr(kernels, "solve_batch", chosen.solve)
-    return request.param
-
-
-def problems(n, count, sigma=0.5, seed=0, dtype=np.complex128):
-    """C = z z^H + sigma W, W Hermitian Gaussian with entries of unit variance and a diagonal."""
-    rng = np.random.default_rng(seed)
-    truth = np.exp(2j * np.pi * rng.random((count, n)))
-    W = (rng.standard_normal((count, n, n)) + 1j * rng.standard_normal((count, n, n))) / np.sqrt(2)
-    W = np.triu(W, 1)
-    C = truth[:, :, None] * truth.conj()[:, None, :] + sigma * (W + W.conj().swapaxes(1, 2))
-    return C.astype(dtype)
 
 
 @pytest.mark.parametrize("dtype", PRECISIONS)
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 8, 9, 17, 40])
-def test_agrees_with_one_by_one(solver, n, dtype):
+def test_agrees_with_one_by_one(batch_solver, n, dtype):
     # sigma = 0.3 sqrt(n) / 2: well inside the range where the optimum is found by anybody
-    C = problems(n, 5, sigma=0.15 * np.sqrt(n), seed=n, dtype=dtype)
+    C = gaussian_stack(n, 5, sigma=0.15 * np.sqrt(n), seed=n, dtype=dtype)
     result = ang.synchronize(C)
     assert result.z.shape == (5, n)
     assert result.z.dtype == dtype
@@ -76,8 +55,8 @@ def s_matrix(C, z):
     return np.diag((z.conj() * (C @ z)).real) - C
 
 
-def test_leading_axes_and_indexing(solver):
-    C = problems(6, 12).reshape(3, 4, 6, 6)
+def test_leading_axes_and_indexing(batch_solver):
+    C = gaussian_stack(6, 12).reshape(3, 4, 6, 6)
     result = ang.synchronize(C, gauge="mean")
     assert result.shape == (3, 4)
     assert result.z.shape == result.angles.shape == (3, 4, 6)
@@ -95,7 +74,7 @@ def test_leading_axes_and_indexing(solver):
 @pytest.mark.parametrize("dtype", PRECISIONS)
 @pytest.mark.parametrize("n", [2, 7, 20, 33])
 def test_bits_do_not_depend_on_the_place(n, dtype):
-    C = problems(n, 41, sigma=0.4 * np.sqrt(n), dtype=dtype)
+    C = gaussian_stack(n, 41, sigma=0.4 * np.sqrt(n), dtype=dtype)
     whole = synchronize_stack(C, on_failure="ignore")
     order = np.random.default_rng(1).permutation(41)
     mixed = synchronize_stack(C[order], on_failure="ignore")
@@ -107,7 +86,7 @@ def test_bits_do_not_depend_on_the_place(n, dtype):
 
 @pytest.mark.skipif(batch_compiled is None, reason="not built")
 def test_bits_do_not_depend_on_the_threads(monkeypatch):
-    C = problems(20, 300, sigma=1.5)
+    C = gaussian_stack(20, 300, sigma=1.5)
     found = []
     for threads in ("1", "2", "5"):
         monkeypatch.setenv("ANGSYNC_NUM_THREADS", threads)
@@ -122,7 +101,7 @@ def test_bits_do_not_depend_on_the_threads(monkeypatch):
 @pytest.mark.parametrize("triangle", [0, 1, 2])
 @pytest.mark.parametrize("n", [2, 3, 7, 8, 16, 31])
 def test_compiled_does_what_numpy_does(n, triangle, dtype):
-    C = problems(n, 19, sigma=0.2 * np.sqrt(n), seed=3, dtype=dtype) + 2 * np.eye(n, dtype=dtype)
+    C = gaussian_stack(n, 19, sigma=0.2 * np.sqrt(n), seed=3, dtype=dtype) + 2 * np.eye(n, dtype=dtype)
     other = np.tril if triangle == 1 else np.triu
     if triangle:
         C = np.where(other(np.ones((n, n)), -1 if triangle == 1 else 1) > 0, 7 + 3j, C).astype(dtype)
@@ -155,8 +134,8 @@ def on_complement(S, z):
     return np.linalg.eigvalsh(basis.conj().T @ S @ basis)[0]
 
 
-def test_not_finite_problems_are_flagged_and_alone(solver):
-    C = problems(9, 20, dtype=np.complex64)
+def test_not_finite_problems_are_flagged_and_alone(batch_solver):
+    C = gaussian_stack(9, 20, dtype=np.complex64)
     expected = ang.synchronize(C)
     C[3, 2, 5] = C[3, 5, 2] = np.nan
     C[11, 0, 0] = np.inf
@@ -180,7 +159,7 @@ def test_not_finite_problems_are_flagged_and_alone(solver):
         ang.synchronize(C, on_failure="ignore")
 
 
-def test_nothing_measured(solver):
+def test_nothing_measured(batch_solver):
     C = np.zeros((3, 5, 5), dtype=complex)
     C[1] = np.eye(5)
     result = ang.synchronize(C)
@@ -192,10 +171,10 @@ def test_nothing_measured(solver):
 
 
 @pytest.mark.parametrize("dtype", PRECISIONS)
-def test_certificates_claim_nothing_false(solver, dtype):
+def test_certificates_claim_nothing_false(batch_solver, dtype):
     """At a noise where many critical points are not optimal: certified means S >= 0, and no better point refutes it."""
     n = 6
-    C = problems(n, 60, sigma=2.0, seed=8, dtype=dtype)
+    C = gaussian_stack(n, 60, sigma=2.0, seed=8, dtype=dtype)
     result = ang.synchronize(C, on_failure="ignore")
     best = result.objective.copy()
     for seed in range(30):
@@ -214,16 +193,16 @@ def test_certificates_claim_nothing_false(solver, dtype):
 
 @pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
 @pytest.mark.parametrize("dtype", PRECISIONS)
-def test_scale_does_not_matter(solver, dtype, scale):
-    C = problems(6, 5, dtype=dtype)
+def test_scale_does_not_matter(batch_solver, dtype, scale):
+    C = gaussian_stack(6, 5, dtype=dtype)
     power = dtype(2.0 ** np.round(np.log2(scale)))
     result, scaled = ang.synchronize(C), ang.synchronize(C * power)
     np.testing.assert_array_equal(result.z, scaled.z)
     np.testing.assert_allclose(scaled.lambda_2, result.lambda_2 * float(power.real), rtol=1e-12)
 
 
-def test_layouts(solver, tmp_path):
-    C = problems(5, 24).reshape(2, 3, 4, 5, 5)
+def test_layouts(batch_solver, tmp_path):
+    C = gaussian_stack(5, 24).reshape(2, 3, 4, 5, 5)
     expected = ang.synchronize(C)
     C.flags.writeable = False
     np.testing.assert_array_equal(ang.synchronize(C).z, expected.z)
@@ -234,15 +213,15 @@ def test_layouts(solver, tmp_path):
     np.testing.assert_array_equal(ang.synchronize(mapped[:, ::2]).z, expected.z[:, ::2])
 
 
-def test_blocks_are_one_stream(solver, monkeypatch):
-    C = problems(4, 3000, sigma=0.3)
+def test_blocks_are_one_stream(batch_solver, monkeypatch):
+    C = gaussian_stack(4, 3000, sigma=0.3)
     expected = ang.synchronize(C)
     monkeypatch.setattr(batch_input, "BLOCK_BYTES", 1)  # blocks of 1024
     np.testing.assert_array_equal(ang.synchronize(C).z, expected.z)
 
 
-def test_hermitian_is_checked(solver):
-    C = problems(10, 8)
+def test_hermitian_is_checked(batch_solver):
+    C = gaussian_stack(10, 8)
     wrong = C.copy()
     wrong[5, 2, 7] += 1e-3
     with pytest.raises(NotHermitianError, match=r"problem \(5,\), \|C\[2,7\]"):
@@ -258,15 +237,15 @@ def test_hermitian_is_checked(solver):
             ang.synchronize(wrong, hermitian=hermitian)
 
 
-def test_triangles(solver):
-    C = problems(9, 5)
+def test_triangles(batch_solver):
+    C = gaussian_stack(9, 5)
     expected = ang.synchronize(C).z
     assert np.abs(ang.synchronize(np.triu(C), hermitian="upper").z - expected).max() < 1e-9
     assert np.abs(ang.synchronize(np.tril(C), hermitian="lower").z - expected).max() < 1e-9
 
 
-def test_iteration_limit_is_reported(solver):
-    C = problems(20, 4, sigma=2.0)
+def test_iteration_limit_is_reported(batch_solver):
+    C = gaussian_stack(20, 4, sigma=2.0)
     with pytest.warns(ConvergenceWarning, match="4 of 4 problems did not converge: 4 stopped at max_iterations"):
         result = ang.synchronize(C, stopping=ang.Stopping(max_iterations=1))
     assert (result.iterations == 1).all()
@@ -274,7 +253,7 @@ def test_iteration_limit_is_reported(solver):
 
 
 def test_calls_that_mean_nothing():
-    C = problems(4, 3)
+    C = gaussian_stack(4, 3)
     for options in ({"solver": ang.GPM()}, {"start": np.ones(4)}, {"callback": print}, {"anchors": {0: 0.0}}):
         with pytest.raises(InputError, match="not for a stack"):
             ang.synchronize(C, **options)
@@ -290,19 +269,19 @@ def test_calls_that_mean_nothing():
         synchronize_stack(C, mask=np.ones(4))
 
 
-def test_large_and_single_nodes(solver):
+def test_large_and_single_nodes(batch_solver):
     one = ang.synchronize(np.full((3, 1, 1), 2.0))
     np.testing.assert_array_equal(one.z, 1)
     np.testing.assert_array_equal(one.objective, 2)
     assert one.certified.all()
-    C = problems(130, 2, sigma=1.0)
+    C = gaussian_stack(130, 2, sigma=1.0)
     large = ang.synchronize(C)
     assert large.certified.all()
     np.testing.assert_array_equal(large.z[1], ang.synchronize(C[1]).z)
 
 
-def test_saved_and_loaded(solver, tmp_path):
-    result = ang.synchronize(problems(4, 6).reshape(2, 3, 4, 4))
+def test_saved_and_loaded(batch_solver, tmp_path):
+    result = ang.synchronize(gaussian_stack(4, 6).reshape(2, 3, 4, 4))
     result.save(tmp_path / "batch.npz")
     again = BatchResult.load(tmp_path / "batch.npz")
     np.testing.assert_array_equal(again.z, result.z)
@@ -314,7 +293,7 @@ def test_saved_and_loaded(solver, tmp_path):
 
 def test_device_front_keeps_phases_in_their_library():
     """The way of a device stack, with NumPy in the place of the device library."""
-    C = problems(6, 5, dtype=np.complex64)
+    C = gaussian_stack(6, 5, dtype=np.complex64)
     C[2] = np.nan
     call = StackCall(ang.Stopping(), True, "first", "warn", "full")
     with pytest.warns(ConvergenceWarning, match="1 not finite"):

@@ -6,19 +6,13 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from problems import gaussian_stack
 
 from angsync import kernels
 from angsync.batch import input as batch_input
 from angsync.batch.result import BatchResult, BatchStatus
 from angsync.batch.stack import synchronize_stack
 from angsync.errors import ConvergenceWarning
-
-
-def problems(n, count, seed=0):
-    rng = np.random.default_rng(seed)
-    truth = np.exp(2j * np.pi * rng.random((count, n)))
-    W = np.triu(rng.standard_normal((count, n, n)) + 1j * rng.standard_normal((count, n, n)), 1)
-    return (truth[:, :, None] * truth.conj()[:, None, :] + 0.2 * (W + W.conj().swapaxes(1, 2))).astype(np.complex64)
 
 
 @pytest.fixture
@@ -28,7 +22,9 @@ def small_blocks(monkeypatch):
 
 def test_progress_is_told_block_by_block(small_blocks):
     told = []
-    result = synchronize_stack(problems(3, 2500), callback=lambda *numbers: told.append(numbers))
+    result = synchronize_stack(
+        gaussian_stack(3, 2500, sigma=0.3, dtype=np.complex64), callback=lambda *numbers: told.append(numbers)
+    )
     assert told == [(1024, 2500), (2048, 2500), (2500, 2500)]
     assert result.converged.all()
 
@@ -48,7 +44,7 @@ def assert_stopped_after(result, whole, done, shape):
 
 
 def test_a_callback_can_end_it(small_blocks):
-    C = problems(3, 2400).reshape(40, 60, 3, 3)
+    C = gaussian_stack(3, 2400, sigma=0.3, dtype=np.complex64).reshape(40, 60, 3, 3)
     whole = synchronize_stack(C)
     with pytest.warns(ConvergenceWarning, match="352 of 2400 problems did not converge: 352 not reached"):
         result = synchronize_stack(C, callback=lambda done, total: done >= 2000)
@@ -56,7 +52,7 @@ def test_a_callback_can_end_it(small_blocks):
 
 
 def test_ctrl_c_keeps_what_is_done(small_blocks, monkeypatch, tmp_path):
-    C = problems(4, 3000)
+    C = gaussian_stack(4, 3000, sigma=0.3, dtype=np.complex64)
     whole = synchronize_stack(C)
     solve, calls = kernels.solve_batch, []
 
@@ -75,7 +71,7 @@ def test_ctrl_c_keeps_what_is_done(small_blocks, monkeypatch, tmp_path):
 
 
 def test_the_rest_can_be_done_later(small_blocks):
-    C = problems(3, 2000)
+    C = gaussian_stack(3, 2000, sigma=0.3, dtype=np.complex64)
     whole = synchronize_stack(C)
     part = synchronize_stack(C, on_failure="ignore", callback=lambda *_: True)
     rest = part.status == BatchStatus.INTERRUPTED
@@ -91,7 +87,7 @@ def test_a_memory_map_streams_in_bounded_memory(tmp_path, monkeypatch, layout):
     path = tmp_path / "stack.npy"
     mapped = np.lib.format.open_memmap(path, mode="w+", dtype=np.complex64, shape=(4, count // 4, n, n))
     for k in range(4):
-        mapped[k] = problems(n, count // 4, seed=k)
+        mapped[k] = gaussian_stack(n, count // 4, seed=k, sigma=0.3, dtype=np.complex64)
     mapped.flush()
     stack = np.load(path, mmap_mode="r")
     if layout == "every second":

@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse.linalg
+from problems import gaussian, interrupt
 
 import angsync as ang
 from angsync import Status, Stopping, Verdict
@@ -25,10 +26,6 @@ from angsync.solvers.loop import iterate
 from angsync.solvers.stopping import Clock
 
 HARD = 1.2  # noise over sqrt n at which one run often ends at a lesser optimum
-
-
-def gaussian(n, noise, seed=0):
-    return ang.simulate.gaussian(n, noise * math.sqrt(n), rng=seed).C
 
 
 def first_run(C, stopping=None):
@@ -285,10 +282,6 @@ def stop_in_run(number, action):
         return action() if last[1] == number else None
 
     return watch
-
-
-def interrupt():
-    raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse
+from problems import random_tree
 
 import angsync as ang
 from angsync import Verdict
@@ -22,17 +23,15 @@ def cost(m, z):
     return float(np.sum(m.weight * 4 * np.sin(residual / 2) ** 2))
 
 
-def random_tree(n, seed):
+def measured_tree(n, seed):
     rng = np.random.default_rng(seed)
-    parents = np.array([int(rng.integers(k)) for k in range(1, n)])
-    return ang.Measurements(
-        np.arange(1, n), parents, rng.uniform(-np.pi, np.pi, n - 1), weight=rng.exponential(1, n - 1)
-    )
+    i, j = random_tree(n, rng)
+    return ang.Measurements(i, j, rng.uniform(-np.pi, np.pi, n - 1), weight=rng.exponential(1, n - 1))
 
 
 @pytest.mark.parametrize("n", [2, 3, 50, 3000])
 def test_a_tree_is_met_exactly_and_certified(n):
-    tree = random_tree(n, n)
+    tree = measured_tree(n, n)
     result = ang.synchronize(tree)
     assert cost(tree, result.z) < 1e-20 * n
     assert result.certificate.verdict is Verdict.CERTIFIED
@@ -63,7 +62,7 @@ def test_a_ring_reaches_its_closed_form(holonomy):
 def test_a_graph_in_pieces_with_isolated_nodes():
     grid = ang.simulate.grid(10, 12, 0.2, rng=0)
     ring = ang.simulate.ring(90, 0.0, holonomy=1.0, rng=1)
-    C = scipy.sparse.block_diag([grid.C, np.zeros((3, 3)), ring.C, random_tree(70, 2).to_sparse()], format="csr")
+    C = scipy.sparse.block_diag([grid.C, np.zeros((3, 3)), ring.C, measured_tree(70, 2).to_sparse()], format="csr")
     with pytest.warns(DisconnectedWarning, match=r"3 component\(s\) with edges and 3 isolated"):
         result = ang.synchronize(C)
     assert result.isolated.tolist() == [120, 121, 122]

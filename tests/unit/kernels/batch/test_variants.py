@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from problems import coherence
 
 import angsync as ang
-from angsync import kernels
 from angsync.batch.emi import emi_matrix
 from angsync.batch.result import BatchStatus
 from angsync.batch.stack import synchronize_stack
 from angsync.errors import ConvergenceWarning, InputError, ShapeError
-from angsync.kernels.batch import reference as batch_reference
 
 try:
     from angsync.kernels.batch import compiled as batch_compiled
@@ -21,31 +20,7 @@ except ImportError:
 PRECISIONS = (np.complex64, np.complex128)
 
 
-@pytest.fixture(params=("numpy", *(batch_compiled.available() if batch_compiled else ())))
-def solver(request, monkeypatch):
-    """NumPy, and every set of instructions that this machine has."""
-    if request.param != "numpy":
-        monkeypatch.setattr(batch_compiled, "instructions", request.param)
-    chosen = batch_reference if request.param == "numpy" else batch_compiled
-    monkeypatch.setattr(kernels, "solve_batch", chosen.solve)
-    return request.param
-
-
-def coherence(n, count, looks, seed=0, floor=0.2, decay=4.0):
-    """Sample coherence matrices of a decaying model, from ``looks`` samples: positive semidefinite."""
-    rng = np.random.default_rng(seed)
-    lag = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
-    factor = np.linalg.cholesky(floor + (1 - floor) * np.exp(-lag / decay))
-    shape = (count, n, looks)
-    x = factor @ (rng.standard_normal(shape) + 1j * rng.standard_normal(shape))
-    x *= np.exp(2j * np.pi * rng.random((count, n, 1)))
-    S = x @ x.conj().swapaxes(1, 2)
-    size = np.sqrt(np.einsum("kii->ki", S).real)
-    C = S / (size[:, :, None] * size[:, None, :])
-    return (C + C.conj().swapaxes(1, 2)) / 2
-
-
-def test_single_precision_is_enough_for_a_proof(solver):
+def test_single_precision_is_enough_for_a_proof(batch_solver):
     """The gap is e^2 / lambda_2, with a lambda_2 that is a quarter of the true one: at a residual of 1e-6, four of
     these 64 problems would stay UNDECIDED."""
     C = coherence(60, 64, looks=240, floor=0.3, decay=18.0).astype(np.complex64)
@@ -62,7 +37,7 @@ def ascended(matrix, z, shift, steps):
 
 
 @pytest.mark.parametrize("dtype", PRECISIONS)
-def test_emi_ends_at_the_maximum(solver, dtype):
+def test_emi_ends_at_the_maximum(batch_solver, dtype):
     """The maximum of 30 ascents from random points and one from the eigenvector, each with the right shift,
     lambda_max(|Gamma|^-1 o C): with it C + shift is positive semidefinite, so that every step ascends."""
     C = coherence(7, 40, looks=30)
@@ -86,7 +61,7 @@ def test_emi_ends_at_the_maximum(solver, dtype):
     assert ((wrong < best - 0.01 * np.abs(best)) | (turn > 0.1)).all()
 
 
-def test_emi_finds_its_shift_before_the_first_phases(solver):
+def test_emi_finds_its_shift_before_the_first_phases(batch_solver):
     """Of 14 looks of 12 dates: the most negative eigenvalues are hundreds of times the objective. The safeguard alone,
     which doubles a shift at every refusal, takes 14 iterations on average here; the shift of the power steps 5."""
     matrix = emi_matrix(coherence(12, 60, looks=14, floor=0.3, decay=8.0))
@@ -96,7 +71,7 @@ def test_emi_finds_its_shift_before_the_first_phases(solver):
     assert result.iterations.mean() < 8
 
 
-def test_emi_of_a_singular_coherence_is_flagged_and_alone(solver):
+def test_emi_of_a_singular_coherence_is_flagged_and_alone(batch_solver):
     C = coherence(5, 6, looks=40)
     expected = ang.synchronize(emi_matrix(C))
     C[1] = 1  # exactly singular
@@ -123,7 +98,7 @@ def test_emi_in_single_precision_is_flagged_by_its_own_rounding():
 
 
 @pytest.mark.parametrize("dtype", PRECISIONS)
-def test_mask_leaves_nodes_out(solver, dtype):
+def test_mask_leaves_nodes_out(batch_solver, dtype):
     """As if the masked rows and columns were not there, by the way through one problem."""
     C = coherence(8, 6, looks=60, seed=2).astype(dtype)
     C[2, 1] = C[2, :, 1] = np.nan
@@ -144,7 +119,7 @@ def test_mask_leaves_nodes_out(solver, dtype):
 
 
 @pytest.mark.parametrize("dtype", PRECISIONS)
-def test_weights_multiply(solver, dtype):
+def test_weights_multiply(batch_solver, dtype):
     C = coherence(7, 4, looks=60).astype(dtype)
     w = np.random.default_rng(5).random((4, 7, 7))
     w = (w + w.swapaxes(1, 2)).astype(C.real.dtype)

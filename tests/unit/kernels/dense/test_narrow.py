@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from problems import complex_vector
 from reference.narrow import narrow_apply
 
 import angsync as ang
@@ -15,11 +16,6 @@ compiled = pytest.importorskip(
 )
 
 SETS = [False, True] if compiled.HAS_AVX512 else [False]
-
-
-def complex_vector(n, seed=0):
-    rng = np.random.default_rng(seed)
-    return rng.standard_normal(n) + 1j * rng.standard_normal(n)
 
 
 def test_sums_of_the_narrow_product_are_carried_on_in_double():

@@ -7,6 +7,7 @@ import itertools
 import networkx
 import numpy as np
 import pytest
+from problems import corrupted, mean_error
 from scipy.integrate import quad
 
 import angsync as ang
@@ -21,15 +22,6 @@ from angsync.pipeline.robust.tuning import tuned
 from angsync.pipeline.robust.voting import Ballot, vote
 from angsync.problem.pieces import piece_count
 from angsync.solvers.stopping import Clock
-
-
-def mean_error(z, truth):
-    return np.degrees(np.mean(np.abs(np.angle(ang.align(z, truth) * truth.conj()))))
-
-
-def corrupted(n=40, good=0.7, sigma=0.0, seed=0, edge_probability=0.6):
-    return ang.simulate.outliers(n, good, sigma=sigma, edge_probability=edge_probability, rng=seed)
-
 
 # ------------------------------------------------------------------ losses
 

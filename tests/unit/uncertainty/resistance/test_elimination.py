@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse
+from problems import last_of_each
 
 import angsync as ang
 from angsync.uncertainty.resistance import (
@@ -18,10 +19,6 @@ from angsync.uncertainty.resistance import (
 )
 from angsync.uncertainty.resistance.dissection import dissect
 from angsync.uncertainty.resistance.elimination import Elimination
-
-
-def last_of_each(components):
-    return np.array([np.flatnonzero(components == c)[-1] for c in range(components.max() + 1)])
 
 
 @pytest.mark.parametrize("leaf", [3, 40])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from problems import last_of_each
 
 import angsync as ang
 from angsync.errors import ConvergenceWarning
@@ -14,10 +15,6 @@ from angsync.uncertainty.resistance import (
     pair_resistances,
     sampling,
 )
-
-
-def last_of_each(components):
-    return np.array([np.flatnonzero(components == c)[-1] for c in range(components.max() + 1)])
 
 
 @pytest.mark.parametrize("name", ["ring with chords", "grid", "complete", "pieces and isolated nodes", "star"])
