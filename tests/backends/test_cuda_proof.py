@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from devices import needs_device
 from problems import coherence
 
 import angsync as ang
@@ -11,8 +12,6 @@ from angsync.kernels.batch.numbers import chirp
 from angsync.kernels.cuda import proof_reference as proof
 from angsync.kernels.cuda import reference
 from angsync.problem import arrays as _arrays
-
-needs_device = pytest.mark.skipif(_arrays.cupy() is None, reason="needs CuPy and a CUDA device")
 
 
 def _stack(count, n, looks=50, decay=10.0):

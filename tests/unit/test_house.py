@@ -254,3 +254,28 @@ def test_the_command_offers_every_law_and_every_triangle_of_the_library():
     assert offered("simulate", "law") == accepted(ang.simulate.phase_noise, "law")
     assert offered("solve", "hermitian") == accepted(ang.synchronize, "hermitian")
     assert offered("certify", "hermitian") == accepted(ang.certify, "hermitian")
+
+
+def test_importing_loads_neither_optional_nor_heavy_libraries():
+    code = (
+        "import sys, angsync; "
+        "bad = {'matplotlib', 'networkx', 'narwhals', 'pandas', 'polars', 'pyarrow', 'h5py', 'typer', 'rich', "
+        "'scipy.optimize'} & set(sys.modules); print(sorted(bad)); "
+        "assert angsync.synchronize([[1]]).z[0] == 1; "
+        "bad = {'matplotlib', 'networkx', 'narwhals', 'pandas', 'polars', 'pyarrow', 'h5py', 'typer', 'rich'}"
+        " & set(sys.modules); print(sorted(bad))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["[]", "[]"]
+
+
+def test_public_names():
+    for name in ang.__all__:
+        assert getattr(ang, name) is not None
+        assert name in dir(ang)
+    code = "import angsync.cli, angsync.pipeline, angsync as ang; assert ang.synchronize([[1]]).n == 1"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0  # no module hides a public name
+    assert callable(ang.certify)
+    assert ang.__version__ == "0.1.0"
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = ang.nonsense
