@@ -10,6 +10,7 @@ from angsync import Status, Verdict
 from angsync.errors import (
     ConvergenceWarning,
 )
+from angsync.problem.operators import DenseOperator
 
 
 def test_stopping_by_iterations_seconds_and_callback():
@@ -72,3 +73,33 @@ def test_ctrl_c_at_any_product_keeps_the_answer(k):
     assert result.status is (Status.INTERRUPTED if operator.count >= k else Status.CONVERGED)
     assert np.allclose(np.abs(result.z), 1)
     assert np.isfinite(result.objective)
+
+
+def test_an_interruption_inside_the_first_product_still_tells_the_objective(monkeypatch):
+    C = ang.simulate.gaussian(410, 1.0, rng=0).C
+    usual, asked = DenseOperator.apply, []
+
+    def interrupted(self, z):
+        asked.append(z)
+        if len(asked) == 1:
+            raise KeyboardInterrupt
+        return usual(self, z)
+
+    start = np.exp(1j * np.angle(C[:, 0]))
+    monkeypatch.setattr(DenseOperator, "apply", interrupted)
+    result = ang.synchronize(C, start=start)
+    assert result.status is ang.Status.INTERRUPTED
+    assert result.objective == pytest.approx(np.vdot(result.z, C @ result.z).real, rel=1e-13)
+    assert np.allclose(result.product, C @ result.z, rtol=1e-12)
+
+
+@pytest.mark.parametrize("starts", [None, 3])
+def test_an_interruption_of_the_certificate_is_not_followed_by_more_starts(monkeypatch, starts):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("angsync.pipeline.task.certify_component", interrupted)
+    C = ang.simulate.gaussian(60, 0.6 * 60**0.5, rng=0).C
+    result = ang.synchronize(C, solver="auto" if starts is None else ang.AcceleratedGPM(starts=starts))
+    assert result.status is ang.Status.INTERRUPTED
+    assert result.starts is None
