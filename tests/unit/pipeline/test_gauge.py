@@ -2,13 +2,53 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from problems import phases
 
 import angsync as ang
-from angsync.errors import (
-    DisconnectedWarning,
-    InputError,
-)
+from angsync.errors import DisconnectedWarning, InputError
+from angsync.pipeline.gauge import in_gauge, reference_nodes
+
+PIECES = np.array([0, 1, 0, 2, 1, 1])
+
+
+def test_every_component_has_a_reference():
+    assert reference_nodes(PIECES, "first", None).tolist() == [0, 1, 3]
+    assert reference_nodes(PIECES, 4, None).tolist() == [0, 4, 3]
+    assert reference_nodes(PIECES, "e", tuple("abcdef")).tolist() == [0, 4, 3]
+    assert reference_nodes(np.zeros(3, dtype=int), "first", None).tolist() == [0]
+
+
+def test_a_label_comes_before_a_number():
+    assert reference_nodes(np.zeros(3, dtype=int), 0, (2, 1, 0)).tolist() == [2]
+
+
+@pytest.mark.parametrize("gauge", ["first", "mean", 5])
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_a_gauge_turns_components_and_nothing_else(gauge, dtype):
+    z = phases(6).astype(dtype)
+    turned = in_gauge(z, PIECES, gauge, None)
+    assert turned.dtype == dtype
+    eps = np.finfo(dtype).eps
+    assert np.abs(np.abs(turned) - 1).max() < 4 * eps
+    for label in range(3):
+        turns = (turned / z)[label == PIECES]
+        assert np.abs(turns - turns[0]).max() < 8 * eps
+        if gauge == "mean":
+            total = turned[label == PIECES].sum()
+            assert abs(total.imag) < 8 * eps
+            assert total.real > 0
+    if gauge != "mean":
+        references = reference_nodes(PIECES, gauge, None)
+        assert (turned[references] == 1).all()  # exactly, not up to rounding
+
+
+def test_phases_that_add_up_to_nothing_are_turned_by_the_first_node():
+    z = np.exp(1j * (0.3 + 2 * np.pi * np.arange(5) / 5))
+    turned = in_gauge(z, np.zeros(5, dtype=int), "mean", None)
+    assert turned[0] == pytest.approx(1)
+    np.testing.assert_allclose(turned, z * np.exp(-0.3j), atol=1e-15)
 
 
 def test_gauges():
