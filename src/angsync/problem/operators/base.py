@@ -186,7 +186,7 @@ class Operator(ABC):
         return None
 
     def rounding_sums(self) -> NDArray[np.float64] | None:
-        """For each row, what a unit of rounding in a product is relative to: the sums of |C_jl| where known."""
+        """For each row, what a unit of rounding in a product is relative to: the sums of ``|C_jl|`` where known."""
         return self.abs_row_sums()
 
     # Unknowns that were eliminated: C is then minus the Schur complement of a larger sparse matrix.
