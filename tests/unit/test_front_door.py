@@ -9,12 +9,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 import angsync as ang
 from angsync import Status, Verdict
-from angsync.errors import (
-    InputError,
-    NotFiniteError,
-    NotHermitianError,
-    ShapeError,
-)
+from angsync.errors import InputError, NotFiniteError, NotHermitianError, ShapeError
 
 
 def test_convention_a_measured_angle_is_theta_i_minus_theta_j():

@@ -16,11 +16,7 @@ from pose_graphs import close, motions, moved_to_the_origin, residuals, simulate
 import angsync as ang
 from angsync.applications import pose_graph
 from angsync.applications.pose_graph import PoseGraph, optimise, read
-from angsync.errors import (
-    AngsyncWarning,
-    FileFormatError,
-    OutputError,
-)
+from angsync.errors import AngsyncWarning, FileFormatError, OutputError
 from angsync.solvers.stopping import Status, Stopping
 
 EDGE = "EDGE_SE2 {} {} 1 0 {} 2 0 0 2 0 4\n"

@@ -8,13 +8,7 @@ from pose_graphs import close, motions, moved_to_the_origin, residuals, simulate
 
 import angsync as ang
 from angsync.applications.pose_graph import PoseGraph, optimise
-from angsync.errors import (
-    AngsyncWarning,
-    DisconnectedWarning,
-    InputError,
-    NotFiniteError,
-    ShapeError,
-)
+from angsync.errors import AngsyncWarning, DisconnectedWarning, InputError, NotFiniteError, ShapeError
 
 
 def test_the_operator_is_the_published_cost():

@@ -8,9 +8,7 @@ import scipy.sparse
 
 import angsync as ang
 from angsync import Verdict
-from angsync.errors import (
-    DisconnectedWarning,
-)
+from angsync.errors import DisconnectedWarning
 
 
 def test_an_all_zero_matrix_is_trivially_optimal_and_not_unique():

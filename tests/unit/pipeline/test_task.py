@@ -7,9 +7,7 @@ import pytest
 
 import angsync as ang
 from angsync import Status, Verdict
-from angsync.errors import (
-    ConvergenceWarning,
-)
+from angsync.errors import ConvergenceWarning
 from angsync.problem.operators import DenseOperator
 
 

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 import angsync as ang
-from angsync.errors import (
-    InputError,
-)
+from angsync.errors import InputError
 from angsync.solvers.stopping import Clock, History, Status, Stopping
 
 

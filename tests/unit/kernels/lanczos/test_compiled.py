@@ -16,11 +16,7 @@ from angsync import kernels
 from angsync.certificate.bounds.lanczos import random_start
 from angsync.kernels.lanczos import reference
 from angsync.kernels.lanczos.reference import Goal, RunEnding
-from angsync.problem.operators import (
-    CountingOperator,
-    ScaledOperator,
-    as_operator,
-)
+from angsync.problem.operators import CountingOperator, ScaledOperator, as_operator
 
 compiled = pytest.importorskip(
     "angsync.kernels.lanczos.compiled", reason="the compiled kernels are not built", exc_type=ImportError

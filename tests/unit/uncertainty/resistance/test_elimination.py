@@ -10,13 +10,7 @@ import scipy.sparse
 from problems import last_of_each
 
 import angsync as ang
-from angsync.uncertainty.resistance import (
-    choice,
-    collect_pairs,
-    dissection,
-    node_variances,
-    pair_resistances,
-)
+from angsync.uncertainty.resistance import choice, collect_pairs, dissection, node_variances, pair_resistances
 from angsync.uncertainty.resistance.dissection import dissect
 from angsync.uncertainty.resistance.elimination import Elimination
 

@@ -8,13 +8,7 @@ from problems import last_of_each
 
 import angsync as ang
 from angsync.errors import ConvergenceWarning
-from angsync.uncertainty.resistance import (
-    choice,
-    collect_pairs,
-    node_variances,
-    pair_resistances,
-    sampling,
-)
+from angsync.uncertainty.resistance import choice, collect_pairs, node_variances, pair_resistances, sampling
 
 
 @pytest.mark.parametrize("name", ["ring with chords", "grid", "complete", "pieces and isolated nodes", "star"])
