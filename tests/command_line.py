@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse
+from rich.console import Console
 from typer.testing import CliRunner
 
 from angsync import simulate
@@ -53,6 +55,15 @@ def refused(*arguments):
     assert "Traceback" not in answer.stderr
     assert len(re.findall(r"^(?:error|Error): ", answer.stderr, flags=re.MULTILINE)) == 1
     return answer.stderr
+
+
+def screen(width=80, terminal=True):
+    """A terminal, or a pipe, of this width; :func:`shown` tells what was written to it."""
+    return Console(file=io.StringIO(), force_terminal=terminal, width=width, color_system=None, _environ={})
+
+
+def shown(console):
+    return console.file.getvalue()
 
 
 def write_csv(path, rows=None, header="i,j,angle", names=str):

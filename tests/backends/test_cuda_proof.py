@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from devices import needs_device
+from problems import coherence
 
 import angsync as ang
 from angsync.batch.device import prove_batch_on_device, solve_batch_on_device
@@ -11,19 +13,9 @@ from angsync.kernels.cuda import proof_reference as proof
 from angsync.kernels.cuda import reference
 from angsync.problem import arrays as _arrays
 
-needs_device = pytest.mark.skipif(_arrays.cupy() is None, reason="needs CuPy and a CUDA device")
 
-
-def _stack(count, n, looks=50, decay=10.0, seed=4):
-    """Sample coherence matrices, exactly Hermitian; few looks and a fast decay make hard problems."""
-    rng = np.random.default_rng(seed)
-    model = 0.1 + 0.9 * np.exp(-np.abs(np.subtract.outer(np.arange(n), np.arange(n))) / decay)
-    x = rng.standard_normal((count, n, looks)) + 1j * rng.standard_normal((count, n, looks))
-    x = np.linalg.cholesky(model) @ x
-    G = x @ x.conj().swapaxes(1, 2)
-    size = np.sqrt(np.einsum("kii->ki", G).real)
-    G = (G / size[:, :, None] / size[:, None, :]).astype(np.complex64)
-    return np.triu(G) + np.triu(G, 1).conj().swapaxes(1, 2)
+def _stack(count, n, looks=50, decay=10.0):
+    return coherence(n, count, looks, floor=0.1, decay=decay, seed=4, turned=False).astype(np.complex64)
 
 
 def _solved(C):

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from problems import f, random_tree
 
 import angsync as ang
 from angsync import Verdict
-
-
-def f(C, z):
-    return float(np.vdot(z, C @ z).real)
 
 
 def trust_regions(C, start):
@@ -69,11 +66,6 @@ def test_objective_agrees_with_the_semidefinite_relaxation_where_it_is_tight(see
     result = ang.synchronize(C)
     assert result.objective == pytest.approx(problem.value, rel=1e-7)
     assert result.certificate.verdict is Verdict.CERTIFIED
-
-
-def random_tree(n, rng):
-    parents = np.array([rng.integers(0, k) for k in range(1, n)])
-    return np.arange(1, n), parents
 
 
 @pytest.mark.parametrize("n", [2, 3, 10, 200, 1500])

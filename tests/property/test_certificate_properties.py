@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from problems import f
 
 import angsync as ang
 from angsync import Verdict
@@ -27,10 +28,6 @@ def random_problem(kind: str, rng: np.random.Generator) -> np.ndarray:
     return C + C.conj().T
 
 
-def objective(C, z):
-    return float(np.vdot(z, C @ z).real)
-
-
 def points(C, rng):
     """Optima, local optima, and perturbations of 1e-6 to 1."""
     n = C.shape[0]
@@ -38,7 +35,7 @@ def points(C, rng):
     for _ in range(3):
         start = np.exp(2j * np.pi * rng.random(n))
         found.append(ang.synchronize(C, solver=ang.Newton(), start=start, certify=False, on_failure="ignore").z)
-    best = max(found, key=lambda z: objective(C, z))
+    best = max(found, key=lambda z: f(C, z))
     near = [best * np.exp(1j * size * rng.standard_normal(n)) for size in (1e-6, 1e-4, 1e-2, 1.0)]
     return found + near + [np.exp(2j * np.pi * rng.random(n))]
 
@@ -55,17 +52,17 @@ def test_the_gap_bound_bounds_the_gap(kind, method):
         candidates = points(C, rng)
         certificates = [ang.certify(C, z, method=method) for z in candidates]
         known = [*candidates, *(c.witness for c in certificates if c.witness is not None)]
-        best = max(objective(C, z) for z in known)
+        best = max(f(C, z) for z in known)
         for z, certificate in zip(candidates, certificates, strict=True):
             cases += 1
             verdicts[certificate.verdict] += 1
             # no allowance: gap_bound includes the rounding of f
-            assert best <= objective(C, z) + certificate.gap_bound
+            assert best <= f(C, z) + certificate.gap_bound
             certified = certificate.verdict is Verdict.CERTIFIED
             assert certified == (certificate.gap_bound <= certificate.tolerance * certificate.scale)
             assert (certificate.witness is not None) == (certificate.verdict is Verdict.REFUTED)
             if certificate.witness is not None:
-                assert objective(C, certificate.witness) > objective(C, z)
+                assert f(C, certificate.witness) > f(C, z)
                 assert np.abs(np.abs(certificate.witness) - 1).max() < 1e-12
             if certificate.unique:
                 assert certified

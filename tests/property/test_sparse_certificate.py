@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse
+from problems import random_graph, random_tree
 
 import angsync as ang
 from angsync import Verdict
@@ -25,20 +26,6 @@ def matrix_of(n, i, j, values):
     return scipy.sparse.csr_array(upper + upper.conj().T)
 
 
-def random_tree(n, rng):
-    j = np.arange(1, n)
-    return np.array([int(rng.integers(k)) for k in j]), j
-
-
-def random_graph(n, rng, extra):
-    i, j = random_tree(n, rng)
-    pairs = {(int(a), int(b)) for a, b in zip(i, j, strict=True)}
-    for _ in range(extra):
-        a, b = sorted(rng.choice(n, 2, replace=False).tolist())
-        pairs.add((a, b))
-    return np.array(sorted(pairs)).T
-
-
 def ring_pairs(n):
     i = np.arange(n)
     return np.minimum(i, (i + 1) % n), np.maximum(i, (i + 1) % n)
@@ -50,7 +37,7 @@ def problem(kind, rng):
     truth = np.exp(2j * np.pi * rng.random(n))
     points = [truth]
     if kind == "tree":
-        i, j = random_tree(n, rng)
+        j, i = random_tree(n, rng)
         values = 10.0 ** rng.uniform(-3, 3, i.size) * np.exp(1j * rng.uniform(-np.pi, np.pi, i.size))
     elif kind in ("ring", "twisted"):
         # The angles add up to nearly pi, where two optima meet, and every state that winds around is critical.

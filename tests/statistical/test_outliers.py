@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from problems import mean_error
 
 import angsync as ang
 
@@ -17,10 +18,6 @@ PATCHES = [
     ("pacm-eta25-gamma-seed2", 0.0528),
     ("pacm-eta25-multi_normal0-seed9", 0.0247),
 ]
-
-
-def mean_error(z, truth):
-    return float(np.degrees(np.mean(np.abs(np.angle(ang.align(z, truth) * truth.conj())))))
 
 
 def self_consistent(seed, corruption, noise=0.0, n=200):

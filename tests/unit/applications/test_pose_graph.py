@@ -1,4 +1,4 @@
-"""Whole pose graphs: against dense formulas, general least squares and known truth; files; bad input."""
+"""Whole pose graphs: against general least squares and known truth; limits, files, pictures."""
 
 from __future__ import annotations
 
@@ -11,85 +11,18 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse
+from pose_graphs import close, motions, moved_to_the_origin, residuals, simulated
 
 import angsync as ang
 from angsync.applications import pose_graph
 from angsync.applications.pose_graph import PoseGraph, optimise, read
-from angsync.errors import (
-    AngsyncWarning,
-    DisconnectedWarning,
-    FileFormatError,
-    InputError,
-    NotFiniteError,
-    OutputError,
-    ShapeError,
-)
+from angsync.errors import AngsyncWarning, FileFormatError, OutputError
 from angsync.solvers.stopping import Status, Stopping
 
 EDGE = "EDGE_SE2 {} {} 1 0 {} 2 0 0 2 0 4\n"
 
 
-def simulated(n, extra, noise, seed, **details):
-    """A path through random poses with further edges in both directions; the truth and the graph."""
-    rng = np.random.default_rng(seed)
-    truth = np.column_stack([rng.uniform(-5, 5, (n, 2)), rng.uniform(-np.pi, np.pi, n)])
-    pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(extra)], dtype=np.int64).reshape(-1, 2)
-    i, j = np.concatenate([np.column_stack([np.arange(n - 1), np.arange(1, n)]), pairs]).T
-    motion = motions(truth, i, j) + noise * rng.standard_normal((i.size, 3))
-    root = rng.standard_normal((i.size, 3, 3))
-    return truth, PoseGraph(i, j, motion, root @ root.transpose(0, 2, 1) + np.eye(3), **details)
-
-
-def motions(poses, i, j):
-    position, heading = poses[:, 0] + 1j * poses[:, 1], np.exp(1j * poses[:, 2])
-    seen = (position[j] - position[i]) * heading[i].conj()
-    return np.column_stack([seen.real, seen.imag, np.angle(heading[j] * heading[i].conj())])
-
-
-def residuals(graph, poses):
-    """F as a sum of squares, written out with rotation matrices: independent of what the library does."""
-    parts = []
-    for k in range(len(graph)):
-        i, j, information = graph.i[k], graph.j[k], graph.information[k]
-        turn = [matrix(angle) for angle in (poses[i, 2], poses[j, 2], graph.motion[k, 2])]
-        parts.append(np.sqrt(information[2, 2]) * (turn[1] - turn[0] @ turn[2]).ravel())
-        tau = 2 / np.trace(np.linalg.inv(information[:2, :2]))
-        parts.append(np.sqrt(tau) * (poses[j, :2] - poses[i, :2] - turn[0] @ graph.motion[k, :2]))
-    return np.concatenate(parts)
-
-
-def matrix(angle):
-    return np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-
-
-def close(a, b, tolerance):
-    """Poses agree; angles are compared on the circle."""
-    assert a[:, :2] == pytest.approx(b[:, :2], abs=tolerance)
-    assert np.abs(np.angle(np.exp(1j * (a[:, 2] - b[:, 2])))).max() < tolerance
-
-
 # --- the problem and its optimum -----------------------------------------------------------------------------
-
-
-def test_the_operator_is_the_published_cost():
-    _, graph = simulated(9, 8, 0.3, seed=1)
-    edges, rows = len(graph), np.arange(len(graph))
-    turn = np.zeros((edges, 9), dtype=complex)
-    turn[rows, graph.j], turn[rows, graph.i] = 1, -np.exp(1j * graph.motion[:, 2])
-    moved, between = np.zeros((edges, 9), dtype=complex), np.zeros((edges, 9))
-    moved[rows, graph.i] = graph.motion[:, 0] + 1j * graph.motion[:, 1]
-    between[rows, graph.j], between[rows, graph.i] = 1, -1
-    T = np.diag([2 / np.trace(np.linalg.inv(information[:2, :2])) for information in graph.information])
-    laplacian = turn.conj().T @ np.diag(graph.information[:, 2, 2]) @ turn
-    projection = T - T @ between @ np.linalg.pinv(between.T @ T @ between) @ between.T @ T
-    Q = 2 * laplacian + moved.conj().T @ projection @ moved
-    assert graph.operator().to_dense() == pytest.approx(-Q, abs=1e-10 * np.abs(Q).max())
-    ang.testing.check_operator(graph.operator())
-
-
-def test_the_cost_is_written_out():
-    truth, graph = simulated(8, 6, 0.5, seed=2)
-    assert graph.cost(truth) == pytest.approx(float(np.sum(residuals(graph, truth) ** 2)), rel=1e-12)
 
 
 @pytest.mark.parametrize(("n", "extra", "noise", "seed"), [(2, 2, 0.3, 3), (10, 6, 0.1, 4), (16, 20, 0.3, 5)])
@@ -104,11 +37,6 @@ def test_no_least_squares_from_the_truth_is_better(n, extra, noise, seed):
     assert result.cost == pytest.approx(2 * found.cost, rel=1e-9)
     assert result.cost == pytest.approx(-result.sync.objective, rel=1e-9)
     close(result.poses, np.concatenate([[[0, 0, 0]], found.x.reshape(-1, 3)]), 1e-5)
-
-
-def moved_to_the_origin(poses):
-    back = matrix(-poses[0, 2])
-    return np.column_stack([(poses[:, :2] - poses[0, :2]) @ back.T, poses[:, 2] - poses[0, 2]])
 
 
 def test_exact_motions_give_the_truth_whatever_their_direction():
@@ -148,74 +76,6 @@ def test_the_rotations_alone_are_the_start():
     seen = []
     optimise(graph, callback=lambda progress: seen.append(progress.z.copy()))
     assert ang.distance(seen[0], ang.synchronize(rotations).z) < 1e-6
-
-
-# --- where the poses lie -------------------------------------------------------------------------------------
-
-
-def test_the_first_pose_stays_where_it_was_given():
-    truth, graph = simulated(8, 8, 0.1, seed=7)
-    free = optimise(graph)
-    assert free.poses[0].tolist() == [0, 0, 0]
-    assert free.initial_cost is None
-    held = optimise(with_poses(graph, truth))
-    assert held.poses[0] == pytest.approx(truth[0], abs=1e-15)
-    assert held.initial_cost == pytest.approx(graph.cost(truth), rel=1e-15)
-    assert held.cost == pytest.approx(free.cost, rel=1e-9)
-    close(moved_to_the_origin(held.poses), free.poses, 1e-9)
-
-
-def test_a_fixed_pose_stays_where_it_was_given():
-    truth, graph = simulated(8, 8, 0.1, seed=7)
-    result = optimise(with_poses(graph, truth, fixed=[5]))
-    assert result.poses[5] == pytest.approx(truth[5], abs=1e-14)
-    assert np.abs(result.poses[0] - truth[0]).max() > 1e-3
-    with pytest.warns(AngsyncWarning, match="several poses of one component are fixed, but only one"):
-        again = optimise(with_poses(graph, truth, fixed=[5, 2]))
-    assert np.array_equal(again.poses, result.poses)
-    unknown = truth.copy()
-    unknown[5] = np.nan  # nothing to hold it at
-    assert optimise(with_poses(graph, unknown, fixed=[5])).poses[0] == pytest.approx(truth[0], abs=1e-14)
-
-
-def with_poses(graph, poses, fixed=()):
-    return PoseGraph(graph.i, graph.j, graph.motion, graph.information, poses=poses, fixed=fixed)
-
-
-def test_pieces_are_solved_apart_and_lonely_poses_stay():
-    first_truth, first = simulated(6, 5, 0.2, seed=8)
-    second_truth, second = simulated(5, 4, 0.2, seed=9)
-    lonely = [[3.0, 4.0, 7.0]]
-    graph = PoseGraph(
-        np.concatenate([first.i, second.i + 7]),
-        np.concatenate([first.j, second.j + 7]),
-        np.concatenate([first.motion, second.motion]),
-        np.concatenate([first.information, second.information]),
-        poses=np.concatenate([first_truth, lonely, second_truth]),
-        ids=range(20, 32),
-    )
-    with pytest.warns(
-        DisconnectedWarning, match=r"2 component\(s\) with edges and 1 pose\(s\) without edges \(26\)"
-    ) as seen:
-        result = optimise(graph)
-    assert len(seen) == 1
-    assert "(26)" in result.sync.message
-    assert result.sync.labels == tuple(range(20, 32))
-    assert result.poses[6].tolist() == lonely[0]
-    parts = [optimise(with_poses(first, first_truth)), optimise(with_poses(second, second_truth))]
-    close(result.poses[:6], parts[0].poses, 1e-9)
-    close(result.poses[7:], parts[1].poses, 1e-9)
-    assert result.cost == pytest.approx(parts[0].cost + parts[1].cost, rel=1e-10)
-    assert result.sync.certificate.verdict is ang.Verdict.CERTIFIED
-
-
-def test_headings_are_in_the_usual_range():
-    truth, graph = simulated(30, 10, 0.1, seed=10)
-    turned = truth + np.array([0, 0, 100 * np.pi])
-    result = optimise(with_poses(graph, turned))
-    assert (np.abs(result.theta) <= np.pi).all()
-    close(result.poses[:1], truth[:1], 1e-12)
-    assert (result.x.tolist(), result.y.tolist()) == (result.poses[:, 0].tolist(), result.poses[:, 1].tolist())
 
 
 # --- limits --------------------------------------------------------------------------------------------------
@@ -415,59 +275,13 @@ def test_without_vertices_the_picture_shows_the_odometry(file, tmp_path):
     assert [word.split(":")[0] for word in words if word and "cost" in word] == ["after"]
 
 
-def test_the_odometry_is_the_product_of_the_steps():
-    truth, _ = simulated(9, 0, 0.0, seed=18)
-    i, j = np.array([4, 0, 3, 1, 2, 7, 6, 5, 0, 1]), np.array([5, 1, 4, 2, 3, 8, 7, 6, 8, 2])
-    motion = motions(truth, i, j)
-    motion[-1] += 1  # the step from 1 to 2 measured again: the first one counts
-    close(PoseGraph(i, j, motion).odometry, moved_to_the_origin(truth), 1e-12)
-
-
 def test_the_picture_of_two_poses_in_one_place(tmp_path):
     optimise(PoseGraph([0], [1], [[0, 0, 1]])).picture(tmp_path / "point.svg")
     drawn(tmp_path / "point.svg")
     assert "nan" not in (tmp_path / "point.svg").read_text()
 
 
-# --- arrays --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("arguments", "options", "error", "words"),
-    [
-        (([0], [1, 2], [[1, 0, 0]]), {}, ShapeError, r"they are \(1,\), \(2,\) and \(1, 3\)"),
-        (([0], [1], [[1, 0]]), {}, ShapeError, r"\(1, 2\)"),
-        (([], [], np.zeros((0, 3))), {}, InputError, "no edges"),
-        (([0.5], [1], [[1, 0, 0]]), {}, InputError, "whole numbers"),
-        (([0], [0], [[1, 0, 0]]), {}, InputError, "edge 0 joins a pose to itself"),
-        (([-1], [0], [[1, 0, 0]]), {}, InputError, "numbers of poses, 0 to 0"),
-        (([0], [7], [[1, 0, 0]]), {"ids": [6, 7]}, InputError, "0 to 1; the numbers of a file belong into ids"),
-        (([0], [1], [[1, 0, np.inf]]), {}, NotFiniteError, "motion of edge 0"),
-        (([0], [1], [[1, 0, 0]]), {"information": np.eye(3)}, ShapeError, r"\(1, 3, 3\)"),
-        (([0], [1], [[1, 0, 0]]), {"information": [np.diag([1, 1, 0])]}, InputError, "of edge 0 is not positive"),
-        (([0], [1], [[1, 0, 0]]), {"information": [np.full((3, 3), np.nan)]}, InputError, "of edge 0 is not positive"),
-        (
-            ([0], [1], [[1, 0, 0]]),
-            {"information": [[[1, 0.5, 0], [0, 1, 0], [0, 0, 1]]]},
-            InputError,
-            "of edge 0 is not positive",
-        ),
-        (([0], [1], [[1, 0, 0]]), {"poses": np.zeros((2, 2))}, ShapeError, r"\(2, 3\)"),
-        (([0], [1], [[1, 0, 0]]), {"ids": [4, 4]}, InputError, "different"),
-        (([0], [1], [[1, 0, 0]]), {"fixed": [2]}, InputError, "0 to 1"),
-    ],
-)
-def test_arrays_that_are_refused(arguments, options, error, words):
-    with pytest.raises(error, match=words):
-        PoseGraph(*arguments, **options)
-
-
-def test_a_graph_does_not_change_with_the_arrays_it_was_made_of():
-    motion = np.array([[1.0, 0, 0]])
-    graph = PoseGraph([0], [1], motion)
-    motion[:] = 7
-    assert graph.motion.tolist() == [[1, 0, 0]]
-    assert repr(graph) == "PoseGraph(n=2, edges=1)"
+# --- the import ----------------------------------------------------------------------------------------------
 
 
 def test_it_is_loaded_when_it_is_first_used():

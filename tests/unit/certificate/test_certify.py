@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from problems import f, ring
 from scipy.sparse.linalg import aslinearoperator
 
 import angsync as ang
@@ -15,18 +16,6 @@ from angsync.errors import InputError
 from angsync.problem.components import normalised
 from angsync.problem.operators import CountingOperator
 from angsync.solvers.stopping import Clock
-
-
-def f(C, z):
-    return float(np.vdot(z, C @ z).real)
-
-
-def ring(n, holonomy=0.0):
-    C = np.zeros((n, n), dtype=complex)
-    j = np.arange(n)
-    C[j, (j + 1) % n] = np.exp(-1j * holonomy / n)
-    return C + C.conj().T
-
 
 TWISTED = np.exp(2j * np.pi * np.arange(30) / 30)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from problems import gaussian
 
 import angsync as ang
 from angsync import Verdict
@@ -11,10 +12,6 @@ from angsync.certificate.bounds.cholesky import smallest_eigenvalue_bound
 from angsync.certificate.relaxation import dual_bound, relax
 from angsync.solvers import LowRankSDP
 from angsync.solvers.stopping import Clock, Status, Stopping
-
-
-def gaussian(n, noise, seed=0):
-    return ang.simulate.gaussian(n, noise * n**0.5, rng=seed).C
 
 
 def solve(C, tolerance=1e-9, **settings):

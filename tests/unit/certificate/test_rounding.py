@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from problems import ring
 from scipy.sparse.linalg import aslinearoperator
 
 import angsync as ang
@@ -14,13 +15,6 @@ from angsync.kernels.rounding import gamma
 from angsync.problem.measure import along_and_across
 from angsync.problem.objective import objective
 from angsync.problem.operators import ScaledOperator
-
-
-def ring(n, holonomy=0.0):
-    C = np.zeros((n, n), dtype=complex)
-    j = np.arange(n)
-    C[j, (j + 1) % n] = np.exp(-1j * holonomy / n)
-    return C + C.conj().T
 
 
 def test_rounding_covers_the_error_of_the_objective_and_of_its_parts():

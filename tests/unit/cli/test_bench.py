@@ -7,9 +7,8 @@ import re
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from command_line import call
 
-from angsync.cli import app
 from angsync.study.bench import engine, peers
 from angsync.study.bench.engine import GROUPS
 from angsync.study.bench.sizes import Size
@@ -29,21 +28,14 @@ def _tiny(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
 
 
-def call(*arguments):
-    result = CliRunner().invoke(app, ["bench", *map(str, arguments)])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception  # a traceback on the real command line
-    return result
-
-
 def test_the_help_names_the_groups_that_there_are():
-    text = call("--help").stdout
+    text = call("bench", "--help").stdout
     assert all(name in text for name in (*GROUPS, "--peers", "--quick", "--output", "--repeats", "--seed"))
 
 
 def test_one_table_a_group_and_the_figures_in_a_file(tmp_path):
-    answer = call("dense", "bandwidth", "--quick", "--repeats", 2, "--seed", 5, "--output", "figures.json")
-    assert answer.exit_code == 0
+    answer = call("bench", "dense", "bandwidth", "--quick", "--repeats", 2, "--seed", 5, "--output", "figures.json")
+    assert answer.code == 0
     assert answer.stderr == ""
     assert re.findall(r"^(\w+): ", answer.stdout, flags=re.MULTILINE) == ["dense", "bandwidth"]
     assert "agree. The figures are in figures.json" in answer.stdout
@@ -56,8 +48,8 @@ def test_one_table_a_group_and_the_figures_in_a_file(tmp_path):
 
 
 def test_json_is_one_object_and_nothing_else():
-    answer = call("products", "--quick", "--json")
-    assert answer.exit_code == 0
+    answer = call("bench", "products", "--quick", "--json")
+    assert answer.code == 0
     assert answer.stdout.count("\n") == 1
     content = json.loads(answer.stdout, parse_constant=pytest.fail)
     assert [row["method"] for row in content["rows"]] == ["angsync", "naive"] * 4
@@ -66,15 +58,15 @@ def test_json_is_one_object_and_nothing_else():
 def test_peers_that_are_missing_are_named_with_the_way_to_install_them(monkeypatch):
     absent = peers.Peer("nobody", ("no_such_peer",), "nothing", "pip install 'angsync[peers]'")
     monkeypatch.setattr(peers, "PEERS", (absent,))
-    with_peers, without = call("bandwidth", "--quick", "--peers"), call("bandwidth", "--quick")
+    with_peers, without = call("bench", "bandwidth", "--quick", "--peers"), call("bench", "bandwidth", "--quick")
     assert re.search(r"nobody +nothing +missing: pip install 'angsync\[peers\]'", with_peers.stdout)
     assert "nobody" not in without.stdout
 
 
 def test_methods_that_disagree_end_with_exit_code_1(monkeypatch):
     monkeypatch.setattr(peers, "naive_counted", lambda C, tolerance: (np.ones(C.shape[0], dtype=complex), 1))
-    answer = call("small", "--quick")
-    assert answer.exit_code == 1
+    answer = call("bench", "small", "--quick")
+    assert answer.code == 1
     assert "DISAGREE: small: n = 20, sigma = n^(1/4)/2: naive" in answer.stdout
     assert re.search(r"naive .*!", answer.stdout)
 
@@ -85,8 +77,8 @@ def test_wrong_calls_are_refused_before_the_work(tmp_path):
         (("dense", "--repeats", 0), "repeats"),
         (("dense", "--quick", "--output", tmp_path / "no" / "figures.json"), "does not exist"),
     ):
-        answer = call(*wrong)
-        assert answer.exit_code == 2
+        answer = call("bench", *wrong)
+        assert answer.code == 2
         assert answer.stdout == ""
         assert what in answer.stderr
         assert "Traceback" not in answer.stderr
@@ -98,7 +90,7 @@ def test_an_interruption_keeps_the_finished_groups(tmp_path, monkeypatch):
         yield
 
     monkeypatch.setitem(engine.GROUPS, "growth", engine.Group("growth", "growth", interrupted))
-    answer = call("bandwidth", "growth", "--quick", "-o", "figures.json")
-    assert answer.exit_code == 130
+    answer = call("bench", "bandwidth", "growth", "--quick", "-o", "figures.json")
+    assert answer.code == 130
     assert "interrupted" in answer.stderr
     assert {row["group"] for row in json.loads((tmp_path / "figures.json").read_text())["rows"]} == {"bandwidth"}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import call
 from typer.testing import CliRunner
 
 import angsync as ang
@@ -30,19 +31,12 @@ def _own_folder(tmp_path, monkeypatch):
     Path("loop.g2o").write_text(LOOP)
 
 
-def call(*arguments):
-    result = CliRunner().invoke(app, ["posegraph", *map(str, arguments)])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
-
-
 def files():
     return sorted(path.name for path in Path().iterdir())
 
 
 def test_help_says_what_the_cost_is():
-    text = call("--help").stdout
+    text = call("posegraph", "--help").stdout
     assert "Usage: angsync posegraph" in text
     assert "kappa = I33" in text
     assert re.search(r"^ +posegraph ", CliRunner().invoke(app, ["--help"]).stdout, flags=re.MULTILINE)
@@ -50,8 +44,8 @@ def test_help_says_what_the_cost_is():
 
 def test_the_answer_is_written_and_summed_up():
     expected = pose_graph.optimise(pose_graph.read("loop.g2o"))
-    answer = call("loop.g2o", "-o", "out.g2o", "--picture", "out.svg")
-    assert (answer.exit_code, answer.stderr) == (0, "")
+    answer = call("posegraph", "loop.g2o", "-o", "out.g2o", "--picture", "out.svg")
+    assert (answer.code, answer.stderr) == (0, "")
     assert np.array_equal(pose_graph.read("out.g2o").poses, expected.poses)
     assert Path("out.svg").read_text().startswith("<svg xmlns=")
     assert f"cost         {expected.cost:.10g} ({expected.initial_cost:.10g} before)" in answer.stdout
@@ -61,7 +55,7 @@ def test_the_answer_is_written_and_summed_up():
 
 
 def test_json_is_one_object():
-    answer = call("loop.g2o", "--json")
+    answer = call("posegraph", "loop.g2o", "--json")
     assert answer.stdout.count("\n") == 1
     content = json.loads(answer.stdout)
     expected = pose_graph.optimise(pose_graph.read("loop.g2o"))
@@ -70,27 +64,27 @@ def test_json_is_one_object():
     assert content["poses"] == expected.poses.tolist()
     assert (content["n"], content["edges"], content["status"]) == (4, 4, "CONVERGED")
     assert content["certificate"]["verdict"] == "CERTIFIED"
-    assert "poses" not in json.loads(call("loop.g2o", "--json", "-o", "out.g2o").stdout)
+    assert "poses" not in json.loads(call("posegraph", "loop.g2o", "--json", "-o", "out.g2o").stdout)
 
 
 def test_pieces_are_a_warning():
     Path("pieces.g2o").write_text(LOOP + APART)
-    answer = call("pieces.g2o", "-o", "out.g2o")
-    assert answer.exit_code == 0
+    answer = call("posegraph", "pieces.g2o", "-o", "out.g2o")
+    assert answer.code == 0
     assert answer.stderr.count("warning: The pose graph is not connected") == 1
     assert "2 components" in answer.stdout
 
 
 def test_without_a_proof_the_exit_code_is_1_and_the_answer_is_written():
-    answer = call("loop.g2o", "--no-certify", "-o", "out.g2o")
-    assert answer.exit_code == 1
+    answer = call("posegraph", "loop.g2o", "--no-certify", "-o", "out.g2o")
+    assert answer.code == 1
     assert "Not certified" in answer.stdout
     assert pose_graph.read("out.g2o").n == 4
 
 
 def test_a_limit_that_is_met_is_exit_code_1_too():
-    answer = call("loop.g2o", "--max-iterations", "0", "-o", "out.g2o")
-    assert answer.exit_code == 1
+    answer = call("posegraph", "loop.g2o", "--max-iterations", "0", "-o", "out.g2o")
+    assert answer.code == 1
     assert "warning: ITERATION_LIMIT" in answer.stderr
     assert Path("out.g2o").exists()
 
@@ -100,8 +94,8 @@ def test_an_interruption_keeps_the_best_so_far(monkeypatch):
         return dataclasses.replace(ang.synchronize(data, **options), status=Status.INTERRUPTED)
 
     monkeypatch.setattr(pose_graph, "synchronize", interrupted)
-    answer = call("loop.g2o", "-o", "out.g2o")
-    assert answer.exit_code == 130
+    answer = call("posegraph", "loop.g2o", "-o", "out.g2o")
+    assert answer.code == 130
     assert pose_graph.read("out.g2o").initial_cost is not None
 
 
@@ -124,8 +118,8 @@ def test_wrong_calls_leave_nothing(arguments, message):
     Path("space.g2o").write_text("EDGE_SE3:QUAT 0 1 0 0 0 0 0 0 1\n")
     Path("singular.g2o").write_text(LOOP.replace("9 0 0 9 0 50", "9 9 0 9 0 50", 1))
     before = files()
-    answer = call(*arguments)
-    assert answer.exit_code == 2
+    answer = call("posegraph", *arguments)
+    assert answer.code == 2
     assert answer.stdout == ""
     assert re.search(message, answer.stderr)
     assert "Traceback" not in answer.stderr

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import time
 
 import numpy as np
 import pytest
-from rich.console import Console
+from command_line import screen, shown
 
 from angsync.cli import progress
 from angsync.cli.progress import counting, share_of_the_way, watching
 from angsync.solvers.stopping import Progress, Stopping
 
 
-def screen(width=80, terminal=True):
-    return Console(file=io.StringIO(), force_terminal=terminal, width=width, color_system=None, _environ={})
-
-
 def iterate(iteration, residual, component=0, kind=complex):
     return Progress(iteration, 1.0, residual, 0.1, 0.0, np.ones(2, dtype=kind), component)
-
-
-def shown(console):
-    return console.file.getvalue()
 
 
 def wait_for(text, console):

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pytest
-from rich.console import Console
+from command_line import screen, shown
 
 from angsync import Measurements, as_operator, synchronize
 from angsync.cli.terminal import count_components, fitted, result_object, table
-
-
-def screen(width=80, terminal=True):
-    return Console(file=io.StringIO(), force_terminal=terminal, width=width, color_system=None, _environ={})
-
-
-def shown(console):
-    return console.file.getvalue()
 
 
 def test_fitted_hangs_below_the_content():

@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse.linalg
+from problems import gaussian, interrupt
 
 import angsync as ang
 from angsync import Status, Stopping, Verdict
@@ -17,7 +18,7 @@ from angsync.pipeline import multistart
 from angsync.pipeline.call import Call
 from angsync.pipeline.multistart import best_of_starts, rank_two_start, worth_more_starts
 from angsync.pipeline.regime import is_dense
-from angsync.pipeline.starts import Starts, all_starts
+from angsync.pipeline.starts import Starts
 from angsync.pipeline.task import Task
 from angsync.problem.components import normalised
 from angsync.problem.operators import CountingOperator
@@ -25,10 +26,6 @@ from angsync.solvers.loop import iterate
 from angsync.solvers.stopping import Clock
 
 HARD = 1.2  # noise over sqrt n at which one run often ends at a lesser optimum
-
-
-def gaussian(n, noise, seed=0):
-    return ang.simulate.gaussian(n, noise * math.sqrt(n), rng=seed).C
 
 
 def first_run(C, stopping=None):
@@ -50,32 +47,6 @@ def more(counting, first, *, starts=None, witness=None, clock=None, callback=Non
         rng=np.random.default_rng(seed),
     )
     return best_of_starts(task, first, witness, starts=starts, eigenvector=True, solver=ang.AcceleratedGPM())
-
-
-# what the result says
-
-
-def test_the_figures_of_the_starts():
-    starts = Starts((8.0, 10.0, 10.0 * (1 - 1e-9), 9.0))
-    assert (starts.count, starts.best, starts.spread, starts.times_best_found) == (4, 10.0, 0.2, 2)
-    assert str(starts) == "best of 4, found 2 time(s); relative spread 0.2"
-    assert Starts((8.0, 10.0, 10.0 * (1 - 1e-9)), tolerance=1e-10).times_best_found == 1
-
-
-def test_the_spread_of_objectives_that_are_not_positive():
-    assert Starts((-4.0, -2.0)).spread == 1.0
-    assert Starts((-4.0, -2.0)).times_best_found == 1
-    assert Starts((0.0, 0.0)).spread == 0.0
-    assert Starts((0.0, -1.0)).spread == math.inf
-
-
-def test_starts_of_components_are_objectives_of_the_whole():
-    assert all_starts([], 1e-8) is None
-    assert all_starts([(3.0, None), (4.0, None)], 1e-8) is None
-    assert all_starts([(10.0, [8.0, 9.0])], 1e-8) == Starts((8.0, 9.0))
-    # 15 is the whole at its best; one component at a time is taken at one of its starts
-    assert all_starts([(10.0, [8.0, 10.0]), (5.0, None)], 1e-8) == Starts((13.0, 15.0))
-    assert all_starts([(10.0, [8.0, 10.0]), (5.0, [5.0, 4.0])], 1e-6) == Starts((13.0, 15.0, 15.0, 14.0), 1e-6)
 
 
 # what it finds
@@ -244,33 +215,6 @@ def test_the_work_is_bounded_by_the_products_of_the_first_run():
     assert len(more(counting, first)[1]) > 2
 
 
-# units
-
-
-@pytest.mark.parametrize("diagonal", [0.0, 7.0, 1e6])
-def test_objectives_are_those_of_the_matrix_given(diagonal):
-    C = gaussian(60, HARD, 1)
-    plain = ang.synchronize(C, solver=ang.AcceleratedGPM(starts=3), certify=False).starts
-    shifted = ang.synchronize(
-        1024 * C + diagonal * np.eye(60), solver=ang.AcceleratedGPM(starts=3), certify=False
-    ).starts
-    assert shifted.objectives == pytest.approx([1024 * x + 60 * diagonal for x in plain.objectives], rel=1e-10)
-
-
-def test_a_hard_component_beside_an_easy_one():
-    hard, easy = gaussian(60, HARD, 1), gaussian(30, 0.1)
-    C = np.zeros((90, 90), dtype=complex)
-    C[:60, :60], C[60:, 60:] = hard, easy
-    with pytest.warns(ang.errors.DisconnectedWarning):
-        both = ang.synchronize(C, solver=ang.AcceleratedGPM(starts=5), certify=False)
-    alone = [ang.synchronize(X, solver=ang.AcceleratedGPM(starts=5), certify=False) for X in (hard, easy)]
-    assert both.starts.count == 10
-    assert both.starts.best == pytest.approx(both.objective, rel=1e-12)
-    # the starts of the easy one all agree: five times the whole at its best, and once more by the hard one
-    assert both.starts.times_best_found >= 6
-    assert both.starts.objectives[0] == pytest.approx(alone[0].starts.objectives[0] + alone[1].objective, rel=1e-12)
-
-
 # stopping
 
 
@@ -285,10 +229,6 @@ def stop_in_run(number, action):
         return action() if last[1] == number else None
 
     return watch
-
-
-def interrupt():
-    raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize(
@@ -351,23 +291,6 @@ def test_a_start_that_did_not_converge_is_counted_and_not_taken():
     best, objectives = more(counting, poor, starts=3, stopping=Stopping(tolerance=0.0, max_iterations=0))
     assert len(objectives) == 3
     assert best is poor
-
-
-# text and files
-
-
-@pytest.mark.parametrize("suffix", ["npz", "csv"])
-def test_print_save_and_load(tmp_path, suffix):
-    result = ang.synchronize(gaussian(60, HARD, 1))
-    assert f"  starts       {result.starts}" in str(result).splitlines()
-    path = tmp_path / f"result.{suffix}"
-    result.save(path)
-    assert ang.load_result(path).starts == result.starts
-    assert str(result.starts) in result.to_html(tmp_path / "page.html").read_text(encoding="utf-8")
-    single = ang.synchronize(gaussian(20, 0.1))
-    assert "  starts  " not in str(single)
-    single.save(path)
-    assert ang.load_result(path).starts is None
 
 
 def test_without_a_certificate_the_noise_decides_and_plain_gpm_is_never_better():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from problems import interrupt
 
 import angsync as ang
 from angsync import kernels
@@ -181,10 +182,6 @@ def test_a_loose_tolerance_is_kept_to():
     assert loose.converged
     assert 1e-10 < loose.residual <= 1e-4
     assert loose.matvecs < tight.matvecs
-
-
-def interrupt(*_, **__):
-    raise KeyboardInterrupt
 
 
 def test_interrupted_in_the_call_the_start_is_kept(monkeypatch):

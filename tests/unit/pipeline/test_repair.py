@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from angsync.problem.objective import objective
 from angsync.problem.operators import as_operator
 from angsync.solvers.loop import iterate
 from angsync.solvers.starts.multilevel import multilevel
+from angsync.solvers.starts.names import STARTS
 from angsync.solvers.stopping import Clock, Stopping
 from angsync.solvers.tangent import reversed_share
 
@@ -74,11 +77,12 @@ def test_a_dense_problem_has_no_neighbourhoods():
 
 
 def test_the_default_solver_repairs_what_its_start_left(stuck, monkeypatch):
-    from angsync.pipeline import component
-
     problem, _, z = stuck
-    monkeypatch.setattr(component, "_starting_point", lambda *_: component.Start(z, None, "a local maximum"))
+    there = SimpleNamespace(words="a local maximum", make_quickly=lambda operator, rng: z)
+    for name in STARTS:
+        monkeypatch.setitem(STARTS, name, there)
     result = ang.synchronize(problem.C)
+    assert result.method.startswith("Newton from a local maximum")
     assert "repaired locally" in result.method
     assert result.objective > objective(problem.C, z) + 5
     assert result.history.objective.size == result.iterations + 1

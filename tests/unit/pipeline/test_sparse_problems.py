@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import tracemalloc
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse
+from problems import random_tree
 
 import angsync as ang
 from angsync import Verdict
 from angsync.errors import DisconnectedWarning
-from angsync.pipeline import component, ways_on
-from angsync.solvers.starts.names import STARTS
 
 
 def cost(m, z):
@@ -22,17 +20,15 @@ def cost(m, z):
     return float(np.sum(m.weight * 4 * np.sin(residual / 2) ** 2))
 
 
-def random_tree(n, seed):
+def measured_tree(n, seed):
     rng = np.random.default_rng(seed)
-    parents = np.array([int(rng.integers(k)) for k in range(1, n)])
-    return ang.Measurements(
-        np.arange(1, n), parents, rng.uniform(-np.pi, np.pi, n - 1), weight=rng.exponential(1, n - 1)
-    )
+    i, j = random_tree(n, rng)
+    return ang.Measurements(i, j, rng.uniform(-np.pi, np.pi, n - 1), weight=rng.exponential(1, n - 1))
 
 
 @pytest.mark.parametrize("n", [2, 3, 50, 3000])
 def test_a_tree_is_met_exactly_and_certified(n):
-    tree = random_tree(n, n)
+    tree = measured_tree(n, n)
     result = ang.synchronize(tree)
     assert cost(tree, result.z) < 1e-20 * n
     assert result.certificate.verdict is Verdict.CERTIFIED
@@ -63,7 +59,7 @@ def test_a_ring_reaches_its_closed_form(holonomy):
 def test_a_graph_in_pieces_with_isolated_nodes():
     grid = ang.simulate.grid(10, 12, 0.2, rng=0)
     ring = ang.simulate.ring(90, 0.0, holonomy=1.0, rng=1)
-    C = scipy.sparse.block_diag([grid.C, np.zeros((3, 3)), ring.C, random_tree(70, 2).to_sparse()], format="csr")
+    C = scipy.sparse.block_diag([grid.C, np.zeros((3, 3)), ring.C, measured_tree(70, 2).to_sparse()], format="csr")
     with pytest.warns(DisconnectedWarning, match=r"3 component\(s\) with edges and 3 isolated"):
         result = ang.synchronize(C)
     assert result.isolated.tolist() == [120, 121, 122]
@@ -135,35 +131,6 @@ def test_sparse_problems_at_the_ends_of_the_range_of_floats(scale):
         result = ang.synchronize(grid.C * scale, start=start)
         assert ang.distance(result.z, reference.z, np.inf) < 1e-6
         assert result.certificate.verdict is Verdict.CERTIFIED
-
-
-def test_the_alternative_start_is_taken_where_it_is_better(monkeypatch):
-    # the first start is made poor: a twisted grid, from which Newton does not come back
-    periodic = ang.simulate.grid(16, 16, 0.05, periodic=True, rng=0)
-    row, column = np.divmod(np.arange(256), 16)
-    twisted = periodic.z * np.exp(2j * np.pi * (row + 2 * column) / 16)
-    poor = SimpleNamespace(words="a poor start", make_quickly=lambda operator, rng: twisted)
-    for name in ("connection_laplacian", "spanning_tree", "multilevel", "eigenvector", "normalised_eigenvector"):
-        monkeypatch.setitem(STARTS, name, poor)
-
-    def pretend(share):
-        for module in (component, ways_on):
-            monkeypatch.setattr(module, "reversed_share", lambda operator, z: share)
-
-    pretend(1e-4)
-    result = ang.synchronize(periodic.C, certify=False)
-    assert "a careful multilevel start was tried as well and was better" in result.method
-    pretend(0.1)
-    at_once = ang.synchronize(periodic.C, certify=False)
-    assert at_once.method.startswith("Newton from a careful multilevel start")  # a poor start is not even tried
-    assert result.history.objective[-1] == pytest.approx(result.objective, rel=1e-12)
-    best = ang.synchronize(periodic.C, start=periodic.z, solver=ang.Newton()).objective
-    assert result.objective == pytest.approx(best, rel=1e-9)
-    monkeypatch.undo()
-    pretend(1e-4)
-    again = ang.synchronize(periodic.C)
-    assert "was tried as well and was no better" in again.method
-    assert again.objective == pytest.approx(best, rel=1e-12)
 
 
 def large(shape, n=30_000):

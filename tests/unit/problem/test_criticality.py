@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from problems import f
 
 import angsync as ang
 from angsync.problem.criticality import SOperator, criticality, riemannian_gradient, riemannian_hessian, tangent_hessian
 from angsync.testing import check_operator
-
-
-def f(C, z):
-    return float(np.vdot(z, C @ z).real)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import angsync as ang
+from angsync.errors import InputError
 from angsync.solvers.stopping import Clock, History, Status, Stopping
 
 
@@ -50,3 +51,19 @@ def test_every_status_gives_advice():
     for status in Status:
         assert status.value.endswith(".")
         assert len(status.value) > 15
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"tolerance": "1e-3"},
+        {"max_iterations": np.inf},
+        {"max_iterations": np.nan},
+        {"max_iterations": 1.5},
+        {"max_seconds": "1"},
+    ],
+)
+def test_limits_of_another_kind_are_named(options):
+    (name,) = options
+    with pytest.raises(InputError, match=f"{name} must be a"):
+        ang.Stopping(**options)

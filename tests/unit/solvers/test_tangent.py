@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from problems import hessian_at
 from scipy.sparse.linalg import aslinearoperator
 
 import angsync as ang
 from angsync.problem.operators import CountingOperator, ScaledOperator
 from angsync.solvers import tangent
 from angsync.solvers.tangent import TangentHessian, edge_laplacian, edge_sums, reversed_share
-
-
-def hessian_at(C, z, wrap=lambda operator: operator):
-    operator = wrap(ang.as_operator(C))
-    return TangentHessian(operator, z, operator.apply(z))
 
 
 def dense_hessian(C, z):

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse
+from problems import path
 
 import angsync as ang
 from angsync import Verdict
@@ -28,12 +29,6 @@ def factorisation_bound(operator, z, s, is_proof):
 
 def s_of(C, z):
     return along_and_across(z, C @ z)[0]
-
-
-def path(weights):
-    """A path whose measurements are all 0; its Laplacian is S at z = 1."""
-    n = len(weights) + 1
-    return ang.Measurements(np.arange(n - 1), np.arange(1, n), np.zeros(n - 1), weight=weights, n=n).to_sparse()
 
 
 @pytest.mark.parametrize("n", [2, 3, 10, 200])

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from reference import batch
 
-from angsync import kernels
 from angsync.batch import input as batch_input
 from angsync.batch.result import BatchStatus
 from angsync.batch.stack import synchronize_stack
@@ -24,18 +23,6 @@ except ImportError:
     SETS = ()
 
 
-@pytest.fixture(params=("numpy", *SETS))
-def solve(request, monkeypatch):
-    """The solver: NumPy, or compiled with one set of instructions."""
-    if request.param == "numpy":
-        chosen = batch_reference.solve
-    else:
-        monkeypatch.setattr(batch_compiled, "instructions", request.param)
-        chosen = batch_compiled.solve
-    monkeypatch.setattr(kernels, "solve_batch", chosen)
-    return chosen
-
-
 def stack(n, count, level, seed=0):
     """C = z z^H + level sqrt(n) W; from 0.5 on, some problems need Newton steps and leave their group."""
     return np.stack([gaussian(n, level * np.sqrt(n), rng=seed + k).C for k in range(count)]).astype(np.complex64)
@@ -45,13 +32,13 @@ def solved(solve, C, **changes):
     return batch.solved(solve, C, **({"max_iterations": 60, "certify": False, "tolerance": 1e-5} | changes))
 
 
-def test_numbers_are_written_where_they_stay(solve):
+def test_numbers_are_written_where_they_stay(batch_solver):
     C = stack(9, 37, 0.5)
     C[11] = np.nan
     numbers = BatchNumbers.of(2 * len(C)).part(slice(20, 20 + len(C)))
     z, fields = np.empty((37, 9), C.dtype), np.zeros((len(FIELDS), 37))
-    suspects = solve(C, chirp(9).astype(complex), z, numbers, fields, batch.OPTIONS._replace(max_iterations=60))
-    again = batch.solved(solve, C, max_iterations=60)
+    suspects = batch_solver(C, chirp(9).astype(complex), z, numbers, fields, batch.OPTIONS._replace(max_iterations=60))
+    again = batch.solved(batch_solver, C, max_iterations=60)
     assert suspects == again.suspects == 0
     np.testing.assert_array_equal(z, again.z)
     for name, values in (numbers._asdict() | dict(zip(FIELDS, fields, strict=True))).items():
@@ -61,35 +48,35 @@ def test_numbers_are_written_where_they_stay(solve):
     assert np.isnan(numbers.objective[11])
 
 
-def test_a_residual_that_is_accepted_is_convergence(solve):
+def test_a_residual_that_is_accepted_is_convergence(batch_solver):
     C = stack(9, 20, 0.2)
     C[3, 2, 1] = np.inf
     # after one step none is at 1e-12, in single precision none will ever be
-    _, found, _ = solved(solve, C, tolerance=1e-12, accepted=0.0, max_iterations=1)
+    _, found, _ = solved(batch_solver, C, tolerance=1e-12, accepted=0.0, max_iterations=1)
     residual = found["residual"]
     middle = float(np.nanmedian(residual))
-    _, found, _ = solved(solve, C, tolerance=1e-12, accepted=middle, max_iterations=1)
+    _, found, _ = solved(batch_solver, C, tolerance=1e-12, accepted=middle, max_iterations=1)
     near = residual <= middle
     assert 0 < near.sum() < 19
     np.testing.assert_array_equal(found["status"] == BatchStatus.CONVERGED, near)
     assert found["status"][3] == BatchStatus.NOT_FINITE
 
 
-def test_every_problem_that_is_not_hermitian_is_counted(solve):
+def test_every_problem_that_is_not_hermitian_is_counted(batch_solver):
     """Wherever it stands, and whether it leaves its group for Newton steps or not."""
     C = stack(6, 35, 0.5)
-    steps = solved(solve, C).found["iterations"]
+    steps = solved(batch_solver, C).found["iterations"]
     assert steps.max() > steps.min() + 2
     for k in range(len(C)):
         wrong = C.copy()
         wrong[k, 4, 1] += 0.01 * np.abs(C[k]).max()
-        assert solved(solve, wrong).suspects == 1
+        assert solved(batch_solver, wrong).suspects == 1
     with pytest.raises(NotHermitianError, match=r"problem \(34,\)"):
         synchronize_stack(wrong)
     # half of what is allowed: looked at again, and let pass
     wrong = C.copy()
     wrong[7, 4, 1] += 0.5 * np.sqrt(np.finfo(np.float32).eps) * np.abs(C[7]).max()
-    assert solved(solve, wrong).suspects == 1
+    assert solved(batch_solver, wrong).suspects == 1
     synchronize_stack(wrong, on_failure="ignore")
 
 
@@ -122,10 +109,10 @@ def test_blocks_are_larger_where_nothing_is_copied(monkeypatch):
     }
 
 
-def test_a_shift_against_the_slowest_mode_saves_steps(solve, monkeypatch):
+def test_a_shift_against_the_slowest_mode_saves_steps(batch_solver, monkeypatch):
     """Coherence matrices have one slow mode: power steps multiply the residual by about 0.2 without the shift."""
     C = coherence_stack(30, 64, "easy", 0)
-    with_it = solved(solve, C).found
+    with_it = solved(batch_solver, C).found
     monkeypatch.setattr(batch_reference, "_SHIFT_SHARE", 0.0)
     without = solved(batch_reference.solve, C).found
     assert (with_it["status"] == BatchStatus.CONVERGED).all()

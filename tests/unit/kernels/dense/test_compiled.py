@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from problems import hermitian
 from reference.narrow import dense as read_back
 from reference.narrow import narrow_apply
 
@@ -22,12 +23,6 @@ source = pytest.importorskip("angsync.kernels.dense.source", exc_type=ImportErro
 SETS = [False, True] if compiled.HAS_AVX512 else [False]
 PASSES = [{}, *({"avx512": avx512, "narrow": True} for avx512 in SETS)]
 ORDERS = (48, 49, 50, 51, 97, 130, 601)  # every remainder by four, below and above where threads start
-
-
-def hermitian(n, seed=0):
-    rng = np.random.default_rng(seed)
-    A = rng.standard_normal((n, n)) + 1j * rng.standard_normal((n, n))
-    return A + A.conj().T
 
 
 def vector(n, seed=1):

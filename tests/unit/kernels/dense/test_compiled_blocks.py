@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from problems import hermitian
 from reference.narrow import narrow_apply
 
 from angsync.kernels.dense import reference
@@ -29,11 +30,6 @@ WIDTHS = (1, 2, 3, 4, 5, 8)
 def block(n, width, seed=1):
     rng = np.random.default_rng(seed)
     return rng.standard_normal((n, width)) + 1j * rng.standard_normal((n, width))
-
-
-def hermitian(n):
-    A = block(n, n, seed=0)
-    return A + A.conj().T
 
 
 def upper_only(C):

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reference.narrow import narrow_apply
+from problems import complex_vector
+from reference.narrow import dense, narrow_apply
 
 import angsync as ang
 from angsync import kernels
-from angsync.kernels.dense.narrow import NarrowCopy
+from angsync.kernels.dense.narrow import SEGMENT, NarrowCopy
 
 compiled = pytest.importorskip(
     "angsync.kernels.dense.compiled", reason="the compiled kernels are not built", exc_type=ImportError
 )
 
 SETS = [False, True] if compiled.HAS_AVX512 else [False]
-
-
-def complex_vector(n, seed=0):
-    rng = np.random.default_rng(seed)
-    return rng.standard_normal(n) + 1j * rng.standard_normal(n)
 
 
 def test_sums_of_the_narrow_product_are_carried_on_in_double():
@@ -56,3 +52,29 @@ def test_the_rounding_of_the_narrow_product_grows_with_its_shape_and_not_with_n(
     assert copy.rounding == pytest.approx(2**0.5 * (500 + 3 + 64) * 2.0**-24, rel=1e-3)
     longer = NarrowCopy(12_800, copy.blocks, copy.scale, copy.diagonal)
     assert longer.rounding == pytest.approx(2**0.5 * (512 + 100 + 64) * 2.0**-24, rel=1e-3)
+
+
+needs_compiled = pytest.mark.skipif(not kernels.COMPILED, reason="the compiled kernels are not in use")
+
+
+@needs_compiled
+@pytest.mark.parametrize("size", [1e-40, 1e-36, 1.1e-35, 3e-35, 1e-34, 3.9e-34, 5e-34])
+def test_entries_too_small_for_a_float_are_inside_the_bound(size):
+    from angsync.kernels.dense import compiled as dense_compiled
+
+    n = 130
+    rng = np.random.default_rng(0)
+    upper = np.triu(rng.uniform(-1, 1, (n, n)) + 1j * rng.uniform(-1, 1, (n, n)), 1)
+    # rows of many sizes, so that some of the scales are rounded badly where they are no normal floats
+    upper *= size * rng.uniform(0.9, 1.1, (n, 1))
+    upper[0] = 0
+    C = upper + upper.conj().T
+    for avx512 in {False, dense_compiled.HAS_AVX512}:
+        copy = dense_compiled.dense_inspect(C, avx512=avx512, narrow=True).narrow
+        error = dense(copy) - C
+        # the 2-norm, by a scale at which its squares do not underflow
+        assert np.linalg.norm(error * 1e34, 2) <= copy.distance * 1e34
+        units = np.repeat(copy.scales, SEGMENT, axis=1)[:, :n]
+        parts = np.maximum(np.abs(error.real), np.abs(error.imag))
+        # half a unit and the rounding of a scale to a normal float; without a scale, all of it
+        assert (np.triu(parts, 1) <= np.where(units > 0, units * 0.5 * (1 + 2.0**-7), 4e-34)).all()

@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 import pytest
-from problems import Products
+from problems import Products, hermitian, phases
 from reference.narrow import dense
 
 import angsync as ang
@@ -39,16 +39,6 @@ PARALLEL = [
     (rotated_compiled, "_NARROW_THREADS_FROM"),
     (rotated_compiled, "_THREADS_FROM"),
 ]
-
-
-def hermitian(n, seed=0):
-    rng = np.random.default_rng(seed)
-    A = rng.standard_normal((n, n)) + 1j * rng.standard_normal((n, n))
-    return A + A.conj().T
-
-
-def phases(n, seed=1):
-    return np.exp(2j * np.pi * np.random.default_rng(seed).random(n))
 
 
 def real(n, seed=2):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse
+from problems import phases
 
 import angsync as ang
 from angsync.kernels.sparse import reference
@@ -33,10 +34,6 @@ def hermitian(shape, seed=0):
     matrix = scipy.sparse.csr_array(dense + dense.conj().T + np.diag(rng.integers(0, 2, n)))
     assert shape != "empty rows" or (np.diff(matrix.indptr) == 0).any()
     return matrix
-
-
-def phases(n, seed=1):
-    return np.exp(2j * np.pi * np.random.default_rng(seed).random(n))
 
 
 def real(matrix, z):

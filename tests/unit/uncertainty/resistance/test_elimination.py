@@ -7,21 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse
+from problems import last_of_each
 
 import angsync as ang
-from angsync.uncertainty.resistance import (
-    choice,
-    collect_pairs,
-    dissection,
-    node_variances,
-    pair_resistances,
-)
+from angsync.uncertainty.resistance import choice, collect_pairs, dissection, node_variances, pair_resistances
 from angsync.uncertainty.resistance.dissection import dissect
 from angsync.uncertainty.resistance.elimination import Elimination
-
-
-def last_of_each(components):
-    return np.array([np.flatnonzero(components == c)[-1] for c in range(components.max() + 1)])
 
 
 @pytest.mark.parametrize("leaf", [3, 40])

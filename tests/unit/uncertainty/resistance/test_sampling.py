@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from problems import last_of_each
 
 import angsync as ang
 from angsync.errors import ConvergenceWarning
-from angsync.uncertainty.resistance import (
-    choice,
-    collect_pairs,
-    node_variances,
-    pair_resistances,
-    sampling,
-)
-
-
-def last_of_each(components):
-    return np.array([np.flatnonzero(components == c)[-1] for c in range(components.max() + 1)])
+from angsync.uncertainty.resistance import choice, collect_pairs, node_variances, pair_resistances, sampling
 
 
 @pytest.mark.parametrize("name", ["ring with chords", "grid", "complete", "pieces and isolated nodes", "star"])

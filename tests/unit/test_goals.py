@@ -13,7 +13,7 @@ from angsync.study.bench import problems
 from angsync.study.bench.sizes import FULL
 
 _SPEC = importlib.util.spec_from_file_location(
-    "benchmark_goals", Path(__file__).resolve().parents[4] / "benchmarks" / "goals.py"
+    "benchmark_goals", Path(__file__).resolve().parents[2] / "benchmarks" / "goals.py"
 )
 goals = importlib.util.module_from_spec(_SPEC)
 sys.modules["benchmark_goals"] = goals  # dataclasses look their module up

@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from problems import gaussian_stack
 from reference.batch import solved
 
 import angsync as ang
@@ -21,19 +22,11 @@ batch_compiled = pytest.importorskip("angsync.kernels.batch.compiled", exc_type=
 pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="the NumPy kernels were asked for")
 
 
-def problems(n, count, sigma, dtype, seed=0):
-    rng = np.random.default_rng(seed)
-    truth = np.exp(2j * np.pi * rng.random((count, n)))
-    W = np.triu(rng.standard_normal((count, n, n)) + 1j * rng.standard_normal((count, n, n)), 1) / np.sqrt(2)
-    C = truth[:, :, None] * truth.conj()[:, None, :] + sigma * (W + W.conj().swapaxes(1, 2))
-    return C.astype(dtype)
-
-
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 @pytest.mark.parametrize("n", [2, 3, 7, 16, 29])
 def test_all_sets_say_the_same(monkeypatch, n, dtype):
     # far below sqrt(n), where the optimum is isolated: |Cz| / lambda_2 is below 4 sqrt(n)
-    C = problems(n, 37, 0.15 * np.sqrt(n), dtype, seed=n)
+    C = gaussian_stack(n, 37, 0.15 * np.sqrt(n), seed=n, dtype=dtype)
     C[5] = np.nan
     found = {}
     for name in batch_compiled.available():
@@ -54,7 +47,7 @@ def test_all_sets_say_the_same(monkeypatch, n, dtype):
 def test_place_and_threads_do_not_matter_in_any_set(monkeypatch, n, tolerance):
     """Slow problems leave their group and go on in another: which one depends on the place and on the threads. With the
     tolerance 0 they go on until no step is better, and how often that was so goes with them."""
-    C = problems(n, 150, 0.5 * np.sqrt(n), np.complex64)
+    C = gaussian_stack(n, 150, 0.5 * np.sqrt(n), dtype=np.complex64)
     stopping = None if tolerance is None else ang.Stopping(tolerance=tolerance, max_iterations=300)
     order = np.random.default_rng(1).permutation(150)
     for name in batch_compiled.available():
@@ -72,7 +65,7 @@ def test_place_and_threads_do_not_matter_in_any_set(monkeypatch, n, tolerance):
 def test_the_same_start_and_the_same_steps_as_numpy(monkeypatch, name, triangle):
     monkeypatch.setattr(batch_compiled, "instructions", name)
     n, count = 12, 100
-    C = problems(n, count, 0.2 * np.sqrt(n), np.complex128)
+    C = gaussian_stack(n, count, 0.2 * np.sqrt(n), dtype=np.complex128)
     C -= np.einsum("kij,ij->kij", C, np.eye(n))
     for steps, power_steps in ((0, 0), (0, 3), (200, 10)):
         options = {"triangle": triangle, "certify": False, "max_iterations": steps, "power_steps": power_steps}
@@ -116,4 +109,4 @@ def test_info_names_the_set():
     from angsync.study.machine import installation
 
     assert f"batches: {batch_compiled.instructions}" in installation()["kernels"]
-    assert ang.synchronize(problems(4, 3, 0.1, np.complex64)).converged.all()
+    assert ang.synchronize(gaussian_stack(4, 3, 0.1, dtype=np.complex64)).converged.all()

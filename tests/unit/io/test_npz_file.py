@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse
+from problems import hermitian
 
 from angsync.errors import FileFormatError
 from angsync.io import read
@@ -21,12 +22,6 @@ class Bomb:
 
     def __reduce__(self):
         return (Path.touch, (self.target,))
-
-
-def hermitian(n: int = 5) -> np.ndarray:
-    rng = np.random.default_rng(1)
-    matrix = rng.normal(size=(n, n)) + 1j * rng.normal(size=(n, n))
-    return matrix + matrix.conj().T
 
 
 def test_edges(tmp_path: Path) -> None:
@@ -75,7 +70,7 @@ def test_complex_values(tmp_path: Path, key: str) -> None:
 
 @pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
 def test_dense_matrix(tmp_path: Path, dtype: type) -> None:
-    matrix = hermitian().astype(dtype)
+    matrix = hermitian(5, seed=1).astype(dtype)
     np.savez(tmp_path / "c.npz", C=matrix)
     np.save(tmp_path / "c.npy", matrix)
     for name in ("c.npz", "c.npy"):
@@ -87,7 +82,7 @@ def test_dense_matrix(tmp_path: Path, dtype: type) -> None:
 @pytest.mark.parametrize("format", ["csr", "csc", "coo", "bsr", "dia"])
 @pytest.mark.parametrize("kind", [scipy.sparse.csr_array, scipy.sparse.csr_matrix])
 def test_sparse_matrix(tmp_path: Path, format: str, kind: type) -> None:
-    matrix = kind(np.triu(hermitian(), 2)).asformat(format)
+    matrix = kind(np.triu(hermitian(5, seed=1), 2)).asformat(format)
     scipy.sparse.save_npz(tmp_path / "c.npz", matrix)
     back = read(tmp_path / "c.npz")
     assert isinstance(back, scipy.sparse.csr_array)

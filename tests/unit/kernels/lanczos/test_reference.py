@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from problems import tridiagonal
 
 from angsync.kernels.lanczos import reference
 from angsync.kernels.lanczos.reference import Goal, RunEnding
@@ -19,10 +20,6 @@ BOTH = [compiled, reference]
 def coefficients(steps, seed=0):
     rng = np.random.default_rng(seed)
     return rng.standard_normal(steps), 0.2 + rng.random(steps)
-
-
-def tridiagonal(alpha, beta):
-    return np.diag(alpha) + np.diag(beta[:-1], 1) + np.diag(beta[:-1], -1)
 
 
 @pytest.mark.parametrize("module", BOTH)

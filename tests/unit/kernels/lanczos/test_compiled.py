@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from problems import complex_vector, tridiagonal
 from reference.shifted import ShiftedMatrix
 
 import angsync as ang
@@ -15,11 +16,7 @@ from angsync import kernels
 from angsync.certificate.bounds.lanczos import random_start
 from angsync.kernels.lanczos import reference
 from angsync.kernels.lanczos.reference import Goal, RunEnding
-from angsync.problem.operators import (
-    CountingOperator,
-    ScaledOperator,
-    as_operator,
-)
+from angsync.problem.operators import CountingOperator, ScaledOperator, as_operator
 
 compiled = pytest.importorskip(
     "angsync.kernels.lanczos.compiled", reason="the compiled kernels are not built", exc_type=ImportError
@@ -28,15 +25,6 @@ dense = pytest.importorskip("angsync.kernels.dense.compiled", exc_type=ImportErr
 BOTH = [compiled, reference]
 SETS = [False, True] if dense.HAS_AVX512 else [False]
 needs_compiled = pytest.mark.skipif(not kernels.COMPILED, reason="the compiled kernels are not in use")
-
-
-def tridiagonal(alpha, beta):
-    return np.diag(alpha) + np.diag(beta[:-1], 1) + np.diag(beta[:-1], -1)
-
-
-def complex_vector(n, seed=0):
-    rng = np.random.default_rng(seed)
-    return rng.standard_normal(n) + 1j * rng.standard_normal(n)
 
 
 def problem(n, share=0.2, seed=0):

@@ -1,0 +1,48 @@
+"""Fixtures of several rooms."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+import stand_in
+
+from angsync import kernels
+from angsync.kernels.batch import reference
+
+try:
+    from angsync.kernels.batch import compiled
+
+    SETS = compiled.available()
+except ImportError:
+    compiled, SETS = None, ()
+
+
+@pytest.fixture(params=("numpy", *SETS))
+def batch_solver(request, monkeypatch):
+    """The kernel of stacks: NumPy, or compiled with each set of instructions that this machine has."""
+    chosen = reference.solve
+    if request.param != "numpy":
+        monkeypatch.setattr(compiled, "instructions", request.param)
+        chosen = compiled.solve
+    monkeypatch.setattr(kernels, "solve_batch", chosen)
+    return chosen
+
+
+@pytest.fixture
+def device(monkeypatch):
+    """A function: a matrix as an array of a stand-in for CuPy, on a machine without CUDA kernels."""
+    monkeypatch.setitem(sys.modules, "cupy", stand_in.Module("cupy"))
+    monkeypatch.setattr("angsync.problem.arrays.cupy", lambda: None)
+    return lambda matrix: stand_in.Array(np.array(matrix))
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory):
+    """One whole run of the reproduction at tiny sizes."""
+    from reproduction import TINY
+
+    from angsync.study.reproduce import run_experiments
+
+    return run_experiments(tmp_path_factory.mktemp("reproduce") / "results.json", quick=True, size=TINY)

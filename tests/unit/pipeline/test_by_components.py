@@ -1,0 +1,49 @@
+"""Problems in several pieces, isolated nodes and none at all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import angsync as ang
+from angsync import Verdict
+from angsync.errors import DisconnectedWarning
+
+
+def test_an_all_zero_matrix_is_trivially_optimal_and_not_unique():
+    with pytest.warns(DisconnectedWarning, match=r"3 isolated node\(s\) \(0, 1, 2\)"):
+        result = ang.synchronize(np.zeros((3, 3)))
+    assert result.z.tolist() == [1, 1, 1]
+    assert result.certificate.verdict is Verdict.CERTIFIED
+    assert not result.certificate.unique
+    assert result.isolated.tolist() == [0, 1, 2]
+
+
+def test_components_are_solved_each_in_its_own_gauge_and_isolated_nodes_are_reported():
+    m = ang.Measurements([0, 1, 3, 4], [1, 2, 4, 5], [0.1, 0.2, 0.3, 0.4], n=8)
+    with pytest.warns(DisconnectedWarning, match=r"2 component\(s\) with edges and 2 isolated node\(s\) \(6, 7\)"):
+        result = ang.synchronize(m)
+    assert result.angles == pytest.approx([0, -0.1, -0.3, 0, -0.3, -0.7, 0, 0])
+    assert result.components.tolist() == [0, 0, 0, 1, 1, 1, 2, 3]
+    assert result.certificate.verdict is Verdict.CERTIFIED
+    assert result.certificate.unique
+    assert "isolated" in result.message
+    assert result.isolated.tolist() == [6, 7]
+
+
+def test_components_with_a_given_start_callback_and_history():
+    parts = [ang.simulate.gaussian(n, 0.5, rng=n).C for n in (12, 9)]
+    C = scipy.sparse.block_diag(parts, format="csr")
+    seen = []
+    with pytest.warns(DisconnectedWarning):
+        result = ang.synchronize(C, start=np.ones(21), callback=lambda p: seen.append((p.component, p.z.size)))
+    assert {(0, 12), (1, 9)} == set(seen)
+    assert result.history.objective[-1] == pytest.approx(result.objective, rel=1e-9)
+    assert result.objective == pytest.approx(sum(ang.synchronize(p).objective for p in parts), rel=1e-12)
+
+
+def test_zero_weights_and_cancelled_edges_are_absent_pairs():
+    with pytest.warns(DisconnectedWarning):
+        result = ang.synchronize(ang.Measurements([0, 1], [1, 2], [0.5, 0.5], weight=[1, 0]))
+    assert result.isolated.tolist() == [2]

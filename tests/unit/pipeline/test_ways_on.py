@@ -1,0 +1,76 @@
+"""Ways on from a point that is not the best one."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import angsync as ang
+from angsync import Verdict
+from angsync.pipeline import component, ways_on
+from angsync.solvers.starts.names import STARTS
+
+
+def test_the_default_pipeline_leaves_the_twisted_ring():
+    ring = ang.simulate.ring(30, 0.0, rng=0)
+    twisted = ring.z * np.exp(2j * np.pi * np.arange(30) / 30)
+    result = ang.synchronize(ring.C, start=twisted)
+    assert result.objective == pytest.approx(60, rel=1e-12)
+    assert result.certificate.verdict is Verdict.CERTIFIED
+    assert "refuted" in result.method
+
+
+def test_an_explicit_solver_is_literal_and_its_point_is_refuted():
+    ring = ang.simulate.ring(30, 0.0, rng=0)
+    twisted = ring.z * np.exp(2j * np.pi * np.arange(30) / 30)
+    result = ang.synchronize(ring.C, solver=ang.GPM(4.0), start=twisted)
+    assert ang.distance(result.z, twisted) < 1e-6
+    assert result.certificate.verdict is Verdict.REFUTED
+
+
+def test_the_history_ends_at_the_answer_also_after_an_escape():
+    ring = ang.simulate.ring(30, 0.0, rng=0)
+    twisted = ring.z * np.exp(2j * np.pi * np.arange(30) / 30)
+    result = ang.synchronize(ring.C, start=twisted)
+    assert result.history.objective[-1] == pytest.approx(60, rel=1e-12)
+    assert result.history.objective.size == result.iterations + 1
+    # the jump itself is an iteration, and seen by the callback
+    seen = []
+    ang.synchronize(ring.C, start=twisted, callback=lambda p: seen.append((p.iteration, p.objective)))
+    assert [k for k, _ in seen] == list(range(len(seen)))
+    assert len(seen) == result.history.objective.size
+    lattice = ang.simulate.grid(20, 20, 0.5, rng=0)
+    result = ang.synchronize(lattice.C, start="random")
+    assert result.history.objective[-1] == pytest.approx(result.objective, rel=1e-10)
+    assert result.history.objective.size == result.iterations + 1
+
+
+def test_the_alternative_start_is_taken_where_it_is_better(monkeypatch):
+    # the first start is made poor: a twisted grid, from which Newton does not come back
+    periodic = ang.simulate.grid(16, 16, 0.05, periodic=True, rng=0)
+    row, column = np.divmod(np.arange(256), 16)
+    twisted = periodic.z * np.exp(2j * np.pi * (row + 2 * column) / 16)
+    poor = SimpleNamespace(words="a poor start", make_quickly=lambda operator, rng: twisted)
+    for name in ("connection_laplacian", "spanning_tree", "multilevel", "eigenvector", "normalised_eigenvector"):
+        monkeypatch.setitem(STARTS, name, poor)
+
+    def pretend(share):
+        for module in (component, ways_on):
+            monkeypatch.setattr(module, "reversed_share", lambda operator, z: share)
+
+    pretend(1e-4)
+    result = ang.synchronize(periodic.C, certify=False)
+    assert "a careful multilevel start was tried as well and was better" in result.method
+    pretend(0.1)
+    at_once = ang.synchronize(periodic.C, certify=False)
+    assert at_once.method.startswith("Newton from a careful multilevel start")  # a poor start is not even tried
+    assert result.history.objective[-1] == pytest.approx(result.objective, rel=1e-12)
+    best = ang.synchronize(periodic.C, start=periodic.z, solver=ang.Newton()).objective
+    assert result.objective == pytest.approx(best, rel=1e-9)
+    monkeypatch.undo()
+    pretend(1e-4)
+    again = ang.synchronize(periodic.C)
+    assert "was tried as well and was no better" in again.method
+    assert again.objective == pytest.approx(best, rel=1e-12)

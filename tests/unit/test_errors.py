@@ -1,0 +1,96 @@
+"""Errors are also built-in ones, and a warning points at the line that called the package from outside."""
+
+from __future__ import annotations
+
+import types
+import warnings
+
+import pytest
+
+from angsync import errors
+from angsync.errors import AngsyncWarning, ConvergenceError, InputError, MissingDependencyError, warn_user
+
+OUTER = """
+def outer():
+    inner()  # line 3
+"""
+INNER = """
+def inner():
+    helper()
+
+
+def helper():
+    warn_user("said", AngsyncWarning)
+"""
+
+
+def made(name, source, **names):
+    """A module of this name whose functions know ``names``."""
+    module = types.ModuleType(name)
+    vars(module).update(names)
+    exec(compile(source, f"<{name}>", "exec"), vars(module))
+    return module
+
+
+def caught(function):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        function()
+    (warning,) = seen
+    return warning
+
+
+def called_through(inner, outer):
+    """Where a warning points that a module called ``inner`` gives when one called ``outer`` calls it."""
+    library = made(inner, INNER, warn_user=warn_user, AngsyncWarning=AngsyncWarning)
+    return caught(made(outer, OUTER, inner=library.inner).outer)
+
+
+@pytest.mark.parametrize("inner", ["angsync", "angsync.pipeline.plain"])
+@pytest.mark.parametrize("outer", ["user", "angsync_plots", "angsyncer", "my.angsync.tools", "__main__"])
+def test_a_warning_points_outside_the_package(inner, outer):
+    warning = called_through(inner, outer)
+    assert (warning.filename, warning.lineno) == (f"<{outer}>", 3)
+    assert str(warning.message) == "said"
+    assert warning.category is AngsyncWarning
+
+
+def test_the_whole_way_through_the_package_is_passed():
+    library = made("angsync.deep", INNER, warn_user=warn_user, AngsyncWarning=AngsyncWarning)
+    front = made("angsync.front", OUTER, inner=library.inner)
+    warning = caught(made("user", OUTER, inner=front.outer).outer)
+    assert (warning.filename, warning.lineno) == ("<user>", 3)
+
+
+def test_a_module_of_ones_own_that_begins_with_the_name_is_outside():
+    warning = called_through("angsync_plots", "user")
+    assert (warning.filename, warning.lineno) == ("<angsync_plots>", 7)
+
+
+def test_a_program_that_is_all_ours_is_pointed_at_where_it_began():
+    code = "from angsync.errors import *\nfrom angsync.errors import warn_user\nwarn_user('said', AngsyncWarning)\n"
+    warning = caught(lambda: exec(compile(code, "<ours>", "exec"), {"__name__": "angsync.__main__"}))
+    assert warning.filename == __file__  # the line above, which is the first one outside
+
+
+def test_code_without_a_name_is_outside():
+    code = "from angsync.errors import AngsyncWarning, warn_user\nwarn_user('said', AngsyncWarning)\n"
+    warning = caught(lambda: exec(compile(code, "<nameless>", "exec"), {"__builtins__": __builtins__}))
+    assert warning.filename == "<nameless>"
+
+
+def test_one_family_of_errors_that_are_also_built_in_ones():
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and kind.__module__ == errors.__name__]
+    for kind in kinds:
+        assert issubclass(kind, (errors.AngsyncError, AngsyncWarning)), kind
+    assert issubclass(InputError, ValueError)
+    for kind in (errors.ShapeError, errors.NotFiniteError, errors.NotHermitianError, errors.FileFormatError):
+        assert issubclass(kind, InputError)
+    assert issubclass(ConvergenceError, RuntimeError)
+    assert ConvergenceError("late", 3).result == 3
+
+
+def test_a_missing_library_names_what_installs_it():
+    error = MissingDependencyError("h5py", "hdf5", "Reading HDF5")
+    assert isinstance(error, ImportError)
+    assert str(error) == "Reading HDF5 needs h5py, which is not installed: pip install 'angsync[hdf5]'"
