@@ -37,7 +37,7 @@ except ImportError:
 import numpy as np
 from cases.gpu_problems import MODELS, coherence, dense_matrix, milliseconds, read_bandwidth, rested, sustained
 
-from angsync.batch.device import POLISH_STEPS, solve_batch_on_device
+from angsync.batch.on_device import POLISH_STEPS, solve_batch_on_device
 from angsync.batch.proof import certificates
 from angsync.kernels.batch.numbers import chirp
 from angsync.kernels.cuda import batch as cuda_batch

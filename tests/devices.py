@@ -5,7 +5,7 @@ import pytest
 from problems import coherence
 
 from angsync.kernels.cuda import reference
-from angsync.problem.arrays import cupy
+from angsync.problem.array_libraries import cupy
 
 needs_device = pytest.mark.skipif(cupy() is None, reason="needs CuPy and a CUDA device")
 ORDERS = (1, 2, 3, 5, 8, 10, 11, 17, 20, 31, 32, 33, 47, 64, 65, 100, 127, 128)

@@ -12,7 +12,7 @@ from angsync.pipeline.call import Call
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.settings import Robust
 from angsync.problem.anchoring import Anchors, Priors
-from angsync.problem.arrays import is_foreign, is_stack
+from angsync.problem.array_libraries import is_foreign, is_stack
 from angsync.solvers.base import Solver
 from angsync.solvers.stopping import Callback, Stopping
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.problem.measure import objective_and_residual
 from angsync.problem.operators import DenseOperator, HermitianOperator, Operator, adapted
+from angsync.problem.residual import objective_and_residual
 from angsync.simulate import gaussian, grid
 from angsync.solvers.base import Solver, SolverBase, State, as_solver
 from angsync.solvers.loop import iterate

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import angsync as ang
-from angsync.batch.device import solve_batch_on_device
+from angsync.batch.on_device import solve_batch_on_device
 from angsync.errors import InputError, NotFiniteError, NotHermitianError, ShapeError
 from angsync.kernels.batch.numbers import ITERATION_LIMIT, NOT_FINITE, chirp
 from angsync.kernels.cuda import reference as cuda_reference
-from angsync.problem import arrays as _arrays
+from angsync.problem import array_libraries as _arrays
 from angsync.problem.operators.device import DeviceOperator, device_operator
 from angsync.simulate import gaussian
 from angsync.solvers.on_device import solve_on_device
@@ -52,7 +52,7 @@ def C():
 
 def test_nothing_is_imported():
     code = (
-        "import sys, numpy as np, angsync as ang; from angsync.problem import arrays as _arrays;"
+        "import sys, numpy as np, angsync as ang; from angsync.problem import array_libraries as _arrays;"
         "ang.synchronize(np.ones((3, 3))); assert not _arrays.is_foreign([[1]]);"
         "print([m for m in ('cupy', 'torch', 'jax') if m in sys.modules])"
     )
@@ -194,7 +194,7 @@ def test_a_batch_on_any_library(make, C):
 
 
 def test_a_large_batch_is_solved_in_chunks(make, C, monkeypatch):
-    monkeypatch.setattr("angsync.batch.device._CHUNK_ENTRIES", 1800)
+    monkeypatch.setattr("angsync.batch.on_device._CHUNK_ENTRIES", 1800)
     stack = np.stack([(k + 1) * C for k in range(5)])
     options = {"tolerance": 0.0, "max_iterations": 1, "power_steps": 0}
     whole = cuda_reference.solve_batch(stack, fixed_start=chirp(30), **options)

@@ -10,7 +10,7 @@ from problems import complex_vector, hermitian
 import angsync as ang
 from angsync.kernels.batch.numbers import CONVERGED, NOT_FINITE, chirp
 from angsync.kernels.cuda import reference
-from angsync.problem import arrays as _arrays
+from angsync.problem import array_libraries as _arrays
 from angsync.simulate import gaussian
 
 
@@ -154,7 +154,7 @@ def test_the_front_door_on_a_device(library):
     assert result.certificate.verdict is ang.Verdict.CERTIFIED
     assert result.objective == pytest.approx(plain.objective, rel=1e-6)
     stack = _arrays.namespace(array).stack([array[:40, :40], array[:40, :40]])
-    from angsync.batch.device import solve_batch_on_device
+    from angsync.batch.on_device import solve_batch_on_device
 
     found = solve_batch_on_device(stack)
     assert all(type(v) is type(array) for v in found.values())

@@ -6,12 +6,12 @@ from devices import needs_device
 from problems import coherence
 
 import angsync as ang
-from angsync.batch.device import prove_batch_on_device, solve_batch_on_device
+from angsync.batch.on_device import prove_batch_on_device, solve_batch_on_device
 from angsync.batch.proof import certificates
 from angsync.kernels.batch.numbers import chirp
 from angsync.kernels.cuda import proof_reference as proof
 from angsync.kernels.cuda import reference
-from angsync.problem import arrays as _arrays
+from angsync.problem import array_libraries as _arrays
 
 
 def _stack(count, n, looks=50, decay=10.0):
@@ -233,7 +233,7 @@ def test_proofs_of_any_library_in_chunks(library, monkeypatch):
     C = _stack(6, 5).reshape(2, 3, 5, 5)
     z = _solved(C.reshape(6, 5, 5)).reshape(2, 3, 5)
     whole = prove_batch_on_device(C, z)
-    monkeypatch.setattr("angsync.batch.device._CHUNK_ENTRIES", 100)
+    monkeypatch.setattr("angsync.batch.on_device._CHUNK_ENTRIES", 100)
     make = {"numpy": np.asarray}.get(library) or _maker(library)
     found = prove_batch_on_device(make(C), make(z))
     for name in proof.FIELDS:

@@ -34,7 +34,7 @@ def batch_solver(request, monkeypatch):
 def device(monkeypatch):
     """A function: a matrix as an array of a stand-in for CuPy, on a machine without CUDA kernels."""
     monkeypatch.setitem(sys.modules, "cupy", stand_in.Module("cupy"))
-    monkeypatch.setattr("angsync.problem.arrays.cupy", lambda: None)
+    monkeypatch.setattr("angsync.problem.array_libraries.cupy", lambda: None)
     return lambda matrix: stand_in.Array(np.array(matrix))
 
 

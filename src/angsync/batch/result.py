@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from angsync.certificate.verdict import Verdict
 from angsync.errors import FileFormatError
 from angsync.io.atomic import atomic_open
-from angsync.problem.arrays import to_numpy
+from angsync.problem.array_libraries import to_numpy
 
 VERDICTS = (Verdict.CERTIFIED, Verdict.UNDECIDED)
 """What the codes in ``BatchResult.verdict`` mean."""

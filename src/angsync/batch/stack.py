@@ -26,7 +26,7 @@ from angsync.batch.result import BatchResult, BatchStatus
 from angsync.errors import ConvergenceError, ConvergenceWarning, InputError, warn_user
 from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, BatchNumbers, BatchOptions, chirp
 from angsync.pipeline.call import Call
-from angsync.problem.arrays import is_foreign, on_cuda, to_numpy
+from angsync.problem.array_libraries import is_foreign, on_cuda, to_numpy
 from angsync.solvers.stopping import Stopping
 
 GPM_STEPS = 6  # power steps after which Newton steps take over in any case

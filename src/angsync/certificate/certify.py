@@ -37,12 +37,12 @@ from angsync.certificate.verdict import (
 from angsync.circle import as_phases
 from angsync.errors import InputError
 from angsync.problem.components import component_indices, normalised
-from angsync.problem.measure import along_and_across
 from angsync.problem.operators import (
     Operator,
     as_operator,
 )
 from angsync.problem.randomness import random_generator
+from angsync.problem.residual import along_and_across
 from angsync.solvers.stopping import Clock
 
 

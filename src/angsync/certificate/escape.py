@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from angsync.certificate.bounds.lanczos import lanczos
 from angsync.circle import normalise
 from angsync.problem.criticality import SOperator, tangent_hessian
-from angsync.problem.measure import along_and_across
 from angsync.problem.operators import Operator
+from angsync.problem.residual import along_and_across
 from angsync.solvers import Newton
 from angsync.solvers.loop import iterate
 from angsync.solvers.stopping import Clock, Stopping

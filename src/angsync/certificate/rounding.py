@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from angsync.certificate.bounds.eliminated import EliminatedUnknowns
 from angsync.certificate.bounds.lanczos import lanczos
 from angsync.kernels.rounding import gamma
-from angsync.problem.measure import norm
 from angsync.problem.operators import Operator
+from angsync.problem.residual import norm
 
 # Units of rounding, relative to the row sum, in which a turned product may differ from that of the turned point: five
 # for the phases before and after (two products and a division each), five for the phase itself (a mean of such

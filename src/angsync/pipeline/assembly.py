@@ -16,10 +16,10 @@ from angsync.errors import ConvergenceError, ConvergenceWarning, warn_user
 from angsync.pipeline.call import Call
 from angsync.pipeline.gauge import in_gauge
 from angsync.pipeline.result import SyncResult
-from angsync.pipeline.starts import Starts
+from angsync.pipeline.tried_starts import Starts
 from angsync.problem.intake import Intake
-from angsync.problem.measure import objective_and_residual, rounding_floor
 from angsync.problem.operators import Operator, ScaledOperator, normalising_exponent
+from angsync.problem.residual import objective_and_residual, rounding_floor
 from angsync.solvers.stopping import Callback, Clock, History, Progress, Status
 
 # From the most to the least urgent: where components end differently, the result has the most urgent status.

@@ -22,8 +22,8 @@ from angsync.pipeline.call import Call
 from angsync.pipeline.component import Solved, solve_component
 from angsync.pipeline.gauge import in_gauge, reference_nodes
 from angsync.pipeline.result import SyncResult
-from angsync.pipeline.starts import all_starts, same_objective
 from angsync.pipeline.task import Task, has_reusable_product, product_turned_to
+from angsync.pipeline.tried_starts import all_starts, same_objective
 from angsync.problem import pieces
 from angsync.problem.components import component_indices, normalised
 from angsync.problem.intake import Intake

@@ -15,7 +15,7 @@ from angsync.errors import InputError
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.settings import Robust
 from angsync.problem.anchoring import Anchors, Priors
-from angsync.problem.arrays import is_foreign, to_numpy
+from angsync.problem.array_libraries import is_foreign, to_numpy
 from angsync.problem.randomness import random_generator
 from angsync.solvers.base import Solver, SolverBase, as_solver
 from angsync.solvers.starts.names import OFFERED

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from angsync.pipeline.call import Call
 from angsync.pipeline.result import SyncResult
-from angsync.problem.arrays import from_numpy, on_cuda, to_numpy
+from angsync.problem.array_libraries import from_numpy, on_cuda, to_numpy
 from angsync.problem.operators.device import DeviceOperator, device_operator
 from angsync.solvers.on_device import solve_on_device
 from angsync.solvers.stopping import Clock

@@ -31,10 +31,10 @@ from numpy.typing import NDArray
 from angsync.certificate.verdict import Certificate, Verdict
 from angsync.circle import normalise
 from angsync.pipeline.regime import is_dense, is_noisy
-from angsync.pipeline.starts import same_objective, times_found
 from angsync.pipeline.task import FINISHED, Task
-from angsync.problem.measure import norm
+from angsync.pipeline.tried_starts import same_objective, times_found
 from angsync.problem.operators import Operator
+from angsync.problem.residual import norm
 from angsync.solvers import Newton
 from angsync.solvers.base import SolverBase
 from angsync.solvers.loop import Outcome

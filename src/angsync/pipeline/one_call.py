@@ -23,8 +23,8 @@ from angsync.pipeline.gauge import in_gauge
 from angsync.pipeline.regime import ONE_CALL_MOST_STEPS, Plan, is_noisy
 from angsync.pipeline.task import Attempt
 from angsync.problem.components import normalised
-from angsync.problem.measure import objective_and_residual, rounding_floor
 from angsync.problem.operators import Operator, ScaledOperator
+from angsync.problem.residual import objective_and_residual, rounding_floor
 from angsync.solvers.accelerated import DEEP, MOST_REJECTIONS, NARROW_NOISE, NOISE, SHARE, products_a_call
 from angsync.solvers.loop import Outcome
 from angsync.solvers.starts.leading import ROUGH_RESIDUAL, strongest_column

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from angsync.certificate.verdict import Certificate
 from angsync.errors import InputError
 from angsync.pipeline.gauge import in_gauge, reference_nodes
-from angsync.pipeline.starts import Starts
-from angsync.problem.arrays import to_numpy
+from angsync.pipeline.tried_starts import Starts
+from angsync.problem.array_libraries import to_numpy
 from angsync.problem.measurements import Measurements
 from angsync.solvers.stopping import History, Status
 

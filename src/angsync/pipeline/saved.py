@@ -12,7 +12,7 @@ from angsync.errors import FileFormatError
 from angsync.io.result_file import load_fields
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.report import RobustReport
-from angsync.pipeline.starts import Starts
+from angsync.pipeline.tried_starts import Starts
 from angsync.solvers.stopping import History, Status
 
 # fields of the result that are saved under their own names

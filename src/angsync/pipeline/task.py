@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from angsync.certificate.certify import certify_component
 from angsync.certificate.verdict import GAP_TOLERANCE, Certificate, interrupted
 from angsync.pipeline.call import Call
-from angsync.problem.measure import along_and_across
 from angsync.problem.operators import CountingOperator, Operator
+from angsync.problem.residual import along_and_across
 from angsync.solvers.base import SolverBase
 from angsync.solvers.loop import Outcome, iterate
 from angsync.solvers.stopping import Callback, Clock, Status, Stopping

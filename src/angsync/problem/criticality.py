@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from angsync.circle import as_phases
-from angsync.problem.measure import along_and_across
 from angsync.problem.operators import Operator, as_operator
+from angsync.problem.residual import along_and_across
 
 
 class SOperator(Operator):

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from angsync.circle import as_phases
 from angsync.errors import InputError, ShapeError
-from angsync.problem.arrays import to_numpy
+from angsync.problem.array_libraries import to_numpy
 from angsync.report.protocols import ReportedResult
 
 MOST_BINS = 60  # of the histogram of residuals

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from angsync.errors import InputError
 from angsync.kernels.dense.anderson import Ending, InnerSolve
-from angsync.problem.measure import along_and_across
 from angsync.problem.operators import HermitianOperator, InnerModel, Operator, adapted
+from angsync.problem.residual import along_and_across
 from angsync.solvers.base import Measures, SolverBase, StateBase
 from angsync.solvers.memory import NARROW_COPY, MemoryBudget
 from angsync.solvers.newton import Newton, NewtonState

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
-from angsync.problem.measure import objective_and_residual
 from angsync.problem.operators import HermitianOperator
+from angsync.problem.residual import objective_and_residual
 
 
 @runtime_checkable

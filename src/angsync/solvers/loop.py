@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.problem.measure import along_and_across, norm, rounding_floor
 from angsync.problem.operators import HermitianOperator, Operator, adapted
+from angsync.problem.residual import along_and_across, norm, rounding_floor
 from angsync.solvers.base import Measures, Solver, SolverBase, StateBase, as_solver
 from angsync.solvers.stopping import Callback, Clock, History, Progress, Status, Stopping
 

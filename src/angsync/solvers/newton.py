@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError
-from angsync.problem.measure import along_and_across
 from angsync.problem.operators import HermitianOperator, Operator, adapted
+from angsync.problem.residual import along_and_across
 from angsync.solvers.base import SolverBase, StateBase
 from angsync.solvers.memory import MemoryBudget
 from angsync.solvers.preconditioner import Preconditioner, build, kind_for, strongest_affordable

@@ -11,7 +11,7 @@ from angsync.errors import InputError
 from angsync.kernels.batch.numbers import chirp
 from angsync.kernels.cuda import reference as cuda_reference
 from angsync.kernels.cuda.reference import LoopResult
-from angsync.problem.arrays import as_cupy, double_precision, from_cupy, from_numpy, joined, to_numpy
+from angsync.problem.array_libraries import as_cupy, double_precision, from_cupy, from_numpy, joined, to_numpy
 from angsync.problem.operators.device import DeviceOperator
 
 

@@ -26,9 +26,9 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from angsync import kernels
-from angsync.problem.measure import along_and_across
 from angsync.problem.operators import Operator
 from angsync.problem.operators.edge_list import EdgeList
+from angsync.problem.residual import along_and_across
 
 _SINGLE_FROM_ENTRIES = 500_000  # stored entries from which products with H are in single precision
 _DEFINITE_SHARE = 2.0**-44  # of its degree, added to each node: keeps pivots positive where edges are below rounding

@@ -13,7 +13,7 @@ from angsync.certificate.gap import Gap, bound_without_weights
 from angsync.certificate.rounding import Rounding
 from angsync.certificate.verdict import GAP_TOLERANCE
 from angsync.kernels.rounding import gamma
-from angsync.problem.measure import along_and_across
+from angsync.problem.residual import along_and_across
 
 NOTHING = Rounding(0.0, np.zeros(1))
 

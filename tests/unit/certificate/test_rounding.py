@@ -12,9 +12,9 @@ from scipy.sparse.linalg import aslinearoperator
 import angsync as ang
 from angsync.certificate.rounding import Rounding
 from angsync.kernels.rounding import gamma
-from angsync.problem.measure import along_and_across
 from angsync.problem.objective import objective
 from angsync.problem.operators import ScaledOperator
+from angsync.problem.residual import along_and_across
 
 
 def test_rounding_covers_the_error_of_the_objective_and_of_its_parts():

@@ -18,8 +18,8 @@ from angsync.pipeline import multistart
 from angsync.pipeline.call import Call
 from angsync.pipeline.multistart import best_of_starts, rank_two_start, worth_more_starts
 from angsync.pipeline.regime import is_dense
-from angsync.pipeline.starts import Starts
 from angsync.pipeline.task import Task
+from angsync.pipeline.tried_starts import Starts
 from angsync.problem.components import normalised
 from angsync.problem.operators import CountingOperator
 from angsync.solvers.loop import iterate

@@ -40,7 +40,7 @@ def _cholesky(question: Question) -> SpectralBound:
 
 
 def _factorisation(question: Question) -> SpectralBound:
-    from angsync.certificate.bounds.sparse import by_factorisation
+    from angsync.certificate.bounds.factorisation import by_factorisation
 
     return by_factorisation(question)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from angsync.certificate.bounds import METHODS, ProofName
 from angsync.certificate.bounds.bound import Question, SpectralBound
 from angsync.certificate.bounds.cholesky import by_cholesky, quick_bound
+from angsync.certificate.bounds.factorisation import by_factorisation, can_factorise
 from angsync.certificate.bounds.lanczos import FAILURE, by_lanczos, by_narrow_lanczos
-from angsync.certificate.bounds.sparse import by_factorisation, can_factorise
 from angsync.solvers.preconditioner import kind_for, strongest_affordable
 
 _DENSE_ANYWAY = 60  # order up to which a dense proof is the fastest of all

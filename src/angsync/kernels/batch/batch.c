@@ -60,20 +60,20 @@ int64_t batch_found_rows(void) { return FOUND; }
 #define JOIN(a, b, c) JOIN_(a, b, c)
 
 #define SET plain
-#include "set.h"
+#include "instruction_set.h"
 #undef SET
 
 #ifdef SEVERAL_SETS
 #pragma GCC push_options
 #pragma GCC target("avx2,fma")
 #define SET avx2
-#include "set.h"
+#include "instruction_set.h"
 #undef SET
 #pragma GCC pop_options
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,prefer-vector-width=512")
 #define SET avx512
-#include "set.h"
+#include "instruction_set.h"
 #undef SET
 #pragma GCC pop_options
 #endif

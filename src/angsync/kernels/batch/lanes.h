@@ -1,4 +1,4 @@
-/* Many small problems at once: every lane of a vector belongs to another problem. Included by set.h, once for
+/* Many small problems at once: every lane of a vector belongs to another problem. Included by instruction_set.h, once for
  * each instruction set and precision, with REAL, WHOLE (the integer of the same size), LANES and N(name) defined.
  *
  * No operation mixes lanes, so the bits of an answer do not depend on who else is in the group. A group keeps the

@@ -1,4 +1,4 @@
-/* Newton steps for a group of problems. Included by set.h after lanes.h. */
+/* Newton steps for a group of problems. Included by instruction_set.h after lanes.h. */
 #define V N(real)
 #define M N(whole)
 #define LOAD(a) ((V){0} + (REAL)(a))

@@ -1,4 +1,4 @@
-/* Products with the matrices of a group of problems. Included by set.h after lanes.h. */
+/* Products with the matrices of a group of problems. Included by instruction_set.h after lanes.h. */
 #define V N(real)
 #define M N(whole)
 #define LOAD(a) ((V){0} + (REAL)(a))

@@ -1,4 +1,4 @@
-/* A group of problems, from the stack into its lanes. Included by set.h after transpose.h. */
+/* A group of problems, from the stack into its lanes. Included by instruction_set.h after transpose.h. */
 #define V N(real)
 #define M N(whole)
 #define LOAD(a) ((V){0} + (REAL)(a))

@@ -1,4 +1,4 @@
-/* The loop over groups, for one instruction set and precision. Included by set.h.
+/* The loop over groups, for one instruction set and precision. Included by instruction_set.h.
  *
  * A group waits for its slowest lane, and a Newton step costs as much as several power steps. So a few lanes that
  * want Newton steps leave their group, as soon as they are few enough; when a whole group of such problems has come

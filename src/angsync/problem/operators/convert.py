@@ -11,7 +11,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from angsync import kernels
 from angsync.errors import InputError, NotFiniteError, NotHermitianError
-from angsync.problem.arrays import is_foreign, on_cuda, to_numpy
+from angsync.problem.array_libraries import is_foreign, on_cuda, to_numpy
 from angsync.problem.measurements import Measurements
 from angsync.problem.operators.adapters import LinearOperatorAdapter, ProtocolAdapter
 from angsync.problem.operators.base import HermitianOperator, Operator

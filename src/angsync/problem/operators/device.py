@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from angsync.errors import NotFiniteError
 from angsync.kernels.cuda import reference as cuda_reference
-from angsync.problem.arrays import (
+from angsync.problem.array_libraries import (
     as_cupy,
     as_type,
     diagonal,

@@ -12,9 +12,9 @@ from problems import path
 import angsync as ang
 from angsync import Verdict
 from angsync.certificate.bounds.bound import Question
-from angsync.certificate.bounds.sparse import _Shifted, by_factorisation, can_factorise
-from angsync.problem.measure import along_and_across
+from angsync.certificate.bounds.factorisation import _Shifted, by_factorisation, can_factorise
 from angsync.problem.operators import as_operator
+from angsync.problem.residual import along_and_across
 from angsync.solvers.stopping import Clock
 
 NEVER = lambda bound: False  # noqa: E731

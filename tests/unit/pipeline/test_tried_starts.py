@@ -9,7 +9,7 @@ import pytest
 from problems import gaussian
 
 import angsync as ang
-from angsync.pipeline.starts import Starts, all_starts
+from angsync.pipeline.tried_starts import Starts, all_starts
 
 HARD = 1.2  # noise over sqrt n at which one run often ends at a lesser optimum
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from angsync.problem.measure import norm
+from angsync.problem.residual import norm
 
 
 def test_norm_neither_overflows_nor_underflows():
