@@ -81,7 +81,7 @@ class OrientationWarning(AngsyncWarning):
 def warn_user(text: str, category: type[Warning]) -> None:
     """Warn, pointing at the line that called the package from outside, however long the way from there was."""
     level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and _is_our_own(frame.f_globals.get("__name__", "")):
+    while frame.f_back is not None and _is_our_own(str(frame.f_globals.get("__name__", ""))):
         level, frame = level + 1, frame.f_back
     warnings.warn(text, category, stacklevel=level)
 

@@ -7,8 +7,15 @@ import warnings
 
 import pytest
 
+import angsync as ang
 from angsync import errors
-from angsync.errors import AngsyncWarning, ConvergenceError, InputError, MissingDependencyError, warn_user
+from angsync.errors import (
+    AngsyncWarning,
+    ConvergenceError,
+    InputError,
+    MissingDependencyError,
+    warn_user,
+)
 
 OUTER = """
 def outer():
@@ -94,3 +101,10 @@ def test_a_missing_library_names_what_installs_it():
     error = MissingDependencyError("h5py", "hdf5", "Reading HDF5")
     assert isinstance(error, ImportError)
     assert str(error) == "Reading HDF5 needs h5py, which is not installed: pip install 'angsync[hdf5]'"
+
+
+def test_code_without_a_name_gets_its_result():
+    # Python itself drops warnings for code whose __name__ is None
+    names = {"ang": ang, "pieces": ang.Measurements([0, 2], [1, 3], [0.1, 0.2]), "__name__": None}
+    exec("found = ang.synchronize(pieces)", names)
+    assert names["found"].converged

@@ -24,3 +24,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(importlib.import_module(f"angsync.batch.{_HOME[name]}"), name)
     raise AttributeError(f"module 'angsync.batch' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.batch.result import BatchStatus
-from angsync.certificate.verdict import GAP_TOLERANCE
+from angsync.certificate import GAP_TOLERANCE
 from angsync.kernels.rounding import gamma
 
 _PROBLEMS_AT_ONCE = 4096  # all that is computed for them stays in the cache

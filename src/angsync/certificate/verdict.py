@@ -1,7 +1,4 @@
-"""Records of what is proved about a point: the verdict, the certificate, and how certificates are put together.
-
-NumPy is not loaded here: the command line reads :data:`GAP_TOLERANCE` when it lists its options.
-"""
+"""Records of what is proved about a point: the verdict, the certificate, and how certificates are put together."""
 
 from __future__ import annotations
 
@@ -9,13 +6,13 @@ import dataclasses
 import math
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
 
-GAP_TOLERANCE = 1e-8  # CERTIFIED unless asked for otherwise: the gap is at most so much of the scale
+from angsync.certificate import GAP_TOLERANCE
+
 OUT_OF_TIME = "out of time"  # Certificate.method where there was no time for a proof
 _INTERRUPTED = "interrupted"  # Certificate.method where Ctrl-C came before the end of a proof
 _TRIVIAL = "trivial"  # Certificate.method where there is nothing to prove

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from angsync.certificate.verdict import GAP_TOLERANCE
+from angsync.certificate import GAP_TOLERANCE
 from angsync.cli import options
 from angsync.cli.outcome import reporting, show
 from angsync.cli.root import app

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.certificate.verdict import GAP_TOLERANCE, Certificate, combine, interrupted
+from angsync.certificate import GAP_TOLERANCE
+from angsync.certificate.verdict import Certificate, combine, interrupted
 from angsync.errors import ConvergenceError, ConvergenceWarning, warn_user
 from angsync.pipeline.call import Call
 from angsync.pipeline.gauge import in_gauge

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync import kernels
+from angsync.certificate import GAP_TOLERANCE
 from angsync.certificate.certify import certify_component, certify_quickly
-from angsync.certificate.verdict import GAP_TOLERANCE, Certificate, Verdict, interrupted, rescaled
+from angsync.certificate.verdict import Certificate, Verdict, interrupted, rescaled
 from angsync.kernels.dense.whole_settings import WholeSettings, WholeSolve
 from angsync.pipeline.call import Call
 from angsync.pipeline.gauge import in_gauge

@@ -22,8 +22,8 @@ def solve(data: Any, call: Call) -> SyncResult:
     plan = one_call_plan(intake.operator, call)
     found = None if plan is None else one_call.run(intake.operator, plan, call, clock)
     if found is None or not found.is_final:
-        # starts, other solvers and the ways on from a point are loaded by the first problem that needs them
-        from angsync.pipeline.by_components import solve_by_components
+        with clock.paused():  # starts, other solvers and the ways on from a point, loaded by the first who needs them
+            from angsync.pipeline.by_components import solve_by_components
 
         return solve_by_components(intake, call, clock, found)
     known = found.solve

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from angsync.certificate.verdict import Certificate
 from angsync.errors import InputError
 from angsync.pipeline.gauge import in_gauge, reference_nodes
+from angsync.pipeline.robust.report import RobustReport
 from angsync.pipeline.tried_starts import Starts
+from angsync.problem.anchoring import Grounded
 from angsync.problem.array_libraries import to_numpy
 from angsync.problem.measurements import Measurements
 from angsync.solvers.stopping import History, Status
@@ -22,8 +24,6 @@ from angsync.solvers.stopping import History, Status
 # Error bars, pages, pictures and files are loaded by the methods that make them: most calls ask for none of them.
 if TYPE_CHECKING:
     from angsync import uncertainty
-    from angsync.pipeline.robust.report import RobustReport
-    from angsync.problem.anchoring import Grounded
     from angsync.uncertainty.connectivity import Connectivity
 
 __all__ = ["History", "Status", "SyncResult"]
@@ -181,7 +181,7 @@ class SyncResult:
         from angsync import uncertainty
 
         if self.robust is not None:
-            from angsync.pipeline.robust.report import robust_edge_residuals
+            from angsync.pipeline.robust.residuals import robust_edge_residuals
 
             return robust_edge_residuals(self.robust, self.measurements, self.phases, self.components)
         return uncertainty.edge_residuals(self.measurements, self.phases, self.components)

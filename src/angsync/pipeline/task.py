@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.certificate import GAP_TOLERANCE
 from angsync.certificate.certify import certify_component
-from angsync.certificate.verdict import GAP_TOLERANCE, Certificate, interrupted
+from angsync.certificate.verdict import Certificate, interrupted
 from angsync.pipeline.call import Call
 from angsync.problem.operators import CountingOperator, Operator
 from angsync.problem.residual import along_and_across

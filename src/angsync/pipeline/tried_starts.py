@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from angsync.certificate.verdict import GAP_TOLERANCE
+from angsync.certificate import GAP_TOLERANCE
 
 _SAME = GAP_TOLERANCE  # relative difference of objectives below which two optima count as one, as for the certificate
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from angsync.batch import proof
+from angsync.certificate import GAP_TOLERANCE
 from angsync.certificate.bounds.bound import SpectralBound
 from angsync.certificate.gap import Gap, bound_without_weights
 from angsync.certificate.rounding import Rounding
-from angsync.certificate.verdict import GAP_TOLERANCE
 from angsync.kernels.rounding import gamma
 from angsync.problem.residual import along_and_across
 

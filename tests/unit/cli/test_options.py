@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 import angsync as ang
 from angsync import simulate
+from angsync.certificate import GAP_TOLERANCE
 from angsync.certificate.bounds import METHODS
-from angsync.certificate.verdict import GAP_TOLERANCE
 from angsync.cli import app
 from angsync.io import formats
 from angsync.report.numbers import plain_number

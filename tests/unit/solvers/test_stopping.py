@@ -67,3 +67,15 @@ def test_limits_of_another_kind_are_named(options):
     (name,) = options
     with pytest.raises(InputError, match=f"{name} must be a"):
         ang.Stopping(**options)
+
+
+def test_what_is_loaded_on_the_way_is_not_the_time_of_the_problem(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("angsync.solvers.stopping.time.perf_counter", lambda: now[0])
+    clock = Clock(max_seconds=5.0)
+    now[0] += 1
+    with clock.paused():
+        now[0] += 30
+    assert clock.seconds == 1
+    assert clock.left == 4
+    assert not clock.expired

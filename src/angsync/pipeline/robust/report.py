@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync import uncertainty
 from angsync.problem.measurements import Measurements
-from angsync.uncertainty.noise_models import model_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +69,9 @@ class RobustReport:
         references: NDArray[np.int64] | None,
     ) -> NDArray[np.float64]:
         """As :func:`angsync.uncertainty.standard_errors`, from the trusted measurements and for this loss."""
+        from angsync import uncertainty
+        from angsync.uncertainty.noise_models import model_of
+
         believed = self.believed(measurements)
         if sigma is None and model_of(measurements).scale_is_sigma and not math.isnan(self.scale):
             sigma = self.scale
@@ -81,41 +81,6 @@ class RobustReport:
     def fields(self) -> dict[str, Any]:
         """Plain arrays and numbers, for a file."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
-
-@dataclass(frozen=True, eq=False)
-class RobustEdgeResiduals(uncertainty.EdgeResiduals):
-    """Residuals of a robust fit: distrusted measurements have leverage 0 and do not enter the estimate of sigma."""
-
-    report: RobustReport = field(kw_only=True, repr=False)
-    given: Measurements = field(kw_only=True, repr=False)
-
-    @cached_property
-    def standardised(self) -> NDArray[np.float64]:
-        """Residual over its standard error. For a measurement that the fit does not use, over the deviation that a
-        good one of its weight would have (the error of the fit itself is left out)."""
-        trusted = super().standardised
-        unused = (self.measurements.weight == 0) & (self.given.weight > 0)
-        if not unused.any():
-            return trusted
-        scale = self.report.scale
-        with np.errstate(divide="ignore", invalid="ignore"):
-            outside = self.wrapped * np.sqrt(self.given.weight) / scale
-        return np.where(unused, outside, trusted)
-
-
-def robust_edge_residuals(
-    report: RobustReport, measurements: Measurements, z: NDArray, components: NDArray[np.int64]
-) -> RobustEdgeResiduals:
-    """Residual of every measurement; leverage and sigma from the trusted ones."""
-    return RobustEdgeResiduals(
-        uncertainty.wrapped_residuals(measurements, z),
-        report.believed(measurements),
-        z,
-        components,
-        report=report,
-        given=measurements,
-    )
 
 
 def reweighted(measurements: Measurements, factors: NDArray[np.float64]) -> Measurements:
