@@ -11,6 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.kernels.rounding import precision
 from angsync.problem.operators import Operator
 
 
@@ -46,4 +47,4 @@ def objective_and_residual(z: NDArray, Cz: NDArray, floor: float = 0.0) -> tuple
 def rounding_floor(operator: Operator) -> float:
     """The size of a gradient that is nothing but rounding: a few units of the row sums of |C|; 0 where unknown."""
     sums = operator.rounding_sums()
-    return 0.0 if sums is None else 4 * float(np.finfo(operator.dtype).eps) * norm(sums)
+    return 0.0 if sums is None else 4 * precision(operator.dtype).epsilon * norm(sums)

@@ -72,8 +72,9 @@ def dense_whole(
     order = _Order()
     # without a copy, the model multiplies with C as well, and the two never do so at the same time
     model = Source(matrix, copy, avx512=avx512, work=full if copy is None else None)
+    place, error = (model.matrix, 0.0) if copy is None else (address(matrix), copy.error)
     call = Whole(
-        model, address(matrix), 0.0 if copy is None else copy.error, full, full_threads, Settings(*settings),
+        model, place, error, full, full_threads, Settings(*settings),
         z, z + 16 * n, before, vectors, gram, ctypes.addressof(order), trace,
     )  # fmt: skip
     interrupted = False

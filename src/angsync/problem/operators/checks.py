@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError, NotHermitianError, ShapeError
+from angsync.kernels.rounding import precision
 
 Hermitian = Literal["full", "upper", "lower"]
 """Whether the whole matrix is given, or one triangle of it."""
@@ -51,7 +53,7 @@ def not_hermitian(i: int, j: int, gap: float, limit: float) -> NotHermitianError
 def check_largest(largest: float, n: int, dtype: np.dtype[Any]) -> None:
     """Entries far enough from overflow for sums of them to be finite."""
     # f(z) sums n^2 entries in double precision, a row sums n of them in the precision of C
-    if largest > min(float(np.finfo(dtype).max) / (4 * n), float(np.finfo(np.float64).max) / (4.0 * n * n)):
+    if largest > min(precision(dtype).largest / (4 * n), sys.float_info.max / (4.0 * n * n)):
         raise InputError(
             f"the largest entry of C is {largest:.2e}, too near to overflow for n = {n}: divide C by 1e6, "
             "the phases do not depend on its scale."
