@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 import angsync as ang
+from angsync import kernels
 
 SOURCE = Path(ang.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -103,7 +104,9 @@ def test_a_dense_solve_loads_no_optional_library():
 
 
 def test_a_dense_solve_loads_few_modules():
-    assert sum(name.split(".")[0] == "angsync" for name in loaded_by_a_solve()) <= 90
+    # without compiled kernels there is no whole solve in one call, and the general way loads more
+    most = 90 if kernels.COMPILED else 100
+    assert sum(name.split(".")[0] == "angsync" for name in loaded_by_a_solve()) <= most
 
 
 def rooms_loaded():
