@@ -87,7 +87,9 @@ def solve_by_components(intake: Intake, call: Call, clock: Clock, found: one_cal
 
     if len(runs) < len(indices):
         note = f"Some components were not reached; their phases are 0. {note}"
-    z = in_gauge(z, components, call.gauge, intake.labels)
+    # a point that one call brought into its gauge and certified there is returned as it is, to the bit
+    if found is None or solved.outcome.z is not found.solve.z:
+        z = in_gauge(z, components, call.gauge, intake.labels)
     point = point_at(operator, z, None if last is None else product_turned_to(last, z))
     certificate = one_certificate(certificates, indices, z) if call.certify else None
     return result_of(

@@ -128,6 +128,14 @@ def test_what_is_not_proved_goes_on_from_the_point_that_was_found(problem, certi
     assert result.objective >= general.objective * (1 - 1e-12)
 
 
+def test_a_point_that_was_certified_and_not_improved_is_the_point_returned(monkeypatch):
+    calls = solved_by_call(monkeypatch)
+    result = ang.synchronize(mixture(100, 1.0, 0))
+    assert not calls[0].is_final
+    assert "nothing better" in result.method
+    assert np.array_equal(result.z, calls[0].solve.z)
+
+
 def test_what_auto_picks_for_dense_matrices_is_what_is_done(monkeypatch):
     calls = solved_by_call(monkeypatch)
     plan = regime.Plan(("eigenvector",), ang.Newton(), None, "the plan was changed")
