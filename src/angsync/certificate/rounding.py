@@ -65,7 +65,8 @@ class Rounding:
             g *= float(np.finfo(operator.dtype).eps) * 2.0**52
             assert rng is not None
             sums = np.full(operator.n, _norm_estimate(operator, rng))
-        return Rounding((g + gamma(64)) * float(sums.sum()), g * sums)
+        # what was given may differ from C, its upper triangle: f of both by the asymmetry, at z and at the optimum
+        return Rounding((g + gamma(64)) * float(sums.sum()) + 2 * operator.asymmetry(), g * sums)
 
 
 def _with_eliminated(operator: Operator, z: NDArray) -> Rounding:

@@ -33,7 +33,7 @@ finally:
     for _name in _settings:
         del os.environ[_name]
 
-ABI = 4
+ABI = 5
 """Version of the functions and structs, ``angsync_abi`` in library.c: raised whenever one is added or changed."""
 
 SIZE, INT, REAL = ctypes.c_int64, ctypes.c_int, ctypes.c_double
@@ -70,7 +70,7 @@ def address(x: NDArray) -> int:
     return place
 
 
-def plain(x: NDArray, kind: Any) -> bool:
+def plain(x: Any, kind: Any) -> bool:
     """Whether the kernels read the array as it is: of this type, contiguous, at a multiple of 16 bytes."""
     return x.dtype == kind and bool(x.flags.c_contiguous) and x.__array_interface__["data"][0] % 16 == 0
 
