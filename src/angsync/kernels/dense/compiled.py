@@ -17,6 +17,7 @@ from angsync.kernels.dense.source import (
     HAS_AVX512,
     Matrix,
     Source,
+    is_mapped,
     is_readable,
     product_work,
     thread_count,
@@ -25,6 +26,8 @@ from angsync.kernels.dense.view import TriangleView
 from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, aligned, function, plain
 from angsync.kernels.rounding import precision
 
+# 0.85 GB: a matrix that is mapped into memory is solved in 1 GB beside its pages, from itself where its copy is larger
+_MOST_MAPPED_BLOCKS = 850_000_000 // (ROWS * 2 * SEGMENT * 2)
 _VECTORS_TOGETHER = 4  # of a block: they share one read of the triangle
 _WIDEST_BLOCKS = ((2000, 16), (400, 8), (0, 4))  # from this order on, NumPy is slower for up to so many vectors
 VECTORS = 13 + 2 * MEMORY  # of n numbers that Anderson's method works with, the steps that it combines among them
@@ -143,16 +146,20 @@ def dense_inspect(
         return _inspect_small(matrix, share)
     count = thread_count(n, narrow=False)
     blocks, segments = narrow_blocks(n), -(-n // SEGMENT)
-    copy = NarrowCopy(
-        n, aligned((blocks, ROWS, 2 * SEGMENT), np.int16), np.empty((blocks, ROWS), np.float32), np.empty(n)
-    )
+    diagonal = np.empty(n)
+    copy = None
+    if blocks <= _MOST_MAPPED_BLOCKS or not is_mapped(matrix):
+        copy = NarrowCopy(
+            n, aligned((blocks, ROWS, 2 * SEGMENT), np.int16), np.empty((blocks, ROWS), np.float32), diagonal
+        )
+    kept = (None, None) if copy is None else (address(copy.blocks), address(copy.scale))
     sums, found = np.empty(n), np.empty((count, 3))
     suspects = np.zeros((-(-n // STRIP), segments), np.bool_)
     work = np.empty(count * _narrow_inspect_work(n))
-    arrays = (copy.blocks, copy.scale, copy.diagonal, sums, work, found, suspects)
+    arrays = (diagonal, sums, work, found, suspects)
     place = ctypes.byref(Matrix(matrix))
     compared = not isinstance(matrix, TriangleView)
-    _narrow_inspect(n, place, *(address(a) for a in arrays), share, compared, avx512, count)
+    _narrow_inspect(n, place, *kept, *(address(a) for a in arrays), share, compared, avx512, count)
     largest, (_, gap, bad) = float(found[:, 0].max()), found.sum(axis=0).tolist()
     if bad != 0 or not largest < 1e30:
         return None

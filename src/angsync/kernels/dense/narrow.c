@@ -128,6 +128,7 @@ __attribute__((target("avx512f"), always_inline)) static inline void tile_avx512
         for (int k = 0; k < 8; k += 2) {
             w->rows[j] += parts[k]; w->rows[j + 1] += parts[k + 1]; w->rows[j + 2] += parts[8 + k]; w->rows[j + 3] += parts[9 + k];
         }
+        if (!w->copy) continue;
         int16_t *out = w->copy + j / ROWS * w->blocks * BLOCK;
         float *own = w->scale + j / ROWS * w->blocks * ROWS;
         __m512d m[4] = {m0, m1, m2, m3};
@@ -182,6 +183,7 @@ static void tile_plain(tile *w, int mirror) {
             }
         }
         w->rows[j] += total;
+        if (!w->copy) continue;
         int16_t *out = w->copy + j / ROWS * w->blocks * BLOCK + j % ROWS * LANES;
         double inverse = most > STORED_AS_ZERO ? 32767 / most : 0.0;
         w->scale[j / ROWS * w->blocks * ROWS + j % ROWS] = most > STORED_AS_ZERO ? (float)(most / 32767) : 0.0f;
@@ -243,8 +245,8 @@ static int one_tile(const pass *w, int64_t j0, int64_t l0) {
     int by_rows = fast && complex && C->column == entry && C->row % entry == 0;
     int by_columns = fast && complex && C->row == entry && C->column % entry == 0;
     double *upper = w->buffer, *lower = upper + SIDE * LANES;
-    tile t = {upper, lower, LANES, LANES, NULL, NULL, 0, 0, w->rows + j0, w->columns + 2 * l0, w->copy + at * BLOCK,
-              w->scale + at * ROWS, count - first, w->square, w->found, 0};
+    tile t = {upper, lower, LANES, LANES, NULL, NULL, 0, 0, w->rows + j0, w->columns + 2 * l0,
+              w->copy ? w->copy + at * BLOCK : NULL, w->copy ? w->scale + at * ROWS : NULL, count - first, w->square, w->found, 0};
     int mirror = !w->compared ? NONE : by_rows ? OWN_ROWS : SAME_ROWS;
     if (by_rows) {
         t.upper = entry_at(C, j0, l0);
@@ -272,7 +274,7 @@ static int one_tile(const pass *w, int64_t j0, int64_t l0) {
     return t.suspect;
 }
 
-/* One pass over C, tile by tile, where `compared` together with the mirror image. `sums` gets the sums of |C_jl| over rows;
+/* One pass over C, tile by tile, where `compared` together with the mirror image; without a copy where `copy` is NULL. `sums` gets the sums of |C_jl| over rows;
  * `found`, 3 for each thread: the largest modulus, the sum of the parts of all C_jl - conj(C_lj), and 0 where all is finite
  * (not a number otherwise, and then the rest means nothing). `suspects` gets a flag for every strip of SIDE rows and every
  * segment. `work` has narrow_inspect_work() doubles for each thread. */

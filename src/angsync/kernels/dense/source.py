@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,16 @@ def is_readable(matrix: NDArray | TriangleView) -> bool:
     """Whether the kernels read the matrix as it lies: of one of four types, in the order of bytes of this machine."""
     given = matrix.given if isinstance(matrix, TriangleView) else matrix
     return given.dtype in KINDS and bool(given.flags.aligned)
+
+
+def is_mapped(matrix: NDArray | TriangleView) -> bool:
+    """Whether the entries lie in a file that is mapped into memory."""
+    array: Any = matrix.given if isinstance(matrix, TriangleView) else matrix
+    while isinstance(array, np.ndarray):
+        if isinstance(array, np.memmap):
+            return True
+        array = array.base
+    return False
 
 
 class Source(ctypes.Structure):

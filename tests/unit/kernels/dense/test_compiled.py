@@ -197,3 +197,22 @@ def test_only_a_plain_matrix_is_read_by_the_compiled_factorisation():
     C, u, s = np.asfortranarray(hermitian(10)), np.ones(10) / 10**0.5, 50 * np.ones(10)
     assert compiled.shifted_is_definite(C, 1.0, s, u, 1.0, 0.0)
     assert not compiled.shifted_is_definite(C, 1.0, -s, u, 1.0, 0.0)
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64, np.float64])
+def test_a_mapped_matrix_has_a_copy_only_where_that_is_small(tmp_path, monkeypatch, dtype):
+    C = ang.simulate.gaussian(450, 1.0, rng=0).C
+    C = np.ascontiguousarray(C if np.dtype(dtype).kind == "c" else np.abs(C)).astype(dtype)
+    np.save(tmp_path / "C.npy", C)
+    mapped = np.load(tmp_path / "C.npy", mmap_mode="r")
+    small = ang.synchronize(mapped)
+    assert compiled.dense_inspect(np.asarray(mapped)).narrow is not None
+    monkeypatch.setattr(compiled, "_MOST_MAPPED_BLOCKS", 10)
+    assert compiled.dense_inspect(np.asarray(mapped).T).narrow is None
+    found, whole = compiled.dense_inspect(np.asarray(mapped)), compiled.dense_inspect(C)
+    assert whole.narrow is not None
+    assert np.array_equal(found.row_sums, whole.row_sums)
+    assert (found.largest, found.gap) == (whole.largest, whole.gap)
+    large = ang.synchronize(mapped)
+    assert large.objective == pytest.approx(small.objective, rel=1e-9)
+    assert large.certificate.verdict is small.certificate.verdict is ang.Verdict.CERTIFIED
