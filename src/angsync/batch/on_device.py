@@ -51,7 +51,7 @@ def solve_where_it_lies(data: Any, call: StackCall) -> BatchResult:
     found = solve_batch_on_device(data, tolerance=tolerance, max_iterations=limit, polish_steps=steps)
     z = found["z"] * namespace(data).conj(found["z"][..., :1])
     numbers = {name: to_numpy(found[name]) for name in ("objective", "residual", "iterations", "status")}
-    proofs: dict[str, NDArray] = {}
+    proofs: dict[str, Any] = {}
     if call.certify:
         proofs = certificates({**prove_batch_on_device(data, z), "status": numbers["status"]}, data.shape[-1])
     return BatchResult(
