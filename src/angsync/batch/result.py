@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from angsync.batch.source import Source
 from angsync.certificate.verdict import Verdict
@@ -118,6 +118,26 @@ class BatchResult:
         from angsync.batch.pieces import labels_of
 
         return labels_of(self._source()[index])
+
+    def standard_errors(self, sigma: ArrayLike | None = None, *, gauge: str | int | None = None) -> NDArray[np.float64]:
+        """Standard error of every phase in radians, (..., n), from the Fisher information of each problem.
+
+        The formulas are those of :meth:`angsync.SyncResult.standard_errors`. NaN where a node is masked, where a problem
+        has no phases or they fit worse than chance, and, without ``sigma``, where a problem has no more measurements
+        than phases: there the same call for one problem refuses.
+
+        Parameters
+        ----------
+        sigma
+            An entry of modulus w has angle variance ``sigma**2 / w``; a number, or one a problem. Estimated from the
+            residuals of each problem when not given.
+        gauge
+            The gauge of the error bars, that of the result unless given: ``"first"`` or a node means against that node
+            (whose own error is 0), ``"mean"`` against the mean phase; in a problem of several pieces for each of them.
+        """
+        from angsync.batch.error_bars import standard_errors
+
+        return standard_errors(self._source(), to_numpy(self.z), sigma, self.gauge if gauge is None else gauge)
 
     def _source(self) -> Source:
         if self.source is None:
