@@ -9,8 +9,8 @@ theirs, with shares :math:`p_i = w_{ki}/t`, and an error of variance 1/t of its 
 .. math:: R_{kj} = \frac1t + \sum_i p_i R_{ij} - \frac12 \sum_{i,l} p_i p_l R_{il}.
 
 The difference of the last two does no harm, whatever the range of the weights: :math:`R_{ij} \le R_{ik} + R_{kj}`,
-:math:`w_{ki} R_{ik} \le 1` and :math:`1/t \le R_{kj}` bound the first of them by :math:`n R_{kj}`, so that rounding is that
-of a sum of n numbers of the size of the result.
+:math:`w_{ki} R_{ik} \le 1` and :math:`1/t \le R_{kj}` bound the first of them by :math:`n R_{kj}`, so that rounding is
+that of a sum of n numbers of the size of the result.
 """
 
 from __future__ import annotations

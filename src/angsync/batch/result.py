@@ -122,8 +122,8 @@ class BatchResult:
     def standard_errors(self, sigma: ArrayLike | None = None, *, gauge: str | int | None = None) -> NDArray[np.float64]:
         """Standard error of every phase in radians, (..., n), from the Fisher information of each problem.
 
-        The formulas are those of :meth:`angsync.SyncResult.standard_errors`. NaN where a node is masked, where a problem
-        has no phases or they fit worse than chance, and, without ``sigma``, where a problem has no more measurements
+        The formulas are those of :meth:`angsync.SyncResult.standard_errors`. NaN where a node is masked, a problem has
+        no phases, or they fit worse than chance, and, without ``sigma``, where a problem has no more measurements
         than phases: there the same call for one problem refuses.
 
         Parameters
