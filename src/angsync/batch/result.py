@@ -14,7 +14,7 @@ from angsync.batch.source import Source
 from angsync.certificate.verdict import Verdict
 from angsync.errors import FileFormatError, InputError
 from angsync.io.atomic import atomic_open
-from angsync.problem.array_libraries import to_numpy
+from angsync.problem.array_libraries import library_of, namespace, to_numpy
 
 VERDICTS = (Verdict.CERTIFIED, Verdict.UNDECIDED)
 """What the codes in ``BatchResult.verdict`` mean."""
@@ -47,7 +47,11 @@ _WORDS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BatchResult:
-    """What :func:`angsync.synchronize` returns for a stack (..., n, n): one entry a problem."""
+    """What :func:`angsync.synchronize` returns for a stack (..., n, n): one entry a problem.
+
+    Arrays are NumPy's. For a stack on a device they are those of its library and stay on the device; :meth:`on_host`
+    copies them.
+    """
 
     z: NDArray
     """Phases (..., n), in the precision of the stack and in its library; NaN where a problem is not finite or a node is
@@ -91,18 +95,20 @@ class BatchResult:
     @property
     def angles(self) -> NDArray[np.floating]:
         """Radians in (-pi, pi], (..., n)."""
-        angles = np.angle(to_numpy(self.z))
-        return np.where(angles == -np.pi, np.pi, angles).astype(angles.dtype)
+        space = namespace(self.z)
+        angles = space.arctan2(space.imag(self.z), space.real(self.z))
+        found: NDArray[np.floating] = space.where(angles <= -np.pi, -angles, angles)
+        return found
 
     @property
     def converged(self) -> NDArray[np.bool_]:
         """Where the residual met its tolerance and the problem is in one piece."""
-        return np.asarray(self.status) == BatchStatus.CONVERGED
+        return self.status == int(BatchStatus.CONVERGED)
 
     @property
     def certified(self) -> NDArray[np.bool_] | None:
         """Where z is proved optimal to within the tolerance."""
-        return None if self.verdict is None else np.asarray(self.verdict) == 0
+        return None if self.verdict is None else self.verdict == 0
 
     def __getitem__(self, index: Any) -> BatchResult:
         """One problem, or some of them: ``result[3, 5]``, ``result[:10]``, ``result[result.converged]``."""
@@ -148,7 +154,7 @@ class BatchResult:
 
     def counts(self) -> dict[str, int]:
         """How many problems ended in which way."""
-        found = np.bincount(np.atleast_1d(self.status).ravel(), minlength=len(BatchStatus))
+        found = np.bincount(np.atleast_1d(to_numpy(self.status)).ravel(), minlength=len(BatchStatus))
         return {BatchStatus(code).name: int(number) for code, number in enumerate(found)}
 
     def failures(self) -> str:
@@ -168,7 +174,7 @@ class BatchResult:
             "  " + ", ".join(f"{name} {number}" for name, number in self.counts().items() if number),
         ]
         if self.verdict is not None:
-            certified = int(np.count_nonzero(np.asarray(self.verdict) == 0))
+            certified = int(np.count_nonzero(to_numpy(self.verdict) == 0))
             lines.append(f"  CERTIFIED {certified}, UNDECIDED {total - certified}")
         return "\n".join(lines)
 
@@ -176,7 +182,7 @@ class BatchResult:
         """Write an npz file; :meth:`load` reads it."""
         scalars = {"tolerance": self.tolerance, "gauge": self.gauge, "seconds": self.seconds}
         with atomic_open(path, "wb") as stream:
-            np.savez(stream, batch_version=_VERSION, **scalars, **self._arrays())  # type: ignore[arg-type]
+            np.savez(stream, batch_version=_VERSION, **scalars, **self.on_host()._arrays())  # type: ignore[arg-type]
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> BatchResult:
@@ -191,6 +197,14 @@ class BatchResult:
         scalars = {"tolerance": float(found.pop("tolerance")), "gauge": str(found.pop("gauge"))}
         return BatchResult(seconds=float(found.pop("seconds")), **scalars, **found)  # type: ignore[arg-type]
 
+    def on_host(self) -> BatchResult:
+        """The same result with NumPy arrays; itself where it has them."""
+        arrays = self._arrays()
+        if all(isinstance(array, (np.ndarray, np.generic)) for array in arrays.values()):
+            return self
+        copies: dict[str, Any] = {name: to_numpy(array) for name, array in arrays.items()}
+        return replace(self, **copies)
+
     def _arrays(self) -> dict[str, Any]:
-        values = {entry.name: getattr(self, entry.name) for entry in fields(self)} | {"z": to_numpy(self.z)}
-        return {name: value for name, value in values.items() if isinstance(value, (np.ndarray, np.generic))}
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return {name: value for name, value in values.items() if library_of(value) is not None}

@@ -28,7 +28,7 @@ from angsync.batch.source import Problems, Source
 from angsync.errors import ConvergenceError, ConvergenceWarning, DisconnectedWarning, InputError, warn_user
 from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, BatchNumbers, BatchOptions, chirp
 from angsync.pipeline.call import Call
-from angsync.problem.array_libraries import is_foreign, on_cuda
+from angsync.problem.array_libraries import is_foreign, on_cuda, to_numpy
 from angsync.solvers.stopping import Stopping
 
 GPM_STEPS = 6  # power steps after which Newton steps take over in any case
@@ -57,7 +57,8 @@ def solve(data: Any, call: Call) -> BatchResult:
     if is_foreign(data) and on_cuda(data):
         from angsync.batch.on_device import solve_where_it_lies
 
-        return reported(solve_where_it_lies(data, own), own)
+        result, troubled = solve_where_it_lies(data, own)
+        return reported(result, own) if troubled else result
     return reported(_solve_stack(data, own), own)
 
 
@@ -115,7 +116,7 @@ def synchronize_stack(
 
 def reported(result: BatchResult, call: StackCall) -> BatchResult:
     """The result, after saying what did not converge in it, and what is in several pieces."""
-    pieces = in_words(result.status, result.components)
+    pieces = "" if result.components is None else in_words(to_numpy(result.status), to_numpy(result.components))
     if pieces and call.on_failure != "ignore":
         warn_user(pieces, DisconnectedWarning)
     text = result.failures()
