@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from angsync.batch import saved
 from angsync.batch.source import Source
 from angsync.certificate.verdict import Verdict
-from angsync.errors import FileFormatError, InputError
-from angsync.io.atomic import atomic_open
+from angsync.errors import InputError
 from angsync.problem.array_libraries import library_of, namespace, to_numpy
 
 VERDICTS = (Verdict.CERTIFIED, Verdict.UNDECIDED)
 """What the codes in ``BatchResult.verdict`` mean."""
-_VERSION = 1  # of the layout of saved files
 
 
 class BatchStatus(IntEnum):
@@ -180,22 +179,13 @@ class BatchResult:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an npz file; :meth:`load` reads it."""
-        scalars = {"tolerance": self.tolerance, "gauge": self.gauge, "seconds": self.seconds}
-        with atomic_open(path, "wb") as stream:
-            np.savez(stream, batch_version=_VERSION, **scalars, **self.on_host()._arrays())  # type: ignore[arg-type]
+        numbers = {"tolerance": self.tolerance, "gauge": self.gauge, "seconds": self.seconds}
+        saved.save(path, numbers, self.on_host()._arrays())
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> BatchResult:
         """Read what :meth:`save` wrote."""
-        try:
-            with np.load(path, allow_pickle=False) as stored:
-                found = {name: stored[name] for name in stored.files}
-        except (OSError, ValueError, AttributeError) as error:
-            raise FileFormatError(f"{path} cannot be read as a batch result: {error}.") from None
-        if int(found.pop("batch_version", 0)) != _VERSION:
-            raise FileFormatError(f"{path} is no batch result of version {_VERSION}: write one with result.save.")
-        scalars = {"tolerance": float(found.pop("tolerance")), "gauge": str(found.pop("gauge"))}
-        return BatchResult(seconds=float(found.pop("seconds")), **scalars, **found)  # type: ignore[arg-type]
+        return BatchResult(**saved.load(path, len(BatchStatus)))
 
     def on_host(self) -> BatchResult:
         """The same result with NumPy arrays; itself where it has them."""
