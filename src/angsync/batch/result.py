@@ -177,10 +177,14 @@ class BatchResult:
             lines.append(f"  CERTIFIED {certified}, UNDECIDED {total - certified}")
         return "\n".join(lines)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write an npz file; :meth:`load` reads it."""
+    def save(self, path: str | os.PathLike[str], *, standard_errors: NDArray[np.float64] | None = None) -> None:
+        """Write an npz file; :meth:`load` reads it.
+
+        ``standard_errors`` are written beside the phases for other programs; they are not read back.
+        """
         numbers = {"tolerance": self.tolerance, "gauge": self.gauge, "seconds": self.seconds}
-        saved.save(path, numbers, self.on_host()._arrays())
+        errors = {} if standard_errors is None else {"standard_errors": np.asarray(standard_errors)}
+        saved.save(path, numbers, self.on_host()._arrays() | errors)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> BatchResult:

@@ -24,13 +24,18 @@ _KINDS = {
 _NEEDED = ("z", "objective", "residual", "iterations", "status", "tolerance", "gauge", "seconds")
 
 
-def save(path: str | os.PathLike[str], numbers: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> None:
-    """Write tolerance, gauge and seconds, and the arrays of a result."""
+def check_path(path: str | os.PathLike[str]) -> None:
+    """Raise :class:`OutputError` now if the result of a stack would not be saved to ``path`` later."""
     if Path(path).suffix.lower() != _SUFFIX:
         raise OutputError(
             f"cannot write {path}: the result of a stack is saved as {_SUFFIX}, not as {Path(path).suffix!r}. "
             "Change the suffix."
         )
+
+
+def save(path: str | os.PathLike[str], numbers: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> None:
+    """Write tolerance, gauge and seconds, and the arrays of a result."""
+    check_path(path)
     with atomic_open(path, "wb") as stream:
         np.savez(stream, batch_version=_VERSION, **numbers, **arrays)  # type: ignore[arg-type]
 
