@@ -78,6 +78,10 @@ class OrientationWarning(AngsyncWarning):
     """An undirected edge does not say which of its two nodes comes first."""
 
 
+class UnitWarning(AngsyncWarning):
+    """Most angles exceed one turn: they may be degrees."""
+
+
 def warn_user(text: str, category: type[Warning]) -> None:
     """Warn, pointing at the line that called the package from outside, however long the way from there was."""
     level, frame = 2, sys._getframe(1)

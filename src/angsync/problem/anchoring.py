@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from angsync.circle import as_phases
+from angsync.circle import as_phases, wrap
 from angsync.errors import InputError, NotFiniteError
 from angsync.problem.measurements import Measurements
 from angsync.problem.nodes import find_node
@@ -114,7 +114,9 @@ def grounded(measurements: Measurements, anchors: Anchors | None, priors: Priors
     names: list[Hashable] = [labels[k] if labels is not None else int(k) for k in np.flatnonzero(~fixed)]
     given: dict[str, Any] = {"value": values}
     if measurements.modulus is None:
-        given = {"angle": np.concatenate([angle, prior_angle])}
+        # a difference of angles may exceed one turn, of which the user was told where it matters
+        angle = np.concatenate([angle, prior_angle])
+        given = {"angle": np.where(np.abs(angle) > 2 * np.pi, wrap(angle), angle)}
     inner = Measurements(first, second, weight=weight_, n=ground + 1, labels=[*names, GROUND], **given)
     return Grounded(inner, kept, place.astype(np.int64), np.exp(1j * angles))
 
