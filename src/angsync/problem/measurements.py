@@ -247,28 +247,36 @@ class Measurements:
 
     @classmethod
     def from_networkx(
-        cls, graph: Any, angle: str = "angle", weight: str = "weight", value: str = "value"
+        cls, graph: Any, angle: str = "angle", weight: str = "weight", value: str = "value", *, unit: Unit = "rad"
     ) -> Measurements:
         """From a networkx graph whose edges carry ``angle`` (or complex ``value``) and optionally ``weight``.
 
         The edge u -> v of a directed graph means ``theta_u - theta_v``. An undirected graph does not say
-        which end comes first: the order of ``graph.edges`` is taken, with a warning.
+        which end comes first: the order of ``graph.edges`` is taken, with a warning. ``unit``: of the angles.
         """
         from angsync.problem.interop import from_networkx
 
-        return from_networkx(graph, angle=angle, weight=weight, value=value)
+        return from_networkx(graph, angle=angle, weight=weight, value=value, unit=unit)
 
     @classmethod
     def from_dataframe(
-        cls, frame: Any, i: str = "i", j: str = "j", angle: str = "angle", weight: str | None = None
+        cls,
+        frame: Any,
+        i: str = "i",
+        j: str = "j",
+        angle: str = "angle",
+        weight: str | None = None,
+        *,
+        unit: Unit = "rad",
     ) -> Measurements:
         """From a pandas, polars, pyarrow or other data frame that narwhals understands.
 
-        ``weight=None`` uses the column ``weight`` where there is one.
+        ``weight=None`` uses the column ``weight`` where there is one. ``unit``: of the angles. Whole numbers are labels
+        in their order (0 .. n-1 are plain indices), other nodes labels in the order of their first appearance.
         """
         from angsync.problem.interop import from_dataframe
 
-        return from_dataframe(frame, i=i, j=j, angle=angle, weight=weight)
+        return from_dataframe(frame, i=i, j=j, angle=angle, weight=weight, unit=unit)
 
     def to_sparse(self) -> scipy.sparse.csr_array:
         """The Hermitian matrix C as CSR, complex128; warns where parallel edges contradict each other."""

@@ -26,6 +26,11 @@ def check_unit(unit: Any) -> None:
         raise InputError(f"unit must be {', '.join(others)} or {last}, but it is {unit!r}.")
 
 
+def in_radians(angle: float, unit: str) -> float:
+    """One angle, or one standard deviation of angles, in radians."""
+    return angle if unit == "rad" else angle * (2 * math.pi / FULL_TURN[unit])
+
+
 def radians(angle: NDArray[np.float64], unit: str, epsilon: float) -> NDArray[np.float64]:
     """Angles in radians. Radians stay as they are; of degrees and turns whole turns are taken off first, exactly.
 
@@ -49,7 +54,11 @@ def radians(angle: NDArray[np.float64], unit: str, epsilon: float) -> NDArray[np
     return np.fmod(angle, turn) * (2 * math.pi / turn)
 
 
-def warn_of_degrees(angle: NDArray[np.float64], what: str = "angles") -> None:
+def warn_of_degrees(
+    angle: NDArray[np.float64],
+    what: str = "angles",
+    mend: str = "Then say unit='deg' (--unit deg; turns: 'turn').",
+) -> None:
     """Warn where most of these radians exceed one turn, which is how degrees look."""
     import numpy as np
 
@@ -58,7 +67,6 @@ def warn_of_degrees(angle: NDArray[np.float64], what: str = "angles") -> None:
     if 2 * beyond > angle.size:
         warn_user(
             f"{beyond} of {angle.size} {what} exceed 2 pi in size, the largest is {size.max():.4g}: are these degrees? "
-            "Then say unit='deg' (--unit deg; turns: 'turn'). They are taken as radians, modulo 2 pi; wrap them to "
-            "be rid of this warning.",
+            f"{mend} They are taken as radians, modulo 2 pi; wrap them to be rid of this warning.",
             UnitWarning,
         )
