@@ -53,9 +53,7 @@ def from_networkx(graph: Any, angle: str, weight: str, value: str, unit: Unit = 
     )
 
 
-def from_dataframe(
-    frame: Any, i: str, j: str, angle: str, weight: str | None, unit: Unit = "rad"
-) -> Measurements:
+def from_dataframe(frame: Any, i: str, j: str, angle: str, weight: str | None, unit: Unit = "rad") -> Measurements:
     """See :meth:`angsync.Measurements.from_dataframe`."""
     try:
         import narwhals.stable.v1 as nw
@@ -95,9 +93,9 @@ def from_columns(
             found = ", ".join(map(repr, columns)) or "none"
             raise InputError(f"there is no column {name!r}; the columns found are {found}.")
     weights = columns.get("weight" if weight is None else weight)
-    ends = [x if isinstance(x, np.ndarray) else np.asarray(x) for x in (columns[i], columns[j])]
-    *ends, absent = known_ends(*ends, False)
-    first, second = (_node_column(x, name) for x, name in zip(ends, (i, j), strict=True))
+    first, second = (x if isinstance(x, np.ndarray) else np.asarray(x) for x in (columns[i], columns[j]))
+    first, second, absent = known_ends(first, second, False)
+    first, second = _node_column(first, i), _node_column(second, j)
     if first.dtype.kind in "iu" and second.dtype.kind in "iu":
         for name, nodes in ((i, first), (j, second)):
             if (nodes < 0).any():

@@ -224,7 +224,9 @@ class Measurements:
         if len(shape) != 2 or shape[0] != shape[1]:
             raise ShapeError(f"C must be a square matrix, but its shape is {shape}.")
         if scipy.sparse.issparse(C):
-            upper = scipy.sparse.triu(C, k=1, format="csr")
+            from angsync.problem.operators.sparse_format import check_format
+
+            upper = scipy.sparse.triu(check_format(C), k=1, format="csr")
             upper.sort_indices()
             upper = upper.tocoo()
             i, j, value = upper.row, upper.col, upper.data
