@@ -23,7 +23,7 @@ from angsync.batch import input as batch_input
 from angsync.batch.call import GAUGES, POWER_STEPS, TRIANGLES, StackCall, check_stack
 from angsync.batch.proof import certificates
 from angsync.batch.result import BatchResult, BatchStatus
-from angsync.errors import ConvergenceError, ConvergenceWarning, InputError, warn_user
+from angsync.errors import ConvergenceError, ConvergenceWarning, InputError, names_keywords, warn_user
 from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, BatchNumbers, BatchOptions, chirp
 from angsync.pipeline.call import Call
 from angsync.problem.array_libraries import is_foreign, on_cuda, to_numpy
@@ -58,6 +58,7 @@ def solve(data: Any, call: Call) -> BatchResult:
     return reported(_solve_stack(data, own), own)
 
 
+@names_keywords
 def synchronize_stack(
     stack: Any,
     *,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from angsync.errors import FileFormatError, InputError
+from angsync.errors import FileFormatError, InputError, names_keywords
 from angsync.io.columns import ColumnNames
 from angsync.io.failures import existing_file
 from angsync.io.formats import COLUMN_READERS, G2O_WEIGHTS, READ, function_of
@@ -18,6 +18,7 @@ _UNITLESS = {
 }
 
 
+@names_keywords
 def read(
     path: str | os.PathLike[str],
     *,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.certificate.verdict import Certificate
-from angsync.errors import InputError
+from angsync.errors import InputError, names_keywords
 from angsync.pipeline.gauge import in_gauge, reference_nodes
 from angsync.pipeline.robust.report import RobustReport
 from angsync.pipeline.tried_starts import Starts
@@ -121,6 +121,7 @@ class SyncResult:
             )
         return Measurements.from_matrix(self.source, labels=self.labels)
 
+    @names_keywords
     def standard_errors(self, sigma: float | None = None, *, gauge: str | int | None = None) -> NDArray[np.float64]:
         """Standard error of every phase in radians, from the Fisher information.
 

@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from angsync.errors import ContradictionWarning, InputError, NotFiniteError, ShapeError, warn_user
+from angsync.errors import (
+    ContradictionWarning,
+    InputError,
+    NotFiniteError,
+    ShapeError,
+    names_init_keywords,
+    names_keywords,
+    warn_user,
+)
 from angsync.problem.columns import (
     column,
     either,
@@ -43,6 +51,7 @@ _NEGATIVE_WEIGHT = (
 Unit = Literal["rad", "deg", "turn"]
 
 
+@names_init_keywords
 @dataclass(frozen=True, init=False, eq=False)
 class Measurements:
     r"""Relative phases between pairs of ``n`` nodes.
@@ -212,6 +221,7 @@ class Measurements:
         return self.weight if self.modulus is None else self.weight * self.modulus
 
     @classmethod
+    @names_keywords
     def from_matrix(cls, C: Any, labels: Sequence[Hashable] | None = None) -> Measurements:
         """The pairs above the diagonal of a Hermitian matrix (dense or scipy.sparse), row by row.
 
@@ -248,6 +258,7 @@ class Measurements:
         return cls(i.astype(np.int64), j.astype(np.int64), value=value, n=C.shape[0], labels=labels)
 
     @classmethod
+    @names_keywords
     def from_networkx(
         cls, graph: Any, angle: str = "angle", weight: str = "weight", value: str = "value", *, unit: Unit = "rad"
     ) -> Measurements:
@@ -261,6 +272,7 @@ class Measurements:
         return from_networkx(graph, angle=angle, weight=weight, value=value, unit=unit)
 
     @classmethod
+    @names_keywords
     def from_dataframe(
         cls,
         frame: Any,

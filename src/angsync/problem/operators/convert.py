@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from angsync import kernels
-from angsync.errors import InputError, NotFiniteError, NotHermitianError
+from angsync.errors import InputError, NotFiniteError, NotHermitianError, names_keywords
 from angsync.problem.array_libraries import is_foreign, on_cuda, to_numpy
 from angsync.problem.measurements import Measurements
 from angsync.problem.operators.adapters import LinearOperatorAdapter, ProtocolAdapter
@@ -31,6 +31,7 @@ from angsync.problem.operators.sparse_format import check_format
 _BLOCK_ROWS = 512  # rows that are compared with their mirror image at a time: no second copy of the matrix is made
 
 
+@names_keywords
 def as_operator(data: Any, hermitian: Hermitian = "full") -> Operator:
     """Turn ``data`` into an operator, checking it on the way.
 
