@@ -1,8 +1,9 @@
-"""The unit tests with the oldest versions that ``pyproject.toml`` allows, in an environment of its own, ``.venv-minimum``.
+"""The unit tests with the oldest versions that ``pyproject.toml`` allows, in an environment of their own.
 
     python tools/minimum.py [arguments of pytest]
 
-Standard library only. The environment is made anew when ``constraints-minimum.txt`` or ``pyproject.toml`` changes.
+Standard library only. The environment, ``.venv-minimum``, is made anew when ``constraints-minimum.txt`` or
+``pyproject.toml`` changes.
 """
 
 from __future__ import annotations
