@@ -54,7 +54,7 @@ Unit = Literal["rad", "deg", "turn"]
 @names_init_keywords
 @dataclass(frozen=True, init=False, eq=False)
 class Measurements:
-    r"""Relative phases between pairs of ``n`` nodes.
+    r"""Relative phases between pairs of ``n`` nodes. What is masked (``numpy.ma``) is absent: see :attr:`kept`.
 
     Parameters
     ----------
@@ -86,10 +86,6 @@ class Measurements:
     modulus
         ``abs(value)``, or None when angles were given. It multiplies the weight in C, but it is data
         (noise included), not a statement of precision.
-    kept
-        For each measurement the position in the columns given. Columns may be NumPy's masked arrays, and masked means
-        absent: an edge with a masked node, angle, value or weight is no measurement. Results (``edge_residuals()``,
-        ``robust.distrusted``, ...) are about the measurements kept. A node of masked angles only stays a node.
     """
 
     i: NDArray[np.int64]
@@ -198,7 +194,12 @@ class Measurements:
 
     @property
     def kept(self) -> NDArray[np.int64]:
-        """For each measurement the position in the columns given."""
+        """For each measurement its position in the columns given.
+
+        Columns may be NumPy's masked arrays, and masked means absent: an edge with a masked node, angle, value or weight
+        is no measurement. Results (``edge_residuals()``, ``robust.distrusted``, ...) are about the measurements kept. A
+        node of masked angles only stays a node.
+        """
         positions = self.__dict__["_kept"]  # None where all were kept
         return np.arange(len(self)) if positions is None else positions
 
