@@ -196,9 +196,9 @@ class Measurements:
     def kept(self) -> NDArray[np.int64]:
         """For each measurement its position in the columns given.
 
-        Columns may be NumPy's masked arrays, and masked means absent: an edge with a masked node, angle, value or weight
-        is no measurement. Results (``edge_residuals()``, ``robust.distrusted``, ...) are about the measurements kept. A
-        node of masked angles only stays a node.
+        Columns may be NumPy's masked arrays, and masked means absent: an edge with a masked node, angle, value or
+        weight is no measurement. Results (``edge_residuals()``, ``robust.distrusted``, ...) are about the measurements
+        kept. A node of masked angles only stays a node.
         """
         positions = self.__dict__["_kept"]  # None where all were kept
         return np.arange(len(self)) if positions is None else positions
