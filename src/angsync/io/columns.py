@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from angsync.errors import InputError
 from angsync.problem.interop import from_columns
-from angsync.problem.measurements import Measurements
+from angsync.problem.measurements import Measurements, Unit
 
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """What the columns (keys, variables, datasets) of a file are called.
+    """What the columns (keys, variables, datasets) of a file are called, and in which unit its angles are.
 
     ``weight=None`` uses the column ``weight`` where there is one.
     """
@@ -25,6 +25,7 @@ class ColumnNames:
     j: str = "j"
     angle: str = "angle"
     weight: str | None = None
+    unit: Unit = "rad"
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,12 @@ def to_measurements(
     if names.i in table and names.j in table:
         _refuse_mixed_nodes(table, names)
     if nodes is None:
-        edges = from_columns(table, i=names.i, j=names.j, angle=names.angle, weight=names.weight)
+        unit = names.unit if value is None else "rad"
+        edges = from_columns(table, i=names.i, j=names.j, angle=names.angle, weight=names.weight, unit=unit)
         if value is None:
             return edges
         weights, labels = edges.weight, edges.labels
-        return Measurements(edges.i, edges.j, value=value, weight=weights, n=edges.n, labels=labels)
+        return Measurements(edges.i, edges.j, value=value, weight=weights, n=edges.n, labels=labels, unit=names.unit)
     for name in (names.i, names.j, names.angle, *([names.weight] if names.weight else [])):
         if name not in table:
             raise InputError(f"there is no column {name!r}; the columns found are {', '.join(map(repr, table))}.")
@@ -68,6 +70,7 @@ def to_measurements(
         weight=table.get(names.weight or "weight"),
         n=nodes.n,
         labels=nodes.labels,
+        unit=names.unit,
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.certificate.verdict import Certificate
-from angsync.errors import InputError
+from angsync.errors import InputError, names_keywords
 from angsync.pipeline.gauge import in_gauge, reference_nodes
 from angsync.pipeline.robust.report import RobustReport
 from angsync.pipeline.tried_starts import Starts
@@ -34,7 +34,8 @@ class SyncResult:
     """What :func:`angsync.synchronize` returns."""
 
     z: NDArray
-    """Unit-modulus phases, in the precision of the problem, as an array of the library that C came from."""
+    """Unit-modulus phases, in the precision of the problem, as an array of the library that C came from; a NumPy array
+    is read-only (``z.copy()`` can be changed)."""
     objective: float
     """f(z) = z^H C z of the C given."""
     residual: float
@@ -71,6 +72,12 @@ class SyncResult:
 
     grounding: Grounding | None = field(default=None, repr=False)
     """The problem that was solved in place of this one; only with anchors or priors."""
+
+    def __post_init__(self) -> None:
+        # what is about z (residual, certificate, product) would be wrong of a z that was changed
+        for array in (self.z, self.product, self.components):
+            if type(array) is np.ndarray:
+                array.flags.writeable = False
 
     @property
     def phases(self) -> NDArray:
@@ -121,6 +128,7 @@ class SyncResult:
             )
         return Measurements.from_matrix(self.source, labels=self.labels)
 
+    @names_keywords
     def standard_errors(self, sigma: float | None = None, *, gauge: str | int | None = None) -> NDArray[np.float64]:
         """Standard error of every phase in radians, from the Fisher information.
 

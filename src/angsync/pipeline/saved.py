@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from angsync.certificate.verdict import Certificate, Verdict
-from angsync.errors import FileFormatError
+from angsync.errors import FileFormatError, names_keywords
 from angsync.io.result_file import load_fields
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.report import RobustReport
@@ -41,6 +41,7 @@ def _loaded_starts(content: dict[str, Any] | None) -> Starts | None:
     return None if content is None else Starts(tuple(content["objectives"]), content["tolerance"])
 
 
+@names_keywords
 def load_result(path: str | os.PathLike[str]) -> SyncResult:
     """Read a file written by :meth:`SyncResult.save`.
 
