@@ -26,6 +26,11 @@ class ColumnNames:
     angle: str = "angle"
     weight: str | None = None
 
+    @property
+    def wanted(self) -> set[str]:
+        """What a file of named arrays is read for; the rest of it may be anything."""
+        return {self.i, self.j, self.angle, self.weight or "weight", "C", "value", "n", "labels"}
+
 
 @dataclass(frozen=True)
 class Nodes:

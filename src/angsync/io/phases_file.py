@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from angsync.errors import FileFormatError
 from angsync.io.failures import existing_file, listed, reading
-from angsync.io.npz_file import load_array, load_arrays
+from angsync.io.npz_arrays import load_array, load_arrays
 from angsync.io.result_file import is_result_archive, load_fields, result_from_arrays
 
 

@@ -21,7 +21,8 @@ from angsync.io.columns import storable_labels
 from angsync.io.csv_table import CsvTable, read_table, write_table
 from angsync.io.failures import existing_file, listed, reading
 from angsync.io.formats import RESULT
-from angsync.io.npz_file import load_arrays, save_arrays
+from angsync.io.npz_arrays import load_arrays
+from angsync.io.npz_file import save_arrays
 from angsync.io.result_json import pack, unpack
 
 FORMAT = "angsync-result"
