@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,6 +24,11 @@ from angsync.io.failures import reading
 from angsync.io.limits import array_bytes
 from angsync.io.mat5 import checked_columns
 from angsync.io.named_arrays import from_arrays
+
+# The other process limits its own computing to some 2 s a step. This is for a machine so busy that even they take long,
+# and for a slow disk.
+_SECONDS = 8
+_BYTES_PER_SECOND = 10**6
 
 
 def read_hdf5(path: Path, names: ColumnNames) -> Any:
@@ -60,13 +66,16 @@ def _parts(path: Path, wanted: list[str]) -> dict[str, Any]:
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
     ) as process:
         assert process.stdout is not None
+        clock = threading.Timer(_SECONDS + os.stat(path).st_size / _BYTES_PER_SECOND, process.kill)
+        clock.start()
         try:
             parts = _received(process.stdout)
         finally:
+            clock.cancel()
             process.kill()
     if parts is None:
         raise FileFormatError(
-            f"cannot read {path} as HDF5: its library broke down over it, or did not come to an end. "
+            f"cannot read {path} as HDF5: its library broke down over it, or did not come to an end in time. "
             "The file is truncated, damaged or of another format; make it again or mend its suffix."
         )
     return parts
@@ -104,7 +113,7 @@ def _received(stream: IO[bytes]) -> dict[str, Any] | None:
 def _array(stream: IO[bytes], dtype: str, shape: list[int]) -> Any:
     kind = np.dtype(dtype)
     array = np.empty(array_bytes(shape, kind.itemsize), dtype=np.uint8)
-    rest = memoryview(array)
+    rest = array.data
     while rest:
         count = stream.readinto(rest)  # type: ignore[attr-defined]
         if not count:

@@ -18,7 +18,8 @@ from angsync.io.limits import check_size
 
 _BLOCK_BYTES = 2**25
 _MEMORY_BYTES = 2**32  # of this process, libraries included; it holds one block at a time
-_SECONDS_PER_STEP = 4  # of computing for the list of names, and for each block: real ones take a tenth of a second
+_SECONDS_PER_STEP = 1  # of computing, for the list of names and for each block: real ones take a tenth of a second
+_BYTES_PER_SECOND = 2**25  # beside that, for blocks; unpacking gives some hundred megabytes a second
 
 
 def main(path: str, wanted: list[str]) -> None:
@@ -27,9 +28,10 @@ def main(path: str, wanted: list[str]) -> None:
     stream = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     _limit_memory()
-    _more_time()
     try:
         import h5py
+
+        _more_time()
 
         with h5py.File(path, "r") as file:
             _send_all(stream, h5py, file, Path(path), wanted)
@@ -82,30 +84,31 @@ def _send_dataset(stream: IO[bytes], h5py: Any, dataset: Any, path: Path, **plac
         if kind.kind not in "biufc" and not pairs:
             raise InputError(f"{name!r} holds {kind}, but numbers or text are needed.")
     check_size(dataset.nbytes, os.stat(path).st_size, path, name)
-    _more_time()
     if h5py.check_string_dtype(dataset.dtype) is not None:
+        _more_time(min(32 * dataset.size, 1000 * os.stat(path).st_size))  # a microsecond each
         texts = dataset.asstr()[()]
         _send(stream, text=texts.ravel().tolist() if dataset.shape else [str(texts)], **place)
         return
     sent = False
-    for block in _blocks(dataset):
+    for block in _blocks(dataset, os.stat(path).st_size):
         block = _complex(block)
         if not sent:
             _send(stream, dtype=block.dtype.newbyteorder("=").str, shape=list(dataset.shape), **place)
             sent = True
         stream.write(block.astype(block.dtype.newbyteorder("="), order="C").tobytes())
-        _more_time()
 
 
-def _blocks(dataset: Any) -> Iterator[Any]:
+def _blocks(dataset: Any, stored: int) -> Iterator[Any]:
     """The dataset in pieces of whole rows, aligned with its chunks; one piece where it has no rows."""
     if not dataset.shape or dataset.size == 0:
         yield dataset[()]
         return
-    rows = max(1, _BLOCK_BYTES // max(1, dataset.nbytes // dataset.shape[0]))
+    row = dataset.nbytes // dataset.shape[0]
+    rows = max(1, _BLOCK_BYTES // max(1, row))
     if dataset.chunks:
         rows = max(1, rows // dataset.chunks[0]) * dataset.chunks[0]
     for start in range(0, dataset.shape[0], rows):
+        _more_time(min(rows * row, 1000 * stored))  # a byte of deflate holds at most a thousand
         yield dataset[start : start + rows]
 
 
@@ -131,15 +134,15 @@ def _limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _more_time() -> None:
-    """The kernel ends this process when it has computed so long from now without another call of this function."""
+def _more_time(size: int = 0) -> None:
+    """The kernel ends this process when it has computed too long for ``size`` bytes, without another call of this."""
     try:
         import resource
     except ImportError:
         return
     used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
     hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
-    limit = int(used) + 1 + _SECONDS_PER_STEP
+    limit = int(used) + 1 + _SECONDS_PER_STEP + size // _BYTES_PER_SECOND
     resource.setrlimit(resource.RLIMIT_CPU, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
 
 

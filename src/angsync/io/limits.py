@@ -25,8 +25,8 @@ def check_size(size: int, stored: int, path: Path, what: str) -> None:
     """Refuse what would take ``size`` bytes of memory, although it is ``stored`` in few."""
     if size > _BYTES_ALWAYS_TAKEN and size > _TIMES_ITS_FILE * stored:
         raise FileFormatError(
-            f"{path}: {what} would take {in_bytes(size)} of memory, but the file stores it in {in_bytes(stored)}. It is "
-            "damaged, or hardly anything but zeros: make it again, and store a matrix of zeros as a sparse one."
+            f"{path}: {what} would take {in_bytes(size)} of memory, but the file stores it in {in_bytes(stored)}. It "
+            "is damaged, or hardly anything but zeros: make it again, and store a matrix of zeros as a sparse one."
         )
 
 

@@ -36,7 +36,7 @@ def load_version_4(path: Path, wanted: Collection[str]) -> dict[str, Any]:
             if name in wanted and name in variables:
                 raise InputError(f"the variable {name!r} is there twice. Keep one.")
             if name in wanted:
-                numbers = np.frombuffer(stream.read(size), number.newbyteorder(order)).astype(number)
+                numbers = np.frombuffer(stream.read(size), np.dtype(order + number.str[1:])).astype(number)
                 variables[name] = _value(numbers, layout, sizes, is_complex)
             else:
                 variables.setdefault(name, None)
@@ -76,8 +76,8 @@ def _sparse(table: np.ndarray) -> Any:
     if table.shape[0] < 1 or table.shape[1] not in (3, 4) or not np.isfinite(table[:, :2]).all():
         raise ValueError("a sparse matrix has no sizes")
     shape = tuple(check_node_count(int(size), table.shape[0]) for size in table[-1, :2])
-    data = table[:-1, 2].astype(np.float64)
+    data: np.ndarray = table[:-1, 2].astype(np.float64 if table.shape[1] == 3 else np.complex128)
     if table.shape[1] == 4:
-        data = data + 1j * table[:-1, 3]
+        data.imag = table[:-1, 3]
     places = table[:-1, :2].astype(np.int64) - 1  # the array itself compares them with the shape
     return scipy.sparse.csr_array(scipy.sparse.coo_array((data, (places[:, 0], places[:, 1])), shape=shape))

@@ -94,9 +94,12 @@ def _unpacked(packed: bytes, order: str, length: int | None) -> tuple[bytes, int
     kind, declared = struct.unpack(order + "II", content[:8])
     if kind != _MATRIX:
         raise ValueError(f"a compressed element is of kind {kind}, but must be a variable")
-    if length is not None:
-        if len(content) < length + 8 or unpacker.decompress(unpacker.unconsumed_tail, 1) or not unpacker.eof:
-            raise ValueError("a compressed variable has another length than it says")
+    # one byte more is asked for: only the end of the stream tells whether its check sum is right
+    whole = length is None or (
+        len(content) == length + 8 and not unpacker.decompress(unpacker.unconsumed_tail, 1) and unpacker.eof
+    )
+    if not whole:
+        raise ValueError("a compressed variable has another length than it says")
     return content[8 : 8 + declared], declared
 
 
@@ -153,7 +156,7 @@ class _Matrix:
         stored = _NUMBERS.get(kind)
         if stored not in kinds:
             raise ValueError(f"numbers are stored as kind {kind}, which cannot be")
-        dtype = np.dtype(stored).newbyteorder(self._order)
+        dtype = np.dtype(f"{self._order}{stored}")
         if len(content) % dtype.itemsize:
             raise ValueError("numbers do not fill their bytes")
         return np.frombuffer(content, dtype).astype(dtype.newbyteorder("="))

@@ -41,4 +41,6 @@ def _variables(path: Path, names: ColumnNames) -> dict[str, Any]:
         return load_version_4(path, names.wanted)
     if is_version_5(start):
         return load_version_5(path, names.wanted)
-    raise FileFormatError(f"{path} is not a MATLAB file, or its beginning is damaged. Mend its suffix or make it again.")
+    raise FileFormatError(
+        f"{path} is not a MATLAB file, or its beginning is damaged. Mend its suffix or make it again."
+    )

@@ -85,7 +85,7 @@ def _checked_bytes(shape: tuple[int, ...], dtype: np.dtype, name: str) -> int:
 def _content(stream: IO[bytes], shape: tuple[int, ...], order: Any, dtype: np.dtype) -> Any:
     """All bytes are read, and of an archive one more: only its end tells whether the check sum is right."""
     content = np.empty(array_bytes(shape, dtype.itemsize), dtype=np.uint8)
-    rest = memoryview(content)
+    rest = content.data
     while rest:
         count = stream.readinto(rest[:_BLOCK_BYTES])  # type: ignore[attr-defined]
         if not count:

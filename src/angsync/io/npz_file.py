@@ -36,6 +36,7 @@ def read_npy(path: Path) -> Any:
 
 def write_measurements_npz(measurements: Measurements, path: Path, truth: ArrayLike | None) -> None:
     """Keys i, j, angle, weight, n; also value (complex values) and labels where there are some."""
+    check_node_count(measurements.n, len(measurements))
     first, second = measurements.i, measurements.j
     arrays: dict[str, Any] = {}
     if measurements.labels is not None:

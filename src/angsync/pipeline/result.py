@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,7 +70,10 @@ class SyncResult:
     with anchors or priors, about the problem with them."""
 
     grounding: Grounding | None = field(default=None, repr=False)
-    """The problem that was solved in place of this one; only with anchors or priors."""
+    """The problem that was solved in place of this one; only with anchors or priors, and not in a file."""
+    anchors: Mapping[Any, float] | None = field(default=None, repr=False)
+    priors: Mapping[Any, tuple[float, float]] | None = field(default=None, repr=False)
+    """What was known beforehand, as :func:`angsync.synchronize` was told: the certificate is of the problem with it."""
 
     @property
     def phases(self) -> NDArray:
