@@ -42,12 +42,9 @@ def _target(path: Path) -> Path:
     """Where the bytes go: through symbolic links to what they point to, which need not exist."""
     if not path.is_symlink():
         return path
-    try:
-        target = Path(os.path.realpath(path))
-        if target.is_symlink():  # realpath leaves a loop as it is
-            raise OSError(0, "its symbolic links lead nowhere")
-    except (OSError, ValueError, RuntimeError) as error:
-        raise OutputError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}.") from None
+    target = Path(os.path.realpath(path))
+    if target.is_symlink():  # realpath leaves a loop as it is
+        raise OutputError(f"cannot write {path}: its symbolic links lead in a circle. Give a file name.")
     return target
 
 
