@@ -143,12 +143,13 @@ class SyncResult:
             if gauge is not None:
                 raise InputError("anchors and priors fix the gauge of the error bars as well: leave gauge out.")
             return self.grounding.standard_errors(sigma)
+        measurements = self.measurements  # first of all: without them nothing else matters
         references = None
         gauge = self.gauge if gauge is None else gauge
         if gauge != "mean":
             references = reference_nodes(self.components, gauge, self.labels)
         find = uncertainty.standard_errors if self.robust is None else self.robust.standard_errors
-        return find(self.measurements, self.phases, self.components, sigma=sigma, references=references)
+        return find(measurements, self.phases, self.components, sigma=sigma, references=references)
 
     def confidence_intervals(
         self, level: float = 0.95, sigma: float | None = None, *, gauge: str | int | None = None
