@@ -51,8 +51,10 @@ def _claims(field: dict[str, NDArray[np.float64]], n: int) -> dict[str, NDArray]
         positive = -(e * e + value * offset) / np.where(value > 0, (value - offset + root) / 2, 1)
         smallest = np.where(value > 0, positive, (value - offset - root) / 2)
         smallest = np.where(np.isneginf(value), -np.inf, smallest)
-        gap = np.minimum(m * np.maximum(0, -smallest), misfit) + rounding
-        scale = np.maximum(np.minimum(np.abs(f), misfit), 4 * rounding / GAP_TOLERANCE)
+        # f of the matrix given, whose triangles differ by rounding, is within the sum of these differences of ours
+        unknown = rounding + 2 * field["skew"] if "skew" in field else rounding
+        gap = np.minimum(m * np.maximum(0, -smallest), misfit) + unknown
+        scale = np.maximum(np.minimum(np.abs(f), misfit), 4 * unknown / GAP_TOLERANCE)
         lambda_2 = value - g * field["rows_most"]
         relative = np.where(scale > 0, gap / np.where(scale > 0, scale, 1), np.where(gap > 0, np.inf, 0.0))
     bad = field["status"] == BatchStatus.NOT_FINITE
