@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,7 +71,10 @@ class SyncResult:
     with anchors or priors, about the problem with them."""
 
     grounding: Grounding | None = field(default=None, repr=False)
-    """The problem that was solved in place of this one; only with anchors or priors."""
+    """The problem that was solved in place of this one; only with anchors or priors, and not in a file."""
+    anchors: Mapping[Any, float] | None = field(default=None, repr=False)
+    priors: Mapping[Any, tuple[float, float]] | None = field(default=None, repr=False)
+    """What was known beforehand, as :func:`angsync.synchronize` was told: the certificate is of the problem with it."""
 
     def __post_init__(self) -> None:
         # what is about z (residual, certificate, product) would be wrong of a z that was changed
@@ -148,12 +151,13 @@ class SyncResult:
             if gauge is not None:
                 raise InputError("anchors and priors fix the gauge of the error bars as well: leave gauge out.")
             return self.grounding.standard_errors(sigma)
+        measurements = self.measurements  # first of all: without them nothing else matters
         references = None
         gauge = self.gauge if gauge is None else gauge
         if gauge != "mean":
             references = reference_nodes(self.components, gauge, self.labels)
         find = uncertainty.standard_errors if self.robust is None else self.robust.standard_errors
-        return find(self.measurements, self.phases, self.components, sigma=sigma, references=references)
+        return find(measurements, self.phases, self.components, sigma=sigma, references=references)
 
     def confidence_intervals(
         self, level: float = 0.95, sigma: float | None = None, *, gauge: str | int | None = None
