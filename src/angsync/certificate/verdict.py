@@ -41,7 +41,8 @@ class Certificate:
     lambda_2: float
     """Proved lower bound on the second eigenvalue of S(z), the smallest over the components; inf for n = 1."""
     unique: bool
-    """True when ``lambda_2 > 0`` is proved and the point is CERTIFIED: optimal up to one phase a component."""
+    """True when the point is CERTIFIED and it is proved that the optimum is unique, up to one phase a component. False
+    means that it is not proved; ``lambda_2 > 0`` alone does not prove it."""
     witness: NDArray | None
     """A point of T^n with a larger objective, beyond rounding; None unless REFUTED."""
     method: str
@@ -86,10 +87,11 @@ def combine(parts: list[Certificate], indices: list[NDArray[np.int64]], z: NDArr
     if len(parts) == 1 and indices[0].size == z.size:
         only = parts[0]
         if only.witness is None:
-            return only
+            # that the optimum is unique may be proved from afar, but is claimed of points that are proved only
+            return only if only.verdict is Verdict.CERTIFIED else dataclasses.replace(only, unique=False)
         placed = only.witness.copy()
         placed[indices[0]] = only.witness
-        return dataclasses.replace(only, witness=placed)
+        return dataclasses.replace(only, witness=placed, unique=False)
     gap = math.fsum(part.gap_bound for part in parts)
     scale = math.fsum(part.scale for part in parts)
     refuted = [k for k, part in enumerate(parts) if part.witness is not None]
@@ -101,14 +103,13 @@ def combine(parts: list[Certificate], indices: list[NDArray[np.int64]], z: NDArr
         for k in refuted:
             witness[indices[k]] = parts[k].witness
     verdict = Verdict.CERTIFIED if certified else Verdict.UNDECIDED if witness is None else Verdict.REFUTED
-    lambda_2 = min(part.lambda_2 for part in parts)
     return Certificate(
         verdict=verdict,
         gap_bound=gap,
         relative_gap=ratio(gap, scale),
         lambda_min=min(0.0, *(part.lambda_min for part in parts)),
-        lambda_2=lambda_2,
-        unique=certified and lambda_2 > 0,
+        lambda_2=min(part.lambda_2 for part in parts),
+        unique=certified and all(part.unique for part in parts),
         witness=witness,
         method="+".join(sorted({part.method for part in parts})),
         confidence=max(0.0, 1 - math.fsum(1 - part.confidence for part in parts)),
@@ -164,7 +165,6 @@ def tightened(certificate: Certificate, objective: float, upper_bound: float) ->
         witness=None if certified else certificate.witness,
         gap_bound=gap,
         relative_gap=ratio(gap, certificate.scale),
-        unique=certified and certificate.lambda_2 > 0,
         method=f"{certificate.method}{_RELAXATION}",
     )
 
