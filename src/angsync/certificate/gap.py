@@ -46,6 +46,9 @@ from angsync.certificate.bounds.bound import SpectralBound
 from angsync.certificate.rounding import Rounding
 from angsync.problem.residual import norm
 
+# Between these, squares of the numbers of a problem neither under- nor overflow, or are too small to matter.
+SQUARES_FROM, SQUARES_TO = 1e-140, 1e140
+
 
 @dataclass(frozen=True)
 class Gap:
@@ -113,7 +116,10 @@ class Gap:
         if value <= 0:
             return (value - offset - math.hypot(value + offset, 2 * e)) / 2
         # (value - offset - sqrt((value + offset)^2 + 4 e^2)) / 2 without cancellation
-        return -(e * e + value * offset) / ((value - offset + math.hypot(value + offset, 2 * e)) / 2)
+        below = (value - offset + math.hypot(value + offset, 2 * e)) / 2
+        if not SQUARES_FROM < below < SQUARES_TO:
+            return -(e * (e / below) + offset * (value / below))
+        return -(e * e + value * offset) / below
 
 
 def bound_without_weights(value: float, weights: NDArray[np.float64] | None) -> float:

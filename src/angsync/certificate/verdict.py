@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -17,6 +18,7 @@ OUT_OF_TIME = "out of time"  # Certificate.method where there was no time for a 
 _INTERRUPTED = "interrupted"  # Certificate.method where Ctrl-C came before the end of a proof
 _TRIVIAL = "trivial"  # Certificate.method where there is nothing to prove
 _RELAXATION = "+relaxation"  # added to Certificate.method where the gap comes from a semidefinite relaxation
+_SMALLEST_NORMAL = sys.float_info.min  # below it, numbers have fewer digits
 
 
 class Verdict(Enum):
@@ -135,21 +137,26 @@ def interrupted() -> Certificate:
 
 
 def rescaled(certificate: Certificate, exponent: int) -> Certificate:
-    """The certificate of ``2**exponent C``."""
+    """The certificate of ``2**exponent C``.
 
-    def scale(x: float) -> float:
+    Below the normal numbers upper bounds are rounded up and lower bounds down, by a whole unit: f(z) itself is rounded
+    there as well.
+    """
+
+    def scale(x: float, towards: float) -> float:
         try:
-            return math.ldexp(x, exponent)
+            y = math.ldexp(x, exponent)
         except OverflowError:
             return math.copysign(math.inf, x)
+        return math.nextafter(y, towards) if exponent < 0 and x and abs(y) < _SMALLEST_NORMAL else y
 
     return dataclasses.replace(
         certificate,
-        gap_bound=scale(certificate.gap_bound),
-        lambda_min=scale(certificate.lambda_min),
-        lambda_2=scale(certificate.lambda_2),
-        scale=scale(certificate.scale),
-        rounding=scale(certificate.rounding),
+        gap_bound=scale(certificate.gap_bound, math.inf),
+        lambda_min=scale(certificate.lambda_min, -math.inf),
+        lambda_2=scale(certificate.lambda_2, -math.inf),
+        scale=scale(certificate.scale, math.inf),
+        rounding=scale(certificate.rounding, math.inf),
     )
 
 

@@ -214,3 +214,15 @@ def test_uniqueness_is_proved_where_the_gradient_is_small_enough(weighted):
     assert not Gap(small, math.inf, Rounding(0.0, np.full(n, 0.2)), curvature).proves_uniqueness(bound)
     for hopeless in (0.0, -1.0, -math.inf):
         assert not Gap(small, math.inf, NOTHING, curvature).proves_uniqueness(second(hopeless))
+
+
+@pytest.mark.parametrize("exponent", [-1000, -600, -520, 0, 300, 520, 1000])
+def test_the_gap_of_a_problem_of_any_size(exponent):
+    # squares of its numbers under- or overflow: a gap of 0.2 was once 0 at 2**-600
+    value, b, n = 3.0, np.full(4, 0.4), 4
+    rounding = Rounding(1e-12, np.zeros(n))
+    expected = Gap(b, math.inf, rounding)(SpectralBound(value, 1.0, "test", b, value))
+    scale = 2.0**exponent
+    scaled = Gap(b * scale, math.inf, Rounding(1e-12 * scale, np.zeros(n)))
+    found = scaled(SpectralBound(value * scale, 1.0, "test", b, value))
+    assert found == pytest.approx(expected * scale, rel=1e-12, abs=0)
