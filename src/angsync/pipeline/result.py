@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+import angsync
 from angsync.certificate.verdict import Certificate
 from angsync.errors import InputError
 from angsync.pipeline.gauge import in_gauge, reference_nodes
@@ -21,10 +22,11 @@ from angsync.problem.array_libraries import to_numpy
 from angsync.problem.measurements import Measurements
 from angsync.solvers.stopping import History, Status
 
-# Error bars, pages, pictures and files are loaded by the methods that make them: most calls ask for none of them.
+# Error bars, pages, pictures and files are loaded by the methods that make them: most calls ask for none of them. Types
+# are written from the root of the package, which loads what is looked up.
 if TYPE_CHECKING:
-    from angsync import uncertainty
-    from angsync.uncertainty.connectivity import Connectivity
+    import angsync.uncertainty
+    import angsync.uncertainty.connectivity
 
 __all__ = ["History", "Status", "SyncResult"]
 
@@ -171,7 +173,7 @@ class SyncResult:
         reach = np.minimum(factor * errors, np.pi)
         return np.angle(z)[:, None] + np.stack([-reach, reach], axis=1)
 
-    def connectivity(self) -> Connectivity:
+    def connectivity(self) -> angsync.Connectivity:
         """Bridges, cuts of two edges and the weakest cut of the measured graph; after a robust solve, of the edges
         that it trusts.
 
@@ -187,7 +189,7 @@ class SyncResult:
         used = self.measurements if self.robust is None else self.robust.believed(self.measurements)
         return connectivity_of(used, uncertainty.information_weights(used, self.phases))
 
-    def edge_residuals(self) -> uncertainty.EdgeResiduals:
+    def edge_residuals(self) -> angsync.uncertainty.EdgeResiduals:
         """Wrapped residual, standardised residual and leverage of every measurement, in the order of the input.
 
         With anchors or priors, leverages are those of the problem with them.
@@ -279,7 +281,7 @@ class Grounding:
 
     def edge_residuals(
         self, measurements: Measurements, z: NDArray, components: NDArray[np.int64]
-    ) -> uncertainty.EdgeResiduals:
+    ) -> angsync.uncertainty.EdgeResiduals:
         """Residuals of the given measurements, with the leverages of the grounded problem."""
         from angsync.pipeline.anchored_graph import AnchoredEdgeResiduals
         from angsync.uncertainty import wrapped_residuals
@@ -287,7 +289,7 @@ class Grounding:
         wrapped, grounded = wrapped_residuals(measurements, z), self.result.edge_residuals()
         return AnchoredEdgeResiduals(wrapped, measurements, z, components, grounded=grounded, kept=self.problem.kept)
 
-    def connectivity(self, measurements: Measurements) -> Connectivity:
+    def connectivity(self, measurements: Measurements) -> angsync.Connectivity:
         """Weak spots of the grounded graph, in the numbers of the given nodes and measurements."""
         from angsync.pipeline.anchored_graph import in_given_numbers
 
