@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import angsync
-from angsync.certificate.verdict import Certificate
-from angsync.errors import InputError
+from angsync.certificate.verdict import Certificate, Verdict
+from angsync.errors import ErrorBarWarning, InputError, warn_user
 from angsync.pipeline.gauge import in_gauge, reference_nodes
 from angsync.pipeline.robust.report import RobustReport
 from angsync.pipeline.tried_starts import Starts
@@ -145,6 +145,12 @@ class SyncResult:
             if gauge is not None:
                 raise InputError("anchors and priors fix the gauge of the error bars as well: leave gauge out.")
             return self.grounding.standard_errors(sigma)
+        if self.certificate is not None and self.certificate.verdict is not Verdict.CERTIFIED:
+            warn_user(
+                f"Standard errors are those of the best fit, but these phases are not proved to be it (the certificate "
+                f"says {self.certificate.verdict.name}): they may be off by more.",
+                ErrorBarWarning,
+            )
         references = None
         gauge = self.gauge if gauge is None else gauge
         if gauge != "mean":
