@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,8 @@ def certificates(field: dict[str, NDArray[np.float64]], n: int) -> dict[str, NDA
     The formulas are those of :class:`angsync.certificate.gap.Gap` for one problem, without its weights and its bounds
     on the second eigenvalue; a test compares the two.
 
-    ``field`` holds what :data:`angsync.kernels.batch.numbers.FIELDS` names.
+    ``field`` holds what :data:`angsync.kernels.batch.numbers.FIELDS` names, the ``status``, and the number of pieces of
+    each problem (``components``) where it is known: what is not in one piece is never CERTIFIED.
     """
     shape = field["bound"].shape
     flat = {name: values.ravel() for name, values in field.items()}
@@ -56,13 +58,26 @@ def _claims(field: dict[str, NDArray[np.float64]], n: int) -> dict[str, NDArray]
             positive = -(e * (e / below) + offset * (value / below))
         smallest = np.where(value > 0, positive, (value - offset - root) / 2)
         smallest = np.where(np.isneginf(value), -np.inf, smallest)
-        gap = np.minimum(m * np.maximum(0, -smallest), misfit) + rounding
-        scale = np.maximum(np.minimum(np.abs(f), misfit), 4 * rounding / GAP_TOLERANCE)
+        # f of the matrix given, whose triangles differ by rounding, is within the sum of these differences of ours
+        unknown = rounding + 2 * field["skew"] if "skew" in field else rounding
+        gap = np.minimum(m * np.maximum(0, -smallest), misfit) + unknown
+        scale = np.maximum(np.minimum(np.abs(f), misfit), 4 * unknown / GAP_TOLERANCE)
         lambda_2 = value - g * field["rows_most"]
         relative = np.where(scale > 0, gap / np.where(scale > 0, scale, 1), np.where(gap > 0, np.inf, 0.0))
     bad = field["status"] == BatchStatus.NOT_FINITE
     gap = np.where(bad, np.nan, np.where(several, gap, 0.0))
     relative = np.where(bad, np.nan, np.where(several, relative, 0.0))
     lambda_2 = np.where(bad, np.nan, np.where(several, lambda_2, np.inf))
-    verdict = np.where(relative <= GAP_TOLERANCE, 0, 1).astype(np.int8)
+    proved = relative <= GAP_TOLERANCE
+    if "components" in field:
+        proved &= field["components"] == 1
+        lambda_2 = np.where(field["components"] != 1, np.minimum(lambda_2, 0.0), lambda_2)
+    verdict = np.where(proved, 0, 1).astype(np.int8)
     return {"verdict": verdict, "gap_bound": gap, "relative_gap": relative, "lambda_2": lambda_2}
+
+
+def whole_only(claims: dict[str, Any], components: NDArray[np.int32]) -> dict[str, Any]:
+    """The claims about one problem that was solved alone, as far as they are claims about one piece."""
+    if claims and components[0] != 1:
+        return claims | {"verdict": 1, "lambda_2": min(claims["lambda_2"], 0.0)}
+    return claims

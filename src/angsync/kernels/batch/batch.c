@@ -23,6 +23,9 @@
 #define SLOWEST_BELIEVED 0.6        /* largest slowest mode that a shift is made for: beyond it, Newton is quicker */
 #define POWER_STEPS_BEFORE_NEWTON 4 /* where so many power steps would do, they are made rather than a Newton step */
 
+#define MAX_ORDER 128               /* also in numbers.py */
+enum { GAUGE_FIRST = 1, GAUGE_MEAN = 2, GAUGE_NODE = 3 }; /* GAUGE_NODE + j: node j at angle 0 */
+
 /* How the problems are solved: BatchOptions in numbers.py, which says what each means. */
 typedef struct {
     int32_t power_steps, gpm_steps, max_iterations, triangle, certify, gauge;
@@ -34,18 +37,19 @@ typedef struct {
     double *objective, *residual;
     int32_t *iterations;
     int8_t *status;
+    int32_t *components;
     double *found; /* (FOUND, count) */
 } numbers_t;
 
 /* The rows of `found`: FIELDS in numbers.py. All but the first two and the last are written where there is a proof. */
-enum { ASYMMETRY, LARGEST, BOUND, BARE_OBJECTIVE, GRADIENT, ROWS_TOTAL, ROWS_NORM, ROWS_MOST, MODULI, NODES, TRACE, FOUND };
+enum { ASYMMETRY, SKEW, BOUND, BARE_OBJECTIVE, GRADIENT, ROWS_TOTAL, ROWS_NORM, ROWS_MOST, MODULI, NODES, TRACE, FOUND };
 
 /* One call. In Python: Call in compiled.py. */
 typedef struct {
     int64_t count;
     int32_t n, threads, set; /* `set` of instructions, up to batch_instructions() */
     options_t options;
-    double askew;        /* share of the largest entry above which an asymmetry is suspect */
+    double askew;        /* share of an entry above which a difference to its mirror image is suspect */
     const void *C;       /* (count, n, n), contiguous */
     const double *start; /* n complex numbers */
     void *z;             /* (count, n) */
@@ -99,8 +103,8 @@ int batch_instructions(void) {
 #define CALL(KIND) return run_##KIND##_plain(call);
 #endif
 
-/* Solve C[0], C[1], ... with one instruction set. Returns how many problems have an asymmetry above `askew` times their
- * largest entry, -2 without memory. */
+/* Solve C[0], C[1], ... with one instruction set. Returns how many problems have an entry that differs from its mirror
+ * image by more than `askew` times itself, -2 without memory. */
 int64_t batch_single(const batch_t *call) { CALL(single) }
 int64_t batch_double(const batch_t *call) { CALL(double) }
 
