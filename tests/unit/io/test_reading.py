@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from angsync.errors import FileFormatError, InputError, MissingDependencyError, UnitWarning
 from angsync import load_result
+from angsync.errors import FileFormatError, InputError, MissingDependencyError, UnitWarning
 from angsync.io import read, read_phases
 from angsync.io.result_file import load_fields
 
