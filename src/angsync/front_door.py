@@ -7,6 +7,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from angsync import kernels
+from angsync.errors import names_keywords
 from angsync.pipeline import plain
 from angsync.pipeline.call import Call
 from angsync.pipeline.result import SyncResult
@@ -17,6 +18,7 @@ from angsync.solvers.base import Solver
 from angsync.solvers.stopping import Callback, Stopping
 
 
+@names_keywords
 def synchronize(
     data: Any,
     *,

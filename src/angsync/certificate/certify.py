@@ -27,7 +27,7 @@ from angsync.certificate.gap import Gap, bound_without_weights
 from angsync.certificate.rounding import Rounding
 from angsync.certificate.verdict import OUT_OF_TIME, Certificate, Verdict, combine, ratio, rescaled, trivial
 from angsync.circle import as_phases
-from angsync.errors import InputError
+from angsync.errors import InputError, names_keywords
 from angsync.problem.components import component_indices, normalised
 from angsync.problem.operators import (
     Operator,
@@ -38,6 +38,7 @@ from angsync.problem.residual import along_and_across
 from angsync.solvers.stopping import Clock
 
 
+@names_keywords
 def certify(
     C: Any,
     z: ArrayLike,

@@ -25,6 +25,7 @@ def certify(
     column_j: options.ColumnJ = "j",
     column_angle: options.ColumnAngle = "angle",
     column_weight: options.ColumnWeight = None,
+    unit: options.Unit = "rad",
     weights: options.Weights = "kappa",
     json: options.Json = False,
 ) -> None:
@@ -43,7 +44,10 @@ def certify(
         from angsync.report.words import certificate_in_words
 
         with watching(console, "reading"):
-            data = read(file, i=column_i, j=column_j, angle=column_angle, weight=column_weight, weights=weights.value)
+            data = read(
+                file, i=column_i, j=column_j, angle=column_angle, weight=column_weight, weights=weights.value,
+                unit=unit.value,
+            )  # fmt: skip
             operator = as_operator(data, hermitian.value)
             z = in_order_of(data, *read_phases(phases))
             note = _other_problem(phases, grounded=bool(anchor or prior))

@@ -53,6 +53,8 @@ def solve(data: Any, call: Call, solve_free: Route) -> SyncResult:
         labels=intake.labels,
         source=intake.source,
         grounding=Grounding(inner, problem),
+        anchors=dict(call.anchors or {}),
+        priors=dict(call.priors or {}),
         robust=None if inner.robust is None else inner.robust.for_all_measurements(problem.kept),
     )
 

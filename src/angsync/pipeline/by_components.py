@@ -28,6 +28,7 @@ from angsync.problem import pieces
 from angsync.problem.anchoring import GROUND, loose_in_words
 from angsync.problem.components import component_indices, normalised
 from angsync.problem.intake import Intake
+from angsync.problem.measurements import Measurements
 from angsync.problem.operators import CountingOperator
 from angsync.problem.ordering import better_order
 from angsync.solvers import GPM
@@ -47,7 +48,7 @@ def solve_by_components(intake: Intake, call: Call, clock: Clock, found: one_cal
     if call.gauge is GROUND and intake.labels is not None:
         note = loose_in_words(components, intake.labels)
     else:
-        note = pieces.in_words(components, intake.labels)
+        note = pieces.in_words(components, intake.labels, numbers_given=isinstance(intake.source, Measurements))
     if note:
         warn_user(note, DisconnectedWarning)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import angsync
 from angsync.certificate.verdict import Certificate, Verdict
-from angsync.errors import ErrorBarWarning, InputError, warn_user
+from angsync.errors import ErrorBarWarning, InputError, names_keywords, warn_user
 from angsync.pipeline.gauge import in_gauge, reference_nodes
 from angsync.pipeline.robust.report import RobustReport
 from angsync.pipeline.tried_starts import Starts
@@ -36,7 +36,8 @@ class SyncResult:
     """What :func:`angsync.synchronize` returns."""
 
     z: NDArray
-    """Unit-modulus phases, in the precision of the problem, as an array of the library that C came from."""
+    """Unit-modulus phases, in the precision of the problem, as an array of the library that C came from; a NumPy array
+    is read-only (``z.copy()`` can be changed)."""
     objective: float
     """f(z) = z^H C z of the C given."""
     residual: float
@@ -72,7 +73,16 @@ class SyncResult:
     with anchors or priors, about the problem with them."""
 
     grounding: Grounding | None = field(default=None, repr=False)
-    """The problem that was solved in place of this one; only with anchors or priors."""
+    """The problem that was solved in place of this one; only with anchors or priors, and not in a file."""
+    anchors: Mapping[Any, float] | None = field(default=None, repr=False)
+    priors: Mapping[Any, tuple[float, float]] | None = field(default=None, repr=False)
+    """What was known beforehand, as :func:`angsync.synchronize` was told: the certificate is of the problem with it."""
+
+    def __post_init__(self) -> None:
+        # what is about z (residual, certificate, product) would be wrong of a z that was changed
+        for array in (self.z, self.product, self.components):
+            if type(array) is np.ndarray:
+                array.flags.writeable = False
 
     @property
     def phases(self) -> NDArray:
@@ -125,6 +135,7 @@ class SyncResult:
             )
         return Measurements.from_matrix(self.source, labels=self.labels)
 
+    @names_keywords
     def standard_errors(self, sigma: float | None = None, *, gauge: str | int | None = None) -> NDArray[np.float64]:
         """Standard error of every phase in radians, from the Fisher information.
 
@@ -145,6 +156,7 @@ class SyncResult:
             if gauge is not None:
                 raise InputError("anchors and priors fix the gauge of the error bars as well: leave gauge out.")
             return self.grounding.standard_errors(sigma)
+        measurements = self.measurements  # first of all: without them nothing else matters
         if self.certificate is not None and self.certificate.verdict is not Verdict.CERTIFIED:
             warn_user(
                 f"Standard errors are those of the best fit, but these phases are not proved to be it (the certificate "
@@ -156,7 +168,7 @@ class SyncResult:
         if gauge != "mean":
             references = reference_nodes(self.components, gauge, self.labels)
         find = uncertainty.standard_errors if self.robust is None else self.robust.standard_errors
-        return find(self.measurements, self.phases, self.components, sigma=sigma, references=references)
+        return find(measurements, self.phases, self.components, sigma=sigma, references=references)
 
     def confidence_intervals(
         self, level: float = 0.95, sigma: float | None = None, *, gauge: str | int | None = None

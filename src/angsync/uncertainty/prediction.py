@@ -7,7 +7,7 @@ from collections.abc import Hashable
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import InputError
+from angsync.errors import InputError, names_keywords
 from angsync.problem.measurements import Measurements
 from angsync.problem.nodes import first_nodes, gauge_node
 from angsync.uncertainty.fisher import check_sigma, pieces, variances
@@ -44,6 +44,7 @@ def cramer_rao_variances(measurements: Measurements, sigma: float, reference: in
     return sigma**2 * variances(measurements, measurements.weight, components, references)
 
 
+@names_keywords
 def predicted_errors(
     measurements: Measurements, sigma: float, gauge: str | int | Hashable = "mean"
 ) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -87,6 +88,13 @@ def test_certify_speaks_of_components():
     answer = call("certify", "two.csv", "angles.npy")
     assert answer.code == 0
     assert "one global phase per connected component" in answer.stdout
+
+
+def test_phases_of_measurements_in_degrees():
+    Path("deg.csv").write_text("i,j,angle\n0,1,90\n1,2,30\n0,2,121\n")
+    assert call("solve", "deg.csv", "--unit", "deg", "-o", "phases.npz").code == 0
+    assert call("certify", "deg.csv", "phases.npz", "--unit", "deg").code == 0
+    assert call("certify", "deg.csv", "phases.npz").code == 1
 
 
 def test_certify_takes_the_anchors_that_a_result_was_found_with():
