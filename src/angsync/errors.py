@@ -80,6 +80,10 @@ class CorruptionWarning(AngsyncWarning):
     """The measurements agree no better than random angles would: no answer from them can be trusted."""
 
 
+class ErrorBarWarning(AngsyncWarning):
+    """Error bars that cannot be right: measurements repeat each other, the noise is large, or the fit is not proved."""
+
+
 class OrientationWarning(AngsyncWarning):
     """An undirected edge does not say which of its two nodes comes first."""
 

@@ -56,7 +56,7 @@ def synchronize(
         Whether to prove optimality (a :class:`angsync.Certificate` in the result).
     gauge
         ``"first"`` (the first node of each component has angle 0), ``"mean"`` (the sum of z is real and
-        positive in each component), or a node.
+        positive in each component), or a node. The two words are words, also where a node has such a name.
     callback
         Called with a :class:`angsync.solvers.stopping.Progress` at every iterate; returning True stops.
     on_failure

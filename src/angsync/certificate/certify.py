@@ -163,15 +163,18 @@ class _Point:
         sums = operator.abs_row_sums()
         rounding = Rounding.of(operator, z, sums, rng, turned=turned)
         misfit = math.inf
-        if sums is not None:
+        if sums is None:
+            curvature = s - rounding.least_diagonal
+        else:
             diagonal = operator.diagonal()
+            curvature = s - diagonal
             misfit = max(0.0, float(sums.sum() - np.abs(diagonal).sum() + diagonal.sum()) - objective)
             misfit += rounding.objective  # the rounding of these sums
         known = operator.upper_bound()
         if known is not None:
             misfit = min(misfit, max(0.0, known - objective) + rounding.objective)
         scale = max(min(abs(objective), misfit), 4 * rounding.objective / tolerance)
-        return cls(Cz, s, b, rounding, tolerance, scale, Gap(b, misfit, rounding))
+        return cls(Cz, s, b, rounding, tolerance, scale, Gap(b, misfit, rounding, curvature))
 
     def is_proved_by(self, bound: SpectralBound) -> bool:
         """Whether the bound is enough, with something to spare."""
@@ -188,7 +191,7 @@ class _Point:
             # the bounds are for the s_j as computed; less the error of s they hold for S(z) itself
             lambda_min=bound_without_weights(self.gap_of.smallest_eigenvalue(bound) - error, bound.weights),
             lambda_2=bound_without_weights(bound.value - error, bound.weights),
-            unique=certified and bound.value > error,
+            unique=self.gap_of.proves_uniqueness(bound),  # a relaxation may certify the point yet: see combine
             witness=witness,
             method=bound.method,
             confidence=bound.confidence,

@@ -50,6 +50,7 @@ def solve(
         from angsync.io import read
         from angsync.io.atomic import check_writable
         from angsync.io.result_file import check_result_path
+        from angsync.problem.array_libraries import is_stack
         from angsync.solvers.stopping import Stopping
 
         # the call and the outputs are checked before the work, not after
@@ -61,6 +62,15 @@ def solve(
                 file, i=column_i, j=column_j, angle=column_angle, weight=column_weight, weights=weights.value,
                 unit=unit.value,
             )  # fmt: skip
+        if is_stack(data):
+            from angsync.cli.stacks import solve_stack
+
+            code = solve_stack(
+                console, data, solver=method, start=start.value, stopping=stopping, certify=certify, gauge=gauge,
+                rng=seed, hermitian=hermitian.value, output=output, standard_errors=standard_errors, sigma=sigma,
+                json=json, one_problem_only={"--report": report, "--anchor": anchor, "--prior": prior},
+            )  # fmt: skip
+            raise typer.Exit(code)
         with watching(console, "solving", stopping) as callback:
             result = synchronize(
                 data, solver=method, start=start.value, stopping=stopping, certify=certify,

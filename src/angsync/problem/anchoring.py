@@ -15,7 +15,7 @@ to it as they are. Phases in components without anchors and priors stay free.
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,7 @@ from angsync.problem.units import warn_of_degrees
 
 Anchors = Mapping[Any, float]
 Priors = Mapping[Any, tuple[float, float]]
+_SHOWN = 5  # isolated nodes that are named
 
 
 class _Ground:
@@ -122,6 +123,29 @@ def grounded(measurements: Measurements, anchors: Anchors | None, priors: Priors
         given = {"angle": np.where(np.abs(angle) > 2 * np.pi, wrap(angle), angle)}
     inner = Measurements(first, second, weight=weight_, n=ground + 1, labels=[*names, GROUND], **given)
     return Grounded(inner, kept, place.astype(np.int64), np.exp(1j * angles))
+
+
+def loose_in_words(components: NDArray[np.int64], labels: Sequence[Hashable]) -> str:
+    """One sentence on the nodes of a grounded problem that nothing ties to the ground; empty where there are none.
+
+    The ground is the last node.
+    """
+    loose = np.flatnonzero(components != components[-1])
+    if not loose.size:
+        return ""
+    sizes = np.bincount(components)
+    alone = loose[sizes[components[loose]] == 1]
+    parts = []
+    joined = np.unique(components[loose]).size - alone.size
+    if joined:
+        parts.append(f"{joined} component(s) with edges")
+    if alone.size:
+        shown = ", ".join(str(labels[k]) for k in alone[:_SHOWN]) + (", ..." if alone.size > _SHOWN else "")
+        parts.append(f"{alone.size} isolated node(s) ({shown}), whose phase is set to 0,")
+    return (
+        f"The graph is not connected: {' and '.join(parts)} have no anchor or prior; their phases cannot be compared "
+        "with those of others."
+    )
 
 
 def _node(node: Any, n: int, labels: tuple[Hashable, ...] | None, what: str) -> int:

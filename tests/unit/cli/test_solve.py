@@ -182,7 +182,7 @@ def test_standard_errors_are_written_and_printed():
     assert errors[0] == 0
     assert all(error > 0 for error in errors[1:])
     header = next(line for line in Path("out.csv").read_text().splitlines() if not line.startswith("#"))
-    assert header.split(",") == ["node", "angle", "component", "standard_error"]
+    assert header.split(",") == ["node", "angle", "component", "standard_error", "real", "imag"]
     assert load_result("out.csv").n == len(errors)
 
 

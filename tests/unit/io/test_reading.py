@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from angsync import load_result
 from angsync.errors import FileFormatError, InputError, MissingDependencyError, UnitWarning
 from angsync.io import read, read_phases
 from angsync.io.result_file import load_fields
@@ -122,3 +124,28 @@ def test_what_has_no_unit_is_refused_with_one(tmp_path: Path) -> None:
     ):  # fmt: skip
         with pytest.raises(InputError, match=message):
             read(tmp_path / name, unit="deg")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such files there")
+@pytest.mark.parametrize("reader", [read, read_phases, load_fields, load_result])
+def test_files_without_end_and_links_in_a_circle(tmp_path: Path, reader) -> None:
+    endless, pipe, loop, dangling = (tmp_path / f"{name}.csv" for name in ("endless", "pipe", "loop", "dangling"))
+    endless.symlink_to("/dev/zero")
+    os.mkfifo(pipe)
+    loop.symlink_to(loop)
+    dangling.symlink_to(tmp_path / "nothing.csv")
+    for path, words in (
+        (endless, "a pipe or a device"),
+        (pipe, "a pipe or a device"),
+        (loop, "[sS]ymbolic links"),
+        (dangling, "no such file"),
+    ):
+        with pytest.raises(FileFormatError, match=words) as caught:
+            reader(path)
+        assert str(path) in str(caught.value)
+
+
+def test_names_that_no_file_can_have() -> None:
+    for name in ("a\0b.csv", "x" * 5000 + ".csv"):
+        with pytest.raises(FileFormatError):
+            read(name)
