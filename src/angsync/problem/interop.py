@@ -69,7 +69,8 @@ def from_dataframe(frame: Any, i: str, j: str, angle: str, weight: str | None, u
         n = table.shape[0]
         raise InputError(
             f"this {n} x {n} data frame has no columns {i!r}, {j!r} and {angle!r}. If it is the matrix C itself, pass "
-            "frame.to_numpy(); a data frame is read as a list of edges."
+            "frame.to_numpy(); if it is a list of edges, name its columns: ang.Measurements.from_dataframe(frame, "
+            "i=..., j=..., angle=...)."
         )
     columns = {name: table[name].to_numpy() for name in table.columns}
     return from_columns(columns, i=i, j=j, angle=angle, weight=weight, unit=unit)
