@@ -25,8 +25,8 @@ def emi_matrix(
 
     A problem whose coherence is singular, with a condition number :math:`\||\Gamma|\|_1 \||\Gamma|^{-1}\|_1` above a
     tenth of 1 / eps in the precision it is given in, comes back as NaN, which a batch reports as NOT_FINITE: its
-    inverse would be made of rounding errors. Where :math:`|\Gamma|` can be inverted but is not positive definite, it is no
-    covariance of anything, and the likelihood is a formula only; this is warned about, once, with counts.
+    inverse would be made of rounding errors. Where :math:`|\Gamma|` can be inverted but is not positive definite, it is
+    no covariance of anything, and the likelihood is a formula only; this is warned about, once, with counts.
 
     Parameters
     ----------

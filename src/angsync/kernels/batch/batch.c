@@ -78,9 +78,11 @@ enum { EMI_SINGULAR = 2, EMI_UNEVEN = 3 };
 static inline double emi_modulus(const emi_t *call, int64_t at) {
     if (call->given == 1) return ((const float *)call->coherence)[at];
     if (call->given == 2) return ((const double *)call->coherence)[at];
-    if (call->wide) return hypot(((const double *)call->C)[2 * at], ((const double *)call->C)[2 * at + 1]);
-    double re = ((const float *)call->C)[2 * at], im = ((const float *)call->C)[2 * at + 1];
-    return sqrt(re * re + im * im);
+    const double *doubles = call->C;
+    const float *floats = call->C;
+    double re = call->wide ? doubles[2 * at] : floats[2 * at], im = call->wide ? doubles[2 * at + 1] : floats[2 * at + 1];
+    double square = re * re + im * im;
+    return square > 1e-280 && square < 1e280 ? sqrt(square) : hypot(re, im);
 }
 
 static inline void emi_write(const emi_t *call, int64_t at, double factor) {

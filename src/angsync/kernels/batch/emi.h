@@ -48,6 +48,7 @@ static V N(row_norm)(int n, const V *a, V *sums) {
 static void N(emi_group)(const emi_t *call, int64_t first, int used, V *a, V *kept, V *column) {
     int n = call->n;
     int64_t size = (int64_t)n * n;
+    double *lanes = (double *)a; /* entry k of problem p is lanes[8 k + p] */
     int uneven[8] = {0};
     for (int p = 0; p < 8; p++) {
         int64_t at = first + (p < used ? p : 0); /* lanes that hold no problem repeat the first one */
@@ -56,7 +57,7 @@ static void N(emi_group)(const emi_t *call, int64_t first, int used, V *a, V *ke
                 double value = emi_modulus(call, at * size + (int64_t)j * n + i);
                 double mirrored = call->given ? emi_modulus(call, at * size + (int64_t)i * n + j) : value;
                 if (fabs(value - mirrored) > call->askew * fmax(fabs(value), fabs(mirrored))) uneven[p] = 1;
-                a[(int64_t)i * n + j][p] = (1 - call->beta) * value + (i == j ? call->beta : 0);
+                lanes[8 * ((int64_t)i * n + j) + p] = (1 - call->beta) * value + (i == j ? call->beta : 0);
             }
     }
     memcpy(kept, a, sizeof(V) * (size_t)size);
@@ -78,7 +79,7 @@ static void N(emi_group)(const emi_t *call, int64_t first, int used, V *a, V *ke
         call->state[first + p] = (int8_t)(uneven[p] ? EMI_UNEVEN : !invertible ? EMI_SINGULAR : !positive[p]);
         for (int i = 0; i < n; i++)
             for (int j = 0; j < n; j++) {
-                double factor = i < j ? a[j * n + i][p] : a[i * n + j][p];
+                double factor = lanes[8 * (i < j ? j * n + i : i * n + j) + p];
                 emi_write(call, (first + p) * size + (int64_t)i * n + j, invertible ? factor : NAN);
             }
     }
