@@ -23,6 +23,7 @@
 #define SLOWEST_BELIEVED 0.6        /* largest slowest mode that a shift is made for: beyond it, Newton is quicker */
 #define POWER_STEPS_BEFORE_NEWTON 4 /* where so many power steps would do, they are made rather than a Newton step */
 
+#define UNEVEN_RATIO 1e3            /* of the largest and the smallest row, from which light rows have their own residual */
 #define MAX_ORDER 128               /* also in numbers.py */
 enum { GAUGE_FIRST = 1, GAUGE_MEAN = 2, GAUGE_NODE = 3 }; /* GAUGE_NODE + j: node j at angle 0 */
 
