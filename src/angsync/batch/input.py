@@ -9,18 +9,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from angsync.errors import InputError, NotHermitianError, ShapeError
-from angsync.kernels.batch.numbers import FIELDS, asymmetry_share
+from angsync.kernels.batch.numbers import FIELDS
 
 BLOCK_BYTES = 1 << 25
 """Size of the part of a stack that is copied at a time; 1024 problems where these are larger."""
 _IN_PLACE_TIMES = 4  # as large where nothing has to be copied: each block costs some 200 microseconds beside its solves
+
+_LOOKED_AT_TOGETHER = 256  # suspects that are compared entry by entry at a time
+_SMALLEST = np.finfo(np.float64).tiny
 
 
 def broadcast(given: ArrayLike | None, shape: tuple[int, ...], name: str) -> NDArray | None:
     """Weights or masks as an array of this shape, without a copy."""
     if given is None:
         return None
-    array = np.asarray(given)
+    array = np.asarray(given)  # of a masked array the numbers: what it hides is asked for elsewhere
     if np.iscomplexobj(array):
         raise InputError(f"{name} must be real, but its dtype is {array.dtype}.")
     try:
@@ -37,27 +40,22 @@ def blocks(count: int, n: int, dtype: np.dtype[Any], *, in_place: bool = False) 
         yield slice(first, min(count, first + size))
 
 
-def _taken(array: NDArray, part: slice, own: int) -> NDArray:
-    """Problems ``part`` of an array whose last ``own`` axes are theirs, without a copy of the whole."""
+def taken(array: NDArray, part: slice | NDArray[np.int64], own: int) -> NDArray:
+    """Problems ``part``, a slice or numbers, of an array whose last ``own`` axes are theirs, copied alone."""
     leading = array.shape[: array.ndim - own]
     if array.flags.c_contiguous:
         return array.reshape(-1, *array.shape[array.ndim - own :])[part]
     if len(leading) == 1:
         return array[part]
-    return array[np.unravel_index(np.arange(part.start, part.stop), leading)]
+    numbers = np.arange(part.start, part.stop) if isinstance(part, slice) else part
+    return array[np.unravel_index(numbers, leading)]
 
 
-def problems_of(
-    stack: NDArray, weights: NDArray | None, mask: NDArray | None, part: slice, dtype: np.dtype[Any]
-) -> NDArray:
-    """The problems of one block: contiguous, multiplied by their weights, masked nodes without measurements."""
-    problems = np.ascontiguousarray(_taken(stack, part, 2), dtype=dtype)
-    if weights is not None:
-        problems = problems * _taken(weights, part, 2).astype(problems.real.dtype)
-    if mask is not None:
-        out = _taken(mask, part, 1)
-        problems = np.where(out[:, :, None] | out[:, None, :], problems.dtype.type(0), problems)
-    return problems
+def both_triangles(hidden: NDArray[np.bool_], hermitian: str) -> NDArray[np.bool_]:
+    """An entry that is masked in one of the triangles that are read is masked in both."""
+    if hermitian != "full":
+        hidden = np.triu(hidden) if hermitian == "upper" else np.tril(hidden)
+    return hidden | hidden.swapaxes(1, 2)
 
 
 def check_hermitian(
@@ -68,20 +66,33 @@ def check_hermitian(
     leading: tuple[int, ...],
     hermitian: str,
 ) -> None:
-    """The kernels report a number that is 0 for a Hermitian matrix; suspects are looked at entry by entry."""
-    share = float(np.sqrt(np.finfo(problems.dtype).eps))
-    asymmetry, largest = (found[FIELDS.index(name)] for name in ("asymmetry", "largest"))
-    with np.errstate(invalid="ignore"):
-        suspects = np.flatnonzero((asymmetry > asymmetry_share(problems.dtype) * largest) & finite)
-    for k in suspects:
-        C = problems[k] if hermitian == "full" else np.diag(np.diagonal(problems[k]))
-        gap = np.abs(C - C.conj().T)
-        row, column = np.unravel_index(int(np.argmax(gap)), gap.shape)
-        limit = share * float(np.abs(problems[k]).max())
-        if gap[row, column] > limit:
-            index = tuple(int(i) for i in np.unravel_index(first + int(k), leading))
+    """The kernels say which problems may not be Hermitian; those are looked at entry by entry.
+
+    An entry and its mirror image may differ by sqrt(eps) of the larger one, or by 1000 eps of the largest entry in
+    each of their two rows: the rounding of a computed Gram matrix, whose entries may be small beside its diagonal.
+    """
+    eps = float(np.finfo(problems.dtype).eps)
+    suspects = np.flatnonzero((found[FIELDS.index("asymmetry")] > 0) & finite)
+    for k in range(0, suspects.size, _LOOKED_AT_TOGETHER):
+        which = suspects[k : k + _LOOKED_AT_TOGETHER]
+        C = problems[which]
+        size = np.abs(C)
+        gap = np.abs(C - C.conj().swapaxes(1, 2))
+        if hermitian != "full":
+            gap *= np.eye(C.shape[1])
+        most = size.max(axis=2)
+        allowed = np.maximum(
+            np.sqrt(eps) * np.maximum(size, size.swapaxes(1, 2)),
+            1000 * eps * np.minimum(most[:, :, None], most[:, None, :]),
+        )
+        beyond = gap > allowed
+        if beyond.any():
+            place = int(np.argmax(beyond.any(axis=(1, 2))))
+            worst = np.argmax(np.where(beyond[place], gap[place] / np.maximum(allowed[place], _SMALLEST), 0))
+            row, column = np.unravel_index(int(worst), beyond.shape[1:])
+            index = tuple(int(i) for i in np.unravel_index(first + int(which[place]), leading))
             raise NotHermitianError(
                 f"the problems must be Hermitian: in problem {index}, |C[{row},{column}] - conj(C[{column},{row}])| = "
-                f"{gap[row, column]:.2e}, allowed {limit:.2e}. If only one triangle is filled, pass "
-                "hermitian='upper' or 'lower'."
+                f"{gap[place, row, column]:.2e}, allowed {allowed[place, row, column]:.2e}. If only one triangle is "
+                "filled, pass hermitian='upper' or 'lower'."
             )

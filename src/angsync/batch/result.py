@@ -8,20 +8,20 @@ from enum import IntEnum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from angsync.batch import saved
+from angsync.batch.source import Source
 from angsync.certificate.verdict import Verdict
-from angsync.errors import FileFormatError
-from angsync.io.atomic import atomic_open
-from angsync.problem.array_libraries import to_numpy
+from angsync.errors import InputError
+from angsync.problem.array_libraries import library_of, namespace, to_numpy
 
 VERDICTS = (Verdict.CERTIFIED, Verdict.UNDECIDED)
 """What the codes in ``BatchResult.verdict`` mean."""
-_VERSION = 1  # of the layout of saved files
 
 
 class BatchStatus(IntEnum):
-    """The codes in ``BatchResult.status``; their names are those of :class:`angsync.Status`, and one more."""
+    """The codes in ``BatchResult.status``; their names are those of :class:`angsync.Status`, and three more."""
 
     CONVERGED = 0
     ITERATION_LIMIT = 1
@@ -30,6 +30,10 @@ class BatchStatus(IntEnum):
     STALLED = 3
     INTERRUPTED = 4
     """Not reached before Ctrl-C, or before the callback returned True: its phases are NaN."""
+    EMPTY = 5
+    """There is nothing measured in it, or all its nodes are masked: no phase means anything."""
+    DISCONNECTED = 6
+    """Solved, but it is in several pieces (``BatchResult.components``): phases cannot be compared across them."""
 
 
 _WORDS = {
@@ -42,7 +46,11 @@ _WORDS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BatchResult:
-    """What :func:`angsync.synchronize` returns for a stack (..., n, n): one entry a problem."""
+    """What :func:`angsync.synchronize` returns for a stack (..., n, n): one entry a problem.
+
+    Arrays are NumPy's. For a stack on a device they are those of its library and stay on the device; :meth:`on_host`
+    copies them.
+    """
 
     z: NDArray
     """Phases (..., n), in the precision of the stack and in its library; NaN where a problem is not finite or a node is
@@ -56,17 +64,22 @@ class BatchResult:
     status: NDArray[np.int8]
     """Codes of :class:`BatchStatus`."""
     tolerance: float
-    gauge: str
+    gauge: str | int
     seconds: float
     """Wall time of the whole call."""
+    components: NDArray[np.int32] | None = None
+    """In how many pieces each problem is: connected components of its nonzero pattern off the diagonal, masked nodes
+    left out; 0 where that is not known. Phases of different pieces cannot be compared: each has its own gauge."""
     verdict: NDArray[np.int8] | None = None
-    """0 CERTIFIED, 1 UNDECIDED (``VERDICTS``): a batch looks for no better point, so nothing is REFUTED. None, like the
-    fields below, without ``certify``."""
+    """0 CERTIFIED, 1 UNDECIDED (``VERDICTS``): a batch looks for no better point, so nothing is REFUTED. What is not
+    in one piece is never CERTIFIED. None, like the fields below, without ``certify``."""
     gap_bound: NDArray[np.float64] | None = None
     """Proved upper bound on f* - f(z), rounding included, for z scaled to unit modulus in double precision."""
     relative_gap: NDArray[np.float64] | None = None
     lambda_2: NDArray[np.float64] | None = None
-    """Proved lower bound on the second eigenvalue of S(z)."""
+    """Proved lower bound on the second eigenvalue of S(z); not positive where a problem is in several pieces."""
+    source: Source | None = None
+    """The stack that was solved, with weights and masks; None after :meth:`load`."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -81,39 +94,74 @@ class BatchResult:
     @property
     def angles(self) -> NDArray[np.floating]:
         """Radians in (-pi, pi], (..., n)."""
-        angles = np.angle(to_numpy(self.z))
-        return np.where(angles == -np.pi, np.pi, angles).astype(angles.dtype)
+        space = namespace(self.z)
+        angles = space.arctan2(space.imag(self.z), space.real(self.z))
+        found: NDArray[np.floating] = space.where(angles <= -np.pi, -angles, angles)
+        return found
 
     @property
     def converged(self) -> NDArray[np.bool_]:
-        """Where the residual met its tolerance."""
-        return np.asarray(self.status) == BatchStatus.CONVERGED
+        """Where the residual met its tolerance and the problem is in one piece."""
+        return self.status == int(BatchStatus.CONVERGED)
 
     @property
     def certified(self) -> NDArray[np.bool_] | None:
         """Where z is proved optimal to within the tolerance."""
-        return None if self.verdict is None else np.asarray(self.verdict) == 0
+        return None if self.verdict is None else self.verdict == 0
 
     def __getitem__(self, index: Any) -> BatchResult:
         """One problem, or some of them: ``result[3, 5]``, ``result[:10]``, ``result[result.converged]``."""
         keys = index if isinstance(index, tuple) else (index,)
         phases = self.z[(*keys, slice(None))]
         chosen = {name: value[index] for name, value in self._arrays().items() if name != "z"}
-        return replace(self, z=phases, **chosen)
+        return replace(self, z=phases, source=None if self.source is None else self.source[index], **chosen)
+
+    def component_labels(self, index: Any = ...) -> NDArray[np.int64]:
+        """The piece of each node (..., n), of all problems or of those at ``index``: ``component_labels((3, 5))``.
+
+        Pieces are numbered in the order of their first nodes; a masked node has -1."""
+        from angsync.batch.pieces import labels_of
+
+        return labels_of(self._source()[index])
+
+    def standard_errors(self, sigma: ArrayLike | None = None, *, gauge: str | int | None = None) -> NDArray[np.float64]:
+        """Standard error of every phase in radians, (..., n), from the Fisher information of each problem.
+
+        The formulas are those of :meth:`angsync.SyncResult.standard_errors`. NaN where a node is masked, a problem has
+        no phases, or they fit worse than chance, and, without ``sigma``, where a problem has no more measurements
+        than phases: there the same call for one problem refuses.
+
+        Parameters
+        ----------
+        sigma
+            An entry of modulus w has angle variance ``sigma**2 / w``; a number, or one a problem. Estimated from the
+            residuals of each problem when not given.
+        gauge
+            The gauge of the error bars, that of the result unless given: ``"first"`` or a node means against that node
+            (whose own error is 0), ``"mean"`` against the mean phase; in a problem of several pieces for each of them.
+        """
+        from angsync.batch.error_bars import standard_errors
+
+        return standard_errors(self._source(), to_numpy(self.z), sigma, self.gauge if gauge is None else gauge)
+
+    def _source(self) -> Source:
+        if self.source is None:
+            raise InputError("the stack is not at hand: the result was loaded from a file. Solve it again.")
+        return self.source
 
     def counts(self) -> dict[str, int]:
         """How many problems ended in which way."""
-        found = np.bincount(np.atleast_1d(self.status).ravel(), minlength=len(BatchStatus))
+        found = np.bincount(np.atleast_1d(to_numpy(self.status)).ravel(), minlength=len(BatchStatus))
         return {BatchStatus(code).name: int(number) for code, number in enumerate(found)}
 
     def failures(self) -> str:
-        """One sentence with counts; empty when every problem converged."""
+        """One sentence with counts of what did not converge; empty when every problem did."""
         counts = self.counts()
-        parts = [f"{counts[code.name]} {words}" for code, words in _WORDS.items() if counts[code.name]]
-        total = sum(counts.values())
-        if not parts:
+        found = {words: counts[code.name] for code, words in _WORDS.items() if counts[code.name]}
+        if not found:
             return ""
-        return f"{total - counts['CONVERGED']} of {total} problems did not converge: {'; '.join(parts)}."
+        parts = "; ".join(f"{number} {words}" for words, number in found.items())
+        return f"{sum(found.values())} of {sum(counts.values())} problems did not converge: {parts}."
 
     def __repr__(self) -> str:
         total = int(np.prod(self.shape, dtype=np.int64))
@@ -123,29 +171,32 @@ class BatchResult:
             "  " + ", ".join(f"{name} {number}" for name, number in self.counts().items() if number),
         ]
         if self.verdict is not None:
-            certified = int(np.count_nonzero(np.asarray(self.verdict) == 0))
+            certified = int(np.count_nonzero(to_numpy(self.verdict) == 0))
             lines.append(f"  CERTIFIED {certified}, UNDECIDED {total - certified}")
         return "\n".join(lines)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write an npz file; :meth:`load` reads it."""
-        scalars = {"tolerance": self.tolerance, "gauge": self.gauge, "seconds": self.seconds}
-        with atomic_open(path, "wb") as stream:
-            np.savez(stream, batch_version=_VERSION, **scalars, **self._arrays())  # type: ignore[arg-type]
+    def save(self, path: str | os.PathLike[str], *, standard_errors: NDArray[np.float64] | None = None) -> None:
+        """Write an npz file; :meth:`load` reads it.
+
+        ``standard_errors`` are written beside the phases for other programs; they are not read back.
+        """
+        numbers = {"tolerance": self.tolerance, "gauge": self.gauge, "seconds": self.seconds}
+        errors = {} if standard_errors is None else {"standard_errors": np.asarray(standard_errors)}
+        saved.save(path, numbers, self.on_host()._arrays() | errors)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> BatchResult:
         """Read what :meth:`save` wrote."""
-        try:
-            with np.load(path, allow_pickle=False) as stored:
-                found = {name: stored[name] for name in stored.files}
-        except (OSError, ValueError, AttributeError) as error:
-            raise FileFormatError(f"{path} cannot be read as a batch result: {error}.") from None
-        if int(found.pop("batch_version", 0)) != _VERSION:
-            raise FileFormatError(f"{path} is no batch result of version {_VERSION}: write one with result.save.")
-        scalars = {"tolerance": float(found.pop("tolerance")), "gauge": str(found.pop("gauge"))}
-        return BatchResult(seconds=float(found.pop("seconds")), **scalars, **found)  # type: ignore[arg-type]
+        return BatchResult(**saved.load(path, len(BatchStatus)))
+
+    def on_host(self) -> BatchResult:
+        """The same result with NumPy arrays; itself where it has them."""
+        arrays = self._arrays()
+        if all(isinstance(array, (np.ndarray, np.generic)) for array in arrays.values()):
+            return self
+        copies: dict[str, Any] = {name: to_numpy(array) for name, array in arrays.items()}
+        return replace(self, **copies)
 
     def _arrays(self) -> dict[str, Any]:
-        values = {entry.name: getattr(self, entry.name) for entry in fields(self)} | {"z": to_numpy(self.z)}
-        return {name: value for name, value in values.items() if isinstance(value, (np.ndarray, np.generic))}
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return {name: value for name, value in values.items() if library_of(value) is not None}

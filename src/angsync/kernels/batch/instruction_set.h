@@ -24,9 +24,11 @@
 #include "read.h"
 #include "product.h"
 #include "newton.h"
+#include "pieces.h"
 #include "solve.h"
 #include "proof.h"
 #include "examine.h"
+#include "emi.h"
 #include "run.h"
 #undef GROUP_OF_DOUBLES
 #undef N
@@ -71,6 +73,7 @@
 #include "read.h"
 #include "product.h"
 #include "newton.h"
+#include "pieces.h"
 #include "solve.h"
 #include "proof.h"
 #include "run.h"

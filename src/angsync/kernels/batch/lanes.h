@@ -28,7 +28,7 @@ static inline V N(inverse_root)(V x) {
     V y = (V)ROOT_GUESS_512(x);
     for (int k = 0; k < ROOT_STEPS_512; k++) y = y * (LOAD(1.5) - half * y * y);
 #else
-    V y = (V)(((M){0} + ROOT_GUESS) - ((M)x >> 1));
+    V y = (V)(((M){0} + ROOT_GUESS) - ((M)N(size)(x) >> 1)); /* of a negative x it is not used, and overflows nothing */
     for (int k = 0; k < ROOT_STEPS; k++) y = y * (LOAD(1.5) - half * y * y);
 #endif
     return N(pick)((M)(x > LOAD(TINY)), y, LOAD(0));
@@ -55,12 +55,14 @@ typedef struct {
     int n;
     V *upper;                 /* n (n - 1) / 2 pairs */
     V *rows;                  /* sums of |re| + |im| over each row: at least the sum of moduli */
+    V *light;                 /* one over them in lanes whose rows weigh unlike each other, 0 elsewhere; see N(weigh) */
+    int some_light;           /* whether there is such a lane */
     V *first;                 /* where the power steps begin, n pairs */
     V *z, *w, *old_z, *old_w; /* n pairs each */
     V *factor, *inverse, *step; /* Newton: packed lower triangle, one over its diagonal, right-hand side and solution */
     V *buffer;                /* 4 n: what two rows of the matrix pass through */
     const char *ahead, *ahead_end; /* the group that comes next, on its way to the cache while this one is worked on */
-    V trace, gap, largest, scale, scale_later;
+    V trace, gap, skew, scale, scale_later;
     M finite;
 } N(group);
 

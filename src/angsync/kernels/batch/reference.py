@@ -21,6 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.kernels.batch.emi_reference import emi
 from angsync.kernels.batch.numbers import (
     CONVERGED,
     FIELDS,
@@ -31,17 +32,21 @@ from angsync.kernels.batch.numbers import (
     BatchOptions,
     asymmetry_share,
 )
+from angsync.kernels.batch.pieces_reference import count_pieces, first_of_piece, in_gauge
 from angsync.kernels.batch.proof_reference import bounds, cholesky
+
+__all__ = ["emi", "instructions", "solve"]
 
 instructions = "NumPy"
 """Stands in reports where the compiled kernels name their set of instructions."""
 
-# Tuned; the first five stand in batch.c too.
+# Tuned; the first six stand in batch.c too.
 _FIXED_START_SHARE = 0.0625  # how much of the fixed start (the chirp) is added to the start by the sweep
 _SETTLED_SINE = 0.03  # sine of the angle between x and C x at which power steps end
 _SHIFT_SHARE = 0.8  # part of the slowest mode that the shift of a power step takes away
 _SLOWEST_BELIEVED = 0.6  # largest slowest mode that a shift is made for: beyond it, Newton steps are quicker
 _POWER_STEPS_BEFORE_NEWTON = 4  # where so many power steps would do, they are made rather than a Newton step
+_UNEVEN_RATIO = 1e3  # of the largest and the smallest row, from which light rows have a residual of their own
 _MOST_REFUSALS = 12  # steps in a row that lower the objective, after which a problem has stalled
 
 
@@ -72,15 +77,18 @@ def solve(
     numbers.objective[:] = reached["objective"] * unit + field["trace"]
     numbers.residual[:] = reached["residual"]
     numbers.iterations[:], numbers.status[:] = reached["iterations"], reached["status"]
-    z[:] = _in_gauge(point, rows, options.gauge)
-    if options.certify:
-        for name, value in bounds(C.astype(np.complex128), rows.astype(np.float64), z.astype(np.complex128)).items():
-            field[name][:] = value if name == "nodes" else value * unit
+    first_nodes = first_of_piece(C != 0)
+    numbers.components[:] = np.where(finite, count_pieces(first_nodes), 0)
+    z[:] = in_gauge(point, first_nodes, rows > 0, options.gauge)
     numbers.status[finite & (numbers.residual <= options.accepted)] = CONVERGED
+    if options.certify:
+        known = bounds(C.astype(np.complex128), rows.astype(np.float64), z.astype(np.complex128))
+        numbers.residual[:] = known.pop("residual")
+        for name, value in known.items():
+            field[name][:] = value if name == "nodes" else value * unit
     z[~finite] = numbers.objective[~finite] = numbers.residual[~finite] = np.nan
     with np.errstate(invalid="ignore"):
-        askew = field["asymmetry"] > asymmetry_share(stack.dtype) * field["largest"]
-    return int(np.count_nonzero(askew & finite))
+        return int(np.count_nonzero((field["asymmetry"] > 0) & finite))
 
 
 def _read(stack: NDArray, triangle: int, field: dict[str, NDArray]) -> tuple[NDArray, NDArray, NDArray[np.bool_]]:
@@ -92,12 +100,18 @@ def _read(stack: NDArray, triangle: int, field: dict[str, NDArray]) -> tuple[NDA
     kept = np.tril(stack, -1) if triangle == 2 else np.triu(stack, 1)
     C = kept + kept.conj().swapaxes(1, 2)
     with np.errstate(invalid="ignore", over="ignore"):
-        asymmetry = stack - stack.conj().swapaxes(1, 2) if triangle == 0 else 2j * diagonal.imag[:, :, None]
-        field["asymmetry"][:] = np.abs(asymmetry).max(axis=(1, 2))
         sizes = np.abs(C.real) + np.abs(C.imag)
         rows = sizes.sum(axis=2, dtype=C.real.dtype)
-        everything = rows.sum(axis=1) + field["asymmetry"] + np.abs(diagonal).sum(axis=1)
-        field["largest"][:] = np.maximum(sizes.max(axis=(1, 2)), np.abs(diagonal.real).max(axis=1))
+        share = asymmetry_share(stack.dtype)
+        beyond = 2 * np.abs(diagonal.imag) - share * np.abs(diagonal.real)
+        if triangle == 0:
+            apart = stack - stack.conj().swapaxes(1, 2)
+            parts = np.maximum(np.abs(apart.real), np.abs(apart.imag)) - share * sizes
+            np.einsum("kii->ki", parts)[:] = beyond
+            beyond = parts.max(axis=2)
+            field["skew"][:] = np.triu(np.abs(apart.real) + np.abs(apart.imag), 1).sum(axis=(1, 2))
+        field["asymmetry"][:] = np.maximum(beyond.max(axis=1), 0)
+        everything = rows.sum(axis=1) + field["skew"] + np.abs(diagonal).sum(axis=1)
         field["trace"][:] = diagonal.real.sum(axis=1)
     finite = np.isfinite(everything)
     C[~finite], rows[~finite] = 0, 0
@@ -177,7 +191,7 @@ def _iterate(
             break
         tried, newton = run.proposed(at, k, options)
         run.judge(at, tried, newton)
-    real = (run.gradient > run.floor) & (run.size > 0)
+    real = run.size > 0
     residual = np.where(real, np.sqrt(run.gradient / np.where(real, run.size, 1)), 0.0)
     found = {"objective": run.best, "residual": residual, "iterations": run.iterations, "status": run.status}
     return run.z, found
@@ -203,10 +217,18 @@ class _Run:
         self.refusals, self.iterations = np.zeros(count, dtype=int), np.zeros(count, dtype=int)
         self.rate, self.by_newton, self.slowest = np.zeros(count), np.zeros(count, dtype=bool), np.zeros(count)
         self.best, self.gradient, self.size = _objective_and_squared_norms(self.z, self.w)
+        self.weights = _light_rows(rows)
+        self.light = self.second_residual(slice(None), self.z, self.w)
+
+    def second_residual(self, at: NDArray | slice, z: NDArray, w: NDArray) -> NDArray:
+        """Where rows are unlike each other, the mean square of b_j / rows_j, in which light rows show; 0 elsewhere."""
+        found: NDArray = np.mean(((z.conj() * w).imag * self.weights[at]) ** 2, axis=1)
+        return found
 
     def end_converged(self, tolerance: float) -> None:
         """Problems whose gradient is small, or nothing but rounding, have ended."""
         small = (self.gradient <= tolerance**2 * self.size) | (self.gradient <= self.floor)
+        small &= self.light <= max(tolerance**2, 16 * self.epsilon**2)
         done = self.going & small
         self.status[done] = CONVERGED
         self.going &= ~done
@@ -236,16 +258,20 @@ class _Run:
         image = _apply(self.C[at], tried)
         f, b, norm = _objective_and_squared_norms(tried, image)
         best, gradient, size = self.best[at], self.gradient[at], self.size[at]
+        divisor = np.where(gradient > 0, gradient, 1)  # 0 only where light rows go on alone
         noise = 16 * self.epsilon * np.abs(best)
-        better = (f > best + noise) | ((f >= best - noise) & (b * size < gradient * norm))
+        light = self.second_residual(at, tried, image)
+        closer = np.where(self.light[at] > 0, light < self.light[at], b * size < gradient * norm)
+        better = (f > best + noise) | ((f >= best - noise) & closer)
         good, bad = at[better], at[~better]
         stepped = better & ~newton
-        self.rate[at[stepped]] = np.minimum(b[stepped] / gradient[stepped], 1)
-        factor = np.sum((self.z[at].conj() * self.w[at]).imag * (tried.conj() * image).imag, axis=1) / gradient
+        self.rate[at[stepped]] = np.minimum(b[stepped] / divisor[stepped], 1)
+        factor = np.sum((self.z[at].conj() * self.w[at]).imag * (tried.conj() * image).imag, axis=1) / divisor
         tilted = self.slowest[at] != 0
         later = _set_against(factor, self.slowest[at])
         self.z[good], self.w[good] = tried[better], image[better]
         self.best[good], self.gradient[good], self.size[good] = f[better], b[better], norm[better]
+        self.light[good] = light[better]
         less = self.damping[good] / 8
         self.damping[good] = np.where(newton[better], np.where(less > 0.015, less, 0), self.damping[good])
         more = np.where(self.shift[bad] > 0, 2 * self.shift[bad], 0.125)
@@ -257,6 +283,14 @@ class _Run:
         stalled = bad[self.refusals[bad] > _MOST_REFUSALS]
         self.status[stalled] = STALLED
         self.going[stalled] = False
+
+
+def _light_rows(rows: NDArray) -> NDArray:
+    """One over the row sums where they are unlike each other, 0 elsewhere."""
+    some = rows > 0
+    least = np.where(some, rows, np.inf).min(axis=1)
+    unlike = rows.max(axis=1) > _UNEVEN_RATIO * least
+    return np.where(some & unlike[:, None], 1 / np.where(some, rows, 1), 0)
 
 
 def _set_against(factor: NDArray, slow: NDArray) -> NDArray:
@@ -298,17 +332,3 @@ def _newton(C: NDArray, z: NDArray, w: NDArray, damping: NDArray) -> tuple[NDArr
         t[:, j] -= np.sum(factor[:, j + 1 :, j] * t[:, j + 1 :], axis=1)
         t[:, j] *= inverse[:, j]
     return t, good
-
-
-def _in_gauge(z: NDArray, rows: NDArray, gauge: int) -> NDArray:
-    """The phases in the gauge asked for; nodes without measurements get the phase 1."""
-    some = rows > 0
-    first = np.argmax(some, axis=1)
-    place = np.arange(len(z))
-    reference = z[place, first] if gauge == 1 else np.where(some, z, 0).sum(axis=1)
-    size = np.abs(reference)
-    turn = np.where(size > 0, reference.conj() / np.where(size > 0, size, 1), 1)
-    z = (z * turn[:, None]).astype(z.dtype)
-    if gauge == 1:
-        z[place, first] = 1
-    return np.where(some, z, np.ones_like(z))

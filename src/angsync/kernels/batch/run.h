@@ -9,38 +9,6 @@
 #define D JOIN(real, double, SET)
 #define DOUBLE(name) JOIN(name, double, SET)
 
-/* z in its gauge: 1 the first node that has measurements at angle 0, 2 the sum of z positive. Nodes without
- * measurements get the phase 1. */
-static void N(settle)(N(group) *g, int gauge) {
-    int n = g->n;
-    V zero = (V){0}, one = zero + 1, re = zero, im = zero;
-    M open = ~(M){0};
-    for (int j = 0; j < n; j++) {
-        M some = (M)(g->rows[j] > zero) & open;
-        re += (V)((M)g->z[2 * j] & some);
-        im += (V)((M)g->z[2 * j + 1] & some);
-        if (gauge == 1) open &= ~some;
-    }
-    V inverse = N(inverse_root)(re * re + im * im);
-    M turn = (M)(inverse > zero);
-    re = N(pick)(turn, re * inverse, one);
-    im = N(pick)(turn, im * inverse, zero);
-    M first = ~(M){0};
-    for (int j = 0; j < n; j++) {
-        M some = (M)(g->rows[j] > zero);
-        V zr = g->z[2 * j], zi = g->z[2 * j + 1];
-        V turned = zr * re + zi * im, across = zi * re - zr * im;
-        if (gauge == 1) { /* exactly 1, not to rounding */
-            M here = some & first;
-            turned = N(pick)(here, one, turned);
-            across = N(pick)(here, zero, across);
-            first &= ~some;
-        }
-        g->z[2 * j] = N(pick)(some, turned, one);
-        g->z[2 * j + 1] = N(pick)(some, across, zero);
-    }
-}
-
 /* Lanes half.. of a group of singles, or all of a group of doubles, made ready for the proof in double precision. */
 static void N(widen)(const N(group) *g, int half, D *work, DOUBLE(proof) *proof) {
     int n = g->n;
@@ -67,12 +35,14 @@ static void N(widen)(const N(group) *g, int half, D *work, DOUBLE(proof) *proof)
 #endif
 }
 
-/* What was found at the points of eight lanes, in the units of C. */
-static void N(report)(const N(group) *g, int half, const int64_t *index, const DOUBLE(proof) *proof, double *found,
-                      int64_t count) {
+/* What was found at the points of eight lanes, in the units of C. The residual in double precision is that of the point
+ * returned; what the steps of singles knew of it is good to about their precision. */
+static void N(report)(const N(group) *g, int half, const int64_t *index, const DOUBLE(proof) *proof,
+                      const numbers_t *numbers, int64_t count) {
     for (int lane = 0; lane < 8; lane++) {
         if (index[half + lane] < 0) continue;
-        double *to = found + index[half + lane], unit = 1 / (double)g->scale[half + lane];
+        double *to = numbers->found + index[half + lane], unit = 1 / (double)g->scale[half + lane];
+        numbers->residual[index[half + lane]] = proof->image[lane] > 0 ? proof->gradient[lane] / proof->image[lane] : 0;
         to[BOUND * count] = proof->bound[lane] * unit;
         to[BARE_OBJECTIVE * count] = proof->matter.objective[lane] * unit;
         to[GRADIENT * count] = proof->gradient[lane] * unit;
@@ -86,7 +56,7 @@ static void N(report)(const N(group) *g, int half, const int64_t *index, const D
 
 /* The proofs of the lanes with an index. Singles are factored in single precision first: its bound says enough,
  * unless S is nearly singular. */
-static void N(prove_group)(N(group) *g, const int64_t *index, D *work, double *found, int64_t count) {
+static void N(prove_group)(N(group) *g, const int64_t *index, D *work, const numbers_t *numbers, int64_t count) {
     int n = g->n;
     M open = (M){0};
     for (int p = 0; p < LANES; p++) open[p] = index[p] < 0 ? 0 : -1;
@@ -95,7 +65,7 @@ static void N(prove_group)(N(group) *g, const int64_t *index, D *work, double *f
     DOUBLE(proof) proof;
     N(widen)(g, 0, work, &proof);
     N(bounds)(&proof.matter, open, work + 5 * n, &proof.bound);
-    N(report)(g, 0, index, &proof, found, count);
+    N(report)(g, 0, index, &proof, numbers, count);
 #else
     typedef float narrow __attribute__((vector_size(32)));
     D *spare = work + 6 * n + (int64_t)n * (n - 1);
@@ -137,7 +107,7 @@ static void N(prove_group)(N(group) *g, const int64_t *index, D *work, double *f
             double narrow_bound = (double)bound[half + lane];
             if (!again[lane] || here->bound[lane] < narrow_bound) here->bound[lane] = narrow_bound;
         }
-        N(report)(g, half, index, here, found, count);
+        N(report)(g, half, index, here, numbers, count);
     }
 #endif
 }
@@ -198,7 +168,8 @@ static int N(group_of)(N(bench) *bench, const batch_t *call, int64_t first, int 
         g->ahead = (const char *)(C + size * (first + LANES));
         g->ahead_end = g->ahead + (fetch ? bytes : 0);
     }
-    N(read)(g, source, o->triangle, call->start);
+    N(read)(g, source, o->triangle, call->askew, call->start);
+    N(weigh)(g);
     if (first >= 0) {
         M present = (M){0};
         for (int p = 0; p < used; p++) present[p] = -1;
@@ -213,7 +184,8 @@ static int N(group_of)(N(bench) *bench, const batch_t *call, int64_t first, int 
                 N(set_aside)(bench, index[p], p, &state);
                 index[p] = -1;
             }
-    N(settle)(g, o->gauge);
+    int32_t pieces[LANES];
+    N(settle)(g, o->gauge, used, pieces);
     REAL *target[LANES];
     for (int p = 0; p < LANES; p++) target[p] = index[p] < 0 ? (REAL *)g->buffer : z + 2 * (int64_t)n * index[p];
     N(lanes_out)(g->z, 2 * n, target);
@@ -227,12 +199,13 @@ static int N(group_of)(N(bench) *bench, const batch_t *call, int64_t first, int 
         numbers->residual[at] = (double)state.residual[p];
         numbers->iterations[at] = (int32_t)state.count[p];
         numbers->status[at] = finite && close ? 0 : (int8_t)state.code[p];
-        suspects += finite && (double)g->gap[p] > call->askew * (double)g->largest[p];
+        numbers->components[at] = finite ? pieces[p] : 0;
+        suspects += finite && g->gap[p] > 0;
         to[ASYMMETRY * call->count] = (double)g->gap[p];
-        to[LARGEST * call->count] = (double)g->largest[p];
+        to[SKEW * call->count] = (double)g->skew[p];
         to[TRACE * call->count] = (double)g->trace[p];
     }
-    if (o->certify) N(prove_group)(g, index, bench->work, numbers->found, call->count);
+    if (o->certify) N(prove_group)(g, index, bench->work, numbers, call->count);
     for (int p = 0; p < used; p++)
         if (index[p] >= 0 && !g->finite[p]) {
             for (int j = 0; j < 2 * n; j++) z[2 * n * index[p] + j] = (REAL)NAN;
@@ -250,7 +223,7 @@ static int64_t N(run)(const batch_t *call) {
     if (together > 16) together = 16;
     int failed = 0, few = certify ? LANES / 4 : LANES / 2;
     int64_t pairs = (int64_t)n * (n - 1), padded = n + 4;
-    int64_t vectors = pairs + 12 * n + padded * (padded + 1) / 2 + 2 * padded + 4 * n;
+    int64_t vectors = pairs + 13 * n + padded * (padded + 1) / 2 + 2 * padded + 4 * n;
     int64_t wide = certify ? pairs + padded * (padded + 1) + 16 * padded : 0;
     int64_t carried = 2 * LANES * (2 * n + STATE_NUMBERS);
     size_t bytes = ((size_t)vectors + (size_t)wide) * 64 + sizeof(REAL) * (size_t)carried;
@@ -268,6 +241,7 @@ static int64_t N(run)(const batch_t *call) {
         g->n = n;
         g->upper = next, next += pairs;
         g->rows = next, next += n;
+        g->light = next, next += n;
         g->first = next, next += 2 * n;
         g->z = next, next += 2 * n;
         g->w = next, next += 2 * n;

@@ -5,6 +5,7 @@
 //   PADDED        1: rows in shared memory are an odd number of units apart
 //   THREADS       threads a block, RESIDENT blocks a multiprocessor: how many registers a lane may have
 //   POLISH_STEPS  further steps after a solve, see batch.cu
+//   CHECKING      1: see whether problems are Hermitian and in one piece, see batch.cu
 // Up to 32 lanes a problem, a warp holds as many problems as fit and no warp waits for another; above, a block holds
 // one problem. While a problem iterates in registers, the next one is already on its way into shared memory.
 
@@ -22,7 +23,8 @@ using Unit = float4;
 #else
 using Unit = float2;
 #endif
-constexpr int UNITS = ORDER % 2 == 0 ? ORDER / 2 : ORDER;
+constexpr int ENTRIES = ORDER % 2 == 0 ? 2 : 1;  // of C in a unit
+constexpr int UNITS = ORDER / ENTRIES;
 constexpr int PITCH = PADDED ? UNITS | 1 : UNITS;
 constexpr int SHARE = (UNITS + SPLIT - 1) / SPLIT;  // units of a row in one lane: SPLIT c + l % SPLIT
 constexpr int VECTOR = SHARE * SPLIT;

@@ -14,7 +14,6 @@ from angsync.kernels.rounding import precision
 
 Hermitian = Literal["full", "upper", "lower"]
 """Whether the whole matrix is given, or one triangle of it."""
-_COMPUTED_UNITS = 1000  # units of rounding: an entry of a Gram matrix of that many terms may be off by as much
 
 
 def complex_type(dtype: np.dtype[Any], what: str) -> np.dtype[Any]:
@@ -39,6 +38,19 @@ def check_square(shape: tuple[int, ...]) -> None:
         raise InputError("C is empty (n = 0): there are no phases to find.")
 
 
+def rounding_share(dtype: np.dtype[Any]) -> float:
+    """Entries of a pair that are apart by no more than this, relative to the larger one, differ by rounding."""
+    return float(np.sqrt(np.finfo(dtype).eps))
+
+
+def rounding_floor(dtype: np.dtype[Any]) -> float:
+    """So do those apart by no more than this, relative to the smaller one of the largest entries of their rows.
+
+    Entries of a computed product are off by rounding of that size even where the entry itself is nearly 0.
+    """
+    return 1000 * float(np.finfo(dtype).eps)
+
+
 def hermitian_limit(dtype: np.dtype[Any], largest: float) -> float:
     """Asymmetry up to this is rounding where only products, or the largest entry, are looked at."""
     return float(np.sqrt(np.finfo(dtype).eps)) * largest
@@ -46,7 +58,7 @@ def hermitian_limit(dtype: np.dtype[Any], largest: float) -> float:
 
 def beyond_rounding(gap: NDArray, size: NDArray, dtype: np.dtype[Any]) -> NDArray[np.bool_]:
     """Where a pair differs by more than the square root of the unit of rounding times the larger of the two."""
-    beyond: NDArray[np.bool_] = gap > float(np.sqrt(np.finfo(dtype).eps)) * size
+    beyond: NDArray[np.bool_] = gap > rounding_share(dtype) * size
     return beyond
 
 
@@ -77,11 +89,10 @@ def worst_pair(
     it is itself: up to 1000 units of the largest entry of its row, and of that of its column, are taken for rounding.
     ``largest_in`` gives the largest modulus in each of some rows.
     """
-    epsilon = float(np.finfo(dtype).eps)
     nodes = np.unique(np.concatenate([i, j]))
     largest = np.asarray(largest_in(nodes), dtype=np.float64)
     of_i, of_j = largest[np.searchsorted(nodes, i)], largest[np.searchsorted(nodes, j)]
-    limit = np.maximum(np.sqrt(epsilon) * size, _COMPUTED_UNITS * epsilon * np.minimum(of_i, of_j))
+    limit = np.maximum(rounding_share(dtype) * size, rounding_floor(dtype) * np.minimum(of_i, of_j))
     beyond = np.flatnonzero(gap > limit)
     if beyond.size == 0:
         return None
