@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from angsync.pipeline.call import Call
 from angsync.pipeline.regime import one_call_plan
 from angsync.pipeline.result import SyncResult
 from angsync.problem.intake import taken_in
+from angsync.problem.operators import Operator
+from angsync.problem.residual import rounding_floor, shown_residual
 from angsync.solvers.stopping import Clock
 
 
@@ -19,14 +22,31 @@ def solve(data: Any, call: Call) -> SyncResult:
     """The least-squares phases, with no anchors and no robust weights."""
     clock = Clock(call.stopping.max_seconds)
     intake = taken_in(data, call.hermitian)
-    plan = one_call_plan(intake.operator, call)
-    found = None if plan is None else one_call.run(intake.operator, plan, call, clock)
+    given = intake.operator
+    bare = given.without_dominant_diagonal() if given.is_inspected else given
+    # a callback is told the objective of C as it was given
+    plan = None if bare is not given and call.callback is not None else one_call_plan(bare, call)
+    found = None if plan is None else one_call.run(bare, plan, call, clock)
     if found is None or not found.is_final:
         with clock.paused():  # starts, other solvers and the ways on from a point, loaded by the first who needs them
             from angsync.pipeline.by_components import solve_by_components
 
         return solve_by_components(intake, call, clock, found)
-    known = found.solve
+    known, history = found.solve, found.history
     point = Point(known.z, known.product, known.objective, known.residual)
-    way = Run(found.status, len(known.trace) - 1, known.products, found.history, found.method)
+    if bare is not given:
+        point = _with_diagonal(given, point)
+        history = replace(history, objective=history.objective + float(given.diagonal().sum()))
+    way = Run(found.status, len(known.trace) - 1, known.products, history, found.method)
     return result_of(intake, call, clock, point, np.zeros(len(known.z), dtype=np.int64), way, found.certificate)
+
+
+def _with_diagonal(given: Operator, point: Point) -> Point:
+    """The point of a problem whose diagonal was left out, as one of the problem that was given."""
+    diagonal, z = given.diagonal(), point.z
+    if z.dtype != np.complex128:  # unit modulus in double precision, as everywhere
+        z = z.astype(np.complex128)
+        z /= np.abs(z)
+    product = point.product + diagonal * z
+    _, residual = shown_residual(z, product, rounding_floor(given, z.dtype))
+    return Point(point.z, product, point.objective + float(diagonal.sum()), residual)

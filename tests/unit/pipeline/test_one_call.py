@@ -68,9 +68,6 @@ def unusual():
     apart = C.copy()
     apart[0, 3:] = apart[3:, 0] = 0
     yield "gaps in the first row", apart
-    heavy = C.copy()
-    np.fill_diagonal(heavy, 1e4)
-    yield "dominant diagonal", heavy
     weights = 10.0 ** rng.uniform(-5, 0, 100)
     yield "uneven rows", C * np.outer(weights, weights)
     yield "huge", C * 2.0**60
@@ -151,6 +148,32 @@ def test_single_precision_and_real_matrices_are_solved_in_one_call(n, monkeypatc
         assert signs.objective == pytest.approx(real.sum(), rel=1e-6)
     assert all(call.is_final for call in calls)
     assert len(calls) == 5
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+@pytest.mark.parametrize("n", [100, 450])
+@pytest.mark.parametrize("size", [1e4, -1e4, 1e13])
+def test_a_diagonal_that_would_drown_the_rest_is_left_out(n, size, dtype, monkeypatch):
+    C = ang.simulate.gaussian(n, 1.0, rng=5).C.astype(dtype)
+    np.fill_diagonal(C, 0)
+    heavy = C.copy()
+    np.fill_diagonal(heavy, size)
+    calls = solved_by_call(monkeypatch)
+    results = [ang.synchronize(given) for given in (C, heavy, np.asfortranarray(heavy))]
+    assert all(call.is_final for call in calls)
+    assert len(calls) == 3
+    for result in results[1:]:
+        assert np.array_equal(result.z, results[0].z)
+        assert result.certificate.gap_bound == results[0].certificate.gap_bound
+        assert result.objective == results[0].objective + heavy.diagonal().real.astype(float).sum()
+        assert result.history.objective[-1] == pytest.approx(result.objective, rel=1e-6)
+        z = result.z.astype(complex)
+        z /= np.abs(z)
+        product = heavy.astype(complex) @ z
+        assert np.linalg.norm(result.product - product) <= 1e-13 * np.linalg.norm(product)
+        assert result.residual == pytest.approx(
+            results[0].residual * np.linalg.norm(results[0].product) / np.linalg.norm(product), rel=0.5, abs=1e-15
+        )
 
 
 @pytest.mark.parametrize("n", [30, 100, 450])

@@ -173,8 +173,10 @@ def _inspect_small(matrix: NDArray | TriangleView, share: float) -> Inspection |
     packed = None if not one and plain(matrix, np.complex128) else aligned((n, n), np.complex128)
     if packed is not None:
         _dense_pack(n, ctypes.byref(Matrix(matrix)), address(packed))
-        if one:
+        if isinstance(matrix, TriangleView):
             _dense_mirror(n, address(packed))
+            if matrix.hollow:
+                np.fill_diagonal(packed, 0)
     looked_at: Any = matrix if packed is None else packed
     _dense_check(n, address(looked_at), share, address(sums), address(found))
     largest, gap, bad, excess = found.tolist()

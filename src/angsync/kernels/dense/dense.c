@@ -74,8 +74,9 @@ static void corner(const share_t *w, int64_t first, int64_t last) {
         memset(y + 2 * first, 0, sizeof(double) * 2 * (size_t)(last - first));
         for (int64_t j = first; j < last; j++) {
             const double *row = part + stride * (j - first) - 2 * first;
-            y[2 * j] += row[2 * j] * x[2 * j];
-            y[2 * j + 1] += row[2 * j] * x[2 * j + 1];
+            double own_entry = w->C->hollow ? 0 : row[2 * j];
+            y[2 * j] += own_entry * x[2 * j];
+            y[2 * j + 1] += own_entry * x[2 * j + 1];
             for (int64_t l = j + 1; l < last; l++) {
                 double re = row[2 * l], im = row[2 * l + 1];
                 y[2 * j] += re * x[2 * l] - im * x[2 * l + 1];

@@ -130,3 +130,9 @@ void matrix_part(const matrix_t *m, int64_t j, int64_t rows, int64_t l, int64_t 
 #endif
     one_by_one(m, j, rows, l, columns, out, stride);
 }
+
+double matrix_diagonal(const matrix_t *m, int64_t j) {
+    double entry[2] = {0, 0};
+    if (!m->hollow) matrix_part(m, j, 1, j, 1, entry, 2);
+    return entry[0];
+}

@@ -12,6 +12,7 @@ typedef struct {
     int64_t row, column; /* bytes from one row to the next, and from one column to the next; either may be negative */
     int32_t kind;
     int32_t conjugated; /* the entries of the problem are the conjugates of what lies there */
+    int32_t hollow;     /* the diagonal counts as 0 */
 } matrix_t;
 
 static inline int64_t entry_bytes(const matrix_t *m) {
@@ -27,11 +28,15 @@ static inline int is_direct(const matrix_t *m) {
 
 /* The matrix with rows and columns exchanged. */
 static inline matrix_t transposed(const matrix_t *m) {
-    matrix_t other = {m->at, m->column, m->row, m->kind, m->conjugated};
+    matrix_t other = {m->at, m->column, m->row, m->kind, m->conjugated, m->hollow};
     return other;
 }
 
-/* Rows j to j + rows and columns l to l + columns as (re, im), each row of `out` `stride` doubles after the one before. */
+/* The diagonal entry of a row: 0 in a matrix without a diagonal. */
+double matrix_diagonal(const matrix_t *m, int64_t j);
+
+/* Rows j to j + rows and columns l to l + columns as (re, im), each row of `out` `stride` doubles after the one before;
+ * the diagonal as it lies there. */
 void matrix_part(const matrix_t *m, int64_t j, int64_t rows, int64_t l, int64_t columns, double *out, int64_t stride);
 
 #endif

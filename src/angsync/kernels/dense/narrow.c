@@ -222,6 +222,7 @@ static void copy_part(const matrix_t *m, int64_t n, int64_t j0, int64_t l0, doub
 static int diagonal_part(const pass *w, int64_t j0, int64_t l0) {
     int64_t j1 = j0 + SIDE < w->n ? j0 + SIDE : w->n, l1 = l0 + SEGMENT < w->n ? l0 + SEGMENT : w->n;
     int suspect = 0;
+    if (w->C->hollow) return 0;
     for (int64_t j = l0 > j0 ? l0 : j0; j < j1 && j < l1; j++) {
         double entry[2];
         matrix_part(w->C, j, 1, j, 1, entry, 2);
@@ -299,9 +300,7 @@ void narrow_inspect(int64_t n, const matrix_t *C, int16_t *copy, float *scale, d
         found[3 * me + 2] = own.bad;
     }
     for (int64_t j = 0; j < n; j++) {
-        double entry[2];
-        matrix_part(C, j, 1, j, 1, entry, 2);
-        diagonal[j] = entry[0];
+        diagonal[j] = matrix_diagonal(C, j);
         sums[j] = 0;
         for (int k = 0; k < threads; k++) {
             const double *rows = work + k * each, *columns = rows + padded;

@@ -200,7 +200,7 @@ FORM_ROW(form_row_single, float)
                     double *own = work + 2 * n * me;                                                                   \
                     const double *given = in_place ? (const double *)entry_at(C, j, j) : own;                          \
                     if (!in_place) matrix_part(C, j, 1, j, n - j, own, 2 * n);                                         \
-                    diagonal[j] = given[0];                                                                            \
+                    diagonal[j] = C->hollow ? 0 : given[0];                                                            \
                     ROW(n - right, given + 2 * (right - j), z[2 * j], z[2 * j + 1], z + 2 * right, row + right);       \
                 }                                                                                                      \
     }                                                                                                                  \

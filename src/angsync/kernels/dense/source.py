@@ -41,11 +41,15 @@ class Matrix(ctypes.Structure):
 
     _fields_ = (
         ("at", ADDRESS), ("row", SIZE), ("column", SIZE), ("kind", ctypes.c_int32), ("conjugated", ctypes.c_int32),
+        ("hollow", ctypes.c_int32),
     )  # fmt: skip
 
     def __init__(self, matrix: NDArray | TriangleView) -> None:
-        given, conjugated = (matrix.given, matrix.conjugated) if isinstance(matrix, TriangleView) else (matrix, False)
-        super().__init__(given.__array_interface__["data"][0], *given.strides, KINDS[given.dtype], conjugated)
+        if isinstance(matrix, TriangleView):
+            given, flags = matrix.given, (matrix.conjugated, matrix.hollow)
+        else:
+            given, flags = matrix, (False, False)
+        super().__init__(given.__array_interface__["data"][0], *given.strides, KINDS[given.dtype], *flags)
 
 
 def is_readable(matrix: NDArray | TriangleView) -> bool:

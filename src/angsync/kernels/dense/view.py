@@ -17,14 +17,15 @@ class TriangleView:
     """The Hermitian matrix whose upper triangle is that of ``given``, or of its conjugate; its diagonal is real.
 
     Nothing below the diagonal of ``given`` is read. A lower triangle is the upper one of the transposed matrix,
-    conjugated.
+    conjugated. Where it is ``hollow`` the diagonal counts as 0.
     """
 
     ndim = 2
 
-    def __init__(self, given: NDArray, *, conjugated: bool = False) -> None:
+    def __init__(self, given: NDArray, *, conjugated: bool = False, hollow: bool = False) -> None:
         self.given = given
         self.conjugated = conjugated
+        self.hollow = hollow
         self.dtype: np.dtype[Any] = np.result_type(given.dtype, np.complex64)
 
     @property
@@ -48,7 +49,7 @@ class TriangleView:
         for k in range(1, last - first):  # what is left of the diagonal of these rows
             np.conjugate(out[:k, first + k], out=out[k, first : first + k])
         places = np.arange(last - first)
-        out[places, first + places] = out[places, first + places].real
+        out[places, first + places] = 0 if self.hollow else out[places, first + places].real
         return np.conjugate(out, out=out) if self.conjugated else out
 
     def part(self, index: NDArray[np.int64]) -> NDArray:
@@ -58,11 +59,16 @@ class TriangleView:
         below = index[:, None] > index[None, :]
         np.conjugate(out, out=out, where=~below if self.conjugated else below)
         places = np.arange(index.size)
-        out[places, places] = out[places, places].real
+        out[places, places] = 0 if self.hollow else out[places, places].real
         return out
 
     def diagonal(self) -> NDArray:
-        return self.given.diagonal().real
+        diagonal: NDArray = self.given.diagonal().real
+        return np.zeros_like(diagonal) if self.hollow else diagonal
+
+    def without_diagonal(self) -> TriangleView:
+        """The same with diagonal 0."""
+        return TriangleView(self.given, conjugated=self.conjugated, hollow=True)
 
     def blocks(self) -> list[slice]:
         """All rows, a few at a time."""

@@ -101,6 +101,7 @@ static void phases_of_column(whole_t *call) {
     double *z = call->z;
     matrix_part(&call->C, 0, k, k, 1, z, 2);
     matrix_part(&call->C, k, 1, k, n - k, z + 2 * k, 2 * n);
+    z[2 * k] = matrix_diagonal(&call->C, k);
     z[2 * k + 1] = 0;
     for (int64_t l = 0; l < n; l++) {
         if (l > k) z[2 * l + 1] = -z[2 * l + 1]; /* below the diagonal, the column is the conjugate of the row */

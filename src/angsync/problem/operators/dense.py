@@ -48,12 +48,13 @@ class DenseOperator(Operator):
         inspection: Inspection | None = None,
         *,
         dtype: np.dtype[Any] | None = None,
-        asymmetry: float = 0.0,
+        asymmetry: float | None = None,
     ) -> None:
         self.matrix = matrix
         self._inspection = inspection
         self._dtype: np.dtype[Any] = matrix.dtype if dtype is None else dtype
-        self._asymmetry = asymmetry if inspection is None else inspection.gap
+        compared = 0.0 if inspection is None else inspection.gap
+        self._asymmetry = compared if asymmetry is None else asymmetry
         self._diagonal: NDArray[np.float64] | None = None  # asked for several times, and far apart in memory
 
     @property
@@ -134,9 +135,14 @@ class DenseOperator(Operator):
         return DenseOperator(part, dtype=self._dtype, asymmetry=self._asymmetry)
 
     def without_diagonal(self) -> DenseOperator:
-        matrix = np.array(self.matrix)
-        np.fill_diagonal(matrix, 0)
-        return DenseOperator(matrix, dtype=self._dtype, asymmetry=self._asymmetry)
+        """The same triangle, looked at again: the row sums are others, and no copy is made of a large matrix."""
+        matrix = self.matrix if isinstance(self.matrix, TriangleView) else TriangleView(self.matrix)
+        bare = matrix.without_diagonal()
+        found = kernels.dense_inspect(bare)
+        if found is None and self.n < kernels.NARROW_FROM:
+            return DenseOperator(np.asarray(bare), dtype=self._dtype, asymmetry=self._asymmetry)
+        entries = bare if found is None or found.packed is None else found.packed
+        return DenseOperator(entries, found, dtype=self._dtype, asymmetry=self._asymmetry)
 
     def to_dense(self) -> NDArray:
         return np.asarray(self.matrix)

@@ -56,3 +56,28 @@ def test_what_a_matrix_on_the_host_knows():
     bare = operator.without_diagonal().to_dense()
     assert not bare.diagonal().any()
     assert np.array_equal(bare + np.diag(C.diagonal()), C)
+
+
+@pytest.mark.parametrize("n", [20, 100, 450])
+@pytest.mark.parametrize("kind", ["rows", "columns", "lower", "single", "real"])
+def test_without_its_diagonal_a_matrix_is_the_same_otherwise(n, kind):
+    C = hermitian(n)
+    C = C.real.copy() if kind == "real" else C.astype(np.complex64) if kind == "single" else C
+    given = np.asfortranarray(C) if kind == "columns" else C
+    operator = ang.as_operator(given, hermitian="lower" if kind == "lower" else "full").without_diagonal()
+    expected = C - np.diag(C.diagonal())
+    x = np.exp(1j * np.arange(n))
+    assert np.array_equal(operator.to_dense(), expected)
+    assert np.allclose(operator.apply(x), expected @ x)
+    assert np.array_equal(operator.diagonal(), np.zeros(n))
+    assert np.allclose(operator.abs_row_sums(), np.abs(expected).sum(axis=1))
+    assert operator.dtype == np.result_type(C, np.complex64)
+    index = np.arange(n)[::-3]
+    assert np.array_equal(operator.restrict(index).to_dense(), expected[np.ix_(index, index)])
+    if operator.narrow is not None:
+        assert np.allclose(operator.narrow_product()(x), expected @ x, atol=1e-3 * n)
+        assert np.allclose(
+            operator.rotated_product(x, narrow=True)(x.real),
+            ((x.conj()[:, None] * expected * x).real) @ x.real,
+            atol=1e-2 * n,
+        )
