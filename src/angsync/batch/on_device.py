@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.batch.call import StackCall, check_stack
-from angsync.batch.proof import certificates
 from angsync.batch.result import BatchResult
+from angsync.certificate.stacked import certificates
 from angsync.errors import InputError, ShapeError
 from angsync.kernels.batch.numbers import MAX_ORDER, chirp
 from angsync.kernels.cuda import proof_reference as cuda_proof_reference

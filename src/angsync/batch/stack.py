@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 from angsync import kernels
 from angsync.batch import input as batch_input
 from angsync.batch.call import GAUGES, POWER_STEPS, TRIANGLES, StackCall, check_stack
-from angsync.batch.proof import certificates
 from angsync.batch.result import BatchResult, BatchStatus
+from angsync.certificate.stacked import certificates
 from angsync.errors import ConvergenceError, ConvergenceWarning, InputError, warn_user
 from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, BatchNumbers, BatchOptions, chirp
 from angsync.pipeline.call import Call

@@ -17,8 +17,8 @@ c\, q_\perp` the mean m of S on :math:`q_\perp` is at least :math:`\mu`, :math:`
 c^2 m / a^2`, and :math:`e^2 \ge a^2 \lambda_1^2 + c^2 m^2 = c^2 m^2 / a^2 \ge |\lambda_1| \mu`. The same holds for
 :math:`D^{-1/2} S D^{-1/2}` and :math:`D^{1/2} z`, which is used where weights span many orders of magnitude.
 
-The first formula of this text is written a second time in :mod:`angsync.batch.proof`, for arrays of problems; a test
-compares the two.
+The first formula of this text is written a second time in :mod:`angsync.certificate.stacked`, for arrays of problems;
+a test compares the two.
 """
 
 from __future__ import annotations

@@ -1,36 +1,41 @@
-"""Certificates of a batch: gap and verdict of every problem from the bounds that the kernels prove."""
+"""Certificates of a stack of small problems: gap and verdict of each from the bounds that the kernels prove."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.batch.result import BatchStatus
 from angsync.certificate import GAP_TOLERANCE
+from angsync.kernels.batch.numbers import NOT_FINITE
 from angsync.kernels.rounding import gamma
 
 _PROBLEMS_AT_ONCE = 4096  # all that is computed for them stays in the cache
 
+CLAIMS = ("verdict", "gap_bound", "relative_gap", "lambda_2")
+"""What is claimed of each problem, as in :class:`angsync.certificate.verdict.Certificate`; verdict 0 is CERTIFIED."""
 
-def certificates(field: dict[str, NDArray[np.float64]], n: int) -> dict[str, NDArray]:
+
+def certificates(field: dict[str, NDArray[np.float64]], n: int, names: Sequence[str] = CLAIMS) -> dict[str, NDArray]:
     """Gap and verdict from the bound on S, for arrays of problems.
 
     The formulas are those of :class:`angsync.certificate.gap.Gap` for one problem, without its weights and its bounds
     on the second eigenvalue; a test compares the two.
 
-    ``field`` holds what :data:`angsync.kernels.batch.numbers.FIELDS` names.
+    ``field`` holds what :data:`angsync.kernels.batch.numbers.FIELDS` names. ``names`` are the claims that are wanted:
+    those of :data:`CLAIMS`, "lambda_min", "scale" and "rounding".
     """
     shape = field["bound"].shape
     flat = {name: values.ravel() for name, values in field.items()}
     count = flat["bound"].size
-    kinds = {"verdict": np.int8, "gap_bound": np.float64, "relative_gap": np.float64, "lambda_2": np.float64}
-    claims: dict[str, NDArray] = {name: np.empty(count, dtype=kind) for name, kind in kinds.items()}
+    claims: dict[str, NDArray] = {name: np.empty(count, np.int8 if name == "verdict" else float) for name in names}
     for first in range(0, count, _PROBLEMS_AT_ONCE):
         part = slice(first, first + _PROBLEMS_AT_ONCE)
-        for name, values in _claims({name: values[part] for name, values in flat.items()}, n).items():
-            claims[name][part] = values
+        found = _claims({name: values[part] for name, values in flat.items()}, n)
+        for name in names:
+            claims[name][part] = found[name]
     return {name: values.reshape(shape) for name, values in claims.items()}
 
 
@@ -53,9 +58,17 @@ def _claims(field: dict[str, NDArray[np.float64]], n: int) -> dict[str, NDArray]
         scale = np.maximum(np.minimum(np.abs(f), misfit), 4 * rounding / GAP_TOLERANCE)
         lambda_2 = value - g * field["rows_most"]
         relative = np.where(scale > 0, gap / np.where(scale > 0, scale, 1), np.where(gap > 0, np.inf, 0.0))
-    bad = field["status"] == BatchStatus.NOT_FINITE
+    bad = field["status"] == NOT_FINITE
     gap = np.where(bad, np.nan, np.where(several, gap, 0.0))
     relative = np.where(bad, np.nan, np.where(several, relative, 0.0))
     lambda_2 = np.where(bad, np.nan, np.where(several, lambda_2, np.inf))
     verdict = np.where(relative <= GAP_TOLERANCE, 0, 1).astype(np.int8)
-    return {"verdict": verdict, "gap_bound": gap, "relative_gap": relative, "lambda_2": lambda_2}
+    return {
+        "verdict": verdict,
+        "gap_bound": gap,
+        "relative_gap": relative,
+        "lambda_2": lambda_2,
+        "lambda_min": np.minimum(smallest, 0) - g * field["rows_most"],
+        "scale": scale,
+        "rounding": rounding,
+    }
