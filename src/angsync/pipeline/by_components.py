@@ -122,6 +122,7 @@ class _Answers:
         self.runs.append(found.run)
         self.tried.append((found.objective, None))
         self.certificates.append(found.certificate)
+        self.stopped = found.stopped
 
     def left(self) -> list[NDArray[np.int64]]:
         """The nodes of each component that is still to be solved."""

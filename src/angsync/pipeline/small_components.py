@@ -21,7 +21,7 @@ from angsync.kernels.batch.numbers import CONVERGED, FIELDS, MAX_ORDER, BatchNum
 from angsync.pipeline.assembly import Run
 from angsync.pipeline.call import Call
 from angsync.problem.operators import Operator, SparseOperator
-from angsync.solvers.stopping import Clock, History, Status
+from angsync.solvers.stopping import Callback, Clock, History, Progress, Status
 
 _FROM_COMPONENTS = 100  # so few take the pipeline a tenth of a second
 _LEAST_ITERATIONS = 100  # that the call allows: with fewer, the loop of the pipeline counts them
@@ -40,6 +40,8 @@ class Solved(NamedTuple):
     run: Run
     objective: float
     certificate: Certificate
+    stopped: Status | None
+    """STOPPED_BY_CALLBACK where a callback returned True."""
 
 
 class _Tally:
@@ -103,7 +105,6 @@ def is_worth_stacks(operator: Operator, call: Call, sizes: NDArray[np.int64]) ->
         and isinstance(operator, SparseOperator)
         and operator.dtype == np.complex128
         and call.solver is None
-        and call.callback is None
         and (call.is_free_to_start_anywhere or not isinstance(call.start, str))  # a proved optimum needs no start
         and call.stopping.max_iterations >= _LEAST_ITERATIONS
         and call.stopping.tolerance_for(operator.dtype) > 0
@@ -118,6 +119,7 @@ def solve_small_components(
     n = operator.n
     z = np.ones(n, dtype=np.complex128)
     solved = np.zeros(n, dtype=bool)
+    watch = None if call.callback is None else _Watch(call.callback, components, clock)
     order = np.argsort(components, kind="stable")
     first = np.cumsum(sizes) - sizes
     local = np.empty(n, dtype=np.int32)
@@ -127,14 +129,34 @@ def solve_small_components(
     for size in np.unique(sizes[(sizes > 1) & (sizes <= MAX_ORDER)]):
         m = int(size)
         for part in _blocks(first[sizes == m], m):
-            if clock.expired:
+            if clock.expired or (watch is not None and watch.stopped):
                 break
             nodes = order[part[:, None] + np.arange(m)]
-            _solve_block(operator, nodes, local, z, solved, tally, call.stopping.max_iterations, tolerance)
+            _solve_block(operator, nodes, local, z, solved, tally, call.stopping.max_iterations, tolerance, watch)
     if tally.count == 0:
         return None
+    stopped = Status.STOPPED_BY_CALLBACK if watch is not None and watch.stopped else None
     run = tally.run()
-    return Solved(z, solved, run, float(run.history.objective[0]), tally.certificate())
+    if stopped is not None:
+        run = run._replace(status=stopped)
+    return Solved(z, solved, run, float(run.history.objective[0]), tally.certificate(), stopped)
+
+
+class _Watch:
+    """Tells the callback of every component that is solved: one iterate each, the last."""
+
+    def __init__(self, callback: Callback, components: NDArray[np.int64], clock: Clock) -> None:
+        self.callback, self.components, self.clock = callback, components, clock
+        self.stopped = False
+
+    def tell(self, nodes: NDArray[np.int64], phases: NDArray, numbers: BatchNumbers, proved: NDArray[np.bool_]) -> None:
+        for k in np.flatnonzero(proved):
+            objective, residual = float(numbers.objective[k]), float(numbers.residual[k])
+            number = int(self.components[nodes[k, 0]])
+            seen = Progress(0, objective, residual, 0.0, self.clock.seconds, phases[k], number)
+            if self.callback(seen):
+                self.stopped = True
+                return
 
 
 def _blocks(first: NDArray[np.int64], m: int) -> Iterator[NDArray[np.int64]]:
@@ -152,6 +174,7 @@ def _solve_block(
     tally: _Tally,
     max_iterations: int,
     tolerance: float,
+    watch: _Watch | None,
 ) -> None:
     """Solve the components whose nodes are the rows of ``nodes``; keep what is certified."""
     count, m = nodes.shape
@@ -179,3 +202,5 @@ def _solve_block(
         z[nodes[proved]] = phases[proved]
         solved[nodes[proved]] = True
         tally.add(m, proved, numbers, claims)
+        if watch is not None:
+            watch.tell(nodes, phases, numbers, proved)

@@ -137,7 +137,7 @@ def test_an_interrupt_while_reading_writes_nothing():
         os.close(pipe)
     finally:
         process.kill()
-    assert (process.returncode, out, err) == (130, b"", b"interrupted\n")
+    assert (process.returncode, out, err) == (130, b"", b"interrupted; nothing more is written\n")
     assert [path.name for path in Path().iterdir()] == ["pipe.csv"]
 
 

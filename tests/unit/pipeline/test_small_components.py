@@ -97,7 +97,6 @@ def test_what_a_stack_does_not_prove_goes_the_long_way(monkeypatch, one_by_one):
     "options",
     [
         {"solver": ang.Newton()},
-        {"callback": lambda progress: None},
         {"start": "spanning_tree"},
         {"stopping": ang.Stopping(max_iterations=50)},
         {"stopping": ang.Stopping(tolerance=0)},
@@ -117,6 +116,21 @@ def test_a_start_is_not_needed_where_the_optimum_is_proved():
     C = pieces()
     first = ang.synchronize(C)
     assert "in stacks" in ang.synchronize(C, start=first).method
+
+
+def test_the_callback_is_told_of_every_component_once_and_may_stop():
+    C, seen = pieces(), []
+    result = ang.synchronize(C, callback=lambda p: seen.append((p.component, p.iteration, p.objective, p.z.copy())))
+    assert "in stacks" in result.method
+    assert sorted({one[0] for one in seen}) == sorted(set(result.components) - set(result.components[result.isolated]))
+    assert {one[1] for one in seen} == {0}
+    assert sum(one[2] for one in seen) == pytest.approx(result.objective, rel=1e-12)
+    number, _, _, z = seen[0]
+    assert ang.distance(z, result.z[result.components == number]) < 1e-12
+    stopped = ang.synchronize(C, callback=lambda p: True)
+    assert stopped.status is Status.STOPPED_BY_CALLBACK
+    assert stopped.certificate.interrupted
+    assert "not reached" in stopped.message
 
 
 def test_out_of_time_nothing_is_left_out_of_the_answer():
