@@ -35,10 +35,10 @@ except ImportError:
     print("no CuPy here, so nothing was run; on a machine with CUDA: pip install cupy-cuda12x")
     raise SystemExit(0) from None  # not an error: `make bench` goes on
 import numpy as np
+from angsync.batch.proof import certificates
 from cases.gpu_problems import MODELS, coherence, dense_matrix, milliseconds, read_bandwidth, rested, sustained
 
 from angsync.batch.on_device import POLISH_STEPS, solve_batch_on_device
-from angsync.batch.proof import certificates
 from angsync.kernels.batch.numbers import chirp
 from angsync.kernels.cuda import batch as cuda_batch
 from angsync.kernels.cuda import loop as cuda_loop
@@ -236,7 +236,7 @@ def proof(stack: Any, n: int, model: str, solve_ms: float) -> Row:
     fixed_start = cp.asarray(chirp(n))
 
     def proved() -> dict[str, Any]:
-        nothing_else = {"tolerance": 0.0, "max_iterations": 0, "power_steps": 0}
+        nothing_else = {"tolerance": 1.0, "max_iterations": 0, "power_steps": 0}  # all count as converged
         polished = cuda_batch.solve_batch(
             stack, fixed_start=fixed_start, start=z, polish_steps=POLISH_STEPS, **nothing_else
         )["z"]
