@@ -113,12 +113,12 @@ class Factor:
     @property
     def lower(self) -> Matrix:
         """L, by columns."""
-        return self._lu.L.tocsc()
+        return scipy.sparse.csc_array(self._lu.L)  # a matrix before scipy 1.15, with other rules for *
 
     @property
     def upper(self) -> Matrix:
         """U, by columns."""
-        return self._lu.U.tocsc()
+        return scipy.sparse.csc_array(self._lu.U)
 
 
 def _factorised(matrix: Matrix) -> tuple[NDArray[np.int64] | None, Any]:

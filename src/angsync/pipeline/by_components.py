@@ -30,8 +30,10 @@ from angsync.pipeline.small_components import is_worth_stacks, solve_small_compo
 from angsync.pipeline.task import Task, has_reusable_product, product_turned_to
 from angsync.pipeline.tried_starts import all_starts, same_objective
 from angsync.problem import pieces
+from angsync.problem.anchoring import GROUND, loose_in_words
 from angsync.problem.components import component_indices, normalised
 from angsync.problem.intake import Intake
+from angsync.problem.measurements import Measurements
 from angsync.problem.operators import CountingOperator, Operator
 from angsync.problem.ordering import better_order
 from angsync.problem.residual import objective_and_residual, rounding_floor
@@ -51,7 +53,10 @@ def solve_by_components(intake: Intake, call: Call, clock: Clock, found: one_cal
         components = np.zeros(operator.n, dtype=np.int64)
     call.start_for(operator.n)  # a wrong start or gauge is found before the work, not after
     references = reference_nodes(components, "first" if call.gauge == "mean" else call.gauge, intake.labels)
-    note = pieces.in_words(components, intake.labels)
+    if call.gauge is GROUND and intake.labels is not None:
+        note = loose_in_words(components, intake.labels)
+    else:
+        note = pieces.in_words(components, intake.labels, numbers_given=isinstance(intake.source, Measurements))
     if note:
         warn_user(note, DisconnectedWarning)
     answers = _Answers(operator, call, clock, components)

@@ -26,7 +26,7 @@ from angsync.solvers.stopping import Callback, Clock, History, Progress, Status
 _FROM_COMPONENTS = 100  # so few take the pipeline a tenth of a second
 _LEAST_ITERATIONS = 100  # that the call allows: with fewer, the loop of the pipeline counts them
 _POWER_STEPS, _GPM_STEPS = 10, 6  # as for a stack (batch/call.py, batch/stack.py)
-_CLAIMS = (*CLAIMS, "lambda_min", "scale", "rounding")
+_CLAIMS = (*CLAIMS, "lambda_min", "unique", "scale", "rounding")
 _BLOCK_ENTRIES = 1 << 20  # of the matrices that are solved between two looks at the clock
 
 
@@ -71,14 +71,13 @@ class _Tally:
     def certificate(self) -> Certificate:
         """One certificate for all of them; each alone is certified."""
         gap, scale = self.total("gap_bound"), self.total("scale")
-        lambda_2 = min(float(part.min()) for part in self.columns["lambda_2"])
         return Certificate(
             verdict=Verdict.CERTIFIED,
             gap_bound=gap,
             relative_gap=ratio(gap, scale),
             lambda_min=min(float(part.min()) for part in self.columns["lambda_min"]),
-            lambda_2=lambda_2,
-            unique=lambda_2 > 0,
+            lambda_2=min(float(part.min()) for part in self.columns["lambda_2"]),
+            unique=all(bool(part.all()) for part in self.columns["unique"]),
             witness=None,
             method="cholesky",
             confidence=1.0,

@@ -156,3 +156,16 @@ def test_interrupted_in_a_stack_the_answer_is_that_of_trees(monkeypatch):
     assert result.status is Status.INTERRUPTED
     assert result.certificate.interrupted
     assert result.objective == pytest.approx(abs(C).sum(), rel=1e-12)
+
+
+def test_unique_is_claimed_where_each_component_proves_it(one_by_one):
+    for C in (pieces(), pieces(noise=1.0, seed=3)):
+        assert ang.synchronize(C).certificate.unique == one_by_one(C).certificate.unique
+    assert ang.synchronize(pieces()).certificate.unique
+    # triangles of -1: every one has two optima, the conjugates of each other
+    i = np.arange(300).reshape(-1, 3)
+    M = ang.Measurements(i.ravel(), np.roll(i, -1, axis=1).ravel(), np.full(300, np.pi))
+    two = ang.synchronize(M)
+    assert "100 components" in two.method
+    assert two.certificate.verdict is Verdict.CERTIFIED
+    assert not two.certificate.unique
