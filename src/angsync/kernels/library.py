@@ -80,7 +80,7 @@ def address(x: NDArray) -> int:
     return place
 
 
-def plain(x: NDArray, kind: Any) -> bool:
+def plain(x: Any, kind: Any) -> bool:
     """Whether the kernels read the array as it is: of this type, contiguous, at a multiple of 16 bytes."""
     return x.dtype == kind and bool(x.flags.c_contiguous) and x.__array_interface__["data"][0] % 16 == 0
 

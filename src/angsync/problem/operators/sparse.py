@@ -61,8 +61,9 @@ class BreadthFirst:
 class SparseOperator(Operator):
     """C as a scipy CSR array, complex64 or complex128, without stored zeros off the diagonal."""
 
-    def __init__(self, matrix: scipy.sparse.csr_array) -> None:
+    def __init__(self, matrix: scipy.sparse.csr_array, asymmetry: float = 0.0) -> None:
         self.matrix = matrix
+        self._asymmetry = asymmetry
         self.aggregations: list[Aggregation] | None = None
         """The coarser graphs that a start or a preconditioner has made of this one, for whoever needs them next."""
         self._moduli: dict[int, NDArray[np.float32]] = {}
@@ -77,6 +78,9 @@ class SparseOperator(Operator):
 
     def entries(self) -> scipy.sparse.csr_array:
         return self.matrix
+
+    def asymmetry(self) -> float:
+        return self._asymmetry
 
     def sparse(self) -> Unwrapped[SparseOperator]:
         return Unwrapped(self, 0)
@@ -113,7 +117,7 @@ class SparseOperator(Operator):
         return BreadthFirst.of(order, parent)
 
     def restrict(self, index: NDArray[np.int64]) -> SparseOperator:
-        return SparseOperator(self.matrix[index][:, index].tocsr())
+        return SparseOperator(self.matrix[index][:, index].tocsr(), self._asymmetry)
 
     def parts(self, indices: Sequence[NDArray[np.int64]]) -> Iterator[SparseOperator]:
         """As :meth:`restrict`, in linear time: all rows are taken at once, in the order of the parts.
@@ -142,7 +146,7 @@ class SparseOperator(Operator):
         coordinates = self.matrix.tocoo()
         keep = coordinates.coords[0] != coordinates.coords[1]
         entries = (coordinates.data[keep], (coordinates.coords[0][keep], coordinates.coords[1][keep]))
-        return SparseOperator(scipy.sparse.csr_array(entries, shape=self.matrix.shape))
+        return SparseOperator(scipy.sparse.csr_array(entries, shape=self.matrix.shape), self._asymmetry)
 
     def to_dense(self) -> NDArray:
         return self.matrix.toarray()

@@ -94,6 +94,9 @@ class Wrapper(Operator):
     def rounding_sums(self) -> NDArray[np.float64] | None:
         return self.base.rounding_sums()
 
+    def asymmetry(self) -> float:
+        return self.base.asymmetry()
+
     def augmented(self) -> tuple[Any, int] | None:
         return self.base.augmented()
 
@@ -163,6 +166,9 @@ class ScaledOperator(Wrapper):
             return sums
         terms = self.base.rounding_sums()
         return None if terms is None else terms * 2.0**-self.exponent
+
+    def asymmetry(self) -> float:
+        return math.ldexp(self.base.asymmetry(), -self.exponent)
 
     def augmented(self) -> tuple[Any, int] | None:
         found = self.base.augmented()
