@@ -103,6 +103,7 @@ def is_worth_stacks(operator: Operator, call: Call, sizes: NDArray[np.int64]) ->
         int(np.count_nonzero((sizes > 1) & (sizes <= MAX_ORDER))) >= _FROM_COMPONENTS
         and isinstance(operator, SparseOperator)
         and operator.dtype == np.complex128
+        and operator.asymmetry() == 0  # the certificates of a stack would have to know it part by part
         and call.solver is None
         and (call.is_free_to_start_anywhere or not isinstance(call.start, str))  # a proved optimum needs no start
         and call.stopping.max_iterations >= _LEAST_ITERATIONS

@@ -138,7 +138,8 @@ class SparseOperator(Operator):
             ends = rows.indptr[first : first + size + 1]
             part = slice(ends[0], ends[-1])
             yield SparseOperator(
-                scipy.sparse.csr_array((rows.data[part], columns[part], ends - ends[0]), shape=(size, size))
+                scipy.sparse.csr_array((rows.data[part], columns[part], ends - ends[0]), shape=(size, size)),
+                self._asymmetry,
             )
             first += size
 
