@@ -38,7 +38,7 @@ def load_version_5(path: Path, wanted: Collection[str]) -> dict[str, Any]:
     variables: dict[str, Any] = {}
     with open(path, "rb") as stream:
         order = "<" if stream.read(_HEADER)[126:128] == b"IM" else ">"
-        for head, whole in _top_elements(stream, order, path):
+        for head, whole in _top_elements(stream, order):
             name = _Matrix(head, order).name
             if not name:  # what MATLAB keeps for function handles
                 continue
@@ -51,7 +51,7 @@ def load_version_5(path: Path, wanted: Collection[str]) -> dict[str, Any]:
     return variables
 
 
-def _top_elements(stream: IO[bytes], order: str, path: Path) -> Iterator[tuple[bytes, Any]]:
+def _top_elements(stream: IO[bytes], order: str) -> Iterator[tuple[bytes, Any]]:
     """The beginning of every variable, and a function that gives all of it."""
     end = stream.seek(0, 2)
     position = _HEADER
@@ -70,7 +70,7 @@ def _top_elements(stream: IO[bytes], order: str, path: Path) -> Iterator[tuple[b
             head, length = _unpacked(stream.read(min(size, _HEAD_BYTES)), order, None)
             yield (
                 head,
-                lambda start=start, size=size, length=length: _whole(stream, start, size, length, order, path),
+                lambda start=start, size=size, length=length: _whole(stream, start, size, length, order),
             )
         position = start + size  # MATLAB pads matrices themselves to 8 bytes, compressed ones not at all
 
@@ -80,8 +80,8 @@ def _bytes_at(stream: IO[bytes], start: int, size: int) -> bytes:
     return stream.read(size)
 
 
-def _whole(stream: IO[bytes], start: int, size: int, length: int, order: str, path: Path) -> bytes:
-    check_size(length, size, path, "a variable")
+def _whole(stream: IO[bytes], start: int, size: int, length: int, order: str) -> bytes:
+    check_size(length, size, "a variable")
     return _unpacked(_bytes_at(stream, start, size), order, length)[0]
 
 

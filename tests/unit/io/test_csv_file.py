@@ -111,6 +111,7 @@ def test_comment_sign_inside_a_quoted_label_is_no_comment(table) -> None:
         ('# angsync-measurements {"n": \ni,j,angle\n0,1,0.5\n', ["declaration of its nodes is damaged"]),
         ('# angsync-measurements {"n": 2}\ni,j,angle\n0,2,0.5\n', ["out of range for n = 2"]),
         ('# angsync-measurements {"n": 1, "labels": ["a"]}\ni,j,angle\na,b,1\n', ["'b'", "not among"]),
+        ('# angsync-measurements {"n": 3, "labels": [0, "0", 1]}\ni,j,angle\n0,1,0.5\n', ["have the same text"]),
     ],
 )
 def test_failures_say_where(table, content: str | bytes, words: list[str]) -> None:
