@@ -146,9 +146,7 @@ class BatchResult:
 
     def _source(self) -> Source:
         if self.source is None:
-            raise InputError(
-                "the stack is not at hand: the result was loaded from a file, or lies on a device. Solve it again."
-            )
+            raise InputError("the stack is not at hand: the result was loaded from a file. Solve it again.")
         return self.source
 
     def counts(self) -> dict[str, int]:

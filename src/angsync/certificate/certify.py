@@ -27,7 +27,7 @@ from angsync.certificate.gap import Gap, bound_without_weights
 from angsync.certificate.rounding import Rounding
 from angsync.certificate.verdict import OUT_OF_TIME, Certificate, Verdict, combine, ratio, rescaled, trivial
 from angsync.circle import as_phases
-from angsync.errors import InputError
+from angsync.errors import InputError, names_keywords
 from angsync.problem.components import component_indices, normalised
 from angsync.problem.operators import (
     Operator,
@@ -38,6 +38,7 @@ from angsync.problem.residual import along_and_across
 from angsync.solvers.stopping import Clock
 
 
+@names_keywords
 def certify(
     C: Any,
     z: ArrayLike,
@@ -162,15 +163,18 @@ class _Point:
         sums = operator.abs_row_sums()
         rounding = Rounding.of(operator, z, sums, rng, turned=turned)
         misfit = math.inf
-        if sums is not None:
+        if sums is None:
+            curvature = s - rounding.least_diagonal
+        else:
             diagonal = operator.diagonal()
+            curvature = s - diagonal
             misfit = max(0.0, float(sums.sum() - np.abs(diagonal).sum() + diagonal.sum()) - objective)
             misfit += rounding.objective  # the rounding of these sums
         known = operator.upper_bound()
         if known is not None:
             misfit = min(misfit, max(0.0, known - objective) + rounding.objective)
         scale = max(min(abs(objective), misfit), 4 * rounding.objective / tolerance)
-        return cls(Cz, s, b, rounding, tolerance, scale, Gap(b, misfit, rounding))
+        return cls(Cz, s, b, rounding, tolerance, scale, Gap(b, misfit, rounding, curvature))
 
     def is_proved_by(self, bound: SpectralBound) -> bool:
         """Whether the bound is enough, with something to spare."""
@@ -187,7 +191,7 @@ class _Point:
             # the bounds are for the s_j as computed; less the error of s they hold for S(z) itself
             lambda_min=bound_without_weights(self.gap_of.smallest_eigenvalue(bound) - error, bound.weights),
             lambda_2=bound_without_weights(bound.value - error, bound.weights),
-            unique=certified and bound.value > error,
+            unique=self.gap_of.proves_uniqueness(bound),  # a relaxation may certify the point yet: see combine
             witness=witness,
             method=bound.method,
             confidence=bound.confidence,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.certificate.bounds.eliminated import EliminatedUnknowns
-from angsync.certificate.bounds.lanczos import lanczos
+from angsync.certificate.bounds.lanczos import Krylov, lanczos
 from angsync.kernels.rounding import gamma
 from angsync.problem.operators import Operator
 from angsync.problem.residual import norm
@@ -30,6 +30,8 @@ class Rounding:
 
     together: float = 0.0
     """Further error of the vector conj(z) C z, in norm: what the solve for eliminated unknowns adds."""
+    least_diagonal: float = -math.inf
+    """No C_jj is below this; known here only where the diagonal of C would take n products."""
 
     @property
     def eigenvalue(self) -> float:
@@ -64,7 +66,10 @@ class Rounding:
             # precision of the operator, would be.
             g *= float(np.finfo(operator.dtype).eps) * 2.0**52
             assert rng is not None
-            sums = np.full(operator.n, _norm_estimate(operator, rng))
+            run = _few_steps(operator, rng)
+            size = max(abs(run.smallest), abs(run.largest))
+            sums = np.full(operator.n, 1.5 * size)  # about the 2-norm of C: for rounding allowances only
+            return Rounding((g + gamma(64)) * float(sums.sum()), g * sums, least_diagonal=-size * _norm_factor(run))
         return Rounding((g + gamma(64)) * float(sums.sum()), g * sums)
 
 
@@ -86,11 +91,24 @@ def _with_eliminated(operator: Operator, z: NDArray) -> Rounding:
     left = np.abs(K[n:, :n] @ z + K[n:, n:] @ p) + g * terms
     second = norm(left) * norm(elimination.inverse(left))
     objective = (g + gamma(64)) * float(sums.sum()) + float(np.abs(p) @ left) + 2 * second
-    return Rounding(objective, g * sums, elimination.norm * norm(left))
+    # C = K12 K22^-1 K21 - K11, and the first term has no negative diagonal entry
+    least = -float(K[:n, :n].diagonal().real.max(initial=0.0))
+    return Rounding(objective, g * sums, elimination.norm * norm(left), least)
 
 
-def _norm_estimate(operator: Operator, rng: np.random.Generator) -> float:
-    """About the 2-norm of C, from a dozen Lanczos steps; used for rounding allowances only."""
+def _few_steps(operator: Operator, rng: np.random.Generator) -> Krylov:
+    """A dozen Lanczos steps on C from a random start."""
     nothing = np.zeros(operator.n, dtype=np.complex128)
-    run = lanczos(operator.apply, nothing, rng, max_steps=12, enough=lambda *_: False)
-    return 1.5 * max(abs(run.smallest), abs(run.largest))
+    return lanczos(operator.apply, nothing, rng, max_steps=12, enough=lambda *_: False)
+
+
+def _norm_factor(run: Krylov) -> float:
+    r"""The 2-norm of C is at most this times the largest modulus of a Ritz value, with probability 1 - 1e-12.
+
+    With k steps from b, :math:`b^H C^{2k-2} b = e_1^T T^{2k-2} e_1 \le \theta^{2k-2}`. For a unit eigenvector x of the
+    eigenvalue of largest modulus it is at least :math:`\|C\|^{2k-2} |x^H b|^2`, and
+    :math:`|x^H b|^2 < \delta / (n - 1)` has probability :math:`\delta` at most
+    (:func:`angsync.certificate.bounds.lanczos.lanczos_bound`). 1 % covers the rounding of the run.
+    """
+    power = 2 * run.alpha.size - 2
+    return 1.01 * (run.basis.shape[0] / 1e-12) ** (1 / power) if power else math.inf

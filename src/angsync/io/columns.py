@@ -16,7 +16,7 @@ from angsync.errors import AngsyncWarning, InputError, warn_user
 from angsync.io.failures import quoted
 from angsync.io.limits import check_node_count
 from angsync.problem.interop import from_columns
-from angsync.problem.measurements import Measurements
+from angsync.problem.measurements import Measurements, Unit
 
 _NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?")
 _DIGITS = 60  # no longer text is taken for a number
@@ -24,7 +24,7 @@ _DIGITS = 60  # no longer text is taken for a number
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """What the columns (keys, variables, datasets) of a file are called.
+    """What the columns (keys, variables, datasets) of a file are called, and in which unit its angles are.
 
     ``weight=None`` uses the column ``weight`` where there is one.
     """
@@ -33,6 +33,7 @@ class ColumnNames:
     j: str = "j"
     angle: str = "angle"
     weight: str | None = None
+    unit: Unit = "rad"
 
     @property
     def wanted(self) -> set[str]:
@@ -67,11 +68,12 @@ def to_measurements(
             itertools.chain(*(table[name].tolist() for name in (names.i, names.j) if table[name].dtype.kind == "O"))
         )
     if nodes is None:
-        edges = from_columns(table, i=names.i, j=names.j, angle=names.angle, weight=names.weight)
+        unit = names.unit if value is None else "rad"
+        edges = from_columns(table, i=names.i, j=names.j, angle=names.angle, weight=names.weight, unit=unit)
         if value is None:
             return edges
         weights, labels = edges.weight, edges.labels
-        return Measurements(edges.i, edges.j, value=value, weight=weights, n=edges.n, labels=labels)
+        return Measurements(edges.i, edges.j, value=value, weight=weights, n=edges.n, labels=labels, unit=names.unit)
     for name in (names.i, names.j, names.angle, *([names.weight] if names.weight else [])):
         if name not in table:
             raise InputError(f"there is no column {name!r}; the columns found are {', '.join(map(repr, table))}.")
@@ -90,6 +92,7 @@ def to_measurements(
         weight=table.get(names.weight or "weight"),
         n=nodes.n,
         labels=nodes.labels,
+        unit=names.unit,
     )
 
 

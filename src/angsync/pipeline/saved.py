@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.certificate.verdict import Certificate, Verdict
-from angsync.errors import FileFormatError, InputError
+from angsync.errors import FileFormatError, InputError, names_keywords
 from angsync.io.failures import quoted, reading
 from angsync.io.result_file import load_fields
 from angsync.pipeline.result import SyncResult
@@ -59,6 +59,7 @@ def _by_index(known: Mapping[Any, Any], result: SyncResult, columns: tuple[str, 
     return {"node": nodes, **{name: table[:, k] for k, name in enumerate(columns)}}
 
 
+@names_keywords
 def load_result(path: str | os.PathLike[str]) -> SyncResult:
     """Read a file written by :meth:`SyncResult.save`.
 

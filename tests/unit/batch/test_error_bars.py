@@ -36,6 +36,7 @@ def test_they_are_those_of_one_problem_after_another(n, gauge, sigma):
     np.testing.assert_allclose(ang.synchronize(C).standard_errors(sigma, gauge=gauge), errors, rtol=1e-7, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::angsync.errors.ErrorBarWarning")  # sigma is twice as large as the noise
 @pytest.mark.parametrize("gauge", ["first", "mean", 4])
 def test_several_pieces_and_sparse_problems(gauge):
     rng = np.random.default_rng(3)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.sparse
 from problems import ring
 from scipy.sparse.linalg import aslinearoperator
 
@@ -13,7 +14,7 @@ import angsync as ang
 from angsync.certificate.rounding import Rounding
 from angsync.kernels.rounding import gamma
 from angsync.problem.objective import objective
-from angsync.problem.operators import ScaledOperator
+from angsync.problem.operators import ScaledOperator, SchurOperator
 from angsync.problem.residual import along_and_across
 
 
@@ -62,3 +63,26 @@ def test_a_linear_operator_in_single_precision_is_not_trusted_beyond_it():
     z = ang.synchronize(problem.C).z
     certificate = ang.certify(aslinearoperator(single), z, method="lanczos")
     assert certificate.rounding > 1e-7 * objective(problem.C, z)  # single precision, stated
+
+
+def test_where_only_products_are_known_no_diagonal_entry_is_below_what_is_stated():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 40))
+        C = rng.standard_normal((n, n)) - 5 * np.diag(rng.random(n) ** 8)
+        C = C + C.T
+        stated = Rounding.of(ang.as_operator(aslinearoperator(C)), np.ones(n), None, rng).least_diagonal
+        assert stated <= -np.linalg.norm(C, 2) <= C.diagonal().min()
+        assert stated > -100 * np.linalg.norm(C, 2)
+
+
+def test_no_diagonal_entry_of_a_schur_complement_is_below_what_is_stated():
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((60, 20)) + 1j * rng.standard_normal((60, 20))
+    K = rows.conj().T @ rows
+    C = K[:12, 12:] @ np.linalg.inv(K[12:, 12:]) @ K[12:, :12] - K[:12, :12]
+    operator = SchurOperator(scipy.sparse.csr_array(K), 12)
+    for part, factor in ((operator, 1.0), (ScaledOperator(operator, 3), 1 / 8)):
+        stated = Rounding.of(part, np.ones(12, dtype=complex), None, rng).least_diagonal
+        assert stated <= factor * C.diagonal().real.min()
+        assert stated > -10 * factor * np.abs(C.diagonal()).max()
