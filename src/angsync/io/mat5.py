@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from angsync.errors import InputError
 from angsync.io.limits import check_size
+from angsync.io.sparse_arrays import compressed
 
 _HEADER = 128
 _MATRIX, _COMPRESSED = 14, 15
@@ -193,24 +194,12 @@ class _Matrix:
             raise ValueError(f"a sparse matrix of shape {self._shape} has {starts.size} column starts")
         count = int(starts[-1])
         # there may be room for more entries than there are
-        if not 0 <= count <= rows.size:
-            raise ValueError("a sparse matrix has more entries than rows for them")
-        kind = "f8"
-        parts = [self._numbers() for _ in range(2 if self._flags & _COMPLEX_FLAG else 1)]
-        if any(part.size < count or part.dtype.kind not in "iuf" for part in parts):
+        parts = [self._numbers()[:count] for _ in range(2 if self._flags & _COMPLEX_FLAG else 1)]
+        if count < 0 or any(part.size != count for part in parts):
             raise ValueError("a sparse matrix has fewer numbers than entries")
         if len(parts) == 2:
             data = np.empty(count, np.complex128)
-            data.real, data.imag = (part[:count] for part in parts)
+            data.real, data.imag = parts
         else:
-            data = parts[0][:count].astype(bool if self._flags & _LOGICAL_FLAG else kind)
-        return checked_columns(data, rows[:count], starts, self._shape)
-
-
-def checked_columns(data: NDArray, rows: NDArray, starts: NDArray, shape: tuple[int, ...]) -> Any:
-    """A sparse matrix of compressed columns, as csr. Compiled conversions trust the indices, so they are checked."""
-    import scipy.sparse
-
-    columns = scipy.sparse.csc_array((data, rows.astype(np.int64), starts.astype(np.int64)), shape=shape)
-    columns.check_format(full_check=True)
-    return columns.tocsr()
+            data = parts[0].astype(bool if self._flags & _LOGICAL_FLAG else np.float64)
+        return compressed("csc", data, rows, starts, (self._shape[0], self._shape[1]))
