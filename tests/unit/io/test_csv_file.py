@@ -175,3 +175,9 @@ def test_long_texts_do_not_fill_the_message(table) -> None:
     with pytest.raises(FileFormatError) as caught:
         read(table(f"i,j,angle\n0,1,{'x' * 50_000}\n"))
     assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("angle", ["1e300", "-1e16"])
+def test_angles_of_which_nothing_is_left(table, angle: str) -> None:
+    with pytest.raises(FileFormatError, match=r"edges\.csv: angle\[0\] is"):
+        read(table(f"i,j,angle\n0,1,{angle}\n"))
