@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -119,6 +119,10 @@ class Operator(ABC):
     def restrict(self, index: NDArray[np.int64]) -> Operator:
         """The operator of the nodes in ``index`` alone."""
         raise InputError(f"a {type(self).__name__} cannot be restricted to some of its nodes.")
+
+    def parts(self, indices: Sequence[NDArray[np.int64]]) -> Iterator[Operator]:
+        """The operators of several sets of nodes, none of which is in two sets: as :meth:`restrict`, one by one."""
+        return (self.restrict(index) for index in indices)
 
     def to_dense(self) -> NDArray:
         """The matrix itself; by n products where only products are known."""

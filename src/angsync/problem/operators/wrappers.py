@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync import kernels
+from angsync.kernels import time_limit
 from angsync.problem.operators.adapters import adapted
 from angsync.problem.operators.base import HermitianOperator, Operator, Unwrapped
 
@@ -182,7 +183,7 @@ class ScaledOperator(Wrapper):
 
 
 class CountingOperator(Wrapper):
-    """Counts the products with C; a block of k vectors counts k."""
+    """Counts the products with C, where a block of k vectors counts k, and looks at the clock before each."""
 
     def __init__(self, base: HermitianOperator, products: int = 0) -> None:
         super().__init__(base)
@@ -190,9 +191,11 @@ class CountingOperator(Wrapper):
         """Products so far, with those from before this counter was made."""
 
     def apply(self, z: NDArray) -> NDArray:
+        time_limit.check()
         self.products += 1 if z.ndim == 1 else int(z.shape[1])
         return self.base.apply(z)
 
     def count(self, products: int) -> None:
+        time_limit.check()
         self.products += products
         self.base.count(products)
