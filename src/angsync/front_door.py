@@ -65,7 +65,8 @@ def synchronize(
     rng
         Seed or numpy Generator; the same input and seed give bitwise the same result.
     hermitian
-        ``"full"``: the matrix is given in full and checked. ``"upper"`` / ``"lower"``: only that triangle is read.
+        ``"full"``: the matrix is given in full and checked; where its triangles differ by rounding, the upper one is
+        the problem. ``"upper"`` / ``"lower"``: only that triangle is read.
     anchors
         ``{node: angle}``: nodes whose phase is known. They fix the gauge, so ``gauge`` is not given as well.
     priors

@@ -59,8 +59,7 @@ class AcceleratedGPM(SolverBase):
     of the power method, and a step that lowers f is not taken. Where Anderson's method stalls, Newton's method
     (:class:`angsync.Newton`) takes over. The objective never decreases, and the optimum is that of C.
 
-    Without compiled kernels, in single precision and for operators that are not dense there is no narrow copy; then
-    all products are with C.
+    Without compiled kernels and for operators that are not dense there is no narrow copy; then all products are with C.
 
     Needs 33 real n-vectors beside the workspace of a product, and a quarter of a triangle of C for the copy; what
     Newton's method adds is :data:`angsync.solvers.memory.ROTATED_TRIANGLE`.

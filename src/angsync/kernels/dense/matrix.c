@@ -2,6 +2,7 @@
 #include "matrix.h"
 #include "targets.h"
 #include <stdlib.h>
+#include <string.h>
 
 #define AHEAD 128 /* columns: how far ahead a matrix that lies by columns is asked for, which is one tile of whoever reads it */
 
@@ -48,6 +49,26 @@ __attribute__((target("avx512f"), always_inline)) static inline __m512d four(con
     return _mm512_maskz_permutexvar_pd(0x55, apart, _mm512_castpd256_pd512(real));
 }
 
+/* Four entries that lie `step` bytes apart. */
+__attribute__((target("avx512f"), always_inline)) static inline __m512d four_apart(const char *at, int64_t step, int kind) {
+    const char *b = at + step, *c = b + step, *d = c + step;
+    if (kind == COMPLEX_DOUBLE) {
+#define PAIR(p) _mm_loadu_pd((const double *)(p))
+        __m256d low = _mm256_insertf128_pd(_mm256_castpd128_pd256(PAIR(at)), PAIR(b), 1),
+                high = _mm256_insertf128_pd(_mm256_castpd128_pd256(PAIR(c)), PAIR(d), 1);
+#undef PAIR
+        return _mm512_insertf64x4(_mm512_castpd256_pd512(low), high, 1);
+    }
+    if (kind == COMPLEX_SINGLE) {
+        float pairs[8];
+        memcpy(pairs, at, 8); memcpy(pairs + 2, b, 8); memcpy(pairs + 4, c, 8); memcpy(pairs + 6, d, 8);
+        return _mm512_cvtps_pd(_mm256_loadu_ps(pairs));
+    }
+#define NUMBER(p) (kind == REAL_DOUBLE ? *(const double *)(p) : (double)*(const float *)(p))
+    return _mm512_set_pd(0, NUMBER(d), 0, NUMBER(c), 0, NUMBER(b), 0, NUMBER(at));
+#undef NUMBER
+}
+
 /* Four columns of four rows each, turned into four rows of four columns. */
 __attribute__((target("avx512f"), always_inline)) static inline void turn_over(__m512d *a) {
     __m512d low0 = _mm512_shuffle_f64x2(a[0], a[1], 0x44), high0 = _mm512_shuffle_f64x2(a[0], a[1], 0xee),
@@ -58,19 +79,25 @@ __attribute__((target("avx512f"), always_inline)) static inline void turn_over(_
     a[3] = _mm512_shuffle_f64x2(high0, high1, 0xdd);
 }
 
-/* Whole squares of four rows by four columns; `by_rows` and `kind` are constants wherever this is inlined. */
+/* Whole squares of four rows by four columns, read along rows or along columns, entries side by side or not; the three last
+ * are constants wherever this is inlined. */
 __attribute__((target("avx512f"), always_inline)) static inline void
 squares(const matrix_t *m, int64_t j, int64_t rows, int64_t l, int64_t columns, double *out, int64_t stride, int kind,
-        int by_rows) {
+        int by_rows, int apart) {
     const __m512d sign = _mm512_castsi512_pd(_mm512_maskz_set1_epi64(m->conjugated ? 0xaa : 0, INT64_MIN));
-    const int64_t lines = (entry_bytes(m) * rows + 63) / 64;
+    const int64_t step = by_rows ? m->column : m->row, lines = (llabs(step) * rows + 63) / 64;
     for (int64_t c = 0; c < columns; c += 4) {
-        for (int64_t k = 0; k < 4 && !by_rows; k++)
-            for (int64_t line = 0; line < lines; line++) ASK(entry_at(m, j, l + c + k + AHEAD) + 64 * line);
+        for (int64_t k = 0; k < 4 && !by_rows; k++) {
+            const char *next = entry_at(m, step < 0 ? j + rows - 1 : j, l + c + k + AHEAD);
+            for (int64_t line = 0; line < lines; line++) ASK(next + 64 * line);
+        }
         for (int64_t k = 0; k < rows; k += 4) {
             __m512d a[4];
             for (int i = 0; i < 4; i++) {
-                a[i] = four(by_rows ? entry_at(m, j + k + i, l + c) : entry_at(m, j + k, l + c + i), kind);
+                const char *at = by_rows ? entry_at(m, j + k + i, l + c) : entry_at(m, j + k, l + c + i);
+                if (by_rows)
+                    for (int64_t line = 0; line < 4 * llabs(step); line += 64) ASK(at + step * columns + (step < 0 ? -line : line));
+                a[i] = apart ? four_apart(at, step, kind) : four(at, kind);
                 a[i] = _mm512_castsi512_pd(_mm512_xor_si512(_mm512_castpd_si512(a[i]), _mm512_castpd_si512(sign)));
             }
             if (!by_rows) turn_over(a);
@@ -81,9 +108,11 @@ squares(const matrix_t *m, int64_t j, int64_t rows, int64_t l, int64_t columns, 
 
 __attribute__((target("avx512f"))) static void
 squares_of(const matrix_t *m, int64_t j, int64_t rows, int64_t l, int64_t columns, double *out, int64_t stride) {
-    int by_rows = m->column == entry_bytes(m);
+    int by_rows = llabs(m->column) <= llabs(m->row), apart = (by_rows ? m->column : m->row) != entry_bytes(m);
+#define SQUARES(KIND, ROWS, APART) squares(m, j, rows, l, columns, out, stride, KIND, ROWS, APART)
 #define EITHER(KIND)                                                                                                   \
-    by_rows ? squares(m, j, rows, l, columns, out, stride, KIND, 1) : squares(m, j, rows, l, columns, out, stride, KIND, 0); \
+    if (apart) by_rows ? SQUARES(KIND, 1, 1) : SQUARES(KIND, 0, 1);                                                    \
+    else by_rows ? SQUARES(KIND, 1, 0) : SQUARES(KIND, 0, 0);                                                          \
     break;
     switch (m->kind) {
     case COMPLEX_DOUBLE: EITHER(COMPLEX_DOUBLE)
@@ -92,6 +121,7 @@ squares_of(const matrix_t *m, int64_t j, int64_t rows, int64_t l, int64_t column
     default: EITHER(REAL_SINGLE)
     }
 #undef EITHER
+#undef SQUARES
 }
 #endif
 
@@ -107,8 +137,7 @@ static void one_by_one(const matrix_t *m, int64_t j, int64_t rows, int64_t l, in
 }
 
 void matrix_part(const matrix_t *m, int64_t j, int64_t rows, int64_t l, int64_t columns, double *out, int64_t stride) {
-    int by_rows = m->column == entry_bytes(m);
-    if (by_rows && m->kind <= COMPLEX_SINGLE) {
+    if (m->column == entry_bytes(m) && m->kind <= COMPLEX_SINGLE) {
         double sign[2] = {1, m->conjugated ? -1 : 1};
         for (int64_t k = 0; k < rows; k++) {
             const char *next = entry_at(m, j + k, l + columns);
@@ -119,7 +148,7 @@ void matrix_part(const matrix_t *m, int64_t j, int64_t rows, int64_t l, int64_t 
         return;
     }
 #if WITH_AVX512
-    if ((by_rows || m->row == entry_bytes(m)) && __builtin_cpu_supports("avx512f")) {
+    if (__builtin_cpu_supports("avx512f")) {
         int64_t tall = rows / 4 * 4, wide = columns / 4 * 4;
         if (tall && wide) squares_of(m, j, tall, l, wide, out, stride);
         else tall = wide = 0;
