@@ -27,7 +27,6 @@ from angsync.problem.operators.checks import (
 )
 from angsync.problem.operators.full_matrix import dense_operator
 from angsync.problem.operators.sparse import SparseOperator
-from angsync.problem.operators.sparse_format import check_format
 
 
 @names_keywords
@@ -69,6 +68,8 @@ def as_operator(data: Any, hermitian: Hermitian = "full") -> Operator:
 
 
 def _sparse_operator(data: Any, hermitian: Hermitian) -> SparseOperator:
+    from angsync.problem.operators.sparse_format import check_format  # loaded where there is a sparse matrix
+
     check_square(data.shape)
     matrix = scipy.sparse.csr_array(check_format(data)).astype(complex_type(data.dtype, "C"), copy=False)
     if matrix.indices.dtype != np.int32 and max(matrix.nnz, *matrix.shape) < 2**31:
