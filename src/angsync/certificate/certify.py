@@ -28,6 +28,7 @@ from angsync.certificate.rounding import Rounding
 from angsync.certificate.verdict import OUT_OF_TIME, Certificate, Verdict, combine, ratio, rescaled, trivial
 from angsync.circle import as_phases
 from angsync.errors import InputError, names_keywords
+from angsync.kernels.time_limit import OutOfTime, until
 from angsync.problem.components import component_indices, normalised
 from angsync.problem.operators import (
     Operator,
@@ -113,7 +114,11 @@ def certify_component(
     else:
         error = point.rounding.eigenvalue
         question = Question(operator, z, point.s, point.b, error, rng, point.is_proved_by, clock)
-        bound = spectral_bound(question, method)
+        try:
+            with until(clock):
+                bound = spectral_bound(question, method)
+        except OutOfTime:
+            bound = SpectralBound(-math.inf, 1.0, OUT_OF_TIME, z, 0.0)
     witness = None
     if not point.gap_of(bound) <= tolerance * point.scale and not clock.expired:
         with clock.paused():  # most points are proved and need no way out
@@ -121,7 +126,11 @@ def certify_component(
 
         margin = 4 * point.rounding.objective
         direction = bound.direction if bound.estimate < 0 else None
-        witness = find_better(operator, z, point.Cz, margin=margin, direction=direction, clock=clock, rng=rng)
+        try:
+            with until(clock):
+                witness = find_better(operator, z, point.Cz, margin=margin, direction=direction, clock=clock, rng=rng)
+        except OutOfTime:
+            pass
     return point.certificate(bound, witness)
 
 

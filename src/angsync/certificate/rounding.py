@@ -70,7 +70,8 @@ class Rounding:
             size = max(abs(run.smallest), abs(run.largest))
             sums = np.full(operator.n, 1.5 * size)  # about the 2-norm of C: for rounding allowances only
             return Rounding((g + gamma(64)) * float(sums.sum()), g * sums, least_diagonal=-size * _norm_factor(run))
-        return Rounding((g + gamma(64)) * float(sums.sum()), g * sums)
+        # what was given may differ from C, its upper triangle: f of both by the asymmetry, at z and at the optimum
+        return Rounding((g + gamma(64)) * float(sums.sum()) + 2 * operator.asymmetry(), g * sums)
 
 
 def _with_eliminated(operator: Operator, z: NDArray) -> Rounding:

@@ -25,9 +25,10 @@ from angsync.pipeline.regime import ONE_CALL_MOST_STEPS, Plan, is_noisy
 from angsync.pipeline.task import Attempt
 from angsync.problem.components import normalised
 from angsync.problem.operators import Operator, ScaledOperator
-from angsync.problem.residual import objective_and_residual, rounding_floor
+from angsync.problem.residual import rounding_floor, shown_residual
 from angsync.solvers.accelerated import DEEP, MOST_REJECTIONS, NARROW_NOISE, NOISE, SHARE, products_a_call
 from angsync.solvers.loop import Outcome
+from angsync.solvers.starts.chance import small_turns
 from angsync.solvers.starts.leading import ROUGH_RESIDUAL, strongest_column
 from angsync.solvers.starts.names import LEADING, STARTS
 from angsync.solvers.stopping import Clock, History, Status
@@ -78,9 +79,13 @@ def run(operator: Operator, plan: Plan, call: Call, clock: Clock) -> Found | Non
     assert sums is not None  # C is a matrix
     moduli = float(sums.sum())
     try:
-        found = kernels.dense_whole(operator.entries(), operator.narrow, _settings(operator, call, sums, moduli))
+        turn = small_turns(operator.n, call.seed.generator) if operator.is_real() else None
+        settings = _settings(operator, call, sums, moduli)
+        found = kernels.dense_whole(operator.entries(), operator.narrow, settings, turn)
         if found is None:
             return None
+        if operator.dtype != np.complex128:
+            found = _in_precision(operator, found)
         if found.interrupted:
             raise KeyboardInterrupt
         if call.certify:
@@ -103,7 +108,7 @@ def _settings(operator: Operator, call: Call, sums: NDArray[np.float64], moduli:
         share=SHARE,
         tolerance=call.stopping.tolerance_for(operator.dtype),
         deep=DEEP,
-        floor=rounding_floor(operator),
+        floor=rounding_floor(operator, np.dtype(np.complex128)),  # products are summed in double precision
         least=moduli / (_TOO_NOISY[call.certify] * operator.n**1.5),
         budget=products_a_call(operator.n),
         most=ONE_CALL_MOST_STEPS,
@@ -112,6 +117,16 @@ def _settings(operator: Operator, call: Call, sums: NDArray[np.float64], moduli:
         noise=NOISE,
         narrow_noise=NARROW_NOISE,
     )
+
+
+def _in_precision(operator: Operator, found: WholeSolve) -> WholeSolve:
+    """The point in the precision of the data, with what is known about it there."""
+    z = found.z.astype(operator.dtype)
+    wide = z.astype(np.complex128)
+    wide /= np.abs(wide)
+    product = operator.apply(wide)
+    objective, residual = shown_residual(wide, product, rounding_floor(operator, wide.dtype))
+    return WholeSolve(z, product, objective, residual, found.products + 1, found.trace, found.interrupted)
 
 
 def _certified(operator: Operator, found: WholeSolve, call: Call, clock: Clock) -> Certificate:
@@ -139,5 +154,5 @@ def _at_the_start(operator: Operator) -> WholeSolve:
     """The answer where the call was interrupted before it found a point: the start."""
     z: NDArray = in_gauge(strongest_column(operator), np.zeros(operator.n, dtype=np.int64), "first", None)
     product = operator.apply(z)
-    objective, residual = objective_and_residual(z, product, rounding_floor(operator))
+    objective, residual = shown_residual(z, product, rounding_floor(operator))
     return WholeSolve(z, product, objective, residual, 1, np.array([[objective, residual, 0.0]]))

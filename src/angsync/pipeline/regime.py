@@ -121,7 +121,7 @@ def one_call_plan(operator: Operator, call: Call) -> Plan | None:
 
 
 def _is_ordinary(operator: Operator) -> bool:
-    """A dense complex128 matrix that was found good in one pass, whose first row is full, and not real.
+    """A dense matrix that was found good in one pass, whose first row is full.
 
     The diagonal does not drown the rest, and rows are not so uneven that the light ones have to be looked at.
     """
@@ -129,12 +129,7 @@ def _is_ordinary(operator: Operator) -> bool:
         return False
     row, sums = operator.entries()[0], operator.abs_row_sums()
     assert sums is not None  # a matrix that was inspected has row sums
-    return bool(
-        np.count_nonzero(row[1:]) == row.size - 1
-        and np.count_nonzero(row.imag) > 0
-        and is_even(sums)
-        and not operator.has_dominant_diagonal()
-    )
+    return bool(np.count_nonzero(row[1:]) == row.size - 1 and is_even(sums) and not operator.has_dominant_diagonal())
 
 
 def is_slow(tolerance: float) -> Callable[[list[float], list[float]], bool]:

@@ -3,11 +3,12 @@
 #ifndef ANGSYNC_SOURCE_H
 #define ANGSYNC_SOURCE_H
 
+#include "matrix.h"
 #include <stdint.h>
 
 typedef struct {
     int64_t n;
-    const double *C;     /* the matrix, read where there is no copy */
+    matrix_t C;          /* the matrix, read where there is no copy */
     const int16_t *copy; /* the narrow copy, NULL where there is none, its scales and its diagonal */
     const float *scale;
     const double *diagonal;
@@ -15,7 +16,7 @@ typedef struct {
     int32_t avx512, threads;
 } source_t;
 
-void dense_apply(int64_t n, const double *C, const double *x, double *y, double *work, int avx512, int threads);
+void dense_apply(int64_t n, const matrix_t *C, const double *x, double *y, double *work, int avx512, int threads);
 void narrow_product(int64_t n, const int16_t *copy, const float *scale, const double *diagonal, const double *x, double *y,
                     float *work, int avx512, int threads);
 
@@ -23,7 +24,7 @@ void narrow_product(int64_t n, const int16_t *copy, const float *scale, const do
 static inline void source_product(const source_t *from, const double *x, double *y) {
     if (from->copy) narrow_product(from->n, from->copy, from->scale, from->diagonal, x, y, from->work, from->avx512,
                                    from->threads);
-    else dense_apply(from->n, from->C, x, y, from->work, from->avx512, from->threads);
+    else dense_apply(from->n, &from->C, x, y, from->work, from->avx512, from->threads);
 }
 
 #endif

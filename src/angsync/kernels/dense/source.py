@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from angsync.kernels.dense.narrow import SEGMENT, NarrowCopy
+from angsync.kernels.dense.view import KINDS, TriangleView
 from angsync.kernels.library import ADDRESS, INT, SIZE, address, aligned, function
 from angsync.kernels.thread_count import threads
 
@@ -34,19 +36,47 @@ def product_work(n: int, count: int, *, narrow: bool, vectors: int = 1) -> NDArr
     return aligned((4 + 4 * count) * n * vectors, np.float64)
 
 
+class Matrix(ctypes.Structure):
+    """``matrix_t`` in matrix.h: where the entries of C lie. Whoever uses it keeps the array alive."""
+
+    _fields_ = (
+        ("at", ADDRESS), ("row", SIZE), ("column", SIZE), ("kind", ctypes.c_int32), ("conjugated", ctypes.c_int32),
+    )  # fmt: skip
+
+    def __init__(self, matrix: NDArray | TriangleView) -> None:
+        given, conjugated = (matrix.given, matrix.conjugated) if isinstance(matrix, TriangleView) else (matrix, False)
+        super().__init__(given.__array_interface__["data"][0], *given.strides, KINDS[given.dtype], conjugated)
+
+
+def is_readable(matrix: NDArray | TriangleView) -> bool:
+    """Whether the kernels read the matrix as it lies: of one of four types, in the order of bytes of this machine."""
+    given = matrix.given if isinstance(matrix, TriangleView) else matrix
+    return given.dtype in KINDS and bool(given.flags.aligned)
+
+
+def is_mapped(matrix: NDArray | TriangleView) -> bool:
+    """Whether the entries lie in a file that is mapped into memory."""
+    array: Any = matrix.given if isinstance(matrix, TriangleView) else matrix
+    while isinstance(array, np.ndarray):
+        if isinstance(array, np.memmap):
+            return True
+        array = array.base
+    return False
+
+
 class Source(ctypes.Structure):
     """``source_t`` in source.h: C itself, or its narrow copy where one is given, with the work space of a product.
 
-    C is complex128 and :func:`~angsync.kernels.library.plain`.
+    C is :func:`is_readable`.
     """
 
     _fields_ = (
-        ("n", SIZE), ("matrix", ADDRESS), ("copy", ADDRESS), ("scale", ADDRESS), ("diagonal", ADDRESS),
+        ("n", SIZE), ("matrix", Matrix), ("copy", ADDRESS), ("scale", ADDRESS), ("diagonal", ADDRESS),
         ("work", ADDRESS), ("avx512", ctypes.c_int32), ("threads", ctypes.c_int32),
     )  # fmt: skip
 
     def __init__(
-        self, matrix: NDArray[np.complex128], copy: NarrowCopy | None, *, avx512: bool, work: int | None = None
+        self, matrix: NDArray | TriangleView, copy: NarrowCopy | None, *, avx512: bool, work: int | None = None
     ) -> None:
         """``work`` is the address of a work space that the caller keeps; without one it is made here."""
         n, narrow = matrix.shape[0], copy is not None
@@ -55,7 +85,7 @@ class Source(ctypes.Structure):
         self.arrays = (matrix, copy, space)  # alive as long as their addresses are in use
         place = work if space is None else address(space)
         if copy is None:
-            super().__init__(n, address(matrix), None, None, None, place, avx512, count)
+            kept: tuple[int | None, ...] = (None, None, None)
         else:
             kept = (address(copy.blocks), address(copy.scale), address(copy.diagonal))
-            super().__init__(n, None, *kept, place, avx512, count)
+        super().__init__(n, Matrix(matrix), *kept, place, avx512, count)

@@ -19,11 +19,12 @@ typedef struct {
 /* One call: the problem, what it works with, and what it finds. In Python: Whole in whole_compiled.py. */
 typedef struct {
     source_t model;  /* what inner solves multiply with: C, or its narrow copy */
-    const double *C;
+    matrix_t C;
     double error;    /* about the norm of (copy - C) z, 0 without a copy */
     double *full;    /* workspace of dense_apply for `full_threads` */
     int64_t full_threads;
     whole_settings_t settings;
+    const double *turn;     /* phases by which the start is turned, NULL for none: a real C would keep it real for ever */
     double *z, *w;          /* found: phases, the first node at angle 0, and C z */
     double *before;         /* 2 n doubles */
     double *vectors, *gram; /* as in acceleration_t */
@@ -54,6 +55,15 @@ FAST static void turn_all(int64_t n, double re, double im, double *restrict x) {
     }
 }
 
+/* Every entry of x times the one of `by`. */
+FAST static void turn_each(int64_t n, const double *restrict by, double *restrict x) {
+    for (int64_t j = 0; j < n; j++) {
+        double a = x[2 * j], b = x[2 * j + 1];
+        x[2 * j] = a * by[2 * j] - b * by[2 * j + 1];
+        x[2 * j + 1] = a * by[2 * j + 1] + b * by[2 * j];
+    }
+}
+
 /* Re z^H w; the norms of Im(conj(z) w) and of w. */
 FAST static double measured(int64_t n, const double *restrict z, const double *restrict w, double *restrict gradient,
                             double *restrict size) {
@@ -79,17 +89,21 @@ FAST static double apart(int64_t n, const double *restrict x, const double *rest
 
 static double larger(double a, double b) { return a > b ? a : b; }
 
+/* Where C z itself is nothing but rounding, it has no direction to be off from. */
 static double residual_of(const whole_settings_t *settings, double gradient, double size) {
-    return gradient > settings->floor && size > 0 ? gradient / size : 0;
+    return size > settings->floor ? gradient / size : 0;
 }
 
 /* z = phases of the column `strongest` of C */
 static void phases_of_column(whole_t *call) {
     int64_t n = call->model.n;
-    const double *row = call->C + 2 * n * call->settings.strongest;
-    for (int64_t l = 0; l < n; l++) { /* the column is the conjugate of the row */
-        call->z[2 * l] = row[2 * l];
-        call->z[2 * l + 1] = -row[2 * l + 1];
+    const int64_t k = call->settings.strongest;
+    double *z = call->z;
+    matrix_part(&call->C, 0, k, k, 1, z, 2);
+    matrix_part(&call->C, k, 1, k, n - k, z + 2 * k, 2 * n);
+    z[2 * k + 1] = 0;
+    for (int64_t l = 0; l < n; l++) {
+        if (l > k) z[2 * l + 1] = -z[2 * l + 1]; /* below the diagonal, the column is the conjugate of the row */
         call->w[2 * l] = 1;
         call->w[2 * l + 1] = 0;
     }
@@ -106,7 +120,7 @@ static void finish(whole_t *call) {
     z[0] = 1;
     z[1] = 0;
     if (call->model.copy) turn_all(n, re / m, im / m, w);
-    else dense_apply(n, call->C, z, w, call->full, call->model.avx512, (int)call->full_threads);
+    else dense_apply(n, &call->C, z, w, call->full, call->model.avx512, (int)call->full_threads);
     call->objective = measured(n, z, w, &gradient, &size);
     call->residual = residual_of(&call->settings, gradient, size);
 }
@@ -133,6 +147,7 @@ int dense_whole(whole_t *call) {
     measured(n, before, z, &gradient, &size);
     if (!(size >= settings->least)) return OUT_OF_THE_ORDINARY;
     unit(n, z, before);
+    if (call->turn) turn_each(n, call->turn, z);
     if (narrow) {
         inner.target = goal;
         inner.inexact = settings->share * call->error;
@@ -144,7 +159,7 @@ int dense_whole(whole_t *call) {
         if (ending != 0) return OUT_OF_THE_ORDINARY;
         unit(n, z, before);
     }
-    dense_apply(n, call->C, z, w, call->full, model->avx512, full_threads);
+    dense_apply(n, &call->C, z, w, call->full, model->avx512, full_threads);
     products++;
     double f = measured(n, z, w, &gradient, &size), residual = residual_of(settings, gradient, size);
     trace[0] = f;
@@ -153,7 +168,7 @@ int dense_whole(whole_t *call) {
     inner.base_w = w;
     inner.inexact = 0;
     inner.noise = settings->noise;
-    for (int64_t round = 0; residual > tolerance; round++) {
+    for (int64_t round = 0; residual > tolerance && gradient > settings->floor; round++) {
         if (round == settings->rounds || taken >= settings->most) return OUT_OF_THE_ORDINARY;
         double *steps = trace + 3 * entries;
         inner.target = larger(goal, residual * call->error / size);
@@ -167,7 +182,7 @@ int dense_whole(whole_t *call) {
         if (ending != 0 || count == 0) return OUT_OF_THE_ORDINARY;
         taken += count;
         unit(n, z, before);
-        dense_apply(n, call->C, z, w, call->full, model->avx512, full_threads);
+        dense_apply(n, &call->C, z, w, call->full, model->avx512, full_threads);
         products++;
         double rest, value = measured(n, z, w, &rest, &size);
         if (value < f - settings->noise * fabs(f) || !(rest < gradient)) return OUT_OF_THE_ORDINARY;

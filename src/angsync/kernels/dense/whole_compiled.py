@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from angsync.kernels.dense.anderson import MEMORY
 from angsync.kernels.dense.compiled import VECTORS
 from angsync.kernels.dense.narrow import NarrowCopy
-from angsync.kernels.dense.source import HAS_AVX512, Source, thread_count
+from angsync.kernels.dense.source import HAS_AVX512, Matrix, Source, is_readable, thread_count
+from angsync.kernels.dense.view import TriangleView
 from angsync.kernels.dense.whole_settings import WholeSettings, WholeSolve
-from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, aligned, function, plain
+from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, aligned, function
 
 _LINE_NUMBERS = 8  # doubles of a cache line
 # the settings that are whole numbers in C; all others are doubles
@@ -30,10 +31,10 @@ class Whole(ctypes.Structure):
     """``whole_t`` in whole.c: one call."""
 
     _fields_ = (
-        ("model", Source), ("matrix", ADDRESS), ("error", REAL), ("full", ADDRESS), ("full_threads", SIZE),
-        ("settings", Settings), ("z", ADDRESS), ("w", ADDRESS), ("before", ADDRESS), ("vectors", ADDRESS),
-        ("gram", ADDRESS), ("order", ADDRESS), ("trace", ADDRESS), ("products", SIZE), ("entries", SIZE),
-        ("objective", REAL), ("residual", REAL),
+        ("model", Source), ("matrix", Matrix), ("error", REAL), ("full", ADDRESS), ("full_threads", SIZE),
+        ("settings", Settings), ("turn", ADDRESS), ("z", ADDRESS), ("w", ADDRESS), ("before", ADDRESS),
+        ("vectors", ADDRESS), ("gram", ADDRESS), ("order", ADDRESS), ("trace", ADDRESS), ("products", SIZE),
+        ("entries", SIZE), ("objective", REAL), ("residual", REAL),
     )  # fmt: skip
 
 
@@ -42,18 +43,20 @@ _dense_whole = function("dense_whole", ctypes.POINTER(Whole), returns=INT)
 
 
 def dense_whole(
-    matrix: NDArray[np.complex128],
+    matrix: NDArray | TriangleView,
     copy: NarrowCopy | None,
     settings: WholeSettings,
+    turn: NDArray[np.complex128] | None = None,
     *,
     avx512: bool = HAS_AVX512,
 ) -> WholeSolve | None:
     """Solve from the phases of one column: Lanczos, Anderson's method, refinement with products of C.
 
-    None where the call gives up: a matrix that the kernels do not read, a step that lowers the objective, an inner
-    solve that did not reach its target.
+    ``turn``: phases by which the start is turned, for a real C, which would keep a real start real for ever. None where
+    the call gives up: a matrix that the kernels do not read, a step that lowers the objective, an inner solve that did
+    not reach its target.
     """
-    if not plain(matrix, np.complex128):
+    if not is_readable(matrix):
         return None
     n = matrix.shape[0]
     full_threads = thread_count(n, narrow=False)
@@ -72,9 +75,9 @@ def dense_whole(
     order = _Order()
     # without a copy, the model multiplies with C as well, and the two never do so at the same time
     model = Source(matrix, copy, avx512=avx512, work=full if copy is None else None)
-    place, error = (model.matrix, 0.0) if copy is None else (address(matrix), copy.error)
+    error = 0.0 if copy is None else copy.error
     call = Whole(
-        model, place, error, full, full_threads, Settings(*settings),
+        model, model.matrix, error, full, full_threads, Settings(*settings), None if turn is None else address(turn),
         z, z + 16 * n, before, vectors, gram, ctypes.addressof(order), trace,
     )  # fmt: skip
     interrupted = False

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.kernels.dense.compiled import dense_apply, narrow_apply
-from angsync.kernels.dense.source import DENSE_FROM, HAS_AVX512, Source
+from angsync.kernels.dense.source import DENSE_FROM, HAS_AVX512, Source, is_readable
 from angsync.kernels.lanczos import reference
 from angsync.kernels.lanczos.reference import Goal, RunEnding
-from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, function, plain
+from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, function
 from angsync.kernels.thread_count import threads
 
 
@@ -149,7 +149,7 @@ def begin_lanczos(
         isinstance(product, reference.ShiftedMatrix)
         and deflated.dtype == np.complex128
         and deflated.size >= DENSE_FROM
-        and plain(product.matrix, np.complex128)
+        and is_readable(product.matrix)
     ):
         return DenseLanczos(product, deflated, start, most)
     return Lanczos(product, deflated, start, most)

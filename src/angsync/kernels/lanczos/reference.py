@@ -26,6 +26,8 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from angsync.kernels.dense.narrow import NarrowCopy
+from angsync.kernels.dense.reference import dense_apply
+from angsync.kernels.dense.view import TriangleView
 
 _KEPT_SHARE = 0.5  # of the squared norm: a round of orthogonalisation that leaves as much is the last one
 _MOST_ROUNDS = 4  # of orthogonalisation: a vector of nothing but rounding errors would go on for ever
@@ -64,7 +66,9 @@ class Goal:
 class ShiftedMatrix:
     """S = Diag(s) - scale C as a function of vectors. There is no narrow copy of C without compiled kernels."""
 
-    def __init__(self, matrix: NDArray, copy: NarrowCopy | None, scale: float, s: NDArray[np.float64]) -> None:
+    def __init__(
+        self, matrix: NDArray | TriangleView, copy: NarrowCopy | None, scale: float, s: NDArray[np.float64]
+    ) -> None:
         self.matrix, self.copy, self.scale = matrix, copy, scale
         self.s = np.ascontiguousarray(s, dtype=np.float64)
         self.products = 0
@@ -74,8 +78,7 @@ class ShiftedMatrix:
         return self.s * v - self.scale * self._image(v)
 
     def _image(self, v: NDArray) -> NDArray:
-        image: NDArray = self.matrix @ v
-        return image
+        return dense_apply(self.matrix, v)
 
 
 def growth(alpha: NDArray[np.float64], beta: NDArray[np.float64], shift: float) -> float:
