@@ -45,11 +45,11 @@ class Rounding:
         operator: Operator,
         z: NDArray,
         sums: NDArray[np.float64] | None,
-        rng: np.random.Generator | None,
+        norm_of_C: float,
         *,
         turned: bool = False,
     ) -> Rounding:
-        """From the row sums of |C|; ``rng`` is used where they are not known.
+        """From the row sums of |C|; where they are not known, from its norm.
 
         ``turned``: the product is that of another point, which differs from z by one phase and by rounding.
         """
@@ -63,8 +63,7 @@ class Rounding:
             # Only products are known. Assumed: they are as accurate as those of a matrix of this norm, in the
             # precision of the operator, would be.
             g *= float(np.finfo(operator.dtype).eps) * 2.0**52
-            assert rng is not None
-            sums = np.full(operator.n, _norm_estimate(operator, rng))
+            sums = np.full(operator.n, norm_of_C)
         return Rounding((g + gamma(64)) * float(sums.sum()), g * sums)
 
 
@@ -89,7 +88,7 @@ def _with_eliminated(operator: Operator, z: NDArray) -> Rounding:
     return Rounding(objective, g * sums, elimination.norm * norm(left))
 
 
-def _norm_estimate(operator: Operator, rng: np.random.Generator) -> float:
+def norm_estimate(operator: Operator, rng: np.random.Generator) -> float:
     """About the 2-norm of C, from a dozen Lanczos steps; used for rounding allowances only."""
     nothing = np.zeros(operator.n, dtype=np.complex128)
     run = lanczos(operator.apply, nothing, rng, max_steps=12, enough=lambda *_: False)

@@ -54,6 +54,9 @@ def solve_component(task: Task, first: Attempt | None = None) -> Solved:
     plan = plan_for(task.operator.base) if task.call.solver is None else None
     if first is not None:
         assert plan is not None
+        if first.outcome.gave_up:  # the callback saw these iterates: it goes on from the last one
+            outcome = task.continued(plan.successor or plan.solver, first.outcome.z, first.outcome)
+            first = replace(first, outcome=outcome, certificate=task.certify(outcome))
         return _solved(task, _with_ways_on(task, plan, first))
     try:
         start = _starting_point(task, plan)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from angsync.pipeline.call import Call
 
 _NOISY_RATIO = 0.4  # times sqrt n: ratio of sum |C| and f from which one run is not reliable
+_SMALL_NODES = 20  # up to which nothing is gained by the methods for full matrices
 _LARGE_NODES = 200_000  # from which an eigenvector is not computed, only approached
 _PATIENCE_STEPS = 30  # further GPM steps that are thought worth waiting for
 _WINDOW_STEPS = 6  # over which the rate of GPM is measured
@@ -50,7 +51,7 @@ def plan_for(operator: Operator) -> Plan:
     """The plan for one connected component; costs no product with C, and one search through the graph."""
     n = operator.n
     full = operator.is_dense_matrix or operator.is_on_device
-    if full and n > 20:
+    if full and n > _SMALL_NODES:
         return Plan((LEADING if operator.is_dense_matrix else "eigenvector",), _ACCELERATED, None, dense_reason(n))
     if operator.augmented() is not None:
         reason = f"C is the Schur complement of a sparse matrix (n = {n}), whose factorisation serves"
@@ -58,8 +59,8 @@ def plan_for(operator: Operator) -> Plan:
     sparse = operator.sparse()
     if sparse is not None and n > 1 and sparse.operator.edge_count == n - 1:
         return Plan(("spanning_tree",), Newton(), None, "the graph is a tree, on which every measurement can be met")
-    if sparse is None or has_many_pairs(sparse.operator.edge_count, n) or n <= 20:
-        reason = dense_reason(n) if full or sparse is not None else f"C is known by its products only (n = {n})"
+    if sparse is None or has_many_pairs(sparse.operator.edge_count, n) or n <= _SMALL_NODES:
+        reason = dense_reason(n) if full or sparse is not None else products_reason(n)
         return Plan(("eigenvector",), GPM(alpha=math.inf), Newton(), reason)
     search = sparse.operator.breadth_first
     kind = kind_for(operator)
@@ -80,6 +81,11 @@ def plan_for(operator: Operator) -> Plan:
 def dense_reason(n: int) -> str:
     """Why the methods for full matrices are taken."""
     return f"C is dense or well connected (n = {n})"
+
+
+def products_reason(n: int) -> str:
+    """Why only methods that multiply with C are taken."""
+    return f"C is known by its products only (n = {n})"
 
 
 def is_noisy(moduli: float, n: int, objective: float) -> bool:
@@ -103,18 +109,19 @@ def is_dense(operator: Operator) -> bool:
 def one_call_plan(operator: Operator, call: Call) -> Plan | None:
     """The plan where one compiled call carries it out, from start to gauge; None where it does not.
 
-    The compiled call knows one start and one solver, looks at no clock, tells no callback and takes ordinary matrices.
+    The compiled call knows one start, beside phases that are given, and one solver, and takes ordinary matrices, or C
+    that is known by its products.
     """
     if (
         call.solver is not None
-        or call.callback is not None
-        or call.gauge != "first"
-        or not call.is_free_to_start_anywhere
-        or call.stopping.max_seconds is not None
+        or (isinstance(call.start, str) and call.start != "auto")
         or call.stopping.max_iterations < ONE_CALL_MOST_STEPS
         or not call.stopping.tolerance_for(operator.dtype) > 0
-        or not _is_ordinary(operator)
     ):
+        return None
+    if operator.is_known_by_products:
+        return Plan((LEADING,), _ACCELERATED, None, products_reason(operator.n)) if _is_plain(operator) else None
+    if not _is_ordinary(operator):
         return None
     plan = plan_for(operator)
     return plan if plan.solver is _ACCELERATED and plan.starts == (LEADING,) else None
@@ -134,6 +141,18 @@ def _is_ordinary(operator: Operator) -> bool:
         and np.count_nonzero(row.imag) > 0
         and is_even(sums)
         and not operator.has_dominant_diagonal()
+    )
+
+
+def _is_plain(operator: Operator) -> bool:
+    """C that is known by its products: as far as it is known, in double precision, connected, even and not real."""
+    if operator.dtype != np.complex128 or operator.n <= _SMALL_NODES:
+        return False
+    sums, labels = operator.abs_row_sums(), operator.component_labels()
+    return bool(
+        (sums is None or (is_even(sums) and not operator.has_dominant_diagonal()))
+        and (labels is None or not labels.any())
+        and not operator.is_real()
     )
 
 

@@ -26,7 +26,8 @@ class Acceleration(ctypes.Structure):
     _fields_ = (
         ("base", ADDRESS), ("z", ADDRESS), ("target", REAL), ("inexact", REAL), ("noise", REAL), ("budget", SIZE),
         ("most", SIZE), ("patience", SIZE), ("vectors", ADDRESS), ("gram", ADDRESS), ("order", ADDRESS),
-        ("trace", ADDRESS), ("products", SIZE), ("rejected", SIZE), ("taken", SIZE), ("residual", REAL),
+        ("trace", ADDRESS), ("tell", ADDRESS), ("told_from", REAL), ("products", SIZE), ("rejected", SIZE),
+        ("taken", SIZE), ("residual", REAL),
     )  # fmt: skip
 
 
@@ -42,7 +43,9 @@ _narrow_inspect_work = function("narrow_inspect_work", SIZE, returns=SIZE)
 _shifted_is_definite = function(
     "shifted_is_definite", SIZE, ADDRESS, REAL, ADDRESS, ADDRESS, REAL, REAL, ADDRESS, returns=INT
 )
-_dense_leading = function("dense_leading", ctypes.POINTER(Source), ADDRESS, REAL, ADDRESS, returns=SIZE)
+_dense_leading = function(
+    "dense_leading", ctypes.POINTER(Source), ADDRESS, ADDRESS, REAL, ADDRESS, ctypes.POINTER(REAL), returns=SIZE
+)
 _dense_accelerate = function("dense_accelerate", ctypes.POINTER(Source), ctypes.POINTER(Acceleration), returns=INT)
 
 
@@ -182,7 +185,8 @@ class DenseModel:
     def leading(self, x: NDArray, tolerance: float) -> tuple[NDArray[np.complex128], int]:
         """C v for a vector v near the leading eigenvector, by at most ten steps of Lanczos from x."""
         z = np.array(x, dtype=np.complex128)
-        products: int = _dense_leading(ctypes.byref(self._source), address(z), tolerance, address(self._vectors))
+        given = (ctypes.byref(self._source), address(z), None, tolerance, address(self._vectors))
+        products: int = _dense_leading(*given, ctypes.byref(REAL()))
         self._order[0] = 0  # the basis lay where the steps are kept
         return z, products
 

@@ -45,6 +45,8 @@ class RunEnding(IntEnum):
     """A Ritz value is below the goal."""
     COMPLETE = 4
     """The space is invariant to rounding."""
+    ENDED = 5
+    """A product ended the run: it is a function of Python's, which raised something that is raised again."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,18 @@ class Goal:
 
 
 class ShiftedMatrix:
-    """S = Diag(s) - scale C as a function of vectors. There is no narrow copy of C without compiled kernels."""
+    """S = Diag(s) - scale C as a function of vectors; ``matrix`` is C, or the function that multiplies with it.
 
-    def __init__(self, matrix: NDArray, copy: NarrowCopy | None, scale: float, s: NDArray[np.float64]) -> None:
+    There is no narrow copy of C without compiled kernels.
+    """
+
+    def __init__(
+        self,
+        matrix: NDArray | Callable[[NDArray], NDArray],
+        copy: NarrowCopy | None,
+        scale: float,
+        s: NDArray[np.float64],
+    ) -> None:
         self.matrix, self.copy, self.scale = matrix, copy, scale
         self.s = np.ascontiguousarray(s, dtype=np.float64)
         self.products = 0
@@ -74,7 +85,7 @@ class ShiftedMatrix:
         return self.s * v - self.scale * self._image(v)
 
     def _image(self, v: NDArray) -> NDArray:
-        image: NDArray = self.matrix @ v
+        image: NDArray = self.matrix @ v if isinstance(self.matrix, np.ndarray) else self.matrix(v)
         return image
 
 

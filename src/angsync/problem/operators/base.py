@@ -12,6 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -87,6 +88,13 @@ class InnerModel:
         return math.ldexp(self.model.error, -self.exponent)
 
 
+class Probes(NamedTuple):
+    """Two random vectors and their products with C: the first is real, the second complex, entries of variance 1."""
+
+    vectors: NDArray
+    images: NDArray
+
+
 class Operator(ABC):
     """A Hermitian matrix C of order ``n``: five members that every kind has, general answers to all other questions.
 
@@ -146,11 +154,28 @@ class Operator(ABC):
         """The sparse matrix behind this operator, with the power of two between them; None where there is none."""
         return None
 
+    @property
+    def is_known_by_products(self) -> bool:
+        """Whether C is somebody else's: all that is known are its products, and what he says about it."""
+        return False
+
+    def probes(self) -> Probes:
+        """Random vectors and their products, computed once: what shows whether C is Hermitian, finite, real, how large.
+
+        They are the same for every operator of this order, so that the same input gives the same answer.
+        """
+        return self._probes
+
+    @cached_property
+    def _probes(self) -> Probes:
+        parts = np.random.default_rng(0).standard_normal((3, self.n))
+        vectors = np.stack([parts[0] + 0j, (parts[1] + 1j * parts[2]) * math.sqrt(0.5)])
+        vectors = vectors.astype(np.result_type(self.dtype, np.complex64))
+        return Probes(vectors, np.stack([self.apply(v.copy()) for v in vectors]))
+
     def is_real(self) -> bool:
         """Whether every entry is known to be real, so that a real start would stay real for ever."""
-        rng = np.random.default_rng(0)
-        probe = rng.standard_normal(self.n).astype(self.dtype)
-        return not self.apply(probe).imag.any()
+        return not self.probes().images[0].imag.any()
 
     def row_length(self) -> int:
         """Largest number of terms in one entry of a product, which bounds its rounding error."""
@@ -233,8 +258,10 @@ class Operator(ABC):
         return None
 
     def shifted_entries(self, s: NDArray[np.float64], scale: float, *, narrow: bool) -> Any:
-        """``Diag(s) - scale * C`` with a compiled run of Lanczos, made of :meth:`entries`; None where it cannot be."""
-        return None
+        """``Diag(s) - scale * C`` with a compiled run of Lanczos; None where it cannot be, or there is no copy."""
+        if narrow or not self.is_known_by_products or self.dtype != np.complex128:
+            return None
+        return kernels.ShiftedMatrix(self.apply, None, scale, s)
 
     # What is made of these copies and kernels, in the units of this operator and with its products counted.
 

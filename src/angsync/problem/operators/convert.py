@@ -216,10 +216,9 @@ def _checked_linear_operator(data: LinearOperator) -> LinearOperatorAdapter:
     check_square(data.shape)
     dtype = np.dtype(np.complex128) if data.dtype is None else complex_type(np.dtype(data.dtype), "the operator")
     operator = LinearOperatorAdapter(data, dtype)
-    # Only products are known, so symmetry is tested on random vectors: x^H (A y) = conj(y^H (A x)).
-    rng = np.random.default_rng(0)
-    x, y = (rng.standard_normal((2, operator.n)) + 1j * rng.standard_normal((2, operator.n))).astype(dtype)
-    image_x, image_y = operator.apply(x), operator.apply(y)
+    # Only products are known, so symmetry is tested on random vectors: x^H (A y) = conj(y^H (A x)). The products are
+    # kept: they also show whether C is real and how large it is, and the search for a start goes on from the first.
+    (x, y), (image_x, image_y) = operator.probes()
     if not (np.isfinite(image_x).all() and np.isfinite(image_y).all()):
         raise NotFiniteError("the operator gives NaN or infinity for a finite vector; check its matvec.")
     gap = abs(np.vdot(x, image_y) - np.conj(np.vdot(y, image_x)))
