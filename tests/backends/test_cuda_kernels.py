@@ -8,6 +8,7 @@ from devices import ORDERS, edges_of_the_tolerance, needs_device, spoilt_stack
 from problems import complex_vector, hermitian
 
 import angsync as ang
+from angsync.batch.result import BatchStatus
 from angsync.kernels.batch.numbers import CONVERGED, NOT_FINITE, chirp
 from angsync.kernels.cuda import reference
 from angsync.problem import array_libraries as _arrays
@@ -110,7 +111,8 @@ def test_batch_kernel(n):
         found = cuda_batch.solve_batch(cupy.asarray(C), shifts=on_device, **options)
         expected = reference.solve_batch(C, shifts=given, **options)
         found = {name: array.get() for name, array in found.items()}
-        np.testing.assert_array_equal(found["status"], expected["status"])
+        in_pieces = np.isin(found["status"], (BatchStatus.EMPTY, BatchStatus.DISCONNECTED))
+        np.testing.assert_array_equal(np.where(in_pieces, CONVERGED, found["status"]), expected["status"])
         finite = expected["status"] != NOT_FINITE
         assert np.isnan(found["z"][~finite]).all()
         # the last comparison with the tolerance may fall the other way by rounding

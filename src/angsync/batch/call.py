@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from angsync.errors import InputError, ShapeError
+from angsync.kernels.batch.numbers import GAUGE_FIRST, GAUGE_MEAN, GAUGE_NODE
+from angsync.problem.nodes import gauge_node
 from angsync.solvers.stopping import Stopping
 
 TRIANGLES = {"full": 0, "upper": 1, "lower": 2}  # the codes of BatchOptions.triangle
-GAUGES = {"first": 1, "mean": 2}  # the codes of BatchOptions.gauge
+_GAUGES = {"first": GAUGE_FIRST, "mean": GAUGE_MEAN}
 POWER_STEPS = 10  # with two, about one hard problem in a hundred ends at a worse optimum
 
 
@@ -22,15 +24,16 @@ class StackCall:
 
     stopping: Stopping
     certify: bool
-    gauge: str
+    gauge: str | int
     on_failure: str
     hermitian: str
     power_steps: int = POWER_STEPS
     callback: Callable[[int, int], object] | None = None
 
     def __post_init__(self) -> None:
-        if self.gauge not in GAUGES:
-            raise InputError(f"gauge must be 'first' or 'mean' for a stack of problems, but it is {self.gauge!r}.")
+        node = isinstance(self.gauge, (int, np.integer)) and not isinstance(self.gauge, bool) and self.gauge >= 0
+        if not (node or (isinstance(self.gauge, str) and self.gauge in _GAUGES)):
+            raise InputError(f"gauge must be 'first', 'mean' or the number of a node, but it is {self.gauge!r}.")
         if self.on_failure not in ("warn", "raise", "ignore"):
             raise InputError(f"on_failure must be 'warn', 'raise' or 'ignore', but it is {self.on_failure!r}.")
         if self.hermitian not in TRIANGLES:
@@ -39,6 +42,12 @@ class StackCall:
             raise InputError("max_seconds is not for a stack of problems: limit max_iterations instead.")
         if self.power_steps < 0:
             raise InputError(f"power_steps must be 0 or more, but it is {self.power_steps}.")
+
+    def gauge_code(self, n: int) -> int:
+        """The gauge as the kernels know it, for problems of n nodes."""
+        if isinstance(self.gauge, str):
+            return _GAUGES[self.gauge]
+        return GAUGE_NODE + gauge_node(self.gauge, n, None)
 
 
 def check_stack(shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:

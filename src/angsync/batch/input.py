@@ -20,7 +20,7 @@ def broadcast(given: ArrayLike | None, shape: tuple[int, ...], name: str) -> NDA
     """Weights or masks as an array of this shape, without a copy."""
     if given is None:
         return None
-    array = np.asarray(given)
+    array = np.asarray(given)  # of a masked array the numbers: what it hides is asked for elsewhere
     if np.iscomplexobj(array):
         raise InputError(f"{name} must be real, but its dtype is {array.dtype}.")
     try:
@@ -37,27 +37,22 @@ def blocks(count: int, n: int, dtype: np.dtype[Any], *, in_place: bool = False) 
         yield slice(first, min(count, first + size))
 
 
-def _taken(array: NDArray, part: slice, own: int) -> NDArray:
-    """Problems ``part`` of an array whose last ``own`` axes are theirs, without a copy of the whole."""
+def taken(array: NDArray, part: slice | NDArray[np.int64], own: int) -> NDArray:
+    """Problems ``part``, a slice or numbers, of an array whose last ``own`` axes are theirs, copied alone."""
     leading = array.shape[: array.ndim - own]
     if array.flags.c_contiguous:
         return array.reshape(-1, *array.shape[array.ndim - own :])[part]
     if len(leading) == 1:
         return array[part]
-    return array[np.unravel_index(np.arange(part.start, part.stop), leading)]
+    numbers = np.arange(part.start, part.stop) if isinstance(part, slice) else part
+    return array[np.unravel_index(numbers, leading)]
 
 
-def problems_of(
-    stack: NDArray, weights: NDArray | None, mask: NDArray | None, part: slice, dtype: np.dtype[Any]
-) -> NDArray:
-    """The problems of one block: contiguous, multiplied by their weights, masked nodes without measurements."""
-    problems = np.ascontiguousarray(_taken(stack, part, 2), dtype=dtype)
-    if weights is not None:
-        problems = problems * _taken(weights, part, 2).astype(problems.real.dtype)
-    if mask is not None:
-        out = _taken(mask, part, 1)
-        problems = np.where(out[:, :, None] | out[:, None, :], problems.dtype.type(0), problems)
-    return problems
+def both_triangles(hidden: NDArray[np.bool_], hermitian: str) -> NDArray[np.bool_]:
+    """An entry that is masked in one of the triangles that are read is masked in both."""
+    if hermitian != "full":
+        hidden = np.triu(hidden) if hermitian == "upper" else np.tril(hidden)
+    return hidden | hidden.swapaxes(1, 2)
 
 
 def check_hermitian(

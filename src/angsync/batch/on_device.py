@@ -1,4 +1,4 @@
-"""A stack in the memory of a device: solved there, the phases stay there, a few numbers a problem come back."""
+"""A stack in the memory of a device: solved and certified there, and everything found stays there."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ import time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from angsync.batch.call import StackCall, check_stack
+from angsync.batch.input import check_hermitian
+from angsync.batch.pieces import settle_status
 from angsync.batch.proof import certificates
 from angsync.batch.result import BatchResult
+from angsync.certificate import GAP_TOLERANCE
 from angsync.errors import InputError, ShapeError
-from angsync.kernels.batch.numbers import MAX_ORDER, chirp
+from angsync.kernels.batch.numbers import FIELDS, GAUGE_MEAN, GAUGE_NODE, MAX_ORDER, NOT_FINITE, chirp
+from angsync.kernels.batch.pieces_reference import count_pieces, first_of_piece, in_gauge
 from angsync.kernels.cuda import proof_reference as cuda_proof_reference
 from angsync.kernels.cuda import reference as cuda_reference
 from angsync.kernels.cuda.reference import SETTLED_RADIANS
@@ -37,34 +40,134 @@ POLISH_STEPS = 2
 _CHUNK_ENTRIES = 1 << 26  # of the problems solved at a time by the library's own products, which keep a few copies
 
 
-def solve_where_it_lies(data: Any, call: StackCall) -> BatchResult:
-    """The stack of a device, with what a device can do: full matrices, the first node as the gauge."""
+def solve_where_it_lies(data: Any, call: StackCall) -> tuple[BatchResult, bool]:
+    """The stack of a device, and whether some problem is other than converged. The host waits for the device once."""
     begin = time.perf_counter()
-    if call.hermitian != "full" or call.gauge != "first":
-        raise InputError("on a device, a stack of problems is taken in full, with gauge='first': leave both out.")
     dtype = np.dtype(dtype_name(data))
     check_stack(tuple(data.shape), dtype)
+    shape, n = tuple(data.shape[:-2]), data.shape[-1]
+    gauge = call.gauge_code(n)
     tolerance = call.stopping.tolerance_for(dtype)
-    limit = min(call.stopping.max_iterations, 2**30)
+    stack = _stack(_filled(data, call.hermitian))
+    options = {"tolerance": tolerance, "max_iterations": min(call.stopping.max_iterations, 2**30)}
     # a gap is of second order in the residual: a proof is worth two more steps, made while C is at hand
-    steps = POLISH_STEPS if call.certify else 0
-    found = solve_batch_on_device(data, tolerance=tolerance, max_iterations=limit, polish_steps=steps)
-    z = found["z"] * namespace(data).conj(found["z"][..., :1])
-    numbers = {name: to_numpy(found[name]) for name in ("objective", "residual", "iterations", "status")}
-    proofs: dict[str, NDArray] = {}
-    if call.certify:
-        proofs = certificates({**prove_batch_on_device(data, z), "status": numbers["status"]}, data.shape[-1])
+    options["polish_steps"] = POLISH_STEPS if call.certify else 0
+    device = as_cupy(stack)
+    by_kernels = device is not None and n <= MAX_ORDER and dtype_name(stack) == "complex64"
+    if by_kernels:
+        found, troubled, asymmetric = _by_kernels(device, gauge, call.certify, options)
+        if asymmetric is not None:
+            _check_hermitian(device[asymmetric], asymmetric, shape)
+        found = {name: from_cupy(array, data) for name, array in found.items()}
+    else:
+        with double_precision(data):
+            found, troubled = _by_the_library(stack, gauge, call.certify, options, shape)
+    space = namespace(data)
     return BatchResult(
-        z=z,
-        objective=numbers["objective"].astype(np.float64),
-        residual=numbers["residual"].astype(np.float64),
-        iterations=numbers["iterations"].astype(np.int32),
-        status=numbers["status"].astype(np.int8),
         tolerance=tolerance,
-        gauge="first",
+        gauge=call.gauge,
         seconds=time.perf_counter() - begin,
-        **proofs,
-    )
+        **{name: space.reshape(array, (*shape, n) if name == "z" else shape) for name, array in found.items()},
+    ), troubled
+
+
+def _stack(C: Any) -> Any:
+    """All problems along one axis."""
+    return namespace(C).reshape(C, (math.prod(C.shape[:-2]), *C.shape[-2:]))
+
+
+def _filled(C: Any, hermitian: str) -> Any:
+    """The matrices as they are, or with the other triangle filled from the one that is given."""
+    if hermitian == "full":
+        return C
+    space, n = namespace(C), C.shape[-1]
+    kept = np.triu(np.ones((n, n), dtype=bool))
+    kept = from_numpy(kept if hermitian == "upper" else kept.T.copy(), C)
+    return space.where(kept, C, space.conj(space.swapaxes(C, -1, -2)))
+
+
+def _check_hermitian(problem: Any, number: int, shape: tuple[int, ...]) -> None:
+    """Raise what the host raises where a problem is not Hermitian."""
+    check_hermitian(to_numpy(problem)[None], np.ones((len(FIELDS), 1)), np.ones(1, bool), number, shape, "full")
+
+
+def _by_kernels(C: Any, gauge: int, certify: bool, options: dict[str, Any]) -> tuple[dict[str, Any], bool, int | None]:
+    """complex64 problems of at most 128 nodes: kernels for all, launched one after the other.
+
+    Also whether some problem is other than converged, and the first one that is not Hermitian.
+    """
+    from angsync.kernels.cuda import batch as cuda_batch
+    from angsync.kernels.cuda import proof as cuda_proof
+
+    n = C.shape[1]
+    options = {"power_steps": 20, "fixed_start": _fixed_start_on_device(C.device.id, n)} | options
+    found = cuda_batch.solve_batch(C, gauge_node=max(0, gauge - GAUGE_NODE), **options)
+    numbers = found.pop("told")
+    if gauge == GAUGE_MEAN:
+        found["z"] = _with_positive_sums(found["z"])
+    if certify:
+        fields = cuda_proof.proved(C, found["z"])
+        found |= cuda_proof.claim_batch(fields, found["status"], found["components"], n, GAP_TOLERANCE)
+    _, troubled, asymmetric = (int(number) for number in numbers.get())
+    return found, troubled > 0, asymmetric if asymmetric < cuda_batch.NONE_ASYMMETRIC else None
+
+
+def _with_positive_sums(z: Any) -> Any:
+    """Phases turned so that the sum over each problem is positive; one phase for all nodes, whatever the pieces."""
+    space = namespace(z)
+    total = space.sum(z, axis=1)[:, None]
+    return cuda_reference.phases(z * space.conj(total), z, xp=space)
+
+
+def _by_the_library(
+    C: Any, gauge: int, certify: bool, options: dict[str, Any], shape: tuple[int, ...]
+) -> tuple[dict[str, Any], bool]:
+    """Any order, either precision: array functions of the library, and the host for problems in several pieces.
+
+    Also whether some problem is other than converged.
+    """
+    space, n = namespace(C), C.shape[1]
+    found = _generally(C, {"power_steps": 20, "settled": SETTLED_RADIANS} | options)
+    found = {name: as_type(array, "float64") if name in ("objective", "residual") else array
+             for name, array in found.items()}  # fmt: skip
+    node = max(0, gauge - GAUGE_NODE)
+    turn = space.conj(found["z"][:, node : node + 1])
+    found["z"] = found["z"] * turn if gauge != GAUGE_MEAN else _with_positive_sums(found["z"])
+    _settle_pieces(C, found, gauge, shape)
+    if certify:
+        proved = {name: to_numpy(array) for name, array in _proved(C, found["z"]).items()}
+        known = {name: to_numpy(found[name]) for name in ("status", "components")}
+        found |= {name: from_numpy(array, C) for name, array in certificates(proved | known, n).items()}
+    return found, bool(space.any(found["status"] != 0))
+
+
+def _settle_pieces(C: Any, found: dict[str, Any], gauge: int, shape: tuple[int, ...]) -> None:
+    """Refuse what is not Hermitian, count the pieces of all, and settle status and gauge where there are several.
+
+    A problem with a row without zeros is in one piece; the others, and those that are not Hermitian to the bit, come to
+    the host.
+    """
+    space, n = namespace(C), C.shape[1]
+    finite = found["status"] != NOT_FINITE
+    off_diagonal = from_numpy(~np.eye(n, dtype=bool), C)
+    in_one = space.any(space.all((C != 0) | ~off_diagonal, axis=2), axis=1)
+    same = space.all(space.all(space.conj(space.swapaxes(C, 1, 2)) == C, axis=2), axis=1)
+    components = to_numpy(finite).astype(np.int32)
+    suspects = np.flatnonzero(to_numpy(finite & ~(in_one & same)))
+    if suspects.size:
+        z, status = np.array(to_numpy(found["z"])), np.array(to_numpy(found["status"]))
+        for k in suspects:
+            problem = to_numpy(C[int(k), :, :])[None]
+            _check_hermitian(problem[0], int(k), shape)
+            joined_nodes = np.triu(problem != 0, 1)
+            joined_nodes |= joined_nodes.swapaxes(1, 2)
+            first = first_of_piece(joined_nodes)
+            components[k] = count_pieces(first)[0]
+            if components[k] > 1:
+                z[k] = in_gauge(z[k : k + 1], first, joined_nodes.any(axis=2), gauge)[0]
+        settle_status(status, components, n)
+        found["z"], found["status"] = from_numpy(z, C), from_numpy(status, C)
+    found["components"] = from_numpy(components, C)
 
 
 def solve_batch_on_device(
@@ -101,7 +204,9 @@ def solve_batch_on_device(
     dict
         ``z`` (..., n), ``objective`` :math:`z^H C z`, ``residual``, ``iterations`` and ``status`` (0 converged,
         1 iteration limit, 2 not finite) of shape (...), arrays of the caller's library on the caller's device. A
-        problem with an entry that is not finite gets NaN and status 2; the others do not notice.
+        problem with an entry that is not finite gets NaN and status 2; the others do not notice. (A complex64 stack
+        of CuPy, torch or JAX with n up to 128, for which there are kernels, also has 5 for problems without
+        measurements and 6 for those in several pieces.)
     """
     shape = tuple(C.shape)
     if len(shape) < 3 or shape[-1] != shape[-2] or shape[-1] == 0:
@@ -122,7 +227,7 @@ def solve_batch_on_device(
         from angsync.kernels.cuda import batch as cuda_batch
 
         found = cuda_batch.solve_batch(device, fixed_start=_fixed_start_on_device(device.device.id, n), **options)
-        found = {name: from_cupy(array, C) for name, array in found.items()}
+        found = {name: from_cupy(found[name], C) for name in ("z", "objective", "residual", "iterations", "status")}
     else:
         with double_precision(C):
             found = _generally(stack, options)
@@ -157,40 +262,16 @@ def _joined(parts: list[dict[str, Any]]) -> dict[str, Any]:
     return {name: joined([part[name] for part in parts]) if len(parts) > 1 else parts[0][name] for name in parts[0]}
 
 
-def prove_batch_on_device(C: Any, z: Any) -> dict[str, NDArray[np.float64]]:
-    r"""Lower bounds on :math:`S(z)` over the complement of z, and what the gap is made of, for a stack where it lies.
-
-    Parameters
-    ----------
-    C
-        Array (..., n, n), complex64 or complex128. Each matrix is Hermitian by its upper triangle.
-    z
-        Its phases (..., n), of the same library. The bounds are for z scaled to unit modulus in double precision.
-
-    Returns
-    -------
-    dict
-        The fields of :data:`angsync.kernels.cuda.proof_reference.FIELDS`, NumPy arrays of shape (...).
-    """
-    shape = tuple(C.shape)
-    n, count = shape[-1], math.prod(shape[:-2])
-    space = namespace(C)
-    stack, points = space.reshape(C, (count, n, n)), space.reshape(z, (count, n))
-    device = as_cupy(stack)
-    if device is not None and n <= MAX_ORDER and dtype_name(C) == "complex64":
-        from angsync.kernels.cuda import proof as cuda_proof
-
-        found = cuda_proof.prove_batch(device, as_cupy(points))
-    else:
-        size = max(1, _CHUNK_ENTRIES // n**2)
-        place = functools.partial(from_numpy, like=C)
-        with double_precision(C):
-            parts = [
-                cuda_proof_reference.prove_batch(
-                    stack[k : min(count, k + size), :, :], points[k : min(count, k + size), :],
-                    shares=cuda_proof_reference.EVERY, single=False, xp=space, place=place, cast=as_type,
-                )
-                for k in range(0, max(count, 1), size)
-            ]  # fmt: skip
-            found = _joined(parts)
-    return {name: to_numpy(array).reshape(shape[:-2]) for name, array in found.items()}
+def _proved(C: Any, z: Any) -> dict[str, Any]:
+    """The fields of a proof by array functions in double precision, a chunk of the problems at a time."""
+    space, count, n = namespace(C), C.shape[0], C.shape[1]
+    size = max(1, _CHUNK_ENTRIES // n**2)
+    parts = [
+        cuda_proof_reference.prove_batch(
+            C[k : min(count, k + size), :, :], z[k : min(count, k + size), :],
+            shares=cuda_proof_reference.EVERY, single=False, xp=space, place=functools.partial(from_numpy, like=C),
+            cast=as_type,
+        )
+        for k in range(0, max(count, 1), size)
+    ]  # fmt: skip
+    return _joined(parts)

@@ -23,7 +23,7 @@ def solve_alone(C: NDArray, z: NDArray, numbers: BatchNumbers, call: StackCall) 
     """Write the phases into ``z`` and the numbers into ``numbers``, stacks of one; return what is proved, by name."""
     if not np.isfinite(C).all():
         z[0] = numbers.objective[0] = numbers.residual[0] = np.nan
-        numbers.iterations[0], numbers.status[0] = 0, BatchStatus.NOT_FINITE
+        numbers.iterations[0], numbers.status[0], numbers.components[0] = 0, BatchStatus.NOT_FINITE, 0
         return {"verdict": 1, "gap_bound": np.nan, "relative_gap": np.nan, "lambda_2": np.nan}
     own = Call(
         stopping=call.stopping,
@@ -40,6 +40,7 @@ def solve_alone(C: NDArray, z: NDArray, numbers: BatchNumbers, call: StackCall) 
     z[0] = one.z
     numbers.objective[0], numbers.residual[0], numbers.iterations[0] = one.objective, one.residual, one.iterations
     numbers.status[0] = _CODES.get(one.status, BatchStatus.ITERATION_LIMIT)
+    numbers.components[0] = int(one.components.max()) + 1
     proof = one.certificate
     if proof is None:
         return {}

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.batch.source import Source
 from angsync.certificate.verdict import Verdict
-from angsync.errors import FileFormatError
+from angsync.errors import FileFormatError, InputError
 from angsync.io.atomic import atomic_open
-from angsync.problem.array_libraries import to_numpy
+from angsync.problem.array_libraries import library_of, namespace, to_numpy
 
 VERDICTS = (Verdict.CERTIFIED, Verdict.UNDECIDED)
 """What the codes in ``BatchResult.verdict`` mean."""
@@ -21,7 +22,7 @@ _VERSION = 1  # of the layout of saved files
 
 
 class BatchStatus(IntEnum):
-    """The codes in ``BatchResult.status``; their names are those of :class:`angsync.Status`, and one more."""
+    """The codes in ``BatchResult.status``; their names are those of :class:`angsync.Status`, and three more."""
 
     CONVERGED = 0
     ITERATION_LIMIT = 1
@@ -30,6 +31,10 @@ class BatchStatus(IntEnum):
     STALLED = 3
     INTERRUPTED = 4
     """Not reached before Ctrl-C, or before the callback returned True: its phases are NaN."""
+    EMPTY = 5
+    """There is nothing measured in it, or all its nodes are masked: no phase means anything."""
+    DISCONNECTED = 6
+    """Solved, but it is in several pieces (``BatchResult.components``): phases cannot be compared across them."""
 
 
 _WORDS = {
@@ -42,7 +47,11 @@ _WORDS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BatchResult:
-    """What :func:`angsync.synchronize` returns for a stack (..., n, n): one entry a problem."""
+    """What :func:`angsync.synchronize` returns for a stack (..., n, n): one entry a problem.
+
+    Arrays are NumPy's. For a stack on a device they are those of its library and stay on the device; :meth:`on_host`
+    copies them.
+    """
 
     z: NDArray
     """Phases (..., n), in the precision of the stack and in its library; NaN where a problem is not finite or a node is
@@ -56,17 +65,22 @@ class BatchResult:
     status: NDArray[np.int8]
     """Codes of :class:`BatchStatus`."""
     tolerance: float
-    gauge: str
+    gauge: str | int
     seconds: float
     """Wall time of the whole call."""
+    components: NDArray[np.int32] | None = None
+    """In how many pieces each problem is: connected components of its nonzero pattern off the diagonal, masked nodes
+    left out; 0 where that is not known. Phases of different pieces cannot be compared: each has its own gauge."""
     verdict: NDArray[np.int8] | None = None
-    """0 CERTIFIED, 1 UNDECIDED (``VERDICTS``): a batch looks for no better point, so nothing is REFUTED. None, like the
-    fields below, without ``certify``."""
+    """0 CERTIFIED, 1 UNDECIDED (``VERDICTS``): a batch looks for no better point, so nothing is REFUTED. What is not
+    in one piece is never CERTIFIED. None, like the fields below, without ``certify``."""
     gap_bound: NDArray[np.float64] | None = None
     """Proved upper bound on f* - f(z), rounding included, for z scaled to unit modulus in double precision."""
     relative_gap: NDArray[np.float64] | None = None
     lambda_2: NDArray[np.float64] | None = None
-    """Proved lower bound on the second eigenvalue of S(z)."""
+    """Proved lower bound on the second eigenvalue of S(z); not positive where a problem is in several pieces."""
+    source: Source | None = None
+    """The stack that was solved, with weights and masks; None after :meth:`load`."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -81,39 +95,56 @@ class BatchResult:
     @property
     def angles(self) -> NDArray[np.floating]:
         """Radians in (-pi, pi], (..., n)."""
-        angles = np.angle(to_numpy(self.z))
-        return np.where(angles == -np.pi, np.pi, angles).astype(angles.dtype)
+        space = namespace(self.z)
+        angles = space.arctan2(space.imag(self.z), space.real(self.z))
+        found: NDArray[np.floating] = space.where(angles <= -np.pi, -angles, angles)
+        return found
 
     @property
     def converged(self) -> NDArray[np.bool_]:
-        """Where the residual met its tolerance."""
-        return np.asarray(self.status) == BatchStatus.CONVERGED
+        """Where the residual met its tolerance and the problem is in one piece."""
+        return self.status == int(BatchStatus.CONVERGED)
 
     @property
     def certified(self) -> NDArray[np.bool_] | None:
         """Where z is proved optimal to within the tolerance."""
-        return None if self.verdict is None else np.asarray(self.verdict) == 0
+        return None if self.verdict is None else self.verdict == 0
 
     def __getitem__(self, index: Any) -> BatchResult:
         """One problem, or some of them: ``result[3, 5]``, ``result[:10]``, ``result[result.converged]``."""
         keys = index if isinstance(index, tuple) else (index,)
         phases = self.z[(*keys, slice(None))]
         chosen = {name: value[index] for name, value in self._arrays().items() if name != "z"}
-        return replace(self, z=phases, **chosen)
+        return replace(self, z=phases, source=None if self.source is None else self.source[index], **chosen)
+
+    def component_labels(self, index: Any = ...) -> NDArray[np.int64]:
+        """The piece of each node (..., n), of all problems or of those at ``index``: ``component_labels((3, 5))``.
+
+        Pieces are numbered in the order of their first nodes; a masked node has -1."""
+        from angsync.batch.pieces import labels_of
+
+        return labels_of(self._source()[index])
+
+    def _source(self) -> Source:
+        if self.source is None:
+            raise InputError(
+                "the stack is not at hand: the result was loaded from a file, or lies on a device. Solve it again."
+            )
+        return self.source
 
     def counts(self) -> dict[str, int]:
         """How many problems ended in which way."""
-        found = np.bincount(np.atleast_1d(self.status).ravel(), minlength=len(BatchStatus))
+        found = np.bincount(np.atleast_1d(to_numpy(self.status)).ravel(), minlength=len(BatchStatus))
         return {BatchStatus(code).name: int(number) for code, number in enumerate(found)}
 
     def failures(self) -> str:
-        """One sentence with counts; empty when every problem converged."""
+        """One sentence with counts of what did not converge; empty when every problem did."""
         counts = self.counts()
-        parts = [f"{counts[code.name]} {words}" for code, words in _WORDS.items() if counts[code.name]]
-        total = sum(counts.values())
-        if not parts:
+        found = {words: counts[code.name] for code, words in _WORDS.items() if counts[code.name]}
+        if not found:
             return ""
-        return f"{total - counts['CONVERGED']} of {total} problems did not converge: {'; '.join(parts)}."
+        parts = "; ".join(f"{number} {words}" for words, number in found.items())
+        return f"{sum(found.values())} of {sum(counts.values())} problems did not converge: {parts}."
 
     def __repr__(self) -> str:
         total = int(np.prod(self.shape, dtype=np.int64))
@@ -123,7 +154,7 @@ class BatchResult:
             "  " + ", ".join(f"{name} {number}" for name, number in self.counts().items() if number),
         ]
         if self.verdict is not None:
-            certified = int(np.count_nonzero(np.asarray(self.verdict) == 0))
+            certified = int(np.count_nonzero(to_numpy(self.verdict) == 0))
             lines.append(f"  CERTIFIED {certified}, UNDECIDED {total - certified}")
         return "\n".join(lines)
 
@@ -131,7 +162,7 @@ class BatchResult:
         """Write an npz file; :meth:`load` reads it."""
         scalars = {"tolerance": self.tolerance, "gauge": self.gauge, "seconds": self.seconds}
         with atomic_open(path, "wb") as stream:
-            np.savez(stream, batch_version=_VERSION, **scalars, **self._arrays())  # type: ignore[arg-type]
+            np.savez(stream, batch_version=_VERSION, **scalars, **self.on_host()._arrays())  # type: ignore[arg-type]
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> BatchResult:
@@ -146,6 +177,14 @@ class BatchResult:
         scalars = {"tolerance": float(found.pop("tolerance")), "gauge": str(found.pop("gauge"))}
         return BatchResult(seconds=float(found.pop("seconds")), **scalars, **found)  # type: ignore[arg-type]
 
+    def on_host(self) -> BatchResult:
+        """The same result with NumPy arrays; itself where it has them."""
+        arrays = self._arrays()
+        if all(isinstance(array, (np.ndarray, np.generic)) for array in arrays.values()):
+            return self
+        copies: dict[str, Any] = {name: to_numpy(array) for name, array in arrays.items()}
+        return replace(self, **copies)
+
     def _arrays(self) -> dict[str, Any]:
-        values = {entry.name: getattr(self, entry.name) for entry in fields(self)} | {"z": to_numpy(self.z)}
-        return {name: value for name, value in values.items() if isinstance(value, (np.ndarray, np.generic))}
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return {name: value for name, value in values.items() if library_of(value) is not None}

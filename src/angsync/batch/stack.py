@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -20,10 +20,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from angsync import kernels
 from angsync.batch import input as batch_input
-from angsync.batch.call import GAUGES, POWER_STEPS, TRIANGLES, StackCall, check_stack
-from angsync.batch.proof import certificates
+from angsync.batch.call import POWER_STEPS, TRIANGLES, StackCall
+from angsync.batch.pieces import in_words, settle_status
+from angsync.batch.proof import certificates, whole_only
 from angsync.batch.result import BatchResult, BatchStatus
-from angsync.errors import ConvergenceError, ConvergenceWarning, InputError, warn_user
+from angsync.batch.source import Problems, Source
+from angsync.errors import ConvergenceError, ConvergenceWarning, DisconnectedWarning, InputError, warn_user
 from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, BatchNumbers, BatchOptions, chirp
 from angsync.pipeline.call import Call
 from angsync.problem.array_libraries import is_foreign, on_cuda, to_numpy
@@ -32,7 +34,8 @@ from angsync.solvers.stopping import Stopping
 GPM_STEPS = 6  # power steps after which Newton steps take over in any case
 _PROOF_TOLERANCE = 5e-7  # residual of single precision where a proof follows: its gap is of second order in it
 PROOFS: dict[str, Any] = {"verdict": np.int8, "gap_bound": float, "relative_gap": float, "lambda_2": float}
-_NOT_REACHED: dict[str, Any] = {"status": BatchStatus.INTERRUPTED, "iterations": 0, "verdict": 1}  # otherwise NaN
+_NOT_REACHED: dict[str, Any] = {"status": BatchStatus.INTERRUPTED, "iterations": 0, "components": 0, "verdict": 1}
+"""What is written for problems that were not reached; otherwise NaN."""
 
 
 def solve(data: Any, call: Call) -> BatchResult:
@@ -54,7 +57,8 @@ def solve(data: Any, call: Call) -> BatchResult:
     if is_foreign(data) and on_cuda(data):
         from angsync.batch.on_device import solve_where_it_lies
 
-        return reported(solve_where_it_lies(data, own), own)
+        result, troubled = solve_where_it_lies(data, own)
+        return reported(result, own) if troubled else result
     return reported(_solve_stack(data, own), own)
 
 
@@ -65,7 +69,7 @@ def synchronize_stack(
     mask: ArrayLike | None = None,
     stopping: Stopping | None = None,
     certify: bool = True,
-    gauge: Literal["first", "mean"] = "first",
+    gauge: str | int = "first",
     on_failure: Literal["warn", "raise", "ignore"] = "warn",
     hermitian: Literal["full", "upper", "lower"] = "full",
     power_steps: int = POWER_STEPS,
@@ -77,7 +81,8 @@ def synchronize_stack(
     ----------
     stack
         Array (..., n, n). complex64 is solved in single precision. It may be read-only, not contiguous or a memory map:
-        about 32 MB, or 1024 problems where those are more, are copied at a time.
+        about 32 MB, or 1024 problems where those are more, are copied at a time. In a masked array, what is masked in
+        either triangle is absent, and a node whose whole row is masked is left out.
     weights
         Array (..., n, n) of real numbers, or one that broadcasts to it: the problems are ``weights * stack``.
     mask
@@ -88,9 +93,12 @@ def synchronize_stack(
     certify
         Whether to bound the gap of each problem.
     gauge
-        ``"first"``: the first node that has measurements gets angle 0. ``"mean"``: the sum of z is positive.
+        ``"first"``: the first node that has measurements gets angle 0. ``"mean"``: the sum of z is positive. A number:
+        that node gets angle 0, where it has measurements. A problem in several pieces has a gauge in each of them,
+        of its first node where a node is named that lies elsewhere.
     on_failure
-        What to do, once, when some problems did not converge or are not finite.
+        What to do, once, when some problems did not converge or are not finite. Problems without measurements
+        (status EMPTY) or in several pieces (DISCONNECTED) are warned about, unless this is ``"ignore"``.
     hermitian
         ``"full"``: both triangles are compared, and the upper one is used. ``"upper"``, ``"lower"``: only that is read.
     power_steps
@@ -107,7 +115,10 @@ def synchronize_stack(
 
 
 def reported(result: BatchResult, call: StackCall) -> BatchResult:
-    """The result, after saying what did not converge in it."""
+    """The result, after saying what did not converge in it, and what is in several pieces."""
+    pieces = "" if result.components is None else in_words(to_numpy(result.status), to_numpy(result.components))
+    if pieces and call.on_failure != "ignore":
+        warn_user(pieces, DisconnectedWarning)
     text = result.failures()
     if text and call.on_failure == "raise":
         raise ConvergenceError(text, result)
@@ -121,26 +132,20 @@ def _solve_stack(
 ) -> BatchResult:
     """Block by block, in the memory of the host."""
     begin = time.perf_counter()
-    stack = to_numpy(stack) if is_foreign(stack) else stack if isinstance(stack, np.ndarray) else np.asarray(stack)
-    check_stack(stack.shape, stack.dtype)
-    leading, n = stack.shape[:-2], stack.shape[-1]
-    dtype = np.dtype(np.complex64 if stack.dtype in (np.complex64, np.float32, np.float16) else np.complex128)
-    weighted = batch_input.broadcast(weights, stack.shape, "weights")
-    masked = batch_input.broadcast(mask, stack.shape[:-1], "mask")
-    if masked is not None and masked.dtype != bool:
-        raise InputError(f"mask must be boolean (True leaves a node out), but its dtype is {masked.dtype}.")
+    source = Source.of(stack, weights, mask, call.hermitian)
+    leading, n, dtype = source.leading, source.n, source.dtype
+    gauge = call.gauge_code(n)
     count = math.prod(leading)
     z = np.empty((count, n), dtype=dtype)
     numbers = BatchNumbers.of(count)
     proofs = {name: np.empty(count, dtype=kind) for name, kind in (PROOFS if call.certify else {}).items()}
     done, scratch = 0, np.empty((len(FIELDS), 0))
-    in_place = stack.flags.c_contiguous and stack.dtype == dtype and weighted is None and masked is None
     try:
-        for part in _parts(count, n, dtype, in_place):
-            problems = batch_input.problems_of(stack, weighted, masked, part, dtype)
-            if scratch.shape[1] != len(problems):
-                scratch = np.zeros((len(FIELDS), len(problems)))
-            found = _solve_part(problems, z[part], numbers.part(part), scratch, call, (part.start, leading))
+        for part in source.blocks() if n <= MAX_ORDER else _singles(count):
+            problems = source.take(part)
+            if scratch.shape[1] != len(problems.C):
+                scratch = np.zeros((len(FIELDS), len(problems.C)))
+            found = _solve_part(problems, z[part], numbers.part(part), scratch, call, gauge, (part.start, leading))
             for name, values in proofs.items():
                 values[part] = found[name]
             done = part.stop
@@ -152,22 +157,14 @@ def _solve_stack(
     kept = numbers._asdict() | proofs
     for name, values in kept.items():
         values[done:] = _NOT_REACHED.get(name, np.nan)
-    if masked is not None:
-        z[masked.reshape(count, n)] = np.nan
     return BatchResult(
         z=z.reshape(*leading, n),
         tolerance=call.stopping.tolerance_for(dtype),
         gauge=call.gauge,
         seconds=time.perf_counter() - begin,
+        source=source,
         **{name: values.reshape(leading) for name, values in kept.items()},
     )
-
-
-def _parts(count: int, n: int, dtype: np.dtype[Any], in_place: bool) -> Iterable[slice]:
-    """Problems that are solved together; one by one where they are too large for the kernels."""
-    if n <= MAX_ORDER:
-        return batch_input.blocks(count, n, dtype, in_place=in_place)
-    return _singles(count)
 
 
 def _singles(count: int) -> Iterator[slice]:
@@ -175,43 +172,56 @@ def _singles(count: int) -> Iterator[slice]:
 
 
 def _solve_part(
-    problems: NDArray,
+    problems: Problems,
     z: NDArray,
     numbers: BatchNumbers,
     found: NDArray[np.float64],
     call: StackCall,
+    gauge: int,
     place: tuple[int, tuple[int, ...]],
 ) -> dict[str, Any]:
     """Solve one part: write into ``z``, ``numbers`` and ``found``, and return what is proved, by name.
 
     ``place``: where the part begins in the stack, and the stack's shape.
     """
-    n = problems.shape[1]
+    C, out = problems
+    n = C.shape[1]
     if n > MAX_ORDER:
         from angsync.batch.one_by_one import solve_alone
 
-        return solve_alone(problems[0], z, numbers, call)
-    tolerance = call.stopping.tolerance_for(problems.dtype)
-    if n == 1:
-        z[:] = 1
-        numbers.objective[:], numbers.residual[:], numbers.iterations[:] = problems[:, 0, 0].real, 0, 0
-        finite = np.isfinite(problems[:, 0, 0])
+        proofs = solve_alone(C[0], z, numbers, call)
+    elif n == 1:
+        z[:], found[:] = 1, 0
+        numbers.objective[:], numbers.residual[:], numbers.iterations[:] = C[:, 0, 0].real, 0, 0
+        finite = np.isfinite(C[:, 0, 0])
         numbers.status[:] = np.where(finite, BatchStatus.CONVERGED, BatchStatus.NOT_FINITE)
+        numbers.components[:] = finite
     else:
+        tolerance = call.stopping.tolerance_for(C.dtype)
         how = BatchOptions(
             power_steps=call.power_steps,
             gpm_steps=GPM_STEPS,
             max_iterations=call.stopping.max_iterations,
             triangle=TRIANGLES[call.hermitian],
             certify=call.certify,
-            gauge=GAUGES[call.gauge],
+            gauge=gauge,
             tolerance=min(tolerance, _PROOF_TOLERANCE) if call.certify and tolerance > 0 else tolerance,
             accepted=tolerance,
         )
-        suspects = kernels.solve_batch(problems, chirp(n).astype(np.complex128), z, numbers, found, how)
+        suspects = kernels.solve_batch(C, chirp(n).astype(np.complex128), z, numbers, found, how)
         if suspects:
             finite = numbers.status != BatchStatus.NOT_FINITE
-            batch_input.check_hermitian(problems, found, finite, *place, call.hermitian)
+            batch_input.check_hermitian(C, found, finite, *place, call.hermitian)
+    nodes: Any = n
+    if out is not None:  # masked nodes are rows of zeros to the kernels: each a piece of its own
+        z[out] = np.nan
+        left_out = np.count_nonzero(out, axis=1).astype(np.int32)
+        nodes = n - left_out
+        numbers.components[:] = np.where(numbers.status == BatchStatus.NOT_FINITE, 0, numbers.components - left_out)
+    settle_status(numbers.status, numbers.components, nodes)
     if not call.certify:
         return {}
-    return certificates(dict(zip(FIELDS, found, strict=True)) | {"status": numbers.status}, n)
+    known = {"status": numbers.status, "components": numbers.components}
+    if n > MAX_ORDER:
+        return whole_only(proofs, numbers.components)
+    return certificates(dict(zip(FIELDS, found, strict=True)) | known, n)

@@ -22,7 +22,9 @@ def call(**options):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"gauge": 2}, r"^gauge must be 'first' or 'mean' for a stack of problems, but it is 2\.$"),
+        ({"gauge": "last"}, r"^gauge must be 'first', 'mean' or the number of a node, but it is 'last'\.$"),
+        ({"gauge": True}, r"^gauge must be 'first', 'mean' or the number of a node, but it is True\.$"),
+        ({"gauge": -1}, r"^gauge must be 'first', 'mean' or the number of a node, but it is -1\.$"),
         ({"on_failure": "explode"}, r"^on_failure must be 'warn', 'raise' or 'ignore', but it is 'explode'\.$"),
         ({"hermitian": "both"}, r"^hermitian must be 'full', 'upper' or 'lower', but it is 'both'\.$"),
         ({"stopping": ang.Stopping(max_seconds=1.0)}, "^max_seconds is not for a stack of problems: limit max_iter"),
@@ -72,7 +74,7 @@ def test_calls_that_mean_nothing():
     with pytest.raises(InputError, match="max_seconds"):
         ang.synchronize(C, stopping=ang.Stopping(max_seconds=1.0))
     with pytest.raises(InputError, match="gauge"):
-        ang.synchronize(C, gauge=2)
+        ang.synchronize(C, gauge=4)
     with pytest.raises(ShapeError, match=r"\(3, 4, 3\)"):
         ang.synchronize(C[:, :, :3])
     with pytest.raises(ShapeError, match="weights"):

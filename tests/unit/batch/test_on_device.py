@@ -12,7 +12,7 @@ import angsync as ang
 from angsync.batch import stack as batch
 from angsync.batch.call import StackCall
 from angsync.batch.on_device import solve_where_it_lies
-from angsync.errors import ConvergenceWarning, InputError
+from angsync.errors import ConvergenceWarning, DisconnectedWarning, NotHermitianError
 
 
 def test_device_front_keeps_phases_in_their_library():
@@ -21,10 +21,51 @@ def test_device_front_keeps_phases_in_their_library():
     C[2] = np.nan
     call = StackCall(ang.Stopping(), True, "first", "warn", "full")
     with pytest.warns(ConvergenceWarning, match="1 not finite"):
-        result = batch.reported(solve_where_it_lies(C, call), call)
+        result = batch.reported(solve_where_it_lies(C, call)[0], call)
     good = np.arange(5) != 2
     assert np.abs(result.z[good] - ang.synchronize(C[good]).z).max() < 1e-4
     np.testing.assert_array_equal(result.certified, good)
-    assert solve_where_it_lies(C[good], replace(call, certify=False)).verdict is None
-    with pytest.raises(InputError, match="gauge"):
-        solve_where_it_lies(C, replace(call, gauge="mean"))
+    assert solve_where_it_lies(C[good], replace(call, certify=False))[0].verdict is None
+
+
+CALL = StackCall(ang.Stopping(), True, "first", "warn", "full")
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("hermitian", ["full", "upper", "lower"])
+@pytest.mark.parametrize("gauge", ["first", "mean", 4])
+def test_a_device_knows_the_triangles_and_gauges_of_the_host(dtype, hermitian, gauge):
+    C = gaussian_stack(6, 5, dtype=dtype).reshape(5, 1, 6, 6)
+    given = {"full": C, "upper": np.triu(C) + np.tril(np.full((6, 6), np.pi), -1), "lower": np.tril(C)}[hermitian]
+    given = given.astype(dtype)
+    result, troubled = solve_where_it_lies(given, replace(CALL, gauge=gauge, hermitian=hermitian))
+    host = ang.synchronize(C, gauge=gauge)
+    assert not troubled
+    np.testing.assert_allclose(result.z, host.z, atol=1e-3)
+    np.testing.assert_array_equal(result.certified, host.certified)
+    np.testing.assert_array_equal(result.components, host.components)
+    assert (result.shape, result.gauge, result.objective.dtype) == ((5, 1), gauge, np.float64)
+
+
+def test_what_is_in_pieces_is_said_on_a_device():
+    C = gaussian_stack(6, 4)
+    C[1] = 0
+    C[2, :3, 3:] = C[2, 3:, :3] = 0
+    C[3, 5] = C[3, :, 5] = 0
+    result, troubled = solve_where_it_lies(C, CALL)
+    with pytest.warns(DisconnectedWarning):
+        host = ang.synchronize(C)
+    assert troubled
+    for name in ("status", "components", "verdict"):
+        np.testing.assert_array_equal(getattr(result, name), getattr(host, name))
+    np.testing.assert_allclose(result.z[2:], host.z[2:], atol=1e-4)
+    with pytest.warns(DisconnectedWarning, match="1 without any measurement"):
+        batch.reported(result, CALL)
+
+
+def test_a_device_refuses_what_the_host_refuses():
+    C = gaussian_stack(6, 4).reshape(2, 2, 6, 6)
+    C[1, 0, 2, 3] = -C[1, 0, 2, 3]
+    for solve in (ang.synchronize, lambda stack: solve_where_it_lies(stack, CALL)):
+        with pytest.raises(NotHermitianError, match=r"in problem \(1, 0\), \|C\[2,3\]"):
+            solve(C)

@@ -23,6 +23,9 @@
 #define SLOWEST_BELIEVED 0.6        /* largest slowest mode that a shift is made for: beyond it, Newton is quicker */
 #define POWER_STEPS_BEFORE_NEWTON 4 /* where so many power steps would do, they are made rather than a Newton step */
 
+#define MAX_ORDER 128               /* also in numbers.py */
+enum { GAUGE_FIRST = 1, GAUGE_MEAN = 2, GAUGE_NODE = 3 }; /* GAUGE_NODE + j: node j at angle 0 */
+
 /* How the problems are solved: BatchOptions in numbers.py, which says what each means. */
 typedef struct {
     int32_t power_steps, gpm_steps, max_iterations, triangle, certify, gauge;
@@ -34,6 +37,7 @@ typedef struct {
     double *objective, *residual;
     int32_t *iterations;
     int8_t *status;
+    int32_t *components;
     double *found; /* (FOUND, count) */
 } numbers_t;
 

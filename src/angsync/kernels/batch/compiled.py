@@ -39,7 +39,7 @@ class BatchCall(ctypes.Structure):
         ("count", SIZE), ("n", ctypes.c_int32), ("threads", ctypes.c_int32), ("set", ctypes.c_int32),
         ("options", Options), ("askew", REAL), ("stack", ADDRESS), ("start", ADDRESS), ("z", ADDRESS),
         ("objective", ADDRESS), ("residual", ADDRESS), ("iterations", ADDRESS), ("status", ADDRESS),
-        ("found", ADDRESS),
+        ("components", ADDRESS), ("found", ADDRESS),
     )  # fmt: skip
 
 

@@ -14,6 +14,9 @@ MAX_ORDER = 128
 CONVERGED, ITERATION_LIMIT, NOT_FINITE, STALLED = 0, 1, 2, 3
 """Status codes. Nothing on a device is ever STALLED."""
 
+GAUGE_FIRST, GAUGE_MEAN, GAUGE_NODE = 1, 2, 3
+"""Codes of :attr:`BatchOptions.gauge`; ``GAUGE_NODE + j`` for node j."""
+
 FIELDS = (
     "asymmetry", "largest", "bound", "bare_objective", "gradient", "rows_total", "rows_norm", "rows_most", "moduli",
     "nodes", "trace",
@@ -38,15 +41,22 @@ class BatchOptions(NamedTuple):
     certify: bool
     """Whether a bound on S(z) is found."""
     gauge: int
-    """1: the first node that has measurements is at angle 0, 2: the sum of z is positive."""
+    """1: the first node of every piece is at angle 0, 2: the sum of z over every piece is positive, 3 + j: node j is at
+    angle 0, and in the pieces that it is not in, the first node. Nodes without measurements have the phase 1."""
     tolerance: float
     """Residual at which a problem stops."""
     accepted: float
     """Residual up to which a problem counts as converged."""
 
 
+_KINDS: tuple[Any, ...] = (np.float64, np.float64, np.int32, np.int8, np.int32)
+
+
 class BatchNumbers(NamedTuple):
-    """Objective, residual, iterations and status of every problem of a batch, in the arrays that the caller keeps.
+    """Objective, residual, iterations, status and number of pieces of every problem, in arrays that the caller keeps.
+
+    The pieces are the connected components of the nonzero pattern off the diagonal, nodes without measurements among
+    them; 0 where a problem is not finite.
 
     The kernels write into these arrays directly: to copy numbers that another core has written costs as much as a
     step of the solver.
@@ -56,24 +66,25 @@ class BatchNumbers(NamedTuple):
     residual: NDArray[np.float64]
     iterations: NDArray[np.int32]
     status: NDArray[np.int8]
+    components: NDArray[np.int32]
 
     @classmethod
     def of(cls, count: int) -> BatchNumbers:
         """Arrays for so many problems, not yet written."""
-        return cls(np.empty(count), np.empty(count), np.empty(count, np.int32), np.empty(count, np.int8))
+        return cls(*(np.empty(count, kind) for kind in _KINDS))
 
     def suits(self, count: int) -> bool:
         """Whether the arrays are laid out as the kernels write them."""
-        kinds = (np.float64, np.float64, np.int32, np.int8)
         arrays: tuple[NDArray, ...] = self
         return all(
             values.shape == (count,) and values.dtype == kind and values.flags.c_contiguous
-            for values, kind in zip(arrays, kinds, strict=True)
+            for values, kind in zip(arrays, _KINDS, strict=True)
         )
 
     def part(self, of: slice) -> BatchNumbers:
         """Views of some problems."""
-        return BatchNumbers(self.objective[of], self.residual[of], self.iterations[of], self.status[of])
+        arrays: tuple[NDArray, ...] = self
+        return BatchNumbers(*(values[of] for values in arrays))
 
 
 def asymmetry_share(dtype: Any) -> float:

@@ -31,6 +31,7 @@ from angsync.kernels.batch.numbers import (
     BatchOptions,
     asymmetry_share,
 )
+from angsync.kernels.batch.pieces_reference import count_pieces, first_of_piece, in_gauge
 from angsync.kernels.batch.proof_reference import bounds, cholesky
 
 instructions = "NumPy"
@@ -72,7 +73,9 @@ def solve(
     numbers.objective[:] = reached["objective"] * unit + field["trace"]
     numbers.residual[:] = reached["residual"]
     numbers.iterations[:], numbers.status[:] = reached["iterations"], reached["status"]
-    z[:] = _in_gauge(point, rows, options.gauge)
+    first_nodes = first_of_piece(C != 0)
+    numbers.components[:] = np.where(finite, count_pieces(first_nodes), 0)
+    z[:] = in_gauge(point, first_nodes, rows > 0, options.gauge)
     if options.certify:
         for name, value in bounds(C.astype(np.complex128), rows.astype(np.float64), z.astype(np.complex128)).items():
             field[name][:] = value if name == "nodes" else value * unit
@@ -298,17 +301,3 @@ def _newton(C: NDArray, z: NDArray, w: NDArray, damping: NDArray) -> tuple[NDArr
         t[:, j] -= np.sum(factor[:, j + 1 :, j] * t[:, j + 1 :], axis=1)
         t[:, j] *= inverse[:, j]
     return t, good
-
-
-def _in_gauge(z: NDArray, rows: NDArray, gauge: int) -> NDArray:
-    """The phases in the gauge asked for; nodes without measurements get the phase 1."""
-    some = rows > 0
-    first = np.argmax(some, axis=1)
-    place = np.arange(len(z))
-    reference = z[place, first] if gauge == 1 else np.where(some, z, 0).sum(axis=1)
-    size = np.abs(reference)
-    turn = np.where(size > 0, reference.conj() / np.where(size > 0, size, 1), 1)
-    z = (z * turn[:, None]).astype(z.dtype)
-    if gauge == 1:
-        z[place, first] = 1
-    return np.where(some, z, np.ones_like(z))

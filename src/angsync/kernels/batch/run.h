@@ -9,38 +9,6 @@
 #define D JOIN(real, double, SET)
 #define DOUBLE(name) JOIN(name, double, SET)
 
-/* z in its gauge: 1 the first node that has measurements at angle 0, 2 the sum of z positive. Nodes without
- * measurements get the phase 1. */
-static void N(settle)(N(group) *g, int gauge) {
-    int n = g->n;
-    V zero = (V){0}, one = zero + 1, re = zero, im = zero;
-    M open = ~(M){0};
-    for (int j = 0; j < n; j++) {
-        M some = (M)(g->rows[j] > zero) & open;
-        re += (V)((M)g->z[2 * j] & some);
-        im += (V)((M)g->z[2 * j + 1] & some);
-        if (gauge == 1) open &= ~some;
-    }
-    V inverse = N(inverse_root)(re * re + im * im);
-    M turn = (M)(inverse > zero);
-    re = N(pick)(turn, re * inverse, one);
-    im = N(pick)(turn, im * inverse, zero);
-    M first = ~(M){0};
-    for (int j = 0; j < n; j++) {
-        M some = (M)(g->rows[j] > zero);
-        V zr = g->z[2 * j], zi = g->z[2 * j + 1];
-        V turned = zr * re + zi * im, across = zi * re - zr * im;
-        if (gauge == 1) { /* exactly 1, not to rounding */
-            M here = some & first;
-            turned = N(pick)(here, one, turned);
-            across = N(pick)(here, zero, across);
-            first &= ~some;
-        }
-        g->z[2 * j] = N(pick)(some, turned, one);
-        g->z[2 * j + 1] = N(pick)(some, across, zero);
-    }
-}
-
 /* Lanes half.. of a group of singles, or all of a group of doubles, made ready for the proof in double precision. */
 static void N(widen)(const N(group) *g, int half, D *work, DOUBLE(proof) *proof) {
     int n = g->n;
@@ -213,7 +181,8 @@ static int N(group_of)(N(bench) *bench, const batch_t *call, int64_t first, int 
                 N(set_aside)(bench, index[p], p, &state);
                 index[p] = -1;
             }
-    N(settle)(g, o->gauge);
+    int32_t pieces[LANES];
+    N(settle)(g, o->gauge, used, pieces);
     REAL *target[LANES];
     for (int p = 0; p < LANES; p++) target[p] = index[p] < 0 ? (REAL *)g->buffer : z + 2 * (int64_t)n * index[p];
     N(lanes_out)(g->z, 2 * n, target);
@@ -227,6 +196,7 @@ static int N(group_of)(N(bench) *bench, const batch_t *call, int64_t first, int 
         numbers->residual[at] = (double)state.residual[p];
         numbers->iterations[at] = (int32_t)state.count[p];
         numbers->status[at] = finite && close ? 0 : (int8_t)state.code[p];
+        numbers->components[at] = finite ? pieces[p] : 0;
         suspects += finite && (double)g->gap[p] > call->askew * (double)g->largest[p];
         to[ASYMMETRY * call->count] = (double)g->gap[p];
         to[LARGEST * call->count] = (double)g->largest[p];

@@ -9,14 +9,19 @@ constexpr int FIRST_POWER_STEPS = 2;  // without a look at what they did
 // steps go on from z until that is no longer so, power_steps in all at most. shifts: one a problem, C + shift I is
 // iterated (may be null). status: 0 converged, 1 iteration limit, 2 not finite (z, objective and residual are then
 // NaN). A problem has converged when no phase would turn by more than the tolerance, |Im(conj(z_j) w_j)| <= tolerance
-// |w_j| for all j: that implies the residual, and is one vote of the lanes. POLISH_STEPS further steps follow, each kept
-// where it lowers the residual of its problem; with them, start may be phases (problems, n) to begin with in place of
-// that column, and power_steps 0.
+// |w_j| for all j: that implies the residual, and is one vote of the lanes. A problem that has converged makes
+// POLISH_STEPS further steps; with them, start may be phases (problems, n) to begin with in place of that column, and
+// power_steps 0. z is turned so that the entry of gauge_node is 1.
+//
+// While C is in shared memory, every problem is looked at: is it Hermitian, and has it a row without zeros, so that it
+// is in one piece? Those of which that cannot be said at once are put on the list `suspects` for examine_batch
+// (batch_examine.cu); told[0] counts them, told[1] the problems that have not converged.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     solve_batch(const Unit* __restrict__ C, long long count, const float2* __restrict__ bias,
-                const float* __restrict__ shifts, const float2* __restrict__ start, float tolerance, int max_iterations, int power_steps,
-                float settled, float2* __restrict__ z, float* __restrict__ objective, float* __restrict__ residual,
-                int* __restrict__ iterations, signed char* __restrict__ status) {
+                const float* __restrict__ shifts, const float2* __restrict__ start, float tolerance, int max_iterations,
+                int power_steps, float settled, float share, int gauge_node, float2* __restrict__ z, double* __restrict__ objective,
+                double* __restrict__ residual, int* __restrict__ iterations, signed char* __restrict__ status,
+                int* __restrict__ components, int* __restrict__ suspects, unsigned long long* __restrict__ told) {
     extern __shared__ __align__(16) unsigned char shared[];
     const int member = threadIdx.x % TEAM;
     Buffers& mine = reinterpret_cast<Buffers*>(shared)[threadIdx.x / TEAM];
@@ -60,22 +65,38 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         synchronise();
         Unit entry[ROWS][SHARE];
         unsigned largest = 0;
+        float worst = 0;
+        bool full_row = false;
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
             const int at = slot + r * SLOTS;
             float sum = 0;
+            // Pairs are compared once, or twice near the diagonal: which side, is decided when this is compiled. A few
+            // rows are enough to look for one without zeros.
+            bool full = true;
+            const bool looking_for_zeros = r == 0;
 #pragma unroll
             for (int c = 0; c < SHARE; ++c) {
+                const bool comparing = !BY_DIAGONALS && ENTRIES * (c + 1) * SPLIT > r * SLOTS;
                 const int unit = c * SPLIT + part;
                 entry[r][c] = Unit{};
-                if (present && at < ORDER && unit < UNITS) entry[r][c] = staged[(group * ORDER + at) * PITCH + unit];
+                if (present && at < ORDER && unit < UNITS) {
+                    entry[r][c] = staged[(group * ORDER + at) * PITCH + unit];
+                    look_at(entry[r][c], staged + group * ORDER * PITCH, at, unit, share, comparing, looking_for_zeros, worst,
+                            full);
+                }
                 sum += absolute_sum(entry[r][c]);
             }
 #pragma unroll
-            for (int distance = SPLIT / 2; distance > 0; distance /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, distance);
+            for (int distance = SPLIT / 2; distance > 0; distance /= 2) {
+                sum += __shfl_xor_sync(0xffffffffu, sum, distance);
+                if (looking_for_zeros) full = full & (__shfl_xor_sync(0xffffffffu, int(full), distance) != 0);
+            }
+            if (looking_for_zeros) full_row = full && at < ORDER;
             // as bits, infinity and NaN are the largest of all; fmaxf would lose a NaN
             largest = max(largest, __float_as_uint(sum));
         }
+        if (BY_DIAGONALS && present) compare_by_diagonals(staged + group * ORDER * PITCH, local, share, worst);
         float2 x[OWN];
 #pragma unroll
         for (int k = 0; k < OWN; ++k) {
@@ -85,6 +106,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             }
         }
         if (!idle) atomicMax(&mine.largest[group], largest);
+        bool suspicious;
+        if constexpr (IN_WARP) {
+            const unsigned in_one_piece = __ballot_sync(0xffffffffu, full_row);
+            suspicious = (__ballot_sync(0xffffffffu, worst > 0) & group_lanes) || !(in_one_piece & group_lanes);
+        } else {
+            const bool connected = __syncthreads_or(full_row && !idle);
+            suspicious = __syncthreads_or(worst > 0) || !connected;
+        }
+        if (present && local == 0 && suspicious) suspects[atomicAdd(told, 1ULL)] = int(first + group);
         synchronise();
         if (first + step < count) stage(mine, C, first + step, count, member);
 
@@ -200,43 +230,50 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 
         // f of C itself; the residual of C + shift I, whose gradient is the same
         const int first_lane = idle ? 0 : group * LANES;
-        Sums sum = summed(x, y, row, scale, shift, part, first_lane, member, mine);
 #if POLISH_STEPS > 0
+        // the product of the last one is that of the sums
 #pragma unroll 1
         for (int step = 0; step < POLISH_STEPS; ++step) {
-            float2 next_x[OWN], next_y[OWN];
             add_shift(w, y, x, scale, shift);
             buffer ^= 1;
             published = reinterpret_cast<float2*>(mine.vector[buffer] + vector_at);
 #pragma unroll
             for (int r = 0; r < OWN; ++r) {
-                next_x[r] = phase(w[r], x[r]);
-                if (row[r] >= 0) published[row[r]] = next_x[r];
+                if (converged) x[r] = phase(w[r], x[r]);
+                if (row[r] >= 0) published[row[r]] = x[r];
             }
             synchronise();
-            multiply(entry, mine.vector[buffer] + vector_at, part, next_y);
-            const Sums next = summed(next_x, next_y, row, scale, shift, part, first_lane, member, mine);
-            if (next.gradient * sum.size < sum.gradient * next.size) {
-                sum = next;
-#pragma unroll
-                for (int r = 0; r < OWN; ++r) x[r] = next_x[r], y[r] = next_y[r];
-            }
+            multiply(entry, mine.vector[buffer] + vector_at, part, y);
         }
 #endif
+        const Sums sum = summed(x, y, row, scale, shift, part, first_lane, member, mine);
+        float2* reference = reinterpret_cast<float2*>(mine.vector[buffer] + vector_at);
         synchronise();
+#pragma unroll
+        for (int r = 0; r < OWN; ++r) {
+            if (row[r] == gauge_node) *reference = x[r];
+        }
+        synchronise();
+        const float2 turn = *reference;
         const long long problem = first + group;
         const float nothing = __uint_as_float(0x7fc00000u);
         if (present && local == 0) {
             const float product = sum.gradient * sum.size;
-            objective[problem] = finite ? sum.objective * __uint_as_float(unsigned(127 + exponent) << 23) : nothing;
+            const double unscaled = __uint_as_float(unsigned(127 + exponent) << 23);
+            objective[problem] = finite ? double(sum.objective) * unscaled : nothing;
             residual[problem] = !finite ? nothing : product > 0 ? sum.gradient * rsqrtf(product) : 0.0f;
             iterations[problem] = finite ? iteration : 0;
             status[problem] = !finite ? 2 : converged ? 0 : 1;
+            components[problem] = finite;
+            if (!finite || !converged) atomicAdd(told + 1, 1ULL);
         }
         if (present) {
 #pragma unroll
             for (int r = 0; r < OWN; ++r) {
-                if (row[r] >= 0) z[problem * ORDER + row[r]] = finite ? x[r] : float2{nothing, nothing};
+                if (row[r] < 0) continue;
+                float2 turned = {x[r].x * turn.x + x[r].y * turn.y, x[r].y * turn.x - x[r].x * turn.y};
+                if (row[r] == gauge_node) turned = {1, 0};  // exactly, not to rounding
+                z[problem * ORDER + row[r]] = finite ? turned : float2{nothing, nothing};
             }
         }
     }

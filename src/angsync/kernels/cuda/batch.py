@@ -18,6 +18,12 @@ from angsync.kernels.cuda.source import source
 
 _REGISTERS = 65_536  # of a multiprocessor
 
+NONE_ASYMMETRIC = 2**63
+ROUNDING_SHARE = float(np.sqrt(np.finfo(np.float32).eps))
+"""Entries of a pair may be apart by this, relative to the larger one."""
+ROUNDING_FLOOR = 1000 * float(np.finfo(np.float32).eps)
+"""Or by this, relative to the smaller one of the largest entries of their two rows."""
+
 
 class Layout(NamedTuple):
     """How the problems of one order are spread over lanes: see batch.cu."""
@@ -75,6 +81,24 @@ def _batch_kernel(device: int, n: int, layout: Layout, polish_steps: int) -> tup
     return kernel, resident * cupy.cuda.Device(device).attributes["MultiProcessorCount"]
 
 
+@functools.cache
+def _examining_kernel(device: int, n: int) -> tuple[Any, int]:
+    """The kernel for one order, and a number of blocks that fills the device."""
+    module = cupy.RawModule(code=source("batch_examine.cu"), options=("--std=c++17", f"-DORDER={n}"))
+    kernel = module.get_function("examine_batch")
+    kernel.max_dynamic_shared_size_bytes = _examining_bytes(n)
+    return kernel, 8 * cupy.cuda.Device(device).attributes["MultiProcessorCount"]
+
+
+def _examining_warps(n: int) -> int:
+    """Problems of a block of examine_batch at a time, one a warp: their matrices are in shared memory."""
+    return 4 if n <= 64 else 1
+
+
+def _examining_bytes(n: int) -> int:
+    return _examining_warps(n) * 8 * n * (n | 1)
+
+
 def solve_batch(
     C: Any,
     *,
@@ -86,13 +110,16 @@ def solve_batch(
     settled: float = SETTLED_RADIANS,
     polish_steps: int = 0,
     start: Any | None = None,
+    gauge_node: int = 0,
     layout: Layout | None = None,
 ) -> dict[str, Any]:
     """Solve the problems of a complex64 array (count, n, n), n at most 128: one launch, C read once.
 
     The whole of C is read, not one triangle: at these sizes a row is a few sectors of memory long. ``polish_steps``
     are those of :func:`~angsync.kernels.cuda.reference.polished`, made while C is still there. ``start``: phases
-    (count, n) to begin with, without power steps.
+    (count, n) to begin with, without power steps. ``told``: three numbers on the device, the problems that were looked
+    at more closely, those that have another status than converged, and the first one that is not Hermitian
+    (``NONE_ASYMMETRIC`` where all are).
     """
     count, n = C.shape[0], C.shape[1]
     if not 1 <= n <= MAX_ORDER or C.dtype != np.complex64:
@@ -104,22 +131,37 @@ def solve_batch(
             C = C.copy()
         out = {
             "z": cupy.empty((count, n), dtype=cupy.complex64),
-            "objective": cupy.empty(count, dtype=cupy.float32),
-            "residual": cupy.empty(count, dtype=cupy.float32),
+            "objective": cupy.empty(count, dtype=cupy.float64),
+            "residual": cupy.empty(count, dtype=cupy.float64),
             "iterations": cupy.empty(count, dtype=cupy.int32),
             "status": cupy.empty(count, dtype=cupy.int8),
+            "components": cupy.empty(count, dtype=cupy.int32),
         }
+        told = _untold(C.device.id).copy()
         if count == 0:
-            return out
+            return out | {"told": told}
         kernel, resident = _batch_kernel(C.device.id, n, layout, polish_steps)
         lanes = -(-n // layout.rows) * layout.split
         together = (32 // lanes) * (layout.threads // 32) if lanes <= 32 else 1
         powers = np.int32(power_steps if start is None else 0)
-        settings = (np.float32(tolerance), np.int32(max_iterations), powers, np.float32(settled))
+        steps = (np.float32(tolerance), np.int32(max_iterations), powers, np.float32(settled))
+        # sums of |re| and |im| are compared, within sqrt(2) of moduli: what is suspected wrongly is looked at again
+        settings = (*steps, np.float32(ROUNDING_SHARE / 1.5), np.int32(gauge_node))
         fixed_start = cupy.asarray(fixed_start, dtype=cupy.complex64)
         nothing = np.uintp(0)
         shift = nothing if shifts is None else cupy.ascontiguousarray(shifts, dtype=cupy.float32)
         first = nothing if start is None else cupy.ascontiguousarray(start, dtype=cupy.complex64)
-        arguments = (C, np.int64(count), fixed_start, shift, first, *settings, *out.values())
+        suspects = cupy.empty(count, dtype=cupy.int32)
+        arguments = (C, np.int64(count), fixed_start, shift, first, *settings, *out.values(), suspects, told)
         kernel((min(resident, -(-count // together)),), (layout.threads,), arguments, shared_mem=layout.shared_bytes(n))
-    return out
+        examine, blocks = _examining_kernel(C.device.id, n)
+        shares = (np.float64(ROUNDING_SHARE), np.float64(ROUNDING_FLOOR), np.int32(gauge_node))
+        arguments = (C, suspects, *shares, out["z"], out["status"], out["components"], told)
+        examine((blocks,), (32 * _examining_warps(n),), arguments, shared_mem=_examining_bytes(n))
+    return out | {"told": told}
+
+
+@functools.cache
+def _untold(device: int) -> Any:
+    """What ``told`` begins with, kept on the device: a copy from the host would wait for every kernel before it."""
+    return cupy.asarray(np.array([0, 0, NONE_ASYMMETRIC], dtype=np.uint64))

@@ -22,7 +22,8 @@ using Unit = float4;
 #else
 using Unit = float2;
 #endif
-constexpr int UNITS = ORDER % 2 == 0 ? ORDER / 2 : ORDER;
+constexpr int ENTRIES = ORDER % 2 == 0 ? 2 : 1;  // of C in a unit
+constexpr int UNITS = ORDER / ENTRIES;
 constexpr int PITCH = PADDED ? UNITS | 1 : UNITS;
 constexpr int SHARE = (UNITS + SPLIT - 1) / SPLIT;  // units of a row in one lane: SPLIT c + l % SPLIT
 constexpr int VECTOR = SHARE * SPLIT;

@@ -144,3 +144,54 @@ __device__ __forceinline__ Sums summed(const float2 (&x)[OWN], const float2 (&y)
     }
     return sum;
 }
+
+// One entry of C beside its mirror image: how much farther apart are they than `share` of the entry allows? In sums of
+// |re| and |im|, within sqrt(2) of the moduli, so that no square underflows.
+__device__ __forceinline__ void compare(float re, float im, float2 mirror, float share, float& worst) {
+    const float apart = fabsf(re - mirror.x) + fabsf(im + mirror.y);
+    worst = fmaxf(worst, fmaf(-share, fabsf(re) + fabsf(im), apart));
+}
+
+// Lanes that share rows (many of them, that is) would meet in one bank on their way through mirror images. They walk
+// along diagonals instead, where neighbours are an odd number of entries apart; each pair is compared once.
+constexpr bool BY_DIAGONALS = SPLIT > 2;
+
+__device__ __forceinline__ void compare_by_diagonals(const Unit* matrix, int local, float share, float& worst) {
+    constexpr int ROW = PITCH * ENTRIES;  // entries from row to row
+    const float2* entries = reinterpret_cast<const float2*>(matrix);
+    for (int i = local; i < ORDER; i += LANES) {
+        const float2* across = entries + i * (ROW + 1);
+        const float2* down = across;
+#pragma unroll 8
+        for (int d = 0; d <= ORDER / 2; ++d) {
+            compare(across->x, across->y, *down, share, worst);
+            const bool wraps = i + d + 1 == ORDER;
+            across += wraps ? 1 - ORDER : 1;
+            down += wraps ? ROW - ORDER * ROW : ROW;
+        }
+    }
+}
+
+__device__ __forceinline__ float2 mirrored(const Unit* matrix, int row, int column) {
+    return reinterpret_cast<const float2*>(matrix + column * PITCH)[row];
+}
+
+// A unit of a row: compared with its mirror image where `comparing`; `full`: whether it has no zeros off the diagonal.
+__device__ __forceinline__ void look_at(float4 pair, const Unit* matrix, int row, int unit, float share, bool comparing,
+                                        bool looking_for_zeros, float& worst, bool& full) {
+    const int column = 2 * unit;
+    if (comparing) {
+        compare(pair.x, pair.y, mirrored(matrix, row, column), share, worst);
+        compare(pair.z, pair.w, mirrored(matrix, row, column + 1), share, worst);
+    }
+    if (looking_for_zeros) {
+        full = full && (fabsf(pair.x) + fabsf(pair.y) > 0 || row == column);
+        full = full && (fabsf(pair.z) + fabsf(pair.w) > 0 || row == column + 1);
+    }
+}
+
+__device__ __forceinline__ void look_at(float2 c, const Unit* matrix, int row, int column, float share, bool comparing,
+                                        bool looking_for_zeros, float& worst, bool& full) {
+    if (comparing) compare(c.x, c.y, mirrored(matrix, row, column), share, worst);
+    if (looking_for_zeros) full = full && (fabsf(c.x) + fabsf(c.y) > 0 || row == column);
+}

@@ -6,6 +6,7 @@ Imported only when there is CuPy and a device. :mod:`angsync.kernels.cuda.proof_
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any, NamedTuple
 
 import cupy
@@ -14,6 +15,7 @@ import numpy as np
 from angsync.kernels.batch.numbers import MAX_ORDER
 from angsync.kernels.cuda.proof_reference import DOUBLE, ENOUGH_SHARE, FAR, FIELDS, NEAR_ZERO_SHARE, SINGLE
 from angsync.kernels.cuda.source import source
+from angsync.kernels.rounding import gamma
 
 
 class Team(NamedTuple):
@@ -131,8 +133,33 @@ def _factorise(
     kernel((blocks,), (grid.threads,), arguments, shared_mem=grid.shared_bytes(n, single))
 
 
+@functools.cache
+def _claiming_kernel(device: int) -> Any:
+    return cupy.RawModule(code=source("claims.cu"), options=("--std=c++17",)).get_function("claim_batch")
+
+
+def claim_batch(found: Any, status: Any, components: Any, n: int, tolerance: float) -> dict[str, Any]:
+    """Verdict, gaps and second eigenvalue from what :func:`prove_batch` found, as batch/proof.py says."""
+    count = status.size
+    with status.device:
+        kinds = {"verdict": cupy.int8, "gap_bound": cupy.float64, "relative_gap": cupy.float64,
+                 "lambda_2": cupy.float64}  # fmt: skip
+        out = {name: cupy.empty(count, dtype=kind) for name, kind in kinds.items()}
+        if count > 0:
+            rounding = (math.sqrt(2) * gamma(2 * n + 8), gamma(64), gamma(n * n + 64), tolerance)
+            arguments = (found, status, components, np.int64(count), *(np.float64(k) for k in rounding), *out.values())
+            _claiming_kernel(status.device.id)((-(-count // 256),), (256,), arguments)
+    return out
+
+
 def prove_batch(C: Any, z: Any, *, team: Team | None = None, grid: Grid | None = None) -> dict[str, Any]:
-    """The fields of :data:`~angsync.kernels.cuda.proof_reference.FIELDS` for complex64 problems (count, n, n).
+    """The fields of :data:`~angsync.kernels.cuda.proof_reference.FIELDS` by name, for problems (count, n, n)."""
+    found = proved(C, z, team=team, grid=grid)
+    return {name: found[:, k] for k, name in enumerate(FIELDS)}
+
+
+def proved(C: Any, z: Any, *, team: Team | None = None, grid: Grid | None = None) -> Any:
+    """The same fields as one array (count, fields) in double precision.
 
     Three passes: norms for all, factorisations in single precision for those that norms do not settle, and in double
     precision for those that are then still near 0. Each leaves a list for the next one on the device: the host waits
@@ -153,4 +180,4 @@ def prove_batch(C: Any, z: Any, *, team: Team | None = None, grid: Grid | None =
             _bound_by_norms(C, z, found, *lists[0], team or team_for(n))
             _factorise(C, z, found, lists[0], lists[1], SINGLE, True, grid or grid_for(n, True))
             _factorise(C, z, found, lists[1], nothing, DOUBLE, False, grid_for(n, False))
-    return {name: found[:, k] for k, name in enumerate(FIELDS)}
+    return found

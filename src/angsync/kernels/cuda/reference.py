@@ -154,13 +154,14 @@ def solve_batch(
     which implies the residual :math:`\|\mathrm{Im}(\bar z \circ w)\| \le \mathrm{tolerance} \|w\|`. Returns ``z``
     (count, n), ``objective`` (of C without the shift), ``residual``, ``iterations`` and ``status``. A problem with an
     entry that is not finite gets NaN and its status, and all other problems are solved as ever. ``polish_steps``: steps
-    of :func:`polished` at the end. ``check_every``: how often the host looks whether all have ended.
+    of :func:`polished` at the end, of problems that have converged. ``check_every``: how often the host looks whether
+    all have ended.
     """
     stack = _Stack(C, shifts, xp)
     x = stack.start(fixed_start, power_steps, settled, check_every)
     x, converged, iterations = stack.ascended(x, tolerance, max_iterations, check_every)
     finite, one = stack.finite, stack.one
-    end = polished(stack.scale[:, :, None] * stack.C, x, steps=polish_steps, shift=stack.shift, xp=xp)
+    end = polished(stack.scale[:, :, None] * stack.C, x, converged, steps=polish_steps, shift=stack.shift, xp=xp)
     x, residual, objective = end["z"], end["residual"], end["objective"] / stack.scale[:, 0]
     nothing = xp.full_like(one, math.nan)
     status = xp.where(finite, xp.where(converged, CONVERGED * one, ITERATION_LIMIT * one), NOT_FINITE * one)
@@ -234,27 +235,19 @@ class _Stack:
         return x, converged, iterations
 
 
-def polished(C: Any, z: Any, *, steps: int = 2, shift: Any | None = None, xp: Any = np) -> dict[str, Any]:
-    r"""Further steps :math:`z \leftarrow w/|w|`, :math:`w = (C + \mathrm{shift}\, I) z`, where they lower the residual.
+def polished(C: Any, z: Any, chosen: Any, *, steps: int = 2, shift: Any | None = None, xp: Any = np) -> dict[str, Any]:
+    r"""Further steps :math:`z \leftarrow w/|w|`, :math:`w = (C + \mathrm{shift}\, I) z`, of the ``chosen`` problems.
 
     A gap is of second order in the residual, so that a step before a proof is worth more than it costs. ``shift``:
     (count, 1), or none. Returns ``z``, and ``objective`` (of C without the shift) and ``residual`` there.
     """
-
-    def looked_at(z: Any) -> tuple[Any, Any, Any]:
+    for step in range(steps + 1):
         y = xp.matmul(C, z[:, :, None])[:, :, 0]
         w = y if shift is None else y + shift * z
-        turned = xp.conj(z) * y
-        gradient, size = xp.sum(xp.imag(turned) ** 2, axis=1), xp.sum(xp.abs(w) ** 2, axis=1)
-        moved = gradient > 0
-        residual = xp.where(moved, gradient / xp.where(moved, size, xp.ones_like(size)), xp.zeros_like(size)) ** 0.5
-        return w, xp.sum(xp.real(turned), axis=1), residual
-
-    w, objective, residual = looked_at(z)
-    for _ in range(steps):
-        next_z = phases(w, z, xp=xp)
-        next_w, next_objective, next_residual = looked_at(next_z)
-        better = next_residual < residual
-        z, w = xp.where(better[:, None], next_z, z), xp.where(better[:, None], next_w, w)
-        objective, residual = xp.where(better, next_objective, objective), xp.where(better, next_residual, residual)
-    return {"z": z, "objective": objective, "residual": residual}
+        if step < steps:
+            z = xp.where(chosen[:, None], phases(w, z, xp=xp), z)
+    turned = xp.conj(z) * y
+    gradient, size = xp.sum(xp.imag(turned) ** 2, axis=1), xp.sum(xp.abs(w) ** 2, axis=1)
+    moved = gradient > 0
+    residual = xp.where(moved, gradient / xp.where(moved, size, xp.ones_like(size)), xp.zeros_like(size)) ** 0.5
+    return {"z": z, "objective": xp.sum(xp.real(turned), axis=1), "residual": residual}

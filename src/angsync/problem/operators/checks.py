@@ -37,6 +37,19 @@ def check_square(shape: tuple[int, ...]) -> None:
         raise InputError("C is empty (n = 0): there are no phases to find.")
 
 
+def rounding_share(dtype: np.dtype[Any]) -> float:
+    """Entries of a pair that are apart by no more than this, relative to the larger one, differ by rounding."""
+    return float(np.sqrt(np.finfo(dtype).eps))
+
+
+def rounding_floor(dtype: np.dtype[Any]) -> float:
+    """So do those apart by no more than this, relative to the smaller one of the largest entries of their rows.
+
+    Entries of a computed product are off by rounding of that size even where the entry itself is nearly 0.
+    """
+    return 1000 * float(np.finfo(dtype).eps)
+
+
 def hermitian_limit(dtype: np.dtype[Any], largest: float) -> float:
     """Asymmetry up to this is rounding and is averaged away; anything larger is taken for a mistake."""
     return float(np.sqrt(np.finfo(dtype).eps)) * largest

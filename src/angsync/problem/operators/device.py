@@ -6,8 +6,7 @@ are the CUDA kernels of :mod:`angsync.kernels`; without it they are the library'
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+import functools
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from angsync.errors import NotFiniteError
 from angsync.kernels.cuda import reference as cuda_reference
+from angsync.kernels.cuda.examine_reference import Examined, examine_matrix, row_blocks
 from angsync.problem.array_libraries import (
     as_cupy,
     as_type,
@@ -36,12 +36,11 @@ from angsync.problem.operators.checks import (
     check_real_diagonal,
     check_square,
     complex_type,
-    hermitian_limit,
     not_hermitian,
+    rounding_floor,
+    rounding_share,
 )
 from angsync.problem.operators.dense import labels_by_rows
-
-_BLOCK_ENTRIES = 1 << 24  # rows are looked at in blocks of about this many entries
 
 
 class DeviceOperator(Operator):
@@ -93,22 +92,26 @@ class DeviceOperator(Operator):
     def diagonal(self) -> NDArray[np.float64]:
         return np.real(to_numpy(diagonal(self.matrix))).astype(np.float64)
 
-    def abs_row_sums(self) -> NDArray[np.float64]:
-        return self._abs_row_sums
-
     @cached_property
-    def _abs_row_sums(self) -> NDArray[np.float64]:
-        with double_precision(self.matrix):
-            wide = (as_type(self.matrix[rows, :], "complex128") for rows in self._blocks())
-            parts = [to_numpy(self.space.sum(self.space.abs(block), axis=1)) for block in wide]
-        return np.concatenate(parts)
+    def examined(self) -> Examined:
+        """What one look at all entries finds: by a kernel with CuPy, else block by block."""
+        limit = rounding_share(self.dtype)
+        matrix = as_cupy(self.matrix)
+        if matrix is not None:
+            from angsync.kernels.cuda.examine import examine_matrix as examine_by_kernel
 
-    def _blocks(self) -> Iterator[slice]:
-        height = max(1, _BLOCK_ENTRIES // self.n)
-        return (slice(k, min(self.n, k + height)) for k in range(0, self.n, height))
+            return examine_by_kernel(matrix, limit)
+        with double_precision(self.matrix):
+            place = functools.partial(from_numpy, like=self.matrix)
+            return examine_matrix(self.matrix, limit, xp=self.space, place=place, host=to_numpy, cast=as_type)
+
+    def abs_row_sums(self) -> NDArray[np.float64]:
+        return self.examined.row_sums
 
     def component_labels(self) -> NDArray[np.int64]:
-        """Breadth-first search by rows, of which only the pattern travels; a full first row ends it at once."""
+        """One component where no entry is 0; else a breadth-first search by rows, of which only the pattern travels."""
+        if self.examined.zeros == 0:
+            return np.zeros(self.n, dtype=np.int64)
         return labels_by_rows(self.n, lambda node: to_numpy(self.matrix[node, :] != 0))
 
     def restrict(self, index: NDArray[np.int64]) -> DeviceOperator:
@@ -121,10 +124,15 @@ class DeviceOperator(Operator):
         return DeviceOperator(self.space.where(apart, self.matrix, self.space.zeros_like(self.matrix)))
 
     def to_dense(self) -> NDArray:
-        return to_numpy(self.matrix)
+        entries = to_numpy(self.matrix)
+        if self.examined.asymmetry > 0:
+            entries = np.triu(entries, 1)
+            entries += entries.conj().T
+            np.fill_diagonal(entries, self.diagonal())
+        return entries
 
     def is_real(self) -> bool:
-        return not any(bool(self.space.any(self.space.imag(self.matrix[rows, :]) != 0)) for rows in self._blocks())
+        return self.examined.is_real
 
 
 def device_operator(data: Any, hermitian: Hermitian = "full") -> DeviceOperator:
@@ -140,12 +148,11 @@ def device_operator(data: Any, hermitian: Hermitian = "full") -> DeviceOperator:
         if hermitian != "full":
             matrix = _filled(operator, hermitian)
             operator = DeviceOperator(matrix)
-        largest, gap, place = _checked(operator)
-        limit = hermitian_limit(kind, largest)
-        if gap > limit:
-            raise not_hermitian(*place, gap, limit)
-        check_largest(largest, operator.n, kind)
-        return DeviceOperator((matrix + _adjoint(operator, matrix)) / 2) if gap > 0 else operator
+        _check(operator)
+        # the kernels read the upper triangle alone; a library's own product reads both, which have to be one problem
+        if operator.examined.asymmetry > 0 and as_cupy(matrix) is None:
+            return DeviceOperator(_filled(operator, "upper"))
+        return operator
 
 
 def _adjoint(operator: DeviceOperator, block: Any) -> Any:
@@ -164,25 +171,45 @@ def _filled(operator: DeviceOperator, hermitian: Hermitian) -> Any:
     return space.where(number[:, None] == number[None, :], real[:, None] + space.zeros_like(full), full)
 
 
-def _checked(operator: DeviceOperator) -> tuple[float, float, tuple[int, int]]:
-    """The largest modulus, the largest asymmetry and where it is; raises where an entry is not finite."""
+def _check(operator: DeviceOperator) -> None:
+    """Refuse entries that are not finite, too large, or not conjugate to their mirror images."""
+    found, n = operator.examined, operator.n
+    if found.not_finite >= 0:
+        row, column = divmod(found.not_finite, n)
+        value = to_numpy(operator.matrix[row, :])[column]
+        raise NotFiniteError(
+            f"C[{row},{column}] is {value}: entries must be finite. A pair that was not measured is 0 in C."
+        )
+    if found.suspects:
+        _check_pairs(operator)
+    check_largest(found.largest, n, operator.dtype)
+
+
+def _check_pairs(operator: DeviceOperator) -> None:
+    """Pairs that are far apart for their own size: rounding where their rows have entries that much larger."""
     space, matrix = operator.space, operator.matrix
-    largest, gap, place = 0.0, 0.0, (0, 0)
-    for rows in operator._blocks():
-        block = matrix[rows, :]
-        size = float(space.max(space.abs(block)))
-        if not math.isfinite(size):
-            numbers = to_numpy(block)
-            row, column = (int(k) for k in np.argwhere(~np.isfinite(numbers))[0])
-            raise NotFiniteError(
-                f"C[{row + rows.start},{column}] is {numbers[row, column]}: entries must be finite. "
-                "A pair that was not measured is 0 in C."
-            )
-        largest = max(largest, size)
-        # the strip on and above the diagonal against its mirror image: every pair once
-        difference = space.abs(block[:, rows.start :] - _adjoint(operator, matrix[rows.start :, rows]))
-        worst = float(space.max(difference))
-        if worst > gap:
-            at = np.unravel_index(int(space.argmax(difference)), tuple(difference.shape))
-            gap, place = worst, (int(at[0]) + rows.start, int(at[1]) + rows.start)
-    return largest, gap, place
+    largest = joined([_row_maxima(operator, rows) for rows in row_blocks(operator.n)])
+    share, floor = rounding_share(operator.dtype), rounding_floor(operator.dtype)
+    for rows in row_blocks(operator.n):
+        block, mirror = matrix[rows, rows.start :], _adjoint(operator, matrix[rows.start :, rows])
+        smaller = _where_less(space, largest[rows][:, None], largest[rows.start :][None, :])
+        larger = -_where_less(space, -space.abs(block), -space.abs(mirror))
+        limit = -_where_less(space, -share * larger, -floor * smaller)
+        excess = space.abs(block - mirror) - limit
+        if bool(space.any(excess > 0)):
+            at = np.unravel_index(int(space.argmax(excess)), tuple(excess.shape))
+            row, column = (int(k) for k in at)
+            gap = float(space.abs(block - mirror)[row, column])
+            raise not_hermitian(row + rows.start, column + rows.start, gap, float(limit[row, column]))
+
+
+def _where_less(space: Any, a: Any, b: Any) -> Any:
+    return space.where(a < b, a, b)
+
+
+def _row_maxima(operator: DeviceOperator, rows: slice) -> Any:
+    """The largest modulus of each of these rows, of either triangle."""
+    space, matrix = operator.space, operator.matrix
+    found = [space.max(space.abs(block), axis=1) for block in (matrix[rows, :], _adjoint(operator, matrix[:, rows]))]
+    across, down = (part[0] if isinstance(part, tuple) else part for part in found)  # torch gives the places too
+    return -_where_less(space, -across, -down)

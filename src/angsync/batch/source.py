@@ -1,0 +1,106 @@
+"""Where the problems of a stack come from: the stack, its weights and masks, read block by block."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from angsync.batch import input as batch_input
+from angsync.batch.call import check_stack
+from angsync.errors import InputError
+from angsync.problem.array_libraries import is_foreign, to_numpy
+
+
+class Problems(NamedTuple):
+    """Some problems of a stack."""
+
+    C: NDArray
+    """(count, n, n), contiguous, multiplied by their weights, 0 where there is no measurement."""
+    out: NDArray[np.bool_] | None
+    """(count, n), True for masked nodes; None where no node of the stack is masked."""
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A stack (..., n, n) with its weights and masks; nothing is copied before it is asked for."""
+
+    stack: NDArray
+    weights: NDArray | None
+    mask: NDArray | None
+    """(..., n): nodes to leave out."""
+    absent: NDArray | None
+    """(..., n, n): entries that a masked array hides, in the stack or in the weights."""
+    hermitian: str
+    chosen: NDArray[np.int64] | None = None
+    """Which problems of the stack these are, by number, in their own shape; None for all of them."""
+
+    @classmethod
+    def of(cls, stack: Any, weights: ArrayLike | None, mask: ArrayLike | None, hermitian: str) -> Source:
+        """Checked, and foreign arrays brought to NumPy."""
+        if is_foreign(stack):
+            stack = to_numpy(stack)
+        elif not isinstance(stack, np.ndarray):
+            stack = np.asanyarray(stack)
+        check_stack(stack.shape, stack.dtype)
+        weighted = batch_input.broadcast(weights, stack.shape, "weights")
+        masked = batch_input.broadcast(mask, stack.shape[:-1], "mask")
+        if masked is not None and masked.dtype != bool:
+            raise InputError(f"mask must be boolean (True leaves a node out), but its dtype is {masked.dtype}.")
+        hidden = [
+            np.broadcast_to(found, stack.shape)
+            for given in (stack, weights)
+            if isinstance(given, np.ma.MaskedArray) and (found := np.ma.getmask(given)) is not np.ma.nomask
+        ]
+        absent = None if not hidden else hidden[0] if len(hidden) == 1 else hidden[0] | hidden[1]
+        return cls(np.asarray(stack), weighted, masked, absent, hermitian)
+
+    @property
+    def n(self) -> int:
+        return int(self.stack.shape[-1])
+
+    @property
+    def leading(self) -> tuple[int, ...]:
+        return self.stack.shape[:-2] if self.chosen is None else self.chosen.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The precision that the problems are solved in."""
+        single = self.stack.dtype in (np.complex64, np.float32, np.float16)
+        return np.dtype(np.complex64 if single else np.complex128)
+
+    @property
+    def in_place(self) -> bool:
+        """Whether problems are read where they lie, without a copy."""
+        plain = self.weights is None and self.mask is None and self.absent is None and self.chosen is None
+        return plain and self.stack.flags.c_contiguous and self.stack.dtype == self.dtype
+
+    def __getitem__(self, index: Any) -> Source:
+        numbers = self.chosen
+        if numbers is None:
+            numbers = np.arange(math.prod(self.leading), dtype=np.int64).reshape(self.leading)
+        return replace(self, chosen=np.asarray(numbers[index]))
+
+    def take(self, part: slice) -> Problems:
+        """Problems ``part``, numbered in the order of the leading axes."""
+        which: Any = part if self.chosen is None else self.chosen.ravel()[part]
+        C = np.ascontiguousarray(batch_input.taken(self.stack, which, 2), dtype=self.dtype)
+        if self.weights is not None:
+            C = C * batch_input.taken(self.weights, which, 2).astype(C.real.dtype)
+        out = None if self.mask is None else batch_input.taken(self.mask, which, 1)
+        if self.absent is not None:
+            hidden = batch_input.both_triangles(batch_input.taken(self.absent, which, 2), self.hermitian)
+            C = np.where(hidden, C.dtype.type(0), C)
+            whole: NDArray[np.bool_] = np.logical_and.reduce(hidden, axis=2)
+            out = whole if out is None else np.logical_or(out, whole)
+        if out is not None:
+            C = np.where(out[:, :, None] | out[:, None, :], C.dtype.type(0), C)
+        return Problems(C, out)
+
+    def blocks(self) -> Iterator[slice]:
+        """Problems that are read together."""
+        return batch_input.blocks(math.prod(self.leading), self.n, self.dtype, in_place=self.in_place)
