@@ -21,11 +21,10 @@ from angsync import kernels
 from angsync.certificate import GAP_TOLERANCE
 from angsync.certificate.certify import certify_component, certify_quickly
 from angsync.certificate.verdict import Certificate, Verdict, interrupted, rescaled
-from angsync.circle import normalise
 from angsync.kernels.dense.whole_settings import WholeEnding, WholeSettings, WholeSolve
 from angsync.pipeline.call import Call
 from angsync.pipeline.gauge import in_gauge
-from angsync.pipeline.regime import ONE_CALL_MOST_STEPS, Plan, is_noisy
+from angsync.pipeline.regime import ONE_CALL_MOST_STEPS, Plan, is_dense, is_noisy
 from angsync.pipeline.task import Attempt
 from angsync.problem.components import normalised
 from angsync.problem.nodes import gauge_node
@@ -33,7 +32,7 @@ from angsync.problem.operators import Operator, ScaledOperator
 from angsync.problem.residual import objective_and_residual, rounding_floor
 from angsync.solvers.accelerated import DEEP, MOST_REJECTIONS, NARROW_NOISE, NOISE, SHARE, products_a_call
 from angsync.solvers.loop import Outcome
-from angsync.solvers.starts.leading import ROUGH_RESIDUAL, strongest_column
+from angsync.solvers.starts.leading import ROUGH_RESIDUAL, power_step, strongest_column
 from angsync.solvers.starts.names import LEADING, STARTS
 from angsync.solvers.stopping import Clock, History, Progress, Status
 
@@ -97,6 +96,8 @@ def run(operator: Operator, plan: Plan, call: Call, clock: Clock) -> Found | Non
         found = _carried_out(operator, settings, None if isinstance(start, str) else start, call, clock)
         if found is None:
             return None
+        if operator.dtype != np.complex128:
+            found = _in_precision(operator, found)
         if found.interrupted:
             raise KeyboardInterrupt
         status = _STATUS[found.ending]
@@ -107,7 +108,7 @@ def run(operator: Operator, plan: Plan, call: Call, clock: Clock) -> Found | Non
             is_final = certificate.verdict is Verdict.CERTIFIED or status is not Status.CONVERGED
         else:
             # products alone do not show whether more starts would be worth their time
-            may_doubt = free and status is Status.CONVERGED and not operator.is_known_by_products
+            may_doubt = free and status is Status.CONVERGED and is_dense(operator)
             is_final = not (may_doubt and is_noisy(moduli, operator.n, found.objective))
     except KeyboardInterrupt:
         status, is_final = Status.INTERRUPTED, True
@@ -144,8 +145,8 @@ def _settings(operator: Operator, call: Call, free: bool) -> tuple[WholeSettings
     if operator.is_known_by_products:
         # Entries of a product with a random vector are as large as the rows of C are long. Whether everything is near
         # to everything is not known: the start is trusted where the leading eigenvalue stands clear of the others.
-        lengths = np.abs(operator.probes().images[0])
-        moduli, mixing = _GAUSSIAN_SHARE * operator.n * float(np.linalg.norm(lengths)), _CLEAR_OF_OTHERS
+        moduli = _GAUSSIAN_SHARE * operator.n * float(np.linalg.norm(operator.probes().images[0]))
+        mixing = math.inf if operator.is_streamed else _CLEAR_OF_OTHERS
     else:
         assert sums is not None  # C is a matrix
         moduli = float(sums.sum())
@@ -177,6 +178,23 @@ def _gauge_number(gauge: Any, n: int) -> int:
     return gauge_node(gauge, n, None)
 
 
+def _in_precision(operator: Operator, found: WholeSolve) -> WholeSolve:
+    """The point in the precision of the data, with what is known about it there."""
+    z = found.z.astype(operator.dtype)
+    wide = _wide(z)
+    product = operator.apply(wide)
+    objective, residual = objective_and_residual(wide, product, rounding_floor(operator))
+    return found._replace(z=z, product=product, objective=objective, residual=residual, products=found.products + 1)
+
+
+def _wide(z: NDArray) -> NDArray[np.complex128]:
+    """Phases of any precision with unit modulus in double precision."""
+    if z.dtype == np.complex128:
+        return z
+    wide = z.astype(np.complex128)
+    return wide / np.abs(wide)
+
+
 def _certified(operator: Operator, found: WholeSolve, call: Call, clock: Clock) -> Certificate:
     """The certificate of the point: by the quick proof of small dense problems, or else by the general way."""
     quick = None if clock.expired else certify_quickly(operator, found.z, found.product, GAP_TOLERANCE)
@@ -189,7 +207,7 @@ def _certified(operator: Operator, found: WholeSolve, call: Call, clock: Clock) 
     turned = np.ldexp(1.0, -part.exponent) * found.product if is_turned else None
     certificate = certify_component(
         part,
-        found.z,
+        _wide(found.z),
         tolerance=GAP_TOLERANCE,
         method="auto",
         clock=clock,
@@ -203,10 +221,7 @@ def _at_the_start(operator: Operator, call: Call) -> WholeSolve:
     """The answer where the call was interrupted before it found a point: the start."""
     start = call.start_for(operator.n)
     if isinstance(start, str):
-        if operator.is_known_by_products:
-            start = normalise(operator.probes().images[0], np.ones(operator.n, dtype=operator.dtype))
-        else:
-            start = strongest_column(operator)
+        start = power_step(operator) if operator.is_known_by_products else strongest_column(operator)
     z: NDArray = in_gauge(start, np.zeros(operator.n, dtype=np.int64), call.gauge, None)
     product = operator.apply(z)
     objective, residual = objective_and_residual(z, product, rounding_floor(operator))

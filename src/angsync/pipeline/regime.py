@@ -50,9 +50,9 @@ class Plan:
 def plan_for(operator: Operator) -> Plan:
     """The plan for one connected component; costs no product with C, and one search through the graph."""
     n = operator.n
-    full = operator.is_dense_matrix or operator.is_on_device
+    full = operator.is_dense_matrix or operator.is_on_device or operator.is_streamed
     if full and n > _SMALL_NODES:
-        return Plan((LEADING if operator.is_dense_matrix else "eigenvector",), _ACCELERATED, None, dense_reason(n))
+        return Plan(("eigenvector" if operator.is_on_device else LEADING,), _ACCELERATED, None, dense_reason(n))
     if operator.augmented() is not None:
         reason = f"C is the Schur complement of a sparse matrix (n = {n}), whose factorisation serves"
         return Plan(("eigenvector",), Newton(), None, reason)
@@ -103,7 +103,7 @@ def is_dense(operator: Operator) -> bool:
     sparse = operator.sparse()
     if sparse is not None:
         return has_many_pairs(sparse.operator.edge_count, operator.n)
-    return operator.is_dense_matrix
+    return operator.is_dense_matrix or (operator.is_streamed and operator.narrow is not None)
 
 
 def one_call_plan(operator: Operator, call: Call) -> Plan | None:
@@ -120,7 +120,8 @@ def one_call_plan(operator: Operator, call: Call) -> Plan | None:
     ):
         return None
     if operator.is_known_by_products:
-        return Plan((LEADING,), _ACCELERATED, None, products_reason(operator.n)) if _is_plain(operator) else None
+        reason = dense_reason(operator.n) if operator.is_streamed else products_reason(operator.n)
+        return Plan((LEADING,), _ACCELERATED, None, reason) if _is_plain(operator) else None
     if not _is_ordinary(operator):
         return None
     plan = plan_for(operator)
@@ -146,7 +147,7 @@ def _is_ordinary(operator: Operator) -> bool:
 
 def _is_plain(operator: Operator) -> bool:
     """C that is known by its products: as far as it is known, in double precision, connected, even and not real."""
-    if operator.dtype != np.complex128 or operator.n <= _SMALL_NODES:
+    if (operator.dtype != np.complex128 and not operator.is_streamed) or operator.n <= _SMALL_NODES:
         return False
     sums, labels = operator.abs_row_sums(), operator.component_labels()
     return bool(

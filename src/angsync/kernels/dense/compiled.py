@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from angsync.kernels.dense import anderson, reference
 from angsync.kernels.dense.anderson import MEMORY, Ending, InnerSolve
 from angsync.kernels.dense.narrow import NARROW_FROM, ROWS, SEGMENT, Inspection, NarrowCopy
-from angsync.kernels.dense.source import DENSE_FROM, HAS_AVX512, Source, product_work, thread_count
+from angsync.kernels.dense.source import DENSE_FROM, HAS_AVX512, Source, as_source, product_work, thread_count
 from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, aligned, function, plain
 
 _VECTORS_TOGETHER = 4  # of a block: they share one read of the triangle
@@ -162,9 +162,14 @@ def shifted_is_definite(
     return bool(_shifted_is_definite(n, address(matrix), scale, address(s), address(u), lift, shift, address(work)))
 
 
-def dense_model(matrix: NDArray, copy: NarrowCopy | None) -> DenseModel | anderson.DenseModel:
-    """The model of a dense problem: the narrow copy where C is too large for the cache, otherwise C itself."""
-    if not plain(matrix, np.complex128):
+def dense_model(
+    matrix: NDArray | Callable[[NDArray], NDArray], copy: NarrowCopy | None
+) -> DenseModel | anderson.DenseModel:
+    """The model of a dense problem: the narrow copy where C is too large for the cache, otherwise C itself.
+
+    A function that multiplies with C may stand for the matrix where there is a copy.
+    """
+    if isinstance(matrix, np.ndarray) and not plain(matrix, np.complex128):
         return anderson.DenseModel(lambda x: dense_apply(matrix, x.astype(matrix.dtype)))
     return DenseModel(matrix, copy)
 
@@ -172,10 +177,20 @@ def dense_model(matrix: NDArray, copy: NarrowCopy | None) -> DenseModel | anders
 class DenseModel:
     """See :class:`angsync.kernels.dense.anderson.DenseModel`; all of an inner solve is one compiled call."""
 
-    def __init__(self, matrix: NDArray[np.complex128], copy: NarrowCopy | None, *, avx512: bool = HAS_AVX512) -> None:
-        self.n = matrix.shape[0]
+    def __init__(
+        self,
+        matrix: NDArray[np.complex128] | Callable[[NDArray], NDArray],
+        copy: NarrowCopy | None,
+        *,
+        avx512: bool = HAS_AVX512,
+    ) -> None:
+        if copy is not None:
+            self.n = copy.n
+        else:
+            assert isinstance(matrix, np.ndarray)
+            self.n = matrix.shape[0]
         self.error = 0.0 if copy is None else copy.error
-        self._source = Source(matrix, copy, avx512=avx512)
+        self._source = Source(as_source(matrix, self.n), copy, avx512=avx512)
         self._vectors = aligned(VECTORS * self.n, np.float64)
         self._gram = np.zeros(MEMORY * MEMORY)
         self._order = np.zeros(MEMORY + 1, dtype=np.int64)

@@ -159,6 +159,11 @@ class Operator(ABC):
         """Whether C is somebody else's: all that is known are its products, and what he says about it."""
         return False
 
+    @property
+    def is_streamed(self) -> bool:
+        """Whether C is a full matrix that lies somewhere else and is read, block by block, for every product."""
+        return False
+
     def probes(self) -> Probes:
         """Random vectors and their products, computed once: what shows whether C is Hermitian, finite, real, how large.
 

@@ -11,7 +11,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from angsync import kernels
 from angsync.errors import InputError, NotFiniteError, NotHermitianError
-from angsync.problem.array_libraries import is_foreign, on_cuda, to_numpy
+from angsync.problem.array_libraries import is_foreign, is_stored, on_cuda, to_numpy
 from angsync.problem.measurements import Measurements
 from angsync.problem.operators.adapters import LinearOperatorAdapter, ProtocolAdapter
 from angsync.problem.operators.base import HermitianOperator, Operator
@@ -36,7 +36,8 @@ def as_operator(data: Any, hermitian: Hermitian = "full") -> Operator:
     Parameters
     ----------
     data
-        Hermitian ndarray (or nested lists), scipy.sparse matrix, scipy ``LinearOperator``,
+        Hermitian ndarray (or nested lists), an array of zarr, h5py, dask or xarray (a large one is read block by block
+        and never held in memory as a whole), scipy.sparse matrix, scipy ``LinearOperator``,
         :class:`angsync.Measurements`, or anything that already follows the operator protocol.
         Real and integer matrices are valid: they are solved over phases. ``float32`` and ``complex64``
         stay in single precision.
@@ -64,6 +65,13 @@ def as_operator(data: Any, hermitian: Hermitian = "full") -> Operator:
         if on_cuda(data):
             return device_operator(data, hermitian)
         data = to_numpy(data)
+    elif is_stored(data) or isinstance(data, np.memmap):
+        from angsync.problem.operators.streamed import loaded_or_streamed
+
+        streamed = loaded_or_streamed(data, hermitian)
+        if isinstance(streamed, Operator):
+            return streamed
+        data = streamed
     return _dense_operator(data, hermitian)
 
 

@@ -84,6 +84,10 @@ class Wrapper(Operator):
     def is_known_by_products(self) -> bool:
         return self.base.is_known_by_products
 
+    @property
+    def is_streamed(self) -> bool:
+        return self.base.is_streamed
+
     def probes(self) -> Probes:
         return self.base.probes()
 
