@@ -317,7 +317,9 @@ def test_polishing_kernel(n):
 def test_certificates_at_the_front_door_of_a_device():
     cupy = _arrays.cupy()
     C = _stack(200, 20)
-    result, host = ang.synchronize(cupy.asarray(C)), ang.synchronize(C)
+    on_device, host = ang.synchronize(cupy.asarray(C)), ang.synchronize(C)
+    assert all(isinstance(array, cupy.ndarray) for array in (on_device.z, on_device.gap_bound, on_device.certified))
+    result = on_device.on_host()
     assert result.certified.all()
     assert (result.lambda_2 > 0).all()
     np.testing.assert_allclose(result.objective, host.objective, rtol=1e-5)

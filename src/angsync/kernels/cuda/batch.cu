@@ -13,9 +13,9 @@ constexpr int FIRST_POWER_STEPS = 2;  // without a look at what they did
 // POLISH_STEPS further steps; with them, start may be phases (problems, n) to begin with in place of that column, and
 // power_steps 0. z is turned so that the entry of gauge_node is 1.
 //
-// While C is in shared memory, every problem is looked at: is it Hermitian, and has it a row without zeros, so that it
-// is in one piece? Those of which that cannot be said at once are put on the list `suspects` for examine_batch
-// (batch_examine.cu); told[0] counts them, told[1] the problems that have not converged.
+// Where CHECKING is 1, every problem is looked at while C is in shared memory: is it Hermitian, and has it a row without
+// zeros, so that it is in one piece? Those of which that cannot be said at once are put on the list `suspects` for
+// examine_batch (batch_examine.cu); told[0] counts them, told[1] the problems that have not converged.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     solve_batch(const Unit* __restrict__ C, long long count, const float2* __restrict__ bias,
                 const float* __restrict__ shifts, const float2* __restrict__ start, float tolerance, int max_iterations,
@@ -74,10 +74,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             // Pairs are compared once, or twice near the diagonal: which side, is decided when this is compiled. A few
             // rows are enough to look for one without zeros.
             bool full = true;
-            const bool looking_for_zeros = r == 0;
+            const bool looking_for_zeros = CHECKING && r == 0;
 #pragma unroll
             for (int c = 0; c < SHARE; ++c) {
-                const bool comparing = !BY_DIAGONALS && ENTRIES * (c + 1) * SPLIT > r * SLOTS;
+                const bool comparing = CHECKING && !BY_DIAGONALS && ENTRIES * (c + 1) * SPLIT > r * SLOTS;
                 const int unit = c * SPLIT + part;
                 entry[r][c] = Unit{};
                 if (present && at < ORDER && unit < UNITS) {
@@ -96,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             // as bits, infinity and NaN are the largest of all; fmaxf would lose a NaN
             largest = max(largest, __float_as_uint(sum));
         }
-        if (BY_DIAGONALS && present) compare_by_diagonals(staged + group * ORDER * PITCH, local, share, worst);
+        if (CHECKING && BY_DIAGONALS && present) compare_by_diagonals(staged + group * ORDER * PITCH, local, share, worst);
         float2 x[OWN];
 #pragma unroll
         for (int k = 0; k < OWN; ++k) {
@@ -106,6 +106,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             }
         }
         if (!idle) atomicMax(&mine.largest[group], largest);
+#if CHECKING
         bool suspicious;
         if constexpr (IN_WARP) {
             const unsigned in_one_piece = __ballot_sync(0xffffffffu, full_row);
@@ -115,6 +116,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             suspicious = __syncthreads_or(worst > 0) || !connected;
         }
         if (present && local == 0 && suspicious) suspects[atomicAdd(told, 1ULL)] = int(first + group);
+#endif
         synchronise();
         if (first + step < count) stage(mine, C, first + step, count, member);
 

@@ -68,9 +68,9 @@ def layout_for(n: int) -> Layout:
 
 
 @functools.cache
-def _batch_kernel(device: int, n: int, layout: Layout, polish_steps: int) -> tuple[Any, int]:
+def _batch_kernel(device: int, n: int, layout: Layout, polish_steps: int, checking: bool) -> tuple[Any, int]:
     """The kernel for one order, and how many blocks the device holds at a time."""
-    settings = {"ORDER": n, "POLISH_STEPS": polish_steps}
+    settings = {"ORDER": n, "POLISH_STEPS": polish_steps, "CHECKING": int(checking)}
     settings |= {name.upper(): int(value) for name, value in layout._asdict().items()}
     options = ("--std=c++17", *(f"-D{key}={value}" for key, value in settings.items()))
     code = source("batch_layout.cu", "batch_product.cu", "batch.cu")
@@ -111,13 +111,15 @@ def solve_batch(
     polish_steps: int = 0,
     start: Any | None = None,
     gauge_node: int = 0,
+    checking: bool = True,
     layout: Layout | None = None,
 ) -> dict[str, Any]:
     """Solve the problems of a complex64 array (count, n, n), n at most 128: one launch, C read once.
 
     The whole of C is read, not one triangle: at these sizes a row is a few sectors of memory long. ``polish_steps``
     are those of :func:`~angsync.kernels.cuda.reference.polished`, made while C is still there. ``start``: phases
-    (count, n) to begin with, without power steps. ``told``: three numbers on the device, the problems that were looked
+    (count, n) to begin with, without power steps. Without ``checking`` each problem is taken to be Hermitian and in one
+    piece. ``told``: three numbers on the device, the problems that were looked
     at more closely, those that have another status than converged, and the first one that is not Hermitian
     (``NONE_ASYMMETRIC`` where all are).
     """
@@ -140,7 +142,7 @@ def solve_batch(
         told = _untold(C.device.id).copy()
         if count == 0:
             return out | {"told": told}
-        kernel, resident = _batch_kernel(C.device.id, n, layout, polish_steps)
+        kernel, resident = _batch_kernel(C.device.id, n, layout, polish_steps, checking)
         lanes = -(-n // layout.rows) * layout.split
         together = (32 // lanes) * (layout.threads // 32) if lanes <= 32 else 1
         powers = np.int32(power_steps if start is None else 0)
@@ -154,10 +156,11 @@ def solve_batch(
         suspects = cupy.empty(count, dtype=cupy.int32)
         arguments = (C, np.int64(count), fixed_start, shift, first, *settings, *out.values(), suspects, told)
         kernel((min(resident, -(-count // together)),), (layout.threads,), arguments, shared_mem=layout.shared_bytes(n))
-        examine, blocks = _examining_kernel(C.device.id, n)
-        shares = (np.float64(ROUNDING_SHARE), np.float64(ROUNDING_FLOOR), np.int32(gauge_node))
-        arguments = (C, suspects, *shares, out["z"], out["status"], out["components"], told)
-        examine((blocks,), (32 * _examining_warps(n),), arguments, shared_mem=_examining_bytes(n))
+        if checking:
+            examine, blocks = _examining_kernel(C.device.id, n)
+            shares = (np.float64(ROUNDING_SHARE), np.float64(ROUNDING_FLOOR), np.int32(gauge_node))
+            looked_at = (C, suspects, *shares, out["z"], out["status"], out["components"], told)
+            examine((blocks,), (32 * _examining_warps(n),), looked_at, shared_mem=_examining_bytes(n))
     return out | {"told": told}
 
 

@@ -5,6 +5,7 @@
 //   PADDED        1: rows in shared memory are an odd number of units apart
 //   THREADS       threads a block, RESIDENT blocks a multiprocessor: how many registers a lane may have
 //   POLISH_STEPS  further steps after a solve, see batch.cu
+//   CHECKING      1: see whether problems are Hermitian and in one piece, see batch.cu
 // Up to 32 lanes a problem, a warp holds as many problems as fit and no warp waits for another; above, a block holds
 // one problem. While a problem iterates in registers, the next one is already on its way into shared memory.
 
