@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from angsync.batch import input as batch_input
 from angsync.batch.call import check_stack
 from angsync.errors import InputError
-from angsync.problem.array_libraries import is_foreign, to_numpy
+from angsync.problem.array_libraries import is_foreign, is_stored, to_numpy
+from angsync.problem.stored import StoredArray
 
 
 class Problems(NamedTuple):
@@ -29,8 +30,8 @@ class Problems(NamedTuple):
 class Source:
     """A stack (..., n, n) with its weights and masks; nothing is copied before it is asked for."""
 
-    stack: NDArray
-    weights: NDArray | None
+    stack: NDArray | StoredArray
+    weights: NDArray | StoredArray | None
     mask: NDArray | None
     """(..., n): nodes to leave out."""
     absent: NDArray | None
@@ -44,6 +45,8 @@ class Source:
         """Checked, and foreign arrays brought to NumPy."""
         if is_foreign(stack):
             stack = to_numpy(stack)
+        elif is_stored(stack):
+            stack = batch_input.read_or_loaded(stack)
         elif not isinstance(stack, np.ndarray):
             stack = np.asanyarray(stack)
         check_stack(stack.shape, stack.dtype)
@@ -57,7 +60,7 @@ class Source:
             if isinstance(given, np.ma.MaskedArray) and (found := np.ma.getmask(given)) is not np.ma.nomask
         ]
         absent = None if not hidden else hidden[0] if len(hidden) == 1 else hidden[0] | hidden[1]
-        return cls(np.asarray(stack), weighted, masked, absent, hermitian)
+        return cls(stack if isinstance(stack, StoredArray) else np.asarray(stack), weighted, masked, absent, hermitian)
 
     @property
     def n(self) -> int:
@@ -76,6 +79,8 @@ class Source:
     @property
     def in_place(self) -> bool:
         """Whether problems are read where they lie, without a copy."""
+        if isinstance(self.stack, StoredArray):
+            return False
         plain = self.weights is None and self.mask is None and self.absent is None and self.chosen is None
         return plain and self.stack.flags.c_contiguous and self.stack.dtype == self.dtype
 
@@ -103,4 +108,6 @@ class Source:
 
     def blocks(self) -> Iterator[slice]:
         """Problems that are read together."""
+        if isinstance(self.stack, StoredArray) and self.chosen is None:
+            return self.stack.blocks(batch_input.block_size(self.n, self.dtype))
         return batch_input.blocks(math.prod(self.leading), self.n, self.dtype, in_place=self.in_place)

@@ -32,6 +32,7 @@ _PATIENCE_STEPS = 30  # further GPM steps that are thought worth waiting for
 _WINDOW_STEPS = 6  # over which the rate of GPM is measured
 _ONE_CALL_UP_TO_NODES = 5000  # above, a call would take too long for Ctrl-C, and the products are all that counts
 ONE_CALL_MOST_STEPS = 400  # steps that one call may take; where max_iterations is less, the general loop counts them
+_SQUARES = (1e-120, 1e120)  # sizes of products whose squares, summed up, neither over- nor underflow
 _ACCELERATED = AcceleratedGPM()  # the solver that one compiled call can take the place of
 
 
@@ -149,9 +150,11 @@ def _is_plain(operator: Operator) -> bool:
     """C that is known by its products: as far as it is known, in double precision, connected, even and not real."""
     if (operator.dtype != np.complex128 and not operator.is_streamed) or operator.n <= _SMALL_NODES:
         return False
+    largest = float(np.abs(operator.probes().images[0]).max())
     sums, labels = operator.abs_row_sums(), operator.component_labels()
     return bool(
-        (sums is None or (is_even(sums) and not operator.has_dominant_diagonal()))
+        _SQUARES[0] < largest < _SQUARES[1]
+        and (sums is None or (is_even(sums) and not operator.has_dominant_diagonal()))
         and (labels is None or not labels.any())
         and not operator.is_real()
     )

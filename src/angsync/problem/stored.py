@@ -70,8 +70,10 @@ class StoredArray:
     def _some(self, prefix: tuple[int, ...], first: int, last: int) -> NDArray:
         """Problems ``first`` up to ``last`` of those at ``prefix``: no problem is read that nobody asked for."""
         axes, own = self.shape[len(prefix) : -2], self.shape[-2:]
-        if not axes or first >= last:
-            return self.read(*prefix).reshape(-1, *own) if not axes else np.empty((0, *own), dtype=self.dtype)
+        if first >= last:
+            return np.empty((0, *own), dtype=self.dtype)
+        if not axes:
+            return self.read(*prefix, slice(None), slice(None)).reshape(-1, *own)
         inner = math.prod(axes[1:])
         begin, end = -(-first // inner), last // inner
         if begin > end:  # all inside one row of the first axis

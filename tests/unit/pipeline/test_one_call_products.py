@@ -79,6 +79,17 @@ def test_operators_that_mix_slowly_or_are_noisy_go_the_general_way(monkeypatch):
     assert calls == [None, None]
 
 
+@pytest.mark.parametrize("scale", [1e200, 1e-200])
+def test_operators_of_extreme_scale_are_scaled_first(scale, monkeypatch):
+    C = ang.simulate.gaussian(300, 2.0, rng=4).C
+    calls = solved_by_call(monkeypatch)
+    result = ang.synchronize(products_of(scale * C))
+    assert calls == []
+    assert result.converged
+    assert result.certificate.verdict is ang.Verdict.CERTIFIED
+    assert result.objective / scale == pytest.approx(ang.synchronize(C).objective, rel=1e-12)
+
+
 def test_a_real_operator_leaves_the_real_line():
     # a triangle of -1 edges, blown up: its optimum has phases, not signs
     C = -np.kron(np.ones((3, 3)) - np.eye(3), np.ones((10, 10))).astype(complex)

@@ -230,7 +230,8 @@ def _checked_linear_operator(data: LinearOperator) -> LinearOperatorAdapter:
     if not (np.isfinite(image_x).all() and np.isfinite(image_y).all()):
         raise NotFiniteError("the operator gives NaN or infinity for a finite vector; check its matvec.")
     gap = abs(np.vdot(x, image_y) - np.conj(np.vdot(y, image_x)))
-    size = float(np.linalg.norm(x) * np.linalg.norm(image_y))
+    largest = float(np.abs(image_y).max()) or 1.0  # squares of 1e200, or of 1e-200, would be infinite, or 0
+    size = float(np.linalg.norm(x) * np.linalg.norm(image_y / largest)) * largest
     if gap > hermitian_limit(dtype, size):
         raise NotHermitianError(
             f"the operator must be Hermitian: for random x and y, |x^H A y - conj(y^H A x)| = {gap:.2e} where "

@@ -122,9 +122,14 @@ class FirstRead:
         return Seen(*numbers, self.probe, self.image)
 
     def look_at_all(self) -> None:
+        """All tiles, one after the other; what is wrong with C is raised here."""
+        with np.errstate(over="ignore", invalid="ignore"):  # entries near overflow are refused when all are known
+            self._look_at_tiles()
+
+    def _look_at_tiles(self) -> None:
         epsilon = float(np.finfo(self.dtype).eps)
         for rows, columns in self.triangle.tiles(SEGMENT if self.narrow is not None else 1):
-            given = self.triangle.part(rows, columns)
+            given = _on_and_above(self.triangle.part(rows, columns), rows, columns)
             _check_finite(given, rows, columns)
             self._look_at_diagonal(given, rows, columns)
             tile = self.triangle.tile(rows, columns, given)
@@ -153,7 +158,7 @@ class FirstRead:
 
     def _compare(self, tile: Tile, rows: slice, columns: slice, share: float) -> None:
         """The other triangle against the one that counts."""
-        given = self.triangle.part(rows, columns, other=True)
+        given = _on_and_above(self.triangle.part(rows, columns, other=True), rows, columns)
         _check_finite(given, rows, columns, mirrored=True)
         other = self.triangle.tile(rows, columns, given).entries
         apart, size = np.abs(tile.entries - other), np.maximum(np.abs(tile.entries), np.abs(other))
@@ -192,6 +197,8 @@ class FirstRead:
         if tile.row == 0:
             self.first_row += int(np.count_nonzero(entries[0]))
         multiply(tile, self.probe, self.image)
+        if not float(size.max(initial=0.0)) < _ORDINARY[1]:
+            self.narrow = None
         if self.narrow is not None:
             self.narrow.add(tile)
 
@@ -238,6 +245,11 @@ class _Narrowed:
 
     def copy(self, diagonal: NDArray[np.float64]) -> NarrowCopy:
         return NarrowCopy(self.n, self.blocks, self.scale, diagonal)
+
+
+def _on_and_above(given: NDArray, rows: slice, columns: slice) -> NDArray:
+    """Entries on the diagonal and above it; 0 below, where nothing counts and anything may stand."""
+    return np.triu(given, rows.start - columns.start) if columns.start < rows.stop else given
 
 
 def _check_finite(given: NDArray, rows: slice, columns: slice, *, mirrored: bool = False) -> None:
