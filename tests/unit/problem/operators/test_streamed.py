@@ -211,7 +211,8 @@ def test_a_piece_that_is_too_large_is_refused(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["real", "diagonal", "noisy", "uneven", "huge", "tiny"])
-def test_unusual_matrices_go_the_general_way(kind):
+def test_unusual_matrices_go_the_general_way(kind, monkeypatch):
+    monkeypatch.setattr(reading, "_READ_BYTES", 1 << 22)  # some take hundreds of products
     C = problem(450)
     if kind == "real":
         C = np.real(C).astype(float)
@@ -224,7 +225,7 @@ def test_unusual_matrices_go_the_general_way(kind):
         C = C * np.outer(weights, weights)
     else:
         C = C * (1e200 if kind == "huge" else 1e-200)
-    result, expected = ang.synchronize(Slices(C, (64, 64))), ang.synchronize(C)
+    result, expected = ang.synchronize(Slices(C, (64, 64)), certify=False), ang.synchronize(C, certify=False)
     assert result.converged
     assert result.objective >= expected.objective * (1 - 1e-9)
 
