@@ -15,7 +15,7 @@ BIN := .venv/bin
 PREPARE := @sh tools/bootstrap.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-browser lint format docs bench clean
+.PHONY: help demo test test-all test-minimum test-browser lint format docs bench clean
 
 help: ## show this list
 	@echo "make TARGET [PYTHON=python3.12] [PYTEST_ARGS='-k name']"
@@ -29,9 +29,14 @@ test: ## the tests that take seconds
 	$(PREPARE) test
 	@$(BIN)/python -m pytest -m "not slow and not browser" $(PYTEST_ARGS)
 
-test-all: ## every test
+test-all: ## every test, and the unit tests with the oldest versions
 	$(PREPARE) test
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(BIN)/python tools/minimum.py
+
+test-minimum: ## the unit tests with the oldest versions that pyproject.toml allows, in .venv-minimum
+	$(PREPARE) base
+	@$(BIN)/python tools/minimum.py $(PYTEST_ARGS)
 
 test-browser: ## the pages in Chromium (CHROMIUM names it, /usr/bin/chromium unless given)
 	$(PREPARE) test browser

@@ -102,16 +102,16 @@ def coherence(count: int, n: int, model: str, seed: int) -> Any:
     return stack
 
 
-def dense_matrix(n: int) -> Any:
-    """z z^H + sigma W, sigma = 0.3 sqrt n, filled block by block; the mirrored half is filled too, for the peers."""
+def dense_matrix(n: int, sigma: float | None = None) -> Any:
+    """z z^H + sigma W, sigma = 0.3 sqrt n unless given, filled block by block; both triangles, for the peers."""
     rng = cp.random.default_rng(n)
     z = cp.exp(2j * np.pi * rng.random(n)).astype(cp.complex64)
     C = cp.empty((n, n), dtype=cp.complex64)
-    sigma = np.float32(0.3 * math.sqrt(n) / math.sqrt(2))
+    size = np.float32((0.3 * math.sqrt(n) if sigma is None else sigma) / math.sqrt(2))
     block = min(n, 4096)
     for i in range(0, n, block):
         for j in range(i, n, block):
-            noise = rng.standard_normal((block, block, 2), dtype=cp.float32).view(cp.complex64)[..., 0] * sigma
+            noise = rng.standard_normal((block, block, 2), dtype=cp.float32).view(cp.complex64)[..., 0] * size
             part = z[i : i + block, None] * z[None, j : j + block].conj() + noise
             if i == j:
                 part = (part + part.conj().T) / 2

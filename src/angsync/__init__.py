@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # for type checkers and editors: the names of the table below
     from angsync import simulate as simulate
     from angsync import testing as testing
     from angsync import theory as theory
+    from angsync import uncertainty as uncertainty
     from angsync.batch.result import BatchResult as BatchResult
     from angsync.certificate.certify import certify as certify
     from angsync.certificate.verdict import Certificate as Certificate
@@ -72,7 +73,7 @@ _HOME = {
     "read": "io",
     "synchronize": "front_door",
 }
-_MODULES = ("applications", "batch", "circle", "errors", "simulate", "testing", "theory")
+_MODULES = ("applications", "batch", "circle", "errors", "simulate", "testing", "theory", "uncertainty")
 
 __all__ = sorted([*_HOME, *_MODULES])
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from angsync.errors import InputError, NotFiniteError, ShapeError
+from angsync.errors import InputError, NotFiniteError, ShapeError, names_keywords
 
 _BLOCK_PAIRS = 1 << 16  # (interval, entry) pairs at a time in the search for general q: they stay in the cache
 _RELATIVE = 1e-10  # that search ends when no angle can improve the distance by more than this
@@ -73,6 +73,7 @@ def as_phases(z: ArrayLike, n: int | None = None, name: str = "z") -> NDArray[np
     return normalise(scaled, scaled)
 
 
+@names_keywords
 def align(w: ArrayLike, z: ArrayLike) -> NDArray[np.complexfloating]:
     """Return ``w`` times the global phase that brings it nearest to ``z`` in the 2-norm."""
     w, z = _pair(w, z)
@@ -80,6 +81,7 @@ def align(w: ArrayLike, z: ArrayLike) -> NDArray[np.complexfloating]:
     return w * (overlap / abs(overlap)) if overlap != 0 else w.copy()
 
 
+@names_keywords
 def distance(w: ArrayLike, z: ArrayLike, q: float = 2) -> float:
     r"""The distance :math:`d_q(w, z)` up to a global phase, for any q in [1, inf].
 

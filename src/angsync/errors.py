@@ -6,9 +6,15 @@ existing ``except ValueError`` clauses work; the command line turns each of them
 
 from __future__ import annotations
 
+import functools
 import sys
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_T = TypeVar("_T")
 
 
 class AngsyncError(Exception):
@@ -74,8 +80,16 @@ class CorruptionWarning(AngsyncWarning):
     """The measurements agree no better than random angles would: no answer from them can be trusted."""
 
 
+class ErrorBarWarning(AngsyncWarning):
+    """Error bars that cannot be right: measurements repeat each other, the noise is large, or the fit is not proved."""
+
+
 class OrientationWarning(AngsyncWarning):
     """An undirected edge does not say which of its two nodes comes first."""
+
+
+class UnitWarning(AngsyncWarning):
+    """Most angles exceed one turn: they may be degrees."""
 
 
 def warn_user(text: str, category: type[Warning]) -> None:
@@ -89,3 +103,90 @@ def warn_user(text: str, category: type[Warning]) -> None:
 def _is_our_own(module: str) -> bool:
     package = __name__.partition(".")[0]
     return module == package or module.startswith(f"{package}.")
+
+
+def names_keywords(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """A function that answers a keyword which it does not have with the one that is meant."""
+
+    @functools.wraps(function)
+    def call(*arguments: _P.args, **keywords: _P.kwargs) -> _R:
+        try:
+            return function(*arguments, **keywords)
+        except TypeError as error:
+            # raised by the call itself: there is no frame below this one
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise
+            explained = _explained(function, keywords)
+            if explained is None:
+                raise
+        raise TypeError(explained) from None
+
+    return call
+
+
+def names_init_keywords(cls: type[_T]) -> type[_T]:
+    """A class whose keywords are named when they are mistyped: :func:`names_keywords` for its ``__init__``."""
+    cls.__init__ = names_keywords(cls.__init__)  # type: ignore[method-assign]
+    return cls
+
+
+# What people type who come from other libraries, and what it is called here.
+_SYNONYMS = {
+    "tolerance": "tol eps epsilon rtol atol gtol ftol precision",
+    "max_iterations": "max_iter maxiter maxit niter n_iter num_iter iterations max_steps steps",
+    "max_seconds": "timeout time_limit timelimit max_time seconds",
+    "rng": "seed random_state random_seed generator",
+    "solver": "method algorithm",
+    "start": "init initial initial_guess guess x0 z0",
+    "threads": "n_jobs num_threads n_threads nthreads workers",
+    "gauge": "reference ref",
+    "callback": "verbose progress",
+    "anchors": "fixed known",
+    "weight": "weights w",
+    "angle": "angles theta phase phases",
+    "value": "values",
+    "n": "nodes n_nodes num_nodes",
+    "labels": "names",
+    "unit": "units degrees degree deg",
+    "i": "source u src",
+    "j": "target v dst",
+    "sigma": "noise std",
+    "path": "file filename",
+}
+# What belongs to another object, the argument that takes that object, and how it is written.
+_ELSEWHERE = {
+    **{k: ("stopping", f"stopping=ang.Stopping({k}=...)") for k in ("tolerance", "max_iterations", "max_seconds")},
+    **{k: ("data", f"ang.Measurements(i, j, angle, {k}=...)") for k in ("weight", "value", "unit", "n", "labels")},
+    **dict.fromkeys(("i", "j", "angle"), ("data", "ang.Measurements(i, j, angle)")),
+    **{k: ("solver", f"solver=ang.Robust({k}=...)") for k in ("loss", "scale")},
+    "robust": ("solver", "solver=ang.Robust()"),
+    "alpha": ("solver", "solver=ang.GPM(alpha=...)"),
+    "starts": ("solver", "solver=ang.AcceleratedGPM(starts=...)"),
+}  # fmt: skip
+
+
+def _explained(function: Callable[..., Any], keywords: dict[str, Any]) -> str | None:
+    """What is wrong with these keywords, and what is meant; None where they all exist."""
+    import inspect
+
+    names = [name for name in inspect.signature(function).parameters if name not in ("self", "cls")]
+    unknown = [name for name in keywords if name not in names]
+    if not unknown:
+        return None
+    owner = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+    return " ".join(
+        f"{owner if k == 0 else 'It'} has no argument {name!r}; {_meant(name, names)}" for k, name in enumerate(unknown)
+    )
+
+
+def _meant(name: str, names: list[str]) -> str:
+    import difflib
+
+    right = next((right for right, others in _SYNONYMS.items() if name.lower() in others.split()), name.lower())
+    if right in names:
+        return f"did you mean {right}?"
+    taker, words = _ELSEWHERE.get(right, ("", ""))
+    if taker in names:
+        return f"did you mean {words}?"
+    close = difflib.get_close_matches(name.lower(), names, n=1)
+    return f"did you mean {close[0]}?" if close else f"it takes {', '.join(names)}."

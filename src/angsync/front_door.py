@@ -7,6 +7,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from angsync import kernels
+from angsync.errors import names_keywords
 from angsync.pipeline import plain
 from angsync.pipeline.call import Call
 from angsync.pipeline.result import SyncResult
@@ -17,6 +18,7 @@ from angsync.solvers.base import Solver
 from angsync.solvers.stopping import Callback, Stopping
 
 
+@names_keywords
 def synchronize(
     data: Any,
     *,
@@ -55,7 +57,7 @@ def synchronize(
         Whether to prove optimality (a :class:`angsync.Certificate` in the result).
     gauge
         ``"first"`` (the first node of each component has angle 0), ``"mean"`` (the sum of z is real and
-        positive in each component), or a node.
+        positive in each component), or a node. The two words are words, also where a node has such a name.
     callback
         Called with a :class:`angsync.solvers.stopping.Progress` at every iterate; returning True stops.
     on_failure

@@ -262,3 +262,20 @@ def test_what_installs_names_no_host() -> None:
     for name in files:
         text = (ROOT / name).read_text()
         assert not re.search(r"\w://|--(extra-)?index-url|--find-links|--trusted-host", text), name
+
+
+def test_the_oldest_versions_that_are_tried_are_the_bounds_that_are_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    names = ["dataframe", "parquet", "hdf5", "networkx", "plot", "test"]
+    assert extras["all"] == [f"angsync[{','.join(names[:-1])}]"]
+    declared = [*project["dependencies"], *(entry for name in names for entry in extras[name])]
+    bounds = dict(entry.split(">=") for entry in declared if not entry.startswith("angsync["))
+    lines = (ROOT / "constraints-minimum.txt").read_text("utf-8").splitlines()
+    tried = dict(line.split("==") for line in lines if line and not line.startswith("#"))
+    assert tried.keys() - bounds.keys() == {"click"}
+
+    def same(version: str, bound: str) -> bool:
+        return version == bound or (version.startswith(f"{bound}.") and set(version[len(bound) :]) <= {".", "0"})
+
+    assert {name: tried.get(name) for name, bound in bounds.items() if not same(tried.get(name, ""), bound)} == {}

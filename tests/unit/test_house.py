@@ -24,7 +24,7 @@ SOURCE = Path(ang.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 TESTS = Path(__file__).resolve().parents[1]
 TEST_FILES = sorted(TESTS.rglob("*.py"))
-STATEMENTS = ("simulate", "theory", "testing", "batch", "circle", "errors", "applications")
+STATEMENTS = ("simulate", "theory", "testing", "batch", "circle", "errors", "applications", "uncertainty")
 OPTIONAL = ("matplotlib", "networkx", "narwhals", "pandas", "polars", "pyarrow", "h5py", "typer", "rich", "numba",
             "torch", "jax", "cupy", "threadpoolctl")  # fmt: skip
 
@@ -133,7 +133,7 @@ def test_a_dense_solve_loads_the_settings_of_robust_fits_but_not_their_work():
 
 
 def test_the_package_has_few_doors():
-    ignored = {"__init__.py", "py.typed", "__pycache__"}
+    ignored = {"__init__.py", "__main__.py", "py.typed", "__pycache__"}  # what Python itself wants to find there
     assert len([entry for entry in SOURCE.iterdir() if entry.name not in ignored]) <= 18
 
 
@@ -251,6 +251,13 @@ def test_no_object_is_asked_by_name_for_what_no_class_declares():
 @pytest.mark.parametrize("record", [ang.SyncResult, ang.Certificate, ang.BatchResult, ang.Stopping, ang.Robust])
 def test_the_fields_of_a_record_have_types_that_can_be_looked_up(record):
     assert set(typing.get_type_hints(record)) >= {field.name for field in dataclasses.fields(record)}
+
+
+@pytest.mark.parametrize("method", ["connectivity", "edge_residuals", "standard_errors", "to_html"])
+def test_what_a_method_of_the_result_returns_can_be_looked_up(method):
+    # in a process of its own: nothing else has loaded the module that the type comes from
+    code = f"import typing, angsync; print(typing.get_type_hints(angsync.SyncResult.{method})['return'])"
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout
 
 
 @pytest.mark.parametrize("module", [ang, ang.batch, ang.simulate, ang.applications])

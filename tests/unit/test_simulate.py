@@ -112,7 +112,7 @@ def test_phase_noise_on_a_given_graph():
     np.testing.assert_array_equal([edges.i, edges.j], pair)
     np.testing.assert_array_equal(edges.weight, [1.0, 4.0])
     assert abs(problem.C[2, 3]) == pytest.approx(4)
-    again = simulate.phase_noise(5, 0.1, graph=Measurements(*pair, [9.0, 9.0]), weight=[1.0, 4.0], rng=0)
+    again = simulate.phase_noise(5, 0.1, graph=Measurements(*pair, [3.0, 3.0]), weight=[1.0, 4.0], rng=0)
     assert same(problem, again)
     # the weight divides the standard deviation by its root: the same draw, half the angle
     unit = simulate.phase_noise(5, 0.1, graph=pair, rng=0)

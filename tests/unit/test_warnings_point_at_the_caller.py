@@ -20,6 +20,7 @@ from angsync.errors import (
     CorruptionWarning,
     DisconnectedWarning,
     OrientationWarning,
+    UnitWarning,
 )
 
 ONE = ang.Stopping(max_iterations=1)
@@ -63,6 +64,10 @@ def graph():
 def frame(library):
     table = {"i": EDGES.i.tolist(), "j": EDGES.j.tolist(), "angle": EDGES.angle.tolist()}
     return pytest.importorskip(library).DataFrame(table)
+
+
+def in_degrees():
+    return pytest.importorskip("pandas").DataFrame({"i": [0, 1], "j": [1, 2], "angle": [90, 120]})
 
 
 def foreign(library, name, matrix=DENSE):
@@ -134,6 +139,12 @@ ROUTES = {
         "graph, anchors": lambda: ang.synchronize(graph(), anchors={"a": 0.0}),
         "graph, robust": lambda: ang.synchronize(graph(), solver=ROBUST),
         "measurements": lambda: ang.Measurements.from_networkx(graph()),
+    },
+    UnitWarning: {
+        "edges": lambda: ang.Measurements([0, 1], [1, 2], [90, 120]),
+        "frame": lambda: ang.Measurements.from_dataframe(in_degrees()),
+        "solve a frame": lambda: ang.synchronize(in_degrees()),
+        "anchors": lambda: ang.synchronize(EDGES, anchors={0: 90}),
     },
 }
 # fmt: on

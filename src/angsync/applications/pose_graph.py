@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.applications.pose_graph_data import NOT_DEFINITE, PoseGraph, first_indefinite
-from angsync.errors import AngsyncWarning, DisconnectedWarning, FileFormatError, warn_user
+from angsync.errors import AngsyncWarning, DisconnectedWarning, FileFormatError, names_keywords, warn_user
 from angsync.front_door import synchronize
 from angsync.io.failures import existing_file, listed
 from angsync.io.g2o_file import G2oContent, parse_g2o
@@ -111,6 +111,7 @@ class PoseGraphResult:
         return "\n".join(lines)
 
 
+@names_keywords
 def optimise(
     graph: PoseGraph,
     *,

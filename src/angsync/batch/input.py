@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError, NotHermitianError, ShapeError
-from angsync.kernels.batch.numbers import FIELDS, asymmetry_share
+from angsync.kernels.batch.numbers import FIELDS
 from angsync.problem.array_libraries import is_stored
 from angsync.problem.stored import StoredArray
 
@@ -18,6 +18,9 @@ BLOCK_BYTES = 1 << 25
 LOADED_UP_TO_BYTES = 1 << 28
 """A stack of zarr, h5py, dask or xarray up to this size is loaded; a larger one is read block by block."""
 _IN_PLACE_TIMES = 4  # as large where nothing has to be copied: each block costs some 200 microseconds beside its solves
+
+_LOOKED_AT_TOGETHER = 256  # suspects that are compared entry by entry at a time
+_SMALLEST = np.finfo(np.float64).tiny
 
 
 def read_or_loaded(given: Any) -> Any:
@@ -84,20 +87,33 @@ def check_hermitian(
     leading: tuple[int, ...],
     hermitian: str,
 ) -> None:
-    """The kernels report a number that is 0 for a Hermitian matrix; suspects are looked at entry by entry."""
-    share = float(np.sqrt(np.finfo(problems.dtype).eps))
-    asymmetry, largest = (found[FIELDS.index(name)] for name in ("asymmetry", "largest"))
-    with np.errstate(invalid="ignore"):
-        suspects = np.flatnonzero((asymmetry > asymmetry_share(problems.dtype) * largest) & finite)
-    for k in suspects:
-        C = problems[k] if hermitian == "full" else np.diag(np.diagonal(problems[k]))
-        gap = np.abs(C - C.conj().T)
-        row, column = np.unravel_index(int(np.argmax(gap)), gap.shape)
-        limit = share * float(np.abs(problems[k]).max())
-        if gap[row, column] > limit:
-            index = tuple(int(i) for i in np.unravel_index(first + int(k), leading))
+    """The kernels say which problems may not be Hermitian; those are looked at entry by entry.
+
+    An entry and its mirror image may differ by sqrt(eps) of the larger one, or by 1000 eps of the largest entry in
+    each of their two rows: the rounding of a computed Gram matrix, whose entries may be small beside its diagonal.
+    """
+    eps = float(np.finfo(problems.dtype).eps)
+    suspects = np.flatnonzero((found[FIELDS.index("asymmetry")] > 0) & finite)
+    for k in range(0, suspects.size, _LOOKED_AT_TOGETHER):
+        which = suspects[k : k + _LOOKED_AT_TOGETHER]
+        C = problems[which]
+        size = np.abs(C)
+        gap = np.abs(C - C.conj().swapaxes(1, 2))
+        if hermitian != "full":
+            gap *= np.eye(C.shape[1])
+        most = size.max(axis=2)
+        allowed = np.maximum(
+            np.sqrt(eps) * np.maximum(size, size.swapaxes(1, 2)),
+            1000 * eps * np.minimum(most[:, :, None], most[:, None, :]),
+        )
+        beyond = gap > allowed
+        if beyond.any():
+            place = int(np.argmax(beyond.any(axis=(1, 2))))
+            worst = np.argmax(np.where(beyond[place], gap[place] / np.maximum(allowed[place], _SMALLEST), 0))
+            row, column = np.unravel_index(int(worst), beyond.shape[1:])
+            index = tuple(int(i) for i in np.unravel_index(first + int(which[place]), leading))
             raise NotHermitianError(
                 f"the problems must be Hermitian: in problem {index}, |C[{row},{column}] - conj(C[{column},{row}])| = "
-                f"{gap[row, column]:.2e}, allowed {limit:.2e}. If only one triangle is filled, pass "
-                "hermitian='upper' or 'lower'."
+                f"{gap[place, row, column]:.2e}, allowed {allowed[place, row, column]:.2e}. If only one triangle is "
+                "filled, pass hermitian='upper' or 'lower'."
             )

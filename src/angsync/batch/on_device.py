@@ -14,6 +14,7 @@ from angsync.batch.input import check_hermitian
 from angsync.batch.pieces import settle_status
 from angsync.batch.proof import certificates
 from angsync.batch.result import BatchResult
+from angsync.batch.source import Source
 from angsync.certificate import GAP_TOLERANCE
 from angsync.errors import InputError, ShapeError
 from angsync.kernels.batch.numbers import FIELDS, GAUGE_MEAN, GAUGE_NODE, MAX_ORDER, NOT_FINITE, chirp
@@ -68,7 +69,8 @@ def solve_where_it_lies(data: Any, call: StackCall) -> tuple[BatchResult, bool]:
         if asymmetric < math.prod(shape):
             _check_hermitian(device[asymmetric], asymmetric, shape)
     seconds = time.perf_counter() - begin
-    return BatchResult(tolerance=tolerance, gauge=call.gauge, seconds=seconds, **arrays), troubled
+    source = Source(data, None, None, None, call.hermitian)
+    return BatchResult(tolerance=tolerance, gauge=call.gauge, seconds=seconds, source=source, **arrays), troubled
 
 
 def _stack(C: Any) -> Any:

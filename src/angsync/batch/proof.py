@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from angsync.batch.result import BatchStatus
 from angsync.certificate import GAP_TOLERANCE
+from angsync.certificate.gap import SQUARES_FROM, SQUARES_TO
 from angsync.kernels.rounding import gamma
 
+_SMALLEST = math.ulp(0.0)  # the smallest positive number
 _PROBLEMS_AT_ONCE = 4096  # all that is computed for them stays in the cache
 
 
@@ -42,17 +44,24 @@ def _claims(field: dict[str, NDArray[np.float64]], n: int) -> dict[str, NDArray]
     several = nodes > 1
     m = np.where(several, nodes, 1.0)
     value, f = field["bound"], field["bare_objective"]
-    rounding = (g + gamma(64)) * field["rows_total"]
-    with np.errstate(invalid="ignore"):
+    # below the normal numbers each of a few n^2 operations is off by half of the smallest one instead
+    rounding = (g + gamma(64)) * field["rows_total"] + 8 * n * n * _SMALLEST
+    with np.errstate(invalid="ignore", over="ignore"):
         misfit = np.maximum(field["moduli"] - f, 0) + rounding + gamma(n * n + 64) * field["moduli"]
         e = (field["gradient"] + g * field["rows_norm"]) / np.sqrt(m)
         offset = rounding / m
         root = np.hypot(value + offset, 2 * e)
-        positive = -(e * e + value * offset) / np.where(value > 0, (value - offset + root) / 2, 1)
+        below = np.where(value > 0, (value - offset + root) / 2, 1)
+        if below.size and below.min() > SQUARES_FROM and below.max() < SQUARES_TO:
+            positive = -(e * e + value * offset) / below
+        else:
+            positive = -(e * (e / below) + offset * (value / below))
         smallest = np.where(value > 0, positive, (value - offset - root) / 2)
         smallest = np.where(np.isneginf(value), -np.inf, smallest)
-        gap = np.minimum(m * np.maximum(0, -smallest), misfit) + rounding
-        scale = np.maximum(np.minimum(np.abs(f), misfit), 4 * rounding / GAP_TOLERANCE)
+        # f of the matrix given, whose triangles differ by rounding, is within the sum of these differences of ours
+        unknown = rounding + 2 * field["skew"] if "skew" in field else rounding
+        gap = np.minimum(m * np.maximum(0, -smallest), misfit) + unknown
+        scale = np.maximum(np.minimum(np.abs(f), misfit), 4 * unknown / GAP_TOLERANCE)
         lambda_2 = value - g * field["rows_most"]
         relative = np.where(scale > 0, gap / np.where(scale > 0, scale, 1), np.where(gap > 0, np.inf, 0.0))
     bad = field["status"] == BatchStatus.NOT_FINITE

@@ -8,17 +8,16 @@ from enum import IntEnum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from angsync.batch import saved
 from angsync.batch.source import Source
 from angsync.certificate.verdict import Verdict
-from angsync.errors import FileFormatError, InputError
-from angsync.io.atomic import atomic_open
+from angsync.errors import InputError
 from angsync.problem.array_libraries import library_of, namespace, to_numpy
 
 VERDICTS = (Verdict.CERTIFIED, Verdict.UNDECIDED)
 """What the codes in ``BatchResult.verdict`` mean."""
-_VERSION = 1  # of the layout of saved files
 
 
 class BatchStatus(IntEnum):
@@ -125,11 +124,29 @@ class BatchResult:
 
         return labels_of(self._source()[index])
 
+    def standard_errors(self, sigma: ArrayLike | None = None, *, gauge: str | int | None = None) -> NDArray[np.float64]:
+        """Standard error of every phase in radians, (..., n), from the Fisher information of each problem.
+
+        The formulas are those of :meth:`angsync.SyncResult.standard_errors`. NaN where a node is masked, a problem has
+        no phases, or they fit worse than chance, and, without ``sigma``, where a problem has no more measurements
+        than phases: there the same call for one problem refuses.
+
+        Parameters
+        ----------
+        sigma
+            An entry of modulus w has angle variance ``sigma**2 / w``; a number, or one a problem. Estimated from the
+            residuals of each problem when not given.
+        gauge
+            The gauge of the error bars, that of the result unless given: ``"first"`` or a node means against that node
+            (whose own error is 0), ``"mean"`` against the mean phase; in a problem of several pieces for each of them.
+        """
+        from angsync.batch.error_bars import standard_errors
+
+        return standard_errors(self._source(), to_numpy(self.z), sigma, self.gauge if gauge is None else gauge)
+
     def _source(self) -> Source:
         if self.source is None:
-            raise InputError(
-                "the stack is not at hand: the result was loaded from a file, or lies on a device. Solve it again."
-            )
+            raise InputError("the stack is not at hand: the result was loaded from a file. Solve it again.")
         return self.source
 
     def counts(self) -> dict[str, int]:
@@ -158,24 +175,19 @@ class BatchResult:
             lines.append(f"  CERTIFIED {certified}, UNDECIDED {total - certified}")
         return "\n".join(lines)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write an npz file; :meth:`load` reads it."""
-        scalars = {"tolerance": self.tolerance, "gauge": self.gauge, "seconds": self.seconds}
-        with atomic_open(path, "wb") as stream:
-            np.savez(stream, batch_version=_VERSION, **scalars, **self.on_host()._arrays())  # type: ignore[arg-type]
+    def save(self, path: str | os.PathLike[str], *, standard_errors: NDArray[np.float64] | None = None) -> None:
+        """Write an npz file; :meth:`load` reads it.
+
+        ``standard_errors`` are written beside the phases for other programs; they are not read back.
+        """
+        numbers = {"tolerance": self.tolerance, "gauge": self.gauge, "seconds": self.seconds}
+        errors = {} if standard_errors is None else {"standard_errors": np.asarray(standard_errors)}
+        saved.save(path, numbers, self.on_host()._arrays() | errors)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> BatchResult:
         """Read what :meth:`save` wrote."""
-        try:
-            with np.load(path, allow_pickle=False) as stored:
-                found = {name: stored[name] for name in stored.files}
-        except (OSError, ValueError, AttributeError) as error:
-            raise FileFormatError(f"{path} cannot be read as a batch result: {error}.") from None
-        if int(found.pop("batch_version", 0)) != _VERSION:
-            raise FileFormatError(f"{path} is no batch result of version {_VERSION}: write one with result.save.")
-        scalars = {"tolerance": float(found.pop("tolerance")), "gauge": str(found.pop("gauge"))}
-        return BatchResult(seconds=float(found.pop("seconds")), **scalars, **found)  # type: ignore[arg-type]
+        return BatchResult(**saved.load(path, len(BatchStatus)))
 
     def on_host(self) -> BatchResult:
         """The same result with NumPy arrays; itself where it has them."""

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from angsync.batch import input as batch_input
 from angsync.batch.call import check_stack
 from angsync.errors import InputError
-from angsync.problem.array_libraries import is_foreign, is_stored, to_numpy
+from angsync.problem.array_libraries import dtype_name, is_foreign, is_stored, namespace, to_numpy
 from angsync.problem.stored import StoredArray
 
 
@@ -30,7 +30,9 @@ class Problems(NamedTuple):
 class Source:
     """A stack (..., n, n) with its weights and masks; nothing is copied before it is asked for."""
 
-    stack: NDArray | StoredArray
+    stack: Any
+    """An array of NumPy, a :class:`~angsync.problem.stored.StoredArray`, which is read block by block, or an array of
+    another library on a device, of which only the problems asked for come to the host."""
     weights: NDArray | StoredArray | None
     mask: NDArray | None
     """(..., n): nodes to leave out."""
@@ -68,32 +70,38 @@ class Source:
 
     @property
     def leading(self) -> tuple[int, ...]:
-        return self.stack.shape[:-2] if self.chosen is None else self.chosen.shape
+        return tuple(self.stack.shape[:-2]) if self.chosen is None else self.chosen.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The precision that the problems are solved in."""
-        single = self.stack.dtype in (np.complex64, np.float32, np.float16)
+        single = dtype_name(self.stack) in ("complex64", "float32", "float16")
         return np.dtype(np.complex64 if single else np.complex128)
 
     @property
     def in_place(self) -> bool:
         """Whether problems are read where they lie, without a copy."""
-        if isinstance(self.stack, StoredArray):
-            return False
         plain = self.weights is None and self.mask is None and self.absent is None and self.chosen is None
-        return plain and self.stack.flags.c_contiguous and self.stack.dtype == self.dtype
+        return (
+            plain
+            and isinstance(self.stack, np.ndarray)
+            and self.stack.flags.c_contiguous
+            and self.stack.dtype == self.dtype
+        )
 
     def __getitem__(self, index: Any) -> Source:
         numbers = self.chosen
         if numbers is None:
             numbers = np.arange(math.prod(self.leading), dtype=np.int64).reshape(self.leading)
-        return replace(self, chosen=np.asarray(numbers[index]))
+        keys = tuple(
+            to_numpy(key) if is_foreign(key) else key for key in (index if isinstance(index, tuple) else (index,))
+        )
+        return replace(self, chosen=np.asarray(numbers[keys]))
 
     def take(self, part: slice) -> Problems:
         """Problems ``part``, numbered in the order of the leading axes."""
         which: Any = part if self.chosen is None else self.chosen.ravel()[part]
-        C = np.ascontiguousarray(batch_input.taken(self.stack, which, 2), dtype=self.dtype)
+        C = np.ascontiguousarray(self._entries(which), dtype=self.dtype)
         if self.weights is not None:
             C = C * batch_input.taken(self.weights, which, 2).astype(C.real.dtype)
         out = None if self.mask is None else batch_input.taken(self.mask, which, 1)
@@ -105,6 +113,11 @@ class Source:
         if out is not None:
             C = np.where(out[:, :, None] | out[:, None, :], C.dtype.type(0), C)
         return Problems(C, out)
+
+    def _entries(self, which: Any) -> NDArray:
+        if isinstance(self.stack, np.ndarray | StoredArray):
+            return batch_input.taken(self.stack, which, 2)
+        return to_numpy(namespace(self.stack).reshape(self.stack, (-1, self.n, self.n))[which])
 
     def blocks(self) -> Iterator[slice]:
         """Problems that are read together."""

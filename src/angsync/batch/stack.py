@@ -25,7 +25,14 @@ from angsync.batch.pieces import in_words, settle_status
 from angsync.batch.proof import certificates, whole_only
 from angsync.batch.result import BatchResult, BatchStatus
 from angsync.batch.source import Problems, Source
-from angsync.errors import ConvergenceError, ConvergenceWarning, DisconnectedWarning, InputError, warn_user
+from angsync.errors import (
+    ConvergenceError,
+    ConvergenceWarning,
+    DisconnectedWarning,
+    InputError,
+    names_keywords,
+    warn_user,
+)
 from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, BatchNumbers, BatchOptions, chirp
 from angsync.pipeline.call import Call
 from angsync.problem.array_libraries import is_foreign, on_cuda, to_numpy
@@ -62,6 +69,7 @@ def solve(data: Any, call: Call) -> BatchResult:
     return reported(_solve_stack(data, own), own)
 
 
+@names_keywords
 def synchronize_stack(
     stack: Any,
     *,

@@ -24,10 +24,10 @@ from angsync.certificate.bounds.bound import Question, SpectralBound
 from angsync.certificate.bounds.choice import QUICK_PROOF_ORDERS, spectral_bound
 from angsync.certificate.bounds.cholesky import quick_bound
 from angsync.certificate.gap import Gap, bound_without_weights
-from angsync.certificate.rounding import Rounding, norm_estimate
+from angsync.certificate.rounding import NormOfC, Rounding, norm_estimate
 from angsync.certificate.verdict import OUT_OF_TIME, Certificate, Verdict, combine, ratio, rescaled, trivial
 from angsync.circle import as_phases
-from angsync.errors import InputError
+from angsync.errors import InputError, names_keywords
 from angsync.problem.components import component_indices, normalised
 from angsync.problem.operators import (
     Operator,
@@ -42,6 +42,7 @@ from angsync.solvers.stopping import Clock
 _FIRST_NORM = 4.0
 
 
+@names_keywords
 def certify(
     C: Any,
     z: ArrayLike,
@@ -111,10 +112,10 @@ def certify_component(
         return trivial(tolerance, unique=True)
     Cz = operator.apply(z) if turned_product is None else turned_product
 
-    def at(norm_of_C: float) -> _Point:
+    def at(norm_of_C: NormOfC) -> _Point:
         return _Point.at(operator, z, Cz, tolerance, norm_of_C, turned=turned_product is not None)
 
-    norm_of_C = _FIRST_NORM * norm(Cz) / math.sqrt(operator.n)
+    norm_of_C = NormOfC(_FIRST_NORM * norm(Cz) / math.sqrt(operator.n))
     point = at(norm_of_C)
     if clock.expired:
         bound = SpectralBound(-math.inf, 1.0, OUT_OF_TIME, z, 0.0)
@@ -122,9 +123,9 @@ def certify_component(
         bound = spectral_bound(_question(operator, z, point, rng, clock), method)
         if operator.abs_row_sums() is None and operator.augmented() is None:
             proved = _norm_from(point, bound)
-            found = norm_estimate(operator, rng) if math.isinf(proved) else proved
+            found = norm_estimate(operator, rng) if math.isinf(proved) else NormOfC(proved, proved)
             point = at(found)
-            if found > norm_of_C:  # the run allowed too little for rounding: a new one
+            if found.allowed > norm_of_C.allowed:  # the run allowed too little for rounding: a new one
                 bound = spectral_bound(_question(operator, z, point, rng, clock), method)
     witness = None
     if not point.gap_of(bound) <= tolerance * point.scale and not clock.expired:
@@ -152,9 +153,9 @@ def _norm_from(point: _Point, bound: SpectralBound) -> float:
 
 def certify_quickly(operator: Operator, z: NDArray, Cz: NDArray, tolerance: float) -> Certificate | None:
     """The certificate from one Cholesky factorisation and the product Cz; None where they do not prove the point."""
-    if operator.n not in QUICK_PROOF_ORDERS:
+    if operator.n not in QUICK_PROOF_ORDERS or not operator.is_dense_matrix:
         return None
-    point = _Point.at(operator, z, Cz, tolerance, math.inf)
+    point = _Point.at(operator, z, Cz, tolerance, None)
     bound = quick_bound(operator, z, point.s, point.b)
     return point.certificate(bound, None) if bound is not None and point.is_proved_by(bound) else None
 
@@ -178,7 +179,7 @@ class _Point:
         z: NDArray,
         Cz: NDArray,
         tolerance: float,
-        norm_of_C: float,
+        norm_of_C: NormOfC | None,
         *,
         turned: bool = False,
     ) -> _Point:
@@ -188,15 +189,18 @@ class _Point:
         sums = operator.abs_row_sums()
         rounding = Rounding.of(operator, z, sums, norm_of_C, turned=turned)
         misfit = math.inf
-        if sums is not None:
+        if sums is None:
+            curvature = s - rounding.least_diagonal
+        else:
             diagonal = operator.diagonal()
+            curvature = s - diagonal
             misfit = max(0.0, float(sums.sum() - np.abs(diagonal).sum() + diagonal.sum()) - objective)
             misfit += rounding.objective  # the rounding of these sums
         known = operator.upper_bound()
         if known is not None:
             misfit = min(misfit, max(0.0, known - objective) + rounding.objective)
         scale = max(min(abs(objective), misfit), 4 * rounding.objective / tolerance)
-        return cls(Cz, s, b, rounding, tolerance, scale, Gap(b, misfit, rounding))
+        return cls(Cz, s, b, rounding, tolerance, scale, Gap(b, misfit, rounding, curvature))
 
     def is_proved_by(self, bound: SpectralBound) -> bool:
         """Whether the bound is enough, with something to spare."""
@@ -213,7 +217,7 @@ class _Point:
             # the bounds are for the s_j as computed; less the error of s they hold for S(z) itself
             lambda_min=bound_without_weights(self.gap_of.smallest_eigenvalue(bound) - error, bound.weights),
             lambda_2=bound_without_weights(bound.value - error, bound.weights),
-            unique=certified and bound.value > error,
+            unique=self.gap_of.proves_uniqueness(bound),  # a relaxation may certify the point yet: see combine
             witness=witness,
             method=bound.method,
             confidence=bound.confidence,

@@ -17,6 +17,18 @@ c\, q_\perp` the mean m of S on :math:`q_\perp` is at least :math:`\mu`, :math:`
 c^2 m / a^2`, and :math:`e^2 \ge a^2 \lambda_1^2 + c^2 m^2 = c^2 m^2 / a^2 \ge |\lambda_1| \mu`. The same holds for
 :math:`D^{-1/2} S D^{-1/2}` and :math:`D^{1/2} z`, which is used where weights span many orders of magnitude.
 
+**Is the optimum unique?** That :math:`\lambda_2(S) > 0` at a nearly optimal z does not say so. Let z^H S z = 0,
+:math:`\lambda_2(S) \ge \mu > 0` and :math:`S \succeq -\varepsilon I`, where :math:`n\varepsilon = \|Sz\|^2/\mu`
+will do. At an optimum w the gradient vanishes: :math:`\bar w_j (Cw)_j` is real, S(w) w = 0, and
+:math:`s_j(z) - s_j(w) = \bar w_j (Sw)_j`. As :math:`w^H S w = f(z) - f(w) \le 0`, Cauchy and Schwarz for
+:math:`S + \varepsilon I` give
+
+.. math:: s_j(z) - s_j(w) \le |((S + \varepsilon I) w)_j| \le \sqrt{(S_{jj} + \varepsilon)\, n \varepsilon}.
+
+S(w) is S with its diagonal lowered by no more than that. If :math:`\mu` is larger, :math:`\lambda_2(S(w)) > 0`: 0 is
+the smallest eigenvalue of S(w), and a simple one. Another optimum v has :math:`v^H S(w) v = f(w) - f(v) = 0`, so it
+is a multiple of w. (``docs/certificate.md`` has the same with D and with rounding.)
+
 The first formula of this text is written a second time in :mod:`angsync.batch.proof`, for arrays of problems; a test
 compares the two.
 """
@@ -34,6 +46,9 @@ from angsync.certificate.bounds.bound import SpectralBound
 from angsync.certificate.rounding import Rounding
 from angsync.problem.residual import norm
 
+# Between these, squares of the numbers of a problem neither under- nor overflow, or are too small to matter.
+SQUARES_FROM, SQUARES_TO = 1e-140, 1e140
+
 
 @dataclass(frozen=True)
 class Gap:
@@ -44,6 +59,8 @@ class Gap:
     misfit: float
     """Another bound on the gap: f is at most the sum of all moduli."""
     rounding: Rounding
+    curvature: NDArray[np.float64] | None = None
+    """Upper bounds on the diagonal of S, which uniqueness needs."""
 
     def __call__(self, bound: SpectralBound) -> float:
         """The proved bound on f* - f(z)."""
@@ -62,13 +79,36 @@ class Gap:
         """The bound for a root of ones, kept: a run of Lanczos asks for it again and again."""
         return norm(self.b) + norm(self.rounding.rows) + self.rounding.together
 
+    def _gradient_for(self, bound: SpectralBound) -> float:
+        return self._gradient if bound.weights is None else self._gradient_by(np.sqrt(bound.weights))
+
+    def proves_uniqueness(self, bound: SpectralBound) -> bool:
+        """Whether the bound proves that the optimum is unique up to a phase (the text of this module).
+
+        The s_j may be any numbers there, so their rounding enters through the gradient and through z^H S z alone, which
+        is within +- ``rounding.objective``: that over tr D comes off every entry of D^{-1/2} S D^{-1/2}.
+        """
+        trace = self._trace(bound)
+        offset = self.rounding.objective / trace
+        value = bound.value - offset
+        if self.curvature is None or not value > 0:
+            return False
+        ratio = self._gradient_for(bound) / value
+        lift = offset + ratio * ratio * value / trace  # epsilon, and what S_jj may lack
+        if bound.weights is None:
+            most = float(self.curvature.max()) + lift
+        else:
+            most = float(((self.curvature / bound.weights + lift) / bound.weights).max())
+        # mu^2 > (S_jj + epsilon) |Sz|^2 / mu; twice, for the rounding of these few numbers
+        return bool(value > 2 * most * ratio * ratio)
+
     def smallest_eigenvalue(self, bound: SpectralBound) -> float:
         """Lower bound on the smallest eigenvalue of S (or of D^{-1/2} S D^{-1/2}), u^H S u being within +- offset."""
         value = bound.value
         if value == -math.inf:
             return value
         trace = self._trace(bound)
-        e = (self._gradient if bound.weights is None else self._gradient_by(np.sqrt(bound.weights))) / math.sqrt(trace)
+        e = self._gradient_for(bound) / math.sqrt(trace)
         offset = self.rounding.objective / trace
         if bound.about == "second_eigenvalue":
             # S minus its value at u has u^H S u = 0 and a second eigenvalue that is at most ``offset`` smaller
@@ -76,7 +116,10 @@ class Gap:
         if value <= 0:
             return (value - offset - math.hypot(value + offset, 2 * e)) / 2
         # (value - offset - sqrt((value + offset)^2 + 4 e^2)) / 2 without cancellation
-        return -(e * e + value * offset) / ((value - offset + math.hypot(value + offset, 2 * e)) / 2)
+        below = (value - offset + math.hypot(value + offset, 2 * e)) / 2
+        if not SQUARES_FROM < below < SQUARES_TO:
+            return -(e * (e / below) + offset * (value / below))
+        return -(e * e + value * offset) / below
 
 
 def bound_without_weights(value: float, weights: NDArray[np.float64] | None) -> float:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from angsync.certificate.bounds.eliminated import EliminatedUnknowns
-from angsync.certificate.bounds.lanczos import lanczos
+from angsync.certificate.bounds.lanczos import Krylov, lanczos
 from angsync.kernels.rounding import gamma
 from angsync.problem.operators import Operator
 from angsync.problem.residual import norm
@@ -18,6 +19,15 @@ from angsync.problem.residual import norm
 # for the phases before and after (two products and a division each), five for the phase itself (a mean of such
 # products), three for the product with it; twice that, to be safe.
 _TURNING = 26
+
+
+class NormOfC(NamedTuple):
+    """What is known of the 2-norm of a C that is known by its products."""
+
+    allowed: float
+    """What rounding is taken relative to: about the norm, or more."""
+    proved: float = math.inf
+    """A bound on the norm, with the probability of a proof; infinite where there is none."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +40,8 @@ class Rounding:
 
     together: float = 0.0
     """Further error of the vector conj(z) C z, in norm: what the solve for eliminated unknowns adds."""
+    least_diagonal: float = -math.inf
+    """No C_jj is below this; known here only where the diagonal of C would take n products."""
 
     @property
     def eigenvalue(self) -> float:
@@ -45,7 +57,7 @@ class Rounding:
         operator: Operator,
         z: NDArray,
         sums: NDArray[np.float64] | None,
-        norm_of_C: float,
+        norm_of_C: NormOfC | None,
         *,
         turned: bool = False,
     ) -> Rounding:
@@ -63,7 +75,9 @@ class Rounding:
             # Only products are known. Assumed: they are as accurate as those of a matrix of this norm, in the
             # precision of the operator, would be.
             g *= float(np.finfo(operator.dtype).eps) * 2.0**52
-            sums = np.full(operator.n, norm_of_C)
+            assert norm_of_C is not None
+            sums = np.full(operator.n, norm_of_C.allowed)
+            return Rounding((g + gamma(64)) * float(sums.sum()), g * sums, least_diagonal=-norm_of_C.proved)
         return Rounding((g + gamma(64)) * float(sums.sum()), g * sums)
 
 
@@ -85,11 +99,26 @@ def _with_eliminated(operator: Operator, z: NDArray) -> Rounding:
     left = np.abs(K[n:, :n] @ z + K[n:, n:] @ p) + g * terms
     second = norm(left) * norm(elimination.inverse(left))
     objective = (g + gamma(64)) * float(sums.sum()) + float(np.abs(p) @ left) + 2 * second
-    return Rounding(objective, g * sums, elimination.norm * norm(left))
+    # C = K12 K22^-1 K21 - K11, and the first term has no negative diagonal entry
+    least = -float(K[:n, :n].diagonal().real.max(initial=0.0))
+    return Rounding(objective, g * sums, elimination.norm * norm(left), least)
 
 
-def norm_estimate(operator: Operator, rng: np.random.Generator) -> float:
-    """About the 2-norm of C, from a dozen Lanczos steps; used for rounding allowances only."""
+def norm_estimate(operator: Operator, rng: np.random.Generator) -> NormOfC:
+    """The 2-norm of C from a dozen Lanczos steps from a random start."""
     nothing = np.zeros(operator.n, dtype=np.complex128)
     run = lanczos(operator.apply, nothing, rng, max_steps=12, enough=lambda *_: False)
-    return 1.5 * max(abs(run.smallest), abs(run.largest))
+    size = max(abs(run.smallest), abs(run.largest))
+    return NormOfC(1.5 * size, size * _norm_factor(run))
+
+
+def _norm_factor(run: Krylov) -> float:
+    r"""The 2-norm of C is at most this times the largest modulus of a Ritz value, with probability 1 - 1e-12.
+
+    With k steps from b, :math:`b^H C^{2k-2} b = e_1^T T^{2k-2} e_1 \le \theta^{2k-2}`. For a unit eigenvector x of the
+    eigenvalue of largest modulus it is at least :math:`\|C\|^{2k-2} |x^H b|^2`, and
+    :math:`|x^H b|^2 < \delta / (n - 1)` has probability :math:`\delta` at most
+    (:func:`angsync.certificate.bounds.lanczos.lanczos_bound`). 1 % covers the rounding of the run.
+    """
+    power = 2 * run.alpha.size - 2
+    return 1.01 * (run.basis.shape[0] / 1e-12) ** (1 / power) if power else math.inf

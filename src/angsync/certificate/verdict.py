@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -17,6 +18,7 @@ OUT_OF_TIME = "out of time"  # Certificate.method where there was no time for a 
 _INTERRUPTED = "interrupted"  # Certificate.method where Ctrl-C came before the end of a proof
 _TRIVIAL = "trivial"  # Certificate.method where there is nothing to prove
 _RELAXATION = "+relaxation"  # added to Certificate.method where the gap comes from a semidefinite relaxation
+_SMALLEST_NORMAL = sys.float_info.min  # below it, numbers have fewer digits
 
 
 class Verdict(Enum):
@@ -41,7 +43,8 @@ class Certificate:
     lambda_2: float
     """Proved lower bound on the second eigenvalue of S(z), the smallest over the components; inf for n = 1."""
     unique: bool
-    """True when ``lambda_2 > 0`` is proved and the point is CERTIFIED: optimal up to one phase a component."""
+    """True when the point is CERTIFIED and it is proved that the optimum is unique, up to one phase a component. False
+    means that it is not proved; ``lambda_2 > 0`` alone does not prove it."""
     witness: NDArray | None
     """A point of T^n with a larger objective, beyond rounding; None unless REFUTED."""
     method: str
@@ -86,10 +89,11 @@ def combine(parts: list[Certificate], indices: list[NDArray[np.int64]], z: NDArr
     if len(parts) == 1 and indices[0].size == z.size:
         only = parts[0]
         if only.witness is None:
-            return only
+            # that the optimum is unique may be proved from afar, but is claimed of points that are proved only
+            return only if only.verdict is Verdict.CERTIFIED else dataclasses.replace(only, unique=False)
         placed = only.witness.copy()
         placed[indices[0]] = only.witness
-        return dataclasses.replace(only, witness=placed)
+        return dataclasses.replace(only, witness=placed, unique=False)
     gap = math.fsum(part.gap_bound for part in parts)
     scale = math.fsum(part.scale for part in parts)
     refuted = [k for k, part in enumerate(parts) if part.witness is not None]
@@ -101,14 +105,13 @@ def combine(parts: list[Certificate], indices: list[NDArray[np.int64]], z: NDArr
         for k in refuted:
             witness[indices[k]] = parts[k].witness
     verdict = Verdict.CERTIFIED if certified else Verdict.UNDECIDED if witness is None else Verdict.REFUTED
-    lambda_2 = min(part.lambda_2 for part in parts)
     return Certificate(
         verdict=verdict,
         gap_bound=gap,
         relative_gap=ratio(gap, scale),
         lambda_min=min(0.0, *(part.lambda_min for part in parts)),
-        lambda_2=lambda_2,
-        unique=certified and lambda_2 > 0,
+        lambda_2=min(part.lambda_2 for part in parts),
+        unique=certified and all(part.unique for part in parts),
         witness=witness,
         method="+".join(sorted({part.method for part in parts})),
         confidence=max(0.0, 1 - math.fsum(1 - part.confidence for part in parts)),
@@ -134,21 +137,26 @@ def interrupted() -> Certificate:
 
 
 def rescaled(certificate: Certificate, exponent: int) -> Certificate:
-    """The certificate of ``2**exponent C``."""
+    """The certificate of ``2**exponent C``.
 
-    def scale(x: float) -> float:
+    Below the normal numbers upper bounds are rounded up and lower bounds down, by a whole unit: f(z) itself is rounded
+    there as well.
+    """
+
+    def scale(x: float, towards: float) -> float:
         try:
-            return math.ldexp(x, exponent)
+            y = math.ldexp(x, exponent)
         except OverflowError:
             return math.copysign(math.inf, x)
+        return math.nextafter(y, towards) if exponent < 0 and x and abs(y) < _SMALLEST_NORMAL else y
 
     return dataclasses.replace(
         certificate,
-        gap_bound=scale(certificate.gap_bound),
-        lambda_min=scale(certificate.lambda_min),
-        lambda_2=scale(certificate.lambda_2),
-        scale=scale(certificate.scale),
-        rounding=scale(certificate.rounding),
+        gap_bound=scale(certificate.gap_bound, math.inf),
+        lambda_min=scale(certificate.lambda_min, -math.inf),
+        lambda_2=scale(certificate.lambda_2, -math.inf),
+        scale=scale(certificate.scale, math.inf),
+        rounding=scale(certificate.rounding, math.inf),
     )
 
 
@@ -164,7 +172,6 @@ def tightened(certificate: Certificate, objective: float, upper_bound: float) ->
         witness=None if certified else certificate.witness,
         gap_bound=gap,
         relative_gap=ratio(gap, certificate.scale),
-        unique=certified and certificate.lambda_2 > 0,
         method=f"{certificate.method}{_RELAXATION}",
     )
 

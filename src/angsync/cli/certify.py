@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import typer
 
 from angsync.certificate import GAP_TOLERANCE
@@ -16,19 +18,25 @@ def certify(
     phases: options.Phases,
     tolerance: options.Gap = GAP_TOLERANCE,
     method: options.Proof = "auto",
+    anchor: options.Anchors = None,
+    prior: options.Priors = None,
     hermitian: options.Triangle = "full",
     column_i: options.ColumnI = "i",
     column_j: options.ColumnJ = "j",
     column_angle: options.ColumnAngle = "angle",
     column_weight: options.ColumnWeight = None,
+    unit: options.Unit = "rad",
     weights: options.Weights = "kappa",
     json: options.Json = False,
 ) -> None:
-    """Check anybody's phases: how far can they be from the best fit? Exit code 0 only if CERTIFIED."""
+    """Check anybody's phases: how far can they be from the best fit? Exit code 0 only if CERTIFIED.
+
+    Phases that were found with anchors or priors answer the problem with them: give the same ones here.
+    """
     with reporting() as console:
         from angsync.certificate.certify import certify as certify_phases
         from angsync.certificate.verdict import Verdict
-        from angsync.cli.nodes import in_order_of
+        from angsync.cli.nodes import anchors_from_text, in_order_of, priors_from_text
         from angsync.cli.progress import watching
         from angsync.cli.terminal import certificate_object, count_components
         from angsync.io import read, read_phases
@@ -36,14 +44,50 @@ def certify(
         from angsync.report.words import certificate_in_words
 
         with watching(console, "reading"):
-            data = read(file, i=column_i, j=column_j, angle=column_angle, weight=column_weight, weights=weights.value)
+            data = read(
+                file, i=column_i, j=column_j, angle=column_angle, weight=column_weight, weights=weights.value,
+                unit=unit.value,
+            )  # fmt: skip
             operator = as_operator(data, hermitian.value)
             z = in_order_of(data, *read_phases(phases))
+            note = _other_problem(phases, grounded=bool(anchor or prior))
         with watching(console, "certifying"):
-            certificate = certify_phases(operator, z, tolerance, method.value)
+            if anchor or prior:
+                from angsync.pipeline import anchored
+
+                certificate = anchored.certify(
+                    data, z, anchors_from_text(anchor or [], data), priors_from_text(prior or [], data),
+                    tolerance=tolerance, method=method.value, hermitian=hermitian.value,
+                )  # fmt: skip
+            else:
+                certificate = certify_phases(operator, z, tolerance, method.value)
 
         def in_words() -> str:
-            return f"{certificate}\n{certificate_in_words(certificate, components=count_components(operator))}"
+            words = f"{certificate}\n{certificate_in_words(certificate, components=count_components(operator))}"
+            return f"{words}\nNote: {note}" if note else words
 
-        show(json, lambda: certificate_object(certificate), in_words)
+        show(json, lambda: {**certificate_object(certificate), "note": note or None}, in_words)
         raise typer.Exit(0 if certificate.verdict is Verdict.CERTIFIED else 1)
+
+
+def _other_problem(phases: Path, *, grounded: bool) -> str:
+    """What a saved result answers, where that is another problem than the one that is checked; empty otherwise."""
+    from angsync.errors import InputError
+    from angsync.io.result_file import load_fields
+
+    try:
+        fields = load_fields(phases)
+    except InputError:  # phases from elsewhere, which say nothing about their problem
+        return ""
+    notes = []
+    if fields.get("gauge") == "anchors" and not grounded:
+        notes.append(
+            f"{phases} was saved with anchors or priors and answers the problem with them, but this is about the "
+            "problem without. Give the same --anchor and --prior."
+        )
+    if fields.get("robust") is not None:
+        notes.append(
+            f"{phases} was saved by solver robust and answers the problem with the weights that it found, but this is "
+            "about the weights given. The certificate in that file is of its own problem."
+        )
+    return " ".join(notes)

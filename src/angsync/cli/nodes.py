@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from angsync.errors import InputError
 from angsync.problem.measurements import Measurements
 from angsync.problem.nodes import find_node
+from angsync.problem.units import in_radians
 
 
 def in_order_of(data: Any, z: NDArray, labels: Sequence[Hashable] | None) -> NDArray:
@@ -43,21 +44,21 @@ def gauge_from_text(text: str, data: Any) -> str | int:
     return _node_from_text(text, data, "the gauge must be first, mean or a node")
 
 
-def anchors_from_text(texts: Sequence[str], data: Any) -> dict[Any, float]:
-    """Anchors given as ``NODE=ANGLE``."""
+def anchors_from_text(texts: Sequence[str], data: Any, unit: str = "rad") -> dict[Any, float]:
+    """Anchors given as ``NODE=ANGLE``, the angle in this unit; radians come out."""
     anchors: dict[Any, float] = {}
     for text in texts:
         node, (angle,) = _assignment(text, data, "anchor", ("ANGLE",))
-        anchors[node] = angle
+        anchors[node] = in_radians(angle, unit)
     return anchors
 
 
-def priors_from_text(texts: Sequence[str], data: Any) -> dict[Any, tuple[float, float]]:
-    """Priors given as ``NODE=ANGLE,WEIGHT``."""
+def priors_from_text(texts: Sequence[str], data: Any, unit: str = "rad") -> dict[Any, tuple[float, float]]:
+    """Priors given as ``NODE=ANGLE,WEIGHT``, the angle in this unit; radians come out."""
     priors: dict[Any, tuple[float, float]] = {}
     for text in texts:
         node, (angle, weight) = _assignment(text, data, "prior", ("ANGLE", "WEIGHT"))
-        priors[node] = (angle, weight)
+        priors[node] = (in_radians(angle, unit), weight)
     return priors
 
 
@@ -69,7 +70,7 @@ def _assignment(text: str, data: Any, what: str, names: tuple[str, ...]) -> tupl
     except ValueError:
         numbers = []
     if not name or len(numbers) != len(names):
-        raise InputError(f"--{what} must be NODE={','.join(names)} (angles in radians), but it is {text!r}.")
+        raise InputError(f"--{what} must be NODE={','.join(names)} (angles in the unit of --unit), but it is {text!r}.")
     return _node_from_text(name, data, f"--{what} must name a node"), numbers
 
 

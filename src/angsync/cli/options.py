@@ -11,6 +11,7 @@ import typer
 
 from angsync.certificate.bounds import METHODS
 from angsync.io.formats import G2O_WEIGHTS, MATRIX_WRITERS, MEASUREMENT_WRITERS, READ, RESULT, in_words
+from angsync.problem.units import FULL_TURN
 from angsync.simulate.names import LAWS, MODELS
 from angsync.solvers.names import SOLVERS
 from angsync.solvers.starts.names import OFFERED
@@ -25,6 +26,7 @@ if TYPE_CHECKING:  # a type checker cannot know names that come from a table
     GroupName = Any
     WeightsName = Any
     TriangleName = Any
+    UnitName = Any
 else:
 
     def _words(title: str, names: Iterable[str]) -> type[StrEnum]:
@@ -39,6 +41,7 @@ else:
     GroupName = _words("GroupName", TITLES)
     WeightsName = _words("WeightsName", G2O_WEIGHTS)
     TriangleName = _words("TriangleName", ("full", "upper", "lower"))
+    UnitName = _words("UnitName", FULL_TURN)
 
 # what is read
 Problem = Annotated[Path, typer.Argument(metavar="FILE", help=f"The measurements: {in_words(READ)}.")]
@@ -47,10 +50,14 @@ Triangle = Annotated[
 ]
 ColumnI = Annotated[str, typer.Option("--column-i", help="Column of the first node (csv, parquet).")]
 ColumnJ = Annotated[str, typer.Option("--column-j", help="Column of the second node.")]
-ColumnAngle = Annotated[str, typer.Option("--column-angle", help="Column of the angle theta_i - theta_j, radians.")]
+ColumnAngle = Annotated[str, typer.Option("--column-angle", help="Column of the angle theta_i - theta_j.")]
 ColumnWeight = Annotated[
     str | None,
     typer.Option("--column-weight", help="Column of the weight ('weight' is used where there is one)."),
+]
+Unit = Annotated[
+    UnitName,
+    typer.Option("--unit", help="Unit of all angles given: in FILE, --anchor, --prior, --sigma. Output is in radians."),
 ]
 Weights = Annotated[WeightsName, typer.Option("--weights", help="Weights of a g2o file.")]
 Phases = Annotated[
@@ -63,7 +70,7 @@ Alpha = Annotated[float | None, typer.Option("--alpha", help="Step size of --sol
 Start = Annotated[StartName, typer.Option("--start", help="Starting point.")]
 Gauge = Annotated[str, typer.Option("--gauge", help="first, mean, or the name of a node.")]
 Anchors = Annotated[
-    list[str] | None, typer.Option("--anchor", help="NODE=ANGLE: a phase that is known, in radians; may be repeated.")
+    list[str] | None, typer.Option("--anchor", help="NODE=ANGLE: a phase that is known; may be repeated.")
 ]
 Priors = Annotated[
     list[str] | None,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,12 +13,15 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from angsync.cli import give_up
 from angsync.errors import AngsyncError, AngsyncWarning, InputError
 
 
 @contextmanager
 def reporting() -> Iterator[Console]:
     """Errors become one message and exit code 2; warnings become lines on standard error."""
+    if signal.getsignal(signal.SIGINT) is give_up:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on Ctrl-C is answered below
     console = Console(stderr=True)
 
     def say(text: str, style: str) -> None:
@@ -58,11 +63,12 @@ def check_outputs(file: Path, *outputs: tuple[Path | None, Callable[[Path], obje
     An output is a path, None where it is not wanted, and what raises if nothing could be written there.
     """
     wanted = [(path, check) for path, check in outputs if path is not None]
-    seen = {file.resolve()}
+    seen = {os.path.realpath(file)}  # unlike Path.resolve, it leaves a loop of symbolic links to the reader's message
     for path, _ in wanted:
-        if path.resolve() in seen:
+        target = os.path.realpath(path)
+        if target in seen:
             raise InputError(f"{path} is named twice: one file would replace the other. Choose another name.")
-        seen.add(path.resolve())
+        seen.add(target)
     for path, check in wanted:
         check(path)
 

@@ -11,6 +11,7 @@ from angsync.cli import options
 from angsync.cli.outcome import check_outputs, exit_code, reporting, show
 from angsync.cli.root import app
 from angsync.errors import AngsyncWarning, InputError, warn_user
+from angsync.problem.units import in_radians
 
 
 @app.command(short_help="Find the phases that fit FILE best, with a proof.")
@@ -35,6 +36,7 @@ def solve(
     column_j: options.ColumnJ = "j",
     column_angle: options.ColumnAngle = "angle",
     column_weight: options.ColumnWeight = None,
+    unit: options.Unit = "rad",
     weights: options.Weights = "kappa",
     seed: options.Seed = 0,
     json: options.Json = False,
@@ -48,6 +50,7 @@ def solve(
         from angsync.io import read
         from angsync.io.atomic import check_writable
         from angsync.io.result_file import check_result_path
+        from angsync.problem.array_libraries import is_stack
         from angsync.solvers.stopping import Stopping
 
         # the call and the outputs are checked before the work, not after
@@ -55,15 +58,28 @@ def solve(
         method = _solver(solver.value, alpha)
         stopping = Stopping(tolerance=tolerance, max_iterations=max_iterations, max_seconds=max_seconds)
         with watching(console, "reading"):
-            data = read(file, i=column_i, j=column_j, angle=column_angle, weight=column_weight, weights=weights.value)
+            data = read(
+                file, i=column_i, j=column_j, angle=column_angle, weight=column_weight, weights=weights.value,
+                unit=unit.value,
+            )  # fmt: skip
+        if is_stack(data):
+            from angsync.cli.stacks import solve_stack
+
+            code = solve_stack(
+                console, data, solver=method, start=start.value, stopping=stopping, certify=certify, gauge=gauge,
+                rng=seed, hermitian=hermitian.value, output=output, standard_errors=standard_errors, sigma=sigma,
+                json=json, one_problem_only={"--report": report, "--anchor": anchor, "--prior": prior},
+            )  # fmt: skip
+            raise typer.Exit(code)
         with watching(console, "solving", stopping) as callback:
             result = synchronize(
                 data, solver=method, start=start.value, stopping=stopping, certify=certify,
                 gauge=gauge_from_text(gauge, data), callback=callback, rng=seed, hermitian=hermitian.value,
-                anchors=anchors_from_text(anchor or [], data), priors=priors_from_text(prior or [], data),
+                anchors=anchors_from_text(anchor or [], data, unit.value),
+                priors=priors_from_text(prior or [], data, unit.value),
             )  # fmt: skip
         with watching(console, "writing"):
-            errors = _errors_or_warning(result, sigma) if standard_errors else None
+            errors = _errors_or_warning(result, sigma, unit.value) if standard_errors else None
             if output is not None:
                 result.save(output, standard_errors=errors)
             if report is not None:
@@ -73,10 +89,10 @@ def solve(
         raise typer.Exit(exit_code(result))
 
 
-def _errors_or_warning(result: Any, sigma: float | None) -> Any:
+def _errors_or_warning(result: Any, sigma: float | None, unit: str) -> Any:
     """The standard errors, or None and a warning: the phases are not lost because their errors are not known."""
     try:
-        return result.standard_errors(sigma)
+        return result.standard_errors(None if sigma is None else in_radians(sigma, unit))
     except InputError as error:
         warn_user(f"no standard errors: {error} (--sigma)", AngsyncWarning)
         return None

@@ -12,7 +12,7 @@ from angsync.io.atomic import atomic_open
 from angsync.io.columns import ColumnNames, to_measurements
 from angsync.io.csv_table import read_table, write_table
 from angsync.io.edge_table import declaration, declared_nodes, edge_columns
-from angsync.io.failures import listed, reading
+from angsync.io.failures import listed, quoted, reading
 from angsync.problem.measurements import Measurements
 
 _MARK = "angsync-measurements "
@@ -21,13 +21,16 @@ _MARK = "angsync-measurements "
 def read_csv(path: Path, names: ColumnNames) -> Measurements:
     """Node columns that hold only whole numbers are numbers, others are text; both are labels."""
     with reading(path, "a text table"):
-        table = read_table(path)
-        for name in (names.i, names.j, names.angle, *([names.weight] if names.weight else [])):
+        needed = [names.i, names.j, names.angle, *([names.weight] if names.weight else [])]
+        table = read_table(path, needed)
+        for name in needed:
             if name not in table.columns:
+                before = table.comments[-1] if table.comments else ""
+                hint = f" The comment {quoted(before)} is no header with these names either." if before else ""
                 raise FileFormatError(
                     f"{path}: there is no column {name!r}; the columns found are {listed(table.columns)}. "
                     "The first line must be a header; name the columns with i=, j=, angle=, weight= "
-                    "(--column-i and so on)."
+                    f"(--column-i and so on).{hint}"
                 )
         declared = [comment.removeprefix(_MARK) for comment in table.comments if comment.startswith(_MARK)]
         nodes = declared_nodes(declared[0] if declared else None)

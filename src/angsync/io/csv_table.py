@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import FileFormatError
-from angsync.io.failures import listed
+from angsync.io.failures import listed, quoted
+from angsync.io.limits import LONGEST_LINE
 
-# A leading zero makes a name of a number: 007 is not 7. Eighteen digits always fit into int64.
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+# A leading zero makes a name of a number: 007 is not 7. Eighteen digits always fit into int64. Whole numbers with
+# decimals, 12.0, come from programs that keep a column of numbers with holes as floating-point ones.
+_WHOLE = re.compile(r"(0|-?[1-9][0-9]{0,17})(\.0*)?")
 
 
 @dataclass(frozen=True)
@@ -43,12 +47,12 @@ class CsvTable:
         text = column[row]
         hint = " Write decimals with a point." if re.fullmatch(r"-?\d+,\d+", text) else ""
         raise FileFormatError(
-            f"{self.path}, line {self.lines[row]}, column {name!r}: {text!r} is not a finite number.{hint} "
+            f"{self.path}, line {self.lines[row]}, column {name!r}: {quoted(text)} is not a finite number.{hint} "
             "Leave out lines without a measurement."
         )
 
     def labels(self, *names: str) -> list[NDArray]:
-        """Columns of node names: all int64 when all of them hold only whole numbers, else all text."""
+        """Columns of node names: all int64 when all of them hold only whole numbers, else all text, as objects."""
         columns = [self.columns[name] for name in names]
         for name, column in zip(names, columns, strict=True):
             if "" in column:
@@ -56,22 +60,27 @@ class CsvTable:
                 raise FileFormatError(f"{self.path}, line {line}, column {name!r}: the node is missing. Name it.")
         # decided for all columns together, because 1 and "1" would be two different nodes
         whole = all(_WHOLE.fullmatch(text) for column in columns for text in set(column))
-        return [np.array(column, dtype=np.int64) if whole else np.array(column, dtype=str) for column in columns]
+        if whole:
+            return [np.array([int(text.partition(".")[0]) for text in column], dtype=np.int64) for column in columns]
+        return [np.array(column, dtype=object) for column in columns]
 
 
-def read_table(path: Path) -> CsvTable:
+def read_table(path: Path, needed: Collection[str] = ()) -> CsvTable:
     """Read a table; the delimiter (comma, semicolon, tab, or blanks) is seen in the header.
 
-    A byte-order mark, either line ending, blank lines and lines that begin with '#' are allowed.
+    A byte-order mark, either line ending, blank lines and lines that begin with '#' are allowed. Where the header
+    itself begins with '#', it is known by the names that are ``needed``.
     """
     comments: list[str] = []
     with open(path, encoding="utf-8-sig", newline="") as stream:
-        lines = _Lines(stream, comments)
+        lines = _Lines(text_lines(stream, path), comments)
         header = lines.next_content()
         if header is None:
             raise FileFormatError(f"{path} has no header line: it is empty or holds only comments.")
         lines.delimiter = next((mark for mark in ",;\t" if mark in header), " ")
         lines.give_again(header)
+        if needed and comments and _is_header(comments[-1], header, lines.delimiter, needed):
+            lines.give_again(comments.pop() + "\n")
         reader = csv.reader(lines, delimiter=lines.delimiter, skipinitialspace=True, strict=True)
         names: list[str] = []
         rows: list[list[str]] = []
@@ -94,11 +103,28 @@ def read_table(path: Path) -> CsvTable:
                 f"{path}, line {lines.first_line}: {error}. "
                 "Close the quotation mark, or mend the suffix if this is no text table."
             ) from None
-    doubled = sorted({name for name in names if name and names.count(name) > 1})
+    doubled = sorted(name for name, count in Counter(names).items() if name and count > 1)
     if doubled:
         raise FileFormatError(f"{path}: the header names {listed(doubled)} more than once. Rename one column.")
     columns = {name: [row[k].strip() for row in rows] for k, name in enumerate(names)}
     return CsvTable(path, columns, numbers, comments)
+
+
+def text_lines(stream: IO[str], path: Path) -> Iterator[str]:
+    """The lines of a text; a line without end is refused, not read until the memory is full."""
+    number = 0
+    while line := stream.readline(LONGEST_LINE):
+        number += 1
+        if len(line) == LONGEST_LINE:
+            raise FileFormatError(f"{path}, line {number}: more than {LONGEST_LINE} letters. This is no text table.")
+        yield line
+
+
+def _is_header(comment: str, line: str, delimiter: str, needed: Collection[str]) -> bool:
+    """Whether a comment names the columns, where the line after it does not."""
+    split = None if delimiter == " " else delimiter
+    names, fields = ([name.strip() for name in text.split(split)] for text in (comment, line))
+    return len(names) == len(fields) and set(needed) <= set(names) and not set(needed) <= set(fields)
 
 
 class _Lines:
@@ -110,10 +136,10 @@ class _Lines:
         self.delimiter: str | None = None
         self.at_start = True
         self.first_line = 0
-        self.pending: str | None = None
+        self.pending: list[str] = []
 
     def give_again(self, line: str) -> None:
-        self.pending = line
+        self.pending.append(line)
 
     def next_content(self) -> str | None:
         for number, line in self.stream:
@@ -128,8 +154,10 @@ class _Lines:
         return self
 
     def __next__(self) -> str:
-        line, self.pending = self.pending, None
-        if line is None:
+        line: str | None
+        if self.pending:
+            line = self.pending.pop()
+        else:
             line = self.next_content() if self.at_start else next(self.stream)[1]
         if line is None:
             raise StopIteration

@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from angsync.errors import InputError
 from angsync.io.columns import Nodes, storable_labels
+from angsync.io.failures import quoted
+from angsync.io.limits import check_node_count
 from angsync.problem.measurements import Measurements
 
 
@@ -28,6 +30,7 @@ def edge_columns(measurements: Measurements) -> dict[str, NDArray]:
 
 def declaration(measurements: Measurements, truth: ArrayLike | None) -> str | None:
     """JSON with the number of nodes, their labels and the truth; None where the edges say everything."""
+    check_node_count(measurements.n, len(measurements))
     ends = np.concatenate([measurements.i, measurements.j])
     if measurements.labels is None and truth is None and np.unique(ends).size == measurements.n:
         return None
@@ -45,9 +48,11 @@ def declared_nodes(text: str | bytes | None) -> Nodes | None:
         return None
     try:
         content = json.loads(text)
-        labels = content.get("labels")
-        return Nodes(int(content["n"]), None if labels is None else [_label(label) for label in labels])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        labels, n = content.get("labels"), content["n"]
+        if not isinstance(n, int) or isinstance(n, bool):
+            raise ValueError(f"n is {quoted(n)}, not a whole number")
+        return Nodes(n, None if labels is None else [_label(label) for label in labels])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
             f"the declaration of its nodes is damaged ({error}): remove it or make the file again."
         ) from None
@@ -55,5 +60,5 @@ def declared_nodes(text: str | bytes | None) -> Nodes | None:
 
 def _label(label: Any) -> int | str:
     if not isinstance(label, int | str):
-        raise ValueError(f"{label!r} is not a label")
+        raise ValueError(f"{quoted(label)} is not a label")
     return label

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from angsync.errors import AngsyncError, FileFormatError, InputError
+
+_NAMES_IN_A_MESSAGE = 40
+_LETTERS_IN_A_MESSAGE = 80
 
 
 @contextmanager
@@ -23,6 +27,12 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         raise
     except InputError as error:
         raise FileFormatError(f"{path}: {error}") from None
+    except MemoryError as error:
+        detail = f" ({error})" if str(error) else ""
+        raise FileFormatError(
+            f"cannot read {path}: there is not enough memory for what it says it holds{detail}. "
+            "If it is not damaged, use a machine with more memory."
+        ) from None
     except AngsyncError:
         raise
     except UnicodeDecodeError as error:
@@ -41,24 +51,41 @@ def reading(path: Path, kind: str) -> Iterator[None]:
 def _damaged(path: Path, kind: str, error: Exception) -> FileFormatError:
     detail = str(error).strip().splitlines()
     return FileFormatError(
-        f"cannot read {path} as {kind}: {detail[0].rstrip('.') if detail else type(error).__name__}. "
+        f"cannot read {path} as {kind}: {detail[0][:300].rstrip('.') if detail else type(error).__name__}. "
         "The file is truncated, damaged or of another format; make it again or mend its suffix."
     )
 
 
 def existing_file(path: str | os.PathLike[str]) -> Path:
-    """The path, once it is known to be a file that is there and has content."""
+    """The path, once it is known to be a plain file that is there and has content.
+
+    A device may have no end, and a pipe may never begin: both are refused.
+    """
     path = Path(path)
     with reading(path, "a file"):
-        if path.is_dir():
+        try:
+            found = path.stat()  # a loop of symbolic links is an OSError that says so
+        except FileNotFoundError:
+            raise FileFormatError(
+                f"cannot read {path}: there is no such file. Check the name and the folder."
+            ) from None
+        if stat.S_ISDIR(found.st_mode):
             raise FileFormatError(f"cannot read {path}: it is a directory. Give one file of it.")
-        if not path.exists():
-            raise FileFormatError(f"cannot read {path}: there is no such file. Check the name and the folder.")
-        if path.is_file() and path.stat().st_size == 0:
+        if not stat.S_ISREG(found.st_mode):
+            raise FileFormatError(f"cannot read {path}: it is a pipe or a device. Copy its content to a file first.")
+        if found.st_size == 0:
             raise FileFormatError(f"{path} is empty (0 bytes): writing it was probably interrupted. Make it again.")
     return path
 
 
 def listed(names: Iterable[object]) -> str:
-    """Names for a message: quoted, separated by commas, or the word nothing."""
-    return ", ".join(repr(str(name)) for name in names) or "nothing"
+    """Names for a message: quoted, separated by commas, or the word nothing; of very many the first."""
+    found = [quoted(name) for name in names]
+    more = f" and {len(found) - _NAMES_IN_A_MESSAGE} more" if len(found) > _NAMES_IN_A_MESSAGE else ""
+    return (", ".join(found[:_NAMES_IN_A_MESSAGE]) or "nothing") + more
+
+
+def quoted(name: object) -> str:
+    """A name or a text for a message: in quotation marks, and not longer than a line."""
+    text = str(name)
+    return repr(text if len(text) <= _LETTERS_IN_A_MESSAGE else text[:_LETTERS_IN_A_MESSAGE] + "...")

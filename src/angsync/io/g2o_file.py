@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from angsync.errors import FileFormatError
-from angsync.io.failures import listed, reading
+from angsync.io.csv_table import text_lines
+from angsync.io.failures import listed, quoted, reading
 from angsync.problem.measurements import Measurements
 
 _FIELDS = {"VERTEX_SE2": 5, "EDGE_SE2": 12}
@@ -75,7 +76,7 @@ def parse_g2o(path: Path) -> G2oContent:
     """
     content = G2oContent(path)
     with reading(path, "g2o"), open(path, encoding="utf-8-sig") as lines:
-        for number, line in enumerate(lines, start=1):
+        for number, line in enumerate(text_lines(lines, path), start=1):
             fields = line.split()
             if not fields or fields[0] != "VERTEX_SE2":
                 content.kept.append(line.rstrip("\r\n"))
@@ -114,7 +115,7 @@ def _read_line(fields: list[str], line: int, content: G2oContent) -> None:
         )
     if tag not in _FIELDS:
         if len(fields) == 1:
-            raise FileFormatError(f"{where}: {tag!r} has no values; the file is probably truncated.")
+            raise FileFormatError(f"{where}: {quoted(tag)} has no values; the file is probably truncated.")
         content.ignored[tag] += 1
         if tag == "FIX":
             content.fixed += [int(_number(text, where, int)) for text in fields[1:]]
@@ -140,7 +141,7 @@ def _number(text: str, where: str, kind: type) -> int | float:
         number = kind(text)
     except ValueError:
         wanted = "a node id (a whole number)" if kind is int else "a number"
-        raise FileFormatError(f"{where}: {text!r} is not {wanted}. Mend the line.") from None
+        raise FileFormatError(f"{where}: {quoted(text)} is not {wanted}. Mend the line.") from None
     if not math.isfinite(number):
         raise FileFormatError(f"{where}: {text!r} is not finite. Mend or remove the line.")
     return number

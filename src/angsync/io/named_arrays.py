@@ -11,6 +11,7 @@ import numpy as np
 from angsync.errors import FileFormatError
 from angsync.io.columns import ColumnNames, Nodes, node_column, to_measurements
 from angsync.io.failures import listed
+from angsync.io.limits import check_node_count
 from angsync.problem.measurements import Measurements
 
 
@@ -50,7 +51,8 @@ def matrix(array: Any, path: Path, name: str) -> Any:
 
 
 def _edges(arrays: Mapping[str, Any], names: ColumnNames, path: Path, first_node: int) -> Measurements:
-    columns = {name: _vector(array) for name, array in arrays.items() if name not in ("C", "n", "labels")}
+    used = {names.i, names.j, names.angle, names.weight or "weight", "value"}
+    columns = {name: _vector(array) for name, array in arrays.items() if name in used and array is not None}
     value = columns.pop("value", None)
     if value is None and np.iscomplexobj(columns[names.angle]):
         value = columns[names.angle]
@@ -67,9 +69,9 @@ def _edges(arrays: Mapping[str, Any], names: ColumnNames, path: Path, first_node
 
 def _numbered(n: Any, columns: Mapping[str, Any], names: ColumnNames, path: Path, first_node: int) -> Nodes:
     count = np.asarray(n)
-    if count.size != 1 or count.dtype.kind not in "iuf" or count.item() != int(count.item()):
+    if count.size != 1 or count.dtype.kind not in "iuf" or not float(count.item()).is_integer():
         raise FileFormatError(f"{path}: n must be one whole number, the number of nodes.")
-    size = int(count.item())
+    size = check_node_count(int(count.item()), np.size(columns[names.i]))
     ends = [node_column(columns[name], name) for name in (names.i, names.j)]
     if first_node == 0 or any((end == 0).any() for end in ends if end.dtype.kind in "iu"):
         return Nodes(size)

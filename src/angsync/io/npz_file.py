@@ -8,22 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from angsync.errors import FileFormatError, OutputError
+from angsync.errors import InputError, OutputError
 from angsync.io.atomic import atomic_open
 from angsync.io.columns import ColumnNames, storable_labels
-from angsync.io.failures import reading
+from angsync.io.failures import listed, reading
+from angsync.io.limits import check_node_count
 from angsync.io.named_arrays import from_arrays, matrix
+from angsync.io.npz_arrays import load_array, load_arrays
 from angsync.problem.measurements import Measurements
 
-_ZIP, _NPY, _PICKLE = b"PK", b"\x93NUMPY", b"\x80"
+_SPARSE = {"format", "shape", "data", "indices", "indptr", "row", "col", "offsets"}
 
 
 def read_npz(path: Path, names: ColumnNames) -> Any:
     """Measurements, a dense matrix or a sparse array, told apart by the keys."""
-    arrays = load_arrays(path)
+    arrays = load_arrays(path, names.wanted | _SPARSE)
     with reading(path, "npz"):
         if {"format", "shape", "data"} <= arrays.keys() and arrays["format"].dtype.kind in "SU":
-            return _read_sparse(path)
+            return _sparse(arrays)
         return from_arrays(arrays, names, path)
 
 
@@ -32,36 +34,9 @@ def read_npy(path: Path) -> Any:
     return matrix(load_array(path), path, "the array")
 
 
-def load_arrays(path: Path) -> dict[str, Any]:
-    """All arrays of an .npz archive. Pickled ones are refused, needed or not."""
-    with reading(path, "npz"):
-        _check_start(path, _ZIP, "an npz archive (a zip file of arrays)")
-        arrays: dict[str, Any] = {}
-        with np.load(path, allow_pickle=False) as archive:
-            for key in archive.files:
-                try:
-                    arrays[key] = archive[key]
-                except ValueError as error:
-                    if "allow_pickle" in str(error):
-                        raise _pickled(path, f"its array {key!r}") from None
-                    raise
-        return arrays
-
-
-def load_array(path: Path) -> Any:
-    """The array of an .npy file; a pickled one is refused."""
-    with reading(path, "npy"):
-        _check_start(path, _NPY, "an npy file (one array)")
-        try:
-            return np.load(path, allow_pickle=False)
-        except ValueError as error:
-            if "allow_pickle" in str(error):
-                raise _pickled(path, "it") from None
-            raise
-
-
 def write_measurements_npz(measurements: Measurements, path: Path, truth: ArrayLike | None) -> None:
     """Keys i, j, angle, weight, n; also value (complex values) and labels where there are some."""
+    check_node_count(measurements.n, len(measurements))
     first, second = measurements.i, measurements.j
     arrays: dict[str, Any] = {}
     if measurements.labels is not None:
@@ -109,14 +84,36 @@ def save_arrays(arrays: dict[str, Any], path: Path, truth: ArrayLike | None = No
         np.savez(stream, **arrays)
 
 
-def _read_sparse(path: Path) -> Any:
+def _sparse(arrays: dict[str, Any]) -> Any:
+    """What ``scipy.sparse.save_npz`` wrote. Compiled conversions trust the indices, so they are checked first."""
     import scipy.sparse
 
-    sparse = scipy.sparse.load_npz(path)
-    if sparse.format in ("csr", "csc", "bsr"):
-        # conversions run compiled code that trusts the indices
-        sparse.check_format(full_check=True)
-    return scipy.sparse.csr_array(sparse)
+    kind = np.asarray(arrays["format"]).astype(str).item()
+    rows, columns = (int(side) for side in arrays["shape"].tolist())
+    shape, data = (rows, columns), arrays["data"]
+    if min(shape) < 0 or data.dtype.kind not in "biufc":
+        raise InputError(f"the sparse matrix has the shape {shape} and holds {data.dtype}: it is damaged.")
+    check_node_count(max(shape), data.size)
+    whole = [name for name in ("indices", "indptr", "row", "col", "offsets") if arrays.get(name) is not None]
+    if any(arrays[name].dtype.kind not in "iu" or arrays[name].ndim != 1 for name in whole):
+        raise InputError(f"the indices of the sparse matrix ({listed(whole)}) must be vectors of whole numbers.")
+    if kind in ("csr", "csc", "bsr"):
+        family = {"csr": scipy.sparse.csr_array, "csc": scipy.sparse.csc_array, "bsr": scipy.sparse.bsr_array}[kind]
+        if kind == "bsr" and (data.ndim != 3 or 0 in data.shape[1:]):
+            raise InputError(f"the blocks of the sparse matrix have the shape {data.shape}: it is damaged.")
+        indices, indptr = (arrays[name].astype(np.int64) for name in ("indices", "indptr"))
+        matrix = family((data, indices, indptr), shape=shape)
+        matrix.check_format(full_check=True)
+    elif kind == "coo":
+        matrix = scipy.sparse.coo_array((data, (arrays["row"], arrays["col"])), shape=shape)
+    elif kind == "dia":
+        offsets = arrays["offsets"].astype(np.int64)
+        if data.ndim != 2 or data.shape[0] != offsets.size or (offsets <= -rows).any() or (offsets >= columns).any():
+            raise InputError("the diagonals of the sparse matrix lie outside of it: it is damaged.")
+        matrix = scipy.sparse.dia_array((data, offsets), shape=shape)
+    else:
+        raise InputError(f"the sparse format {kind!r} is not known; save the matrix as csr.")
+    return scipy.sparse.csr_array(matrix)
 
 
 def _numeric(C: Any, path: Path) -> Any:
@@ -124,21 +121,3 @@ def _numeric(C: Any, path: Path) -> Any:
     if C.dtype.kind not in "biufc":
         raise OutputError(f"cannot write {path}: the matrix holds {C.dtype}, not numbers.")
     return C
-
-
-def _check_start(path: Path, expected: bytes, what: str) -> None:
-    # NumPy takes any file that it does not know for a pickle; only files that are one shall be called so
-    with open(path, "rb") as stream:
-        start = stream.read(6)
-    if start.startswith(expected):
-        return
-    if start.startswith(_PICKLE):
-        raise _pickled(path, "it")
-    raise FileFormatError(f"{path} is not {what}, or its beginning is damaged. Mend its suffix or make it again.")
-
-
-def _pickled(path: Path, what: str) -> FileFormatError:
-    return FileFormatError(
-        f"refused to load {path}: {what} is a pickle of Python objects, which could run any code. "
-        "Save plain numeric or text arrays instead (dtype not object)."
-    )

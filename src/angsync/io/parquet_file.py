@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from angsync.io.atomic import atomic_open
 from angsync.io.columns import ColumnNames, to_measurements
 from angsync.io.edge_table import declaration, declared_nodes, edge_columns
 from angsync.io.failures import listed, reading
+from angsync.io.limits import check_size
 from angsync.problem.measurements import Measurements
 
 _KEY = b"angsync-measurements"
@@ -30,6 +32,7 @@ def read_parquet(path: Path, names: ColumnNames) -> Measurements:
                     "Name the columns with i=, j=, angle=, weight= (--column-i and so on)."
                 )
         wanted = [names.i, names.j, names.angle, names.weight or "weight"]
+        check_size(8 * len(wanted) * file.metadata.num_rows, os.stat(path).st_size, path, "the table")
         table = file.read(columns=[name for name in schema.names if name in wanted])
         nodes = declared_nodes((schema.metadata or {}).get(_KEY))
         if table.num_rows == 0 and nodes is None:

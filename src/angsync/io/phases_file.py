@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import FileFormatError
+from angsync.io.columns import check_names, node_column
 from angsync.io.failures import existing_file, listed, reading
-from angsync.io.npz_file import load_array, load_arrays
+from angsync.io.npz_arrays import load_array, load_arrays
 from angsync.io.result_file import is_result_archive, load_fields, result_from_arrays
 
 
@@ -42,9 +43,9 @@ def read_phases(path: str | os.PathLike[str]) -> tuple[NDArray, tuple[Hashable, 
 
 def _from_archive(path: Path) -> tuple[NDArray, tuple[Hashable, ...] | None]:
     with reading(path, "npz"):
-        arrays = load_arrays(path)
+        arrays = load_arrays(path, ("format", "z", "angles", "labels"))
         if is_result_archive(arrays):
-            fields = result_from_arrays(arrays, path)
+            fields = result_from_arrays(load_arrays(path), path)
             return fields["z"], fields.get("labels")
         name = next((name for name in ("z", "angles") if name in arrays), None)
         if name is None:
@@ -55,9 +56,10 @@ def _from_archive(path: Path) -> tuple[NDArray, tuple[Hashable, ...] | None]:
         z = _phases(arrays[name], path, name)
         if "labels" not in arrays:
             return z, None
-        labels = tuple(arrays["labels"].tolist())
+        labels = tuple(node_column(arrays["labels"], "labels").ravel().tolist())
         if len(labels) != z.shape[-1]:
             raise FileFormatError(f"{path}: there are {len(labels)} labels for {z.shape[-1]} phases.")
+        check_names(labels)
         return z, labels
 
 

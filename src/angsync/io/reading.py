@@ -5,12 +5,20 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from angsync.errors import FileFormatError, InputError
+from angsync.errors import FileFormatError, InputError, names_keywords
 from angsync.io.columns import ColumnNames
 from angsync.io.failures import existing_file
 from angsync.io.formats import COLUMN_READERS, G2O_WEIGHTS, READ, function_of
+from angsync.problem.measurements import Measurements, Unit
+from angsync.problem.units import check_unit
+
+_UNITLESS = {
+    ".g2o": "A g2o file is in radians: leave it out.",
+    ".npy": "This is a matrix of complex numbers, which have no unit: leave it out.",
+}
 
 
+@names_keywords
 def read(
     path: str | os.PathLike[str],
     *,
@@ -19,6 +27,7 @@ def read(
     angle: str = "angle",
     weight: str | None = None,
     weights: str = "kappa",
+    unit: Unit = "rad",
 ) -> Any:
     """Read a problem: edges come back as :class:`Measurements`, a matrix as the matrix it is.
 
@@ -33,6 +42,8 @@ def read(
         hold indices when the file says ``n``, and labels otherwise.
     weights
         Pose graphs (g2o) only: ``"kappa"`` weighs an edge with its information I33, ``"unit"`` with 1.
+    unit
+        The unit of the angles of an edge list, ``"rad"``, ``"deg"`` or ``"turn"``. What is returned is in radians.
 
     Returns
     -------
@@ -40,8 +51,11 @@ def read(
     """
     if weights not in G2O_WEIGHTS:
         raise InputError(f"weights is {weights!r}, but it must be 'kappa' or 'unit'.")
+    check_unit(unit)
     file = existing_file(path)
     suffix = file.suffix.lower()
+    if unit != "rad" and suffix in (".g2o", ".npy"):
+        raise InputError(f"{file}: unit={unit!r} (--unit) is for edge lists. {_UNITLESS[suffix]}")
     if suffix == ".g2o":
         from angsync.io.g2o_file import read_g2o
 
@@ -55,4 +69,7 @@ def read(
             f"{file}: the suffix {file.suffix!r} is not known; known are {', '.join(sorted(READ))}. "
             "Rename or convert the file."
         )
-    return function_of(COLUMN_READERS[suffix])(file, ColumnNames(i, j, angle, weight))
+    data = function_of(COLUMN_READERS[suffix])(file, ColumnNames(i, j, angle, weight, unit))
+    if unit != "rad" and not isinstance(data, Measurements):
+        raise InputError(f"{file}: unit={unit!r} (--unit) is for edge lists. {_UNITLESS['.npy']}")
+    return data

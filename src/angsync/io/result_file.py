@@ -2,13 +2,15 @@
 
 npz: every array under its own name, all the rest as JSON text under ``metadata``, beside ``format`` and
 ``format_version``. csv: two comment lines (format version; JSON of all that is not a column), then one row a
-node with the columns ``node, angle, component``. An angle is written with 17 significant digits.
+node with the columns ``node, angle, component, real, imag``. Numbers are written with as many digits as it takes to
+read the same bits back: ``real`` and ``imag`` are z itself, ``angle`` is for people and other programs.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,11 +19,12 @@ import numpy as np
 
 from angsync.errors import FileFormatError, InputError, OutputError
 from angsync.io.atomic import atomic_open, check_writable
-from angsync.io.columns import storable_labels
+from angsync.io.columns import check_names, storable_labels, warn_of_labels
 from angsync.io.csv_table import CsvTable, read_table, write_table
-from angsync.io.failures import existing_file, listed, reading
+from angsync.io.failures import existing_file, listed, quoted, reading
 from angsync.io.formats import RESULT
-from angsync.io.npz_file import load_arrays, save_arrays
+from angsync.io.npz_arrays import load_arrays
+from angsync.io.npz_file import save_arrays
 from angsync.io.result_json import pack, unpack
 
 FORMAT = "angsync-result"
@@ -46,7 +49,8 @@ def save_fields(path: str | os.PathLike[str], fields: Mapping[str, Any]) -> None
 
     ``fields`` holds ``z`` (complex, one entry a node), optionally ``labels`` (one hashable a node, or None),
     ``components`` (one integer a node) and ``standard_errors``, and anything else made of NumPy arrays,
-    numbers, strings, None, lists and dicts of these. Labels that are not whole numbers are stored as text.
+    numbers, strings, None, lists and dicts of these. Labels that are
+    not whole numbers are stored as text, with a warning.
     """
     file = check_result_path(path)
     z = np.asarray(fields.get("z"))
@@ -55,6 +59,7 @@ def save_fields(path: str | os.PathLike[str], fields: Mapping[str, Any]) -> None
     content = {**fields, "z": z}
     if content.get("labels") is not None:
         labels = storable_labels(content["labels"])
+        warn_of_labels(content["labels"])
         if len(labels) != z.shape[-1]:
             raise InputError(f"there are {len(labels)} labels for {z.shape[-1]} nodes.")
         content["labels"] = np.array(labels)
@@ -97,11 +102,14 @@ def result_from_arrays(arrays: Mapping[str, Any], path: Path) -> dict[str, Any]:
         if key not in arrays:
             raise FileFormatError(f"{path}: the saved result has no {key!r}. The file is damaged; make it again.")
     _check_version(str(arrays["format_version"]), path)
-    fields = unpack(json.loads(str(arrays["metadata"])), arrays)
-    if fields.get("labels") is not None:
-        fields["labels"] = tuple(fields["labels"].tolist())
-    if not isinstance(fields.get("z"), np.ndarray):
+    fields = unpack(_json(str(arrays["metadata"])), arrays)
+    z, labels = fields.get("z"), fields.get("labels")
+    if not isinstance(z, np.ndarray) or z.ndim == 0 or z.dtype.kind != "c":
         raise FileFormatError(f"{path}: the saved result has no 'z'. The file is damaged; make it again.")
+    if labels is not None:
+        if not isinstance(labels, np.ndarray) or labels.shape != z.shape[-1:] or labels.dtype.kind not in "iuU":
+            raise FileFormatError(f"{path}: the labels do not fit the {z.shape[-1]} phases. The file is damaged.")
+        fields["labels"] = tuple(labels.tolist())
     return fields
 
 
@@ -134,6 +142,7 @@ def _save_csv(path: Path, content: dict[str, Any]) -> None:
     errors = content.pop("standard_errors", None)
     if errors is not None:
         columns["standard_error"] = [repr(error) for error in np.asarray(errors, dtype=float).tolist()]
+    columns |= {"real": [repr(x) for x in z.real.tolist()], "imag": [repr(x) for x in z.imag.tolist()]}
     # z_dtype and labels: what the columns themselves cannot say
     metadata = {
         "n": int(z.size),
@@ -147,7 +156,7 @@ def _save_csv(path: Path, content: dict[str, Any]) -> None:
 
 
 def _load_csv(path: Path) -> dict[str, Any]:
-    table = read_table(path)
+    table = read_table(path, ("angle",))
     if "angle" not in table.columns:
         raise FileFormatError(
             f"{path}: there is no column 'angle'; the columns found are {listed(table.columns)}. "
@@ -157,7 +166,10 @@ def _load_csv(path: Path) -> dict[str, Any]:
     if not (table.comments and table.comments[0].startswith(FORMAT)):
         return {"z": np.exp(1j * angles), "labels": _plain_labels(table)}
     _check_version(table.comments[0].removeprefix(_CSV_MARK), path)
-    metadata = json.loads(table.comments[1])
+    metadata = _json(table.comments[1] if len(table.comments) > 1 else "")
+    for name in ("n", "labels", "z_dtype", "fields"):
+        if name not in metadata:
+            raise FileFormatError(f"{path}: its second line says nothing about {name!r}. The file is damaged.")
     if len(table) != metadata["n"]:
         raise FileFormatError(
             f"{path}: the result has {metadata['n']} nodes, but {len(table)} rows are there. "
@@ -168,13 +180,42 @@ def _load_csv(path: Path) -> dict[str, Any]:
         labels = tuple(table.columns["node"])
         if metadata["labels"] == "integer":
             labels = tuple(int(label) for label in labels)
-    fields = {"z": np.exp(1j * angles).astype(metadata["z_dtype"]), "labels": labels}
+    if metadata["z_dtype"] not in ("complex64", "complex128"):
+        raise FileFormatError(
+            f"{path}: there are no phases of type {quoted(metadata['z_dtype'])}. The file is damaged."
+        )
+    fields = {"z": _exact_phases(table, angles).astype(metadata["z_dtype"]), "labels": labels}
     if "component" in table.columns:
         fields["components"] = table.numbers("component").astype(np.int64)
     if "standard_error" in table.columns:
         # any float: an error that is not known is NaN
         fields["standard_errors"] = np.array([float(text) for text in table.columns["standard_error"]])
     return {**fields, **unpack(metadata["fields"], {})}
+
+
+def _exact_phases(table: CsvTable, angles: np.ndarray) -> np.ndarray:
+    """z to the bit, where the file has it (files of early versions have angles only)."""
+    z = np.exp(1j * angles)
+    if not {"real", "imag"} <= table.columns.keys():
+        return z
+    stored = np.empty_like(z)
+    stored.real, stored.imag = table.numbers("real"), table.numbers("imag")
+    # the rounding of single precision is 1e-7: a larger difference is a change made by hand
+    apart = np.abs(stored - z * np.abs(stored)) > 1e-5
+    if apart.any():
+        raise FileFormatError(
+            f"{table.path}, line {table.lines[int(np.argmax(apart))]}: angle says another phase than real and imag. "
+            "Mend one of them, or remove the columns real and imag."
+        )
+    return stored
+
+
+def _json(text: str) -> dict[str, Any]:
+    """An object of JSON; nothing in a result is nested deeply enough to exhaust Python's stack."""
+    content = json.loads(text)
+    if not isinstance(content, dict):
+        raise ValueError("its description is no JSON object")
+    return content
 
 
 def _plain_labels(table: CsvTable) -> tuple[int | str, ...] | None:
@@ -185,8 +226,9 @@ def _plain_labels(table: CsvTable) -> tuple[int | str, ...] | None:
         return None
     labels = table.labels(name)[0].tolist()
     if len(set(labels)) != len(labels):
-        doubled = next(label for label in labels if labels.count(label) > 1)
-        raise FileFormatError(f"{table.path}: the node {doubled!r} has more than one row. Keep one.")
+        doubled = Counter(labels).most_common(1)[0][0]
+        raise FileFormatError(f"{table.path}: the node {quoted(doubled)} has more than one row. Keep one.")
+    check_names(labels)
     return None if labels == list(range(len(labels))) else tuple(labels)
 
 
@@ -194,7 +236,9 @@ def _check_version(text: str, path: Path) -> None:
     try:
         version = int(text)
     except ValueError:
-        raise FileFormatError(f"{path}: the format version {text!r} is not a number. The file is damaged.") from None
+        raise FileFormatError(
+            f"{path}: the format version {quoted(text)} is not a number. The file is damaged."
+        ) from None
     if version > VERSION:
         raise FileFormatError(
             f"{path} has format version {version}, but this angsync reads up to {VERSION}. Update angsync."

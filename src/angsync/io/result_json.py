@@ -71,6 +71,8 @@ def _array_from_json(content: dict[str, Any]) -> np.ndarray:
         parts = np.array(content[_ARRAY], dtype=np.float64).reshape(-1, 2)
         flat = np.empty(len(parts), dtype)
         flat.real, flat.imag = parts.T  # a sum with 1j times infinity would put NaN into the real part
+    elif dtype.kind == "U":
+        flat = np.array(content[_ARRAY], dtype=str)  # as long as its longest text, whatever the file says
     else:
         flat = np.array(content[_ARRAY], dtype=dtype)
     return flat.reshape(content["shape"])

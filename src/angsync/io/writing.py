@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from angsync.errors import OutputError
+from angsync.io.columns import warn_of_labels
 from angsync.io.formats import MATRIX_WRITERS, MEASUREMENT_WRITERS, function_of
 from angsync.problem.measurements import Measurements
 
@@ -21,10 +22,12 @@ def write_measurements(
     Columns ``i, j`` (labels where there are some, else indices), ``angle``, ``weight``. Complex values keep
     their modulus: npz stores ``value`` beside the weight; csv and parquet have no complex column, so there
     the weight written is ``measurements.strength``, which gives the same matrix C. Labels other than whole
-    numbers are stored as text. ``truth`` (true angles, where known) is stored and not read back.
+    numbers are stored as text, with a warning. ``truth`` (true angles, where known) is stored and not read back.
     """
     file = Path(path)
-    _writer(MEASUREMENT_WRITERS, file, "an edge list")(measurements, file, truth)
+    writer = _writer(MEASUREMENT_WRITERS, file, "an edge list")
+    warn_of_labels(measurements.labels)
+    writer(measurements, file, truth)
 
 
 def write_matrix(C: Any, path: str | os.PathLike[str], truth: ArrayLike | None = None) -> None:

@@ -70,12 +70,12 @@ class Factor:
     @property
     def lower(self) -> Matrix:
         """L, by columns."""
-        return self._lu.L.tocsc()
+        return scipy.sparse.csc_array(self._lu.L)  # a matrix before scipy 1.15, with other rules for *
 
     @property
     def upper(self) -> Matrix:
         """U, by columns."""
-        return self._lu.U.tocsc()
+        return scipy.sparse.csc_array(self._lu.U)
 
 
 def factorise(matrix: Matrix) -> Factor | None:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.certificate.bounds import ProofName
+from angsync.certificate.certify import certify as certify_phases
+from angsync.certificate.verdict import Certificate
+from angsync.circle import as_phases
 from angsync.errors import InputError
 from angsync.pipeline.assembly import point_at
 from angsync.pipeline.call import Call
 from angsync.pipeline.result import Grounding, SyncResult
-from angsync.problem.anchoring import GROUND, grounded
+from angsync.problem.anchoring import GROUND, Anchors, Priors, grounded
 from angsync.problem.intake import taken_in
 
+_KEPT = 1e-5  # how far a phase may be from its anchor: files may hold single precision
 Route = Callable[[Any, Call], SyncResult]
 
 
@@ -48,8 +53,41 @@ def solve(data: Any, call: Call, solve_free: Route) -> SyncResult:
         labels=intake.labels,
         source=intake.source,
         grounding=Grounding(inner, problem),
+        anchors=dict(call.anchors or {}),
+        priors=dict(call.priors or {}),
         robust=None if inner.robust is None else inner.robust.for_all_measurements(problem.kept),
     )
+
+
+def certify(
+    data: Any,
+    z: NDArray,
+    anchors: Anchors,
+    priors: Priors,
+    *,
+    tolerance: float,
+    method: ProofName,
+    hermitian: Literal["full", "upper", "lower"],
+) -> Certificate:
+    """What can be proved about phases of the problem with anchors and priors; the phases have to keep the anchors."""
+    intake = taken_in(data, hermitian)
+    measurements = intake.measured_pairs("anchors and priors need the entries of C: give a matrix or Measurements.")
+    problem = grounded(measurements, anchors, priors)
+    phases = as_phases(z, intake.operator.n)
+    away = np.where(problem.place == problem.ground, np.abs(phases - problem.phase), 0.0)
+    if away.max(initial=0.0) > _KEPT:
+        node = int(np.argmax(away))
+        name = node if intake.labels is None else intake.labels[node]
+        raise InputError(
+            f"the phases do not keep the anchors: node {name!r} has the angle {np.angle(phases[node]):.6g}, its anchor "
+            f"is {np.angle(problem.phase[node]):.6g}. Give the anchors that the phases were found with."
+        )
+    w = problem.to_grounded_nodes(phases, phases.size)
+    certificate = certify_phases(problem.measurements, w, tolerance, method)
+    if certificate.witness is None:
+        return certificate
+    turned = certificate.witness * np.conj(certificate.witness[problem.ground])
+    return dataclasses.replace(certificate, witness=problem.to_given_nodes(turned))
 
 
 def _renumbered(components: NDArray[np.int64]) -> NDArray[np.int64]:

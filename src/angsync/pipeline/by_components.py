@@ -25,8 +25,10 @@ from angsync.pipeline.result import SyncResult
 from angsync.pipeline.task import Task, has_reusable_product, product_turned_to
 from angsync.pipeline.tried_starts import all_starts, same_objective
 from angsync.problem import pieces
+from angsync.problem.anchoring import GROUND, loose_in_words
 from angsync.problem.components import component_indices, normalised
 from angsync.problem.intake import Intake
+from angsync.problem.measurements import Measurements
 from angsync.problem.operators import CountingOperator
 from angsync.problem.ordering import better_order
 from angsync.solvers import GPM
@@ -43,7 +45,10 @@ def solve_by_components(intake: Intake, call: Call, clock: Clock, found: one_cal
     start = call.start_for(operator.n)
     # a wrong gauge is found before the work, not after
     references = reference_nodes(components, "first" if call.gauge == "mean" else call.gauge, intake.labels)
-    note = pieces.in_words(components, intake.labels)
+    if call.gauge is GROUND and intake.labels is not None:
+        note = loose_in_words(components, intake.labels)
+    else:
+        note = pieces.in_words(components, intake.labels, numbers_given=isinstance(intake.source, Measurements))
     if note:
         warn_user(note, DisconnectedWarning)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.certificate.verdict import Certificate
-from angsync.errors import InputError
+import angsync
+from angsync.certificate.verdict import Certificate, Verdict
+from angsync.errors import ErrorBarWarning, InputError, names_keywords, warn_user
 from angsync.pipeline.gauge import in_gauge, reference_nodes
 from angsync.pipeline.robust.report import RobustReport
 from angsync.pipeline.tried_starts import Starts
@@ -21,10 +22,11 @@ from angsync.problem.array_libraries import to_numpy
 from angsync.problem.measurements import Measurements
 from angsync.solvers.stopping import History, Status
 
-# Error bars, pages, pictures and files are loaded by the methods that make them: most calls ask for none of them.
+# Error bars, pages, pictures and files are loaded by the methods that make them: most calls ask for none of them. Types
+# are written from the root of the package, which loads what is looked up.
 if TYPE_CHECKING:
-    from angsync import uncertainty
-    from angsync.uncertainty.connectivity import Connectivity
+    import angsync.uncertainty
+    import angsync.uncertainty.connectivity
 
 __all__ = ["History", "Status", "SyncResult"]
 
@@ -34,7 +36,8 @@ class SyncResult:
     """What :func:`angsync.synchronize` returns."""
 
     z: NDArray
-    """Unit-modulus phases, in the precision of the problem, as an array of the library that C came from."""
+    """Unit-modulus phases, in the precision of the problem, as an array of the library that C came from; a NumPy array
+    is read-only (``z.copy()`` can be changed)."""
     objective: float
     """f(z) = z^H C z of the C given."""
     residual: float
@@ -70,7 +73,16 @@ class SyncResult:
     with anchors or priors, about the problem with them."""
 
     grounding: Grounding | None = field(default=None, repr=False)
-    """The problem that was solved in place of this one; only with anchors or priors."""
+    """The problem that was solved in place of this one; only with anchors or priors, and not in a file."""
+    anchors: Mapping[Any, float] | None = field(default=None, repr=False)
+    priors: Mapping[Any, tuple[float, float]] | None = field(default=None, repr=False)
+    """What was known beforehand, as :func:`angsync.synchronize` was told: the certificate is of the problem with it."""
+
+    def __post_init__(self) -> None:
+        # what is about z (residual, certificate, product) would be wrong of a z that was changed
+        for array in (self.z, self.product, self.components):
+            if type(array) is np.ndarray:
+                array.flags.writeable = False
 
     @property
     def phases(self) -> NDArray:
@@ -95,9 +107,11 @@ class SyncResult:
 
     @property
     def isolated(self) -> NDArray[np.int64]:
-        """Nodes without any measurement; their phase is set to 0 and means nothing."""
-        counts = np.bincount(self.components)
-        return np.flatnonzero(counts[self.components] == 1) if self.n > 1 else np.empty(0, dtype=np.int64)
+        """Nodes without any measurement, anchor or prior; their phase is set to 0 and means nothing."""
+        if self.n == 1:
+            return np.empty(0, dtype=np.int64)
+        alone = np.bincount(self.components)[self.components] == 1
+        return np.flatnonzero(alone if self.grounding is None else alone & ~self.grounding.is_tied)
 
     def rho(self, alpha: float = np.inf) -> float:
         r"""The paper's progress measure :math:`\rho(z) = \|(\mathrm{Diag}(|\tilde C z|) - \tilde C) z\|_2`,
@@ -121,6 +135,7 @@ class SyncResult:
             )
         return Measurements.from_matrix(self.source, labels=self.labels)
 
+    @names_keywords
     def standard_errors(self, sigma: float | None = None, *, gauge: str | int | None = None) -> NDArray[np.float64]:
         """Standard error of every phase in radians, from the Fisher information.
 
@@ -132,7 +147,8 @@ class SyncResult:
         gauge
             The gauge of the error bars, that of the result unless given: ``"first"`` or a node means against
             that node (whose own error is 0), ``"mean"`` means against the mean phase of the component. With anchors or
-            priors the errors are those of the phases themselves; an anchor has none.
+            priors the errors are those of the phases themselves: an anchor has none, and nodes that no chain of
+            measurements ties to an anchor or a prior have an infinite one.
         """
         from angsync import uncertainty
 
@@ -140,12 +156,19 @@ class SyncResult:
             if gauge is not None:
                 raise InputError("anchors and priors fix the gauge of the error bars as well: leave gauge out.")
             return self.grounding.standard_errors(sigma)
+        measurements = self.measurements  # first of all: without them nothing else matters
+        if self.certificate is not None and self.certificate.verdict is not Verdict.CERTIFIED:
+            warn_user(
+                f"Standard errors are those of the best fit, but these phases are not proved to be it (the certificate "
+                f"says {self.certificate.verdict.name}): they may be off by more.",
+                ErrorBarWarning,
+            )
         references = None
         gauge = self.gauge if gauge is None else gauge
         if gauge != "mean":
             references = reference_nodes(self.components, gauge, self.labels)
         find = uncertainty.standard_errors if self.robust is None else self.robust.standard_errors
-        return find(self.measurements, self.phases, self.components, sigma=sigma, references=references)
+        return find(measurements, self.phases, self.components, sigma=sigma, references=references)
 
     def confidence_intervals(
         self, level: float = 0.95, sigma: float | None = None, *, gauge: str | int | None = None
@@ -162,22 +185,35 @@ class SyncResult:
         errors = self.standard_errors(sigma, gauge=gauge)
         solved = self if self.grounding is None else self.grounding.result
         used = solved.measurements if solved.robust is None else solved.robust.believed(solved.measurements)
-        factor = uncertainty.confidence_factor(used, solved.phases, solved.components, level=level, sigma=sigma)
+        given = sigma if errors.any() else 0.0  # without errors, as where all nodes are anchors, no factor matters
+        factor = uncertainty.confidence_factor(used, solved.phases, solved.components, level=level, sigma=given)
         z = self.phases if gauge is None else in_gauge(self.phases, self.components, gauge, self.labels)
         reach = np.minimum(factor * errors, np.pi)
         return np.angle(z)[:, None] + np.stack([-reach, reach], axis=1)
 
-    def connectivity(self) -> Connectivity:
+    def connectivity(self) -> angsync.Connectivity:
         """Bridges, cuts of two edges and the weakest cut of the measured graph; after a robust solve, of the edges
-        that it trusts."""
+        that it trusts.
+
+        With anchors or priors the graph is the one with the ground, which anchors are part of: an edge between two
+        anchors is no bridge. Where there are priors, the ground is one more node, the last, and priors are further
+        edges after the measurements.
+        """
+        if self.grounding is not None:
+            return self.grounding.connectivity(self.measurements)
         from angsync import uncertainty
         from angsync.uncertainty.connectivity import connectivity_of
 
         used = self.measurements if self.robust is None else self.robust.believed(self.measurements)
         return connectivity_of(used, uncertainty.information_weights(used, self.phases))
 
-    def edge_residuals(self) -> uncertainty.EdgeResiduals:
-        """Wrapped residual, standardised residual and leverage of every measurement, in the order of the input."""
+    def edge_residuals(self) -> angsync.uncertainty.EdgeResiduals:
+        """Wrapped residual, standardised residual and leverage of every measurement, in the order of the input.
+
+        With anchors or priors, leverages are those of the problem with them.
+        """
+        if self.grounding is not None:
+            return self.grounding.edge_residuals(self.measurements, self.phases, self.components)
         from angsync import uncertainty
 
         if self.robust is not None:
@@ -249,6 +285,30 @@ class Grounding:
     result: SyncResult
     problem: Grounded
 
+    @property
+    def is_tied(self) -> NDArray[np.bool_]:
+        """Which given nodes are anchors, or hang on an anchor or a prior by measurements."""
+        components = self.result.components
+        return components[self.problem.place] == components[self.problem.ground]
+
     def standard_errors(self, sigma: float | None) -> NDArray[np.float64]:
         """Standard errors of the given nodes, against the ground."""
-        return self.result.standard_errors(sigma)[self.problem.place]
+        if self.problem.ground == 0:  # every node is an anchor
+            return np.zeros(self.problem.place.size)
+        return np.where(self.is_tied, self.result.standard_errors(sigma)[self.problem.place], np.inf)
+
+    def edge_residuals(
+        self, measurements: Measurements, z: NDArray, components: NDArray[np.int64]
+    ) -> angsync.uncertainty.EdgeResiduals:
+        """Residuals of the given measurements, with the leverages of the grounded problem."""
+        from angsync.pipeline.anchored_graph import AnchoredEdgeResiduals
+        from angsync.uncertainty import wrapped_residuals
+
+        wrapped, grounded = wrapped_residuals(measurements, z), self.result.edge_residuals()
+        return AnchoredEdgeResiduals(wrapped, measurements, z, components, grounded=grounded, kept=self.problem.kept)
+
+    def connectivity(self, measurements: Measurements) -> angsync.Connectivity:
+        """Weak spots of the grounded graph, in the numbers of the given nodes and measurements."""
+        from angsync.pipeline.anchored_graph import in_given_numbers
+
+        return in_given_numbers(self.result.connectivity(), self.problem, measurements)

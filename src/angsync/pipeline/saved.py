@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from typing import Any
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from angsync.certificate.verdict import Certificate, Verdict
-from angsync.errors import FileFormatError
+from angsync.errors import FileFormatError, InputError, names_keywords
+from angsync.io.failures import quoted, reading
 from angsync.io.result_file import load_fields
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.report import RobustReport
 from angsync.pipeline.tried_starts import Starts
+from angsync.problem.nodes import find_node
 from angsync.solvers.stopping import History, Status
 
 # fields of the result that are saved under their own names
-_SCALARS = ("objective", "residual", "message", "iterations", "matvecs", "seconds", "method", "gauge", "tolerance")
+_NUMBERS = ("objective", "residual", "seconds", "tolerance")
+_COUNTS, _TEXTS = ("iterations", "matvecs"), ("message", "method")
+_SCALARS = (*_NUMBERS, *_COUNTS, *_TEXTS, "gauge")
+_KNOWN = {"anchors": ("angle",), "priors": ("angle", "weight")}
+
+_Member = TypeVar("_Member", bound=Enum)
 
 
 def fields_of(result: SyncResult) -> dict[str, Any]:
@@ -34,18 +46,25 @@ def fields_of(result: SyncResult) -> dict[str, Any]:
         fields["robust"] = result.robust.fields()
     if result.starts is not None:
         fields["starts"] = {"objectives": result.starts.objectives, "tolerance": result.starts.tolerance}
+    for name, known in (("anchors", result.anchors), ("priors", result.priors)):
+        if known is not None:
+            fields[name] = _by_index(known, result, _KNOWN[name])
     return fields
 
 
-def _loaded_starts(content: dict[str, Any] | None) -> Starts | None:
-    return None if content is None else Starts(tuple(content["objectives"]), content["tolerance"])
+def _by_index(known: Mapping[Any, Any], result: SyncResult, columns: tuple[str, ...]) -> dict[str, Any]:
+    """Anchors or priors as columns: labels may change their type in a file, indices do not."""
+    table = np.array([np.atleast_1d(values) for values in known.values()], dtype=float).reshape(-1, len(columns))
+    nodes = np.array([find_node(node, result.n, result.labels) for node in known], dtype=np.int64)
+    return {"node": nodes, **{name: table[:, k] for k, name in enumerate(columns)}}
 
 
+@names_keywords
 def load_result(path: str | os.PathLike[str]) -> SyncResult:
     """Read a file written by :meth:`SyncResult.save`.
 
     The problem itself is not in the file: residuals and standard errors need it and are not available. (To read a csv
-    result elsewhere, skip the lines that start with ``#``.)
+    result elsewhere, skip the lines that start with ``#``: ``pandas.read_csv(path, comment="#")``.)
     """
     fields = load_fields(path)
     missing = [name for name in _SCALARS if name not in fields]
@@ -53,22 +72,135 @@ def load_result(path: str | os.PathLike[str]) -> SyncResult:
         raise FileFormatError(
             f"{path} holds phases but is not a saved result ({missing[0]} is missing). angsync.io.read_phases reads it."
         )
-    certificate = None
-    if fields.get("certificate") is not None:
-        known = dict(fields["certificate"])
-        verdict = Verdict[known.pop("verdict")]
-        certificate = Certificate(verdict=verdict, witness=fields.get("witness"), **known)
-    z = np.asarray(fields["z"])
-    components = fields.get("components")
-    history = {k: fields.get(f"history_{k}") for k in ("objective", "residual", "step")}
+    with reading(Path(path), "a saved result"):
+        return _result(_Fields(fields))
+
+
+def _result(fields: _Fields) -> SyncResult:
+    z = fields.array("z", "c")
+    if z.ndim != 1 or z.size == 0:
+        raise InputError(f"z has the shape {z.shape}, but one phase a node is needed. The file is damaged.")
+    n = z.size
+    components = fields.array("components", "iu", n) if fields.has("components") else np.zeros(n, dtype=np.int64)
+    if components.min() < 0 or components.max() >= n:
+        raise InputError(f"components are numbered from 0 to {n - 1} at most. The file is damaged.")
+    labels = fields.content.get("labels")
+    if labels is not None and len(labels) != n:
+        raise InputError(f"there are {len(labels)} labels for {n} nodes. The file is damaged.")
+    gauge = fields.content["gauge"]
+    if not isinstance(gauge, str | int):
+        raise InputError(f"the gauge is {quoted(gauge)}. The file is damaged.")
+    history = {
+        name: fields.array(f"history_{name}", "f") if fields.has(f"history_{name}") else np.empty(0)
+        for name in ("objective", "residual", "step")
+    }
+    scalars: dict[str, Any] = {
+        **{name: fields.number(name) for name in _NUMBERS},
+        **{name: fields.count(name) for name in _COUNTS},
+        **{name: fields.text(name) for name in _TEXTS},
+        **{name: _known(fields.inside(name), columns, labels, n) for name, columns in _KNOWN.items()},
+    }
     return SyncResult(
         z=z,
-        status=Status[fields.get("status", "CONVERGED")],
-        history=History(**{k: np.empty(0) if v is None else np.asarray(v, dtype=float) for k, v in history.items()}),
-        certificate=certificate,
-        robust=None if fields.get("robust") is None else RobustReport(**fields["robust"]),
-        starts=_loaded_starts(fields.get("starts")),
-        components=np.zeros(z.size, dtype=np.int64) if components is None else np.asarray(components),
-        labels=None if fields.get("labels") is None else tuple(fields["labels"]),
-        **{name: fields[name] for name in _SCALARS},
+        status=fields.member("status", Status) if fields.has("status") else Status.CONVERGED,
+        history=History(**history),
+        certificate=_certificate(fields, n),
+        robust=_robust(fields.inside("robust")),
+        starts=_starts(fields.inside("starts")),
+        components=components.astype(np.int64),
+        labels=None if labels is None else tuple(labels),
+        gauge=gauge,
+        **scalars,
     )
+
+
+def _certificate(fields: _Fields, n: int) -> Certificate | None:
+    inside = fields.inside("certificate")
+    if inside is None:
+        return None
+    witness = fields.array("witness", "c", n) if fields.has("witness") else None
+    named: dict[str, Any] = {"verdict": inside.member("verdict", Verdict), "witness": witness}
+    for field in dataclasses.fields(Certificate):
+        if field.name not in named:
+            ask = {"bool": inside.flag, "str": inside.text}.get(str(field.type), inside.number)
+            named[field.name] = ask(field.name)
+    return Certificate(**named)
+
+
+def _robust(inside: _Fields | None) -> RobustReport | None:
+    if inside is None:
+        return None
+    weights = inside.array("weights", "f")
+    named: dict[str, Any] = {
+        "weights": weights,
+        "corruption": inside.array("corruption", "f", weights.size),
+        "distrusted": inside.array("distrusted", "b", weights.size),
+    }
+    for field in dataclasses.fields(RobustReport):
+        if field.name not in named and (inside.has(field.name) or field.default is dataclasses.MISSING):
+            ask = {"bool": inside.flag, "str": inside.text}.get(str(field.type), inside.number)
+            named[field.name] = ask(field.name)
+    return RobustReport(**named)
+
+
+def _starts(inside: _Fields | None) -> Starts | None:
+    if inside is None:
+        return None
+    objectives = inside.content.get("objectives")
+    if not isinstance(objectives, list) or not objectives or not all(isinstance(x, int | float) for x in objectives):
+        raise InputError("starts holds no list of objectives. The file is damaged.")
+    return Starts(tuple(map(float, objectives)), inside.number("tolerance"))
+
+
+def _known(inside: _Fields | None, columns: tuple[str, ...], labels: Any, n: int) -> dict[Any, Any] | None:
+    if inside is None:
+        return None
+    nodes = inside.array("node", "iu")
+    if nodes.size and (nodes.min() < 0 or nodes.max() >= n):
+        raise InputError(f"an anchor or a prior names a node beyond the {n} there are. The file is damaged.")
+    table = np.stack([inside.array(name, "f", nodes.size) for name in columns], axis=1).tolist()
+    names = [k if labels is None else labels[k] for k in nodes.tolist()]
+    return {name: row[0] if len(columns) == 1 else tuple(row) for name, row in zip(names, table, strict=True)}
+
+
+class _Fields:
+    """Fields of a file, asked for by name and kind: what is missing or of another kind is one error."""
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self.content = content
+
+    def has(self, name: str) -> bool:
+        return self.content.get(name) is not None
+
+    def _of_kind(self, name: str, kinds: type | tuple[type, ...], words: str) -> Any:
+        value = self.content.get(name)
+        if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
+            raise InputError(f"{name} is {quoted(value)}, but {words} is needed. The file is damaged.")
+        return value
+
+    def number(self, name: str) -> float:
+        return float(self._of_kind(name, (int, float), "a number"))
+
+    def count(self, name: str) -> int:
+        return int(self._of_kind(name, int, "a whole number"))
+
+    def text(self, name: str) -> str:
+        return str(self._of_kind(name, str, "a text"))
+
+    def flag(self, name: str) -> bool:
+        return bool(self._of_kind(name, bool, "true or false"))
+
+    def member(self, name: str, names: type[_Member]) -> _Member:
+        text = self.text(name)
+        if text not in names.__members__:
+            raise InputError(f"{name} is {quoted(text)}, which means nothing here. The file is damaged, or too new.")
+        return names[text]
+
+    def array(self, name: str, kinds: str, size: int | None = None) -> NDArray:
+        array = self._of_kind(name, np.ndarray, "an array")
+        if array.dtype.kind not in kinds or (size is not None and array.shape != (size,)):
+            raise InputError(f"{name} is an array of {array.dtype} with the shape {array.shape}. The file is damaged.")
+        return array
+
+    def inside(self, name: str) -> _Fields | None:
+        return _Fields(self._of_kind(name, Mapping, "a group of fields")) if self.has(name) else None

@@ -14,20 +14,23 @@ to it as they are. Phases in components without anchors and priors stay free.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+import sys
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from angsync.circle import as_phases
+from angsync.circle import as_phases, wrap
 from angsync.errors import InputError, NotFiniteError
 from angsync.problem.measurements import Measurements
 from angsync.problem.nodes import find_node
+from angsync.problem.units import warn_of_degrees
 
 Anchors = Mapping[Any, float]
 Priors = Mapping[Any, tuple[float, float]]
+_SHOWN = 5  # isolated nodes that are named
 
 
 class _Ground:
@@ -93,6 +96,7 @@ def grounded(measurements: Measurements, anchors: Anchors | None, priors: Priors
                 "sigma**2 / weight). For a phase that is known exactly use anchors."
             )
         vague[k] = (_angle(alpha, "prior", node), weight)
+    _check_sizes(measurements, known, vague)
     fixed = np.zeros(n, dtype=bool)
     fixed[list(known)] = True
     place = np.cumsum(~fixed) - 1
@@ -114,9 +118,34 @@ def grounded(measurements: Measurements, anchors: Anchors | None, priors: Priors
     names: list[Hashable] = [labels[k] if labels is not None else int(k) for k in np.flatnonzero(~fixed)]
     given: dict[str, Any] = {"value": values}
     if measurements.modulus is None:
-        given = {"angle": np.concatenate([angle, prior_angle])}
+        # a difference of angles may exceed one turn, of which the user was told where it matters
+        angle = np.concatenate([angle, prior_angle])
+        given = {"angle": np.where(np.abs(angle) > 2 * np.pi, wrap(angle), angle)}
     inner = Measurements(first, second, weight=weight_, n=ground + 1, labels=[*names, GROUND], **given)
     return Grounded(inner, kept, place.astype(np.int64), np.exp(1j * angles))
+
+
+def loose_in_words(components: NDArray[np.int64], labels: Sequence[Hashable]) -> str:
+    """One sentence on the nodes of a grounded problem that nothing ties to the ground; empty where there are none.
+
+    The ground is the last node.
+    """
+    loose = np.flatnonzero(components != components[-1])
+    if not loose.size:
+        return ""
+    sizes = np.bincount(components)
+    alone = loose[sizes[components[loose]] == 1]
+    parts = []
+    joined = np.unique(components[loose]).size - alone.size
+    if joined:
+        parts.append(f"{joined} component(s) with edges")
+    if alone.size:
+        shown = ", ".join(str(labels[k]) for k in alone[:_SHOWN]) + (", ..." if alone.size > _SHOWN else "")
+        parts.append(f"{alone.size} isolated node(s) ({shown}), whose phase is set to 0,")
+    return (
+        f"The graph is not connected: {' and '.join(parts)} have no anchor or prior; their phases cannot be compared "
+        "with those of others."
+    )
 
 
 def _node(node: Any, n: int, labels: tuple[Hashable, ...] | None, what: str) -> int:
@@ -125,6 +154,29 @@ def _node(node: Any, n: int, labels: tuple[Hashable, ...] | None, what: str) -> 
         nodes = f"nodes are 0 to {n - 1}." if labels is None else f"labels are {', '.join(map(repr, labels[:5]))}, ..."
         raise InputError(f"the {what} {node!r} is not a node: {nodes}")
     return found
+
+
+def _check_sizes(
+    measurements: Measurements, known: Mapping[int, float], vague: Mapping[int, tuple[float, float]]
+) -> None:
+    """Angles that mean something and look like radians, and weights whose sum is far from overflow."""
+    names = measurements.labels or range(measurements.n)
+    given = {**known, **{k: angle for k, (angle, _) in vague.items()}}
+    for k, angle in given.items():
+        if abs(angle) > 1e12:  # there are four digits left of it
+            raise InputError(
+                f"the anchor or prior of node {names[k]!r} is {angle:g} rad: of so large a number little is left "
+                "modulo 2 pi. Wrap it."
+            )
+    warn_of_degrees(np.array(list(given.values())), "anchors and priors", "Then convert them (np.deg2rad).")
+    # as for the weights of measurements
+    limit = sys.float_info.max / (4.0 * (measurements.n + 1) ** 2) / (1 + len(vague))
+    for k, (_, weight) in vague.items():
+        if weight > limit:
+            raise InputError(
+                f"the prior of node {names[k]!r} has weight {weight:g}, too near to overflow. For a phase that is "
+                "known exactly use anchors."
+            )
 
 
 def _angle(value: Any, what: str, node: Any) -> float:

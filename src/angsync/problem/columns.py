@@ -1,7 +1,8 @@
-"""The columns of an edge list: nodes as whole numbers, and finite numbers of the right length."""
+"""The columns of an edge list: nodes as whole numbers, finite numbers of the right length, and their masks."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -10,9 +11,65 @@ from numpy.typing import NDArray
 
 from angsync.errors import InputError, NotFiniteError, ShapeError
 
+# Whole numbers are names, not indices, from this size on where more than nine in ten nodes would have no measurement:
+# years, station numbers, database keys. Below it a few gaps are more likely nodes that were not measured.
+_NAMES_FROM = 1000
+_NAMES_FACTOR = 10
+# Bytes that a node takes at the very least: its phase, its product, its component and a few temporaries.
+_BYTES_PER_NODE = 100
 
-def node_indices(i: Any, j: Any, labels: Any) -> tuple[NDArray, NDArray, tuple[Hashable, ...] | None]:
-    """Integer indices for both ends; labels that are not integers are numbered by first appearance."""
+
+def mask_of(x: Any, size: int, name: str) -> NDArray[np.bool_] | None:
+    """Which entries of a column are masked; None where none is. Only NumPy's masked arrays have masks."""
+    if not isinstance(x, np.ma.MaskedArray) or not np.ma.is_masked(x):
+        return None
+    mask = np.ma.getmaskarray(x)
+    if mask.shape not in ((), (size,)):
+        raise ShapeError(f"{name} must have one entry for each of the {size} edges, but its shape is {mask.shape}.")
+    return np.broadcast_to(mask, (size,))
+
+
+def either(*masks: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
+    """Where any of these masks hides something; None where there is no mask."""
+    given = [mask for mask in masks if mask is not None]
+    return np.logical_or.reduce(given) if given else None
+
+
+def known_ends(i: Any, j: Any, nodes_declared: bool) -> tuple[Any, Any, NDArray[np.bool_] | None]:
+    """Both ends of every edge, and which edges have a masked end; those repeat an edge whose ends are known.
+
+    So nothing that is hidden under a mask names a node, and every other edge stays in its place.
+    """
+    if not any(isinstance(x, np.ma.MaskedArray) and x.ndim == 1 for x in (i, j)) or len(i) != len(j):
+        return i, j, None
+    masks = [mask_of(x, len(x), name) for name, x in (("i", i), ("j", j))]
+    absent = either(*masks)
+    if absent is None or not absent.size:
+        return i, j, None
+    if not absent.all():
+        return *(_repeated(x, absent) for x in (i, j)), absent
+    if not nodes_declared:
+        raise InputError("every measurement is masked, so there are no nodes. Give n.")
+    return np.zeros(len(i), dtype=np.int64), np.zeros(len(i), dtype=np.int64), absent
+
+
+def _repeated(x: Any, absent: NDArray[np.bool_]) -> Any:
+    first = int(np.argmin(absent))
+    if isinstance(x, np.ndarray):
+        nodes = np.array(np.ma.getdata(x))
+        nodes[absent] = nodes[first]
+        return nodes
+    names = list(x)
+    for k in np.flatnonzero(absent):
+        names[k] = names[first]
+    return names
+
+
+def node_indices(i: Any, j: Any, labels: Any, n: Any) -> tuple[NDArray, NDArray, tuple[Hashable, ...] | None]:
+    """Integer indices for both ends; labels that are not integers are numbered by first appearance.
+
+    Whole numbers are indices, or labels in their order where they cannot be meant as indices.
+    """
     first, second = _ends(i, "i"), _ends(j, "j")
     if len(first) != len(second):
         raise ShapeError(f"i and j must have the same length, but they have {len(first)} and {len(second)}.")
@@ -21,7 +78,34 @@ def node_indices(i: Any, j: Any, labels: Any) -> tuple[NDArray, NDArray, tuple[H
         raise InputError("labels must be distinct: every node has one name.")
     if isinstance(first, list) or isinstance(second, list):
         return _number_labels(list(first), list(second), labels)
-    return _whole_numbers(first, "i"), _whole_numbers(second, "j"), labels
+    rows, cols = _whole_numbers(first, "i"), _whole_numbers(second, "j")
+    if labels is None and n is None and _are_names(rows, cols):
+        return by_value(rows, cols)
+    for name, x in (("i", rows), ("j", cols)):
+        if x.dtype.kind == "u":
+            k = int(np.argmax(x))
+            raise InputError(f"{name}[{k}] is {x[k]}: node indices go from 0 to n - 1.")
+    return rows, cols, labels
+
+
+def by_value(first: NDArray, second: NDArray) -> tuple[NDArray, NDArray, tuple[Hashable, ...] | None]:
+    """Whole numbers that are names, numbered in their order; 0 .. n-1 are plain indices and need no labels."""
+    if first.dtype != second.dtype:  # int64 beside uint64 would become floats, which round
+        first, second = first.astype(np.uint64), second.astype(np.uint64)
+    names, inverse = np.unique(np.concatenate([first, second]), return_inverse=True)
+    plain = names.size == 0 or (names[0] == 0 and names[-1] == names.size - 1)
+    return inverse[: first.size], inverse[first.size :], None if plain else tuple(names.tolist())
+
+
+def _are_names(rows: NDArray, cols: NDArray) -> bool:
+    largest = max(int(rows.max(initial=0)), int(cols.max(initial=0)))
+    if largest + 1 < _NAMES_FROM or min(int(rows.min(initial=0)), int(cols.min(initial=0))) < 0:
+        return False
+    if largest + 1 > _NAMES_FACTOR * 2 * rows.size:  # an edge has two ends: there cannot be enough of them
+        return True
+    seen = np.zeros(largest + 1, dtype=bool)
+    seen[rows] = seen[cols] = True
+    return largest + 1 > _NAMES_FACTOR * int(np.count_nonzero(seen))
 
 
 def _ends(x: Any, name: str) -> NDArray | list[Hashable]:
@@ -34,7 +118,7 @@ def _ends(x: Any, name: str) -> NDArray | list[Hashable]:
         except ValueError:  # tuples of different lengths
             return list(x)
     else:
-        array = x
+        array = np.asarray(x)
     if array.ndim != 1:
         raise ShapeError(f"{name} must be one-dimensional, but its shape is {array.shape}.")
     if array.dtype.kind == "b":
@@ -61,15 +145,28 @@ def _number_labels(first: list, second: list, labels: tuple[Hashable, ...] | Non
     return ends[:, 0].copy(), ends[:, 1].copy(), tuple(number) if labels is None else labels
 
 
-def _whole_numbers(x: NDArray, name: str) -> NDArray[np.int64]:
+def _whole_numbers(x: NDArray, name: str) -> NDArray[np.int64] | NDArray[np.uint64]:
+    """As int64; as uint64 where some are too large for that."""
     if x.dtype.kind == "f":
-        wrong = ~np.isfinite(x) | (x != np.round(x))
-        if wrong.any():
-            k = int(np.argmax(wrong))
-            raise InputError(f"{name}[{k}] is {x[k]}: node indices must be whole numbers.")
-    if x.dtype.kind in "uf" and (x >= 2**62).any():  # they would wrap around to negative ones
-        k = int(np.argmax(x >= 2**62))
-        raise InputError(f"{name}[{k}] is {x[k]}: node indices go from 0 to n - 1.")
+        return whole_floats(x, name)
+    if x.dtype.kind == "u" and x.dtype.itemsize == 8 and (x >= 2**63).any():
+        return x.astype(np.uint64)
+    return x.astype(np.int64)
+
+
+def whole_floats(x: NDArray, name: str) -> NDArray[np.int64]:
+    """Floats that are whole numbers, as integers."""
+    wrong = ~np.isfinite(x) | (x != np.round(x))
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        raise InputError(f"{name}[{k}] is {x[k]}: node indices must be whole numbers.")
+    rounded = np.abs(x) > 2**53
+    if rounded.any():
+        k = int(np.argmax(rounded))
+        raise InputError(
+            f"{name}[{k}] is {x[k]}: beyond 2**53 a float does not hold every whole number, so nodes may have been "
+            "mixed up already. Give them as integers or text."
+        )
     return x.astype(np.int64)
 
 
@@ -99,14 +196,32 @@ def node_count(n: int | None, rows: NDArray, cols: NDArray, labels: Sequence[Has
         raise ShapeError(f"there are {len(labels)} labels for n = {n} nodes: give one name for each node.")
     if n == 0:
         raise InputError("there are no nodes: the edge list is empty and n is not given (or 0). Give n.")
+    _check_memory(n, rows.size)
     return n
 
 
+def _check_memory(n: int, edges: int) -> None:
+    """A number of nodes for which the machine has no memory, which only a mistake or an id can be."""
+    if n <= 10_000_000 + 2 * edges:  # 1 GB, or no more than the edges themselves have
+        return
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # not every system says
+        return
+    if _BYTES_PER_NODE * n > memory:
+        raise InputError(
+            f"n = {n} nodes need at least {_BYTES_PER_NODE * n / 1e9:.0f} GB of memory, and this machine has "
+            f"{memory / 1e9:.0f}. If the nodes are ids and no indices, leave n out: they are labels then."
+        )
+
+
 def column(x: Any, name: str, size: int, dtype: type) -> NDArray:
-    """Finite numbers, one an edge; one number alone stands for all edges."""
+    """Finite numbers, one an edge; one number alone stands for all edges. What is masked is 0."""
+    if isinstance(x, np.ma.MaskedArray):
+        x = x.filled(0)
     try:
         numbers: NDArray = np.array(x, dtype=dtype)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{name} must be numeric: {error}.") from None
     if numbers.ndim == 0:
         numbers = np.full(size, numbers[()])
@@ -120,7 +235,22 @@ def column(x: Any, name: str, size: int, dtype: type) -> NDArray:
 
 
 def real_column(x: Any, name: str, size: int) -> NDArray[np.float64]:
-    """Finite real numbers, one an edge; one number alone stands for all edges."""
+    """Finite real numbers, one an edge; one number alone stands for all edges. What is masked is 0."""
     if np.iscomplexobj(x):
         raise InputError(f"{name} must be real; complex measurements go into value=.")
     return column(x, name, size, float)
+
+
+def precision_of(x: Any) -> float:
+    """The relative distance of neighbouring numbers in the precision of a column."""
+    single = isinstance(x, np.ndarray | np.generic) and x.dtype.kind == "f" and x.dtype.itemsize < 8
+    return float(np.finfo(x.dtype if single else np.float64).eps)
+
+
+def positive_column(x: Any, name: str, size: int, mend: str) -> NDArray[np.float64]:
+    """Real numbers that are not negative; ``mend`` says what to do about one that is."""
+    numbers = real_column(x, name, size)
+    if (numbers < 0).any():
+        k = int(np.argmax(numbers < 0))
+        raise InputError(f"{name}[{k}] is {numbers[k]}: {mend}")
+    return numbers

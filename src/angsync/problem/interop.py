@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from angsync.errors import InputError, MissingDependencyError, OrientationWarning, warn_user
-from angsync.problem.measurements import Measurements
+from angsync.problem.columns import by_value, known_ends, whole_floats
+from angsync.problem.measurements import Measurements, Unit
 
 
 def is_networkx(data: Any) -> bool:
@@ -20,7 +21,7 @@ def is_dataframe(data: Any) -> bool:
     return any(hasattr(data, name) for name in ("columns", "column_names", "__narwhals_dataframe__"))
 
 
-def from_networkx(graph: Any, angle: str, weight: str, value: str) -> Measurements:
+def from_networkx(graph: Any, angle: str, weight: str, value: str, unit: Unit = "rad") -> Measurements:
     """See :meth:`angsync.Measurements.from_networkx`."""
     nodes = list(graph.nodes)
     if not nodes:
@@ -48,10 +49,11 @@ def from_networkx(graph: Any, angle: str, weight: str, value: str) -> Measuremen
         value=data if field == "value" else None,
         weight=[attributes.get(weight, 1.0) for _, _, attributes in edges],
         labels=nodes,
+        unit=unit,
     )
 
 
-def from_dataframe(frame: Any, i: str, j: str, angle: str, weight: str | None) -> Measurements:
+def from_dataframe(frame: Any, i: str, j: str, angle: str, weight: str | None, unit: Unit = "rad") -> Measurements:
     """See :meth:`angsync.Measurements.from_dataframe`."""
     try:
         import narwhals.stable.v1 as nw
@@ -63,24 +65,38 @@ def from_dataframe(frame: Any, i: str, j: str, angle: str, weight: str | None) -
         raise InputError(
             f"a {type(frame).__name__} is not a data frame in memory that narwhals can read; collect a lazy one first."
         ) from None
+    if not {i, j, angle} & set(table.columns) and table.shape[0] == table.shape[1]:
+        n = table.shape[0]
+        raise InputError(
+            f"this {n} x {n} data frame has no columns {i!r}, {j!r} and {angle!r}. If it is the matrix C itself, pass "
+            "frame.to_numpy(); if it is a list of edges, name its columns: ang.Measurements.from_dataframe(frame, "
+            "i=..., j=..., angle=...)."
+        )
     columns = {name: table[name].to_numpy() for name in table.columns}
-    return from_columns(columns, i=i, j=j, angle=angle, weight=weight)
+    return from_columns(columns, i=i, j=j, angle=angle, weight=weight, unit=unit)
 
 
 def from_columns(
-    columns: dict[str, Any], i: str = "i", j: str = "j", angle: str = "angle", weight: str | None = None
+    columns: dict[str, Any],
+    i: str = "i",
+    j: str = "j",
+    angle: str = "angle",
+    weight: str | None = None,
+    unit: Unit = "rad",
 ) -> Measurements:
     """Measurements from named columns, the common end of data frames, csv and parquet.
 
     Node columns hold any hashable labels. Whole numbers are ordered by value, so that 0 .. n-1 keep their
-    meaning as indices; other labels are ordered by first appearance.
+    meaning as indices; other labels are ordered by first appearance. Masked means absent, as in Measurements.
     """
     for name in (i, j, angle) + ((weight,) if weight is not None else ()):
         if name not in columns:
             found = ", ".join(map(repr, columns)) or "none"
             raise InputError(f"there is no column {name!r}; the columns found are {found}.")
     weights = columns.get("weight" if weight is None else weight)
-    first, second = _node_column(columns[i], i), _node_column(columns[j], j)
+    first, second = (x if isinstance(x, np.ndarray) else np.asarray(x) for x in (columns[i], columns[j]))
+    first, second, absent = known_ends(first, second, False)
+    first, second = _node_column(first, i), _node_column(second, j)
     if first.dtype.kind in "iu" and second.dtype.kind in "iu":
         for name, nodes in ((i, first), (j, second)):
             if (nodes < 0).any():
@@ -89,20 +105,20 @@ def from_columns(
                     f"row {row} (from 0) of column {name!r} is node {nodes[row]}: numbered nodes must not be negative. "
                     "Remove the row if -1 stands for a missing node; use text labels if it is a name."
                 )
-        labels, inverse = np.unique(np.concatenate([first, second]), return_inverse=True)
-        first, second = inverse[: first.size], inverse[first.size :]
-        names: Any = [int(label) for label in labels]
-        # 0 .. n-1 are plain indices and need no labels
-        names = None if names == list(range(len(names))) else names
-        return Measurements(first, second, columns[angle], weights, labels=names)
-    return Measurements(first.astype(object), second.astype(object), columns[angle], weights)
+        first, second, names = by_value(first, second)
+        given: dict[str, Any] = {"n": max(first.max(initial=-1), second.max(initial=-1)) + 1, "labels": names}
+    else:
+        first, second, given = first.astype(object), second.astype(object), {}
+    if absent is not None:
+        first = np.ma.array(first, mask=absent)
+    return Measurements(first, second, columns[angle], weights, unit=unit, **given)
 
 
 def _node_column(column: Any, name: str) -> np.ndarray:
     """The nodes of a column: whole numbers of any type as integers, other labels as they are."""
     nodes = np.asarray(column)
     if nodes.dtype.kind == "O":
-        if nodes.size and all(isinstance(node, int | np.integer) for node in nodes):
+        if nodes.size and all(isinstance(node, int | np.integer) and -(2**63) <= node < 2**63 for node in nodes):
             return nodes.astype(np.int64)
         # a missing name is None, NaN or pandas' NA; only the last two differ from themselves
         missing = np.array(
@@ -111,8 +127,10 @@ def _node_column(column: Any, name: str) -> np.ndarray:
         )
     elif nodes.dtype.kind == "f":
         missing = np.isnan(nodes)
-        if nodes.size and np.all(nodes == np.round(nodes)) and np.isfinite(nodes).all():
-            return nodes.astype(np.int64)
+        if nodes.size and np.isfinite(nodes).all() and np.all(nodes == np.round(nodes)):
+            return whole_floats(nodes, name)
+    elif nodes.dtype.kind in "mM":
+        missing = np.isnat(nodes)
     else:
         missing = np.zeros(nodes.shape, dtype=bool)
     if missing.any():

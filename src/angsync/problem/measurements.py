@@ -9,15 +9,35 @@ diagonal 0. Parallel and reversed edges are summed. A missing pair is absent, ne
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from angsync.errors import ContradictionWarning, InputError, NotFiniteError, ShapeError, warn_user
-from angsync.problem.columns import column, node_count, node_indices, real_column
+from angsync.errors import (
+    ContradictionWarning,
+    InputError,
+    NotFiniteError,
+    ShapeError,
+    names_init_keywords,
+    names_keywords,
+    warn_user,
+)
+from angsync.problem.columns import (
+    column,
+    either,
+    known_ends,
+    mask_of,
+    node_count,
+    node_indices,
+    positive_column,
+    precision_of,
+    real_column,
+)
+from angsync.problem.units import check_unit, radians, warn_of_degrees
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -25,19 +45,26 @@ if TYPE_CHECKING:
 # Parallel edges contradict each other when their resultant is below cos(45 degrees) of their weight:
 # for two equal edges, when they differ by more than 90 degrees.
 _CONTRADICTION = np.sqrt(0.5)
+_NEGATIVE_WEIGHT = (
+    "weights must not be negative. To reverse a relation add pi to its angle; to leave an edge out give it weight 0."
+)
+Unit = Literal["rad", "deg", "turn"]
 
 
+@names_init_keywords
 @dataclass(frozen=True, init=False, eq=False)
 class Measurements:
-    r"""Relative phases between pairs of ``n`` nodes.
+    r"""Relative phases between pairs of ``n`` nodes. What is masked (``numpy.ma``) is absent: see :attr:`kept`.
 
     Parameters
     ----------
     i, j
         End nodes of every edge: integers in ``0 .. n-1``, or any hashable labels (strings, tuples, ...),
-        which are then numbered in the order of their first appearance and kept in :attr:`labels`.
+        which are then numbered in the order of their first appearance and kept in :attr:`labels`. Integers are labels,
+        numbered in their order, where they cannot be meant as indices: ``n`` and ``labels`` are not given, the largest
+        is 999 or more, and more than nine in ten nodes would have no measurement (years, station numbers, keys).
     angle
-        Measured ``theta_i - theta_j`` in radians. Give either ``angle`` or ``value``.
+        Measured ``theta_i - theta_j`` in radians, or in the ``unit`` given. Give either ``angle`` or ``value``.
     weight
         Non-negative weight of every edge (1 unless given): the variance of the angle is
         ``sigma**2 / weight``.
@@ -45,13 +72,17 @@ class Measurements:
         Number of nodes; the largest index plus one unless given. A larger ``n`` declares isolated nodes.
     value
         Measured complex number near ``z_i * conj(z_j)``, modulus included: an entry of the paper's C.
+    modulus
+        ``abs(value)``, where ``angle`` is the angle of a complex value.
     labels
         Name of every node, in the order of the indices.
+    unit
+        The unit of ``angle``: ``"rad"``, ``"deg"`` or ``"turn"``. Everything that comes out is in radians.
 
     Attributes
     ----------
     i, j, angle, weight
-        One entry a measurement, in the order given.
+        One entry a measurement, in the order given; angles in radians.
     modulus
         ``abs(value)``, or None when angles were given. It multiplies the weight in C, but it is data
         (noise included), not a statement of precision.
@@ -74,42 +105,103 @@ class Measurements:
         n: int | None = None,
         *,
         value: ArrayLike | None = None,
+        modulus: ArrayLike | None = None,
         labels: Sequence[Hashable] | None = None,
+        unit: Unit = "rad",
     ) -> None:
-        rows, cols, labels = node_indices(i, j, labels)
+        check_unit(unit)
         if (angle is None) == (value is None):
             raise InputError("give either angle (radians) or value (complex), and not both.")
-        modulus = None
+        first, second, absent = known_ends(i, j, n is not None or labels is not None)
+        rows, cols, labels = node_indices(first, second, labels, n)
+        size = rows.size
         if angle is not None:
-            angle_ = real_column(angle, "angle", rows.size)
+            angle_ = radians(real_column(angle, "angle", size), unit, precision_of(angle))
+            modulus_ = None
+            if modulus is not None:
+                modulus_ = positive_column(modulus, "modulus", size, "it must not be negative. Add pi to the angle.")
         else:
-            value_ = column(value, "value", rows.size, complex)
-            angle_, modulus = np.angle(value_), np.abs(value_)
-        if weight is None:
-            weight_ = np.ones(rows.size)
-        else:
-            weight_ = real_column(weight, "weight", rows.size)
-            if (weight_ < 0).any():
-                k = int(np.argmax(weight_ < 0))
-                raise InputError(
-                    f"weight[{k}] is {weight_[k]}: weights must not be negative. To reverse a relation add "
-                    "pi to its angle; to leave an edge out give it weight 0."
-                )
+            angle_, modulus_ = _polar(value, modulus, size, unit)
+        weight_ = np.ones(size) if weight is None else positive_column(weight, "weight", size, _NEGATIVE_WEIGHT)
         n_ = node_count(n, rows, cols, labels)
-        if (rows == cols).any():
-            k = int(np.argmax(rows == cols))
-            raise InputError(
-                f"edge {k} joins node {_name(labels, rows[k])} to itself: it says nothing about relative "
-                "phases. Remove it."
-            )
-        for name, field in (
-            ("i", rows), ("j", cols), ("angle", angle_), ("weight", weight_), ("modulus", modulus),
-        ):  # fmt: skip
-            if field is not None:
-                field.flags.writeable = False
-            object.__setattr__(self, name, field)
+        hidden = either(absent, *(mask_of(x, size, name) for name, x in (
+            ("angle", angle), ("value", value), ("modulus", modulus), ("weight", weight),
+        )))  # fmt: skip
+        kept = None if hidden is None or not hidden.any() else np.flatnonzero(~hidden)
+        columns = {"i": rows, "j": cols, "angle": angle_, "weight": weight_, "modulus": modulus_}
+        if kept is not None:
+            columns = {name: None if x is None else x[kept] for name, x in columns.items()}
         object.__setattr__(self, "n", n_)
         object.__setattr__(self, "labels", labels)
+        self._set(columns, kept)
+        self._check()
+        if angle is not None and unit == "rad":
+            warn_of_degrees(self.angle)
+
+    def _set(self, columns: dict[str, Any], kept: NDArray[np.int64] | None) -> None:
+        for name, entries in {**columns, "_kept": kept}.items():
+            if entries is not None:
+                entries.flags.writeable = False
+            object.__setattr__(self, name, entries)
+
+    def _check(self) -> None:
+        """What depends on several columns at once."""
+        loops = self.i == self.j
+        if loops.any():
+            k = int(np.argmax(loops))
+            raise InputError(
+                f"edge {self.kept[k]} joins node {_name(self.labels, self.i[k])} to itself: it says nothing about "
+                "relative phases. Remove it."
+            )
+        # f sums all strengths twice, and what bounds it n of them for each node: as for the entries of a matrix
+        with np.errstate(over="ignore"):
+            strength = self.strength
+            total = float(strength.sum())
+        if total > sys.float_info.max / (4.0 * self.n * self.n):
+            k = int(np.argmax(strength))
+            what = f"weight[{self.kept[k]}] is {self.weight[k]:g}"
+            if self.modulus is not None:
+                what = f"value[{self.kept[k]}] times its weight is {strength[k]:g}"
+            raise InputError(
+                f"{what}, too near to overflow for n = {self.n}: divide all weights by 1e9 or more, the phases do not "
+                "depend on their scale."
+            )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Measurements):
+            return NotImplemented
+        mine, theirs = self.modulus, other.modulus
+        return (
+            (self.n, len(self), self.labels) == (other.n, len(other), other.labels)
+            and all(
+                np.array_equal(a, b)
+                for a, b in zip(
+                    (self.i, self.j, self.angle, self.weight),
+                    (other.i, other.j, other.angle, other.weight),
+                    strict=True,
+                )
+            )
+            and (mine is theirs if mine is None or theirs is None else np.array_equal(mine, theirs))
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.n, len(self)))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # a copy or a pickle: NumPy does not keep the flag that an array cannot be written to
+        self.__dict__.update(state)
+        self._set({name: state[name] for name in ("i", "j", "angle", "weight", "modulus")}, state["_kept"])
+
+    @property
+    def kept(self) -> NDArray[np.int64]:
+        """For each measurement its position in the columns given.
+
+        Columns may be NumPy's masked arrays, and masked means absent: an edge with a masked node, angle, value or
+        weight is no measurement. Results (``edge_residuals()``, ``robust.distrusted``, ...) are about the measurements
+        kept. A node of masked angles only stays a node.
+        """
+        positions = self.__dict__["_kept"]  # None where all were kept
+        return np.arange(len(self)) if positions is None else positions
 
     def __len__(self) -> int:
         return int(self.i.size)
@@ -118,17 +210,24 @@ class Measurements:
         kind = "angles" if self.modulus is None else "complex values"
         return f"Measurements({len(self)} {kind} between {self.n} nodes)"
 
+    def with_weight(self, weight: NDArray[np.float64]) -> Measurements:
+        """The same measurements with other weights, which are not looked at again."""
+        changed = object.__new__(Measurements)
+        changed.__setstate__({**self.__dict__, "weight": weight})
+        return changed
+
     @property
     def strength(self) -> NDArray[np.float64]:
         """Modulus that each edge adds to C: the weight, times ``abs(value)`` where values were given."""
         return self.weight if self.modulus is None else self.weight * self.modulus
 
     @classmethod
+    @names_keywords
     def from_matrix(cls, C: Any, labels: Sequence[Hashable] | None = None) -> Measurements:
         """The pairs above the diagonal of a Hermitian matrix (dense or scipy.sparse), row by row.
 
-        Zero entries are absent pairs. The diagonal says nothing about phases and is left out. What is below
-        it is not read.
+        Zero entries and masked ones (in either triangle) are absent pairs. The diagonal says nothing about phases and
+        is left out. What is below it is not read.
         """
         import scipy.sparse
 
@@ -136,13 +235,18 @@ class Measurements:
         if len(shape) != 2 or shape[0] != shape[1]:
             raise ShapeError(f"C must be a square matrix, but its shape is {shape}.")
         if scipy.sparse.issparse(C):
-            upper = scipy.sparse.triu(C, k=1, format="csr")
+            from angsync.problem.operators.sparse_format import check_format
+
+            upper = scipy.sparse.triu(check_format(C), k=1, format="csr")
             upper.sort_indices()
             upper = upper.tocoo()
             i, j, value = upper.row, upper.col, upper.data
             present = value != 0
             i, j, value = i[present], j[present], value[present]
         else:
+            if isinstance(C, np.ma.MaskedArray):
+                mask = np.ma.getmaskarray(C)
+                C = np.where(mask | mask.T, 0, np.ma.getdata(C))
             C = np.asarray(C)
             i, j = np.nonzero(np.triu(C, k=1))
             value = C[i, j]
@@ -155,29 +259,39 @@ class Measurements:
         return cls(i.astype(np.int64), j.astype(np.int64), value=value, n=C.shape[0], labels=labels)
 
     @classmethod
+    @names_keywords
     def from_networkx(
-        cls, graph: Any, angle: str = "angle", weight: str = "weight", value: str = "value"
+        cls, graph: Any, angle: str = "angle", weight: str = "weight", value: str = "value", *, unit: Unit = "rad"
     ) -> Measurements:
         """From a networkx graph whose edges carry ``angle`` (or complex ``value``) and optionally ``weight``.
 
         The edge u -> v of a directed graph means ``theta_u - theta_v``. An undirected graph does not say
-        which end comes first: the order of ``graph.edges`` is taken, with a warning.
+        which end comes first: the order of ``graph.edges`` is taken, with a warning. ``unit``: of the angles.
         """
         from angsync.problem.interop import from_networkx
 
-        return from_networkx(graph, angle=angle, weight=weight, value=value)
+        return from_networkx(graph, angle=angle, weight=weight, value=value, unit=unit)
 
     @classmethod
+    @names_keywords
     def from_dataframe(
-        cls, frame: Any, i: str = "i", j: str = "j", angle: str = "angle", weight: str | None = None
+        cls,
+        frame: Any,
+        i: str = "i",
+        j: str = "j",
+        angle: str = "angle",
+        weight: str | None = None,
+        *,
+        unit: Unit = "rad",
     ) -> Measurements:
         """From a pandas, polars, pyarrow or other data frame that narwhals understands.
 
-        ``weight=None`` uses the column ``weight`` where there is one.
+        ``weight=None`` uses the column ``weight`` where there is one. ``unit``: of the angles. Whole numbers are labels
+        in their order (0 .. n-1 are plain indices), other nodes labels in the order of their first appearance.
         """
         from angsync.problem.interop import from_dataframe
 
-        return from_dataframe(frame, i=i, j=j, angle=angle, weight=weight)
+        return from_dataframe(frame, i=i, j=j, angle=angle, weight=weight, unit=unit)
 
     def to_sparse(self) -> scipy.sparse.csr_array:
         """The Hermitian matrix C as CSR, complex128; warns where parallel edges contradict each other."""
@@ -221,6 +335,16 @@ class Measurements:
                 "they cancel; check the orientation (angle = theta_i - theta_j) or remove one.",
                 ContradictionWarning,
             )
+
+
+def _polar(value: Any, modulus: Any, size: int, unit: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Angle and modulus of complex values."""
+    if modulus is not None:
+        raise InputError("modulus goes with angle: a complex value has its own.")
+    if unit != "rad":
+        raise InputError(f"unit={unit!r} is for angles: complex values have no unit. Leave it out.")
+    numbers = column(value, "value", size, complex)
+    return np.angle(numbers), np.abs(numbers)
 
 
 def _name(labels: Sequence[Hashable] | None, index: int) -> str:

@@ -50,11 +50,12 @@ def in_words(
     isolated: str = "isolated node(s)",
     fate: str = "whose phase is set to 0",
     consequence: str = "phases of different components cannot be compared",
+    numbers_given: bool = False,
 ) -> str:
     """One sentence on components and isolated nodes; empty where the graph is connected.
 
     ``names`` are the names of the nodes, their numbers unless given. The other arguments are words of the reader's
-    field.
+    field. ``numbers_given``: the nodes were numbered by the user, who may count from 1.
     """
     if not components.any():  # the usual case
         return ""
@@ -65,4 +66,6 @@ def in_words(
         shown = ", ".join(str(int(k) if names is None else names[k]) for k in alone[:_SHOWN])
         more = ", ..." if alone.size > _SHOWN else ""
         text += f" and {alone.size} {isolated} ({shown}{more}), {fate}"
+        if numbers_given and names is None and alone[-1] == alone.size - 1:
+            consequence += f" (ids begin at {alone.size}? Subtract {alone.size} from i and j, or name the nodes)"
     return f"{text}; {consequence}."

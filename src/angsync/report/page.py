@@ -162,9 +162,9 @@ def _certificate(result: ReportedResult) -> str:
         (
             "λ₂(S) at least",
             pretty_number(certificate.lambda_2),
-            "positive: the optimum is unique up to phase",
+            "second eigenvalue of S; positive where z is well determined",
         ),
-        ("Unique", "proved" if certificate.unique else "not proved", ""),
+        ("Unique", "proved" if certificate.unique else "not proved", "of the optimum, up to phase"),
         ("Method", certificate.method, _confidence(certificate.confidence)),
     ]
     if result.starts is not None:

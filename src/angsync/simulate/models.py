@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from angsync.circle import as_phases, wrap
-from angsync.errors import InputError
+from angsync.errors import InputError, names_keywords
 from angsync.problem.measurements import Measurements
 from angsync.problem.randomness import random_generator
 from angsync.simulate.graphs import Pairs, complete_pairs, grid_pairs, random_pairs, ring_pairs
@@ -20,6 +20,7 @@ from angsync.simulate.problem import Problem
 Seed = int | np.random.Generator | None
 
 
+@names_keywords
 def gaussian(n: int, sigma: float, rng: Seed = None, *, truth: ArrayLike | None = None) -> Problem:
     r"""The paper's model: :math:`C = z z^H + \sigma W`, W Wigner (paper, section 1).
 
@@ -41,6 +42,7 @@ def gaussian(n: int, sigma: float, rng: Seed = None, *, truth: ArrayLike | None 
     return Problem(C, z, noise, sigma)
 
 
+@names_keywords
 def phase_noise(
     n: int,
     sigma: float,
@@ -73,6 +75,7 @@ def phase_noise(
     return _edge_problem(z, frame, angle_noise(frame.weight, sigma, law, rng), sigma)
 
 
+@names_keywords
 def outliers(
     n: int,
     p: float,
@@ -97,6 +100,7 @@ def outliers(
     return _edge_problem(z, frame, noise, sigma, outlier)
 
 
+@names_keywords
 def erdos_renyi(
     n: int,
     p: float,
@@ -116,6 +120,7 @@ def erdos_renyi(
     return _edge_problem(z, frame, angle_noise(frame.weight, sigma, law, rng), sigma)
 
 
+@names_keywords
 def grid(
     rows: int,
     columns: int,
@@ -137,6 +142,7 @@ def grid(
     return _edge_problem(z, frame, angle_noise(frame.weight, sigma, "wrapped_normal", rng), sigma)
 
 
+@names_keywords
 def ring(
     n: int,
     sigma: float = 0.0,

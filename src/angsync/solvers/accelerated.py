@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import InputError
+from angsync.errors import InputError, names_init_keywords
 from angsync.kernels.dense.anderson import Ending, InnerSolve
 from angsync.problem.operators import HermitianOperator, InnerModel, Operator, adapted
 from angsync.problem.residual import along_and_across
@@ -45,6 +45,7 @@ class AcceleratedState(StateBase):
         return _is_copy(self.inner)
 
 
+@names_init_keywords
 @dataclass(frozen=True)
 class AcceleratedGPM(SolverBase):
     r"""Anderson's acceleration of :math:`z \leftarrow Cz / |Cz|`, on a narrow copy of C, with gradients from C itself.

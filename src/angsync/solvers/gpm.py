@@ -9,7 +9,7 @@ from typing import ClassVar
 from numpy.typing import NDArray
 
 from angsync.circle import normalise
-from angsync.errors import InputError
+from angsync.errors import InputError, names_init_keywords
 from angsync.problem.operators import HermitianOperator
 from angsync.solvers.base import SolverBase, StateBase
 from angsync.solvers.memory import MemoryBudget
@@ -24,6 +24,7 @@ class GPMState(StateBase):
     exhausted: bool = False
 
 
+@names_init_keywords
 @dataclass(frozen=True)
 class GPM(SolverBase):
     r"""Generalized power method, Algorithm 1 of the paper, literally.

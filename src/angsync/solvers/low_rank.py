@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import InputError
+from angsync.errors import InputError, names_init_keywords
 from angsync.problem.operators import HermitianOperator
 from angsync.solvers.base import SolverBase, StateBase
 from angsync.solvers.memory import MemoryBudget
@@ -56,6 +56,7 @@ class LowRankState(StateBase):
         return float(self.along.sum()), self.residual
 
 
+@names_init_keywords
 @dataclass(frozen=True)
 class LowRankSDP(SolverBase):
     r"""Trust-region Newton method for :math:`\mathrm{tr}(Y^H C Y)` over unit rows in :math:`\mathbb{C}^r`.

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import InputError
+from angsync.errors import InputError, names_init_keywords
 from angsync.problem.operators import HermitianOperator, Operator, adapted
 from angsync.problem.residual import along_and_across
 from angsync.solvers.base import SolverBase, StateBase
@@ -39,6 +39,7 @@ class NewtonState(StateBase):
     """Whether inner iterations may use the narrow copy of a dense C; False once a step with it did not help."""
 
 
+@names_init_keywords
 @dataclass(frozen=True)
 class Newton(SolverBase):
     r"""Trust-region Newton method for f on :math:`T^n`; the objective never decreases.

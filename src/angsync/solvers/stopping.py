@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import InputError
+from angsync.errors import InputError, names_init_keywords
 
 RESIDUAL_TOLERANCE = 1e-10
 """Of the residual in double precision, where none is given. f is then exact up to rounding: its error is of second
@@ -37,6 +37,7 @@ def _is_number(x: Any) -> bool:
     return isinstance(x, (int, float, np.integer, np.floating))
 
 
+@names_init_keywords
 @dataclass(frozen=True)
 class Stopping:
     """When to stop. Whatever is met first ends the loop.

@@ -23,6 +23,8 @@ from angsync.solvers.tangent import TangentHessian
 if TYPE_CHECKING:
     from angsync.solvers.preconditioner import Preconditioner
 
+_FLAT_STEP = 1e150  # about the largest whose square is a float
+
 
 @dataclass(frozen=True)
 class InnerSolution:
@@ -68,7 +70,8 @@ def maximise_model(
         image = hessian(direction)
         curvature = float(direction @ image)
         step = power / curvature if curvature > 0 else math.inf
-        at_boundary = curvature <= 0 or squared + 2 * step * along + step**2 * own >= radius**2
+        # where weights span hundreds of decades the square of a step overflows: so flat a model has no maximum inside
+        at_boundary = curvature <= 0 or step > _FLAT_STEP or squared + 2 * step * along + step**2 * own >= radius**2
         if at_boundary:
             step = to_boundary(squared, along, own, radius)
         np.multiply(direction, step, out=scratch)

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import InputError
+from angsync.errors import InputError, names_keywords
 from angsync.problem.measurements import Measurements
 from angsync.problem.pieces import piece_labels
 from angsync.uncertainty.cycle_labels import cycle_labels, equal_labels
@@ -84,6 +84,7 @@ class Connectivity:
         return f"{_many(edges.size, 'edge')}: {_listed(names, edges.size)}" if edges.size else ""
 
 
+@names_keywords
 def connectivity_of(measurements: Measurements, weight: NDArray[np.float64] | None = None) -> Connectivity:
     """Bridges, cuts of two edges and the weakest cut of the measured graph.
 

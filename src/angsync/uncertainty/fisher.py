@@ -8,10 +8,11 @@ import scipy.sparse.csgraph
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
-from angsync.errors import InputError
+from angsync.errors import ErrorBarWarning, InputError, warn_user
 from angsync.problem.measurements import Measurements
 from angsync.problem.pieces import piece_labels
 from angsync.uncertainty.cycle_labels import bridges_of
+from angsync.uncertainty.doubts import doubts
 from angsync.uncertainty.noise_models import model_of, wrapped_residuals
 from angsync.uncertainty.resistance import Method, collect_pairs, node_variances, pair_resistances, plan
 
@@ -46,10 +47,7 @@ def degrees_of_freedom(measurements: Measurements, z: NDArray, components: NDArr
 
 def _sigma_and_freedom(measurements: Measurements, z: NDArray, components: NDArray[np.int64]) -> tuple[float, float]:
     information = information_weights(measurements, z)
-    used = information > 0
-    # a component may have fallen apart when weights were set to 0
-    count = int(pieces(measurements, information).max()) + 1
-    freedom = int(used.sum()) - (measurements.n - count)
+    freedom = _freedom(measurements, information)
     if freedom <= 0:
         raise InputError(
             "sigma cannot be estimated: there are no more measurements than phases, so the residuals are zero. "
@@ -62,6 +60,12 @@ def _sigma_and_freedom(measurements: Measurements, z: NDArray, components: NDArr
         freedom,
         lambda: leverages(measurements, information, components),
     )
+
+
+def _freedom(measurements: Measurements, information: NDArray[np.float64]) -> int:
+    """Measurements minus fitted phases; a component may have fallen apart when weights were set to 0."""
+    count = int(pieces(measurements, information).max()) + 1
+    return int((information > 0).sum()) - (measurements.n - count)
 
 
 def leverages(
@@ -97,12 +101,22 @@ def standard_errors(
     ``references`` holds one reference node a component (its own error is 0); None is the mean gauge. Where edges of
     weight 0 leave a component in pieces, nodes in another piece than the reference (the mean: than the largest piece)
     have an infinite error.
+
+    Warns where the residuals say that the error bars cannot be right (:mod:`angsync.uncertainty.doubts`).
     """
+    estimated = sigma is None
     if sigma is None:
         sigma = estimate_sigma(measurements, z, components)
     check_sigma(sigma)
     information = information_weights(measurements, z)
-    return sigma * np.sqrt(variances(measurements, information, components, references))
+    errors = sigma * np.sqrt(variances(measurements, information, components, references))
+    known = errors[np.isfinite(errors)]
+    # against a node an error is that of a difference of two phases
+    typical = float(np.median(known)) * (1.0 if references is None else 0.5**0.5) if known.size else 0.0
+    freedom = _freedom(measurements, information)
+    for doubt in doubts(measurements, z, information, freedom, sigma=sigma, estimated=estimated, typical_error=typical):
+        warn_user(f"Standard errors: {doubt}", ErrorBarWarning)
+    return errors
 
 
 def variances(

@@ -92,8 +92,11 @@ class ComplexNoise(NoiseModel):
     def information(self, measurements: Measurements, z: NDArray) -> NDArray[np.float64]:
         """Strength times mean cosine; phases that fit on average worse than chance are refused."""
         strength = measurements.strength
+        total = float(np.sum(strength))
+        if total == 0:  # nothing is measured, and nothing misfits
+            return strength
         cosines = np.cos(wrapped_residuals(measurements, z))
-        mean_cosine = float(np.sum(strength * cosines) / max(float(np.sum(strength)), 1e-300))
+        mean_cosine = float(np.sum(strength * cosines) / max(total, 1e-300))
         if mean_cosine <= 0:
             raise InputError("these phases do not fit the measurements at all, so no error bars can be given.")
         return strength * mean_cosine

@@ -7,9 +7,9 @@ from collections.abc import Hashable
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import InputError
+from angsync.errors import InputError, names_keywords
 from angsync.problem.measurements import Measurements
-from angsync.problem.nodes import find_node, first_nodes, gauge_node
+from angsync.problem.nodes import first_nodes, gauge_node
 from angsync.uncertainty.fisher import check_sigma, pieces, variances
 
 
@@ -44,6 +44,7 @@ def cramer_rao_variances(measurements: Measurements, sigma: float, reference: in
     return sigma**2 * variances(measurements, measurements.weight, components, references)
 
 
+@names_keywords
 def predicted_errors(
     measurements: Measurements, sigma: float, gauge: str | int | Hashable = "mean"
 ) -> NDArray[np.float64]:
@@ -60,12 +61,11 @@ def predicted_errors(
         An edge of weight w has angle variance ``sigma**2 / w``.
     gauge
         ``"mean"``: against the mean phase of each component. ``"first"``: against the first node of each component.
-        Otherwise a node (a label, where nodes have labels) for its own component.
+        Otherwise a node (a label, where nodes have labels) for its own component. The two words are words, also where
+        a node has such a name.
     """
     if gauge == "mean":
         return np.sqrt(cramer_rao_variances(measurements, sigma))
     n, labels = measurements.n, measurements.labels
-    # a node whose label is "first" is meant before the word
-    first = gauge == "first" and find_node(gauge, n, labels) is None
-    reference = 0 if first else gauge_node(gauge, n, labels, "'mean', 'first'")
+    reference = 0 if gauge == "first" else gauge_node(gauge, n, labels, "'mean', 'first'")
     return np.sqrt(cramer_rao_variances(measurements, sigma, reference))

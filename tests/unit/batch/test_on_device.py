@@ -63,6 +63,17 @@ def test_what_is_in_pieces_is_said_on_a_device():
         batch.reported(result, CALL)
 
 
+def test_what_is_asked_of_a_stack_on_a_device_later():
+    """Standard errors and pieces read the stack again, where it lies."""
+    C = gaussian_stack(6, 4).reshape(2, 2, 6, 6)
+    C[1, 0, 5] = C[1, 0, :, 5] = 0
+    result, host = solve_where_it_lies(C, CALL)[0], ang.synchronize(C, on_failure="ignore")
+    np.testing.assert_array_equal(result.component_labels(), host.component_labels())
+    np.testing.assert_allclose(result.standard_errors(), host.standard_errors(), rtol=1e-3)
+    chosen = result[result.components == 1]
+    assert (chosen.shape, chosen.component_labels().shape) == ((3,), (3, 6))
+
+
 def test_a_device_refuses_what_the_host_refuses():
     C = gaussian_stack(6, 4).reshape(2, 2, 6, 6)
     C[1, 0, 2, 3] = -C[1, 0, 2, 3]

@@ -251,3 +251,20 @@ def test_single_precision_is_enough_for_a_proof(batch_solver):
     these 64 problems would stay UNDECIDED."""
     C = coherence(60, 64, looks=240, floor=0.3, decay=18.0).astype(np.complex64)
     assert ang.synchronize(C).certified.all()
+
+
+@pytest.mark.parametrize("exponent", [-1060, -1030, -1000, -600, -520, 520, 1000])
+def test_a_gap_is_no_smaller_for_small_numbers(exponent):
+    # squares of the numbers underflow: such problems were certified after one step, with a gap of 0.3 in 800
+    stack = np.stack([ang.simulate.gaussian(20, 2.0, rng=seed).C for seed in range(6)])
+    scaled = np.ldexp(stack.view(float), exponent).view(complex)
+    result = ang.synchronize(scaled, stopping=ang.Stopping(tolerance=1e-14, max_iterations=1), on_failure="ignore")
+    for C, z, verdict, gap in zip(scaled, result.z, result.verdict, result.gap_bound, strict=True):
+        C = np.ldexp(C.view(float), -exponent).view(complex)  # exact, and what a denormal C really is
+        best = ang.synchronize(C).objective
+        z = z / np.abs(z)
+        missing = best - np.vdot(z, C @ z).real
+        assert missing > 1e-3
+        assert math.ldexp(gap, -exponent) >= missing
+        # at 2**-1060 four digits are left, and the gap is below the rounding of f
+        assert verdict == 1 or exponent == -1060

@@ -97,7 +97,7 @@ def test_compiled_does_what_numpy_does(n, triangle, dtype):
     assert np.abs(z - twin).max() < 40 * n * unit + 2 * tolerance
     np.testing.assert_allclose(found["objective"], expected["objective"], rtol=4 * n * unit)
     np.testing.assert_array_equal(found["status"], expected["status"])
-    for name in ("rows_total", "rows_norm", "rows_most", "nodes", "trace", "largest"):
+    for name in ("rows_total", "rows_norm", "rows_most", "nodes", "trace", "skew"):
         np.testing.assert_allclose(found[name], expected[name], rtol=2 * n * unit, err_msg=name)
     np.testing.assert_allclose(found["moduli"], expected["moduli"], rtol=1e-12)
     # bounds are bounds: neither is above the true value, and both are a fair part of it

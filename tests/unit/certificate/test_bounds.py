@@ -39,5 +39,5 @@ def test_the_words_of_every_method():
 
 
 def test_the_names_load_no_numpy():
-    code = "import sys, angsync.cli; sys.exit('numpy' in sys.modules)"
+    code = "import sys, angsync.cli; angsync.cli.app; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import angsync as ang
 from angsync.batch import proof
 from angsync.certificate import GAP_TOLERANCE
 from angsync.certificate.bounds.bound import SpectralBound
@@ -155,3 +156,73 @@ def test_the_gap_of_one_problem_is_that_of_a_stack():
         assert claims["lambda_2"][k] == pytest.approx(value[k] - rounding.eigenvalue, rel=1e-13, abs=0)
         assert claims["verdict"][k] == (0 if gap <= GAP_TOLERANCE * scale else 1)
     assert 0 < np.count_nonzero(claims["verdict"]) < count
+
+
+def two_optima(n, rng):
+    """A real C whose optimum is not real, and that optimum: its mirror image is as good."""
+    while True:
+        C = np.triu(rng.standard_normal((n, n)) - 0.5, 1)
+        C = (C + C.T) * 10.0 ** rng.uniform(-2, 2)
+        z = ang.synchronize(C, stopping=ang.Stopping(tolerance=1e-14), on_failure="ignore").z
+        if abs((z * z).mean()) < 0.99:
+            return C, z
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("about", ["complement", "second_eigenvalue"])
+def test_uniqueness_is_not_proved_by_the_best_bound_where_there_are_two_optima(weighted, about):
+    # the exact eigenvalues are given, no rounding and no margin: what is tested is the theorem
+    rng = np.random.default_rng(7)
+    positive = 0
+    for _ in range(40):
+        C, best = two_optima(int(rng.integers(3, 8)), rng)
+        n = len(best)
+        D = 4.0 ** rng.integers(-2, 3, n) if weighted else np.ones(n)
+        for step in 10.0 ** np.arange(-8, 0.5, 0.5):
+            z = best * np.exp(1j * step * rng.standard_normal(n))
+            s, b = along_and_across(z, C @ z)
+            S = (np.diag(s) - C) / np.sqrt(np.outer(D, D))
+            if about == "complement":
+                u = np.sqrt(D) * z
+                basis = np.linalg.svd(u.conj()[None, :])[2][1:].conj().T
+                value = np.linalg.eigvalsh(basis.conj().T @ S @ basis)[0]
+            else:
+                value = np.linalg.eigvalsh(S)[1]
+            positive += value > 1e-9
+            bound = SpectralBound(
+                float(value), 1.0, "test", z, float(value), about=about, weights=D if weighted else None
+            )
+            assert not Gap(b, math.inf, NOTHING, s - C.diagonal()).proves_uniqueness(bound)
+    assert positive > 100
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_uniqueness_is_proved_where_the_gradient_is_small_enough(weighted):
+    # mu^3 > 2 max (S_jj + epsilon) |Sz|^2, and n epsilon = |Sz|^2 / mu
+    n, mu = 6, 0.5
+    curvature = np.linspace(1, 2, n)
+    D = np.full(n, 4.0) if weighted else np.ones(n)
+    bound = second(mu / D[0], D if weighted else None)  # the same S
+    largest = math.sqrt(mu**3 / (2 * 2))
+    for share, proved in ((0.5, True), (0.97, True), (1.03, False)):
+        b = np.full(n, share * largest / math.sqrt(n))
+        assert Gap(b, math.inf, NOTHING, curvature).proves_uniqueness(bound) is proved
+    small = np.full(n, 1e-6)
+    assert Gap(small, math.inf, NOTHING, curvature).proves_uniqueness(bound)
+    assert not Gap(small, math.inf, NOTHING).proves_uniqueness(bound)  # nothing is known of the diagonal of S
+    assert not Gap(small, math.inf, Rounding(mu * n, np.zeros(n)), curvature).proves_uniqueness(bound)
+    assert not Gap(small, math.inf, Rounding(0.0, np.full(n, 0.2)), curvature).proves_uniqueness(bound)
+    for hopeless in (0.0, -1.0, -math.inf):
+        assert not Gap(small, math.inf, NOTHING, curvature).proves_uniqueness(second(hopeless))
+
+
+@pytest.mark.parametrize("exponent", [-1000, -600, -520, 0, 300, 520, 1000])
+def test_the_gap_of_a_problem_of_any_size(exponent):
+    # squares of its numbers under- or overflow: a gap of 0.2 was once 0 at 2**-600
+    value, b, n = 3.0, np.full(4, 0.4), 4
+    rounding = Rounding(1e-12, np.zeros(n))
+    expected = Gap(b, math.inf, rounding)(SpectralBound(value, 1.0, "test", b, value))
+    scale = 2.0**exponent
+    scaled = Gap(b * scale, math.inf, Rounding(1e-12 * scale, np.zeros(n)))
+    found = scaled(SpectralBound(value * scale, 1.0, "test", b, value))
+    assert found == pytest.approx(expected * scale, rel=1e-12, abs=0)

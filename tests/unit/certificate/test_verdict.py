@@ -135,3 +135,20 @@ def test_the_tolerance_and_the_names_of_the_proofs_load_no_numpy():
     # the command line reads them when it lists its options
     code = "import sys, angsync.certificate.bounds; angsync.certificate.GAP_TOLERANCE; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("exponent", [-1030, -1050, -1060, -1070, -1074])
+def test_bounds_below_the_normal_numbers_are_rounded_outwards(exponent):
+    # f* - f(z) in units of the smallest number, for z = (0, t, -t) of three nodes: 6 - 4 cos t - 2 cos 2t
+    C = np.ldexp(np.ones((3, 3)) - np.eye(3), exponent)
+    for t in (1e-3, 1e-2, 0.3):
+        certificate = ang.certify(C, np.exp(1j * t * np.array([0, 1, -1])))
+        true = 8 * np.sin(t / 2) ** 2 + 4 * np.sin(t) ** 2
+        assert certificate.verdict is Verdict.REFUTED
+        assert math.ldexp(certificate.gap_bound, 1000) >= math.ldexp(true, exponent + 1000)
+        assert certificate.rounding > 0
+        assert certificate.lambda_min < 0
+        assert math.ldexp(certificate.lambda_2, 1000) <= math.ldexp(3 * np.cos(t), exponent + 1000)
+    answer = ang.synchronize(C).certificate
+    assert answer.verdict is Verdict.CERTIFIED
+    assert answer.gap_bound > 0

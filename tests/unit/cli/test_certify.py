@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -87,3 +88,54 @@ def test_certify_speaks_of_components():
     answer = call("certify", "two.csv", "angles.npy")
     assert answer.code == 0
     assert "one global phase per connected component" in answer.stdout
+
+
+def test_phases_of_measurements_in_degrees():
+    Path("deg.csv").write_text("i,j,angle\n0,1,90\n1,2,30\n0,2,121\n")
+    assert call("solve", "deg.csv", "--unit", "deg", "-o", "phases.npz").code == 0
+    assert call("certify", "deg.csv", "phases.npz", "--unit", "deg").code == 0
+    assert call("certify", "deg.csv", "phases.npz").code == 1
+
+
+def test_certify_takes_the_anchors_that_a_result_was_found_with():
+    write_csv("edges.csv")
+    options = ("--anchor", "0=0.5", "--anchor", "7=-1.0", "--prior", "3=0.2,4")
+    for name in ("out.npz", "out.csv"):
+        assert call("solve", "edges.csv", *options, "-o", name).code == 0
+        assert call("certify", "edges.csv", name, *options).code == 0
+        without = call("certify", "edges.csv", name)
+        assert without.code == 1
+        assert "saved with anchors or priors" in without.stdout
+        assert "--anchor" in without.stdout
+        assert "anchors" in call("certify", "edges.csv", name, "--json").object["note"]
+    assert "note" in call("certify", "edges.csv", "out.npz", *options, "--json").object
+    assert call("certify", "edges.csv", "out.npz", *options, "--json").object["note"] is None
+    message = refused("certify", "edges.csv", "out.npz", "--anchor", "0=0.5", "--anchor", "7=-0.9")
+    assert "node 7 has the angle -1, its anchor is -0.9" in message
+
+
+def test_certify_refutes_in_the_given_nodes():
+    write_csv("edges.csv")
+    angles = np.zeros(12)
+    angles[2] = 1.0
+    np.save("angles.npy", angles)
+    answer = call("certify", "edges.csv", "angles.npy", "--anchor", "2=1.0", "--json")
+    assert answer.code == 1
+    assert answer.object["verdict"] == "REFUTED"
+    witness = np.array(answer.object["witness"])
+    assert witness.size == 12
+    assert witness[2] == pytest.approx(1.0)
+    objective = [np.vdot(z, PROBLEM.C @ z).real for z in np.exp(1j * np.array([witness, angles]))]
+    assert objective[0] > objective[1]
+
+
+def test_certify_says_that_a_robust_result_answers_another_problem():
+    m = PROBLEM.measurements
+    angle = m.angle.copy()
+    angle[0] += 2.0
+    write_csv("edges.csv", list(zip(m.i.tolist(), m.j.tolist(), angle.tolist(), strict=True)))
+    call("solve", "edges.csv", "--solver", "robust", "-o", "out.npz")
+    answer = call("certify", "edges.csv", "out.npz")
+    assert answer.code == 1
+    assert "saved by solver robust" in answer.stdout
+    assert "weights that it found" in call("certify", "edges.csv", "out.npz", "--json").object["note"]

@@ -151,3 +151,15 @@ def test_a_reader_that_has_seen_enough_gets_no_message():
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (1, b"")
     assert load_result("out.npz").converged
+
+
+def test_the_package_runs_as_a_module():
+    def answer(*arguments):
+        return subprocess.run([sys.executable, "-m", "angsync", *arguments], capture_output=True, text=True)
+
+    assert answer("--version").stdout == f"angsync {angsync.__version__}\n"
+    write_csv("edges.csv")
+    assert answer("solve", "edges.csv", "-o", "out.npz").returncode == 0
+    wrong = answer("solve", "absent.csv")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "absent.csv" in wrong.stderr

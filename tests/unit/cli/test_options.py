@@ -18,6 +18,7 @@ from angsync.certificate import GAP_TOLERANCE
 from angsync.certificate.bounds import METHODS
 from angsync.cli import app
 from angsync.io import formats
+from angsync.problem.units import FULL_TURN
 from angsync.report.numbers import plain_number
 from angsync.solvers.names import SOLVERS
 from angsync.solvers.starts.names import OFFERED
@@ -28,7 +29,9 @@ TABLES = [
     ("solve", "solver", ["auto", *SOLVERS]),
     ("solve", "start", ["auto", *OFFERED]),
     ("solve", "weights", [*formats.G2O_WEIGHTS]),
+    ("solve", "unit", [*FULL_TURN]),
     ("certify", "method", ["auto", *METHODS]),
+    ("certify", "unit", [*FULL_TURN]),
     ("certify", "weights", [*formats.G2O_WEIGHTS]),
     ("simulate", "model", [*simulate.MODELS]),
     ("simulate", "law", [*simulate.LAWS]),

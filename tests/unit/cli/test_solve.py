@@ -182,7 +182,7 @@ def test_standard_errors_are_written_and_printed():
     assert errors[0] == 0
     assert all(error > 0 for error in errors[1:])
     header = next(line for line in Path("out.csv").read_text().splitlines() if not line.startswith("#"))
-    assert header.split(",") == ["node", "angle", "component", "standard_error"]
+    assert header.split(",") == ["node", "angle", "component", "standard_error", "real", "imag"]
     assert load_result("out.csv").n == len(errors)
 
 
@@ -200,3 +200,38 @@ def test_the_relaxation_as_a_solver():
     answer = call("solve", "edges.csv", "--solver", "sdp", "--json")
     assert answer.code == 0
     assert "LowRankSDP" in answer.object["method"]
+
+
+def test_degrees_and_turns_on_the_command_line():
+    """The unit is that of the file and of the options; what comes out is radians."""
+    Path("deg.csv").write_text("i,j,angle\n0,1,90\n1,2,30\n0,2,121\n")
+    Path("turn.csv").write_text("i,j,angle\n0,1,0.25\n1,2,0.0833333333333333333\n0,2,0.336111111111111111\n")
+    Path("rad.csv").write_text(
+        f"i,j,angle\n0,1,{np.pi / 2!r}\n1,2,{np.pi / 6!r}\n0,2,{121 * np.pi / 180!r}\n".replace("np.float64", "")
+    )
+    rest = ("--standard-errors", "--json")
+    answers = [
+        call("solve", "deg.csv", "--unit", "deg", "--anchor", "1=45", "--prior", "2=20,3", "--sigma", "2", *rest),
+        call("solve", "turn.csv", "--unit", "turn", "--anchor", "1=0.125", "--prior", "2=0.0555555555555555,3",
+             "--sigma", "0.00555555555555555", *rest),
+        call("solve", "rad.csv", "--anchor", f"1={np.pi / 4}", "--prior", f"2={np.pi / 9},3",
+             "--sigma", f"{np.pi / 90}", *rest),
+    ]  # fmt: skip
+    for answer in answers:
+        assert answer.code == 0, answer.stderr
+        assert answer.stderr == ""
+        for name in ("angles", "standard_errors"):
+            assert answer.object[name] == pytest.approx(answers[2].object[name], abs=1e-9)
+    assert answers[0].object["angles"][1] == pytest.approx(np.pi / 4)
+
+
+def test_degrees_without_a_unit_are_heard_of():
+    Path("deg.csv").write_text("i,j,angle\n0,1,45\n1,2,90\n2,0,-135\n")
+    answer = call("solve", "deg.csv")
+    assert answer.stderr.startswith("warning: 3 of 3 angles exceed 2 pi")
+    assert "--unit deg" in answer.stderr
+
+
+def test_a_matrix_has_no_unit():
+    np.save("C.npy", np.eye(3))
+    refused(call("solve", "C.npy", "--unit", "deg"), "is for edge lists")

@@ -1,11 +1,15 @@
-"""Outputs are complete, or not there at all: folders here, files in the tests of every format."""
+"""Outputs are complete, or not there at all; files also in the tests of every format."""
 
 from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
 
 import pytest
 
 from angsync.errors import InputError, OutputError
-from angsync.io.atomic import report_folder
+from angsync.io.atomic import atomic_open, report_folder
 
 
 def test_folder_is_made_and_stays(tmp_path):
@@ -34,3 +38,47 @@ def test_folder_that_cannot_be_made(tmp_path, name):
     with pytest.raises(OutputError, match=r"cannot create the folder .*file"), report_folder(tmp_path / name):
         raise AssertionError("no work without a folder")
     assert (tmp_path / "file").read_text() == "x"
+
+
+def test_a_link_stays_and_its_target_is_written(tmp_path: Path) -> None:
+    (tmp_path / "inside").mkdir()
+    target, link = tmp_path / "inside" / "target.txt", tmp_path / "link.txt"
+    link.symlink_to(target)
+    for text in ("first", "second"):
+        with atomic_open(link) as stream:
+            stream.write(text)
+        assert link.is_symlink()
+        assert target.read_text() == text
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["inside", "link.txt", "target.txt"]
+
+
+def test_links_in_a_circle_and_devices_are_no_outputs(tmp_path: Path) -> None:
+    loop, device = tmp_path / "loop.txt", tmp_path / "device.txt"
+    loop.symlink_to(loop)
+    device.symlink_to(os.devnull)
+    for path, words in ((loop, "in a circle"), (device, "a pipe or a device")):
+        with pytest.raises(OutputError, match=words) as caught, atomic_open(path):
+            pass
+        assert str(path) in str(caught.value)
+
+
+def test_a_full_disk_is_one_message_with_the_name(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    path.write_text("before")
+
+    def write_half() -> None:
+        with atomic_open(path) as stream:
+            stream.write("half")
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OutputError, match=r"out\.txt: No space left on device\. .*before is unchanged"):
+        write_half()
+    assert path.read_text() == "before"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out.txt"]
+
+
+def test_text_that_is_none(tmp_path: Path) -> None:
+    words = r"out\.txt: '\\ud800' is no Unicode text"
+    with pytest.raises(OutputError, match=words), atomic_open(tmp_path / "out.txt") as stream:
+        stream.write("a\ud800")
+    assert list(tmp_path.iterdir()) == []

@@ -135,3 +135,42 @@ def test_angles_are_read_exactly(table) -> None:
     angles = np.random.default_rng(0).uniform(-np.pi, np.pi, 50)
     rows = "".join(f"{k},{k + 1},{angle!r}\n" for k, angle in enumerate(angles.tolist()))
     assert (read(table("i,j,angle\n" + rows)).angle == angles).all()
+
+
+def test_a_million_columns_are_one_table(table) -> None:
+    """Once quadratic in the columns."""
+    many = ",".join(f"c{k}" for k in range(200_000))
+    ones = ",".join("1" for _ in range(200_000))
+    assert len(read(table(f"i,j,angle,{many}\n0,1,0.5,{ones}\n"))) == 1
+    with pytest.raises(FileFormatError, match=r"no column 'i'.*'c38' and 199961 more") as caught:
+        read(table(f"angle,{many}\n0,{ones}\n"))
+    assert len(str(caught.value)) < 2000
+    same = ",".join("x" for _ in range(30_000))
+    with pytest.raises(FileFormatError, match="names 'x' more than once"):
+        read(table(f"i,j,angle,{same}\n0,1,0.5,{same}\n"))
+
+
+@pytest.mark.parametrize("header", ["# i,j,angle", "#i,j,angle", "# made by\n# i , j , angle"])
+def test_a_header_behind_the_comment_sign(table, header: str) -> None:
+    m = read(table(f"{header}\n0,1,0.5\n1,2,0.25\n"))
+    assert m.angle.tolist() == [0.5, 0.25]
+    m = read(table("#time T1 T2 phase\n0.1 a b 0.5\n"), i="T1", j="T2", angle="phase")
+    assert m.labels == ("a", "b")
+
+
+def test_a_comment_that_is_no_header_is_named(table) -> None:
+    with pytest.raises(FileFormatError, match=r"no column 'i'.*'0', '1', '0\.5'.*comment 'first,second,phase'"):
+        read(table("# first,second,phase\n0,1,0.5\n"))
+
+
+def test_a_line_without_end(table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("angsync.io.csv_table.LONGEST_LINE", 100)
+    for name in ("e.csv", "e.g2o"):
+        with pytest.raises(FileFormatError, match=rf"{name}, line 2: more than 100 letters"):
+            read(table(("i,j,angle\n" if name == "e.csv" else "# graph\n") + "\0" * 500, name))
+
+
+def test_long_texts_do_not_fill_the_message(table) -> None:
+    with pytest.raises(FileFormatError) as caught:
+        read(table(f"i,j,angle\n0,1,{'x' * 50_000}\n"))
+    assert len(str(caught.value)) < 500

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from angsync.errors import FileFormatError, InputError, MissingDependencyError
+from angsync import load_result
+from angsync.errors import FileFormatError, InputError, MissingDependencyError, UnitWarning
 from angsync.io import read, read_phases
 from angsync.io.result_file import load_fields
 
@@ -95,3 +97,55 @@ def test_missing_library_names_the_extra(
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(MissingDependencyError, match=rf"{library}.*angsync\[{extra}\]"):
         read(path)
+
+
+def test_the_unit_of_the_angles(tmp_path: Path) -> None:
+    path = tmp_path / "edges.csv"
+    path.write_text("i,j,angle\n0,1,90\n1,2,-45\n")
+    np.testing.assert_allclose(read(path, unit="deg").angle, [np.pi / 2, -np.pi / 4], rtol=1e-15)
+    arrays = tmp_path / "edges.npz"
+    np.savez(arrays, i=[0, 1], j=[1, 2], angle=[0.25, -0.125], n=4)
+    np.testing.assert_allclose(read(arrays, unit="turn").angle, [np.pi / 2, -np.pi / 4], rtol=1e-15)
+    with pytest.raises(InputError, match="unit must be"):
+        read(path, unit="degree")
+    with pytest.warns(UnitWarning, match="degrees") as heard:
+        read(path)
+    assert heard[0].filename == __file__
+
+
+def test_what_has_no_unit_is_refused_with_one(tmp_path: Path) -> None:
+    np.save(tmp_path / "C.npy", np.eye(3))
+    np.savez(tmp_path / "C.npz", C=np.eye(3))
+    np.savez(tmp_path / "value.npz", i=[0], j=[1], value=[1j])
+    (tmp_path / "poses.g2o").write_text("EDGE_SE2 0 1 1 0 0.5 1 0 0 1 0 1\n")
+    for name, message in (
+        ("C.npy", "matrix of complex numbers"), ("C.npz", "matrix of complex numbers"),
+        ("value.npz", "complex values have no unit"), ("poses.g2o", "in radians"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=message):
+            read(tmp_path / name, unit="deg")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such files there")
+@pytest.mark.parametrize("reader", [read, read_phases, load_fields, load_result])
+def test_files_without_end_and_links_in_a_circle(tmp_path: Path, reader) -> None:
+    endless, pipe, loop, dangling = (tmp_path / f"{name}.csv" for name in ("endless", "pipe", "loop", "dangling"))
+    endless.symlink_to("/dev/zero")
+    os.mkfifo(pipe)
+    loop.symlink_to(loop)
+    dangling.symlink_to(tmp_path / "nothing.csv")
+    for path, words in (
+        (endless, "a pipe or a device"),
+        (pipe, "a pipe or a device"),
+        (loop, "[sS]ymbolic links"),
+        (dangling, "no such file"),
+    ):
+        with pytest.raises(FileFormatError, match=words) as caught:
+            reader(path)
+        assert str(path) in str(caught.value)
+
+
+def test_names_that_no_file_can_have() -> None:
+    for name in ("a\0b.csv", "x" * 5000 + ".csv"):
+        with pytest.raises(FileFormatError):
+            read(name)

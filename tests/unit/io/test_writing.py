@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from angsync.errors import InputError, MissingDependencyError, OutputError
+from angsync.errors import AngsyncWarning, InputError, MissingDependencyError, OutputError
 from angsync.io import read, write_matrix, write_measurements
 from angsync.problem.measurements import Measurements
 
@@ -53,7 +53,10 @@ def test_plain_csv_has_nothing_but_the_table(tmp_path: Path) -> None:
 @SUFFIX
 def test_other_labels_become_text(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"edges{suffix}"
-    write_measurements(Measurements([("a", 1)], [("b", 2)], [0.5]), path)
+    with pytest.warns(AngsyncWarning, match=r"\('a', 1\) will come back as \"\('a', 1\)\"") as said:
+        write_measurements(Measurements([("a", 1)], [("b", 2)], [0.5]), path)
+    assert len(said) == 1
+    assert said[0].filename == __file__
     assert read(path).labels == ("('a', 1)", "('b', 2)")
 
 

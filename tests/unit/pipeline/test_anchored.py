@@ -129,3 +129,108 @@ def test_what_needs_entries_or_another_gauge_is_refused():
     result = ang.synchronize(labelled, anchors={"a": 0.0})
     with pytest.raises(InputError, match="leave gauge out"):
         result.standard_errors(0.1, gauge="mean")
+
+
+def test_residuals_are_those_of_the_problem_with_anchors():
+    # a path of three edges between known ends: one degree of freedom, a misfit of 0.3 rad shared by the three
+    m = ang.Measurements([0, 1, 2], [1, 2, 3], [0.1, 0.1, 0.1])
+    result = ang.synchronize(m, anchors={0: 0.0, 3: 0.0})
+    edges = result.edge_residuals()
+    assert edges.wrapped == pytest.approx([0.1, 0.1, 0.1])
+    assert edges.redundancy == pytest.approx([1 / 3, 1 / 3, 1 / 3])
+    # sigma^2 = 0.03 / 1, and each residual has a variance of a third of that
+    assert edges.standardised == pytest.approx([1.0, 1.0, 1.0])
+    graph = result.connectivity()
+    assert graph.bridges.size == 0
+    assert [group.tolist() for group in graph.cut_groups] == [[0, 1, 2]]
+    assert "bridges       none" in str(graph)
+    assert str(graph).startswith("4 nodes, 3 measurements, 1 component")
+
+
+def test_residuals_between_anchors_and_priors_in_the_order_of_the_input():
+    rng = np.random.default_rng(0)
+    i = np.array([0, 1, 2, 0, 1, 3])
+    j = np.array([3, 2, 3, 1, 3, 4])
+    m = ang.Measurements(i, j, 0.1 * rng.standard_normal(6), weight=[1, 2, 3, 4, 5, 6])
+    result = ang.synchronize(m, anchors={0: 0.2, 1: 0.1}, priors={2: (0.0, 2.0)})
+    edges = result.edge_residuals()
+    assert edges.leverage[3] == 0  # between two anchors: nothing is fitted to it
+    by_hand = ang.Measurements([3, 3, 0, 3, 1, 0], [1, 0, 1, 1, 2, 3], np.zeros(6), weight=[1, 2, 3, 5, 6, 2])
+    information = by_hand.weight
+    leverage = ang.uncertainty.leverages(by_hand, information, np.zeros(4, dtype=int))
+    assert edges.leverage[[0, 1, 2, 4, 5]] == pytest.approx(leverage[:5])
+    sigma = result.grounding.result.edge_residuals()
+    sigma = ang.uncertainty.estimate_sigma(sigma.measurements, sigma.z, sigma.components)
+    assert edges.standardised[3] == pytest.approx(2 * edges.wrapped[3] / sigma)
+    assert np.isnan(edges.standardised[5])  # a bridge
+    assert edges.wrapped == pytest.approx(ang.uncertainty.wrapped_residuals(m, result.z))
+    graph = result.connectivity()
+    assert graph.bridges.tolist() == [5]
+    assert graph.measurements.n == 6
+    assert len(graph.measurements) == 7  # the prior is the last
+    assert (graph.measurements.i[6], graph.measurements.j[6]) == (2, 5)
+    assert "3 - 4" in str(graph)
+    # without priors the ground is no node, and a side of a cut that holds it holds the anchors
+    plain = ang.synchronize(m, anchors={0: 0.2, 4: 0.1}).connectivity()
+    assert plain.measurements.n == 5
+    assert plain.weakest_cut_side.max() < 5
+
+
+def test_standardised_residuals_have_unit_variance_with_anchors():
+    # 60 grids of 12 x 12 with half of the nodes known: 264 residuals each, so that the mean of their standard
+    # deviations is known to 1 / sqrt(2 * 264 * 60) = 0.6 %; five times that
+    spread = []
+    for seed in range(60):
+        grid = ang.simulate.grid(12, 12, 0.1, rng=seed)
+        truth = np.angle(grid.z)
+        result = ang.synchronize(grid.measurements, anchors={k: float(truth[k]) for k in range(0, 144, 2)})
+        spread.append(np.nanstd(result.edge_residuals().standardised))
+    assert np.mean(spread) == pytest.approx(1, abs=0.03)
+
+
+def test_nothing_is_known_of_a_component_without_an_anchor():
+    m = ang.Measurements([0, 2], [1, 3], [0.3, 0.2], n=5)
+    words = "1 component.* and 1 isolated node.* \\(4\\).* have no anchor"
+    with pytest.warns(ang.errors.DisconnectedWarning, match=words):
+        result = ang.synchronize(m, anchors={0: 1.0})
+    assert result.standard_errors(0.1).tolist() == pytest.approx([0, 0.1, np.inf, np.inf, np.inf])
+    intervals = result.confidence_intervals(sigma=0.1)
+    assert (intervals[2:, 1] - intervals[2:, 0]).tolist() == pytest.approx([2 * np.pi] * 3)
+    assert result.isolated.tolist() == [4]
+
+
+def test_an_anchored_node_without_measurements_has_its_anchor():
+    m = ang.Measurements([0], [1], [0.3], n=3)
+    with pytest.warns(ang.errors.DisconnectedWarning, match="1 component.* have no anchor") as caught:
+        result = ang.synchronize(m, anchors={2: 1.0})
+    assert not any("isolated" in str(one.message) or "ground" in str(one.message) for one in caught)
+    assert "isolated" not in result.message
+    assert result.angles[2] == pytest.approx(1.0)
+    assert result.isolated.size == 0
+    assert result.standard_errors(0.1).tolist() == [np.inf, np.inf, 0]
+
+
+@pytest.mark.parametrize("data", [np.ones((3, 3), dtype=complex), ang.Measurements([0, 1], [1, 2], [0.0, 0.1])])
+def test_error_bars_where_all_nodes_are_anchors(data):
+    result = ang.synchronize(data, anchors={0: 0.0, 1: 0.0, 2: 0.0})
+    assert result.standard_errors().tolist() == [0, 0, 0]
+    assert result.confidence_intervals().tolist() == [[0, 0]] * 3
+    assert result.edge_residuals().leverage.tolist() == [0] * len(result.measurements)
+    assert np.isnan(result.edge_residuals().standardised).all()
+    assert result.connectivity().bridges.size == 0
+
+
+def test_robust_residuals_with_anchors():
+    grid = noisy_grid(noise=0.05)
+    m = grid.measurements
+    angle = m.angle.copy()
+    angle[4] += 2.5
+    truth = np.angle(grid.z)
+    result = ang.synchronize(
+        ang.Measurements(m.i, m.j, angle, n=m.n), solver=ang.Robust(), anchors={0: truth[0], 29: truth[29]}
+    )
+    edges = result.edge_residuals()
+    assert edges.leverage[4] == 0
+    assert abs(edges.standardised[4]) > 10
+    assert np.nanmax(np.abs(np.delete(edges.standardised, 4))) < 5
+    assert 4 not in result.connectivity().weakest_cut_edges

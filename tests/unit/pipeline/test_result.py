@@ -10,6 +10,8 @@ import pytest
 import angsync as ang
 from angsync.errors import InputError
 
+START = np.ones(4, dtype=complex)
+
 
 @pytest.fixture(scope="module")
 def result():
@@ -68,3 +70,25 @@ def test_measurements_of_a_matrix_are_its_upper_triangle_by_rows():
     m = ang.synchronize(C).measurements
     assert list(zip(m.i.tolist(), m.j.tolist(), strict=True)) == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
     assert m.strength * np.exp(1j * m.angle) == pytest.approx(C[m.i, m.j])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: ang.synchronize(np.ones((4, 4))),
+        lambda: ang.synchronize(np.ones((4, 4), dtype=np.complex64), certify=False),
+        lambda: ang.synchronize(
+            np.ones((4, 4)), start=START, stopping=ang.Stopping(max_iterations=0), on_failure="ignore"
+        ),
+        lambda: ang.synchronize(ang.simulate.grid(4, 4, 0.3, rng=0).measurements, anchors={0: 0.1}),
+        lambda: ang.synchronize(ang.simulate.grid(4, 4, 0.3, rng=0).measurements, solver=ang.Robust()),
+    ],
+)
+def test_the_phases_of_a_result_cannot_be_changed_but_those_of_the_caller_can(call):
+    result = call()
+    with pytest.raises(ValueError, match="read-only"):
+        result.z[0] = 1j
+    with pytest.raises(ValueError, match="read-only"):
+        result.components[0] = 1
+    START[0] = 1.0
+    np.testing.assert_array_equal(ang.synchronize(np.ones((result.n, result.n)), start=result).z.shape, result.z.shape)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import angsync as ang
-from angsync.errors import DisconnectedWarning, InputError
+from angsync.errors import DisconnectedWarning, FileFormatError, InputError
 
 
 @pytest.fixture(scope="module")
@@ -83,3 +83,95 @@ def test_a_file_of_phases_is_not_a_result(tmp_path):
     (tmp_path / "edges.csv").write_text("i,j,angle\n0,1,0.5\n")
     with pytest.raises(ang.errors.FileFormatError, match="not a saved result"):
         ang.load_result(tmp_path / "edges.csv")
+
+
+@pytest.mark.parametrize("suffix", ["npz", "csv"])
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+def test_the_bits_of_z_come_back(tmp_path, suffix, dtype):
+    r = ang.synchronize(ang.simulate.gaussian(30, 0.5, rng=0).C.astype(dtype))
+    r.save(tmp_path / f"r.{suffix}")
+    back = ang.load_result(tmp_path / f"r.{suffix}")
+    assert back.z.dtype == dtype
+    assert back.z.tobytes() == r.z.tobytes()
+
+
+def test_angles_edited_by_hand_are_not_overlooked(result, tmp_path):
+    result.save(tmp_path / "r.csv")
+    lines = (tmp_path / "r.csv").read_text().splitlines()
+    node, angle, *rest = lines[5].split(",")
+    lines[5] = ",".join([node, str(float(angle) + 0.1), *rest])
+    (tmp_path / "r.csv").write_text("\n".join(lines))
+    with pytest.raises(FileFormatError, match=r"line 6: angle says another phase than real and imag"):
+        ang.load_result(tmp_path / "r.csv")
+
+
+@pytest.mark.parametrize("suffix", ["npz", "csv"])
+@pytest.mark.parametrize("labels", [None, ["a", "b", "c"]])
+def test_anchors_and_priors_come_back(tmp_path, suffix, labels):
+    m = ang.Measurements([0, 1, 0], [1, 2, 2], [0.1, 0.2, 0.3], labels=labels)
+    first, last = (0, 2) if labels is None else ("a", "c")
+    r = ang.synchronize(m, anchors={first: 0.25}, priors={last: (0.5, 2.0)})
+    r.save(tmp_path / f"r.{suffix}")
+    back = ang.load_result(tmp_path / f"r.{suffix}")
+    assert (back.gauge, back.anchors, back.priors) == ("anchors", {first: 0.25}, {last: (0.5, 2.0)})
+    back.save(tmp_path / f"again.{suffix}")
+    assert ang.load_result(tmp_path / f"again.{suffix}").anchors == {first: 0.25}
+    with pytest.raises(InputError, match="loaded from"):
+        back.standard_errors()
+    with pytest.raises(InputError, match="loaded from"):
+        back.confidence_intervals()
+    assert ang.synchronize(m).anchors is None
+
+
+BROKEN = {
+    "CERTIFIED": "CERTIFIEX",
+    '"residual"': '"rezidual"',
+    '"gap_bound"': '"gap_bounds"',
+    '"unique": true': '"unique": 3',
+    '"status": "CONVERGED"': '"status": "GONE"',
+    '"status": "CONVERGED" ': '"status": 7',
+    '"iterations": ': '"iterations": 2.5, "x": ',
+    '"message": "': '"message": ["',
+    '"certificate": {': '"certificate": [], "y": {',
+    '"gauge": "first"': '"gauge": null',
+    '"n": 3': '"n": 4',
+    '"complex128"': '"V1000000000"',
+    '"dtype": "<f8"': '"dtype": "O"',
+    '"shape": [': '"shape": [7, ',
+    "format_version=1": "format_version=x",
+    '"fields"': '"felds"',
+}
+
+
+@pytest.mark.parametrize("old", BROKEN)
+def test_broken_results_are_one_message(tmp_path, old):
+    path = tmp_path / "r.csv"
+    ang.synchronize(ang.Measurements([0, 1, 0], [1, 2, 2], [0.1, 0.2, 0.3])).save(path)
+    text = path.read_text()
+    assert old.strip() in text
+    path.write_text(text.replace(old.strip(), BROKEN[old], 1))
+    with pytest.raises(FileFormatError, match=r"r\.csv"):
+        ang.load_result(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("components", np.array([0, 0, 10**12])),
+        ("components", np.array([0, 0])),
+        ("components", np.array([0.0, 0, 0])),
+        ("z", np.ones((3, 1), complex)),
+        ("z", np.ones(3)),
+        ("history_objective", np.array(["a"])),
+        ("metadata", np.array("[]")),
+        ("metadata", np.array("{" * 10**5)),
+    ],
+)
+def test_broken_arrays_are_one_message(tmp_path, name, array):
+    path = tmp_path / "r.npz"
+    ang.synchronize(ang.Measurements([0, 1, 0], [1, 2, 2], [0.1, 0.2, 0.3])).save(path)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    np.savez(path, **(arrays | {name: array}))
+    with pytest.raises(FileFormatError, match=r"r\.npz"):
+        ang.load_result(path)

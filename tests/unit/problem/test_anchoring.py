@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import angsync as ang
-from angsync.errors import InputError, NotFiniteError
+from angsync.errors import InputError, NotFiniteError, UnitWarning
 from angsync.problem.anchoring import GROUND, grounded
 
 
@@ -37,6 +37,9 @@ def test_measurements_between_anchors_are_dropped_and_the_others_are_moved():
         ({"priors": {0: 1.0}}, InputError, r"\(angle, weight\)"),
         ({"priors": {0: (1.0, 2.0, 3.0)}}, InputError, r"\(angle, weight\)"),
         ({"priors": {0: (1.0, "heavy")}}, InputError, r"\(angle, weight\)"),
+        ({"anchors": {0: 1e300}}, InputError, "node 0 is 1e.300 rad.*Wrap"),
+        ({"priors": {0: (1e300, 1.0)}}, InputError, "node 0 is 1e.300 rad.*Wrap"),
+        ({"priors": {0: (0.1, 1e308)}}, InputError, "prior of node 0 has weight 1e.308, too near to overflow"),
         ({"priors": {0: (np.inf, 1.0)}}, NotFiniteError, "must be finite"),
         ({"priors": {0: (1.0, 0.0)}}, InputError, "finite and positive"),
         ({"priors": {0: (1.0, np.inf)}}, InputError, "use anchors"),
@@ -49,3 +52,20 @@ def test_bad_anchors_and_priors(arguments, error, message):
     m = ang.Measurements([0, 1], [1, 2], [0.1, 0.2])
     with pytest.raises(error, match=message):
         ang.synchronize(m, **arguments)
+
+
+def test_anchors_in_degrees_are_heard_of():
+    with pytest.warns(UnitWarning, match=r"2 of 2 anchors and priors exceed 2 pi.*np\.deg2rad"):
+        ang.synchronize(ang.Measurements([0, 1], [1, 2], [0.1, 0.2]), anchors={0: 90.0}, priors={1: (45.0, 1.0)})
+
+
+@pytest.mark.parametrize("exponent", [20, 200, 280, 295])
+def test_priors_and_weights_over_hundreds_of_decades(exponent):
+    """Raw OverflowErrors came out of the trust region, whose steps were as large as the weights are unlike."""
+    ring = np.arange(60)
+    edges = ang.Measurements(
+        ring, (ring + 1) % 60, np.full(60, 2 * np.pi / 60), weight=np.r_[10.0**exponent, [1.0] * 59]
+    )
+    result = ang.synchronize(edges, priors={3: (0.1, 10.0**exponent)}, on_failure="ignore")
+    assert result.angles[3] == pytest.approx(0.1)
+    assert ang.synchronize(edges, on_failure="ignore").certificate.verdict.name == "CERTIFIED"

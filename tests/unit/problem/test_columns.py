@@ -91,7 +91,7 @@ BAD = {
         "j[0] is nan: node indices must be whole numbers.",
     ),
     "huge index": (
-        {"i": np.array([2**64 - 1], dtype=np.uint64), "j": [1], "angle": [0]},
+        {"i": np.array([2**64 - 1], dtype=np.uint64), "j": [1], "angle": [0], "n": 5},
         InputError,
         "i[0] is 18446744073709551615: node indices go from 0 to n - 1.",
     ),

@@ -176,3 +176,51 @@ def test_not_a_frame():
 def test_columns_without_any_column():
     with pytest.raises(InputError, match="there is no column 'i'; the columns found are none"):
         from_columns({})
+
+
+def test_a_square_data_frame_without_the_columns_may_be_the_matrix(frame):
+    matrix = frame({"a": [0.0, 1.0], "b": [1.0, 0.0]})
+    with pytest.raises(InputError, match=r"2 x 2 data frame has no columns 'i'.*matrix C itself, pass frame\.to_numpy"):
+        Measurements.from_dataframe(matrix)
+
+
+def test_units_of_frames_and_graphs(frame, networkx):
+    table = frame({"i": [0, 1], "j": [1, 2], "angle": [90.0, -45.0]})
+    np.testing.assert_allclose(Measurements.from_dataframe(table, unit="deg").angle, [np.pi / 2, -np.pi / 4])
+    graph = networkx.DiGraph()
+    graph.add_edge("u", "v", angle=0.25)
+    np.testing.assert_allclose(Measurements.from_networkx(graph, unit="turn").angle, [np.pi / 2])
+
+
+@pytest.mark.parametrize("hidden", ["i", "j", "angle", "weight"])
+def test_masked_columns(hidden):
+    columns = {"i": [7, 1, 0], "j": [1, 2, 2], "angle": [9.0, -0.25, 0.125], "weight": [1.0, 2.0, 3.0]}
+    columns[hidden] = np.ma.array(columns[hidden], mask=[1, 0, 0])
+    if hidden in "ij":
+        columns[hidden].data[0] = -5
+    edges = from_columns(columns)
+    np.testing.assert_array_equal(edges.angle, [-0.25, 0.125])
+    np.testing.assert_array_equal(edges.kept, [1, 2])
+    assert edges.labels == (None if hidden in "ij" else (0, 1, 2, 7))
+
+
+def test_masked_names():
+    names = np.ma.array(["hidden", "b", "c"], mask=[1, 0, 0])
+    edges = from_columns({"i": names, "j": np.array(["a", "c", "a"]), "angle": [9.0, 0.1, 0.2]})
+    assert edges.labels == ("b", "c", "a")
+
+
+def test_numbers_of_64_bits_are_not_rounded():
+    big = np.array([2**63 + 1, 2**63 + 3], dtype=np.uint64)
+    edges = from_columns({"i": big, "j": np.array([5, 5]), "angle": [0.1, 0.2]})
+    assert edges.labels == (5, 2**63 + 1, 2**63 + 3)
+    bigger = np.array([2**70, 3], dtype=object)
+    assert from_columns({"i": bigger, "j": np.array([5, 5]), "angle": [0.1, 0.2]}).labels == (2**70, 5, 3)
+    with pytest.raises(InputError, match="integers or text"):
+        from_columns({"i": np.array([1e19, 0.0]), "j": np.array([5, 5]), "angle": [0.1, 0.2]})
+
+
+def test_a_time_that_is_none_names_no_node():
+    times = np.array(["2020-01-01", "NaT"], dtype="datetime64[D]")
+    with pytest.raises(InputError, match=r"row 1 \(from 0\) of column 'j' names no node"):
+        from_columns({"i": times[[0, 0]], "j": times, "angle": [0.1, 0.2]})

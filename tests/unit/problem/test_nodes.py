@@ -60,7 +60,8 @@ def test_everybody_refuses_what_is_no_node(gauge):
             ask()
 
 
-def test_a_label_called_first_is_meant_by_a_prediction():
+def test_first_is_a_word_also_where_a_node_has_that_name():
     edges = ang.Measurements(["x", "y"], ["y", "first"], [0.3, 0.2])
-    assert predicted_errors(edges, 1.0, gauge="first")[2] == 0
-    assert predicted_errors(ang.Measurements([0, 1], [1, 2], [0.3, 0.2]), 1.0, gauge="first")[0] == 0
+    assert predicted_errors(edges, 1.0, gauge="first")[0] == 0
+    assert ang.synchronize(edges, gauge="first").angles[0] == 0
+    assert ang.synchronize(edges, anchors={"first": 0.0}).angles[2] == 0

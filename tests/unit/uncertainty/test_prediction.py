@@ -42,3 +42,16 @@ def test_an_edge_of_weight_zero_joins_nothing():
     m = ang.Measurements([0, 1, 2, 2], [1, 2, 0, 3], np.zeros(4), weight=[1, 1, 1, 0])
     assert ang.predicted_errors(m, 1.0, gauge="first") == pytest.approx([0, np.sqrt(2 / 3), np.sqrt(2 / 3), 0])
     assert uncertainty.leverages(m, m.weight, np.array([0, 0, 0, 1]))[3] == 0
+
+
+@pytest.mark.parametrize("word", ["first", "mean"])
+def test_words_of_the_gauge_are_words_also_where_a_node_has_such_a_name(word):
+    # one rule for every function: the last node of this path is called "first" or "mean", and is not meant
+    plain = ang.Measurements([0, 1, 2], [1, 2, 3], [0.1, 0.2, 0.3])
+    named = ang.Measurements(["a", "b", "c"], ["b", "c", word], [0.1, 0.2, 0.3])
+    predicted = [ang.predicted_errors(m, 1.0, gauge=word).tolist() for m in (plain, named)]
+    assert predicted[0] == predicted[1]
+    results = [ang.synchronize(m, gauge=word) for m in (plain, named)]
+    assert results[0].z.tolist() == results[1].z.tolist()
+    assert results[0].standard_errors(1.0).tolist() == results[1].standard_errors(1.0).tolist()
+    assert results[1].standard_errors(1.0)[3] > 0

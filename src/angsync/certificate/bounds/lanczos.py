@@ -162,7 +162,7 @@ def by_narrow_lanczos(question: Question, *, failure: float) -> SpectralBound | 
 def _is_proof_at_distance(question: Question, distance: float = 0.0) -> Callable[[float], bool]:
     """Whether a value is proof enough where it is proved for a matrix at this distance from S.
 
-    The error of S itself is subtracted as well: with that margin the optimum is proved to be unique, too.
+    The error of S itself is subtracted as well: with that margin lambda_2 is proved to be positive, too.
     """
 
     def is_proof(value: float) -> bool:

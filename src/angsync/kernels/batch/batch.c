@@ -42,14 +42,14 @@ typedef struct {
 } numbers_t;
 
 /* The rows of `found`: FIELDS in numbers.py. All but the first two and the last are written where there is a proof. */
-enum { ASYMMETRY, LARGEST, BOUND, BARE_OBJECTIVE, GRADIENT, ROWS_TOTAL, ROWS_NORM, ROWS_MOST, MODULI, NODES, TRACE, FOUND };
+enum { ASYMMETRY, SKEW, BOUND, BARE_OBJECTIVE, GRADIENT, ROWS_TOTAL, ROWS_NORM, ROWS_MOST, MODULI, NODES, TRACE, FOUND };
 
 /* One call. In Python: Call in compiled.py. */
 typedef struct {
     int64_t count;
     int32_t n, threads, set; /* `set` of instructions, up to batch_instructions() */
     options_t options;
-    double askew;        /* share of the largest entry above which an asymmetry is suspect */
+    double askew;        /* share of an entry above which a difference to its mirror image is suspect */
     const void *C;       /* (count, n, n), contiguous */
     const double *start; /* n complex numbers */
     void *z;             /* (count, n) */
@@ -103,8 +103,8 @@ int batch_instructions(void) {
 #define CALL(KIND) return run_##KIND##_plain(call);
 #endif
 
-/* Solve C[0], C[1], ... with one instruction set. Returns how many problems have an asymmetry above `askew` times their
- * largest entry, -2 without memory. */
+/* Solve C[0], C[1], ... with one instruction set. Returns how many problems have an entry that differs from its mirror
+ * image by more than `askew` times itself, -2 without memory. */
 int64_t batch_single(const batch_t *call) { CALL(single) }
 int64_t batch_double(const batch_t *call) { CALL(double) }
 

@@ -5,7 +5,7 @@
 #define LOAD(a) ((V){0} + (double)(a))
 
 typedef struct {
-    V bound, gradient, rows_total, rows_norm, moduli;
+    V bound, gradient, image, rows_total, rows_norm, moduli;
     N(matter) matter;
 } N(proof);
 
@@ -14,7 +14,7 @@ typedef struct {
 static void N(examine)(int n, const V *upper, const V *rows, V *z, V *work, N(proof) *out) {
     V *w = work, *s = work + 2 * n;
     V nodes = LOAD(0), most = LOAD(0), largest = LOAD(0), total = LOAD(0), norm = LOAD(0);
-    V objective = LOAD(0), gradient = LOAD(0), moduli = LOAD(0), least = LOAD(INFINITY);
+    V objective = LOAD(0), gradient = LOAD(0), image = LOAD(0), moduli = LOAD(0), least = LOAD(INFINITY);
     for (int k = 0; k < 2; k++) /* the second time for the last bits of the first */
         for (int j = 0; j < 2 * n; j += 2) {
             V inverse = N(inverse_root)(z[j] * z[j] + z[j + 1] * z[j + 1]);
@@ -29,6 +29,7 @@ static void N(examine)(int n, const V *upper, const V *rows, V *z, V *work, N(pr
         s[j] = zr * wr + zi * wi;
         objective += s[j];
         gradient += b * b;
+        image += wr * wr + wi * wi;
         largest = N(larger)(N(size)(s[j]), largest);
         least = N(pick)(here & (M)(s[j] < least), s[j], least);
         most = N(larger)(rows[j], most);
@@ -46,6 +47,7 @@ static void N(examine)(int n, const V *upper, const V *rows, V *z, V *work, N(pr
     lift = N(pick)((M)(lift > LOAD(0)), lift, LOAD(1));
     least = N(pick)((M)(nodes > LOAD(0)), least, LOAD(0));
     out->gradient = gradient;
+    out->image = image * N(inverse_root)(image);
     out->rows_total = total;
     out->rows_norm = norm * N(inverse_root)(norm);
     out->moduli = LOAD(2) * moduli;

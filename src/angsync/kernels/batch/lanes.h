@@ -28,7 +28,7 @@ static inline V N(inverse_root)(V x) {
     V y = (V)ROOT_GUESS_512(x);
     for (int k = 0; k < ROOT_STEPS_512; k++) y = y * (LOAD(1.5) - half * y * y);
 #else
-    V y = (V)(((M){0} + ROOT_GUESS) - ((M)x >> 1));
+    V y = (V)(((M){0} + ROOT_GUESS) - ((M)N(size)(x) >> 1)); /* of a negative x it is not used, and overflows nothing */
     for (int k = 0; k < ROOT_STEPS; k++) y = y * (LOAD(1.5) - half * y * y);
 #endif
     return N(pick)((M)(x > LOAD(TINY)), y, LOAD(0));
@@ -60,7 +60,7 @@ typedef struct {
     V *factor, *inverse, *step; /* Newton: packed lower triangle, one over its diagonal, right-hand side and solution */
     V *buffer;                /* 4 n: what two rows of the matrix pass through */
     const char *ahead, *ahead_end; /* the group that comes next, on its way to the cache while this one is worked on */
-    V trace, gap, largest, scale, scale_later;
+    V trace, gap, skew, scale, scale_later;
     M finite;
 } N(group);
 

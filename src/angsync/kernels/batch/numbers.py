@@ -18,13 +18,14 @@ GAUGE_FIRST, GAUGE_MEAN, GAUGE_NODE = 1, 2, 3
 """Codes of :attr:`BatchOptions.gauge`; ``GAUGE_NODE + j`` for node j."""
 
 FIELDS = (
-    "asymmetry", "largest", "bound", "bare_objective", "gradient", "rows_total", "rows_norm", "rows_most", "moduli",
+    "asymmetry", "skew", "bound", "bare_objective", "gradient", "rows_total", "rows_norm", "rows_most", "moduli",
     "nodes", "trace",
 )  # fmt: skip
-"""What is found for every problem beside :class:`BatchNumbers`, in this order. ``asymmetry`` is 0 for a Hermitian
-matrix, but for rounding. The fields from ``bound`` to ``nodes`` are found for a proof only, and are about C without its
-diagonal: the lower bound on S over the complement of z, the objective, the norm of b, sum, norm and maximum of the row
-sums of ``|re| + |im|``, the sum of moduli, and how many nodes have measurements."""
+"""What is found for every problem beside :class:`BatchNumbers`, in this order. ``asymmetry`` is the largest part of a
+difference C_jl - conj(C_lj), real or imaginary, beyond :func:`asymmetry_share` of the entry, ``skew`` the sum of those
+parts over all pairs: both 0 for a Hermitian matrix. The fields from ``bound`` to ``nodes`` are found for a proof only,
+and are about C without its diagonal: the lower bound on S over the complement of z, the objective, the norm of b, sum,
+norm and maximum of the row sums of ``|re| + |im|``, the sum of moduli, and how many nodes have measurements."""
 
 
 class BatchOptions(NamedTuple):
@@ -88,9 +89,9 @@ class BatchNumbers(NamedTuple):
 
 
 def asymmetry_share(dtype: Any) -> float:
-    """Asymmetry over largest entry up to which a matrix is Hermitian for certain: a quarter of what is allowed, since
-    real and imaginary parts are compared one by one and with ``|re| + |im|``."""
-    return 0.25 * math.sqrt(np.finfo(dtype).eps)
+    """Difference over entry up to which an entry and its mirror image are alike for certain: half of what is allowed,
+    since real and imaginary parts are compared one by one, and with ``|re| + |im|`` of the entry."""
+    return 0.5 * math.sqrt(np.finfo(dtype).eps)
 
 
 def chirp(n: int) -> NDArray[np.complex64]:

@@ -39,10 +39,11 @@ def cholesky(A: NDArray, grain: NDArray | None = None) -> tuple[NDArray, NDArray
 
 
 def bounds(C: NDArray[np.complex128], rows: NDArray[np.float64], z: NDArray[np.complex128]) -> dict[str, Any]:
-    """The lower bound on S over the complement of z, and the numbers that the gap is made of."""
+    """The lower bound on S over the complement of z, the numbers that the gap is made of, and the residual."""
     n = z.shape[1]
     z = z / np.abs(z)
-    turned = z.conj() * np.matmul(C, z[:, :, None])[:, :, 0]
+    w = np.matmul(C, z[:, :, None])[:, :, 0]
+    turned, image = z.conj() * w, np.linalg.norm(w, axis=1)
     s, b = turned.real, turned.imag
     here = rows > 0
     nodes = here.sum(axis=1)
@@ -72,6 +73,7 @@ def bounds(C: NDArray[np.complex128], rows: NDArray[np.float64], z: NDArray[np.c
         value = shift - backward * np.maximum(trace[at] - n * shift, 0) - forming[at]
         bound[at[good]] = value[good]
     return {
+        "residual": gradient / np.where(image > 0, image, 1),
         "bound": bound,
         "bare_objective": s.sum(axis=1),
         "gradient": gradient,

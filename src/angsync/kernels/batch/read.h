@@ -22,8 +22,9 @@ static inline void N(phase)(V re, V im, const V *other, V *x) {
     x[1] = N(pick)(some, im * inverse, other[1]);
 }
 
-/* Compare `height` rows from j on, left of the diagonal, with what the rows before have said: C_jl = conj(C_lj). */
-static inline __attribute__((always_inline)) void N(compare)(N(group) *g, int j, int height, V *gap, V *total) {
+/* Compare `height` rows from j on, left of the diagonal, with what the rows before have said: C_jl = conj(C_lj). `gap` is
+ * the largest difference beyond `share` times the entry, `skew` the sum of all of them. */
+static inline __attribute__((always_inline)) void N(compare)(N(group) *g, int j, int height, V share, V *gap, V *skew) {
     int n = g->n;
     const V *row = g->buffer, *kept = g->upper + 2 * (j - 1);
     const char *ahead = g->ahead;
@@ -31,7 +32,8 @@ static inline __attribute__((always_inline)) void N(compare)(N(group) *g, int j,
 #define BESIDE(k, l, kept)                                                                                             \
     {                                                                                                                  \
         V re = N(size)(row[2 * (n * (k) + (l))] - (kept)[0]), im = N(size)(row[2 * (n * (k) + (l)) + 1] + (kept)[1]);  \
-        most = N(larger)(N(larger)(re, im), most);                                                                     \
+        V entry = N(size)((kept)[0]) + N(size)((kept)[1]);                                                             \
+        most = N(larger)(N(larger)(re, im) - share * entry, most);                                                     \
         sum += re + im;                                                                                                \
     }
     for (int l = 0; l < j; l++) {
@@ -43,13 +45,13 @@ static inline __attribute__((always_inline)) void N(compare)(N(group) *g, int j,
 #undef BESIDE
     g->ahead = ahead;
     *gap = most;
-    *total += sum;
+    *skew += sum;
 }
 
 /* Keep the part of `height` rows, 1 or 2, on the right of the diagonal, and add it to the sums of rows. Two rows share
  * the loads and stores of those. With `both`, the part on the left is compared: while the phases are on their way. */
-static inline __attribute__((always_inline)) V N(keep_right)(N(group) *g, int j, int height, int both,
-                                                             const double *start, V largest, V *gap, V *total) {
+static inline __attribute__((always_inline)) void N(keep_right)(N(group) *g, int j, int height, int both,
+                                                             const double *start, V share, V *gap, V *skew) {
     int n = g->n;
     V *rows = g->rows, *first = g->first, sum[2] = {LOAD(0), LOAD(0)}, x[4] = {LOAD(0), LOAD(0), LOAD(0), LOAD(0)};
 #define TAKE(k, l)                                                                                                     \
@@ -57,7 +59,6 @@ static inline __attribute__((always_inline)) V N(keep_right)(N(group) *g, int j,
         V re = g->buffer[2 * (n * (k) + (l))], im = g->buffer[2 * (n * (k) + (l)) + 1];                                \
         V entry = N(size)(re) + N(size)(im);                                                                           \
         kept[k][2 * (l)] = re, kept[k][2 * (l) + 1] = im;                                                              \
-        largest = N(larger)(entry, largest);                                                                           \
         sum[k] += entry, across += entry;                                                                              \
         to_re += re * x[2 * (k)] + im * x[2 * (k) + 1];                                                                \
         to_im += re * x[2 * (k) + 1] - im * x[2 * (k)];                                                                \
@@ -74,7 +75,7 @@ static inline __attribute__((always_inline)) V N(keep_right)(N(group) *g, int j,
         N(phase)(to_re, to_im, later, x + 2);
         first[2 * j + 2] = x[2], first[2 * j + 3] = x[3];
     }
-    if (both) N(compare)(g, j, height, gap, total);
+    if (both) N(compare)(g, j, height, share, gap, skew);
     const char *ahead = g->ahead;
     for (int l = j + height; l < n; l++) {
         V across = rows[l], to_re = first[2 * l], to_im = first[2 * l + 1];
@@ -85,11 +86,10 @@ static inline __attribute__((always_inline)) V N(keep_right)(N(group) *g, int j,
 #undef TAKE
     g->ahead = ahead;
     for (int k = 0; k < height; k++) rows[j + k] += sum[k];
-    return largest;
 }
 
 /* Keep what is on the left of the diagonal of row j, conjugate: column j of the upper triangle. */
-static V N(keep_left)(N(group) *g, int j, const V *row, const double *start, V largest) {
+static void N(keep_left)(N(group) *g, int j, const V *row, const double *start) {
     V fixed[2] = {LOAD(start[2 * j]), LOAD(start[2 * j + 1])};
     V *rows = g->rows, *first = g->first, *kept = g->upper + 2 * (j - 1), sum = LOAD(0), y[2] = {LOAD(0), LOAD(0)};
     for (int l = 0; l < j; l++) {
@@ -97,7 +97,6 @@ static V N(keep_left)(N(group) *g, int j, const V *row, const double *start, V l
         kept[0] = re;
         kept[1] = -im;
         kept += 2 * (g->n - l - 2);
-        largest = N(larger)(entry, largest);
         rows[l] += entry;
         sum += entry;
         y[0] += re * first[2 * l] - im * first[2 * l + 1];
@@ -105,18 +104,18 @@ static V N(keep_left)(N(group) *g, int j, const V *row, const double *start, V l
     }
     N(phase)(y[0], y[1], fixed, first + 2 * j);
     rows[j] += sum;
-    return largest;
 }
 
 /* Read a group: `triangle` 0 compares both triangles, and keeps the upper one; 1 looks at that alone, 2 at the lower
- * one.
+ * one. Differences up to `askew` times an entry are rounding for certain.
  *
  * The start of the power steps is found on the way: node j is turned to agree with the nodes before it, x_j = phase
  * of sum_{i<j} C_ji x_i, while row j is at hand. A part of the fixed `start` is added (FIXED_START_SHARE):
  * for a real C all x_j would be real without it, and so would be all phases that follow. */
-static void N(read)(N(group) *g, const REAL *const *source, int triangle, const double *start) {
+static void N(read)(N(group) *g, const REAL *const *source, int triangle, double askew, const double *start) {
     int n = g->n;
-    V trace = LOAD(0), gap = LOAD(0), largest = LOAD(0), total = LOAD(0), most = LOAD(0), *first = g->first;
+    V trace = LOAD(0), gap = LOAD(0), skew = LOAD(0), total = LOAD(0), most = LOAD(0), share = LOAD(askew);
+    V *first = g->first;
     for (int j = 0; j < n; j++) g->rows[j] = first[2 * j] = first[2 * j + 1] = LOAD(0);
     for (int j = 0; j < n; j += 2) {
         int height = n - j < 2 ? 1 : 2, from = 0, to = n;
@@ -129,15 +128,14 @@ static void N(read)(N(group) *g, const REAL *const *source, int triangle, const 
             V turn = N(size)(at[1]);
             trace += at[0];
             total += N(size)(at[0]) + turn;
-            gap = N(larger)(turn + turn, gap);
-            largest = N(larger)(N(size)(at[0]), largest);
-            if (triangle == 2) largest = N(keep_left)(g, j + k, row, start, largest);
+            gap = N(larger)(turn + turn - share * N(size)(at[0]), gap);
+            if (triangle == 2) N(keep_left)(g, j + k, row, start);
         }
         if (triangle == 2) continue;
         if (height == 2)
-            largest = N(keep_right)(g, j, 2, triangle == 0, start, largest, &gap, &total);
+            N(keep_right)(g, j, 2, triangle == 0, start, share, &gap, &skew);
         else
-            largest = N(keep_right)(g, j, 1, triangle == 0, start, largest, &gap, &total);
+            N(keep_right)(g, j, 1, triangle == 0, start, share, &gap, &skew);
     }
     for (int j = 0; j < n; j++) {
         most = N(larger)(g->rows[j], most);
@@ -145,9 +143,10 @@ static void N(read)(N(group) *g, const REAL *const *source, int triangle, const 
         first[2 * j] += LOAD(FIXED_START_SHARE * start[2 * j]);
         first[2 * j + 1] += LOAD(FIXED_START_SHARE * start[2 * j + 1]);
     }
+    total += skew;
     g->trace = trace;
     g->gap = gap;
-    g->largest = largest;
+    g->skew = skew;
     g->finite = (M)(total - total == LOAD(0)); /* inf - inf and NaN - NaN are NaN */
     /* A power of two, so that the largest row sum is between 1/2 and 1: nothing overflows, nothing is rounded.
      * Products are scaled when they are done, unless the numbers are so large or small that C itself has to be. */

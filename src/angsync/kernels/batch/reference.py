@@ -76,14 +76,15 @@ def solve(
     first_nodes = first_of_piece(C != 0)
     numbers.components[:] = np.where(finite, count_pieces(first_nodes), 0)
     z[:] = in_gauge(point, first_nodes, rows > 0, options.gauge)
-    if options.certify:
-        for name, value in bounds(C.astype(np.complex128), rows.astype(np.float64), z.astype(np.complex128)).items():
-            field[name][:] = value if name == "nodes" else value * unit
     numbers.status[finite & (numbers.residual <= options.accepted)] = CONVERGED
+    if options.certify:
+        known = bounds(C.astype(np.complex128), rows.astype(np.float64), z.astype(np.complex128))
+        numbers.residual[:] = known.pop("residual")
+        for name, value in known.items():
+            field[name][:] = value if name == "nodes" else value * unit
     z[~finite] = numbers.objective[~finite] = numbers.residual[~finite] = np.nan
     with np.errstate(invalid="ignore"):
-        askew = field["asymmetry"] > asymmetry_share(stack.dtype) * field["largest"]
-    return int(np.count_nonzero(askew & finite))
+        return int(np.count_nonzero((field["asymmetry"] > 0) & finite))
 
 
 def _read(stack: NDArray, triangle: int, field: dict[str, NDArray]) -> tuple[NDArray, NDArray, NDArray[np.bool_]]:
@@ -95,12 +96,18 @@ def _read(stack: NDArray, triangle: int, field: dict[str, NDArray]) -> tuple[NDA
     kept = np.tril(stack, -1) if triangle == 2 else np.triu(stack, 1)
     C = kept + kept.conj().swapaxes(1, 2)
     with np.errstate(invalid="ignore", over="ignore"):
-        asymmetry = stack - stack.conj().swapaxes(1, 2) if triangle == 0 else 2j * diagonal.imag[:, :, None]
-        field["asymmetry"][:] = np.abs(asymmetry).max(axis=(1, 2))
         sizes = np.abs(C.real) + np.abs(C.imag)
         rows = sizes.sum(axis=2, dtype=C.real.dtype)
-        everything = rows.sum(axis=1) + field["asymmetry"] + np.abs(diagonal).sum(axis=1)
-        field["largest"][:] = np.maximum(sizes.max(axis=(1, 2)), np.abs(diagonal.real).max(axis=1))
+        share = asymmetry_share(stack.dtype)
+        beyond = 2 * np.abs(diagonal.imag) - share * np.abs(diagonal.real)
+        if triangle == 0:
+            apart = stack - stack.conj().swapaxes(1, 2)
+            parts = np.maximum(np.abs(apart.real), np.abs(apart.imag)) - share * sizes
+            np.einsum("kii->ki", parts)[:] = beyond
+            beyond = parts.max(axis=2)
+            field["skew"][:] = np.triu(np.abs(apart.real) + np.abs(apart.imag), 1).sum(axis=(1, 2))
+        field["asymmetry"][:] = np.maximum(beyond.max(axis=1), 0)
+        everything = rows.sum(axis=1) + field["skew"] + np.abs(diagonal).sum(axis=1)
         field["trace"][:] = diagonal.real.sum(axis=1)
     finite = np.isfinite(everything)
     C[~finite], rows[~finite] = 0, 0
@@ -180,7 +187,7 @@ def _iterate(
             break
         tried, newton = run.proposed(at, k, options)
         run.judge(at, tried, newton)
-    real = (run.gradient > run.floor) & (run.size > 0)
+    real = run.size > 0
     residual = np.where(real, np.sqrt(run.gradient / np.where(real, run.size, 1)), 0.0)
     found = {"objective": run.best, "residual": residual, "iterations": run.iterations, "status": run.status}
     return run.z, found

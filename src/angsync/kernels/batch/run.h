@@ -35,12 +35,14 @@ static void N(widen)(const N(group) *g, int half, D *work, DOUBLE(proof) *proof)
 #endif
 }
 
-/* What was found at the points of eight lanes, in the units of C. */
-static void N(report)(const N(group) *g, int half, const int64_t *index, const DOUBLE(proof) *proof, double *found,
-                      int64_t count) {
+/* What was found at the points of eight lanes, in the units of C. The residual in double precision is that of the point
+ * returned; what the steps of singles knew of it is good to about their precision. */
+static void N(report)(const N(group) *g, int half, const int64_t *index, const DOUBLE(proof) *proof,
+                      const numbers_t *numbers, int64_t count) {
     for (int lane = 0; lane < 8; lane++) {
         if (index[half + lane] < 0) continue;
-        double *to = found + index[half + lane], unit = 1 / (double)g->scale[half + lane];
+        double *to = numbers->found + index[half + lane], unit = 1 / (double)g->scale[half + lane];
+        numbers->residual[index[half + lane]] = proof->image[lane] > 0 ? proof->gradient[lane] / proof->image[lane] : 0;
         to[BOUND * count] = proof->bound[lane] * unit;
         to[BARE_OBJECTIVE * count] = proof->matter.objective[lane] * unit;
         to[GRADIENT * count] = proof->gradient[lane] * unit;
@@ -54,7 +56,7 @@ static void N(report)(const N(group) *g, int half, const int64_t *index, const D
 
 /* The proofs of the lanes with an index. Singles are factored in single precision first: its bound says enough,
  * unless S is nearly singular. */
-static void N(prove_group)(N(group) *g, const int64_t *index, D *work, double *found, int64_t count) {
+static void N(prove_group)(N(group) *g, const int64_t *index, D *work, const numbers_t *numbers, int64_t count) {
     int n = g->n;
     M open = (M){0};
     for (int p = 0; p < LANES; p++) open[p] = index[p] < 0 ? 0 : -1;
@@ -63,7 +65,7 @@ static void N(prove_group)(N(group) *g, const int64_t *index, D *work, double *f
     DOUBLE(proof) proof;
     N(widen)(g, 0, work, &proof);
     N(bounds)(&proof.matter, open, work + 5 * n, &proof.bound);
-    N(report)(g, 0, index, &proof, found, count);
+    N(report)(g, 0, index, &proof, numbers, count);
 #else
     typedef float narrow __attribute__((vector_size(32)));
     D *spare = work + 6 * n + (int64_t)n * (n - 1);
@@ -105,7 +107,7 @@ static void N(prove_group)(N(group) *g, const int64_t *index, D *work, double *f
             double narrow_bound = (double)bound[half + lane];
             if (!again[lane] || here->bound[lane] < narrow_bound) here->bound[lane] = narrow_bound;
         }
-        N(report)(g, half, index, here, found, count);
+        N(report)(g, half, index, here, numbers, count);
     }
 #endif
 }
@@ -166,7 +168,7 @@ static int N(group_of)(N(bench) *bench, const batch_t *call, int64_t first, int 
         g->ahead = (const char *)(C + size * (first + LANES));
         g->ahead_end = g->ahead + (fetch ? bytes : 0);
     }
-    N(read)(g, source, o->triangle, call->start);
+    N(read)(g, source, o->triangle, call->askew, call->start);
     if (first >= 0) {
         M present = (M){0};
         for (int p = 0; p < used; p++) present[p] = -1;
@@ -197,12 +199,12 @@ static int N(group_of)(N(bench) *bench, const batch_t *call, int64_t first, int 
         numbers->iterations[at] = (int32_t)state.count[p];
         numbers->status[at] = finite && close ? 0 : (int8_t)state.code[p];
         numbers->components[at] = finite ? pieces[p] : 0;
-        suspects += finite && (double)g->gap[p] > call->askew * (double)g->largest[p];
+        suspects += finite && g->gap[p] > 0;
         to[ASYMMETRY * call->count] = (double)g->gap[p];
-        to[LARGEST * call->count] = (double)g->largest[p];
+        to[SKEW * call->count] = (double)g->skew[p];
         to[TRACE * call->count] = (double)g->trace[p];
     }
-    if (o->certify) N(prove_group)(g, index, bench->work, numbers->found, call->count);
+    if (o->certify) N(prove_group)(g, index, bench->work, numbers, call->count);
     for (int p = 0; p < used; p++)
         if (index[p] >= 0 && !g->finite[p]) {
             for (int j = 0; j < 2 * n; j++) z[2 * n * index[p] + j] = (REAL)NAN;

@@ -196,7 +196,7 @@ static M N(solve)(N(group) *g, const options_t *o, int few, N(state) *s) {
         N(advance)(g, s, wanted);
     }
     V norm = s->image * N(inverse_root)(s->image), size = s->gradient * N(inverse_root)(s->gradient);
-    M real = (M)(s->gradient > floor) & (M)(s->image > LOAD(TINY));
+    M real = (M)(s->image > LOAD(TINY));
     s->residual = (V)((M)(size / N(pick)(real, norm, LOAD(1))) & real);
     return left;
 }

@@ -98,8 +98,9 @@ def bonds(edges: Edges, kept: NDArray[np.bool_], doubt: NDArray[np.float64]) -> 
     # csgraph takes 0 for "no edge": ranks start at 1
     rank = np.empty(candidates.size)
     rank[np.argsort(doubt[candidates], kind="stable")] = np.arange(1, candidates.size + 1)
+    ends = (low.astype(np.int32), high.astype(np.int32))  # csgraph of scipy 1.13 knows no other indices
     forest = scipy.sparse.csgraph.minimum_spanning_tree(
-        scipy.sparse.coo_array((rank, (low, high)), shape=(count, count)).tocsr()
+        scipy.sparse.coo_array((rank, ends), shape=(count, count)).tocsr()
     )
     by_rank = candidates[np.argsort(rank)]
     chosen[by_rank[forest.data.astype(np.int64) - 1]] = True

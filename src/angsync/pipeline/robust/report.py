@@ -88,5 +88,5 @@ def reweighted(measurements: Measurements, factors: NDArray[np.float64]) -> Meas
     m = measurements
     weight = m.weight * factors
     if m.modulus is None:
-        return Measurements(m.i, m.j, m.angle, weight, m.n, labels=m.labels)
+        return m.with_weight(weight)
     return Measurements(m.i, m.j, None, weight, m.n, value=m.modulus * np.exp(1j * m.angle), labels=m.labels)

@@ -6,12 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from angsync.errors import InputError
+from angsync.errors import InputError, names_init_keywords
 
 _LOSSES = ("adaptive", "geman_mcclure", "truncated", "huber", "l1")
 _STARTS = ("cemp", "least_squares")
 
 
+@names_init_keywords
 @dataclass(frozen=True)
 class Robust:
     r"""Phases that bad measurements do not spoil, and a score for every measurement: ``solver=ang.Robust()``.

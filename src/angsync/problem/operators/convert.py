@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from angsync import kernels
-from angsync.errors import InputError, NotFiniteError, NotHermitianError
+from angsync.errors import InputError, NotFiniteError, NotHermitianError, names_keywords
 from angsync.problem.array_libraries import is_foreign, is_stored, on_cuda, to_numpy
 from angsync.problem.measurements import Measurements
 from angsync.problem.operators.adapters import LinearOperatorAdapter, ProtocolAdapter
@@ -26,10 +26,12 @@ from angsync.problem.operators.checks import (
 )
 from angsync.problem.operators.dense import DenseOperator
 from angsync.problem.operators.sparse import SparseOperator
+from angsync.problem.operators.sparse_format import check_format
 
 _BLOCK_ROWS = 512  # rows that are compared with their mirror image at a time: no second copy of the matrix is made
 
 
+@names_keywords
 def as_operator(data: Any, hermitian: Hermitian = "full") -> Operator:
     """Turn ``data`` into an operator, checking it on the way.
 
@@ -151,7 +153,7 @@ def _filled_from_triangle(matrix: NDArray, hermitian: Hermitian) -> NDArray:
 
 def _checked_sparse(data: Any, hermitian: Hermitian) -> scipy.sparse.csr_array:
     check_square(data.shape)
-    matrix = scipy.sparse.csr_array(data).astype(complex_type(data.dtype, "C"), copy=False)
+    matrix = scipy.sparse.csr_array(check_format(data)).astype(complex_type(data.dtype, "C"), copy=False)
     if matrix.indices.dtype != np.int32 and max(matrix.nnz, *matrix.shape) < 2**31:
         parts = (matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32))
         matrix = scipy.sparse.csr_array(parts, shape=matrix.shape)

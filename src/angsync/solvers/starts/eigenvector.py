@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from angsync.circle import normalise
+from angsync.errors import names_keywords
 from angsync.problem.operators import Operator, as_operator
 from angsync.problem.randomness import random_generator
 
@@ -17,6 +18,7 @@ _LAPACK_UP_TO = 60  # order up to which LAPACK is faster than ARPACK, and it nee
 _LOOSE_TOLERANCE = 1e-2  # an accurate eigenvector is wasted work where iterations follow
 
 
+@names_keywords
 def eigenvector_estimator(C: Any, *, tolerance: float = 0.0, rng: Any = 0) -> NDArray:
     r"""The eigenvector estimator :math:`v_C` of the paper (equation (4)).
 

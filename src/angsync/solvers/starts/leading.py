@@ -36,7 +36,8 @@ def strongest_column(operator: Operator) -> NDArray:
     if matrix is None:
         raise InputError("the columns of C are not known, only its products; use 'eigenvector'.")
     sums = operator.abs_row_sums()
-    column = matrix[int(np.argmax(sums)) if sums is not None else 0]
-    column = np.conj(column.toarray().ravel() if scipy.sparse.issparse(column) else column)
+    strongest = int(np.argmax(sums)) if sums is not None else 0
+    # scipy 1.13 has no sparse arrays of one axis
+    column = np.conj(matrix[[strongest]].toarray().ravel() if scipy.sparse.issparse(matrix) else matrix[strongest])
     column = near_one(column, operator.unwrapped().exponent)
     return normalise(column, np.ones_like(column)).astype(operator.dtype)

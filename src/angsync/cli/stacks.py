@@ -1,0 +1,62 @@
+"""``angsync solve`` of a file that holds a stack of problems: one line of counts, and all answers in one file."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from angsync.batch.result import BatchResult, BatchStatus
+from angsync.batch.saved import check_path
+from angsync.cli.outcome import show
+from angsync.cli.progress import watching
+from angsync.errors import InputError
+from angsync.front_door import synchronize
+
+
+def solve_stack(
+    console: Console,
+    data: Any,
+    *,
+    gauge: str,
+    output: Path | None,
+    one_problem_only: dict[str, Any],
+    standard_errors: bool,
+    sigma: float | None,
+    json: bool,
+    **call: Any,
+) -> int:
+    """Solve, write, print; returns the exit code. ``one_problem_only``: options that mean nothing for a stack."""
+    for name, value in one_problem_only.items():
+        if value:
+            raise InputError(f"{name} is for one problem, but the file holds a stack of the shape {data.shape}.")
+    if output is not None:
+        check_path(output)
+    with watching(console, "solving"):
+        result: Any = synchronize(data, gauge=int(gauge) if gauge.isdecimal() else gauge, **call)
+        errors = result.standard_errors(sigma) if standard_errors else None
+    if output is not None:
+        result.save(output, standard_errors=errors)
+    show(json, partial(_object, result), partial(_text, result, output), phases=output)
+    counts = result.counts()
+    if counts[BatchStatus.INTERRUPTED.name]:
+        return 130
+    whole = bool(result.converged.all()) and result.certified is not None and bool(result.certified.all())
+    return 0 if whole else 1
+
+
+def _text(result: BatchResult, output: Path | None) -> str:
+    return str(result) if output else f"{result}\n  the phases are written where -o says: -o phases.npz"
+
+
+def _object(result: BatchResult) -> dict[str, Any]:
+    certified = None if result.certified is None else int(result.certified.sum())
+    return {
+        "shape": list(result.shape),
+        "n": result.n,
+        "status": {name: number for name, number in result.counts().items() if number},
+        "certified": certified,
+        "seconds": result.seconds,
+    }

@@ -1,0 +1,72 @@
+"""Units of the angles that users give. Inside, and in everything that comes out, angles are radians. Loads no NumPy."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from angsync.errors import InputError, UnitWarning, warn_user
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+FULL_TURN = {"rad": 2 * math.pi, "deg": 360.0, "turn": 1.0}
+"""The names of the units, and one turn in each."""
+
+# An angle is refused where neighbouring floating-point numbers are further apart than this part of a turn: fewer than
+# five bits are left of it, and nobody measured it so. In double precision that is 9e14 rad.
+_COARSEST_TURNS = 1 / 32
+
+
+def check_unit(unit: Any) -> None:
+    """One of the names in the table."""
+    if not isinstance(unit, str) or unit not in FULL_TURN:
+        *others, last = map(repr, FULL_TURN)
+        raise InputError(f"unit must be {', '.join(others)} or {last}, but it is {unit!r}.")
+
+
+def in_radians(angle: float, unit: str) -> float:
+    """One angle, or one standard deviation of angles, in radians."""
+    return angle if unit == "rad" else angle * (2 * math.pi / FULL_TURN[unit])
+
+
+def radians(angle: NDArray[np.float64], unit: str, epsilon: float) -> NDArray[np.float64]:
+    """Angles in radians. Radians stay as they are; of degrees and turns whole turns are taken off first, exactly.
+
+    ``epsilon`` is the relative distance of neighbouring numbers in the precision in which the angles were given.
+    """
+    import numpy as np
+
+    turn = FULL_TURN[unit]
+    limit = _COARSEST_TURNS * turn / epsilon
+    size = np.abs(angle)
+    if size.max(initial=0.0) > limit:
+        k = int(np.argmax(size > limit))
+        name = "2 pi" if unit == "rad" else f"{turn:g}"
+        raise InputError(
+            f"angle[{k}] is {angle[k]:g} {unit}: numbers of this size are {size[k] * epsilon:.1g} apart, so nothing is "
+            f"left of it modulo {name}. Give angles below {limit:.1g} in size: wrap them where they are computed."
+        )
+    if unit == "rad":
+        return angle
+    # fmod has no rounding, and leaves angles of less than one turn as they are
+    return np.fmod(angle, turn) * (2 * math.pi / turn)
+
+
+def warn_of_degrees(
+    angle: NDArray[np.float64],
+    what: str = "angles",
+    mend: str = "Then say unit='deg' (--unit deg; turns: 'turn').",
+) -> None:
+    """Warn where most of these radians exceed one turn, which is how degrees look."""
+    import numpy as np
+
+    size = np.abs(angle)
+    beyond = int(np.count_nonzero(size > 2 * math.pi))
+    if 2 * beyond > angle.size:
+        warn_user(
+            f"{beyond} of {angle.size} {what} exceed 2 pi in size, the largest is {size.max():.4g}: are these degrees? "
+            f"{mend} They are taken as radians, modulo 2 pi; wrap them to be rid of this warning.",
+            UnitWarning,
+        )

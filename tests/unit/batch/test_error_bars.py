@@ -1,0 +1,147 @@
+"""Standard errors of stacks: those of one problem after another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from problems import gaussian_stack
+
+import angsync as ang
+from angsync.batch import error_bars
+from angsync.batch.result import BatchResult
+from angsync.batch.stack import synchronize_stack
+from angsync.errors import InputError, ShapeError
+
+pytestmark = pytest.mark.filterwarnings("ignore::angsync.errors.DisconnectedWarning")
+
+
+def one_by_one(C, gauge, sigma=None):
+    found = []
+    for one in C:
+        result = ang.synchronize(one.astype(complex), gauge=gauge)
+        found.append(result.standard_errors(sigma))
+    return np.stack(found)
+
+
+@pytest.mark.parametrize("gauge", ["first", "mean", 3])
+@pytest.mark.parametrize("sigma", [None, 0.4])
+@pytest.mark.parametrize("n", [3, 8, 21])
+def test_they_are_those_of_one_problem_after_another(n, gauge, sigma):
+    """Both optima within 10 tolerances, 1e-9; the errors depend on the phases in second order but for sigma."""
+    gauge = min(gauge, n - 1) if gauge == 3 else gauge
+    C = gaussian_stack(n, 12, 0.15 * np.sqrt(n), seed=n)
+    errors = ang.synchronize(C, gauge=gauge).standard_errors(sigma)
+    np.testing.assert_allclose(errors, one_by_one(C, gauge, sigma), rtol=1e-7, atol=1e-12)
+    # the gauge of the errors may be another than that of the phases
+    np.testing.assert_allclose(ang.synchronize(C).standard_errors(sigma, gauge=gauge), errors, rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::angsync.errors.ErrorBarWarning")  # sigma is twice as large as the noise
+@pytest.mark.parametrize("gauge", ["first", "mean", 4])
+def test_several_pieces_and_sparse_problems(gauge):
+    rng = np.random.default_rng(3)
+    C = gaussian_stack(9, 30, 0.2, seed=1)
+    kept = np.triu(rng.random(C.shape) < 0.45, 1)
+    C = np.where(kept | kept.swapaxes(1, 2), C, 0)
+    result = ang.synchronize(C, gauge=gauge, on_failure="ignore")
+    assert (result.components > 1).any()
+    assert (result.components == 1).any()
+    np.testing.assert_allclose(result.standard_errors(0.3), one_by_one(C, gauge, 0.3), rtol=1e-7, atol=1e-12)
+    dense = np.flatnonzero(np.count_nonzero(np.triu(C, 1), axis=(1, 2)) > 9)
+    expected = one_by_one(C[dense], gauge)
+    np.testing.assert_allclose(result[dense].standard_errors(), expected, rtol=1e-6, atol=1e-12)
+
+
+def test_weights_over_many_decades():
+    """Elimination without subtraction: 24 decades of weights cost no accuracy, beside the same by one problem."""
+    rng = np.random.default_rng(7)
+    n = 10
+    z = np.exp(2j * np.pi * rng.random((20, n)))
+    w = 10.0 ** rng.uniform(-12, 12, (20, n, n))
+    w = np.triu(w, 1) + np.triu(w, 1).swapaxes(1, 2)
+    C = w * z[:, :, None] * z[:, None, :].conj()
+    result = BatchResult(
+        z=z, objective=None, residual=None, iterations=None, status=np.zeros(20, np.int8), tolerance=0.0, gauge="first",
+        seconds=0.0, source=ang.synchronize(C, on_failure="ignore").source,
+    )  # fmt: skip
+    for k in range(20):
+        measured = ang.Measurements.from_matrix(C[k])
+        expected = ang.uncertainty.standard_errors(
+            measured, z[k], np.zeros(n, dtype=int), sigma=1.0, references=np.zeros(1, dtype=int)
+        )
+        np.testing.assert_allclose(result.standard_errors(1.0)[k], expected, rtol=1e-9)
+
+
+def test_resistances_of_known_networks():
+    path = np.diag(np.array([1.0, 4.0, 0.5]), 1)
+    ring = path + np.diag([2.0], 3)
+    R = error_bars.resistances(np.stack([path + path.T, ring + ring.T]))
+    np.testing.assert_allclose(R[0, 0], [0, 1, 1.25, 3.25], rtol=1e-15)
+    np.testing.assert_allclose(R[1, 0, 3], 1 / (2 + 1 / 3.25), rtol=1e-14)
+
+
+def test_what_cannot_be_known_is_not_a_number():
+    C = gaussian_stack(5, 6, 0.2)
+    C[1] = np.nan
+    C[2] = np.diag(np.ones(4), 1) + np.diag(np.ones(4), -1)  # a path: no residuals
+    C[3] = 0
+    mask = np.zeros((6, 5), dtype=bool)
+    mask[4, 2] = True
+    result = synchronize_stack(C, mask=mask, on_failure="ignore")
+    errors = result.standard_errors()
+    np.testing.assert_array_equal(np.isnan(errors).any(axis=1), [False, True, True, True, True, False])
+    assert np.isnan(errors[4]).tolist() == [False, False, True, False, False]
+    kept = [0, 1, 3, 4]
+    expected = ang.synchronize(C[4][np.ix_(kept, kept)]).standard_errors()
+    np.testing.assert_allclose(errors[4, kept], expected, rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(result.standard_errors(1.0)[2], np.sqrt([0, 1, 2, 3, 4]), rtol=1e-12)
+    np.testing.assert_array_equal(result.standard_errors(1.0)[3], 0)  # as for one problem: every node its own reference
+    assert result[4].standard_errors().shape == (5,)
+    np.testing.assert_array_equal(result[4:].standard_errors(), errors[4:])
+
+
+def test_single_precision_triangles_and_blocks(monkeypatch):
+    C = gaussian_stack(6, 40, 0.3)
+    expected = ang.synchronize(C).standard_errors()
+    for single in (C.astype(np.complex64), C.astype(np.complex64).reshape(4, 10, 6, 6)):
+        # phases within 10 tolerances of 5e-7
+        found = ang.synchronize(single).standard_errors().reshape(40, 6)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-12)
+    lower = ang.synchronize(np.tril(C), hermitian="lower").standard_errors()
+    np.testing.assert_allclose(lower, expected, rtol=1e-7, atol=1e-12)
+    monkeypatch.setattr(error_bars, "_ENTRIES_AT_ONCE", 100)
+    np.testing.assert_array_equal(ang.synchronize(C).standard_errors(), expected)
+
+
+def test_sigma_and_gauge_are_checked(tmp_path):
+    C = gaussian_stack(4, 6, 0.1).reshape(2, 3, 4, 4)
+    result = ang.synchronize(C)
+    by_row = result.standard_errors(np.array([[1.0], [2.0]]))
+    np.testing.assert_allclose(by_row[1], 2 * result.standard_errors(1.0)[1])
+    for sigma in (-1.0, np.inf):
+        with pytest.raises(InputError, match="sigma must be finite and not negative"):
+            result.standard_errors(sigma)
+    with pytest.raises(ShapeError, match=r"sigma has the shape \(5,\)"):
+        result.standard_errors(np.ones(5))
+    for gauge in ("last", 4, True):
+        with pytest.raises(InputError, match="gauge must be"):
+            result.standard_errors(gauge=gauge)
+    result.save(tmp_path / "r.npz")
+    with pytest.raises(InputError, match="loaded from a file"):
+        BatchResult.load(tmp_path / "r.npz").standard_errors()
+
+
+def test_error_bars_cover():
+    """Of 2000 x 8 phases in the Gaussian model at small noise, 95 % lie within 1.96 errors: for a known sigma their
+    number within one problem is correlated, so take one phase a problem: 2000 draws, 0.5 %, four of them."""
+    n, level = 9, 0.2
+    rng = np.random.default_rng(11)
+    truth = np.exp(2j * np.pi * rng.random((2000, n)))
+    truth *= truth[:, :1].conj()
+    W = rng.standard_normal((2000, n, n)) + 1j * rng.standard_normal((2000, n, n))
+    W = np.triu(W, 1) / np.sqrt(2)
+    C = truth[:, :, None] * truth[:, None, :].conj() + level * (W + W.conj().swapaxes(1, 2))
+    result = ang.synchronize(C)
+    off = np.abs(np.angle(result.z * truth.conj()))[:, 5]
+    inside = np.mean(off < 1.96 * result.standard_errors(level / np.sqrt(2))[:, 5])
+    assert abs(inside - 0.95) < 0.02

@@ -1,0 +1,55 @@
+"""``angsync solve`` of a file with a stack of problems."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from command_line import call, refused
+from problems import gaussian_stack
+
+import angsync as ang
+
+
+def test_a_stack_is_solved_and_written():
+    C = gaussian_stack(5, 6, 0.2).reshape(2, 3, 5, 5)
+    np.save("stack.npy", C)
+    answer = call("solve", "stack.npy", "-o", "out.npz", "--gauge", "3", "--standard-errors")
+    assert (answer.code, answer.stderr) == (0, "")
+    assert "6 problem(s) of order 5, shape (2, 3)" in answer.stdout
+    assert "CERTIFIED 6, UNDECIDED 0" in answer.stdout
+    assert "phases       written to out.npz" in answer.stdout
+    expected = ang.synchronize(C, gauge=3)
+    np.testing.assert_array_equal(ang.BatchResult.load("out.npz").z, expected.z)
+    with np.load("out.npz") as found:
+        np.testing.assert_array_equal(found["standard_errors"], expected.standard_errors())
+
+
+def test_json_and_what_is_not_whole():
+    C = gaussian_stack(5, 4, 0.2)
+    C[1] = 0
+    C[2, :2, 2:] = C[2, 2:, :2] = 0
+    C[3] = np.nan
+    np.save("stack.npy", C)
+    answer = call("solve", "stack.npy", "--json")
+    assert answer.code == 1
+    assert "1 in several pieces" in answer.stderr
+    assert answer.object["status"] == {"CONVERGED": 1, "NOT_FINITE": 1, "EMPTY": 1, "DISCONNECTED": 1}
+    assert (answer.object["certified"], answer.object["n"], answer.object["shape"]) == (1, 5, [4])
+    answer = call("solve", "stack.npy")
+    assert "-o phases.npz" in answer.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--report", "page.html"), "--report is for one problem, but the file holds a stack of the shape (3, 4, 4)"),
+        (("--anchor", "0=1.0"), "--anchor is for one problem"),
+        (("-o", "out.csv"), "the result of a stack is saved as .npz, not as '.csv'"),
+        (("--solver", "gpm"), "solver is not for a stack of problems"),
+        (("--max-seconds", "3"), "max_seconds is not for a stack"),
+        (("--gauge", "nobody"), "gauge must be 'first', 'mean' or the number of a node, but it is 'nobody'"),
+    ],
+)
+def test_options_for_one_problem_are_refused(arguments, message):
+    np.save("stack.npy", gaussian_stack(4, 3, 0.1))
+    assert message in " ".join(refused("solve", "stack.npy", *arguments).split())
