@@ -7,41 +7,92 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from angsync.errors import InputError, ShapeError
+from angsync import kernels
+from angsync.errors import AngsyncWarning, InputError, ShapeError, warn_user
+from angsync.kernels.batch import emi_reference
+from angsync.kernels.batch.emi_reference import INDEFINITE, UNEVEN
+from angsync.kernels.batch.numbers import MAX_ORDER
 
 
-def emi_matrix(C: ArrayLike, coherence: ArrayLike | None = None) -> NDArray:
+def emi_matrix(
+    C: ArrayLike, coherence: ArrayLike | None = None, *, beta: float = 0.0, looks: float | None = None
+) -> NDArray:
     r"""The objective of the maximum-likelihood phases of a stack of coherence matrices, :math:`-|\Gamma|^{-1} \circ C`.
 
     (Ansari, De Zan and Bamler, *Efficient phase estimation for interferogram stacks*, IEEE TGRS 56(7), 2018.) The
     result is nearly negative definite, so the power method needs the shift
-    :math:`\lambda_{\max}(|\Gamma|^{-1} \circ C)`; a batch finds that by itself. ``coherence`` is :math:`|\Gamma|`, the
-    moduli of C unless given. A problem whose coherence is singular, with a condition number
-    :math:`\||\Gamma|\|_1 \||\Gamma|^{-1}\|_1` above a tenth of 1 / eps in the precision it is given in, comes back as
-    NaN, which a batch reports as NOT_FINITE: its inverse would be made of rounding errors.
+    :math:`\lambda_{\max}(|\Gamma|^{-1} \circ C)`; a batch finds that by itself.
+
+    A problem whose coherence is singular, with a condition number :math:`\||\Gamma|\|_1 \||\Gamma|^{-1}\|_1` above a
+    tenth of 1 / eps in the precision it is given in, comes back as NaN, which a batch reports as NOT_FINITE: its
+    inverse would be made of rounding errors. Where :math:`|\Gamma|` can be inverted but is not positive definite, it is
+    no covariance of anything, and the likelihood is a formula only; this is warned about, once, with counts.
+
+    Parameters
+    ----------
+    C
+        Hermitian matrices (..., n, n).
+    coherence
+        :math:`|\Gamma|`, symmetric, the moduli of C unless given.
+    beta
+        From 0 to 1: :math:`(1 - \beta) |\Gamma| + \beta I` is inverted in place of :math:`|\Gamma|`. Moduli of sample
+        coherences are too large where the truth is small; a few per cent make the inverse of them harmless.
+    looks
+        How many samples each coherence was estimated from, where that is known: fewer than n leave
+        :math:`|\Gamma|` without support, which is warned about where beta is 0.
     """
+    _refuse_masked(C, coherence)
     C = np.asarray(C)
     if C.ndim < 2 or C.shape[-1] != C.shape[-2]:
         raise ShapeError(f"C must be square matrices (..., n, n), but its shape is {C.shape}.")
-    gamma = np.abs(C) if coherence is None else np.asarray(coherence)
-    if gamma.shape != C.shape:
+    if not 0 <= beta <= 1:
+        raise InputError(f"beta must be between 0 and 1, but it is {beta}.")
+    n = C.shape[-1]
+    if looks is not None and not looks > 0:
+        raise InputError(f"looks must be a positive number, but it is {looks}.")
+    if looks is not None and looks < n and beta == 0:
+        warn_user(
+            f"a coherence of {n} dates from {looks:g} looks cannot be inverted with confidence: take more looks than "
+            "dates, or a beta of a few per cent.",
+            AngsyncWarning,
+        )
+    gamma = None if coherence is None else np.asarray(coherence)
+    if gamma is not None and gamma.shape != C.shape:
         raise ShapeError(f"coherence must have the shape of C, {C.shape}, not {gamma.shape}.")
-    if np.iscomplexobj(gamma):
+    if gamma is not None and np.iscomplexobj(gamma):
         raise InputError(f"coherence must be real, the moduli of Gamma, but its dtype is {gamma.dtype}.")
-    limit = 0.1 / float(np.finfo(gamma.dtype).eps if gamma.dtype.kind == "f" else np.finfo(np.float64).eps)
-    wide = gamma.astype(np.float64).reshape(math.prod(C.shape[:-2]), *C.shape[-2:])
-    try:
-        inverse = np.linalg.inv(wide)
-    except np.linalg.LinAlgError:  # one of them is exactly singular, and NumPy does not say which
-        inverse = np.stack([_inverse_or_nan(matrix) for matrix in wide])
-    with np.errstate(invalid="ignore", over="ignore"):
-        condition = np.abs(wide).sum(axis=1).max(axis=1) * np.abs(inverse).sum(axis=1).max(axis=1)
-        inverse[~(condition <= limit)] = np.nan
-        return (-inverse.reshape(C.shape) * C).astype(C.dtype if np.iscomplexobj(C) else np.complex128)
+    narrow = C.real.dtype if gamma is None else gamma.dtype
+    limit = 0.1 / float(np.finfo(narrow if narrow.kind == "f" else np.float64).eps)
+    shape = (math.prod(C.shape[:-2]), n, n)
+    wide = C if C.dtype == np.complex64 else C.astype(np.complex128, copy=False)
+    problems = np.ascontiguousarray(wide).reshape(shape)
+    if gamma is not None:
+        kind = np.float32 if gamma.dtype == np.float32 else np.float64
+        gamma = np.ascontiguousarray(gamma, dtype=kind).reshape(shape)
+    out, state = np.empty_like(problems), np.zeros(shape[0], dtype=np.int8)
+    invert = kernels.emi if n <= MAX_ORDER else emi_reference.emi
+    invert(problems, gamma, float(beta), limit, out, state)
+    _report(state, C.shape[:-2])
+    return out.reshape(C.shape)
 
 
-def _inverse_or_nan(matrix: NDArray) -> NDArray:
-    try:
-        return np.linalg.inv(matrix)
-    except np.linalg.LinAlgError:
-        return np.full_like(matrix, np.nan)
+def _refuse_masked(*given: ArrayLike | None) -> None:
+    for array in given:
+        if isinstance(array, np.ma.MaskedArray) and np.ma.getmaskarray(array).any():
+            raise InputError(
+                "emi_matrix inverts whole matrices, but some entries are masked: fill them (a coherence of 0), or "
+                "leave out the dates that are masked."
+            )
+
+
+def _report(state: NDArray[np.int8], leading: tuple[int, ...]) -> None:
+    if (state == UNEVEN).any():
+        index = tuple(int(i) for i in np.unravel_index(int(np.argmax(state == UNEVEN)), leading))
+        raise InputError(f"coherence must be symmetric, but that of problem {index} is not.")
+    count = int(np.count_nonzero(state == INDEFINITE))
+    if count:
+        warn_user(
+            f"in {count} of {state.size} problems |Gamma| is not positive definite: no covariance has such moduli, and "
+            "its inverse weighs phases wrongly. Pass beta (0.05, say), or take more looks.",
+            AngsyncWarning,
+        )

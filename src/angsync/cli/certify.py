@@ -56,7 +56,8 @@ def certify(
                 from angsync.pipeline import anchored
 
                 certificate = anchored.certify(
-                    data, z, anchors_from_text(anchor or [], data), priors_from_text(prior or [], data),
+                    data, z,
+                    anchors_from_text(anchor or [], data, unit.value), priors_from_text(prior or [], data, unit.value),
                     tolerance=tolerance, method=method.value, hermitian=hermitian.value,
                 )  # fmt: skip
             else:

@@ -72,6 +72,11 @@ def solve_batch(
     return suspects
 
 
+def emi(C: "NDArray", coherence: "NDArray | None", beta: float, limit: float, out: "NDArray", state: "NDArray") -> None:
+    """The objective of interferogram stacks; :func:`angsync.kernels.batch.emi_reference.emi` says what is computed."""
+    batch_kernels().emi(C, coherence, beta, limit, out, state)
+
+
 @cache
 def batch_kernels() -> ModuleType:
     """The kernels for batches: they need vectors of the compiler beside the rest."""
@@ -100,6 +105,7 @@ __all__ = [
     "NarrowCopy",
     "batch_kernels",
     "description",
+    "emi",
     "limited",
     "name",
     "solve_batch",

@@ -48,6 +48,7 @@ _CONTRADICTION = np.sqrt(0.5)
 _NEGATIVE_WEIGHT = (
     "weights must not be negative. To reverse a relation add pi to its angle; to leave an edge out give it weight 0."
 )
+_COLUMNS = ("i", "j", "angle", "weight", "modulus")
 Unit = Literal["rad", "deg", "turn"]
 
 
@@ -170,19 +171,9 @@ class Measurements:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Measurements):
             return NotImplemented
-        mine, theirs = self.modulus, other.modulus
-        return (
-            (self.n, len(self), self.labels) == (other.n, len(other), other.labels)
-            and all(
-                np.array_equal(a, b)
-                for a, b in zip(
-                    (self.i, self.j, self.angle, self.weight),
-                    (other.i, other.j, other.angle, other.weight),
-                    strict=True,
-                )
-            )
-            and (mine is theirs if mine is None or theirs is None else np.array_equal(mine, theirs))
-        )
+        # None, for a modulus that was not given, equals None and no array
+        same = (np.array_equal(self.__dict__[name], other.__dict__[name]) for name in _COLUMNS)
+        return (self.n, self.labels) == (other.n, other.labels) and all(same)
 
     def __hash__(self) -> int:
         return hash((self.n, len(self)))
@@ -190,7 +181,7 @@ class Measurements:
     def __setstate__(self, state: dict[str, Any]) -> None:
         # a copy or a pickle: NumPy does not keep the flag that an array cannot be written to
         self.__dict__.update(state)
-        self._set({name: state[name] for name in ("i", "j", "angle", "weight", "modulus")}, state["_kept"])
+        self._set({name: state[name] for name in _COLUMNS}, state["_kept"])
 
     @property
     def kept(self) -> NDArray[np.int64]:

@@ -9,7 +9,15 @@ from problems import coherence
 import angsync as ang
 from angsync.batch.emi import emi_matrix
 from angsync.batch.result import BatchStatus
-from angsync.errors import ConvergenceWarning, InputError, ShapeError
+from angsync.errors import AngsyncWarning, ConvergenceWarning, InputError, ShapeError
+from angsync.kernels.batch import emi_reference
+
+try:
+    from angsync.kernels.batch import compiled
+
+    SETS = compiled.available()
+except ImportError:
+    compiled, SETS = None, ()
 
 PRECISIONS = (np.complex64, np.complex128)
 
@@ -48,6 +56,7 @@ def test_emi_ends_at_the_maximum(batch_solver, dtype):
     assert ((wrong < best - 0.01 * np.abs(best)) | (turn > 0.1)).all()
 
 
+@pytest.mark.filterwarnings("ignore:.*not positive definite")
 def test_emi_finds_its_shift_before_the_first_phases(batch_solver):
     """Of 14 looks of 12 dates: the most negative eigenvalues are hundreds of times the objective. The safeguard alone,
     which doubles a shift at every refusal, takes 14 iterations on average here; the shift of the power steps 5."""
@@ -82,3 +91,79 @@ def test_emi_in_single_precision_is_flagged_by_its_own_rounding():
     C = np.where(np.eye(3), 1, 1 - 1e-6)[None].astype(complex)
     assert np.isfinite(emi_matrix(C)).all()
     assert np.isnan(emi_matrix(C.astype(np.complex64))).all()
+
+
+def made_by(kernel, C, coherence=None, beta=0.0, limit=4.5e14):
+    out, state = np.empty_like(C), np.empty(len(C), np.int8)
+    kernel(C, coherence, beta, limit, out, state)
+    return out, state
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("dtype", PRECISIONS)
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 21, 50])
+def test_compiled_does_what_numpy_does(monkeypatch, name, n, dtype):
+    monkeypatch.setattr(compiled, "instructions", name)
+    C = coherence(n, 21, looks=3 * n + 5, seed=n).astype(dtype)
+    C[3] = 1  # singular, but for n = 1
+    C[5] = np.nan
+    if n > 2:
+        C[7] = np.where(np.eye(n), 0.1, 0.9)  # not positive definite
+    real = np.abs(C).astype(np.float32 if n == 8 else np.float64)
+    for given, beta in ((None, 0.0), (real, 0.0), (None, 0.2)):
+        out, state = made_by(compiled.emi, C, given, beta)
+        twin, expected = made_by(emi_reference.emi, C, given, beta)
+        np.testing.assert_array_equal(state, expected)
+        # both inverses are good to n eps times the condition number, which is below 1e6 here
+        size = np.abs(np.nan_to_num(twin)).max(axis=(1, 2), keepdims=True)
+        eps = np.finfo(np.float32).eps if dtype == np.complex64 else 1e-10
+        np.testing.assert_array_equal(np.isnan(out), np.isnan(twin))
+        assert (np.nan_to_num(np.abs(out - twin)) <= 4 * eps * size).all()
+
+
+def test_beta_mixes_in_the_identity():
+    C = coherence(6, 5, looks=40)
+    mixed = 0.9 * np.abs(C) + 0.1 * np.eye(6)
+    expected = -np.linalg.inv(mixed) * C
+    np.testing.assert_allclose(emi_matrix(C, beta=0.1), expected, rtol=1e-10)
+    np.testing.assert_allclose(emi_matrix(C, np.abs(C), beta=0.1), expected, rtol=1e-10)
+    np.testing.assert_allclose(emi_matrix(C, beta=1.0), -np.eye(6) * C, atol=1e-15)
+    assert np.isfinite(emi_matrix(np.ones((1, 4, 4)), beta=0.05)).all()  # singular without it
+    for beta in (-0.1, 1.1, np.nan):
+        with pytest.raises(InputError, match="beta must be between 0 and 1"):
+            emi_matrix(C, beta=beta)
+
+
+def test_what_is_no_covariance_is_said_with_counts():
+    C = coherence(5, 6, looks=40)
+    C[2] = np.where(np.eye(5), 0.1, 0.9)
+    with pytest.warns(AngsyncWarning, match="in 1 of 6 problems .Gamma. is not positive definite") as seen:
+        matrix = emi_matrix(C)
+    assert seen[0].filename == __file__
+    assert np.isfinite(matrix).all()  # inverted all the same
+    emi_matrix(C, beta=0.9)
+
+
+def test_too_few_looks_are_said():
+    C = coherence(5, 6, looks=40)
+    with pytest.warns(AngsyncWarning, match="5 dates from 4 looks"):
+        emi_matrix(C, looks=4)
+    emi_matrix(C, looks=4, beta=0.05)
+    emi_matrix(C, looks=5)
+    with pytest.raises(InputError, match="looks must be a positive number"):
+        emi_matrix(C, looks=0)
+
+
+def test_wrong_matrices_get_one_message():
+    C = coherence(5, 6, looks=40)
+    real = np.abs(C)
+    real[3, 0, 4] += 0.5
+    with pytest.raises(InputError, match=r"coherence must be symmetric, but that of problem \(1, 0\) is not"):
+        emi_matrix(C.reshape(2, 3, 5, 5), real.reshape(2, 3, 5, 5))
+    with pytest.raises(InputError, match="some entries are masked"):
+        emi_matrix(np.ma.masked_array(C, mask=np.abs(C) < 0.5))
+    np.testing.assert_array_equal(emi_matrix(np.ma.masked_array(C)), emi_matrix(C))
+    assert emi_matrix(np.empty((0, 4, 4), complex)).shape == (0, 4, 4)
+    assert emi_matrix(C[0]).shape == (5, 5)
+    wide = coherence(130, 2, looks=400)  # larger than the kernels take
+    np.testing.assert_allclose(emi_matrix(wide), -np.linalg.inv(np.abs(wide)) * wide, rtol=1e-8)

@@ -95,6 +95,10 @@ def test_phases_of_measurements_in_degrees():
     assert call("solve", "deg.csv", "--unit", "deg", "-o", "phases.npz").code == 0
     assert call("certify", "deg.csv", "phases.npz", "--unit", "deg").code == 0
     assert call("certify", "deg.csv", "phases.npz").code == 1
+    held = ("--anchor", "1=45", "--unit", "deg")
+    assert call("solve", "deg.csv", *held, "-o", "held.npz").code == 0
+    assert call("certify", "deg.csv", "held.npz", *held).code == 0
+    assert call("certify", "deg.csv", "held.npz", "--anchor", "1=44", "--unit", "deg").code != 0
 
 
 def test_certify_takes_the_anchors_that_a_result_was_found_with():

@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 import pytest
-from command_line import call, refused, write_csv
+from command_line import call, posix, refused, write_csv
 
 import angsync
 from angsync import kernels
@@ -151,3 +151,23 @@ def test_help_loads_no_numpy(arguments):
 
 def test_every_command_of_the_list_is_registered_in_its_order():
     assert [command.callback.__name__ for command in app.registered_commands] == list(COMMANDS)
+
+
+# --- Ctrl-C --------------------------------------------------------------------------------------------------
+
+
+@posix
+def test_ctrl_c_while_the_command_is_loaded_is_one_word():
+    code = (
+        "import os, signal, sys, angsync.cli\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # also when the tests run in the background
+        "class Interrupt:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'angsync.cli.certify':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "sys.argv = ['angsync', 'info']\n"
+        "angsync.cli.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import EDGES, call, dense, good_files, refused, write_csv
+from command_line import EDGES, call, dense, good_files, posix, refused, write_csv
 
 import angsync
 from angsync import load_result
@@ -235,3 +237,29 @@ def test_degrees_without_a_unit_are_heard_of():
 def test_a_matrix_has_no_unit():
     np.save("C.npy", np.eye(3))
     refused(call("solve", "C.npy", "--unit", "deg"), "is for edge lists")
+
+
+@posix
+def test_links_in_a_circle_are_one_message():
+    Path("loop.csv").symlink_to("loop.csv")
+    assert "loop.csv" in refused("solve", "loop.csv", "-o", "out.npz")
+    write_csv("edges.csv")
+    Path("loop.npz").symlink_to("loop.npz")
+    assert "loop.npz" in refused("solve", "edges.csv", "-o", "loop.npz")
+
+
+@posix
+def test_a_file_that_cannot_grow_is_named():
+    """As on a full disk: the limit of the size of files is below that of the result."""
+    write_csv("edges.csv")
+    Path("out.csv").write_text("before")
+    code = (
+        "import resource, sys\nresource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))\n"
+        "import signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "sys.argv = ['angsync', 'solve', 'edges.csv', '-o', 'out.csv']\nfrom angsync.cli import main\nmain()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "cannot write out.csv: File too large" in " ".join(done.stderr.split())
+    assert Path("out.csv").read_text() == "before"
+    assert sorted(path.name for path in Path().iterdir()) == ["edges.csv", "out.csv"]

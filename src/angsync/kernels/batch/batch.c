@@ -23,6 +23,7 @@
 #define SLOWEST_BELIEVED 0.6        /* largest slowest mode that a shift is made for: beyond it, Newton is quicker */
 #define POWER_STEPS_BEFORE_NEWTON 4 /* where so many power steps would do, they are made rather than a Newton step */
 
+#define UNEVEN_RATIO 1e3            /* of the largest and the smallest row, from which light rows have their own residual */
 #define MAX_ORDER 128               /* also in numbers.py */
 enum { GAUGE_FIRST = 1, GAUGE_MEAN = 2, GAUGE_NODE = 3 }; /* GAUGE_NODE + j: node j at angle 0 */
 
@@ -59,6 +60,69 @@ typedef struct {
 /* What is left between Python's and C's idea of it would be read as garbage: a test compares the two. */
 int64_t batch_call_size(void) { return sizeof(batch_t); }
 int64_t batch_found_rows(void) { return FOUND; }
+
+/* One call of the objective of interferogram stacks. In Python: EmiCall in compiled.py. */
+typedef struct {
+    int64_t count;
+    int32_t n, threads, set;
+    int32_t wide;          /* C holds doubles, not floats */
+    int32_t given;         /* coherence: 0 the moduli of C, 1 floats, 2 doubles */
+    double beta;           /* the part of the identity */
+    double limit;          /* largest condition number */
+    double askew;          /* relative difference of the triangles of a coherence above which it is not symmetric */
+    const void *C, *coherence;
+    void *out;
+    int8_t *state;         /* of each problem: see below, or 1 where |Gamma| is not positive definite */
+} emi_t;
+enum { EMI_SINGULAR = 2, EMI_UNEVEN = 3 };
+
+static inline double emi_modulus(const emi_t *call, int64_t at) {
+    if (call->given == 1) return ((const float *)call->coherence)[at];
+    if (call->given == 2) return ((const double *)call->coherence)[at];
+    const double *doubles = call->C;
+    const float *floats = call->C;
+    double re = call->wide ? doubles[2 * at] : floats[2 * at], im = call->wide ? doubles[2 * at + 1] : floats[2 * at + 1];
+    double square = re * re + im * im;
+    return square > 1e-280 && square < 1e280 ? sqrt(square) : hypot(re, im);
+}
+
+static inline void emi_write(const emi_t *call, int64_t at, double factor) {
+    if (call->wide) {
+        const double *C = (const double *)call->C + 2 * at;
+        double *out = (double *)call->out + 2 * at;
+        out[0] = factor * C[0], out[1] = factor * C[1];
+    } else {
+        const float *C = (const float *)call->C + 2 * at;
+        float *out = (float *)call->out + 2 * at;
+        out[0] = (float)(factor * C[0]), out[1] = (float)(factor * C[1]);
+    }
+}
+
+/* The inverse of any square matrix by Gauss-Jordan with row pivots, NaN where a pivot is 0; a is overwritten. */
+static void emi_invert(int n, double *a, double *inverse) {
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) inverse[i * n + j] = i == j;
+    for (int k = 0; k < n; k++) {
+        int best = k;
+        for (int i = k + 1; i < n; i++)
+            if (fabs(a[i * n + k]) > fabs(a[best * n + k])) best = i;
+        for (int j = 0; best != k && j < n; j++) {
+            double x = a[k * n + j], y = inverse[k * n + j];
+            a[k * n + j] = a[best * n + j], a[best * n + j] = x;
+            inverse[k * n + j] = inverse[best * n + j], inverse[best * n + j] = y;
+        }
+        double over = a[k * n + k] == 0 ? NAN : 1 / a[k * n + k];
+        for (int j = 0; j < n; j++) a[k * n + j] *= over, inverse[k * n + j] *= over;
+        for (int i = 0; i < n; i++) {
+            double factor = a[i * n + k];
+            if (i == k || factor == 0) continue;
+            for (int j = 0; j < n; j++) {
+                a[i * n + j] -= factor * a[k * n + j];
+                inverse[i * n + j] -= factor * inverse[k * n + j];
+            }
+        }
+    }
+}
 
 #define JOIN_(a, b, c) a##_##b##_##c
 #define JOIN(a, b, c) JOIN_(a, b, c)
@@ -107,6 +171,15 @@ int batch_instructions(void) {
  * image by more than `askew` times itself, -2 without memory. */
 int64_t batch_single(const batch_t *call) { CALL(single) }
 int64_t batch_double(const batch_t *call) { CALL(double) }
+
+/* -|Gamma|^-1 o C of every problem. Returns -2 without memory. */
+int batch_emi(const emi_t *call) {
+#ifdef SEVERAL_SETS
+    if (call->set == 2) return emi_double_avx512(call);
+    if (call->set == 1) return emi_double_avx2(call);
+#endif
+    return emi_double_plain(call);
+}
 
 #else
 int batch_instructions(void) { return -1; }

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError
+from angsync.kernels.batch.emi_reference import UNEVEN_SHARE
 from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, BatchNumbers, BatchOptions, asymmetry_share
 from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, function, threads_for
 
@@ -47,6 +48,19 @@ _SOLVERS = {
     np.dtype(np.complex64): function("batch_single", ctypes.POINTER(BatchCall), returns=SIZE),
     np.dtype(np.complex128): function("batch_double", ctypes.POINTER(BatchCall), returns=SIZE),
 }
+
+
+class EmiCall(ctypes.Structure):
+    """``emi_t`` in batch.c."""
+
+    _fields_ = (
+        ("count", SIZE), ("n", ctypes.c_int32), ("threads", ctypes.c_int32), ("set", ctypes.c_int32),
+        ("wide", ctypes.c_int32), ("given", ctypes.c_int32), ("beta", REAL), ("limit", REAL), ("askew", REAL),
+        ("C", ADDRESS), ("coherence", ADDRESS), ("out", ADDRESS), ("state", ADDRESS),
+    )  # fmt: skip
+
+
+_emi = function("batch_emi", ctypes.POINTER(EmiCall), returns=INT)
 _MOST_ITERATIONS = 2**30  # what fits into the counter of batch.c
 
 
@@ -95,3 +109,20 @@ def solve(
     if suspects < 0:
         raise MemoryError(f"no memory for the work of {count} problems of order {n}")
     return suspects
+
+
+def emi(
+    C: NDArray, coherence: NDArray | None, beta: float, limit: float, out: NDArray, state: NDArray[np.int8]
+) -> None:
+    """What :func:`angsync.kernels.batch.emi_reference.emi` does, in C; contiguous arrays, the order at most 128."""
+    count, n = C.shape[:2]
+    assert n <= MAX_ORDER
+    assert (out.shape, out.dtype, state.shape, state.dtype) == (C.shape, C.dtype, (count,), np.int8)
+    assert coherence is None or coherence.shape == C.shape
+    given = 0 if coherence is None else 1 if coherence.dtype == np.float32 else 2
+    call = EmiCall(
+        count, n, threads_for(count * n * n), SETS.index(instructions), C.dtype == np.complex128, given, beta, limit,
+        UNEVEN_SHARE, address(C), None if coherence is None else address(coherence), address(out), address(state),
+    )  # fmt: skip
+    if _emi(ctypes.byref(call)) < 0:
+        raise MemoryError(f"no memory for the work of {count} problems of order {n}")

@@ -28,6 +28,7 @@
 #include "solve.h"
 #include "proof.h"
 #include "examine.h"
+#include "emi.h"
 #include "run.h"
 #undef GROUP_OF_DOUBLES
 #undef N

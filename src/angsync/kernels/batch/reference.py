@@ -21,6 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.kernels.batch.emi_reference import emi
 from angsync.kernels.batch.numbers import (
     CONVERGED,
     FIELDS,
@@ -34,15 +35,18 @@ from angsync.kernels.batch.numbers import (
 from angsync.kernels.batch.pieces_reference import count_pieces, first_of_piece, in_gauge
 from angsync.kernels.batch.proof_reference import bounds, cholesky
 
+__all__ = ["emi", "instructions", "solve"]
+
 instructions = "NumPy"
 """Stands in reports where the compiled kernels name their set of instructions."""
 
-# Tuned; the first five stand in batch.c too.
+# Tuned; the first six stand in batch.c too.
 _FIXED_START_SHARE = 0.0625  # how much of the fixed start (the chirp) is added to the start by the sweep
 _SETTLED_SINE = 0.03  # sine of the angle between x and C x at which power steps end
 _SHIFT_SHARE = 0.8  # part of the slowest mode that the shift of a power step takes away
 _SLOWEST_BELIEVED = 0.6  # largest slowest mode that a shift is made for: beyond it, Newton steps are quicker
 _POWER_STEPS_BEFORE_NEWTON = 4  # where so many power steps would do, they are made rather than a Newton step
+_UNEVEN_RATIO = 1e3  # of the largest and the smallest row, from which light rows have a residual of their own
 _MOST_REFUSALS = 12  # steps in a row that lower the objective, after which a problem has stalled
 
 
@@ -213,10 +217,18 @@ class _Run:
         self.refusals, self.iterations = np.zeros(count, dtype=int), np.zeros(count, dtype=int)
         self.rate, self.by_newton, self.slowest = np.zeros(count), np.zeros(count, dtype=bool), np.zeros(count)
         self.best, self.gradient, self.size = _objective_and_squared_norms(self.z, self.w)
+        self.weights = _light_rows(rows)
+        self.light = self.second_residual(slice(None), self.z, self.w)
+
+    def second_residual(self, at: NDArray | slice, z: NDArray, w: NDArray) -> NDArray:
+        """Where rows are unlike each other, the mean square of b_j / rows_j, in which light rows show; 0 elsewhere."""
+        found: NDArray = np.mean(((z.conj() * w).imag * self.weights[at]) ** 2, axis=1)
+        return found
 
     def end_converged(self, tolerance: float) -> None:
         """Problems whose gradient is small, or nothing but rounding, have ended."""
         small = (self.gradient <= tolerance**2 * self.size) | (self.gradient <= self.floor)
+        small &= self.light <= max(tolerance**2, 16 * self.epsilon**2)
         done = self.going & small
         self.status[done] = CONVERGED
         self.going &= ~done
@@ -246,16 +258,20 @@ class _Run:
         image = _apply(self.C[at], tried)
         f, b, norm = _objective_and_squared_norms(tried, image)
         best, gradient, size = self.best[at], self.gradient[at], self.size[at]
+        divisor = np.where(gradient > 0, gradient, 1)  # 0 only where light rows go on alone
         noise = 16 * self.epsilon * np.abs(best)
-        better = (f > best + noise) | ((f >= best - noise) & (b * size < gradient * norm))
+        light = self.second_residual(at, tried, image)
+        closer = np.where(self.light[at] > 0, light < self.light[at], b * size < gradient * norm)
+        better = (f > best + noise) | ((f >= best - noise) & closer)
         good, bad = at[better], at[~better]
         stepped = better & ~newton
-        self.rate[at[stepped]] = np.minimum(b[stepped] / gradient[stepped], 1)
-        factor = np.sum((self.z[at].conj() * self.w[at]).imag * (tried.conj() * image).imag, axis=1) / gradient
+        self.rate[at[stepped]] = np.minimum(b[stepped] / divisor[stepped], 1)
+        factor = np.sum((self.z[at].conj() * self.w[at]).imag * (tried.conj() * image).imag, axis=1) / divisor
         tilted = self.slowest[at] != 0
         later = _set_against(factor, self.slowest[at])
         self.z[good], self.w[good] = tried[better], image[better]
         self.best[good], self.gradient[good], self.size[good] = f[better], b[better], norm[better]
+        self.light[good] = light[better]
         less = self.damping[good] / 8
         self.damping[good] = np.where(newton[better], np.where(less > 0.015, less, 0), self.damping[good])
         more = np.where(self.shift[bad] > 0, 2 * self.shift[bad], 0.125)
@@ -267,6 +283,14 @@ class _Run:
         stalled = bad[self.refusals[bad] > _MOST_REFUSALS]
         self.status[stalled] = STALLED
         self.going[stalled] = False
+
+
+def _light_rows(rows: NDArray) -> NDArray:
+    """One over the row sums where they are unlike each other, 0 elsewhere."""
+    some = rows > 0
+    least = np.where(some, rows, np.inf).min(axis=1)
+    unlike = rows.max(axis=1) > _UNEVEN_RATIO * least
+    return np.where(some & unlike[:, None], 1 / np.where(some, rows, 1), 0)
 
 
 def _set_against(factor: NDArray, slow: NDArray) -> NDArray:

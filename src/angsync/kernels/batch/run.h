@@ -169,6 +169,7 @@ static int N(group_of)(N(bench) *bench, const batch_t *call, int64_t first, int 
         g->ahead_end = g->ahead + (fetch ? bytes : 0);
     }
     N(read)(g, source, o->triangle, call->askew, call->start);
+    N(weigh)(g);
     if (first >= 0) {
         M present = (M){0};
         for (int p = 0; p < used; p++) present[p] = -1;
@@ -222,7 +223,7 @@ static int64_t N(run)(const batch_t *call) {
     if (together > 16) together = 16;
     int failed = 0, few = certify ? LANES / 4 : LANES / 2;
     int64_t pairs = (int64_t)n * (n - 1), padded = n + 4;
-    int64_t vectors = pairs + 12 * n + padded * (padded + 1) / 2 + 2 * padded + 4 * n;
+    int64_t vectors = pairs + 13 * n + padded * (padded + 1) / 2 + 2 * padded + 4 * n;
     int64_t wide = certify ? pairs + padded * (padded + 1) + 16 * padded : 0;
     int64_t carried = 2 * LANES * (2 * n + STATE_NUMBERS);
     size_t bytes = ((size_t)vectors + (size_t)wide) * 64 + sizeof(REAL) * (size_t)carried;
@@ -240,6 +241,7 @@ static int64_t N(run)(const batch_t *call) {
         g->n = n;
         g->upper = next, next += pairs;
         g->rows = next, next += n;
+        g->light = next, next += n;
         g->first = next, next += 2 * n;
         g->z = next, next += 2 * n;
         g->w = next, next += 2 * n;

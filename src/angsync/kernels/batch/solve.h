@@ -14,11 +14,40 @@ typedef struct {
     V best, gradient, image;           /* z^H C z, |Im(conj(z) w)|^2 and |w|^2 at z */
     V rate;                            /* by what the last power step multiplied `gradient` */
     V newton;                          /* 1 where Newton steps have begun */
+    V light;                           /* the second residual, squared: N(measure_light) */
     V residual;                        /* once a lane has ended */
     V slow;                            /* what the shift of the next power step is against; 0 from Newton steps on */
     M going, code;
 } N(state);
-#define STATE_NUMBERS 9
+#define STATE_NUMBERS 10
+
+/* Which lanes have rows so unlike that the light ones need a residual of their own. */
+static void N(weigh)(N(group) *g) {
+    V most = LOAD(0), least = LOAD(INFINITY);
+    for (int j = 0; j < g->n; j++) {
+        most = N(larger)(g->rows[j], most);
+        least = N(pick)((M)(g->rows[j] > LOAD(0)) & (M)(g->rows[j] < least), g->rows[j], least);
+    }
+    M unlike = (M)(most > LOAD(UNEVEN_RATIO) * least);
+    g->some_light = N(any)(unlike);
+    if (!g->some_light) return;
+    for (int j = 0; j < g->n; j++) {
+        M some = unlike & (M)(g->rows[j] > LOAD(TINIEST_SCALE));
+        g->light[j] = (V)((M)(LOAD(1) / N(pick)(some, g->rows[j], LOAD(1))) & some);
+    }
+}
+
+/* The second residual, squared, of lanes with light rows, 0 in the others: the mean square of b_j / rows_j, how far each
+ * node is from where its neighbours want it. In the first residual, light rows do not show. */
+static V N(measure_light)(const N(group) *g) {
+    V square = LOAD(0);
+    if (!g->some_light) return square;
+    for (int j = 0; j < g->n; j++) {
+        V b = g->z[2 * j] * g->w[2 * j + 1] - g->z[2 * j + 1] * g->w[2 * j], turn = b * g->light[j];
+        square += turn * turn;
+    }
+    return square * LOAD(1.0 / g->n);
+}
 
 /* w = C z, then f = z^H w, |b|^2 with b = Im(conj(z) w), |w|^2, and the inner product of b with that of old_z, old_w */
 static void N(measure)(N(group) *g, V *objective, V *gradient, V *image, V *along) {
@@ -92,8 +121,14 @@ static void N(begin)(N(group) *g, const double *start, const options_t *o, M pre
         M some = (M)(inverse > LOAD(0));
         g->z[j] = N(pick)(some, re * inverse, LOAD(start[j]));
         g->z[j + 1] = N(pick)(some, im * inverse, LOAD(start[j + 1]));
+        if (g->some_light && N(any)(~some)) { /* so light that its square is lost */
+            V other[2] = {g->z[j], g->z[j + 1]}, x[2];
+            N(phase)(re, im, other, x);
+            g->z[j] = N(pick)(some, g->z[j], x[0]), g->z[j + 1] = N(pick)(some, g->z[j + 1], x[1]);
+        }
     }
     N(measure)(g, &s->best, &s->gradient, &s->image, &growth);
+    s->light = N(measure_light)(g);
 }
 
 /* The next power step has the shift -slow f / n. With all s_j near to their mean f / n, such a step multiplies the
@@ -130,12 +165,21 @@ static void N(advance)(N(group) *g, N(state) *s, M wanted) {
         M move = s->going & (M)(inverse > LOAD(0));
         z[j] = N(pick)(move, vr * inverse, zr);
         z[j + 1] = N(pick)(move, vi * inverse, zi);
+        if (g->some_light && N(any)(s->going & ~move)) {
+            V other[2] = {zr, zi}, x[2];
+            N(phase)(vr, vi, other, x);
+            M late = s->going & ~move;
+            z[j] = N(pick)(late, x[0], z[j]), z[j + 1] = N(pick)(late, x[1], z[j + 1]);
+        }
     }
-    V f, gradient, image, along;
+    V f, gradient, image, along, light;
     N(measure)(g, &f, &gradient, &image, &along);
+    light = N(measure_light)(g);
     /* a larger objective; where rounding cannot tell them apart, the smaller residual */
     V noise = LOAD(16 * EPSILON) * N(size)(s->best);
-    M better = (M)(f > s->best + noise) | ((M)(f >= s->best - noise) & (M)(gradient * s->image < s->gradient * image));
+    M closer = (M)(gradient * s->image < s->gradient * image), unlike = (M)(s->light > LOAD(0));
+    closer = (unlike & (M)(light < s->light)) | (~unlike & closer);
+    M better = (M)(f > s->best + noise) | ((M)(f >= s->best - noise) & closer);
     better &= s->going;
     M refused = s->going & ~better;
     V inverse = LOAD(1) / N(pick)(s->going, s->gradient, LOAD(1)), rate = gradient * inverse;
@@ -144,6 +188,7 @@ static void N(advance)(N(group) *g, N(state) *s, M wanted) {
     s->best = N(pick)(better, f, s->best);
     s->gradient = N(pick)(better, gradient, s->gradient);
     s->image = N(pick)(better, image, s->image);
+    s->light = N(pick)(better, light, s->light);
     if (N(any)(refused)) { /* lanes that have ended did not move */
         for (int j = 0; j < 2 * n; j++) {
             z[j] = N(pick)(better, z[j], g->old_z[j]);
@@ -177,6 +222,7 @@ static M N(solve)(N(group) *g, const options_t *o, int few, N(state) *s) {
     for (;;) {
         V level = tolerance * s->image;
         M done = s->going & ((M)(s->gradient <= level) | (M)(s->gradient <= floor));
+        done &= (M)(s->light <= tolerance) | (M)(s->light <= LOAD(16 * EPSILON * EPSILON));
         s->code &= ~done;
         s->going &= ~done & (M)(s->count < limit);
         if (!N(any)(s->going)) break;
