@@ -67,13 +67,14 @@ def as_operator(data: Any, hermitian: Hermitian = "full") -> Operator:
         if on_cuda(data):
             return device_operator(data, hermitian)
         data = to_numpy(data)
-    elif is_stored(data) or isinstance(data, np.memmap):
-        from angsync.problem.operators.streamed import loaded_or_streamed
+    elif is_stored(data):
+        from angsync.problem.operators.streamed import LOADED_UP_TO_BYTES, stored_operator
+        from angsync.problem.stored import StoredArray
 
-        streamed = loaded_or_streamed(data, hermitian)
-        if isinstance(streamed, Operator):
-            return streamed
-        data = streamed
+        stored = StoredArray(data)
+        if stored.nbytes > LOADED_UP_TO_BYTES:
+            return stored_operator(stored, hermitian)
+        data = stored.loaded()
     return _dense_operator(data, hermitian)
 
 

@@ -20,7 +20,7 @@ from angsync.kernels.dense.narrow import NarrowCopy
 from angsync.problem.operators.base import Operator, Probes
 from angsync.problem.operators.checks import Hermitian, check_square, complex_type
 from angsync.problem.operators.dense import DenseOperator, labels_by_rows
-from angsync.problem.operators.first_read import NARROW_UP_TO_BYTES, FirstRead, Seen, Triangle, multiply, narrow_bytes
+from angsync.problem.operators.first_read import FirstRead, Seen, Triangle, multiply
 from angsync.problem.stored import StoredArray
 
 LOADED_UP_TO_BYTES = 400_000_000
@@ -135,15 +135,3 @@ def stored_operator(stored: StoredArray, hermitian: Hermitian) -> StreamedOperat
     first.look_at_all()
     copy = None if first.narrow is None else first.narrow.copy(first.diagonal)
     return StreamedOperator(triangle, dtype, first.seen(), copy)
-
-
-def loaded_or_streamed(data: Any, hermitian: Hermitian) -> NDArray | StreamedOperator:
-    """An array that fits in memory, loaded; otherwise the operator that reads it block by block.
-
-    A memory map is memory to the kernels for dense matrices, as long as their narrow copy of it is not too large.
-    """
-    if isinstance(data, np.memmap):
-        is_small = data.ndim != 2 or narrow_bytes(data.shape[0]) <= NARROW_UP_TO_BYTES
-        return data if is_small else stored_operator(StoredArray(data), hermitian)
-    stored = StoredArray(data)
-    return stored.loaded() if stored.nbytes <= LOADED_UP_TO_BYTES else stored_operator(stored, hermitian)

@@ -112,19 +112,6 @@ def test_small_arrays_of_every_library_are_loaded(name, tmp_path, closing, monke
     assert np.array_equal(result.z, expected.z)
 
 
-def test_a_memory_map_is_streamed_where_its_narrow_copy_would_be_too_large(tmp_path, monkeypatch):
-    C = problem(450)
-    np.save(tmp_path / "C.npy", C)
-    mapped = np.load(tmp_path / "C.npy", mmap_mode="r")
-    assert not isinstance(ang.as_operator(mapped), StreamedOperator)
-    monkeypatch.setattr(streamed, "NARROW_UP_TO_BYTES", 1000)
-    monkeypatch.setattr(first_read, "NARROW_UP_TO_BYTES", 1000)
-    operator = ang.as_operator(mapped)
-    assert isinstance(operator, StreamedOperator)
-    assert operator.narrow is None
-    assert ang.synchronize(mapped).objective == pytest.approx(ang.synchronize(C).objective, rel=1e-12)
-
-
 # What is wrong with a matrix is found in the first read.
 
 
