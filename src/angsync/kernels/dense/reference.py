@@ -6,6 +6,8 @@ functions here return None.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
@@ -43,7 +45,7 @@ def dense_inspect(matrix: NDArray) -> Inspection | None:
     return None
 
 
-def dense_whole(matrix: NDArray[np.complex128], copy: NarrowCopy | None, settings: WholeSettings) -> WholeSolve | None:
+def dense_whole(matrix: Any, copy: NarrowCopy | None, settings: WholeSettings, **_: Any) -> WholeSolve | None:
     """None: without compiled kernels, one call saves nothing, and the general way is taken."""
     return None
 
