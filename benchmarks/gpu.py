@@ -39,7 +39,7 @@ from cases import gpu_front_door
 from cases.gpu_problems import MODELS, coherence, dense_matrix, milliseconds, read_bandwidth, rested, sustained
 
 from angsync.batch.on_device import POLISH_STEPS, solve_batch_on_device
-from angsync.batch.proof import certificates
+from angsync.certificate.stacked import certificates
 from angsync.kernels.batch.numbers import chirp
 from angsync.kernels.cuda import batch as cuda_batch
 from angsync.kernels.cuda import loop as cuda_loop

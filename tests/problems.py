@@ -5,6 +5,9 @@ The same arguments always give the same bits; a test that wants others gives ano
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from typing import NoReturn
 
 import numpy as np
@@ -231,3 +234,40 @@ def solved_step_by_step(C, **options):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("angsync.pipeline.plain.one_call_plan", lambda operator, call: None)
         return ang.synchronize(C, **options)
+
+
+_SIGNALS = """
+import json, signal, time, warnings
+import numpy as np
+import angsync as ang
+warnings.simplefilter("ignore")
+{prepare}
+solve()
+begin = time.perf_counter()
+last = solve()
+whole = time.perf_counter() - begin
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+seen = []
+for k in range({count}):
+    running = True
+    try:
+        signal.setitimer(signal.ITIMER_REAL, whole * (k + 1) / ({count} + 1))
+        result = solve()
+        running = False
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        seen.append([result.status.name, result.objective, last.objective])
+    except KeyboardInterrupt:  # after the end of the call it is not the call's
+        seen.append(["lost" if running else "late", 0.0, last.objective])
+print(json.dumps(seen))
+"""
+
+
+def outcomes_of_signals(prepare: str, count: int) -> list[tuple[str, float, float]]:
+    """Ctrl-C at so many moments of ``solve()``, which ``prepare`` defines, in a child process.
+
+    For each the name of the status, the objective, and that of the call which nobody interrupted. "lost": the call
+    raised KeyboardInterrupt; "late": the signal came after its end.
+    """
+    code = _SIGNALS.format(prepare=prepare, count=count)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
+    return [tuple(one) for one in json.loads(done.stdout)]

@@ -74,7 +74,9 @@ def synchronize(
         or priors, ``certificate`` and ``history`` are about the problem with them, ``objective`` about the C given.
     threads
         How many threads the compiled kernels (and BLAS, where threadpoolctl is installed) may use; None for what
-        ANGSYNC_NUM_THREADS or OMP_NUM_THREADS say, or all cores. The same bits come out for the same number.
+        ANGSYNC_NUM_THREADS or OMP_NUM_THREADS say, or all cores. The same bits come out for the same number, in a
+        forked process too. The kernels over graphs and stacks give the same bits for any number, so without one they
+        leave busy cores to others.
     """
     call = Call.checked(
         solver=solver, start=start, stopping=stopping, certify=certify, gauge=gauge, callback=callback,

@@ -7,8 +7,8 @@ import pytest
 from devices import needs_device
 from problems import hermitian
 
-from angsync.batch.proof import certificates
 from angsync.certificate import GAP_TOLERANCE
+from angsync.certificate.stacked import certificates
 from angsync.kernels.batch.numbers import chirp
 from angsync.kernels.batch.pieces_reference import count_pieces, first_of_piece
 from angsync.kernels.cuda import examine_reference as reference
@@ -109,10 +109,10 @@ def test_the_kernels_of_a_stack_count_pieces_and_see_what_is_not_hermitian(n):
         at_one = np.where(first == first[:, node : node + 1], node, first)
         assert (np.take_along_axis(found["z"], at_one, axis=1) == 1).all()
     fields = cuda_proof.prove_batch(cupy.asarray(C), arrays["z"])
-    claims = cuda_proof.claim_batch(
-        cuda_proof.proved(cupy.asarray(C), arrays["z"]), arrays["status"], arrays["components"], n, GAP_TOLERANCE
-    )
-    known = {"status": found["status"], "components": found["components"]}
+    known = {name: found[name] for name in ("status", "components")} | {"skew": np.linspace(0, 1, 60)}
+    fields_array = cuda_proof.proved(cupy.asarray(C), arrays["z"])
+    told = (arrays["status"], arrays["components"], cupy.asarray(known["skew"]))
+    claims = cuda_proof.claim_batch(fields_array, *told, n, GAP_TOLERANCE)
     expected = certificates({name: fields[name].get() for name in FIELDS} | known, n)
     for name, values in expected.items():
         np.testing.assert_allclose(claims[name].get(), values, rtol=1e-12, err_msg=name)
@@ -121,6 +121,11 @@ def test_the_kernels_of_a_stack_count_pieces_and_see_what_is_not_hermitian(n):
     assert cuda_batch.solve_batch(cupy.asarray(wrong), **options)["told"].get()[2] == 9
     near = C.copy()
     near[9, 0, n - 1] *= np.float32(1 + 3e-7)
+    apart = np.abs(np.triu(near - near.conj().swapaxes(1, 2), 1)).sum(axis=(1, 2))
+    skew = cuda_batch.solve_batch(cupy.asarray(near), polish_steps=2, **options)["skew"].get()
+    # of parts, and near the diagonal twice: within 2 sqrt(2) of what it bounds
+    assert ((apart <= skew) & (skew <= 3 * apart)).all()
+    assert skew[9] > 0
     assert cuda_batch.solve_batch(cupy.asarray(near), **options)["told"].get()[2] == cuda_batch.NONE_ASYMMETRIC
     near[4, n - 1, 0] = np.nan
     found = cuda_batch.solve_batch(cupy.asarray(near), **options)

@@ -7,7 +7,7 @@ from problems import coherence
 
 import angsync as ang
 from angsync.batch.on_device import _proved, solve_batch_on_device
-from angsync.batch.proof import certificates
+from angsync.certificate.stacked import certificates
 from angsync.kernels.batch.numbers import chirp
 from angsync.kernels.cuda import proof_reference as proof
 from angsync.kernels.cuda import reference

@@ -8,14 +8,15 @@ import time
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from angsync.batch.call import StackCall, check_stack
 from angsync.batch.input import check_hermitian
 from angsync.batch.pieces import settle_status
-from angsync.batch.proof import certificates
 from angsync.batch.result import BatchResult
 from angsync.batch.source import Source
 from angsync.certificate import GAP_TOLERANCE
+from angsync.certificate.stacked import certificates
 from angsync.errors import InputError, ShapeError
 from angsync.kernels.batch.numbers import FIELDS, GAUGE_MEAN, GAUGE_NODE, MAX_ORDER, NOT_FINITE, chirp
 from angsync.kernels.batch.pieces_reference import count_pieces, first_of_piece, in_gauge
@@ -106,7 +107,9 @@ def _by_kernels(C: Any, gauge: int, certify: bool, options: dict[str, Any]) -> t
         found["z"] = _with_positive_sums(found["z"])
     if certify:
         fields = cuda_proof.proved(C, found["z"])
-        found |= cuda_proof.claim_batch(fields, found["status"], found["components"], n, GAP_TOLERANCE)
+        known = (found["status"], found["components"], found["skew"])
+        found |= cuda_proof.claim_batch(fields, *known, n, GAP_TOLERANCE)
+    del found["skew"]
     return found, told
 
 
@@ -131,16 +134,18 @@ def _by_the_library(
     node = max(0, gauge - GAUGE_NODE)
     turn = space.conj(found["z"][:, node : node + 1])
     found["z"] = found["z"] * turn if gauge != GAUGE_MEAN else _with_positive_sums(found["z"])
-    _settle_pieces(C, found, gauge, shape)
+    skew = _settle_pieces(C, found, gauge, shape)
     if certify:
         proved = {name: to_numpy(array) for name, array in _proved(C, found["z"]).items()}
-        known = {name: to_numpy(found[name]) for name in ("status", "components")}
+        known = {name: to_numpy(found[name]) for name in ("status", "components")} | {"skew": skew}
         found |= {name: from_numpy(array, C) for name, array in certificates(proved | known, n).items()}
     return found, bool(space.any(found["status"] != 0))
 
 
-def _settle_pieces(C: Any, found: dict[str, Any], gauge: int, shape: tuple[int, ...]) -> None:
+def _settle_pieces(C: Any, found: dict[str, Any], gauge: int, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """Refuse what is not Hermitian, count the pieces of all, and settle status and gauge where there are several.
+
+    Returns the sum of |C_jl - conj(C_lj)| over j < l of each problem.
 
     A problem with a row without zeros is in one piece; the others, and those that are not Hermitian to the bit, come to
     the host.
@@ -151,12 +156,14 @@ def _settle_pieces(C: Any, found: dict[str, Any], gauge: int, shape: tuple[int, 
     in_one = space.any(space.all((C != 0) | ~off_diagonal, axis=2), axis=1)
     same = space.all(space.all(space.conj(space.swapaxes(C, 1, 2)) == C, axis=2), axis=1)
     components = to_numpy(finite).astype(np.int32)
+    skew = np.zeros(components.size)
     suspects = np.flatnonzero(to_numpy(finite & ~(in_one & same)))
     if suspects.size:
         z, status = np.array(to_numpy(found["z"])), np.array(to_numpy(found["status"]))
         for k in suspects:
             problem = to_numpy(C[int(k), :, :])[None]
             _check_hermitian(problem[0], int(k), shape)
+            skew[k] = np.abs(np.triu(problem[0] - problem[0].conj().T, 1)).sum(dtype=np.float64)
             joined_nodes = np.triu(problem != 0, 1)
             joined_nodes |= joined_nodes.swapaxes(1, 2)
             first = first_of_piece(joined_nodes)
@@ -166,6 +173,7 @@ def _settle_pieces(C: Any, found: dict[str, Any], gauge: int, shape: tuple[int, 
         settle_status(status, components, n)
         found["z"], found["status"] = from_numpy(z, C), from_numpy(status, C)
     found["components"] = from_numpy(components, C)
+    return skew
 
 
 def solve_batch_on_device(

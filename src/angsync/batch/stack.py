@@ -22,9 +22,9 @@ from angsync import kernels
 from angsync.batch import input as batch_input
 from angsync.batch.call import POWER_STEPS, TRIANGLES, StackCall
 from angsync.batch.pieces import in_words, settle_status
-from angsync.batch.proof import certificates, whole_only
 from angsync.batch.result import BatchResult, BatchStatus
 from angsync.batch.source import Problems, Source
+from angsync.certificate.stacked import certificates, whole_only
 from angsync.errors import (
     ConvergenceError,
     ConvergenceWarning,

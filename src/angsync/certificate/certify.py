@@ -28,6 +28,7 @@ from angsync.certificate.rounding import NormOfC, Rounding, norm_estimate
 from angsync.certificate.verdict import OUT_OF_TIME, Certificate, Verdict, combine, ratio, rescaled, trivial
 from angsync.circle import as_phases
 from angsync.errors import InputError, names_keywords
+from angsync.kernels.time_limit import OutOfTime, until
 from angsync.problem.components import component_indices, normalised
 from angsync.problem.operators import (
     Operator,
@@ -120,13 +121,14 @@ def certify_component(
     if clock.expired:
         bound = SpectralBound(-math.inf, 1.0, OUT_OF_TIME, z, 0.0)
     else:
-        bound = spectral_bound(_question(operator, z, point, rng, clock), method)
-        if operator.abs_row_sums() is None and operator.augmented() is None:
+        bound = _bound(operator, z, point, rng, clock, method)
+        only_products = operator.abs_row_sums() is None and operator.augmented() is None
+        if only_products and bound.method != OUT_OF_TIME:
             proved = _norm_from(point, bound)
             found = norm_estimate(operator, rng) if math.isinf(proved) else NormOfC(proved, proved)
             point = at(found)
             if found.allowed > norm_of_C.allowed:  # the run allowed too little for rounding: a new one
-                bound = spectral_bound(_question(operator, z, point, rng, clock), method)
+                bound = _bound(operator, z, point, rng, clock, method)
     witness = None
     if not point.gap_of(bound) <= tolerance * point.scale and not clock.expired:
         with clock.paused():  # most points are proved and need no way out
@@ -134,12 +136,24 @@ def certify_component(
 
         margin = 4 * point.rounding.objective
         direction = bound.direction if bound.estimate < 0 else None
-        witness = find_better(operator, z, point.Cz, margin=margin, direction=direction, clock=clock, rng=rng)
+        try:
+            with until(clock):
+                witness = find_better(operator, z, point.Cz, margin=margin, direction=direction, clock=clock, rng=rng)
+        except OutOfTime:
+            pass
     return point.certificate(bound, witness)
 
 
-def _question(operator: Operator, z: NDArray, point: _Point, rng: np.random.Generator, clock: Clock) -> Question:
-    return Question(operator, z, point.s, point.b, point.rounding.eigenvalue, rng, point.is_proved_by, clock)
+def _bound(
+    operator: Operator, z: NDArray, point: _Point, rng: np.random.Generator, clock: Clock, method: ProofName
+) -> SpectralBound:
+    """The spectrum of S at the point; no bound at all where there was no time for it."""
+    question = Question(operator, z, point.s, point.b, point.rounding.eigenvalue, rng, point.is_proved_by, clock)
+    try:
+        with until(clock):
+            return spectral_bound(question, method)
+    except OutOfTime:
+        return SpectralBound(-math.inf, 1.0, OUT_OF_TIME, z, 0.0)
 
 
 def _norm_from(point: _Point, bound: SpectralBound) -> float:

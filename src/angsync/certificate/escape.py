@@ -69,7 +69,7 @@ def find_better(
 def ascend(operator: Operator, z: NDArray, clock: Clock, max_iterations: int = 100) -> NDArray:
     """Newton from z: the objective never decreases."""
     stopping = Stopping(max_iterations=max_iterations, max_seconds=clock.left)
-    return iterate(operator, Newton(), z, stopping).z
+    return iterate(operator, Newton(), z, stopping).unless_interrupted().z
 
 
 def _along_negative_curvature(

@@ -29,8 +29,8 @@ S(w) is S with its diagonal lowered by no more than that. If :math:`\mu` is larg
 the smallest eigenvalue of S(w), and a simple one. Another optimum v has :math:`v^H S(w) v = f(w) - f(v) = 0`, so it
 is a multiple of w. (``docs/certificate.md`` has the same with D and with rounding.)
 
-The first formula of this text is written a second time in :mod:`angsync.batch.proof`, for arrays of problems; a test
-compares the two.
+The first formula of this text is written a second time in :mod:`angsync.certificate.stacked`, for arrays of problems;
+a test compares the two.
 """
 
 from __future__ import annotations

@@ -78,7 +78,8 @@ class Rounding:
             assert norm_of_C is not None
             sums = np.full(operator.n, norm_of_C.allowed)
             return Rounding((g + gamma(64)) * float(sums.sum()), g * sums, least_diagonal=-norm_of_C.proved)
-        return Rounding((g + gamma(64)) * float(sums.sum()), g * sums)
+        # what was given may differ from C, its upper triangle: f of both by the asymmetry, at z and at the optimum
+        return Rounding((g + gamma(64)) * float(sums.sum()) + 2 * operator.asymmetry(), g * sums)
 
 
 def _with_eliminated(operator: Operator, z: NDArray) -> Rounding:

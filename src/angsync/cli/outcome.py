@@ -43,7 +43,7 @@ def reporting() -> Iterator[Console]:
         say(f"error: {str(error) or type(error).__name__}", "bold red")
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
-        say("interrupted", "yellow")
+        say("interrupted; nothing more is written", "yellow")
         raise typer.Exit(130) from None
 
 

@@ -7,6 +7,7 @@ than a dozen arguments takes a struct, a :class:`ctypes.Structure` here.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import math
 import os
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.kernels import spare_memory
-from angsync.kernels.thread_count import threads
+from angsync.kernels.thread_count import told_to_work_off_alone, useful_threads
 
 # Waiting threads must not spin for long: beside another busy process, or the threads of BLAS, that costs several-fold.
 # For some microseconds they may: waking one up costs fifty, as much as a product at n = 500. The settings are read
@@ -55,12 +56,21 @@ if function("angsync_abi", returns=INT)() != ABI:
 OPENMP = bool(function("angsync_openmp", returns=INT)())
 NAME = "compiled" + (", OpenMP" if OPENMP else "")
 
+with contextlib.suppress(AttributeError):
+    # With no level of parallel regions active, one thread does the work of all. The symbol is that of the OpenMP
+    # library which the extension loaded.
+    _levels = function("omp_set_max_active_levels", INT)
+    told_to_work_off_alone(lambda: _levels(0))
+
 SHARED_FROM_ENTRIES = 20_000  # up to which starting threads costs more than they save
 
 
 def threads_for(entries: int) -> int:
-    """How many threads share the work on so many entries of sparse matrices or of small problems."""
-    return threads() if entries > SHARED_FROM_ENTRIES else 1
+    """How many threads share the work on so many entries of sparse matrices or of small problems.
+
+    Each row, and each problem, is the work of one thread, so the number does not change a bit.
+    """
+    return useful_threads() if entries > SHARED_FROM_ENTRIES else 1
 
 
 def address(x: NDArray) -> int:
@@ -70,7 +80,7 @@ def address(x: NDArray) -> int:
     return place
 
 
-def plain(x: NDArray, kind: Any) -> bool:
+def plain(x: Any, kind: Any) -> bool:
     """Whether the kernels read the array as it is: of this type, contiguous, at a multiple of 16 bytes."""
     return x.dtype == kind and bool(x.flags.c_contiguous) and x.__array_interface__["data"][0] % 16 == 0
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 
 _limit: ContextVar[int | None] = ContextVar("angsync_threads", default=None)
@@ -14,11 +15,13 @@ class _Pool:
     """Whether OpenMP may have threads in this process, and whether they were left behind by a fork.
 
     A fork copies one thread alone, but also the notes of GNU OpenMP about all threads: a child process that asks for
-    two would wait for ever. With one thread it works.
+    two would wait for ever. There the shares of all threads are worked off by one, in their order: the same bits.
     """
 
     started = False
     lost = False
+    work_off_alone: Callable[[], None] | None = None
+    """Tells OpenMP to do so in the thread that calls; None where it cannot be told: then there is one share."""
 
     @classmethod
     def forked(cls) -> None:
@@ -32,16 +35,36 @@ if hasattr(os, "register_at_fork"):
 def threads() -> int:
     """The number asked for by ``threads=``, ANGSYNC_NUM_THREADS or OMP_NUM_THREADS; otherwise the cores at hand.
 
-    1 in a process forked from one that used several.
+    The work of dense kernels is shared out by this number, so it decides their last bits: it does not depend on what
+    else the machine does. In a process forked from one that used several threads, one works off the shares of all.
     """
-    if _Pool.lost:
+    return _allowed(_asked_for() or _cores())
+
+
+def useful_threads() -> int:
+    """As :func:`threads`, but where no number was asked for, no more than there are cores which nobody else uses.
+
+    For kernels whose bits do not depend on the number of threads.
+    """
+    return _allowed(_asked_for() or min(_cores(), _Load.spare_cores()))
+
+
+def told_to_work_off_alone(function: Callable[[], None]) -> None:
+    """Whoever loads OpenMP says how a forked process tells it to use one thread, whatever number is asked for."""
+    _Pool.work_off_alone = staticmethod(function)
+
+
+def _allowed(count: int) -> int:
+    if not _Pool.lost:
+        _Pool.started = _Pool.started or count > 1
+        return count
+    if _Pool.work_off_alone is None:
         return 1
-    count = _asked_for()
-    _Pool.started = _Pool.started or count > 1
+    _Pool.work_off_alone()
     return count
 
 
-def _asked_for() -> int:
+def _asked_for() -> int | None:
     asked = _limit.get()
     if asked is not None:
         return asked
@@ -49,8 +72,38 @@ def _asked_for() -> int:
         value = os.environ.get(name, "").split(",")[0].strip()
         if value.isdigit() and int(value) > 0:
             return int(value)
+    return None
+
+
+def _cores() -> int:
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
+class _Load:
+    """How many cores of the machine nobody else uses: looked at now and then, as far as Linux tells."""
+
+    seconds = 0.1  # between two looks, one of which takes a few microseconds
+    looked_at = float("-inf")
+    spare = 1
+
+    @classmethod
+    def spare_cores(cls) -> int:
+        """The cores that no other thread runs on, at least one; this thread, which is running, has one of them."""
+        now = time.monotonic()
+        if now - cls.looked_at >= cls.seconds:
+            cls.looked_at = now
+            cls.spare = max(1, (os.cpu_count() or 1) - max(0, cls.running() - 1))
+        return cls.spare
+
+    @staticmethod
+    def running() -> int:
+        """How many threads run or wait for a core; 1, this one alone, where that is not known."""
+        try:
+            with open("/proc/loadavg", encoding="ascii") as file:  # "0.20 0.18 0.12 1/80 11206"
+                return int(file.read().split()[3].split("/")[0])
+        except (OSError, ValueError, IndexError):
+            return 1
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from angsync.pipeline.result import SyncResult
 from angsync.pipeline.tried_starts import Starts
 from angsync.problem.intake import Intake
 from angsync.problem.operators import Operator, ScaledOperator, normalising_exponent
-from angsync.problem.residual import objective_and_residual, rounding_floor
+from angsync.problem.residual import rounding_floor, shown_residual
 from angsync.solvers.stopping import Callback, Clock, History, Progress, Status
 
 # From the most to the least urgent: where components end differently, the result has the most urgent status.
@@ -120,7 +120,7 @@ def point_at(operator: Operator, z: NDArray, known: NDArray | None = None) -> Po
     wide /= np.abs(wide)
     scaled = ScaledOperator(operator, normalising_exponent(operator))
     product = scaled.apply(wide) if known is None else known
-    objective, residual = objective_and_residual(wide, product, rounding_floor(scaled))
+    objective, residual = shown_residual(wide, product, rounding_floor(scaled, wide.dtype))
     restored = ScaledOperator(operator, -scaled.exponent).scaled(product)
     return Point(z, restored, math.ldexp(objective, scaled.exponent), residual)
 

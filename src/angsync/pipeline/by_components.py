@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from angsync.certificate.verdict import rescaled
+from angsync.certificate import GAP_TOLERANCE
+from angsync.certificate.certify import certify_component
+from angsync.certificate.verdict import Certificate, rescaled
 from angsync.errors import DisconnectedWarning, warn_user
 from angsync.pipeline import one_call
 from angsync.pipeline.assembly import (
@@ -22,6 +26,7 @@ from angsync.pipeline.call import Call
 from angsync.pipeline.component import Solved, solve_component
 from angsync.pipeline.gauge import in_gauge, reference_nodes
 from angsync.pipeline.result import SyncResult
+from angsync.pipeline.small_components import is_worth_stacks, solve_small_components
 from angsync.pipeline.task import Task, has_reusable_product, product_turned_to
 from angsync.pipeline.tried_starts import all_starts, same_objective
 from angsync.problem import pieces
@@ -29,11 +34,15 @@ from angsync.problem.anchoring import GROUND, loose_in_words
 from angsync.problem.components import component_indices, normalised
 from angsync.problem.intake import Intake
 from angsync.problem.measurements import Measurements
-from angsync.problem.operators import CountingOperator
+from angsync.problem.operators import CountingOperator, Operator
 from angsync.problem.ordering import better_order
+from angsync.problem.residual import objective_and_residual, rounding_floor
 from angsync.solvers import GPM
 from angsync.solvers.loop import Outcome
-from angsync.solvers.stopping import Clock, Status
+from angsync.solvers.starts.at_once import at_once
+from angsync.solvers.starts.entries import needed_matrix
+from angsync.solvers.starts.tree import breadth_first_forest
+from angsync.solvers.stopping import Clock, History, Status
 
 
 def solve_by_components(intake: Intake, call: Call, clock: Clock, found: one_call.Found | None) -> SyncResult:
@@ -42,8 +51,7 @@ def solve_by_components(intake: Intake, call: Call, clock: Clock, found: one_cal
     components = operator.component_labels()
     if components is None:
         components = np.zeros(operator.n, dtype=np.int64)
-    start = call.start_for(operator.n)
-    # a wrong gauge is found before the work, not after
+    call.start_for(operator.n)  # a wrong start or gauge is found before the work, not after
     references = reference_nodes(components, "first" if call.gauge == "mean" else call.gauge, intake.labels)
     if call.gauge is GROUND and intake.labels is not None:
         note = loose_in_words(components, intake.labels)
@@ -51,63 +59,166 @@ def solve_by_components(intake: Intake, call: Call, clock: Clock, found: one_cal
         note = pieces.in_words(components, intake.labels, numbers_given=isinstance(intake.source, Measurements))
     if note:
         warn_user(note, DisconnectedWarning)
+    answers = _Answers(operator, call, clock, components)
+    answers.solve_small_ones()
+    left = answers.left()
+    reached = 0
+    try:
+        for index, given in zip(left, _parts(operator, left), strict=True):
+            if reached > 0 and clock.expired:
+                answers.stopped = Status.TIME_LIMIT
+            if answers.stopped is not None:
+                break
+            answers.solve_one(index, given, references, found)
+            reached += 1
+    except KeyboardInterrupt:  # between two solves
+        answers.stopped = Status.INTERRUPTED
+    if reached < len(left):
+        answers.without_a_solve(np.sort(np.concatenate(left[reached:])))
+        note = f"Some components were not reached; their phases are those of a spanning tree. {note}"
+    try:
+        return answers.result(intake, note, found)
+    except KeyboardInterrupt:
+        answers.interrupt()
+        return answers.result(intake, note, found)
 
-    z = np.ones(operator.n, dtype=operator.dtype)
-    indices = [index for index in component_indices(components) if index.size > 1]
-    runs, tried, certificates = [], [], []
-    last: Outcome | None = None  # of one large dense problem, whose last product need not be computed again
-    for place, index in enumerate(indices):
-        given = operator if index.size == operator.n else operator.restrict(index)
+
+def _parts(operator: Operator, indices: list[NDArray[np.int64]]) -> Iterator[Operator]:
+    if len(indices) == 1 and indices[0].size == operator.n:
+        return iter((operator,))
+    return iter(operator.parts(indices))
+
+
+class _Answers:
+    """The answers for the components of one problem, as they come in."""
+
+    def __init__(self, operator: Operator, call: Call, clock: Clock, components: NDArray[np.int64]) -> None:
+        self.operator, self.call, self.clock, self.components = operator, call, clock, components
+        self.z: NDArray = np.ones(operator.n, dtype=operator.dtype)
+        self.indices: list[NDArray[np.int64]] = []
+        self.runs: list[Run] = []
+        self.tried: list[tuple[float, NDArray | None]] = []
+        self.certificates: list[Certificate] = []
+        self.stopped: Status | None = None
+        """Why no further component is solved."""
+        self._done = np.zeros(operator.n, dtype=bool)
+        self._solved: Solved | None = None
+        """What was solved last."""
+        self._last: Outcome | None = None
+        """Of one large dense problem, whose last product need not be computed again."""
+
+    def solve_small_ones(self) -> None:
+        """Many small components, together."""
+        if not self.components.any():
+            return
+        sizes = np.bincount(self.components)
+        if not is_worth_stacks(self.operator, self.call, sizes):
+            return
+        try:
+            found = solve_small_components(self.operator, self.call, self.components, sizes, self.clock)
+        except KeyboardInterrupt:
+            self.stopped = Status.INTERRUPTED
+            return
+        if found is None:
+            return
+        self._done = found.solved
+        self.z = found.z
+        self.indices.append(np.flatnonzero(found.solved))
+        self.runs.append(found.run)
+        self.tried.append((found.objective, None))
+        self.certificates.append(found.certificate)
+        self.stopped = found.stopped
+
+    def left(self) -> list[NDArray[np.int64]]:
+        """The nodes of each component that is still to be solved."""
+        if not self._done.any():
+            return [index for index in component_indices(self.components) if index.size > 1]
+        nodes = np.flatnonzero(~self._done)
+        return [nodes[index] for index in component_indices(self.components[nodes]) if index.size > 1]
+
+    def solve_one(
+        self, index: NDArray[np.int64], given: Operator, references: NDArray[np.int64], found: one_call.Found | None
+    ) -> None:
+        """One component, whose operator is ``given``, the long way."""
+        call = self.call
         order = better_order(given)
         if order is not None:
-            indices[place] = index = index[order]
+            index = index[order]
             given = given.restrict(order)
         part = normalised(given)
         # GPM with a finite alpha depends on the scale of C; asked for by name, it gets C as it is.
         literal = isinstance(call.solver, GPM)
         units = Units() if literal else Units.of(given, part)
-        number = int(components[index[0]])
+        number = int(self.components[index[0]])
+        start = call.start_for(self.operator.n)
         task = Task(
             operator=CountingOperator(given if literal else part, 0 if found is None else found.solve.products),
             certified=part,
             call=call,
             start=start if isinstance(start, str) else start[index],
             callback=units.restored_for(call.callback, order),
-            clock=clock,
+            clock=self.clock,
             rng=call.seed.generator,
             into_gauge=component_gauge(index, call.gauge if call.gauge == "mean" else int(references[number])),
             number=number,
         )
-        solved = solve_component(task, None if found is None else found.attempt(part))
-        z[index] = solved.outcome.z
-        if part.base is operator and not literal and has_reusable_product(part, solved.outcome):
-            last = solved.outcome
-        runs.append(_run_of(solved, units))
+        solved = self._solved = solve_component(task, None if found is None else found.attempt(part))
+        self.z[index] = solved.outcome.z
+        if part.base is self.operator and not literal and has_reusable_product(part, solved.outcome):
+            self._last = solved.outcome
+        self.indices.append(index)
+        self.runs.append(_run_of(solved, units))
         starts = None if solved.starts is None else units.restored(np.array(solved.starts))
-        tried.append((float(units.restored(np.array(solved.outcome.objective))), starts))
+        self.tried.append((float(units.restored(np.array(solved.outcome.objective))), starts))
         if solved.certificate is not None:
-            certificates.append(rescaled(solved.certificate, part.exponent))
+            self.certificates.append(rescaled(solved.certificate, part.exponent))
         if solved.outcome.status in (Status.INTERRUPTED, Status.STOPPED_BY_CALLBACK):
-            break
+            self.stopped = solved.outcome.status
 
-    if len(runs) < len(indices):
-        note = f"Some components were not reached; their phases are 0. {note}"
-    # a point that one call brought into its gauge and certified there is returned as it is, to the bit
-    if found is None or solved.outcome.z is not found.solve.z:
-        z = in_gauge(z, components, call.gauge, intake.labels)
-    point = point_at(operator, z, None if last is None else product_turned_to(last, z))
-    certificate = one_certificate(certificates, indices, z) if call.certify else None
-    return result_of(
-        intake,
-        call,
-        clock,
-        point,
-        components,
-        joined_runs(runs, operator.n),
-        certificate,
-        starts=all_starts(tried, same_objective(operator.dtype)),
-        note=note,
-    )
+    def without_a_solve(self, index: NDArray[np.int64]) -> None:
+        """All components that were not reached: phases along a tree of each, and what their misfit proves."""
+        assert self.stopped is not None
+        part = normalised(self.operator.restrict(index))
+        roots = np.unique(self.components[index], return_index=True)[1]
+        z = at_once(part) if part.sparse() is None else breadth_first_forest(needed_matrix(part, "a tree"), roots)
+        self.z[index] = z
+        product = part.apply(z)
+        objective, residual = objective_and_residual(z, product, rounding_floor(part))
+        units = Units(part.exponent)
+        objective = float(units.restored(np.array(objective)))
+        history = History(np.array([objective]), np.array([residual]), np.zeros(1))
+        self.indices.append(index)
+        self.runs.append(Run(self.stopped, 0, 1, history, "a breadth-first tree for what was not reached"))
+        self.tried.append((objective, None))
+        if self.call.certify and self.stopped is Status.TIME_LIMIT:
+            proof = certify_component(
+                part, z, tolerance=GAP_TOLERANCE, method="auto", clock=self.clock, rng=self.call.seed.generator
+            )
+            self.certificates.append(rescaled(proof, part.exponent))
+
+    def interrupt(self) -> None:
+        """Ctrl-C came after the last solve: nothing is lost but the claim that all went to its end."""
+        self.runs = [run._replace(status=Status.INTERRUPTED) for run in self.runs]
+
+    def result(self, intake: Intake, note: str, found: one_call.Found | None) -> SyncResult:
+        """All answers as one."""
+        z, call = self.z, self.call
+        # a point that one call brought into its gauge and certified there is returned as it is, to the bit
+        if found is None or self._solved is None or self._solved.outcome.z is not found.solve.z:
+            z = in_gauge(z, self.components, call.gauge, intake.labels)
+        point = point_at(self.operator, z, None if self._last is None else product_turned_to(self._last, z))
+        certificate = one_certificate(self.certificates, self.indices, z) if call.certify else None
+        return result_of(
+            intake,
+            call,
+            self.clock,
+            point,
+            self.components,
+            joined_runs(self.runs, self.operator.n),
+            certificate,
+            starts=all_starts(self.tried, same_objective(self.operator.dtype)),
+            note=note,
+        )
 
 
 def _run_of(solved: Solved, units: Units) -> Run:

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from angsync.certificate.relaxation import relax
 from angsync.certificate.verdict import Certificate, tightened
+from angsync.kernels.time_limit import OutOfTime, until
 from angsync.pipeline.regime import Plan, is_slow, plan_for
 from angsync.pipeline.task import Attempt, Task
 from angsync.pipeline.ways_on import AFTER_THE_PROOF, MANY_REVERSED, look_again, more_starts
 from angsync.solvers import LowRankSDP, Newton
 from angsync.solvers.loop import Outcome, iterate
+from angsync.solvers.starts.at_once import at_once, in_words
 from angsync.solvers.starts.chance import leave_the_real_line
 from angsync.solvers.starts.eigenvector import eigenvector_estimator
 from angsync.solvers.starts.names import STARTS
@@ -51,26 +53,43 @@ def solve_component(task: Task, first: Attempt | None = None) -> Solved:
 
     ``first``: an attempt that has been made and certified already; only the ways on from it are taken.
     """
+    try:
+        return _solved(task, _attempt(task, first))
+    except KeyboardInterrupt:
+        return _solved(task, _cut_short(task, first, Status.INTERRUPTED))
+    except OutOfTime:
+        return _solved(task, _cut_short(task, first, Status.TIME_LIMIT))
+
+
+def _attempt(task: Task, first: Attempt | None) -> Attempt:
     plan = plan_for(task.operator.base) if task.call.solver is None else None
     if first is not None:
         assert plan is not None
         if first.outcome.gave_up:  # the callback saw these iterates: it goes on from the last one
             outcome = task.continued(plan.successor or plan.solver, first.outcome.z, first.outcome)
             first = replace(first, outcome=outcome, certificate=task.certify(outcome))
-        return _solved(task, _with_ways_on(task, plan, first))
-    try:
+        return _with_ways_on(task, plan, first)
+    with until(task.clock):
         start = _starting_point(task, plan)
-    except KeyboardInterrupt:
-        nothing = replace(
-            _outcome_at(task, np.ones(task.operator.n, dtype=task.operator.dtype)),
-            status=Status.INTERRUPTED,
-        )
-        return _solved(task, Attempt(nothing, task.unproved(), "interrupted before the first iteration"))
     if plan is not None:
-        return _solved(task, _automatically(task, plan, start))
+        return _automatically(task, plan, start)
     if isinstance(task.call.solver, LowRankSDP):
-        return _solved(task, _by_relaxation(task, task.call.solver, start))
-    return _solved(task, _as_asked_for(task, start))
+        return _by_relaxation(task, task.call.solver, start)
+    return _as_asked_for(task, start)
+
+
+def _cut_short(task: Task, first: Attempt | None, status: Status) -> Attempt:
+    """What there is where Ctrl-C or the time limit came outside every loop: the best point so far, or one at once."""
+    why = "interrupted" if status is Status.INTERRUPTED else "stopped at max_seconds"
+    best = task.best if first is None else max((first.outcome, *task.reached), key=lambda outcome: outcome.objective)
+    if best is None:
+        z = task.start.astype(task.operator.dtype) if isinstance(task.start, np.ndarray) else at_once(task.operator)
+        words = "the start given" if isinstance(task.start, np.ndarray) else in_words(task.operator)
+        best, said = _outcome_at(task, z), f"{words}, because the call was {why} before its start was ready"
+    else:
+        said = f"the best point so far, because the call was {why} in the middle of a search for a better one"
+    outcome = replace(best, status=status)
+    return Attempt(outcome, task.certify(outcome), said)
 
 
 def _solved(task: Task, attempt: Attempt) -> Solved:
@@ -158,7 +177,12 @@ def _best_start(task: Task, names: tuple[str, ...]) -> tuple[NDArray, str]:
     plenty = math.inf if sums is None else _GOOD_START * float(sums.sum())
     best: tuple[float, NDArray, str] | None = None
     for name in names:
-        z = STARTS[name].make_quickly(task.operator, task.rng)
+        try:
+            z = STARTS[name].make_quickly(task.operator, task.rng)
+        except (KeyboardInterrupt, OutOfTime):
+            if best is not None:
+                task.reached[:] = [_outcome_at(task, best[1])]
+            raise
         objective = task.objective(z) if len(names) > 1 else 0.0
         if best is None or objective > best[0]:
             best = (objective, z, name)

@@ -29,9 +29,10 @@ from angsync.pipeline.task import Attempt
 from angsync.problem.components import normalised
 from angsync.problem.nodes import gauge_node
 from angsync.problem.operators import Operator, ScaledOperator
-from angsync.problem.residual import objective_and_residual, rounding_floor
+from angsync.problem.residual import rounding_floor, shown_residual
 from angsync.solvers.accelerated import DEEP, MOST_REJECTIONS, NARROW_NOISE, NOISE, SHARE, products_a_call
 from angsync.solvers.loop import Outcome
+from angsync.solvers.starts.chance import small_turns
 from angsync.solvers.starts.leading import ROUGH_RESIDUAL, power_step, strongest_column
 from angsync.solvers.starts.names import LEADING, STARTS
 from angsync.solvers.stopping import Clock, History, Progress, Status
@@ -126,6 +127,7 @@ def _carried_out(
     if start is None and operator.is_known_by_products:
         vectors, images = operator.probes()
         start, known = vectors[0], images[0]
+    turn = small_turns(operator.n, call.seed.generator) if settings.rough > 0 and operator.is_real() else None
     tell, iterations = None, itertools.count()
     if call.callback is not None:
         callback = call.callback
@@ -136,7 +138,9 @@ def _carried_out(
     matrix = operator.apply if operator.is_known_by_products else operator.entries()
     left = clock.left
     seconds = math.inf if left is None else left
-    return kernels.dense_whole(matrix, operator.narrow, settings, start=start, known=known, tell=tell, seconds=seconds)
+    return kernels.dense_whole(
+        matrix, operator.narrow, settings, turn, start=start, known=known, tell=tell, seconds=seconds
+    )
 
 
 def _settings(operator: Operator, call: Call, free: bool) -> tuple[WholeSettings, float]:
@@ -159,7 +163,7 @@ def _settings(operator: Operator, call: Call, free: bool) -> tuple[WholeSettings
         share=SHARE,
         tolerance=call.stopping.tolerance_for(operator.dtype),
         deep=DEEP,
-        floor=rounding_floor(operator),
+        floor=rounding_floor(operator, np.dtype(np.complex128)),  # products are summed in double precision
         least=moduli / (_TOO_NOISY[call.certify] * operator.n**1.5),
         budget=products_a_call(operator.n),
         most=ONE_CALL_MOST_STEPS,
@@ -183,7 +187,7 @@ def _in_precision(operator: Operator, found: WholeSolve) -> WholeSolve:
     z = found.z.astype(operator.dtype)
     wide = _wide(z)
     product = operator.apply(wide)
-    objective, residual = objective_and_residual(wide, product, rounding_floor(operator))
+    objective, residual = shown_residual(wide, product, rounding_floor(operator, wide.dtype))
     return found._replace(z=z, product=product, objective=objective, residual=residual, products=found.products + 1)
 
 
@@ -197,7 +201,7 @@ def _wide(z: NDArray) -> NDArray[np.complex128]:
 
 def _certified(operator: Operator, found: WholeSolve, call: Call, clock: Clock) -> Certificate:
     """The certificate of the point: by the quick proof of small dense problems, or else by the general way."""
-    quick = None if clock.expired else certify_quickly(operator, found.z, found.product, GAP_TOLERANCE)
+    quick = None if clock.expired else certify_quickly(operator, _wide(found.z), found.product, GAP_TOLERANCE)
     if quick is not None:
         return quick
     part = normalised(operator)
@@ -224,5 +228,5 @@ def _at_the_start(operator: Operator, call: Call) -> WholeSolve:
         start = power_step(operator) if operator.is_known_by_products else strongest_column(operator)
     z: NDArray = in_gauge(start, np.zeros(operator.n, dtype=np.int64), call.gauge, None)
     product = operator.apply(z)
-    objective, residual = objective_and_residual(z, product, rounding_floor(operator))
+    objective, residual = shown_residual(z, product, rounding_floor(operator))
     return WholeSolve(z, product, objective, residual, 1, np.array([[objective, residual, 0.0]]))

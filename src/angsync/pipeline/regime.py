@@ -130,7 +130,7 @@ def one_call_plan(operator: Operator, call: Call) -> Plan | None:
 
 
 def _is_ordinary(operator: Operator) -> bool:
-    """A dense complex128 matrix that was found good in one pass, whose first row is full, and not real.
+    """A dense matrix that was found good in one pass, whose first row is full.
 
     The diagonal does not drown the rest, and rows are not so uneven that the light ones have to be looked at.
     """
@@ -138,16 +138,11 @@ def _is_ordinary(operator: Operator) -> bool:
         return False
     row, sums = operator.entries()[0], operator.abs_row_sums()
     assert sums is not None  # a matrix that was inspected has row sums
-    return bool(
-        np.count_nonzero(row[1:]) == row.size - 1
-        and np.count_nonzero(row.imag) > 0
-        and is_even(sums)
-        and not operator.has_dominant_diagonal()
-    )
+    return bool(np.count_nonzero(row[1:]) == row.size - 1 and is_even(sums) and not operator.has_dominant_diagonal())
 
 
 def _is_plain(operator: Operator) -> bool:
-    """C that is known by its products: as far as it is known, in double precision, connected, even and not real."""
+    """C that is known by its products: as far as it is known, in double precision, connected and even."""
     if (operator.dtype != np.complex128 and not operator.is_streamed) or operator.n <= _SMALL_NODES:
         return False
     largest = float(np.abs(operator.probes().images[0]).max())
@@ -156,7 +151,6 @@ def _is_plain(operator: Operator) -> bool:
         _SQUARES[0] < largest < _SQUARES[1]
         and (sums is None or (is_even(sums) and not operator.has_dominant_diagonal()))
         and (labels is None or not labels.any())
-        and not operator.is_real()
     )
 
 

@@ -88,7 +88,7 @@ def _solved_again(
     present = float(part.apply(np.ones(part.n, dtype=np.complex128)).real.sum())
     best, value = None, present
     for start in (multilevel(part, rng, careful=True), connection_laplacian(part)):
-        found = iterate(part, Newton(), start, _SOLVE, clock=clock)
+        found = iterate(part, Newton(), start, _SOLVE, clock=clock).unless_interrupted()
         # a gain beyond rounding
         if found.objective > value + 1e-9 * abs(present):
             best, value = found.z, found.objective

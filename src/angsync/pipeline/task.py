@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,13 @@ class Task:
     can be smaller than that."""
     number: int = 0
     """Which component it is, for the callback."""
+    reached: list[Outcome] = field(default_factory=list)
+    """The best outcome of all runs so far, alone in the list: what an interruption between two runs leaves."""
+
+    @property
+    def best(self) -> Outcome | None:
+        """The best outcome of all runs so far; None before the first."""
+        return self.reached[0] if self.reached else None
 
     def run(
         self,
@@ -70,7 +77,7 @@ class Task:
         silent: bool = False,
     ) -> Outcome:
         """The one loop with this solver from z; ``silent`` does not tell the callback."""
-        return iterate(
+        outcome = iterate(
             self.operator,
             solver,
             z,
@@ -81,6 +88,9 @@ class Task:
             first_iteration=first_iteration,
             component=self.number,
         )
+        if outcome.z.ndim == 1 and not outcome.objective <= (self.reached[0].objective if self.reached else -math.inf):
+            self.reached[:] = [outcome]
+        return outcome
 
     def continued(self, solver: SolverBase, z: NDArray, earlier: Outcome, *, jump: bool = False) -> Outcome:
         """Go on with another solver, as one history: from the same point, or after a jump (an iteration of its own)."""

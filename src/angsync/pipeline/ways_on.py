@@ -148,6 +148,8 @@ def relax_what_stays_open(task: Task, solver: SolverBase, attempt: Attempt) -> A
         )  # fmt: skip
     except KeyboardInterrupt:
         outcome = replace(outcome, status=Status.INTERRUPTED)
+    if found is not None and found.outcome.status is Status.INTERRUPTED:
+        outcome = replace(outcome, status=Status.INTERRUPTED)
     if found is not None:
         here = task.objective(task.returned(outcome))
         improved = task.objective(found.z) > here + 4 * certificate.rounding

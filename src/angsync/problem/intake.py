@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from angsync.errors import InputError
+from angsync.kernels.dense.view import TriangleView
 from angsync.problem import interop
 from angsync.problem.density import is_mostly_zero
 from angsync.problem.measurements import Measurements
@@ -57,5 +58,12 @@ def taken_in(data: Any, hermitian: Hermitian = "full") -> Intake:
         return Intake(operator, None, None)
     if operator.is_dense_matrix and is_mostly_zero(operator.entries()):
         # a graph stored as a full array: its products and its spanning trees are those of a sparse matrix
-        operator = SparseOperator(scipy.sparse.csr_array(operator.entries()))
+        operator = SparseOperator(_compressed(operator.entries()), operator.asymmetry())
     return Intake(operator, operator.entries(), None)
+
+
+def _compressed(matrix: Any) -> scipy.sparse.csr_array:
+    """A graph that was stored as a full array, without a second one of its size."""
+    if not isinstance(matrix, TriangleView):
+        return scipy.sparse.csr_array(matrix)
+    return scipy.sparse.csr_array(scipy.sparse.vstack([scipy.sparse.csr_array(matrix[k]) for k in matrix.blocks()]))

@@ -7,6 +7,7 @@ b is half of the gradient of f along the phases.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +45,15 @@ def objective_and_residual(z: NDArray, Cz: NDArray, floor: float = 0.0) -> tuple
     return float(s.sum()), (gradient / size if gradient > floor and size > 0 else 0.0)
 
 
-def rounding_floor(operator: Operator) -> float:
-    """The size of a gradient that is nothing but rounding: a few units of the row sums of |C|; 0 where unknown."""
+def shown_residual(z: NDArray, Cz: NDArray, floor: float) -> tuple[float, float]:
+    """f(z) and the relative residual as people see it: 0 only where C z itself is rounding, below ``floor``."""
+    return objective_and_residual(z, Cz, 0.0 if norm(Cz) > floor else math.inf)
+
+
+def rounding_floor(operator: Operator, dtype: np.dtype[Any] | None = None) -> float:
+    """The size of a gradient that is nothing but rounding: a few units of the row sums of |C|; 0 where unknown.
+
+    ``dtype``: the precision of products and phases, where that is not the one of C.
+    """
     sums = operator.rounding_sums()
-    return 0.0 if sums is None else 4 * precision(operator.dtype).epsilon * norm(sums)
+    return 0.0 if sums is None else 4 * precision(operator.dtype if dtype is None else dtype).epsilon * norm(sums)

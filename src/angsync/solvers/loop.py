@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.kernels.time_limit import OutOfTime, until
 from angsync.problem.operators import HermitianOperator, Operator, adapted
 from angsync.problem.residual import along_and_across, norm, rounding_floor
 from angsync.solvers.base import Measures, Solver, SolverBase, StateBase, as_solver
@@ -29,6 +30,12 @@ class Outcome:
     history: History
     gave_up: bool = False
     """Ended by ``give_up``: another solver should take over."""
+
+    def unless_interrupted(self) -> Outcome:
+        """The outcome itself; KeyboardInterrupt where Ctrl-C ended the loop, for callers that ask no further."""
+        if self.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        return self
 
 
 def is_even(sums: NDArray[np.float64]) -> bool:
@@ -133,11 +140,14 @@ def iterate(
                 break
             previous = state.z
             most_steps = 1 if watched else max(0, stopping.max_iterations - iteration)
-            state = solver.limited_to(most_steps, tolerance).step(operator, state)
+            with until(clock):
+                state = solver.limited_to(most_steps, tolerance).step(operator, state)
             trail.pass_by(state.intermediate)
             iteration += 1 + len(state.intermediate)
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
+    except OutOfTime:  # in the middle of a step
+        status = Status.TIME_LIMIT
     if state is None or trail.best is None:  # interrupted inside the very first product
         nan = float("nan")
         return Outcome(z, np.zeros_like(z), nan, nan, Status.INTERRUPTED, iteration, trail.history())

@@ -49,7 +49,8 @@ class Stopping:
     max_iterations
         Number of steps of the solver.
     max_seconds
-        Wall time of the whole call, starting point and certificate included; None means no limit.
+        Wall time of the whole call, starting point and certificate included; None means no limit. It is looked at
+        before every product with C; a sparse factorisation that takes longer is not waited for.
     """
 
     tolerance: float | None = None

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import angsync as ang
-from angsync.batch import proof
 from angsync.certificate import GAP_TOLERANCE
+from angsync.certificate import stacked as proof
 from angsync.certificate.bounds.bound import SpectralBound
 from angsync.certificate.gap import Gap, bound_without_weights
 from angsync.certificate.rounding import Rounding
@@ -121,7 +121,7 @@ def test_ostrowski_takes_the_careful_end_of_the_weights(value):
 
 
 def test_the_gap_of_one_problem_is_that_of_a_stack():
-    # the same formulas stand in angsync.batch.proof, for arrays
+    # the same formulas stand in angsync.certificate.stacked, for arrays
     rng = np.random.default_rng(0)
     n, count = 9, 400
     b = rng.standard_normal((count, n)) * 10.0 ** rng.uniform(-9, 1, (count, 1))

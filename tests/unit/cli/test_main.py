@@ -128,7 +128,7 @@ def test_an_interrupt_while_reading_writes_nothing():
         "main()\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"interrupted\n")
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"interrupted; nothing more is written\n")
     assert [path.name for path in Path().iterdir()] == ["edges.csv"]
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse
+import scipy.sparse.linalg
 
 import angsync as ang
+from angsync.kernels import superlu
 from angsync.kernels.superlu import Factor, estimated_entries, factorise
+from angsync.kernels.time_limit import OutOfTime, until
+from angsync.solvers.stopping import Clock
 
 
 def test_solutions_and_counts():
@@ -46,3 +50,52 @@ def test_the_factors_are_those_of_the_matrix_in_its_new_order():
     product = (factor.lower @ factor.upper).toarray()
     assert np.abs(product[np.ix_(factor.places, factor.places)] - matrix.toarray()).max() < 1e-14
     assert np.array_equal(factor.pivots, factor.upper.diagonal().real)
+
+
+def hubs(leaves, shift=0.5):
+    """Two hubs that share a few nodes, each with leaves of its own: S - shift, say."""
+    rng = np.random.default_rng(0)
+    n = 2 * leaves + 12
+    i = np.concatenate([np.zeros(leaves), np.ones(leaves), np.zeros(10), np.ones(10)]).astype(int)
+    j = np.concatenate([np.arange(2, n - 10), np.tile(np.arange(n - 10, n), 2)])
+    C = ang.Measurements(i, j, rng.uniform(-3, 3, i.size)).to_sparse()
+    return scipy.sparse.csc_array(scipy.sparse.diags_array(np.asarray(abs(C).sum(axis=1)).ravel() - shift) - C)
+
+
+def test_hubs_come_last_and_everything_is_about_the_matrix_given():
+    matrix = hubs(1500)
+    factor = Factor(matrix)
+    assert factor.symmetric
+    assert set(factor.places[:2]) == {matrix.shape[0] - 1, matrix.shape[0] - 2}
+    # L U is the matrix with row k moved to places[k]
+    back = (factor.lower @ factor.upper).tocsr()[factor.places][:, factor.places]
+    assert abs(back - matrix).max() < 1e-9
+    for b in (np.arange(matrix.shape[0]) + 1j, np.ones((matrix.shape[0], 3))):
+        assert np.abs(matrix @ factor.solve(b) - b).max() < 1e-7
+    # beside its leaves each hub fills one row: linear, where a dense factor has millions of entries
+    assert factor.entries < 4 * matrix.nnz
+    negative = np.linalg.eigvalsh(matrix.toarray()) < 0
+    assert int((factor.pivots < 0).sum()) == int(negative.sum())
+
+
+def test_without_a_hub_the_order_is_left_to_superlu():
+    matrix = hubs(900)
+    plain = scipy.sparse.linalg.splu(
+        matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+    )
+    assert (Factor(matrix).places == plain.perm_r).all()
+
+
+def test_a_large_factorisation_is_not_waited_for_when_time_is_up(monkeypatch):
+    monkeypatch.setattr(superlu, "_WAITED_FOR_ENTRIES", 10)
+    with until(Clock(0.0)), pytest.raises(OutOfTime):
+        factorise(hubs(20))
+    assert factorise(hubs(20)) is not None
+    monkeypatch.setattr(superlu, "_factorised", lambda matrix: (_ for _ in ()).throw(MemoryError()))
+    assert factorise(hubs(20)) is None  # what goes wrong in the other thread goes wrong here
+
+
+def test_no_solve_begins_when_time_is_up():
+    factor = Factor(hubs(20))
+    with until(Clock(0.0)), pytest.raises(OutOfTime):
+        factor.solve(np.ones(52))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 import angsync as ang
 from angsync import kernels
 from angsync.errors import InputError
+from angsync.kernels import thread_count
 
 
 def test_the_number_asked_for_wins_over_the_environment(monkeypatch):
@@ -59,3 +64,69 @@ def test_threads_are_read_from_the_environment(monkeypatch):
     assert kernels.threads() == 2
     monkeypatch.setenv("ANGSYNC_NUM_THREADS", "many")
     assert kernels.threads() == 3
+
+
+def test_no_more_threads_than_idle_cores_where_none_were_asked_for(monkeypatch):
+    for name in ("ANGSYNC_NUM_THREADS", "OMP_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(thread_count, "_cores", lambda: 4)
+    monkeypatch.setattr(thread_count.os, "cpu_count", lambda: 8)
+    monkeypatch.setattr(thread_count._Load, "seconds", 0.0)
+    # 8 cores, of which this process may use 4: this thread runs, and so many others
+    for others, expected in ((0, 4), (4, 4), (5, 3), (7, 1), (100, 1)):
+        monkeypatch.setattr(thread_count._Load, "running", lambda others=others: 1 + others)
+        assert thread_count.useful_threads() == expected
+        assert kernels.threads() == 4  # what bits depend on does not depend on the load
+        with kernels.limited(3):
+            assert thread_count.useful_threads() == 3
+
+
+def test_the_load_is_looked_at_now_and_then(monkeypatch):
+    looks = []
+    monkeypatch.setattr(thread_count._Load, "running", lambda: looks.append(1) or 1)
+    monkeypatch.setattr(thread_count._Load, "seconds", 1000.0)
+    monkeypatch.setattr(thread_count._Load, "looked_at", float("-inf"))
+    for _ in range(3):
+        thread_count._Load.spare_cores()
+    assert len(looks) == 1
+
+
+def test_where_the_load_is_not_known_nobody_else_runs(monkeypatch):
+    assert thread_count._Load.running() >= 1
+
+    def nothing(*_, **__):
+        raise FileNotFoundError
+
+    monkeypatch.setattr("builtins.open", nothing)
+    assert thread_count._Load.running() == 1
+
+
+FORK = """
+import os, sys
+import numpy as np
+import angsync as ang
+problems = [
+    ang.simulate.gaussian(600, 3.0, rng=0).C,
+    ang.simulate.grid(120, 120, 0.2, rng=0).C,
+    np.stack([ang.simulate.gaussian(12, 0.3, rng=k).C for k in range(300)]),
+]
+def bits(threads):
+    return [ang.synchronize(C, threads=threads, on_failure="ignore").z.tobytes() for C in problems]
+expected = {threads: bits(threads) for threads in (2, 3, None)}
+child = os.fork()
+if child == 0:
+    os._exit(0 if all(bits(threads) == seen for threads, seen in expected.items()) else 3)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_forked_process_gives_the_bits_of_its_parent():
+    assert subprocess.run([sys.executable, "-W", "ignore", "-c", FORK], timeout=300).returncode == 0
+
+
+def test_a_forked_process_that_cannot_be_told_uses_one_thread(monkeypatch):
+    monkeypatch.setattr(thread_count._Pool, "lost", True)
+    monkeypatch.setattr(thread_count._Pool, "work_off_alone", None)
+    with kernels.limited(3):
+        assert kernels.threads() == 1

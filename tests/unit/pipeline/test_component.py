@@ -10,12 +10,14 @@ from problems import gaussian, interrupt
 
 import angsync as ang
 from angsync import Status
+from angsync.kernels.time_limit import OutOfTime
 from angsync.pipeline import component
 from angsync.pipeline.call import Call
 from angsync.pipeline.regime import Plan
 from angsync.pipeline.task import Task
 from angsync.problem.operators import CountingOperator, as_operator
 from angsync.solvers.starts.names import STARTS
+from angsync.solvers.starts.tree import spanning_tree
 from angsync.solvers.stopping import Clock
 
 NO_STEPS = ang.Stopping(max_iterations=0)
@@ -65,8 +67,36 @@ def test_an_interruption_of_the_start_leaves_an_answer(certify, monkeypatch):
     stopped = SimpleNamespace(words="", make_quickly=interrupt)
     for name in STARTS:
         monkeypatch.setitem(STARTS, name, stopped)
-    found = solved(gaussian(20, 0.2), certify=certify)
+    for C in (gaussian(20, 0.2), ang.simulate.grid(30, 30, 0.1, rng=0).C):
+        found = solved(C, certify=certify)
+        assert found.outcome.status is Status.INTERRUPTED
+        assert "because the call was interrupted before its start was ready" in found.method
+        # not random phases, whose objective is near 0: one node of a dense C sees all others, a tree meets n - 1 edges
+        assert found.outcome.objective > 0.25 * abs(C).sum()
+        assert found.certificate is None if not certify else found.certificate.interrupted
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, OutOfTime])
+def test_a_start_that_was_ready_is_kept_when_the_next_one_is_cut_short(stop, monkeypatch):
+    problem = ang.simulate.grid(12, 12, 0.01, rng=0)  # not exact: another start is looked for
+    plan = Plan(("spanning_tree", "random"), ang.Newton(), None, "it is a test")
+    monkeypatch.setattr(component, "plan_for", lambda operator: plan)
+    monkeypatch.setattr(component, "_GOOD_START", 2.0)
+
+    def cut_short(*_):
+        raise stop
+
+    monkeypatch.setitem(STARTS, "random", SimpleNamespace(words="", make_quickly=cut_short))
+    found = solved(problem.C)
+    assert found.outcome.status is (Status.INTERRUPTED if stop is KeyboardInterrupt else Status.TIME_LIMIT)
+    assert ang.distance(found.outcome.z, spanning_tree(as_operator(problem.C))) < 1e-9
+    assert "the best point so far" in found.method
+
+
+def test_an_interruption_between_two_runs_keeps_the_best(monkeypatch):
+    monkeypatch.setattr(component, "look_again", interrupt)
+    C = ang.simulate.grid(12, 12, 0.3, rng=0).C
+    found = solved(C)
     assert found.outcome.status is Status.INTERRUPTED
-    assert found.method == "interrupted before the first iteration"
-    assert (found.outcome.z == 1).all()
-    assert found.certificate is None if not certify else found.certificate.interrupted
+    assert found.certificate.interrupted
+    assert found.outcome.objective == pytest.approx(ang.synchronize(C).objective, rel=1e-12)

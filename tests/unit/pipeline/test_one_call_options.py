@@ -148,7 +148,7 @@ def test_no_time_at_all_still_gives_a_point(n):
     assert result.status is Status.TIME_LIMIT
     assert result.certificate.out_of_time
     assert result.objective == pytest.approx(np.vdot(result.z, C @ result.z).real, rel=1e-12)
-    assert result.objective > 0.5 * ang.synchronize(C).objective
+    assert result.objective > 0  # that of a power step from one column
 
 
 @pytest.mark.parametrize("n", [100, 700])

@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
+from problems import interrupt
 from scipy.sparse.linalg import aslinearoperator
 
 import angsync as ang
+from angsync.problem.operators import CountingOperator
 from angsync.solvers.gpm import GPMState
 from angsync.solvers.loop import iterate
-from angsync.solvers.stopping import Status, Stopping
+from angsync.solvers.stopping import Clock, Status, Stopping
 
 PROBLEM = ang.simulate.gaussian(30, 1.0, rng=0)
 OPERATOR = ang.as_operator(PROBLEM.C)
@@ -127,3 +130,29 @@ def test_newton_goes_on_until_nodes_of_small_weight_are_settled():
     lighter = ang.synchronize(ang.Measurements(grid.i, grid.j, grid.angle, weight, grid.n))
     # the heavy edge is met to (0.2 rad * 1 / weight): the two answers differ by about 1e-5 of a radian, not by 1e-3
     assert ang.distance(heavy.z, lighter.z) < 1e-4
+
+
+def test_the_time_limit_ends_a_step_in_its_middle():
+    """A step of many products, each of which takes a second: the clock stands in for it."""
+
+    class Slow(ang.GPM):
+        def step(self, operator, state):
+            for _ in range(10):
+                clock.start -= 1.0
+                operator.apply(state.z)
+            return super().step(operator, state)
+
+    clock = Clock(15.0)
+    counting = CountingOperator(OPERATOR)
+    outcome = iterate(counting, Slow(4.0), ONES, Stopping(), clock=clock)
+    assert outcome.status is Status.TIME_LIMIT
+    assert outcome.iterations == 1
+    assert 15 <= counting.products <= 17  # one at the start, ten and one in the first step, four in the second
+    assert outcome.objective == max(outcome.history.objective)
+
+
+def test_whoever_does_not_ask_for_the_status_is_interrupted_too():
+    assert iterate(OPERATOR, ang.GPM(4.0), ONES, Stopping()).unless_interrupted().status is Status.CONVERGED
+    stopped = iterate(OPERATOR, ang.GPM(4.0), ONES, Stopping(), callback=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        stopped.unless_interrupted()

@@ -7,11 +7,13 @@ from angsync.certificate.bounds.bound import Question, SpectralBound
 from angsync.certificate.bounds.cholesky import by_cholesky, quick_bound
 from angsync.certificate.bounds.factorisation import by_factorisation, can_factorise
 from angsync.certificate.bounds.lanczos import FAILURE, by_lanczos, by_narrow_lanczos
+from angsync.kernels.time_limit import OutOfTime
 from angsync.solvers.preconditioner import kind_for, strongest_affordable
 
 _DENSE_ANYWAY = 60  # order up to which a dense proof is the fastest of all
 _CHOLESKY_FIRST = 200  # order up to which the deterministic proof is the default
 _CHOLESKY_AT_ALL = 5000  # order up to which Cholesky is tried when Lanczos cannot decide
+_CHOLESKY_NANOSECONDS = 2.0  # times n^3: four factorisations on a slow core. Once begun, nothing stops LAPACK.
 _FEW_STEPS = 10  # of Lanczos, where no number of steps that fits memory would prove anything
 QUICK_PROOF_ORDERS = range(48, _CHOLESKY_FIRST + 1)
 """Orders of dense problems for which :func:`~angsync.certificate.bounds.cholesky.quick_bound` is tried first."""
@@ -39,10 +41,15 @@ def _automatically(question: Question) -> SpectralBound:
     if question.is_settled_by(bound) or bound.estimate < 0:
         return bound
     if sparse and mixing == "jacobi" and strongest_affordable(operator) == "direct":
-        second = by_factorisation(question)
+        try:
+            second = by_factorisation(question)
+        except OutOfTime:
+            return bound
         if question.is_settled_by(second):
             return second
-    return by_cholesky(question) if operator.n <= _CHOLESKY_AT_ALL else bound
+    left = question.clock.left
+    affordable = left is None or operator.n**3 * _CHOLESKY_NANOSECONDS * 1e-9 <= left
+    return by_cholesky(question) if operator.n <= _CHOLESKY_AT_ALL and affordable else bound
 
 
 def _by_dense_factorisation(question: Question, *, quick_first: bool) -> SpectralBound:

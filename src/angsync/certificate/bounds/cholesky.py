@@ -48,11 +48,11 @@ def by_cholesky(question: Question) -> SpectralBound:
 def quick_bound(operator: Operator, z: NDArray, s: NDArray[np.float64], b: NDArray[np.float64]) -> SpectralBound | None:
     """One factorisation, without an estimate before it: enough for most small dense problems; None for others."""
     sums, exponent = operator.abs_row_sums(), operator.unwrapped().exponent
-    dense = operator.is_dense_matrix and operator.dtype == np.complex128
-    if not dense or sums is None or abs(exponent) > _LARGEST_EXPONENT:
+    matrix = operator.entries() if operator.is_dense_matrix else None
+    if matrix is None or matrix.dtype != np.complex128 or sums is None or abs(exponent) > _LARGEST_EXPONENT:
         return None
     gradient, most = float(np.linalg.norm(b)), float(sums.max(initial=0.0))
-    return half_diagonal_bound(operator.entries(), 2.0**-exponent, s, z, gradient=gradient, row_sum=most)
+    return half_diagonal_bound(matrix, 2.0**-exponent, s, z, gradient=gradient, row_sum=most)
 
 
 def cholesky_bound(S: NDArray, z: NDArray) -> SpectralBound:

@@ -38,6 +38,7 @@ from angsync.certificate.bounds.lanczos import lanczos
 from angsync.errors import InputError
 from angsync.kernels.rounding import UNIT_ROUNDOFF
 from angsync.kernels.superlu import Factor, factorise
+from angsync.kernels.time_limit import OutOfTime
 from angsync.problem.operators import Operator
 
 _INVERSE_STEPS = 24  # Lanczos steps on the inverse: they settle the smallest eigenvalues
@@ -63,7 +64,10 @@ def by_factorisation(question: Question) -> SpectralBound:
     weights = 4.0 ** np.round(np.log2(np.where(sums > 0, sums, positive.min(initial=1.0))) / 2)
     if weights.max() == weights.min():
         return plain
-    weighted = _bound(operator, z, s, weights)
+    try:
+        weighted = _bound(operator, z, s, weights)
+    except OutOfTime:
+        return plain
     return weighted if question.is_proof(weighted) else plain
 
 

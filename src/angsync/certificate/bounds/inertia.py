@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.kernels import time_limit
 from angsync.kernels.rounding import gamma
 from angsync.kernels.superlu import Factor, Matrix, factorise
 
@@ -78,6 +79,7 @@ def _block_norm(a: Matrix, b: Matrix, rows: NDArray[np.bool_], columns: NDArray[
 
     It is the square root of the 1-norm times the infinity-norm.
     """
+    time_limit.check()
     along = (a @ (b @ columns.astype(np.float64)))[rows]
     down = (b.T @ (a.T @ rows.astype(np.float64)))[columns]
     return math.sqrt(float(along.max(initial=0.0)) * float(down.max(initial=0.0)))

@@ -215,9 +215,7 @@ def lanczos_bound(
     limit = max(1, n - 2) / failure
     run = kernels.begin_lanczos(product, u, random_start(u, rng), affordable_steps(u, max_steps))
     part = 1  # products may take any time, but for those of a matrix: a part of their run takes a second at most
-    if isinstance(product, kernels.ShiftedMatrix) and (
-        clock.max_seconds is None or isinstance(product.matrix, np.ndarray)
-    ):
+    if isinstance(product, kernels.ShiftedMatrix) and (clock.max_seconds is None or not callable(product.matrix)):
         part = max(1, _ENTRIES_AT_ONCE // n**2)
     ending = run.advance(1)
     least = _least_proof(is_proof, float(run.alpha[0]))

@@ -16,12 +16,14 @@ constexpr int FIRST_POWER_STEPS = 2;  // without a look at what they did
 // Where CHECKING is 1, every problem is looked at while C is in shared memory: is it Hermitian, and has it a row without
 // zeros, so that it is in one piece? Those of which that cannot be said at once are put on the list `suspects` for
 // examine_batch (batch_examine.cu); told[0] counts them, told[1] the problems that have not converged.
+// differing: with POLISH_STEPS, the sum of |C_jl - conj(C_lj)| over the pairs of a problem, from above.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     solve_batch(const Unit* __restrict__ C, long long count, const float2* __restrict__ bias,
                 const float* __restrict__ shifts, const float2* __restrict__ start, float tolerance, int max_iterations,
                 int power_steps, float settled, float share, int gauge_node, float2* __restrict__ z, double* __restrict__ objective,
                 double* __restrict__ residual, int* __restrict__ iterations, signed char* __restrict__ status,
-                int* __restrict__ components, int* __restrict__ suspects, unsigned long long* __restrict__ told) {
+                int* __restrict__ components, double* __restrict__ differing,
+                int* __restrict__ suspects, unsigned long long* __restrict__ told) {
     extern __shared__ __align__(16) unsigned char shared[];
     const int member = threadIdx.x % TEAM;
     Buffers& mine = reinterpret_cast<Buffers*>(shared)[threadIdx.x / TEAM];
@@ -65,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         synchronise();
         Unit entry[ROWS][SHARE];
         unsigned largest = 0;
-        float worst = 0;
+        float worst = 0, skew = 0;
         bool full_row = false;
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
@@ -83,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
                 if (present && at < ORDER && unit < UNITS) {
                     entry[r][c] = staged[(group * ORDER + at) * PITCH + unit];
                     look_at(entry[r][c], staged + group * ORDER * PITCH, at, unit, share, comparing, looking_for_zeros, worst,
-                            full);
+                            skew, full);
                 }
                 sum += absolute_sum(entry[r][c]);
             }
@@ -96,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             // as bits, infinity and NaN are the largest of all; fmaxf would lose a NaN
             largest = max(largest, __float_as_uint(sum));
         }
-        if (CHECKING && BY_DIAGONALS && present) compare_by_diagonals(staged + group * ORDER * PITCH, local, share, worst);
+        if (CHECKING && BY_DIAGONALS && present) compare_by_diagonals(staged + group * ORDER * PITCH, local, share, worst, skew);
         float2 x[OWN];
 #pragma unroll
         for (int k = 0; k < OWN; ++k) {
@@ -248,7 +250,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             multiply(entry, mine.vector[buffer] + vector_at, part, y);
         }
 #endif
-        const Sums sum = summed(x, y, row, scale, shift, part, first_lane, member, mine);
+        const Sums sum = summed(x, y, row, scale, shift, skew, part, first_lane, member, mine);
         float2* reference = reinterpret_cast<float2*>(mine.vector[buffer] + vector_at);
         synchronise();
 #pragma unroll
@@ -267,6 +269,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             iterations[problem] = finite ? iteration : 0;
             status[problem] = !finite ? 2 : converged ? 0 : 1;
             components[problem] = finite;
+            // the sum in single precision is off by less than a hundredth; pairs near the diagonal may count twice
+            if (WITH_SKEW) differing[problem] = 1.01 * sum.skew;
             if (!finite || !converged) atomicAdd(told + 1, 1ULL);
         }
         if (present) {

@@ -44,7 +44,7 @@ class Layout(NamedTuple):
         vector = -(-units // self.split) * self.split
         pitch = units | 1 if self.padded else units
         matrices, vectors = unit * problems * n * pitch, 2 * unit * problems * vector
-        own = matrices + vectors + 8 + 12 * (32 if in_warp else self.threads // 32)
+        own = matrices + vectors + 8 + 16 * (32 if in_warp else self.threads // 32)
         return teams * -(-(own + 4 * problems) // unit) * unit
 
 
@@ -138,6 +138,7 @@ def solve_batch(
             "iterations": cupy.empty(count, dtype=cupy.int32),
             "status": cupy.empty(count, dtype=cupy.int8),
             "components": cupy.empty(count, dtype=cupy.int32),
+            "skew": (cupy.empty if checking and polish_steps > 0 else cupy.zeros)(count, dtype=cupy.float64),
         }
         told = _untold(C.device.id).copy()
         if count == 0:

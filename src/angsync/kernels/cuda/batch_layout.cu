@@ -36,7 +36,7 @@ struct Buffers {
     Unit staged[PROBLEMS * ORDER * PITCH];
     Unit vector[2][PROBLEMS * VECTOR];
     unsigned long long arrived;
-    float sums[3][IN_WARP ? 32 : THREADS / 32];
+    float sums[4][IN_WARP ? 32 : THREADS / 32];
     unsigned largest[PROBLEMS];
 };
 

@@ -98,15 +98,19 @@ __device__ __forceinline__ float2 phase(float2 w, float2 old) {
     return square > 0 ? float2{w.x * inverse, w.y * inverse} : old;
 }
 
+// What the triangles differ by is wanted for certificates, which come with POLISH_STEPS.
+constexpr bool WITH_SKEW = CHECKING && POLISH_STEPS > 0;
+
 struct Sums {
-    float objective, gradient, size;
+    float objective, gradient, size, skew;
 };
 
-// Re(conj(x) Cx), Im(conj(x) Cx)^2 and |(C + shift) x|^2, scaled, added over the rows of a problem, the same in all of
-// its lanes; y holds C x as it came from `multiply`.
+// Re(conj(x) Cx), Im(conj(x) Cx)^2 and |(C + shift) x|^2, scaled, added over the rows of a problem, and what each of its
+// lanes knows as `skew`: the same in all of them. y holds C x as it came from `multiply`.
 __device__ __forceinline__ Sums summed(const float2 (&x)[OWN], const float2 (&y)[OWN], const int (&row)[OWN],
-                                       float scale, float shift, int part, int first_lane, int member, Buffers& mine) {
-    Sums sum = {0, 0, 0};
+                                       float scale, float shift, float skew, int part, int first_lane, int member,
+                                       Buffers& mine) {
+    Sums sum = {0, 0, 0, skew};
 #pragma unroll
     for (int r = 0; r < OWN; ++r) {
         if (row[r] < 0 || part % COPIES) continue;
@@ -124,15 +128,17 @@ __device__ __forceinline__ Sums summed(const float2 (&x)[OWN], const float2 (&y)
             sum.objective += __shfl_xor_sync(0xffffffffu, sum.objective, distance);
             sum.gradient += __shfl_xor_sync(0xffffffffu, sum.gradient, distance);
             sum.size += __shfl_xor_sync(0xffffffffu, sum.size, distance);
+            if (WITH_SKEW) sum.skew += __shfl_xor_sync(0xffffffffu, sum.skew, distance);
         }
     }
     if constexpr (!(IN_WARP && BY_EXCHANGE)) {
         if (IN_WARP || member % 32 == 0) {
             const int place = IN_WARP ? member : member / 32;
             mine.sums[0][place] = sum.objective, mine.sums[1][place] = sum.gradient, mine.sums[2][place] = sum.size;
+            if (WITH_SKEW) mine.sums[3][place] = sum.skew;
         }
         synchronise();
-        sum = {0, 0, 0};
+        sum = {0, 0, 0, 0};
         constexpr int TERMS = IN_WARP ? LANES : THREADS / 32;
 #pragma unroll
         for (int k = 0; k < TERMS; ++k) {
@@ -140,23 +146,26 @@ __device__ __forceinline__ Sums summed(const float2 (&x)[OWN], const float2 (&y)
             sum.objective += mine.sums[0][place];
             sum.gradient += mine.sums[1][place];
             sum.size += mine.sums[2][place];
+            if (WITH_SKEW) sum.skew += mine.sums[3][place];
         }
     }
     return sum;
 }
 
 // One entry of C beside its mirror image: how much farther apart are they than `share` of the entry allows? In sums of
-// |re| and |im|, within sqrt(2) of the moduli, so that no square underflows.
-__device__ __forceinline__ void compare(float re, float im, float2 mirror, float share, float& worst) {
+// |re| and |im|, within sqrt(2) of the moduli, so that no square underflows. `skew` adds up how far apart they are.
+__device__ __forceinline__ void compare(float re, float im, float2 mirror, float share, float& worst, float& skew) {
     const float apart = fabsf(re - mirror.x) + fabsf(im + mirror.y);
     worst = fmaxf(worst, fmaf(-share, fabsf(re) + fabsf(im), apart));
+    if (WITH_SKEW) skew += apart;
 }
 
 // Lanes that share rows (many of them, that is) would meet in one bank on their way through mirror images. They walk
 // along diagonals instead, where neighbours are an odd number of entries apart; each pair is compared once.
 constexpr bool BY_DIAGONALS = SPLIT > 2;
 
-__device__ __forceinline__ void compare_by_diagonals(const Unit* matrix, int local, float share, float& worst) {
+__device__ __forceinline__ void compare_by_diagonals(const Unit* matrix, int local, float share, float& worst,
+                                                     float& skew) {
     constexpr int ROW = PITCH * ENTRIES;  // entries from row to row
     const float2* entries = reinterpret_cast<const float2*>(matrix);
     for (int i = local; i < ORDER; i += LANES) {
@@ -164,7 +173,7 @@ __device__ __forceinline__ void compare_by_diagonals(const Unit* matrix, int loc
         const float2* down = across;
 #pragma unroll 8
         for (int d = 0; d <= ORDER / 2; ++d) {
-            compare(across->x, across->y, *down, share, worst);
+            compare(across->x, across->y, *down, share, worst, skew);
             const bool wraps = i + d + 1 == ORDER;
             across += wraps ? 1 - ORDER : 1;
             down += wraps ? ROW - ORDER * ROW : ROW;
@@ -178,11 +187,11 @@ __device__ __forceinline__ float2 mirrored(const Unit* matrix, int row, int colu
 
 // A unit of a row: compared with its mirror image where `comparing`; `full`: whether it has no zeros off the diagonal.
 __device__ __forceinline__ void look_at(float4 pair, const Unit* matrix, int row, int unit, float share, bool comparing,
-                                        bool looking_for_zeros, float& worst, bool& full) {
+                                        bool looking_for_zeros, float& worst, float& skew, bool& full) {
     const int column = 2 * unit;
     if (comparing) {
-        compare(pair.x, pair.y, mirrored(matrix, row, column), share, worst);
-        compare(pair.z, pair.w, mirrored(matrix, row, column + 1), share, worst);
+        compare(pair.x, pair.y, mirrored(matrix, row, column), share, worst, skew);
+        compare(pair.z, pair.w, mirrored(matrix, row, column + 1), share, worst, skew);
     }
     if (looking_for_zeros) {
         full = full && (fabsf(pair.x) + fabsf(pair.y) > 0 || row == column);
@@ -191,7 +200,7 @@ __device__ __forceinline__ void look_at(float4 pair, const Unit* matrix, int row
 }
 
 __device__ __forceinline__ void look_at(float2 c, const Unit* matrix, int row, int column, float share, bool comparing,
-                                        bool looking_for_zeros, float& worst, bool& full) {
-    if (comparing) compare(c.x, c.y, mirrored(matrix, row, column), share, worst);
+                                        bool looking_for_zeros, float& worst, float& skew, bool& full) {
+    if (comparing) compare(c.x, c.y, mirrored(matrix, row, column), share, worst, skew);
     if (looking_for_zeros) full = full && (fabsf(c.x) + fabsf(c.y) > 0 || row == column);
 }

@@ -1,12 +1,14 @@
-// Gap and verdict of every problem of a stack from what the proofs found: angsync/batch/proof.py, one thread a problem.
+// Gap and verdict of every problem of a stack from what the proofs found: angsync/certificate/stacked.py, one thread a problem.
 
 constexpr signed char NOT_FINITE = 2;
 
 // found: (problems, 8), the fields of proof_reference.py in their order. g, g_64 and g_squares: gamma of Higham's book
-// for products, for sums and for the sum of all moduli.
+// for products, for sums and for the sum of all moduli; floor_rounding: what is added where numbers are not normal. skew:
+// the sum of |C_jl - conj(C_lj)| over the pairs of each problem.
 extern "C" __global__ void claim_batch(const double* __restrict__ found, const signed char* __restrict__ status,
-                                       const int* __restrict__ components, long long count, double g, double g_64,
-                                       double g_squares, double tolerance, signed char* __restrict__ verdict,
+                                       const int* __restrict__ components, const double* __restrict__ skew,
+                                       long long count, double g, double g_64, double g_squares, double floor_rounding,
+                                       double tolerance, signed char* __restrict__ verdict,
                                        double* __restrict__ gap_bound, double* __restrict__ relative_gap,
                                        double* __restrict__ lambda_2) {
     const double nothing = __longlong_as_double(0x7ff8000000000000LL), INFINITE = __longlong_as_double(0x7ff0000000000000LL);
@@ -17,16 +19,21 @@ extern "C" __global__ void claim_batch(const double* __restrict__ found, const s
         const double rows_most = third.y, moduli = fourth.x, nodes = fourth.y;
         const bool several = nodes > 1, in_pieces = components[k] != 1;
         const double m = several ? nodes : 1.0;
-        const double rounding = (g + g_64) * rows_total;
+        const double rounding = (g + g_64) * rows_total + floor_rounding;
         const double misfit = fmax(moduli - f, 0.0) + rounding + g_squares * moduli;
         const double e = (gradient + g * rows_norm) / sqrt(m);
         const double offset = rounding / m;
         const double root = hypot(value + offset, 2 * e);
-        double smallest = value > 0 ? -(e * e + value * offset) / ((value - offset + root) / 2)
-                                    : (value - offset - root) / 2;
+        // squares are left out where they would under- or overflow
+        const double below = (value - offset + root) / 2;
+        const bool square = below > 1e-140 && below < 1e140;
+        double smallest = value <= 0 ? (value - offset - root) / 2
+                          : square   ? -(e * e + value * offset) / below
+                                     : -(e * (e / below) + offset * (value / below));
         if (value == -INFINITE) smallest = -INFINITE;
-        double gap = fmin(m * fmax(0.0, -smallest), misfit) + rounding;
-        const double scale = fmax(fmin(fabs(f), misfit), 4 * rounding / tolerance);
+        const double unknown = rounding + 2 * skew[k];
+        double gap = fmin(m * fmax(0.0, -smallest), misfit) + unknown;
+        const double scale = fmax(fmin(fabs(f), misfit), 4 * unknown / tolerance);
         double relative = scale > 0 ? gap / scale : gap > 0 ? INFINITE : 0.0;
         double second_eigenvalue = value - g * rows_most;
         if (!several) gap = relative = 0, second_eigenvalue = INFINITE;

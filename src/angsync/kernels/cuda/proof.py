@@ -138,16 +138,18 @@ def _claiming_kernel(device: int) -> Any:
     return cupy.RawModule(code=source("claims.cu"), options=("--std=c++17",)).get_function("claim_batch")
 
 
-def claim_batch(found: Any, status: Any, components: Any, n: int, tolerance: float) -> dict[str, Any]:
-    """Verdict, gaps and second eigenvalue from what :func:`prove_batch` found, as batch/proof.py says."""
+def claim_batch(found: Any, status: Any, components: Any, skew: Any, n: int, tolerance: float) -> dict[str, Any]:
+    """Verdict, gaps and second eigenvalue from what :func:`prove_batch` found, as certificate/stacked.py says."""
     count = status.size
     with status.device:
         kinds = {"verdict": cupy.int8, "gap_bound": cupy.float64, "relative_gap": cupy.float64,
                  "lambda_2": cupy.float64}  # fmt: skip
         out = {name: cupy.empty(count, dtype=kind) for name, kind in kinds.items()}
         if count > 0:
-            rounding = (math.sqrt(2) * gamma(2 * n + 8), gamma(64), gamma(n * n + 64), tolerance)
-            arguments = (found, status, components, np.int64(count), *(np.float64(k) for k in rounding), *out.values())
+            # below the normal numbers each of a few n^2 operations is off by half of the smallest one instead
+            rounding = (math.sqrt(2) * gamma(2 * n + 8), gamma(64), gamma(n * n + 64), 8 * n * n * 5e-324, tolerance)
+            numbers = (np.float64(value) for value in rounding)
+            arguments = (found, status, components, skew, np.int64(count), *numbers, *out.values())
             _claiming_kernel(status.device.id)((-(-count // 256),), (256,), arguments)
     return out
 

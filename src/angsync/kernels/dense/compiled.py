@@ -11,10 +11,24 @@ from numpy.typing import NDArray
 
 from angsync.kernels.dense import anderson, reference
 from angsync.kernels.dense.anderson import MEMORY, Ending, InnerSolve
-from angsync.kernels.dense.narrow import NARROW_FROM, ROWS, SEGMENT, Inspection, NarrowCopy
-from angsync.kernels.dense.source import DENSE_FROM, HAS_AVX512, Source, as_source, product_work, thread_count
+from angsync.kernels.dense.narrow import NARROW_FROM, ROWS, SEGMENT, STRIP, Inspection, NarrowCopy
+from angsync.kernels.dense.source import (
+    DENSE_FROM,
+    HAS_AVX512,
+    Matrix,
+    Source,
+    as_source,
+    is_mapped,
+    is_readable,
+    product_work,
+    thread_count,
+)
+from angsync.kernels.dense.view import TriangleView
 from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, aligned, function, plain
+from angsync.kernels.rounding import precision
 
+# 0.85 GB: a matrix that is mapped into memory is solved in 1 GB beside its pages, from itself where its copy is larger
+_MOST_MAPPED_BLOCKS = 850_000_000 // (ROWS * 2 * SEGMENT * 2)
 _VECTORS_TOGETHER = 4  # of a block: they share one read of the triangle
 _WIDEST_BLOCKS = ((2000, 16), (400, 8), (0, 4))  # from this order on, NumPy is slower for up to so many vectors
 VECTORS = 13 + 2 * MEMORY  # of n numbers that Anderson's method works with, the steps that it combines among them
@@ -31,14 +45,15 @@ class Acceleration(ctypes.Structure):
     )  # fmt: skip
 
 
-_BLOCK_ARGUMENTS = (SIZE, ADDRESS, INT, ADDRESS, ADDRESS, ADDRESS)  # order, C, number of vectors, x, y, work
-_dense_block = function("dense_block", *_BLOCK_ARGUMENTS, INT, INT)
-_dense_block_single = function("dense_block_single", *_BLOCK_ARGUMENTS, INT)
-_dense_check = function("dense_check", SIZE, ADDRESS, ADDRESS, ADDRESS)
+_MATRIX = ctypes.POINTER(Matrix)
+_dense_block = function("dense_block", SIZE, _MATRIX, INT, *3 * (ADDRESS,), INT, INT)
+_dense_check = function("dense_check", SIZE, ADDRESS, REAL, ADDRESS, ADDRESS)
+_dense_pack = function("dense_pack", SIZE, _MATRIX, ADDRESS)
+_dense_mirror = function("dense_mirror", SIZE, ADDRESS)
 _dense_read = function("dense_read", SIZE, ADDRESS, INT, returns=REAL)
 _narrow_block = function("narrow_block", SIZE, *3 * (ADDRESS,), INT, *3 * (ADDRESS,), INT, INT)
 _narrow_blocks = function("narrow_blocks", SIZE, returns=SIZE)
-_narrow_inspect = function("narrow_inspect", SIZE, *7 * (ADDRESS,), INT, INT)
+_narrow_inspect = function("narrow_inspect", SIZE, _MATRIX, *7 * (ADDRESS,), REAL, INT, INT, INT)
 _narrow_inspect_work = function("narrow_inspect_work", SIZE, returns=SIZE)
 _shifted_is_definite = function(
     "shifted_is_definite", SIZE, ADDRESS, REAL, ADDRESS, ADDRESS, REAL, REAL, ADDRESS, returns=INT
@@ -49,31 +64,31 @@ _dense_leading = function(
 _dense_accelerate = function("dense_accelerate", ctypes.POINTER(Source), ctypes.POINTER(Acceleration), returns=INT)
 
 
-def dense_apply(matrix: NDArray, x: NDArray, *, avx512: bool = HAS_AVX512) -> NDArray:
+def dense_apply(matrix: NDArray | TriangleView, x: NDArray, *, avx512: bool = HAS_AVX512) -> NDArray:
     """C x from the upper triangle of a Hermitian matrix, for a vector or a block (n, k); the rest goes to NumPy.
 
-    The product of a block is that of its columns, bit for bit; the triangle is read once for up to four of them.
+    Sums are in double precision; the product has the wider precision of C and x. The product of a block is that of its
+    columns, bit for bit; the triangle is read once for up to four of them.
     """
-    n, kind = matrix.shape[0], matrix.dtype
-    suits = x.dtype == kind and kind in (np.complex128, np.complex64) and n >= DENSE_FROM and plain(matrix, kind)
-    if not suits or (x.ndim != 1 and not 0 < x.shape[1] <= _widest(n)):
+    n, kind = matrix.shape[0], np.result_type(matrix.dtype, x.dtype)
+    suits = kind in (np.complex128, np.complex64) and n >= DENSE_FROM and is_readable(matrix)
+    if not suits or (x.ndim != 1 and not 0 < x.shape[1] <= _widest(n, matrix)):
         return reference.dense_apply(matrix, x)
     count = thread_count(n, narrow=False)
-    single = kind == np.complex64
+    place = ctypes.byref(Matrix(matrix))
 
     def product(given: NDArray[np.complex128], y: NDArray[np.complex128]) -> None:
-        work = aligned((4 + 4 * count) * given.size, np.float32 if single else np.float64)
-        arguments = (n, address(matrix), given.size // n, address(given), address(y), address(work))
-        if single:
-            _dense_block_single(*arguments, count)
-        else:
-            _dense_block(*arguments, avx512, count)
+        vectors = given.size // n
+        work = product_work(n, count, narrow=False, vectors=vectors)
+        _dense_block(n, place, vectors, address(given), address(y), address(work), avx512, count)
 
     return _by_groups(product, x, kind)
 
 
-def _widest(n: int) -> int:
+def _widest(n: int, matrix: NDArray | TriangleView) -> int:
     """How many vectors a block may have: for more, NumPy's product of full matrices is faster."""
+    if isinstance(matrix, TriangleView):
+        return n  # which it is not where the matrix has to be put together first
     return next(width for order, width in _WIDEST_BLOCKS if n >= order)
 
 
@@ -115,39 +130,72 @@ def narrow_apply(copy: NarrowCopy, x: NDArray, *, avx512: bool = HAS_AVX512) -> 
     return _by_groups(product, x, np.complex128)
 
 
-def dense_inspect(matrix: NDArray, *, avx512: bool = HAS_AVX512, narrow: bool = False) -> Inspection | None:
-    """One pass over a complex128 matrix: is it finite and Hermitian, its row sums, and from n = 400 a narrow copy."""
+def dense_inspect(
+    matrix: NDArray | TriangleView, *, avx512: bool = HAS_AVX512, narrow: bool = False
+) -> Inspection | None:
+    """One pass over a matrix: is it finite, how far are its triangles apart, its row sums, and from n = 400 a copy.
+
+    None where the kernels do not read it, or where something is wrong with it. Of a :class:`TriangleView` one triangle
+    is read. Small matrices that are not rows of complex128, or not Hermitian to the bit, are packed.
+    """
     n = matrix.shape[0]
-    if n < DENSE_FROM or not plain(matrix, np.complex128):
+    if n < DENSE_FROM or not is_readable(matrix):
         return None
     sample = float(np.abs(matrix[0]).max())
     if not (sample == 0 or 1e-15 < sample < 1e15):
         return None  # the narrow copy has the range of a float; scales like these are rare and take the slow way
+    # twice the unit of rounding: the square root of 2^-52 and of 2^-23, up to which a difference is rounding
+    share = precision(matrix.dtype).epsilon ** 0.5
     if n < NARROW_FROM and not narrow:
-        sums, found = np.empty(n), np.empty((1, 3))
-        _dense_check(n, address(matrix), address(sums), address(found))
-        return _inspected(sums, found, None)
+        return _inspect_small(matrix, share)
     count = thread_count(n, narrow=False)
-    blocks = narrow_blocks(n)
-    copy = NarrowCopy(
-        n, aligned((blocks, ROWS, 2 * SEGMENT), np.int16), np.empty((blocks, ROWS), np.float32), np.empty(n)
-    )
+    blocks, segments = narrow_blocks(n), -(-n // SEGMENT)
+    diagonal = np.empty(n)
+    copy = None
+    if blocks <= _MOST_MAPPED_BLOCKS or not is_mapped(matrix):
+        copy = NarrowCopy(
+            n, aligned((blocks, ROWS, 2 * SEGMENT), np.int16), np.empty((blocks, ROWS), np.float32), diagonal
+        )
+    kept = (None, None) if copy is None else (address(copy.blocks), address(copy.scale))
     sums, found = np.empty(n), np.empty((count, 3))
+    suspects = np.zeros((-(-n // STRIP), segments), np.bool_)
     work = np.empty(count * _narrow_inspect_work(n))
-    arrays = (matrix, copy.blocks, copy.scale, copy.diagonal, sums, work, found)
-    _narrow_inspect(n, *(address(a) for a in arrays), avx512, count)
-    return _inspected(sums, found, copy)
+    arrays = (diagonal, sums, work, found, suspects)
+    place = ctypes.byref(Matrix(matrix))
+    compared = not isinstance(matrix, TriangleView)
+    _narrow_inspect(n, place, *kept, *(address(a) for a in arrays), share, compared, avx512, count)
+    largest, (_, gap, bad) = float(found[:, 0].max()), found.sum(axis=0).tolist()
+    if bad != 0 or not largest < 1e30:
+        return None
+    return Inspection(largest, gap, sums, copy, suspects if suspects.any() else None)
+
+
+def _inspect_small(matrix: NDArray | TriangleView, share: float) -> Inspection | None:
+    n = matrix.shape[0]
+    sums, found = np.empty(n), np.empty(4)
+    one = isinstance(matrix, TriangleView)
+    packed = None if not one and plain(matrix, np.complex128) else aligned((n, n), np.complex128)
+    if packed is not None:
+        _dense_pack(n, ctypes.byref(Matrix(matrix)), address(packed))
+        if one:
+            _dense_mirror(n, address(packed))
+    looked_at: Any = matrix if packed is None else packed
+    _dense_check(n, address(looked_at), share, address(sums), address(found))
+    largest, gap, bad, excess = found.tolist()
+    if bad != 0 or not largest < 1e30:
+        return None
+    if gap > 0:
+        if packed is None:
+            packed = aligned((n, n), np.complex128)
+            packed[:] = matrix
+        _dense_mirror(n, address(packed))
+    return Inspection(largest, gap, sums, None, np.ones((1, 1), np.bool_) if excess > 0 else None, packed)
 
 
 def narrow_blocks(n: int) -> int:
     """How many blocks the narrow copy has, and every triangle that is laid out as it is."""
     count: int = _narrow_blocks(n)
     return count
-
-
-def _inspected(sums: NDArray[np.float64], found: NDArray[np.float64], copy: NarrowCopy | None) -> Inspection | None:
-    largest, gap, bad = found.max(axis=0).tolist()
-    return Inspection(largest, gap, sums, copy) if bad == 0 and largest < 1e30 else None
 
 
 def shifted_is_definite(
@@ -163,14 +211,14 @@ def shifted_is_definite(
 
 
 def dense_model(
-    matrix: NDArray | Callable[[NDArray], NDArray], copy: NarrowCopy | None
+    matrix: NDArray | TriangleView | Callable[[NDArray], NDArray], copy: NarrowCopy | None
 ) -> DenseModel | anderson.DenseModel:
     """The model of a dense problem: the narrow copy where C is too large for the cache, otherwise C itself.
 
     A function that multiplies with C may stand for the matrix where there is a copy.
     """
-    if isinstance(matrix, np.ndarray) and not plain(matrix, np.complex128):
-        return anderson.DenseModel(lambda x: dense_apply(matrix, x.astype(matrix.dtype)))
+    if not callable(matrix) and not is_readable(matrix):
+        return anderson.DenseModel(lambda x: dense_apply(matrix, x))
     return DenseModel(matrix, copy)
 
 
@@ -179,7 +227,7 @@ class DenseModel:
 
     def __init__(
         self,
-        matrix: NDArray[np.complex128] | Callable[[NDArray], NDArray],
+        matrix: NDArray | TriangleView | Callable[[NDArray], NDArray],
         copy: NarrowCopy | None,
         *,
         avx512: bool = HAS_AVX512,
@@ -187,7 +235,7 @@ class DenseModel:
         if copy is not None:
             self.n = copy.n
         else:
-            assert isinstance(matrix, np.ndarray)
+            assert not callable(matrix)
             self.n = matrix.shape[0]
         self.error = 0.0 if copy is None else copy.error
         self._source = Source(as_source(matrix, self.n), copy, avx512=avx512)

@@ -1,228 +1,301 @@
-/* Products with a dense Hermitian matrix from its upper triangle, for one vector or a few at a time, in double and single
- * precision.
+/* Products with a dense Hermitian matrix from its upper triangle, for one vector or a few at a time. The matrix may be of
+ * any type and lie in memory in any way (matrix.h); sums are in double precision.
  *
  * One vector waits for memory: every entry is read once and takes four multiplications. A few vectors share one read of
  * the triangle: it goes by in tiles that stay in the first-level cache while each of the vectors is multiplied with them.
  * The sums of a vector are added in the same order whatever vectors are beside it, so its product is the same, bit for
  * bit, as alone.
  *
+ * Rows of pairs of numbers are read where they lie. Every other matrix goes through a small buffer of doubles, several
+ * blocks of rows at a time, so that what lies by columns is read in runs; the sums are those of the same matrix by rows.
+ *
  * Every thread collects u and v (rows.h) of its own rows; they are added up in the order of the threads, so the
  * result depends on their number alone and not on chance. That is the number asked for: where OpenMP gives fewer
  * (OMP_THREAD_LIMIT, OMP_DYNAMIC), one does the shares of several.
  */
+#include "matrix.h"
 #include "rows.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TILE 1024 /* lanes of a tile of the plain path: x, u and v of one vector stay in the first-level cache */
-
-FOUR_ROWS(four_rows_double, double)
-FOUR_ROWS(four_rows_single, float)
+#define TILE 1024     /* lanes of a tile of the plain path: x, u and v of one vector stay in the first-level cache */
+#define BUFFERED 256  /* lanes of a tile that is buffered: eight rows of it take half of the first-level cache */
+#define TOGETHER 8    /* blocks of rows that go through such tiles side by side: runs of 64 where C lies by columns */
+#define MOST_VECTORS 4 /* at a time */
 
 /* turned = (xr, -xi) and swapped = (xi, xr) of every vector; `work` begins with them, 4 n numbers a vector. */
-#define PREPARE(NAME, REAL)                                                                                            \
-    static void NAME(int64_t count, const double *x, REAL *turned, REAL *swapped) {                                    \
-        for (int64_t l = 0; l < count; l++) {                                                                          \
-            turned[2 * l] = swapped[2 * l + 1] = (REAL)x[2 * l];                                                       \
-            swapped[2 * l] = (REAL)x[2 * l + 1];                                                                       \
-            turned[2 * l + 1] = (REAL)-x[2 * l + 1];                                                                   \
-        }                                                                                                              \
+static void prepare(int64_t count, const double *x, double *turned, double *swapped) {
+    for (int64_t l = 0; l < count; l++) {
+        turned[2 * l] = swapped[2 * l + 1] = x[2 * l];
+        swapped[2 * l] = x[2 * l + 1];
+        turned[2 * l + 1] = -x[2 * l + 1];
     }
+}
 
 /* y_l += conj(C_jl) x_j for all rows j of all threads. */
-#define COLLECT(NAME, REAL)                                                                                            \
-    static void NAME(int64_t n, int vectors, const REAL *own, double *y, int threads) {                                \
-        for (int k = 0; k < threads; k++)                                                                              \
-            for (int c = 0; c < vectors; c++) {                                                                        \
-                const REAL *u = own + ((int64_t)k * vectors + c) * 4 * n, *v = u + 2 * n;                              \
-                double *out = y + 2 * n * c;                                                                           \
-                for (int64_t l = 0; l < n; l++) {                                                                      \
-                    out[2 * l] += (double)u[2 * l] + (double)v[2 * l + 1];                                             \
-                    out[2 * l + 1] += (double)v[2 * l] - (double)u[2 * l + 1];                                         \
-                }                                                                                                      \
-            }                                                                                                          \
-    }
-
-/* y_j += C_jl x_l and y_l += conj(C_jl) x_j within the rows from `first` to `last`; the diagonal once. */
-#define CORNER(NAME, REAL)                                                                                             \
-    static void NAME(int64_t n, const REAL *C, int64_t first, int64_t last, const double *x, double *y) {              \
-        for (int64_t j = first; j < last; j++) {                                                                       \
-            const REAL *row = C + 2 * j * n;                                                                           \
-            y[2 * j] += (double)row[2 * j] * x[2 * j];                                                                 \
-            y[2 * j + 1] += (double)row[2 * j] * x[2 * j + 1];                                                         \
-            for (int64_t l = j + 1; l < last; l++) {                                                                   \
-                double re = (double)row[2 * l], im = (double)row[2 * l + 1];                                           \
-                y[2 * j] += re * x[2 * l] - im * x[2 * l + 1];                                                         \
-                y[2 * j + 1] += re * x[2 * l + 1] + im * x[2 * l];                                                     \
-                y[2 * l] += re * x[2 * j] + im * x[2 * j + 1];                                                         \
-                y[2 * l + 1] += re * x[2 * j + 1] - im * x[2 * j];                                                     \
-            }                                                                                                          \
-        }                                                                                                              \
-    }
-
-/* One body for both precisions; x and y are double always. */
-#define TRIANGLE_PRODUCT(NAME, REAL, FOUR, PREPARED, COLLECTED, CORNERED)                                              \
-    static void NAME(int64_t n, const REAL *C, int vectors, const double *x, double *y, REAL *work, int threads) {     \
-        REAL *turned = work, *swapped = work + 2 * n * vectors, *own = work + 4 * n * vectors;                         \
-        PREPARED(n * vectors, x, turned, swapped);                                                                     \
-        int64_t blocks = n / ROWS;                                                                                     \
-        _Pragma("omp parallel for schedule(static, 1) num_threads(threads)")                                           \
-        for (int me = 0; me < threads; me++) {                                                                         \
-            REAL *mine = own + (int64_t)me * 4 * n * vectors;                                                          \
-            memset(mine, 0, sizeof(REAL) * 4 * (size_t)(n * vectors));                                                 \
-            for (int64_t b = me; b < blocks; b += threads) {                                                           \
-                int64_t j = ROWS * b;                                                                                  \
-                for (int c = 0; c < vectors; c++) {                                                                    \
-                    memset(y + 2 * (n * c + j), 0, sizeof(double) * 2 * ROWS);                                         \
-                    CORNERED(n, C, j, j + ROWS, x + 2 * n * c, y + 2 * n * c);                                         \
-                }                                                                                                      \
-                for (int64_t t = 2 * (j + ROWS); t < 2 * n; t += TILE) {                                               \
-                    int64_t count = 2 * n - t < TILE ? 2 * n - t : TILE;                                               \
-                    for (int c = 0; c < vectors; c++) {                                                                \
-                        int64_t from = 2 * n * c, at = from + t;                                                       \
-                        REAL *u = mine + 2 * from + t, *v = u + 2 * n, given[2 * ROWS];                                \
-                        for (int k = 0; k < 2 * ROWS; k++) given[k] = (REAL)x[from + 2 * j + k];                       \
-                        FOUR(C + 2 * j * n + t, 2 * n, count, turned + at, swapped + at, u, v, given,                  \
-                             y + from + 2 * j);                                                                        \
-                    }                                                                                                  \
-                }                                                                                                      \
-            }                                                                                                          \
-        }                                                                                                              \
-        for (int c = 0; c < vectors; c++) {                                                                            \
-            memset(y + 2 * (n * c + ROWS * blocks), 0, sizeof(double) * 2 * (size_t)(n - ROWS * blocks));              \
-            CORNERED(n, C, ROWS * blocks, n, x + 2 * n * c, y + 2 * n * c);                                            \
-        }                                                                                                              \
-        COLLECTED(n, vectors, own, y, threads);                                                                        \
-    }
-
-PREPARE(prepare_double, double)
-PREPARE(prepare_single, float)
-COLLECT(collect_double, double)
-COLLECT(collect_single, float)
-CORNER(corner_double, double)
-CORNER(corner_single, float)
-TRIANGLE_PRODUCT(apply_plain, double, four_rows_double, prepare_double, collect_double, corner_double)
-TRIANGLE_PRODUCT(apply_single, float, four_rows_single, prepare_single, collect_single, corner_single)
-
-#if WITH_AVX512
-#define MOST_VECTORS 4 /* at a time */
-#define SMALL_TILE 128 /* lanes: eight rows, and x, u and v of four vectors, stay in the first-level cache */
-
-/* Eight rows from j on: by tiles, in each every vector. One vector has one tile, and keeps its sums in registers. u and v
- * of every vector lie one after the other. */
-__attribute__((target("avx512f"))) static void rows_avx512(int64_t n, const double *C, int64_t j, int vectors,
-                                                           const double *x, const double *turned, const double *swapped,
-                                                           double *y, double *both) {
-    int64_t right = 2 * (j + MORE_ROWS), end = 2 * n / 8 * 8, tile = vectors == 1 ? 2 * n : SMALL_TILE;
-    lane_sums sums[MOST_VECTORS];
-    for (int c = 0; c < vectors; c++) {
-        memset(y + 2 * (n * c + j), 0, sizeof(double) * 2 * MORE_ROWS);
-        corner_double(n, C, j, j + MORE_ROWS, x + 2 * n * c, y + 2 * n * c);
-        for (int k = 0; k < MORE_ROWS; k++) sums[c].p[k] = sums[c].q[k] = _mm512_setzero_pd();
-    }
-    for (int64_t t = right; t < end; t += tile) {
-        const double *a = C + 2 * j * n + t;
-        int64_t lanes = t + tile < end ? tile : end - t;
-        eight_rows(sums, a, 2 * n, lanes, turned + t, swapped + t, both + t, both + 2 * n + t, x + 2 * j, 1);
-        for (int c = 1; c < vectors; c++) {
-            int64_t from = 2 * n * c, at = from + t;
-            double *u = both + from + at;
-            eight_rows(sums + c, a, 2 * n, lanes, turned + at, swapped + at, u, u + 2 * n, x + from + 2 * j, 0);
-        }
-    }
-    for (int c = 0; c < vectors; c++)
-        for (int k = 0; k < MORE_ROWS; k++) {
-            int64_t from = 2 * n * c, row = from + 2 * (j + k);
-            double *u = both + 2 * from, *v = u + 2 * n;
-            y[row] += _mm512_reduce_add_pd(sums[c].p[k]);
-            y[row + 1] += _mm512_reduce_add_pd(sums[c].q[k]);
-            for (int64_t l = right > end ? right : end; l < 2 * n; l++) {
-                double entry = C[2 * (j + k) * n + l];
-                y[row] += entry * turned[from + l];
-                y[row + 1] += entry * swapped[from + l];
-                u[l] += entry * x[row];
-                v[l] += entry * x[row + 1];
+static void collect(int64_t n, int vectors, const double *own, double *y, int threads) {
+    for (int k = 0; k < threads; k++)
+        for (int c = 0; c < vectors; c++) {
+            const double *u = own + ((int64_t)k * vectors + c) * 4 * n, *v = u + 2 * n;
+            double *out = y + 2 * n * c;
+            for (int64_t l = 0; l < n; l++) {
+                out[2 * l] += u[2 * l] + v[2 * l + 1];
+                out[2 * l + 1] += v[2 * l] - u[2 * l + 1];
             }
         }
 }
 
-static void apply_avx512(int64_t n, const double *C, int vectors, const double *x, double *y, double *work, int threads) {
+/* One product, and one thread's share of it. */
+typedef struct {
+    int64_t n;
+    const matrix_t *C;
+    int vectors;
+    const double *x, *turned, *swapped;
+    double *y;
+    double *both;   /* u and v of every vector, one vector after the other */
+    int buffered;   /* C is not read where it lies */
+} share_t;
+
+/* y_j += C_jl x_l and y_l += conj(C_jl) x_j within the rows from `first` to `last`; the diagonal once. y begins at 0. */
+static void corner(const share_t *w, int64_t first, int64_t last) {
+    double own[8 * 16];
+    const double *part = own;
+    int64_t stride = 16, n = w->n;
+    if (is_direct(w->C) && w->C->kind == COMPLEX_DOUBLE) {
+        part = (const double *)entry_at(w->C, first, first);
+        stride = w->C->row / 8;
+    } else
+        for (int64_t j = first; j < last; j++)
+            matrix_part(w->C, j, 1, j, last - j, own + 16 * (j - first) + 2 * (j - first), stride);
+    for (int c = 0; c < w->vectors; c++) {
+        const double *x = w->x + 2 * n * c;
+        double *y = w->y + 2 * n * c;
+        memset(y + 2 * first, 0, sizeof(double) * 2 * (size_t)(last - first));
+        for (int64_t j = first; j < last; j++) {
+            const double *row = part + stride * (j - first) - 2 * first;
+            y[2 * j] += row[2 * j] * x[2 * j];
+            y[2 * j + 1] += row[2 * j] * x[2 * j + 1];
+            for (int64_t l = j + 1; l < last; l++) {
+                double re = row[2 * l], im = row[2 * l + 1];
+                y[2 * j] += re * x[2 * l] - im * x[2 * l + 1];
+                y[2 * j + 1] += re * x[2 * l + 1] + im * x[2 * l];
+                y[2 * l] += re * x[2 * j] + im * x[2 * j + 1];
+                y[2 * l + 1] += re * x[2 * j + 1] - im * x[2 * j];
+            }
+        }
+    }
+}
+
+/* Four rows from j on over `count` lanes from t on, for every vector; a is the part itself. */
+static void rows_plain(const share_t *w, int64_t j, const double *a, int64_t stride, int64_t t, int64_t count) {
+    for (int c = 0; c < w->vectors; c++) {
+        int64_t n = w->n, from = 2 * n * c, at = from + t;
+        double *u = w->both + 2 * from + t;
+        four_rows(a, stride, count, w->turned + at, w->swapped + at, u, u + 2 * n, w->x + from + 2 * j, w->y + from + 2 * j);
+    }
+}
+
+/* `blocks` blocks of four rows, `apart` rows from the beginning of one to the next, the first at j. */
+static void blocks_plain(const share_t *w, int64_t j, int64_t blocks, int64_t apart) {
+    int64_t n = w->n;
+    double buffer[ROWS * BUFFERED];
+    for (int64_t i = 0; i < blocks; i++) corner(w, j + i * apart, j + i * apart + ROWS);
+    if (!w->buffered) {
+        const double *a = (const double *)entry_at(w->C, j, 0);
+        for (int64_t t = 2 * (j + ROWS); t < 2 * n; t += TILE)
+            rows_plain(w, j, a + t, w->C->row / 8, t, 2 * n - t < TILE ? 2 * n - t : TILE);
+        return;
+    }
+    for (int64_t t = 2 * (j + ROWS); t < 2 * n; t += BUFFERED)
+        for (int64_t i = 0; i < blocks; i++) {
+            int64_t row = j + i * apart, right = 2 * (row + ROWS), begin = t > right ? t : right;
+            int64_t end = t + BUFFERED < 2 * n ? t + BUFFERED : 2 * n;
+            if (begin >= end) break;
+            matrix_part(w->C, row, ROWS, begin / 2, (end - begin) / 2, buffer, BUFFERED);
+            rows_plain(w, row, buffer, BUFFERED, begin, end - begin);
+        }
+}
+
+#if WITH_AVX512
+#define SMALL_TILE 128 /* lanes: eight rows, and x, u and v of four vectors, stay in the first-level cache */
+
+/* Eight rows from j on over `lanes` lanes from t on, a multiple of eight, for every vector. */
+__attribute__((target("avx512f"), always_inline)) static inline void
+rows_avx512(const share_t *w, int64_t j, lane_sums *sums, const void *a, int64_t stride, int64_t t, int64_t lanes,
+            int single) {
+    int64_t n = w->n;
+    double *both = w->both;
+    eight_rows(sums, a, stride, lanes, w->turned + t, w->swapped + t, both + t, both + 2 * n + t, w->x + 2 * j, 1, single);
+    for (int c = 1; c < w->vectors; c++) {
+        int64_t from = 2 * n * c, at = from + t;
+        double *u = both + from + at;
+        eight_rows(sums + c, a, stride, lanes, w->turned + at, w->swapped + at, u, u + 2 * n, w->x + from + 2 * j, 0, single);
+    }
+}
+
+/* What is summed by lanes into y, and the columns right of the last whole vector. */
+__attribute__((target("avx512f"))) static void finish_rows(const share_t *w, int64_t j, const lane_sums *sums) {
+    int64_t n = w->n, right = 2 * (j + MORE_ROWS), end = 2 * n / 8 * 8;
+    double last[MORE_ROWS * 8];
+    if (right > end) end = right;
+    if (end < 2 * n) matrix_part(w->C, j, MORE_ROWS, end / 2, n - end / 2, last, 8);
+    for (int c = 0; c < w->vectors; c++)
+        for (int k = 0; k < MORE_ROWS; k++) {
+            int64_t from = 2 * n * c, row = from + 2 * (j + k);
+            double *u = w->both + 2 * from, *v = u + 2 * n;
+            w->y[row] += _mm512_reduce_add_pd(sums[c].p[k]);
+            w->y[row + 1] += _mm512_reduce_add_pd(sums[c].q[k]);
+            for (int64_t l = end; l < 2 * n; l++) {
+                double entry = last[8 * k + l - end];
+                w->y[row] += entry * w->turned[from + l];
+                w->y[row + 1] += entry * w->swapped[from + l];
+                u[l] += entry * w->x[row];
+                v[l] += entry * w->x[row + 1];
+            }
+        }
+}
+
+/* `blocks` blocks of eight rows, `apart` rows from the beginning of one to the next, the first at j. One vector has one
+ * tile where C is read where it lies, and keeps its sums in registers. */
+__attribute__((target("avx512f"))) static void blocks_avx512(const share_t *w, int64_t j, int64_t blocks, int64_t apart) {
+    int64_t n = w->n, end = 2 * n / 8 * 8, tile = w->vectors == 1 ? 2 * n : SMALL_TILE, entry = entry_bytes(w->C);
+    lane_sums sums[TOGETHER][MOST_VECTORS];
+    __attribute__((aligned(64))) double buffer[MORE_ROWS * BUFFERED];
+    for (int64_t i = 0; i < blocks; i++) {
+        corner(w, j + i * apart, j + i * apart + MORE_ROWS);
+        for (int c = 0; c < w->vectors; c++)
+            for (int k = 0; k < MORE_ROWS; k++) sums[i][c].p[k] = sums[i][c].q[k] = _mm512_setzero_pd();
+    }
+    if (w->buffered) tile = BUFFERED;
+    for (int64_t t = 2 * (j + MORE_ROWS); t < end; t += tile)
+        for (int64_t i = 0; i < blocks; i++) {
+            int64_t row = j + i * apart, right = 2 * (row + MORE_ROWS), begin = t > right ? t : right;
+            int64_t lanes = (t + tile < end ? t + tile : end) - begin;
+            if (lanes <= 0) break;
+            if (w->buffered) {
+                matrix_part(w->C, row, MORE_ROWS, begin / 2, lanes / 2, buffer, BUFFERED);
+                rows_avx512(w, row, sums[i], buffer, BUFFERED, begin, lanes, 0);
+            } else if (w->C->kind == COMPLEX_SINGLE)
+                rows_avx512(w, row, sums[i], entry_at(w->C, row, begin / 2), 2 * (w->C->row / entry), begin, lanes, 1);
+            else
+                rows_avx512(w, row, sums[i], entry_at(w->C, row, begin / 2), 2 * (w->C->row / entry), begin, lanes, 0);
+        }
+    for (int64_t i = 0; i < blocks; i++) finish_rows(w, j + i * apart, sums[i]);
+}
+#endif
+
+/* Whether a product reads C where it lies. */
+static int in_place(const matrix_t *C, int avx512) {
+    return is_direct(C) && C->row % entry_bytes(C) == 0 && (avx512 || C->kind == COMPLEX_DOUBLE);
+}
+
+/* y = C x for up to four vectors, one after the other. `work` has (4 + 4 threads) n doubles a vector. */
+void dense_block(int64_t n, const matrix_t *C, int vectors, const double *x, double *y, double *work, int avx512,
+                 int threads) {
     double *turned = work, *swapped = work + 2 * n * vectors, *own = work + 4 * n * vectors;
-    prepare_double(n * vectors, x, turned, swapped);
-    int64_t blocks = n / MORE_ROWS;
+#if WITH_AVX512
+    int64_t height = avx512 ? MORE_ROWS : ROWS;
+#else
+    int64_t height = ROWS;
+    avx512 = 0;
+#endif
+    int buffered = !in_place(C, avx512);
+    int64_t count = n / height, together = buffered ? TOGETHER : 1;
+    prepare(n * vectors, x, turned, swapped);
 #pragma omp parallel for schedule(static, 1) num_threads(threads)
     for (int me = 0; me < threads; me++) {
         double *mine = own + (int64_t)me * 4 * n * vectors;
+        share_t w = {n, C, vectors, x, turned, swapped, y, mine, buffered};
         memset(mine, 0, sizeof(double) * 4 * (size_t)(n * vectors));
-        for (int64_t b = me; b < blocks; b += threads)
-            rows_avx512(n, C, MORE_ROWS * b, vectors, x, turned, swapped, y, mine);
-    }
-    for (int c = 0; c < vectors; c++) {
-        memset(y + 2 * (n * c + MORE_ROWS * blocks), 0, sizeof(double) * 2 * (size_t)(n - MORE_ROWS * blocks));
-        corner_double(n, C, MORE_ROWS * blocks, n, x + 2 * n * c, y + 2 * n * c);
-    }
-    collect_double(n, vectors, own, y, threads);
-}
-#endif
-
-/* y = C x for up to four vectors, one after the other. `work` has (4 + 4 threads) n doubles a vector. */
-void dense_block(int64_t n, const double *C, int vectors, const double *x, double *y, double *work, int avx512,
-                 int threads) {
+        for (int64_t b = me; b < count; b += threads * together) {
+            int64_t left = (count - b + threads - 1) / threads, blocks = left < together ? left : together;
 #if WITH_AVX512
-    if (avx512) {
-        apply_avx512(n, C, vectors, x, y, work, threads);
-        return;
-    }
+            if (avx512) blocks_avx512(&w, height * b, blocks, height * threads);
+            else
 #endif
-    (void)avx512;
-    apply_plain(n, C, vectors, x, y, work, threads);
-}
-
-/* The same for C in single precision, and its sums with it; `work` has as many floats. */
-void dense_block_single(int64_t n, const float *C, int vectors, const double *x, double *y, float *work, int threads) {
-    apply_single(n, C, vectors, x, y, work, threads);
+                blocks_plain(&w, height * b, blocks, height * threads);
+        }
+    }
+    share_t rest = {n, C, vectors, x, turned, swapped, y, own, buffered};
+    corner(&rest, height * count, n);
+    collect(n, vectors, own, y, threads);
 }
 
 /* y = C x for one vector. */
-void dense_apply(int64_t n, const double *C, const double *x, double *y, double *work, int avx512, int threads) {
+void dense_apply(int64_t n, const matrix_t *C, const double *x, double *y, double *work, int avx512, int threads) {
     dense_block(n, C, 1, x, y, work, avx512, threads);
 }
 
+/* What one look at a small matrix finds: the largest modulus, the sum of the parts of all C_jl - conj(C_lj), 0 where all is
+ * finite (not a number otherwise), and how far the worst squared difference is above what is allowed. */
+typedef struct {
+    double largest, gap, bad, excess;
+} findings;
+
 /* Row j of a small matrix right of the diagonal against column j below it; entries of the column lie `stride` apart. */
 FAST static void check_row(int64_t count, const double *restrict row, const double *restrict column, int64_t stride,
-                           double *restrict sums, double *own, double *found) {
-    double total = 0, largest = found[0], gap = found[1], bad = 0;
-#pragma omp simd reduction(+ : total, bad) reduction(max : largest, gap)
+                           double square, double *restrict sums, double *own, findings *found) {
+    double total = 0, largest = found->largest, gap = 0, bad = 0, excess = found->excess;
+#pragma omp simd reduction(+ : total, bad, gap) reduction(max : largest, excess)
     for (int64_t l = 0; l < count; l++) {
-        double re = row[2 * l], im = row[2 * l + 1];
-        double dr = fabs(re - column[l * stride]), di = fabs(im + column[l * stride + 1]), modulus = sqrt(re * re + im * im);
-        double d = dr > di ? dr : di;
+        double re = row[2 * l], im = row[2 * l + 1], all = re * re + im * im;
+        double dr = fabs(re - column[l * stride]), di = fabs(im + column[l * stride + 1]), modulus = sqrt(all);
+        double over = dr * dr + di * di - square * all;
         total += modulus;
         sums[l] += modulus;
         bad += 0 * (dr + di);
+        gap += dr + di;
         largest = modulus > largest ? modulus : largest;
-        gap = d > gap ? d : gap;
+        excess = over > excess ? over : excess;
     }
     *own += total;
-    found[0] = largest;
-    found[1] = gap;
-    found[2] += bad;
+    found->largest = largest;
+    found->gap += gap;
+    found->bad += bad;
+    found->excess = excess;
 }
 
-/* What narrow_inspect finds, without a copy: for matrices that stay in the cache. */
-void dense_check(int64_t n, const double *C, double *sums, double *found) {
+/* What narrow_inspect finds, without a copy, and whether any pair is suspect: for matrices that stay in the cache. C is
+ * rows of pairs of doubles, one after the other. */
+void dense_check(int64_t n, const double *C, double share, double *sums, double *found) {
+    findings all = {0, 0, 0, 0};
     memset(sums, 0, sizeof(double) * (size_t)n);
-    found[0] = found[1] = found[2] = 0;
     for (int64_t j = 0; j < n; j++) {
         const double *diagonal = C + 2 * (j * n + j);
         double re = fabs(diagonal[0]), im = fabs(diagonal[1]), own = re;
-        found[0] = re > found[0] ? re : found[0];
-        found[1] = 2 * im > found[1] ? 2 * im : found[1];
-        found[2] += 0 * (re + im);
-        check_row(n - j - 1, diagonal + 2, diagonal + 2 * n, 2 * n, sums + j + 1, &own, found);
+        double over = 4 * im * im - share * share * (re * re + im * im);
+        all.largest = re > all.largest ? re : all.largest;
+        all.gap += im; /* a diagonal that is not real counts as asymmetry, and changes nothing about f */
+        all.bad += 0 * (re + im);
+        all.excess = over > all.excess ? over : all.excess;
+        check_row(n - j - 1, diagonal + 2, diagonal + 2 * n, 2 * n, share * share, sums + j + 1, &own, &all);
         sums[j] += own;
     }
+    found[0] = all.largest;
+    found[1] = all.gap;
+    found[2] = all.bad;
+    found[3] = all.excess;
+}
+
+#define PACKED 64 /* rows that are packed at a time, */
+#define TURNED 16 /* and the side of the squares in which a triangle is turned over: what both touch stays in the cache */
+
+/* A small matrix of any kind as rows of pairs of doubles. */
+void dense_pack(int64_t n, const matrix_t *C, double *out) {
+    for (int64_t j = 0; j < n; j += PACKED) matrix_part(C, j, n - j < PACKED ? n - j : PACKED, 0, n, out + 2 * j * n, 2 * n);
+}
+
+/* The lower triangle of such rows becomes the mirror image of the upper one, and the diagonal real. */
+void dense_mirror(int64_t n, double *C) {
+    for (int64_t l0 = 0; l0 < n; l0 += TURNED)
+        for (int64_t j0 = 0; j0 <= l0; j0 += TURNED)
+            for (int64_t l = l0; l < l0 + TURNED && l < n; l++)
+                for (int64_t j = j0; j < j0 + TURNED && j < l; j++) {
+                    C[2 * (l * n + j)] = C[2 * (j * n + l)];
+                    C[2 * (l * n + j) + 1] = -C[2 * (j * n + l) + 1];
+                }
+    for (int64_t j = 0; j < n; j++) C[2 * (j * n + j) + 1] = 0;
 }
 
 FAST static double sum_of(int64_t count, const double *restrict x) {

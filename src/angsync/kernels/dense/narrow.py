@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ROWS, SEGMENT = 4, 128  # shape of the blocks of the narrow copy
-_STRIP = 64  # rows are stored up to a multiple of this
+STRIP = 64  # rows are stored up to a multiple of this, and looked at so many at a time
 NARROW_FROM = 400  # order from which products read the narrow copy: below, C is in the cache anyway
 _ROUNDED = 0.5 * (1 + 2.0**-7)  # error of a part in units of its scale: half a unit, and the rounding of the scale
 # terms that a product sums in single precision before it goes on in double (4 CARRIED in narrow_product.c)
@@ -39,7 +39,7 @@ class NarrowCopy:
     def by_segment(self, values: NDArray) -> Iterator[tuple[int, NDArray]]:
         """For each segment of rows its first row, and the values of its blocks as (block of rows, segment, ...)."""
         count = -(-self.n // SEGMENT)
-        blocks_of_rows = -(-self.n // _STRIP) * _STRIP // ROWS
+        blocks_of_rows = -(-self.n // STRIP) * STRIP // ROWS
         begin = 0
         for k in range(count):
             height = min(SEGMENT // ROWS, blocks_of_rows - k * (SEGMENT // ROWS))
@@ -89,7 +89,12 @@ class Inspection:
 
     largest: float
     gap: float
-    """Largest part of C_jl - conj(C_lj)."""
+    """The sum of the moduli of the parts of all C_jl - conj(C_lj), j < l; 0 where one triangle was read."""
     row_sums: NDArray[np.float64]
     narrow: NarrowCopy | None
     """The narrow copy; None for small matrices, which have none."""
+    suspects: NDArray[np.bool_] | None = None
+    """For every strip of 64 rows and every segment of 128 columns: whether some pair in there differs by more than
+    the square root of the unit of rounding. One flag for a small matrix. None where no pair does."""
+    packed: NDArray[np.complex128] | None = None
+    """A small matrix as rows of complex128, Hermitian to the bit, where it was not given like that."""

@@ -14,12 +14,22 @@ from numpy.typing import NDArray
 
 from angsync.kernels.dense.anderson import DenseModel
 from angsync.kernels.dense.narrow import Inspection, NarrowCopy
+from angsync.kernels.dense.view import TriangleView
 from angsync.kernels.dense.whole_settings import WholeSettings, WholeSolve
 
+_BLOCK_ENTRIES = 1 << 19  # rows are widened in blocks of about this many entries
 
-def dense_apply(matrix: NDArray, x: NDArray) -> NDArray:
-    """C x."""
-    return matrix @ x
+
+def dense_apply(matrix: NDArray | TriangleView, x: NDArray) -> NDArray:
+    """C x, with sums in the wider precision of C and x; where that is not the one of C, a few rows at a time."""
+    kind = np.result_type(matrix.dtype, x)
+    if kind == matrix.dtype:
+        return matrix @ x
+    out = np.empty(x.shape, dtype=kind)
+    height = max(1, _BLOCK_ENTRIES // max(1, matrix.shape[0]))
+    for k in range(0, matrix.shape[0], height):
+        out[k : k + height] = matrix[k : k + height].astype(kind) @ x
+    return out
 
 
 def read_through(array: NDArray, *, threads: int) -> float:
@@ -40,21 +50,23 @@ def narrow_apply(copy: NarrowCopy, x: NDArray) -> NDArray[np.complex128]:
     raise NotImplementedError("products with a narrow copy are compiled, as the pass that makes the copy is.")
 
 
-def dense_inspect(matrix: NDArray) -> Inspection | None:
+def dense_inspect(matrix: NDArray | TriangleView) -> Inspection | None:
     """None: without compiled kernels, one pass for all checks is slower than one pass for each."""
     return None
 
 
-def dense_whole(matrix: Any, copy: NarrowCopy | None, settings: WholeSettings, **_: Any) -> WholeSolve | None:
+def dense_whole(
+    matrix: Any, copy: NarrowCopy | None, settings: WholeSettings, turn: NDArray | None = None, **_: Any
+) -> WholeSolve | None:
     """None: without compiled kernels, one call saves nothing, and the general way is taken."""
     return None
 
 
 def shifted_is_definite(
-    matrix: NDArray, scale: float, s: NDArray[np.float64], u: NDArray, lift: float, shift: float
+    matrix: NDArray | TriangleView, scale: float, s: NDArray[np.float64], u: NDArray, lift: float, shift: float
 ) -> bool:
     """Whether Diag(s) - scale C + lift u u^H - shift I has a Cholesky factorisation in floating point."""
-    A = lift * np.outer(u, np.conj(u)) - scale * matrix
+    A = lift * np.outer(u, np.conj(u)) - scale * np.asarray(matrix)
     A.flat[:: A.shape[0] + 1] += s - shift
     if not (A.diagonal().real > 0).all():
         return False
@@ -62,6 +74,6 @@ def shifted_is_definite(
     return bool(scipy.linalg.lapack.zpotrf(A.T, lower=1, clean=0, overwrite_a=1)[1] == 0)
 
 
-def dense_model(matrix: NDArray, copy: NarrowCopy | None) -> DenseModel:
+def dense_model(matrix: NDArray | TriangleView, copy: NarrowCopy | None) -> DenseModel:
     """The model of a dense problem: C itself."""
-    return DenseModel(lambda x: matrix @ x)
+    return DenseModel(lambda x: dense_apply(matrix, x))

@@ -10,6 +10,7 @@
  * of its own rows; they are added up in the order of the threads, so the result depends on their number alone. That is
  * the number asked for: where OpenMP gives fewer, one does the shares of several.
  */
+#include "matrix.h"
 #include "narrow.h"
 #include <math.h>
 #include <string.h>
@@ -167,18 +168,26 @@ void rotated_product(int64_t n, const int16_t *triangle, const float *scale, con
         for (int64_t l = 0; l < n; l++) y[l] += (double)work[(k + 1) * padded + l];
 }
 
-/* The same from C itself and in its precision: one body for both. */
-#define ROTATED(FORM_ROW, FORM, FOUR_ROWS, PRODUCT, REAL)                                                              \
-    FAST static void FORM_ROW(int64_t count, const REAL *restrict c, REAL zr, REAL zi, const REAL *restrict z,         \
-                              REAL *restrict out) {                                                                    \
+/* Entries of C right of the diagonal in the gauge of z. */
+#define FORM_ROW(NAME, REAL)                                                                                           \
+    FAST static void NAME(int64_t count, const double *restrict c, double zr, double zi, const double *restrict z,     \
+                          REAL *restrict out) {                                                                        \
         _Pragma("omp simd")                                                                                            \
         for (int64_t l = 0; l < count; l++)                                                                            \
-            out[l] = c[2 * l] * (zr * z[2 * l] + zi * z[2 * l + 1])                                                    \
-                   - c[2 * l + 1] * (zr * z[2 * l + 1] - zi * z[2 * l]);                                               \
-    }                                                                                                                  \
-                                                                                                                       \
-    void FORM(int64_t n, const REAL *C, const REAL *z, REAL *triangle, double *diagonal, int threads) {                \
+            out[l] = (REAL)(c[2 * l] * (zr * z[2 * l] + zi * z[2 * l + 1])                                             \
+                            - c[2 * l + 1] * (zr * z[2 * l + 1] - zi * z[2 * l]));                                     \
+    }
+
+FORM_ROW(form_row_double, double)
+FORM_ROW(form_row_single, float)
+
+/* The same from C itself, in its precision or in single precision: one body for both. To make it takes 2 n doubles of
+ * `work` for each thread; a product (1 + threads) N numbers. */
+#define ROTATED(ROW, FORM, FOUR_ROWS, PRODUCT, REAL)                                                                   \
+    void FORM(int64_t n, const matrix_t *C, const double *z, REAL *triangle, double *diagonal, double *work,           \
+              int threads) {                                                                                           \
         int64_t padded = SEGMENT * segments_of(n), blocks = (n + ROWS - 1) / ROWS;                                     \
+        int in_place = is_direct(C) && C->kind == COMPLEX_DOUBLE;                                                      \
         _Pragma("omp parallel for schedule(static, 1) num_threads(threads)")                                           \
         for (int me = 0; me < threads; me++)                                                                           \
             for (int64_t b = me; b < blocks; b += threads)                                                             \
@@ -188,8 +197,11 @@ void rotated_product(int64_t n, const int16_t *triangle, const float *scale, con
                     memset(row + from, 0, sizeof(REAL) * (size_t)(right - from));                                      \
                     memset(row + n, 0, sizeof(REAL) * (size_t)(padded - n));                                           \
                     if (j >= n) continue;                                                                              \
-                    diagonal[j] = (double)C[2 * (j * n + j)];                                                          \
-                    FORM_ROW(n - right, C + 2 * (j * n + right), z[2 * j], z[2 * j + 1], z + 2 * right, row + right);  \
+                    double *own = work + 2 * n * me;                                                                   \
+                    const double *given = in_place ? (const double *)entry_at(C, j, j) : own;                          \
+                    if (!in_place) matrix_part(C, j, 1, j, n - j, own, 2 * n);                                         \
+                    diagonal[j] = given[0];                                                                            \
+                    ROW(n - right, given + 2 * (right - j), z[2 * j], z[2 * j + 1], z + 2 * right, row + right);       \
                 }                                                                                                      \
     }                                                                                                                  \
                                                                                                                        \

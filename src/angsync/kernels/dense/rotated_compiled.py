@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ from numpy.typing import NDArray
 
 from angsync.kernels.dense.compiled import narrow_blocks
 from angsync.kernels.dense.narrow import ROWS, SEGMENT, NarrowCopy
-from angsync.kernels.dense.source import DENSE_FROM, HAS_AVX512, padded, thread_count
-from angsync.kernels.library import ADDRESS, INT, SIZE, address, aligned, function, plain
+from angsync.kernels.dense.source import DENSE_FROM, HAS_AVX512, Matrix, is_readable, padded, thread_count
+from angsync.kernels.dense.view import TriangleView
+from angsync.kernels.library import ADDRESS, INT, SIZE, address, aligned, function
 from angsync.kernels.thread_count import threads
 
 _NARROW_THREADS_FROM = 2200  # order from which a second thread gains more in a product than it costs to wake it
@@ -18,7 +20,7 @@ _THREADS_FROM = 1700  # the same for a triangle in the precision of C
 
 _rotated_form = function("rotated_form", SIZE, *6 * (ADDRESS,), INT, INT)
 _rotated_product = function("rotated_product", SIZE, *6 * (ADDRESS,), INT, INT)
-_FORM = (SIZE, *4 * (ADDRESS,), INT)  # order, C, z, entries, diagonal, threads
+_FORM = (SIZE, ctypes.POINTER(Matrix), *4 * (ADDRESS,), INT)  # order, C, z, entries, diagonal, work, threads
 _PRODUCT = (SIZE, *5 * (ADDRESS,), INT)  # order, entries, diagonal, t, y, work, threads
 _FORMS = {
     np.dtype(np.float64): function("rotated_form_double", *_FORM),
@@ -57,17 +59,19 @@ class NarrowTriangle:
 class WideTriangle:
     """One triangle of R in the precision of C, made from C: a quarter of C."""
 
-    def __init__(self, matrix: NDArray, z: NDArray) -> None:
+    def __init__(self, matrix: NDArray | TriangleView, z: NDArray) -> None:
         self.n = matrix.shape[0]
-        kind: Any = matrix.real.dtype
+        kind: Any = np.dtype(np.float32 if matrix.dtype == np.complex64 else np.float64)
         self._product = _PRODUCTS[kind]
         self._entries = aligned(narrow_blocks(self.n) * ROWS * SEGMENT, kind)
         self._diagonal = np.empty(self.n)
         count = threads() if self.n >= _THREADS_FROM else 1
         self._work = aligned((1 + count) * padded(self.n), kind)
         self._count = count
-        arrays = (matrix, np.ascontiguousarray(z), self._entries, self._diagonal)
-        _FORMS[kind](self.n, *(address(a) for a in arrays), thread_count(self.n, narrow=False))
+        makers = thread_count(self.n, narrow=False)
+        z = np.ascontiguousarray(z, dtype=np.complex128)
+        arrays = (z, self._entries, self._diagonal, np.empty(2 * self.n * makers))
+        _FORMS[kind](self.n, ctypes.byref(Matrix(matrix)), *(address(a) for a in arrays), makers)
 
     def product(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """R t."""
@@ -78,10 +82,11 @@ class WideTriangle:
         return y
 
 
-def rotated(matrix: NDArray, copy: NarrowCopy | None, z: NDArray) -> NarrowTriangle | WideTriangle | None:
+def rotated(
+    matrix: NDArray | TriangleView, copy: NarrowCopy | None, z: NDArray
+) -> NarrowTriangle | WideTriangle | None:
     """R from the narrow copy where one is given, otherwise from C; None for matrices that the kernels do not read."""
     if copy is not None:
         return NarrowTriangle(copy, z)
-    kind = matrix.dtype
-    suits = kind in (np.complex128, np.complex64) and z.dtype == kind and plain(matrix, kind)
+    suits = matrix.dtype in (np.complex128, np.complex64) and is_readable(matrix)
     return WideTriangle(matrix, z) if suits and matrix.shape[0] >= DENSE_FROM else None

@@ -11,15 +11,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.kernels.dense.view import TriangleView
+
 _BLOCK_ENTRIES = 1 << 11  # rows are rotated in blocks of about this many entries
 
 
 class RotatedMatrix:
     """R at one z, all of it: half of the bytes of C."""
 
-    def __init__(self, matrix: NDArray, z: NDArray) -> None:
+    def __init__(self, matrix: NDArray | TriangleView, z: NDArray) -> None:
         n = z.size
-        self._rotated = np.empty((n, n), dtype=matrix.real.dtype)
+        self._rotated = np.empty((n, n), dtype=np.finfo(matrix.dtype).dtype)
         height = max(1, _BLOCK_ENTRIES // max(1, n))
         for k in range(0, n, height):
             rows = slice(k, min(n, k + height))
@@ -33,6 +35,6 @@ class RotatedMatrix:
         return y.astype(np.float64, copy=False)
 
 
-def rotated(matrix: NDArray, copy: object, z: NDArray) -> RotatedMatrix | None:
+def rotated(matrix: NDArray | TriangleView, copy: object, z: NDArray) -> RotatedMatrix | None:
     """R from C; there is no narrow copy without compiled kernels. None where z is not of the precision of C."""
     return RotatedMatrix(matrix, z) if z.dtype == matrix.dtype else None

@@ -16,24 +16,23 @@
 #define ROWS 4
 
 /* `sums` of four rows, and what they add to u and v; x has the entries of the rows, as (re, im). */
-#define FOUR_ROWS(NAME, REAL)                                                                                          \
-    FAST static void NAME(const REAL *restrict a, int64_t stride, int64_t count, const REAL *restrict turned,          \
-                          const REAL *restrict swapped, REAL *restrict u, REAL *restrict v, const REAL *x,             \
-                          double *sums) {                                                                              \
-        const REAL *a0 = a, *a1 = a + stride, *a2 = a + 2 * stride, *a3 = a + 3 * stride;                              \
-        REAL p0 = 0, p1 = 0, p2 = 0, p3 = 0, q0 = 0, q1 = 0, q2 = 0, q3 = 0;                                           \
-        REAL r0 = x[0], i0 = x[1], r1 = x[2], i1 = x[3], r2 = x[4], i2 = x[5], r3 = x[6], i3 = x[7];                   \
-        _Pragma("omp simd reduction(+ : p0, p1, p2, p3, q0, q1, q2, q3)")                                              \
-        for (int64_t t = 0; t < count; t++) {                                                                          \
-            REAL b0 = a0[t], b1 = a1[t], b2 = a2[t], b3 = a3[t], s = turned[t], w = swapped[t];                        \
-            p0 += b0 * s; p1 += b1 * s; p2 += b2 * s; p3 += b3 * s;                                                    \
-            q0 += b0 * w; q1 += b1 * w; q2 += b2 * w; q3 += b3 * w;                                                    \
-            u[t] += b0 * r0 + b1 * r1 + b2 * r2 + b3 * r3;                                                             \
-            v[t] += b0 * i0 + b1 * i1 + b2 * i2 + b3 * i3;                                                             \
-        }                                                                                                              \
-        sums[0] += p0; sums[1] += q0; sums[2] += p1; sums[3] += q1;                                                    \
-        sums[4] += p2; sums[5] += q2; sums[6] += p3; sums[7] += q3;                                                    \
+FAST static void four_rows(const double *restrict a, int64_t stride, int64_t count, const double *restrict turned,
+                           const double *restrict swapped, double *restrict u, double *restrict v, const double *x,
+                           double *sums) {
+    const double *a0 = a, *a1 = a + stride, *a2 = a + 2 * stride, *a3 = a + 3 * stride;
+    double p0 = 0, p1 = 0, p2 = 0, p3 = 0, q0 = 0, q1 = 0, q2 = 0, q3 = 0;
+    double r0 = x[0], i0 = x[1], r1 = x[2], i1 = x[3], r2 = x[4], i2 = x[5], r3 = x[6], i3 = x[7];
+#pragma omp simd reduction(+ : p0, p1, p2, p3, q0, q1, q2, q3)
+    for (int64_t t = 0; t < count; t++) {
+        double b0 = a0[t], b1 = a1[t], b2 = a2[t], b3 = a3[t], s = turned[t], w = swapped[t];
+        p0 += b0 * s; p1 += b1 * s; p2 += b2 * s; p3 += b3 * s;
+        q0 += b0 * w; q1 += b1 * w; q2 += b2 * w; q3 += b3 * w;
+        u[t] += b0 * r0 + b1 * r1 + b2 * r2 + b3 * r3;
+        v[t] += b0 * i0 + b1 * i1 + b2 * i2 + b3 * i3;
     }
+    sums[0] += p0; sums[1] += q0; sums[2] += p1; sums[3] += q1;
+    sums[4] += p2; sums[5] += q2; sums[6] += p3; sums[7] += q3;
+}
 
 #if WITH_AVX512
 #define MORE_ROWS 8 /* half the traffic of u and v that four rows make */
@@ -44,12 +43,12 @@ typedef struct {
     __m512d p[MORE_ROWS], q[MORE_ROWS];
 } lane_sums;
 
-/* Eight rows over `count` lanes, a multiple of eight: two vectors of lanes at a time, which share what is read of x.
- * `ask` for what comes next only once where several vectors are multiplied with the same part; inlined, so that it
- * costs nothing. */
+/* Eight rows over `count` lanes, a multiple of eight: two vectors of lanes at a time, which share what is read of x. The
+ * entries are doubles, or floats where `single` says so; sums are in double precision always. `ask` for what comes next
+ * only once where several vectors are multiplied with the same part; inlined, so that neither costs anything. */
 __attribute__((target("avx512f"), always_inline)) static inline void
-eight_rows(lane_sums *sums, const double *a, int64_t stride, int64_t count, const double *turned, const double *swapped,
-           double *u, double *v, const double *x, int ask) {
+eight_rows(lane_sums *sums, const void *a, int64_t stride, int64_t count, const double *turned, const double *swapped,
+           double *u, double *v, const double *x, int ask, int single) {
     __m512d p[MORE_ROWS], q[MORE_ROWS];
     for (int k = 0; k < MORE_ROWS; k++) {
         p[k] = sums->p[k];
@@ -61,8 +60,9 @@ eight_rows(lane_sums *sums, const double *a, int64_t stride, int64_t count, cons
             c##name = _mm512_loadu_pd(u + at), d##name = _mm512_loadu_pd(v + at);
 #define ADDED(k, name, at) \
     { \
-        __m512d b = _mm512_loadu_pd(a + k * stride + at); \
-        if (ask) _mm_prefetch((const char *)(a + k * stride + at) + AHEAD, _MM_HINT_T0); \
+        const char *place = (const char *)a + (single ? 4 : 8) * (k * stride + at); \
+        __m512d b = single ? _mm512_cvtps_pd(_mm256_loadu_ps((const float *)place)) : _mm512_loadu_pd((const double *)place); \
+        if (ask) _mm_prefetch(place + AHEAD, _MM_HINT_T0); \
         p[k] = _mm512_fmadd_pd(b, f##name, p[k]); \
         q[k] = _mm512_fmadd_pd(b, g##name, q[k]); \
         c##name = _mm512_fmadd_pd(b, re, c##name); \

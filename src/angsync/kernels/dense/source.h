@@ -3,13 +3,14 @@
 #ifndef ANGSYNC_SOURCE_H
 #define ANGSYNC_SOURCE_H
 
+#include "matrix.h"
 #include <stdint.h>
 #include <string.h>
 #include <time.h>
 
 typedef struct {
     int64_t n;
-    const double *C;     /* the matrix, read where there is no copy */
+    matrix_t C;          /* the matrix, read where there is no copy */
     const int16_t *copy; /* the narrow copy, NULL where there is none, its scales and its diagonal */
     const float *scale;
     const double *diagonal;
@@ -20,7 +21,7 @@ typedef struct {
     double deadline; /* of seconds_now(): no product is begun after it; 0 for none */
 } source_t;
 
-void dense_apply(int64_t n, const double *C, const double *x, double *y, double *work, int avx512, int threads);
+void dense_apply(int64_t n, const matrix_t *C, const double *x, double *y, double *work, int avx512, int threads);
 void narrow_product(int64_t n, const int16_t *copy, const float *scale, const double *diagonal, const double *x, double *y,
                     float *work, int avx512, int threads);
 
@@ -33,7 +34,7 @@ static inline int source_product(const source_t *from, const double *x, double *
         memcpy(y, from->image, bytes);
     } else if (from->copy)
         narrow_product(from->n, from->copy, from->scale, from->diagonal, x, y, from->work, from->avx512, from->threads);
-    else dense_apply(from->n, from->C, x, y, from->work, from->avx512, from->threads);
+    else dense_apply(from->n, &from->C, x, y, from->work, from->avx512, from->threads);
     return 0;
 }
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.kernels.dense.narrow import SEGMENT, NarrowCopy
+from angsync.kernels.dense.view import KINDS, TriangleView
 from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, aligned, function
 from angsync.kernels.thread_count import threads
 
@@ -34,6 +35,37 @@ def product_work(n: int, count: int, *, narrow: bool, vectors: int = 1) -> NDArr
     if narrow:
         return aligned((6 + 8 * count) * padded(n) * vectors, np.float32)
     return aligned((4 + 4 * count) * n * vectors, np.float64)
+
+
+class Matrix(ctypes.Structure):
+    """``matrix_t`` in matrix.h: where the entries of C lie. Whoever uses it keeps the array alive."""
+
+    _fields_ = (
+        ("at", ADDRESS), ("row", SIZE), ("column", SIZE), ("kind", ctypes.c_int32), ("conjugated", ctypes.c_int32),
+    )  # fmt: skip
+
+    def __init__(self, matrix: NDArray | TriangleView) -> None:
+        given, conjugated = (matrix.given, matrix.conjugated) if isinstance(matrix, TriangleView) else (matrix, False)
+        super().__init__(given.__array_interface__["data"][0], *given.strides, KINDS[given.dtype], conjugated)
+
+
+_NOWHERE = Matrix.from_buffer_copy(bytes(ctypes.sizeof(Matrix)))  # where C is no matrix in memory
+
+
+def is_readable(matrix: NDArray | TriangleView) -> bool:
+    """Whether the kernels read the matrix as it lies: of one of four types, in the order of bytes of this machine."""
+    given = matrix.given if isinstance(matrix, TriangleView) else matrix
+    return given.dtype in KINDS and bool(given.flags.aligned)
+
+
+def is_mapped(matrix: NDArray | TriangleView) -> bool:
+    """Whether the entries lie in a file that is mapped into memory."""
+    array: Any = matrix.given if isinstance(matrix, TriangleView) else matrix
+    while isinstance(array, np.ndarray):
+        if isinstance(array, np.memmap):
+            return True
+        array = array.base
+    return False
 
 
 _CALL = ctypes.CFUNCTYPE(INT)
@@ -67,26 +99,28 @@ class Products:
             raise error
 
 
-def as_source(matrix: NDArray | Callable[[NDArray], NDArray], n: int) -> NDArray | Products:
+def as_source(
+    matrix: NDArray | TriangleView | Callable[[NDArray], NDArray], n: int
+) -> NDArray | TriangleView | Products:
     """A matrix as it is, a function of vectors as the compiled loops call it."""
-    return matrix if isinstance(matrix, np.ndarray) else Products(matrix, n)
+    return Products(matrix, n) if callable(matrix) else matrix
 
 
 class Source(ctypes.Structure):
     """``source_t`` in source.h: C itself, or its narrow copy where one is given, with the work space of a product.
 
-    C is complex128 and :func:`~angsync.kernels.library.plain`, or :class:`Products`.
+    C is :func:`is_readable`, or :class:`Products`.
     """
 
     _fields_ = (
-        ("n", SIZE), ("matrix", ADDRESS), ("copy", ADDRESS), ("scale", ADDRESS), ("diagonal", ADDRESS),
+        ("n", SIZE), ("matrix", Matrix), ("copy", ADDRESS), ("scale", ADDRESS), ("diagonal", ADDRESS),
         ("work", ADDRESS), ("avx512", ctypes.c_int32), ("threads", ctypes.c_int32), ("call", ADDRESS),
         ("given", ADDRESS), ("image", ADDRESS), ("deadline", REAL),
     )  # fmt: skip
 
     def __init__(
         self,
-        matrix: NDArray[np.complex128] | Products,
+        matrix: NDArray | TriangleView | Products,
         copy: NarrowCopy | None,
         *,
         avx512: bool,
@@ -96,7 +130,7 @@ class Source(ctypes.Structure):
         self.arrays: tuple[Any, ...] = (matrix,)  # alive as long as their addresses are in use
         if isinstance(matrix, Products) and copy is None:
             vectors = (address(matrix.given), address(matrix.image))
-            super().__init__(matrix.n, *5 * (None,), avx512, 1, matrix.address, *vectors)
+            super().__init__(matrix.n, _NOWHERE, *4 * (None,), avx512, 1, matrix.address, *vectors)
             return
         n, narrow = matrix.n if isinstance(matrix, Products) else matrix.shape[0], copy is not None
         count = thread_count(n, narrow=narrow)
@@ -104,8 +138,8 @@ class Source(ctypes.Structure):
         self.arrays = (matrix, copy, space)
         place = work if space is None else address(space)
         if copy is None:
-            assert isinstance(matrix, np.ndarray)
-            super().__init__(n, address(matrix), None, None, None, place, avx512, count)
+            kept: tuple[int | None, ...] = (None, None, None)
         else:
             kept = (address(copy.blocks), address(copy.scale), address(copy.diagonal))
-            super().__init__(n, None, *kept, place, avx512, count)
+        entries = _NOWHERE if isinstance(matrix, Products) else Matrix(matrix)
+        super().__init__(n, entries, *kept, place, avx512, count)

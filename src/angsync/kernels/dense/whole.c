@@ -24,6 +24,7 @@ typedef struct {
     double seconds; /* until the call has to end; infinite for any time */
     int (*tell)(double, double, double); /* as in acceleration_t: is told of every iterate, which is then in `z`; or NULL */
     whole_settings_t settings;
+    const double *turn;     /* phases by which the start is turned, NULL for none: a real C would keep it real for ever */
     double *z, *w;          /* found: phases in their gauge, and C z; `z` is the start where no column is, */
     int64_t known;          /* and `w` is C z then, where this is not 0 */
     double *before;         /* 4 n doubles */
@@ -56,6 +57,15 @@ FAST static void turn_all(int64_t n, double re, double im, double *restrict x) {
     }
 }
 
+/* Every entry of x times the one of `by`. */
+FAST static void turn_each(int64_t n, const double *restrict by, double *restrict x) {
+    for (int64_t j = 0; j < n; j++) {
+        double a = x[2 * j], b = x[2 * j + 1];
+        x[2 * j] = a * by[2 * j] - b * by[2 * j + 1];
+        x[2 * j + 1] = a * by[2 * j + 1] + b * by[2 * j];
+    }
+}
+
 /* Re z^H w; the norms of Im(conj(z) w) and of w. */
 FAST static double measured(int64_t n, const double *restrict z, const double *restrict w, double *restrict gradient,
                             double *restrict size) {
@@ -81,17 +91,21 @@ FAST static double apart(int64_t n, const double *restrict x, const double *rest
 
 static double larger(double a, double b) { return a > b ? a : b; }
 
+/* Where C z itself is nothing but rounding, it has no direction to be off from. */
 static double residual_of(const whole_settings_t *settings, double gradient, double size) {
-    return gradient > settings->floor && size > 0 ? gradient / size : 0;
+    return size > settings->floor ? gradient / size : 0;
 }
 
 /* z = phases of the column `strongest` of C */
 static void phases_of_column(whole_t *call) {
     int64_t n = call->model.n;
-    const double *row = call->full.C + 2 * n * call->settings.strongest;
-    for (int64_t l = 0; l < n; l++) { /* the column is the conjugate of the row */
-        call->z[2 * l] = row[2 * l];
-        call->z[2 * l + 1] = -row[2 * l + 1];
+    const int64_t k = call->settings.strongest;
+    double *z = call->z;
+    matrix_part(&call->full.C, 0, k, k, 1, z, 2);
+    matrix_part(&call->full.C, k, 1, k, n - k, z + 2 * k, 2 * n);
+    z[2 * k + 1] = 0;
+    for (int64_t l = 0; l < n; l++) {
+        if (l > k) z[2 * l + 1] = -z[2 * l + 1]; /* below the diagonal, the column is the conjugate of the row */
         call->w[2 * l] = 1;
         call->w[2 * l + 1] = 0;
     }
@@ -153,8 +167,10 @@ static int begin(whole_t *call, int64_t *products) {
     if (steps < 0) return FAILED;
     *products += steps;
     measured(n, before, z, &gradient, &size);
-    if (!(size >= settings->least) || second > settings->mixing * size) return OUT_OF_THE_ORDINARY;
+    /* without the time for a start that says more, this one has to do */
+    if (!is_late(&call->model) && (!(size >= settings->least) || second > settings->mixing * size)) return OUT_OF_THE_ORDINARY;
     unit(n, z, before);
+    if (call->turn) turn_each(n, call->turn, z);
     return SOLVED;
 }
 
@@ -200,7 +216,7 @@ int dense_whole(whole_t *call) {
     inner.noise = settings->noise;
     inner.tell = narrow ? NULL : call->tell;
     if (call->tell && call->tell(f, residual, 0)) reason = STOPPED;
-    for (int64_t round = 0; reason == SOLVED && residual > tolerance; round++) {
+    for (int64_t round = 0; reason == SOLVED && residual > tolerance && gradient > settings->floor; round++) {
         /* whoever was told of iterates goes on from the point where the call gives up */
         reason = round == settings->rounds || taken >= settings->most ? OUT_OF_THE_ORDINARY : is_late(model) ? LATE : SOLVED;
         if (reason != SOLVED) break;

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from angsync.kernels.dense.anderson import MEMORY
 from angsync.kernels.dense.compiled import VECTORS
 from angsync.kernels.dense.narrow import NarrowCopy
-from angsync.kernels.dense.source import HAS_AVX512, Products, Source, as_source, thread_count
+from angsync.kernels.dense.source import HAS_AVX512, Products, Source, as_source, is_readable, thread_count
+from angsync.kernels.dense.view import TriangleView
 from angsync.kernels.dense.whole_settings import WholeEnding, WholeSettings, WholeSolve
-from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, aligned, function, plain
+from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, aligned, function
 
 _LINE_NUMBERS = 8  # doubles of a cache line
 # the settings that are whole numbers in C; all others are doubles
@@ -33,7 +34,7 @@ class Whole(ctypes.Structure):
 
     _fields_ = (
         ("model", Source), ("full", Source), ("error", REAL), ("seconds", REAL), ("tell", ADDRESS),
-        ("settings", Settings), ("z", ADDRESS), ("w", ADDRESS), ("known", SIZE), ("before", ADDRESS),
+        ("settings", Settings), ("turn", ADDRESS), ("z", ADDRESS), ("w", ADDRESS), ("known", SIZE), ("before", ADDRESS),
         ("vectors", ADDRESS), ("gram", ADDRESS), ("order", ADDRESS), ("trace", ADDRESS), ("products", SIZE),
         ("entries", SIZE), ("objective", REAL), ("residual", REAL),
     )  # fmt: skip
@@ -63,9 +64,10 @@ class _Told:
 
 
 def dense_whole(
-    matrix: NDArray[np.complex128] | Callable[[NDArray], NDArray],
+    matrix: NDArray | TriangleView | Callable[[NDArray], NDArray],
     copy: NarrowCopy | None,
     settings: WholeSettings,
+    turn: NDArray[np.complex128] | None = None,
     *,
     start: NDArray | None = None,
     known: NDArray | None = None,
@@ -75,20 +77,20 @@ def dense_whole(
 ) -> WholeSolve | None:
     """Solve from the phases of one column: Lanczos, Anderson's method, refinement with products of C.
 
-    ``matrix`` may be the function that multiplies with C; a start is then given, as it may be for a matrix, and
-    ``known`` is the product with it where that is known. After
-    ``seconds`` no further product is begun, but for the one without which there is no answer.
-    None where the call gives up: a matrix that the kernels do not read, a step that lowers the objective, an inner
-    solve that did not reach its target.
+    ``turn``: phases by which the start is turned, for a real C, which would keep a real start real for ever. ``matrix``
+    may be the function that multiplies with C; a start is then given, as it may be for a matrix, and ``known`` is the
+    product with it where that is known. After ``seconds`` no further product is begun, but for the one without which
+    there is no answer. None where the call gives up: a matrix that the kernels do not read, a step that lowers the
+    objective, an inner solve that did not reach its target.
     """
-    if isinstance(matrix, np.ndarray):
-        n = matrix.shape[0]
-    else:
+    if callable(matrix):
         assert start is not None
         n = start.size
-    given = as_source(matrix, n)
-    if isinstance(given, np.ndarray) and not plain(given, np.complex128):
+    elif is_readable(matrix):
+        n = matrix.shape[0]
+    else:
         return None
+    given = as_source(matrix, n)
     # one block for everything in double precision; its parts begin at multiples of a cache line
     length = -(-n // _LINE_NUMBERS) * _LINE_NUMBERS
     full_length = 0 if isinstance(given, Products) else (4 + 4 * thread_count(n, narrow=False)) * length
@@ -112,6 +114,7 @@ def dense_whole(
     told = None if tell is None else _Told(tell, points[0])
     call = Whole(
         model, full, error, seconds, None if told is None else ctypes.cast(told.call, ADDRESS), Settings(*settings),
+        None if turn is None else address(turn),
         z, z + 16 * n, known is not None, before, vectors, gram, ctypes.addressof(order), trace,
     )  # fmt: skip
     interrupted = False

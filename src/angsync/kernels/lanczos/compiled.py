@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.kernels.dense.compiled import dense_apply, narrow_apply
-from angsync.kernels.dense.source import DENSE_FROM, HAS_AVX512, Products, Source, as_source
+from angsync.kernels.dense.source import DENSE_FROM, HAS_AVX512, Products, Source, as_source, is_readable
 from angsync.kernels.lanczos import reference
 from angsync.kernels.lanczos.reference import Goal, RunEnding
-from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, function, plain
+from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, function
 from angsync.kernels.thread_count import threads
 
 
@@ -92,7 +92,7 @@ class ShiftedMatrix(reference.ShiftedMatrix):
     def _image(self, v: NDArray) -> NDArray:
         if self.copy is not None:
             return narrow_apply(self.copy, v)
-        return dense_apply(self.matrix, v) if isinstance(self.matrix, np.ndarray) else self.matrix(v)
+        return self.matrix(v) if callable(self.matrix) else dense_apply(self.matrix, v)
 
 
 class Lanczos(reference.Lanczos):
@@ -154,7 +154,7 @@ def begin_lanczos(
         isinstance(product, reference.ShiftedMatrix)
         and deflated.dtype == np.complex128
         and deflated.size >= DENSE_FROM
-        and (not isinstance(product.matrix, np.ndarray) or plain(product.matrix, np.complex128))
+        and (callable(product.matrix) or is_readable(product.matrix))
     ):
         return DenseLanczos(product, deflated, start, most)
     return Lanczos(product, deflated, start, most)

@@ -26,6 +26,8 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from angsync.kernels.dense.narrow import NarrowCopy
+from angsync.kernels.dense.reference import dense_apply
+from angsync.kernels.dense.view import TriangleView
 
 _KEPT_SHARE = 0.5  # of the squared norm: a round of orthogonalisation that leaves as much is the last one
 _MOST_ROUNDS = 4  # of orthogonalisation: a vector of nothing but rounding errors would go on for ever
@@ -71,7 +73,7 @@ class ShiftedMatrix:
 
     def __init__(
         self,
-        matrix: NDArray | Callable[[NDArray], NDArray],
+        matrix: NDArray | TriangleView | Callable[[NDArray], NDArray],
         copy: NarrowCopy | None,
         scale: float,
         s: NDArray[np.float64],
@@ -85,8 +87,7 @@ class ShiftedMatrix:
         return self.s * v - self.scale * self._image(v)
 
     def _image(self, v: NDArray) -> NDArray:
-        image: NDArray = self.matrix @ v if isinstance(self.matrix, np.ndarray) else self.matrix(v)
-        return image
+        return self.matrix(v) if callable(self.matrix) else dense_apply(self.matrix, v)
 
 
 def growth(alpha: NDArray[np.float64], beta: NDArray[np.float64], shift: float) -> float:

@@ -32,8 +32,10 @@ def search(
     given: NDArray | None,
     clock: Clock,
     rng: np.random.Generator,
+    kept: list[Fit] | None = None,
 ) -> Fit:
-    """The best robust fit found, by the loss at one common width."""
+    """The best robust fit found, by the loss at one common width. ``kept`` always holds the best so far."""
+    kept = [] if kept is None else kept
     loss = LOSSES[settings.loss]
 
     def fitted(z: NDArray, first_width: float | None, loss: Loss = loss) -> Fit:
@@ -51,19 +53,24 @@ def search(
     starts = [given] if given is not None else _starts(edges, solve, settings, rng)
     # the last start is least squares (or the one given): from there reweighting alone, without votes, is tried too
     fits = [fitted(starts[-1], _WIDEST_RADIANS)]
+    kept[:] = fits
     if not loss.redescending:
-        fits += [fitted(z, _WIDEST_RADIANS) for z in starts[:-1]]
-        return _best(edges, loss, fits)
+        for z in starts[:-1]:
+            fits.append(fitted(z, _WIDEST_RADIANS))
+            kept[:] = [_best(edges, loss, fits)]
+        return kept[0]
     ballot = Ballot.of(edges)
     for z in starts:
         fits.append(fitted(vote(ballot, z, _FIRST_VOTES, rng), loss.width * _FIRST_VOTES[-1]))
-    best = _best(edges, loss, fits)
+        kept[:] = [_best(edges, loss, fits)]
+    best = kept[0]
     if settings.scale is None:
         for _ in range(_TUNINGS):
             loss = tuned(edges, best)
             if loss is best.loss:
                 break
             best = fitted(best.z, None, loss)
+            kept[:] = [best]
     for _ in range(_MAX_RECOUNTS):
         if clock.expired:
             break
@@ -73,6 +80,7 @@ def search(
         if _best(edges, loss, [best, recounted]) is best:
             break
         best = recounted
+        kept[:] = [best]
     return best
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.certificate.verdict import interrupted
 from angsync.errors import AngsyncWarning, CorruptionWarning, warn_user
 from angsync.pipeline import plain
 from angsync.pipeline.call import Call
@@ -28,7 +29,7 @@ from angsync.problem.operators import SparseOperator, as_operator
 from angsync.solvers import GPM, Newton
 from angsync.solvers.base import Solver
 from angsync.solvers.loop import iterate
-from angsync.solvers.stopping import Clock, Stopping
+from angsync.solvers.stopping import Clock, Status, Stopping
 
 _ROUND = Stopping(tolerance=1e-8, max_iterations=30)  # one round of reweighting; the next one starts where it ended
 _BOND_WEIGHT = 1e-2  # of a distrusted edge that alone holds a node or a piece: it fits exactly with any weight
@@ -45,7 +46,6 @@ def solve(data: Any, call: Call, settings: Robust) -> SyncResult:
     least-squares fit.
     """
     clock = Clock(call.stopping.max_seconds)
-    rng = call.seed.generator
     measurements, source = _measured_pairs(data, call)
     edges = Edges.of(measurements)
     start = call.start_for(measurements.n)
@@ -54,14 +54,46 @@ def solve(data: Any, call: Call, settings: Robust) -> SyncResult:
         note = "There are no cycles, so nothing can be checked: every measurement is taken as it is."
         report = _trusting(measurements, settings, note)
         return _finished(plain.solve(measurements, final_call), report, source, clock)
+    kept = _Kept(None if isinstance(start, str) else start)
+    try:
+        final, report = _weighted(measurements, edges, final_call, settings, start, clock, kept)
+        return _finished(final, report, source, clock)
+    except KeyboardInterrupt:
+        final, report = _interrupted(measurements, edges, final_call, settings, kept)
+        return _finished(final, report, source, clock)
+
+
+@dataclasses.dataclass
+class _Kept:
+    """The best so far, for an interruption."""
+
+    z: NDArray | None
+    """The last phases of a fit of all measurements; None before the first."""
+    fits: list[Fit] = dataclasses.field(default_factory=list)
+    """The best robust fit, alone in the list."""
+    report: RobustReport | None = None
+    """What is said about the measurements, once that is known."""
+
+
+def _weighted(
+    measurements: Measurements,
+    edges: Edges,
+    call: Call,
+    settings: Robust,
+    start: str | NDArray,
+    clock: Clock,
+    kept: _Kept,
+) -> tuple[SyncResult, RobustReport]:
+    """The solution of the final weighted problem, and the report on the measurements."""
+    rng = call.seed.generator
 
     def solver(some: Edges) -> Solve:
-        return _solver(some, start if isinstance(start, str) else "auto", clock)
+        return _solver(some, start if isinstance(start, str) else "auto", clock, kept if some is edges else None)
 
-    given = None if isinstance(start, str) else start
-    fit = search(edges, solver(edges), settings, given=given, clock=clock, rng=rng)
+    fit = search(edges, solver(edges), settings, given=kept.z, clock=clock, rng=rng, kept=kept.fits)
+    kept.fits[:] = [fit]
     credible = is_credible(edges, fit, settings, solver, clock=clock, rng=rng)
-    report = _report(measurements, edges, fit, settings, credible)
+    report = kept.report = _report(measurements, edges, fit, settings, credible)
     if not credible:
         warn_user(
             f"The {len(edges)} measurements agree no better than random angles on the same graph would, so nothing "
@@ -71,8 +103,36 @@ def solve(data: Any, call: Call, settings: Robust) -> SyncResult:
         )
     remaining = dataclasses.replace(call.stopping, max_seconds=clock.left)
     weighted = reweighted(measurements, report.weights)
-    final = plain.solve(weighted, dataclasses.replace(final_call, start=fit.z, stopping=remaining))
-    return _finished(final, report, source, clock)
+    return plain.solve(weighted, dataclasses.replace(call, start=fit.z, stopping=remaining)), report
+
+
+def _interrupted(
+    measurements: Measurements, edges: Edges, call: Call, settings: Robust, kept: _Kept
+) -> tuple[SyncResult, RobustReport]:
+    """The best so far as a result: the phases of the best fit, of a fit without weights, or along a tree."""
+    z, report = kept.z, kept.report
+    if kept.fits:
+        z = kept.fits[0].z
+        if report is None:
+            report = _report(measurements, edges, kept.fits[0], settings, credible=False)
+            report = dataclasses.replace(report, note="Interrupted: these weights may not be the best, nor credible.")
+    else:
+        report = _trusting(measurements, settings, "Interrupted before there were weights: all are taken as they are.")
+        report = dataclasses.replace(report, credible=False)
+    at_once = Stopping(max_iterations=0, max_seconds=0.0 if z is None else None)
+    only_said = dataclasses.replace(
+        call, start="auto" if z is None else z, stopping=at_once, certify=False, callback=None, on_failure="ignore"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AngsyncWarning)
+        final = plain.solve(reweighted(measurements, report.weights), only_said)
+    return dataclasses.replace(
+        final,
+        status=Status.INTERRUPTED,
+        message=final.message.replace(final.status.value, Status.INTERRUPTED.value),
+        certificate=interrupted() if call.certify else None,
+        tolerance=call.stopping.tolerance_for(final.z.dtype),
+    ), report
 
 
 def _measured_pairs(data: Any, call: Call) -> tuple[Measurements, Any]:
@@ -88,21 +148,29 @@ def _measured_pairs(data: Any, call: Call) -> tuple[Measurements, Any]:
     return pairs, intake.source
 
 
-def _solver(edges: Edges, start: str, clock: Clock) -> Solve:
-    """Least squares with weights: the whole pipeline without a start; GPM or Newton's method, by density, from one."""
+def _solver(edges: Edges, start: str, clock: Clock, kept: _Kept | None) -> Solve:
+    """Least squares with weights: the whole pipeline without a start; GPM or Newton's method, by density, from one.
+
+    A solve that is interrupted raises KeyboardInterrupt; ``kept`` is told of the phases that were found.
+    """
     step: Solver = GPM(alpha=math.inf) if has_many_pairs(len(edges), edges.n) else Newton()
 
     def solve(weights: NDArray[np.float64], z: NDArray | None) -> NDArray:
         if z is not None:
             operator = SparseOperator(edges.matrix(weights))
-            return iterate(operator, step, z.astype(np.complex128), _ROUND, clock=clock).z
+            return iterate(operator, step, z.astype(np.complex128), _ROUND, clock=clock).unless_interrupted().z
         with warnings.catch_warnings():
             # pieces and contradictions are reported once, for the final problem
             warnings.simplefilter("ignore", AngsyncWarning)
             stopping = Stopping(tolerance=1e-6, max_seconds=clock.left)
             weighted = Measurements(edges.i, edges.j, n=edges.n, value=weights * edges.strength * edges.turn)
             result = plain.solve(weighted, Call(start=start, stopping=stopping, certify=False, on_failure="ignore"))
-        return result.z.astype(np.complex128)
+        found = result.z.astype(np.complex128)
+        if kept is not None:
+            kept.z = found
+        if result.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        return found
 
     return solve
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from angsync import kernels
 from angsync.errors import InputError
+from angsync.problem.randomness import Probes, random_probes
 
 if TYPE_CHECKING:
     from angsync.problem.operators.sparse import SparseOperator
@@ -88,13 +89,6 @@ class InnerModel:
         return math.ldexp(self.model.error, -self.exponent)
 
 
-class Probes(NamedTuple):
-    """Two random vectors and their products with C: the first is real, the second complex, entries of variance 1."""
-
-    vectors: NDArray
-    images: NDArray
-
-
 class Operator(ABC):
     """A Hermitian matrix C of order ``n``: five members that every kind has, general answers to all other questions.
 
@@ -128,13 +122,20 @@ class Operator(ABC):
         """The operator of the nodes in ``index`` alone."""
         raise InputError(f"a {type(self).__name__} cannot be restricted to some of its nodes.")
 
+    def parts(self, indices: Sequence[NDArray[np.int64]]) -> Iterator[Operator]:
+        """The operators of several sets of nodes, none of which is in two sets: as :meth:`restrict`, one by one."""
+        return (self.restrict(index) for index in indices)
+
     def to_dense(self) -> NDArray:
         """The matrix itself; by n products where only products are known."""
         dense = self.apply(np.eye(self.n, dtype=self.dtype))
         return (dense + dense.conj().T) / 2
 
     def entries(self) -> Any:
-        """The matrix as it is stored in the memory of the host: an ndarray, a scipy CSR array, or None.
+        """The matrix as it is stored in the memory of the host: a scipy CSR array, an ndarray, or None.
+
+        A full matrix of which one triangle counts is a :class:`~angsync.kernels.dense.view.TriangleView`: rows of it
+        can be had, and NumPy makes an array of it.
 
         C is ``2**-exponent`` times these entries, with the exponent of :meth:`unwrapped`.
         """
@@ -142,7 +143,7 @@ class Operator(ABC):
 
     @property
     def is_dense_matrix(self) -> bool:
-        """Whether C is a full matrix in the memory of the host: :meth:`entries` are an ndarray."""
+        """Whether C is a full matrix in the memory of the host."""
         return False
 
     @property
@@ -165,18 +166,12 @@ class Operator(ABC):
         return False
 
     def probes(self) -> Probes:
-        """Random vectors and their products, computed once: what shows whether C is Hermitian, finite, real, how large.
-
-        They are the same for every operator of this order, so that the same input gives the same answer.
-        """
+        """Random vectors and their products, computed once: is C Hermitian, finite, real, and how large is it?"""
         return self._probes
 
     @cached_property
     def _probes(self) -> Probes:
-        parts = np.random.default_rng(0).standard_normal((3, self.n))
-        vectors = np.stack([parts[0] + 0j, (parts[1] + 1j * parts[2]) * math.sqrt(0.5)])
-        vectors = vectors.astype(np.result_type(self.dtype, np.complex64))
-        return Probes(vectors, np.stack([self.apply(v.copy()) for v in vectors]))
+        return random_probes(self.apply, self.n, self.dtype)
 
     def is_real(self) -> bool:
         """Whether every entry is known to be real, so that a real start would stay real for ever."""
@@ -218,6 +213,13 @@ class Operator(ABC):
     def rounding_sums(self) -> NDArray[np.float64] | None:
         """For each row, what a unit of rounding in a product is relative to: the sums of ``|C_jl|`` where known."""
         return self.abs_row_sums()
+
+    def asymmetry(self) -> float:
+        """The sum of ``|C_jl - conj(C_lj)|`` over j < l in what was given; C is then its upper triangle.
+
+        f of what was given, ``Re z^H C z``, differs from f by no more than that at any point.
+        """
+        return 0.0
 
     # Unknowns that were eliminated: C is then minus the Schur complement of a larger sparse matrix.
 

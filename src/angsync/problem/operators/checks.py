@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,8 +52,53 @@ def rounding_floor(dtype: np.dtype[Any]) -> float:
 
 
 def hermitian_limit(dtype: np.dtype[Any], largest: float) -> float:
-    """Asymmetry up to this is rounding and is averaged away; anything larger is taken for a mistake."""
+    """Asymmetry up to this is rounding where only products, or the largest entry, are looked at."""
     return float(np.sqrt(np.finfo(dtype).eps)) * largest
+
+
+def beyond_rounding(gap: NDArray, size: NDArray, dtype: np.dtype[Any]) -> NDArray[np.bool_]:
+    """Where a pair differs by more than the square root of the unit of rounding times the larger of the two."""
+    beyond: NDArray[np.bool_] = gap > rounding_share(dtype) * size
+    return beyond
+
+
+class WorstPair(NamedTuple):
+    """The pair of entries that differs most, of those that differ by more than is allowed."""
+
+    gap: float
+    limit: float
+    i: int
+    j: int
+
+    def error(self) -> NotHermitianError:
+        """The exception about it."""
+        return not_hermitian(self.i, self.j, self.gap, self.limit)
+
+
+def worst_pair(
+    i: NDArray[np.int64],
+    j: NDArray[np.int64],
+    gap: NDArray,
+    size: NDArray,
+    largest_in: Callable[[NDArray[np.int64]], NDArray],
+    dtype: np.dtype[Any],
+) -> WorstPair | None:
+    """A second chance for pairs that are :func:`beyond_rounding`, and the worst of the rest; None where all are good.
+
+    An entry of a computed matrix such as Y Y^H carries the rounding of the terms that it was summed from, however small
+    it is itself: up to 1000 units of the largest entry of its row, and of that of its column, are taken for rounding.
+    ``largest_in`` gives the largest modulus in each of some rows.
+    """
+    nodes = np.unique(np.concatenate([i, j]))
+    largest = np.asarray(largest_in(nodes), dtype=np.float64)
+    of_i, of_j = largest[np.searchsorted(nodes, i)], largest[np.searchsorted(nodes, j)]
+    limit = np.maximum(rounding_share(dtype) * size, rounding_floor(dtype) * np.minimum(of_i, of_j))
+    beyond = np.flatnonzero(gap > limit)
+    if beyond.size == 0:
+        return None
+    worst = beyond[int(np.argmax(gap[beyond]))]
+    low, high = sorted((int(i[worst]), int(j[worst])))
+    return WorstPair(float(gap[worst]), float(limit[worst]), low, high)
 
 
 def not_hermitian(i: int, j: int, gap: float, limit: float) -> NotHermitianError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,18 +18,16 @@ from angsync.problem.operators.adapters import LinearOperatorAdapter, ProtocolAd
 from angsync.problem.operators.base import HermitianOperator, Operator
 from angsync.problem.operators.checks import (
     Hermitian,
+    beyond_rounding,
     check_largest,
-    check_real_diagonal,
     check_square,
     complex_type,
     hermitian_limit,
-    not_hermitian,
+    worst_pair,
 )
-from angsync.problem.operators.dense import DenseOperator
+from angsync.problem.operators.full_matrix import dense_operator
 from angsync.problem.operators.sparse import SparseOperator
 from angsync.problem.operators.sparse_format import check_format
-
-_BLOCK_ROWS = 512  # rows that are compared with their mirror image at a time: no second copy of the matrix is made
 
 
 @names_keywords
@@ -44,19 +43,19 @@ def as_operator(data: Any, hermitian: Hermitian = "full") -> Operator:
         Real and integer matrices are valid: they are solved over phases. ``float32`` and ``complex64``
         stay in single precision.
     hermitian
-        ``"full"``: the whole matrix is given and checked. ``"upper"`` or ``"lower"``: only that triangle
-        (and the diagonal) is read.
+        ``"full"``: the whole matrix is given and checked. Where its triangles differ by rounding, the upper one is the
+        problem. ``"upper"`` or ``"lower"``: only that triangle (and the diagonal) is read.
     """
     if hermitian not in ("full", "upper", "lower"):
         raise InputError(f"hermitian must be 'full', 'upper' or 'lower', but it is {hermitian!r}.")
     if type(data) is np.ndarray:  # the usual case first: what follows costs more than checking a small matrix
-        return _dense_operator(data, hermitian)
+        return dense_operator(data, hermitian)
     if isinstance(data, Operator):
         return data
     if isinstance(data, Measurements):
         return SparseOperator(data.to_sparse())
     if scipy.sparse.issparse(data):
-        return SparseOperator(_checked_sparse(data, hermitian))
+        return _sparse_operator(data, hermitian)
     if isinstance(data, LinearOperator):
         return _checked_linear_operator(data)
     if isinstance(data, HermitianOperator):
@@ -75,84 +74,10 @@ def as_operator(data: Any, hermitian: Hermitian = "full") -> Operator:
         if stored.nbytes > LOADED_UP_TO_BYTES:
             return stored_operator(stored, hermitian)
         data = stored.loaded()
-    return _dense_operator(data, hermitian)
+    return dense_operator(data, hermitian)
 
 
-def _dense_operator(data: Any, hermitian: Hermitian) -> DenseOperator:
-    """One pass over a complex128 matrix where all is well; otherwise the slow way, with a message for everything."""
-    if isinstance(data, np.ndarray):
-        data = np.asarray(data)  # matrices, masked arrays and their like have rules of their own
-    if hermitian == "full" and isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[0] == data.shape[1] > 0:
-        found = kernels.dense_inspect(data) if data.dtype == np.complex128 else None
-        if found is not None and found.gap == 0 and np.isfinite(found.largest):
-            check_largest(found.largest, data.shape[0], data.dtype)
-            return DenseOperator(data, found)
-    return DenseOperator(_checked_dense(data, hermitian))
-
-
-def _checked_dense(data: Any, hermitian: Hermitian) -> NDArray:
-    try:
-        given = np.asarray(data)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"C cannot be read as a matrix: {error}.") from None
-    if given.dtype == object or given.ndim == 0:
-        raise InputError(
-            f"cannot synchronize a {type(data).__name__}: give a Hermitian matrix (array, scipy.sparse, "
-            "LinearOperator) or ang.Measurements(i, j, angle)."
-        )
-    check_square(given.shape)
-    matrix = given.astype(complex_type(given.dtype, "C"), copy=False)
-    n = matrix.shape[0]
-    if hermitian != "full":
-        return _filled_from_triangle(matrix, hermitian)
-    largest, worst = 0.0, (0.0, 0, 0)
-    for k in range(0, n, _BLOCK_ROWS):
-        rows = slice(k, min(n, k + _BLOCK_ROWS))
-        block = matrix[rows]
-        _check_finite_block(block, k)
-        largest = max(largest, float(np.abs(block).max()))
-        # the strip on and above the diagonal against its mirror image: every pair once
-        gap = np.abs(block[:, k:] - matrix[k:, rows].conj().T)
-        at = int(np.nanargmax(gap)) if not np.isnan(gap).all() else 0
-        value = float(gap.flat[at])
-        if value > worst[0]:
-            row, column = np.unravel_index(at, gap.shape)
-            worst = (value, int(row) + k, int(column) + k)
-    limit = hermitian_limit(matrix.dtype, largest)
-    if worst[0] > limit:
-        if not matrix.imag.any() and np.abs(matrix + matrix.T).max() <= limit:
-            raise NotHermitianError(
-                "C is real and antisymmetric: it looks like a matrix of angles theta_j - theta_l. Pass np.exp(1j * C), "
-                "with 0 where a pair was not measured."
-            )
-        raise not_hermitian(worst[1], worst[2], worst[0], limit)
-    check_largest(largest, n, matrix.dtype)
-    return (matrix + matrix.conj().T) / 2 if worst[0] > 0 else matrix
-
-
-def _check_finite_block(block: NDArray, first_row: int) -> None:
-    finite = np.isfinite(block)
-    if not finite.all():
-        row, column = np.argwhere(~finite)[0]
-        raise NotFiniteError(
-            f"C[{row + first_row},{column}] is {block[row, column]}: entries must be finite. "
-            "A pair that was not measured is 0 in C."
-        )
-
-
-def _filled_from_triangle(matrix: NDArray, hermitian: Hermitian) -> NDArray:
-    strict = np.triu(matrix, 1) if hermitian == "upper" else np.tril(matrix, -1)
-    full = strict + strict.conj().T
-    diagonal = np.diagonal(matrix)
-    np.fill_diagonal(full, diagonal.real)
-    _check_finite_block(full, 0)
-    largest = float(np.abs(full).max())
-    check_real_diagonal(diagonal, largest)
-    check_largest(largest, full.shape[0], full.dtype)
-    return full
-
-
-def _checked_sparse(data: Any, hermitian: Hermitian) -> scipy.sparse.csr_array:
+def _sparse_operator(data: Any, hermitian: Hermitian) -> SparseOperator:
     check_square(data.shape)
     matrix = scipy.sparse.csr_array(check_format(data)).astype(complex_type(data.dtype, "C"), copy=False)
     if matrix.indices.dtype != np.int32 and max(matrix.nnz, *matrix.shape) < 2**31:
@@ -162,15 +87,9 @@ def _checked_sparse(data: Any, hermitian: Hermitian) -> scipy.sparse.csr_array:
         matrix = matrix.copy() if matrix.has_sorted_indices else matrix.sorted_indices()
         matrix.sum_duplicates()
     checked = kernels.hermitian_gap(matrix) if hermitian == "full" and _all_finite(matrix.data) else None
-    if checked is None:
-        return _checked_slowly(matrix, data, hermitian)
-    largest, gap, i, j = checked
-    limit = hermitian_limit(matrix.dtype, largest)
-    if gap > limit:
-        raise not_hermitian(i, j, gap, limit)
-    if gap > 0:
-        matrix = scipy.sparse.csr_array((matrix + scipy.sparse.csr_array(matrix.conj().T)) / 2)
-    return _finished(matrix, data, largest)
+    if checked is not None and checked[1] == 0:
+        return SparseOperator(_finished(matrix, data, checked[0]))
+    return _checked_slowly(matrix, data, hermitian)
 
 
 def _all_finite(x: NDArray) -> bool:
@@ -179,8 +98,8 @@ def _all_finite(x: NDArray) -> bool:
         return bool(np.isfinite(x.sum()))
 
 
-def _checked_slowly(matrix: scipy.sparse.csr_array, data: Any, hermitian: Hermitian) -> scipy.sparse.csr_array:
-    """The same with a message for every mistake, and for one triangle."""
+def _checked_slowly(matrix: scipy.sparse.csr_array, data: Any, hermitian: Hermitian) -> SparseOperator:
+    """The same with a message for every mistake, for one triangle, and where the triangles differ by rounding."""
     bad = ~np.isfinite(matrix.data)
     if bad.any():
         at = int(np.argmax(bad))
@@ -190,24 +109,47 @@ def _checked_slowly(matrix: scipy.sparse.csr_array, data: Any, hermitian: Hermit
             "A pair that was not measured is absent."
         )
     largest = float(np.abs(matrix.data).max(initial=0.0))
-    if hermitian != "full":
-        triangle = scipy.sparse.triu if hermitian == "upper" else scipy.sparse.tril
-        strict = scipy.sparse.csr_array(triangle(matrix, k=1 if hermitian == "upper" else -1))
-        diagonal = matrix.diagonal()
-        check_real_diagonal(diagonal, largest)
-        real_diagonal = scipy.sparse.diags_array(diagonal.real.astype(matrix.dtype))
-        matrix = scipy.sparse.csr_array(strict + strict.conj().T + real_diagonal)
+    diagonal = matrix.diagonal()
+    if hermitian == "lower":
+        upper = scipy.sparse.csr_array(scipy.sparse.tril(matrix, k=-1).conj().T)
     else:
-        mirrored = scipy.sparse.csr_array(matrix.conj().T)
-        gap = scipy.sparse.coo_array(abs(matrix - mirrored))
-        limit = hermitian_limit(matrix.dtype, largest)
-        if gap.nnz and float(gap.data.max()) > limit:
-            at = int(np.argmax(gap.data))
-            i, j = sorted((int(gap.coords[0][at]), int(gap.coords[1][at])))
-            raise not_hermitian(i, j, float(gap.data[at]), limit)
-        if gap.nnz and gap.data.any():
-            matrix = scipy.sparse.csr_array((matrix + mirrored) / 2)
-    return _finished(matrix, data, largest)
+        upper = scipy.sparse.csr_array(scipy.sparse.triu(matrix, k=1))
+    asymmetry = 0.0
+    if hermitian == "full":
+        below = scipy.sparse.csr_array(scipy.sparse.tril(matrix, k=-1).conj().T)
+        asymmetry = _check_difference(matrix, upper, below)
+    gap = 2 * np.abs(diagonal.imag)
+    odd = np.flatnonzero(beyond_rounding(gap, np.abs(diagonal), matrix.dtype))
+    if odd.size:
+        worst = worst_pair(odd, odd, gap[odd], np.abs(diagonal[odd]), partial(_largest_in, matrix), matrix.dtype)
+        if worst is not None:
+            raise worst.error()
+    real_diagonal = scipy.sparse.diags_array(diagonal.real.astype(matrix.dtype))
+    matrix = scipy.sparse.csr_array(upper + upper.conj().T + real_diagonal)
+    return SparseOperator(_finished(matrix, data, largest), asymmetry)
+
+
+def _check_difference(
+    matrix: scipy.sparse.csr_array, upper: scipy.sparse.csr_array, below: scipy.sparse.csr_array
+) -> float:
+    """Compare the upper triangle with the lower one, turned over; the sum of the differences."""
+    gap = scipy.sparse.coo_array(abs(upper - below))
+    if not gap.nnz:
+        return 0.0
+    i, j = gap.coords
+    size = np.maximum(*(np.abs(np.asarray(side[i, j])).ravel() for side in (upper, below)))
+    bad = beyond_rounding(gap.data, size, matrix.dtype)
+    if bad.any():
+        worst = worst_pair(i[bad], j[bad], gap.data[bad], size[bad], partial(_largest_in, matrix), matrix.dtype)
+        if worst is not None:
+            raise worst.error()
+    return float(gap.data.sum(dtype=np.float64))
+
+
+def _largest_in(matrix: scipy.sparse.csr_array, nodes: NDArray[np.int64]) -> NDArray:
+    """The largest modulus in each of some rows."""
+    rows = abs(matrix[nodes])
+    return np.asarray(rows.max(axis=1).todense()).ravel()
 
 
 def _finished(matrix: scipy.sparse.csr_array, data: Any, largest: float) -> scipy.sparse.csr_array:

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync import kernels
+from angsync.kernels.dense.narrow import Inspection
+from angsync.kernels.dense.view import TriangleView
 from angsync.problem.operators.base import Operator
 
 _BLOCK_ENTRIES = 1 << 19  # rows are widened in blocks of about this many entries
@@ -33,11 +35,25 @@ def labels_by_rows(n: int, neighbours: Callable[[int], NDArray[np.bool_]]) -> ND
 
 
 class DenseOperator(Operator):
-    """C as an ndarray, complex64 or complex128. Nothing is checked here: see :func:`angsync.as_operator`."""
+    """C as a full matrix in memory. Nothing is checked here: see :func:`angsync.as_operator`.
 
-    def __init__(self, matrix: NDArray, inspection: Any = None) -> None:
+    ``matrix`` is an array, complex64 or complex128 and Hermitian to the bit, or one triangle of an array of any type.
+    ``dtype`` is the precision of the data, where a small matrix was packed into a wider type. Compiled products are
+    summed in double precision, whatever that is.
+    """
+
+    def __init__(
+        self,
+        matrix: NDArray | TriangleView,
+        inspection: Inspection | None = None,
+        *,
+        dtype: np.dtype[Any] | None = None,
+        asymmetry: float = 0.0,
+    ) -> None:
         self.matrix = matrix
         self._inspection = inspection
+        self._dtype: np.dtype[Any] = matrix.dtype if dtype is None else dtype
+        self._asymmetry = asymmetry if inspection is None else inspection.gap
         self._diagonal: NDArray[np.float64] | None = None  # asked for several times, and far apart in memory
 
     @property
@@ -46,7 +62,7 @@ class DenseOperator(Operator):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return self.matrix.dtype
+        return self._dtype
 
     @property
     def is_dense_matrix(self) -> bool:
@@ -56,17 +72,15 @@ class DenseOperator(Operator):
     def is_inspected(self) -> bool:
         return self._inspection is not None
 
-    def entries(self) -> NDArray:
+    def asymmetry(self) -> float:
+        return self._asymmetry
+
+    def entries(self) -> NDArray | TriangleView:
         return self.matrix
 
     def apply(self, z: NDArray) -> NDArray:
-        if np.result_type(z, self.matrix) == self.matrix.dtype:
-            return kernels.dense_apply(self.matrix, z)
-        # A wider z asks for wider sums: widen C block by block, never as a whole.
-        out = np.empty(z.shape, dtype=np.result_type(z, self.matrix))
-        for rows in self._blocks():
-            out[rows] = self.matrix[rows].astype(out.dtype) @ z
-        return out
+        product = kernels.dense_apply(self.matrix, z)
+        return product if product.dtype == z.dtype else product.astype(np.result_type(self._dtype, z), copy=False)
 
     def diagonal(self) -> NDArray[np.float64]:
         if self._diagonal is None:
@@ -104,9 +118,7 @@ class DenseOperator(Operator):
 
     def shifted_entries(self, s: NDArray[np.float64], scale: float, *, narrow: bool) -> Any:
         copy = self.narrow if narrow else None
-        if self.dtype != np.complex128 or (narrow and copy is None):
-            return None
-        return kernels.ShiftedMatrix(self.matrix, copy, scale, s)
+        return None if narrow and copy is None else kernels.ShiftedMatrix(self.matrix, copy, scale, s)
 
     def _blocks(self) -> list[slice]:
         height = max(1, _BLOCK_ENTRIES // max(1, self.n))
@@ -117,16 +129,20 @@ class DenseOperator(Operator):
         return labels_by_rows(self.n, lambda node: self.matrix[node] != 0)
 
     def restrict(self, index: NDArray[np.int64]) -> DenseOperator:
-        return DenseOperator(self.matrix[np.ix_(index, index)])
+        matrix = self.matrix
+        part = matrix.part(index) if isinstance(matrix, TriangleView) else matrix[np.ix_(index, index)]
+        return DenseOperator(part, dtype=self._dtype, asymmetry=self._asymmetry)
 
     def without_diagonal(self) -> DenseOperator:
-        matrix = self.matrix.copy()
+        matrix = np.array(self.matrix)
         np.fill_diagonal(matrix, 0)
-        return DenseOperator(matrix)
+        return DenseOperator(matrix, dtype=self._dtype, asymmetry=self._asymmetry)
 
     def to_dense(self) -> NDArray:
-        return self.matrix
+        return np.asarray(self.matrix)
 
     def is_real(self) -> bool:
+        if isinstance(self.matrix, TriangleView) and self.matrix.given.dtype.kind != "c":
+            return True
         # one row first: it is enough for nearly every matrix that is not real
         return not self.matrix[0].imag.any() and all(not self.matrix[rows].imag.any() for rows in self._blocks())

@@ -108,6 +108,9 @@ class DeviceOperator(Operator):
     def abs_row_sums(self) -> NDArray[np.float64]:
         return self.examined.row_sums
 
+    def asymmetry(self) -> float:
+        return self.examined.asymmetry
+
     def component_labels(self) -> NDArray[np.int64]:
         """One component where no entry is 0; else a breadth-first search by rows, of which only the pattern travels."""
         if self.examined.zeros == 0:

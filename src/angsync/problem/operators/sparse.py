@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from angsync.problem.pieces import pattern, pattern_labels
 if TYPE_CHECKING:
     from angsync.solvers.hierarchy import Aggregation
 
+_FEW_PARTS = 8  # up to which each is cut out of the whole matrix
 _SECOND_SEARCH = 8_000_000  # entries up to which the search starts again from the node found last
 
 
@@ -59,8 +61,9 @@ class BreadthFirst:
 class SparseOperator(Operator):
     """C as a scipy CSR array, complex64 or complex128, without stored zeros off the diagonal."""
 
-    def __init__(self, matrix: scipy.sparse.csr_array) -> None:
+    def __init__(self, matrix: scipy.sparse.csr_array, asymmetry: float = 0.0) -> None:
         self.matrix = matrix
+        self._asymmetry = asymmetry
         self.aggregations: list[Aggregation] | None = None
         """The coarser graphs that a start or a preconditioner has made of this one, for whoever needs them next."""
         self._moduli: dict[int, NDArray[np.float32]] = {}
@@ -75,6 +78,9 @@ class SparseOperator(Operator):
 
     def entries(self) -> scipy.sparse.csr_array:
         return self.matrix
+
+    def asymmetry(self) -> float:
+        return self._asymmetry
 
     def sparse(self) -> Unwrapped[SparseOperator]:
         return Unwrapped(self, 0)
@@ -111,13 +117,37 @@ class SparseOperator(Operator):
         return BreadthFirst.of(order, parent)
 
     def restrict(self, index: NDArray[np.int64]) -> SparseOperator:
-        return SparseOperator(self.matrix[index][:, index].tocsr())
+        return SparseOperator(self.matrix[index][:, index].tocsr(), self._asymmetry)
+
+    def parts(self, indices: Sequence[NDArray[np.int64]]) -> Iterator[SparseOperator]:
+        """As :meth:`restrict`, in linear time: all rows are taken at once, in the order of the parts.
+
+        Each set has to be all of its component, in ascending order.
+        """
+        if len(indices) < _FEW_PARTS:
+            yield from (self.restrict(index) for index in indices)
+            return
+        sizes = [index.size for index in indices]
+        order = np.concatenate(indices)
+        rows = self.matrix[order]
+        place = np.empty(self.n, dtype=rows.indices.dtype)
+        place[order] = np.concatenate([np.arange(size) for size in sizes])
+        columns = place[rows.indices]
+        first = 0
+        for size in sizes:
+            ends = rows.indptr[first : first + size + 1]
+            part = slice(ends[0], ends[-1])
+            yield SparseOperator(
+                scipy.sparse.csr_array((rows.data[part], columns[part], ends - ends[0]), shape=(size, size)),
+                self._asymmetry,
+            )
+            first += size
 
     def without_diagonal(self) -> SparseOperator:
         coordinates = self.matrix.tocoo()
         keep = coordinates.coords[0] != coordinates.coords[1]
         entries = (coordinates.data[keep], (coordinates.coords[0][keep], coordinates.coords[1][keep]))
-        return SparseOperator(scipy.sparse.csr_array(entries, shape=self.matrix.shape))
+        return SparseOperator(scipy.sparse.csr_array(entries, shape=self.matrix.shape), self._asymmetry)
 
     def to_dense(self) -> NDArray:
         return self.matrix.toarray()

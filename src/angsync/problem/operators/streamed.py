@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from angsync import kernels
 from angsync.errors import InputError
 from angsync.kernels.dense.narrow import NarrowCopy
-from angsync.problem.operators.base import Operator, Probes
+from angsync.problem.operators.base import Operator
 from angsync.problem.operators.checks import Hermitian, check_square, complex_type
 from angsync.problem.operators.dense import DenseOperator, labels_by_rows
 from angsync.problem.operators.first_read import FirstRead, Seen, Triangle, multiply
+from angsync.problem.randomness import Probes
 from angsync.problem.stored import StoredArray
 
 LOADED_UP_TO_BYTES = 400_000_000

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync import kernels
+from angsync.kernels import time_limit
 from angsync.problem.operators.adapters import adapted
-from angsync.problem.operators.base import HermitianOperator, Operator, Probes, Unwrapped
+from angsync.problem.operators.base import HermitianOperator, Operator, Unwrapped
+from angsync.problem.randomness import Probes
 
 if TYPE_CHECKING:
     from angsync.problem.operators.sparse import SparseOperator
@@ -103,6 +105,9 @@ class Wrapper(Operator):
     def rounding_sums(self) -> NDArray[np.float64] | None:
         return self.base.rounding_sums()
 
+    def asymmetry(self) -> float:
+        return self.base.asymmetry()
+
     def augmented(self) -> tuple[Any, int] | None:
         return self.base.augmented()
 
@@ -177,6 +182,9 @@ class ScaledOperator(Wrapper):
         terms = self.base.rounding_sums()
         return None if terms is None else terms * 2.0**-self.exponent
 
+    def asymmetry(self) -> float:
+        return math.ldexp(self.base.asymmetry(), -self.exponent)
+
     def augmented(self) -> tuple[Any, int] | None:
         found = self.base.augmented()
         if found is None or self.exponent == 0:
@@ -190,7 +198,7 @@ class ScaledOperator(Wrapper):
 
 
 class CountingOperator(Wrapper):
-    """Counts the products with C; a block of k vectors counts k."""
+    """Counts the products with C, where a block of k vectors counts k, and looks at the clock before each."""
 
     def __init__(self, base: HermitianOperator, products: int = 0) -> None:
         super().__init__(base)
@@ -198,9 +206,11 @@ class CountingOperator(Wrapper):
         """Products so far, with those from before this counter was made."""
 
     def apply(self, z: NDArray) -> NDArray:
+        time_limit.check()
         self.products += 1 if z.ndim == 1 else int(z.shape[1])
         return self.base.apply(z)
 
     def count(self, products: int) -> None:
+        time_limit.check()
         self.products += products
         self.base.count(products)

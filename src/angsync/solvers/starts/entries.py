@@ -20,7 +20,7 @@ def needed_matrix(operator: Operator, what: str) -> scipy.sparse.csr_array:
         raise InputError(f"{what} needs the entries of C, but {where}.")
     if matrix is None:
         raise InputError(f"{what} needs the entries of C, but only its products are known; use 'eigenvector'.")
-    matrix = scipy.sparse.csr_array(matrix)
+    matrix = scipy.sparse.csr_array(matrix if scipy.sparse.issparse(matrix) else np.asarray(matrix))
     data = near_one(matrix.data, operator.unwrapped().exponent)
     if data is not matrix.data:
         matrix = scipy.sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)

@@ -35,6 +35,18 @@ def breadth_first_tree(operator: Operator) -> NDArray:
     return _along_tree(sparse.operator.matrix, search.order[1:], search.parent[1:]).astype(operator.dtype)
 
 
+def breadth_first_forest(matrix: scipy.sparse.csr_array, roots: NDArray[np.int64]) -> NDArray:
+    """Phases along shortest paths from the nearest of the roots, one or more of which every component has."""
+    n = int(matrix.shape[0])
+    # one node more, from which one search reaches every root
+    indices = np.concatenate([matrix.indices, roots]).astype(matrix.indices.dtype)
+    indptr = np.append(matrix.indptr, indices.size).astype(matrix.indptr.dtype)
+    graph = scipy.sparse.csr_array((np.ones(indices.size, dtype=np.int8), indices, indptr), shape=(n + 1, n + 1))
+    order, parent = scipy.sparse.csgraph.breadth_first_order(graph, n, directed=True)
+    below = order[parent[order] != n][1:]
+    return _along_tree(matrix, below, parent[below])
+
+
 def _along_tree(matrix: scipy.sparse.csr_array, children: NDArray, parents: NDArray) -> NDArray:
     """z_child = C[child, parent] / |.| z_parent down a tree, by pointer doubling: log2 of its depth rounds."""
     n = int(matrix.shape[0])

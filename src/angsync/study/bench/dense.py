@@ -1,4 +1,4 @@
-"""One dense problem in the model of the paper: ``dense``, ``products`` and ``small``."""
+"""One dense problem, made in the ways of users: ``dense``, ``products`` and ``small``."""
 
 from __future__ import annotations
 
@@ -13,18 +13,22 @@ from numpy.typing import NDArray
 from angsync.front_door import synchronize
 from angsync.pipeline.result import SyncResult
 from angsync.solvers.starts.eigenvector import eigenvector_estimator
-from angsync.solvers.stopping import RESIDUAL_TOLERANCE, Stopping
+from angsync.solvers.stopping import Stopping
 from angsync.study.bench import peers
-from angsync.study.bench.problems import LEVELS, SAME_OPTIMUM, dense_matrix, room_for_dense, value
+from angsync.study.bench.problems import LEVELS, SAME_OPTIMUM, room_for_dense, value
 from angsync.study.bench.rows import Row
 from angsync.study.bench.runner import Contestant, Lap, race, timed
 from angsync.study.bench.setting import Setting, best_of, lacking, skipped, timing
+from angsync.study.bench.ways import WAYS, outer_plus_noise, ways_at
 
 SAME = 1e-12
 """Residual at which methods stop: they then have the same f up to rounding, as its error is of second order."""
+SINGLE = 1e-8
+"""The same for complex64, where methods stop at a residual of 1e-5: f is then off by the square of it times a few."""
 ROUNDED = 1e-4
 """Relative difference of f that SCS is allowed: it stops at 1e-6, and its X is rounded to phases."""
 SOLVE, PROVED, NAIVE = "angsync", "+ certificate", "naive"
+_TRIAL_REPEATS = 2  # calls of each method by which the slowest way is found
 
 
 def dense(setting: Setting) -> Iterator[Row]:
@@ -36,8 +40,8 @@ def dense(setting: Setting) -> Iterator[Row]:
             yield skipped("dense", problem, n, why)
             continue
         setting.tick(problem, share)
-        C = dense_matrix(n, level, setting.seed)
-        yield from _compare(setting, "dense", problem, C, _own_and_naive(C), setting.repeats)
+        C, note = _slowest_way(n, level, setting.seed)
+        yield from _noted(_compare(setting, "dense", problem, C, _own_and_naive(C), setting.repeats), note)
 
 
 def products(setting: Setting) -> Iterator[Row]:
@@ -49,7 +53,7 @@ def products(setting: Setting) -> Iterator[Row]:
             yield skipped("products", problem, n, why)
             continue
         setting.tick(problem, share)
-        C = dense_matrix(n, level, setting.seed)
+        C = outer_plus_noise(n, level, setting.seed)
         laps = {}
         for one in (_own(C, False), _naive(C)):
             seconds, answer = timed(one.call)  # counts are what is wanted: they are the same every time
@@ -64,14 +68,32 @@ def small(setting: Setting) -> Iterator[Row]:
     orders = sorted({*size.small_orders, *(size.relaxation_orders if with_scs else ())})
     cases = [(n, level) for n in orders for level in SAME_OPTIMUM[1:]]
     for k, (n, level) in enumerate(cases):
-        C = dense_matrix(n, level, setting.seed)
         setting.tick(_name(n, level), k / len(cases))
+        C, note = _slowest_way(n, level, setting.seed)
         contestants = _own_and_naive(C)
         if setting.peers and peers.PYMANOPT.usable:
             contestants.append(Contestant("pymanopt", partial(_trust_regions, C), most=setting.repeats))
         if with_scs and n in size.relaxation_orders:
             contestants.append(Contestant("CVXPY + SCS", peers.relaxation_by_scs(C), most=2))
-        yield from _compare(setting, "small", _name(n, level), C, contestants, 5 * setting.repeats)
+        yield from _noted(_compare(setting, "small", _name(n, level), C, contestants, 5 * setting.repeats), note)
+
+
+def _slowest_way(n: int, level: str, seed: int) -> tuple[NDArray, str]:
+    """The matrix that angsync gains least on, of all the ways in which users make one, and the words about it."""
+    ratios = {}
+    for name in ways_at(level):
+        C = WAYS[name](n, level, seed)
+        laps = race([_own(C, False), _naive(C)], _TRIAL_REPEATS)
+        ratios[name] = laps[NAIVE].seconds / laps[SOLVE].seconds
+    slowest, fastest = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
+    words = f"{slowest}, the slowest of {len(ratios)} ways ({fastest}: x {ratios[fastest]:.0f})"
+    return WAYS[slowest](n, level, seed), words
+
+
+def _noted(rows: Iterator[Row], note: str) -> Iterator[Row]:
+    """The rows, the one of the plain solve with the note."""
+    for row in rows:
+        yield replace(row, note=note) if row.method == SOLVE else row
 
 
 def _name(n: int, level: str) -> str:
@@ -79,13 +101,18 @@ def _name(n: int, level: str) -> str:
 
 
 def _own(C: NDArray, certify: bool) -> Contestant:
-    stopping = Stopping(tolerance=RESIDUAL_TOLERANCE)
+    stopping = Stopping(tolerance=_tolerance(C))
     name = PROVED if certify else SOLVE
     return Contestant(name, partial(synchronize, C, certify=certify, stopping=stopping))
 
 
 def _naive(C: NDArray) -> Contestant:
-    return Contestant(NAIVE, partial(peers.naive_counted, C, RESIDUAL_TOLERANCE))
+    return Contestant(NAIVE, partial(peers.naive_counted, C, _tolerance(C)))
+
+
+def _tolerance(C: NDArray) -> float:
+    """Residual at which everybody stops."""
+    return Stopping().tolerance_for(C.dtype)
 
 
 def _own_and_naive(C: NDArray) -> list[Contestant]:
@@ -129,7 +156,7 @@ def _rows(
     best = max(found.values())
     for name, lap in laps.items():
         excess = found[name] / best - 1
-        allowed = ROUNDED if name == "CVXPY + SCS" else SAME
+        allowed = ROUNDED if name == "CVXPY + SCS" else SAME if C.dtype == np.complex128 else SINGLE
         proof = lap.seconds / laps[SOLVE].seconds - 1 if name == PROVED else None
         row = Row(
             group,

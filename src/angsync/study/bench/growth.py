@@ -13,14 +13,14 @@ from angsync import kernels
 from angsync.errors import InputError
 from angsync.front_door import synchronize
 from angsync.solvers.memory import dense_bytes
-from angsync.solvers.stopping import Stopping
+from angsync.solvers.stopping import RESIDUAL_TOLERANCE, Stopping
 from angsync.study.bench.bandwidth import Bandwidth
-from angsync.study.bench.dense import RESIDUAL_TOLERANCE
-from angsync.study.bench.problems import coherence_stack, dense_matrix, room_for_dense
+from angsync.study.bench.problems import coherence_stack, room_for_dense
 from angsync.study.bench.rows import Row
 from angsync.study.bench.runner import Contestant, race, timed
 from angsync.study.bench.setting import Setting, lacking, skipped, timing
 from angsync.study.bench.threads import AS_SET
+from angsync.study.bench.ways import outer_plus_noise
 from angsync.study.machine import cores
 
 _LEVEL = "0.3 sqrt(n)"  # the noise of the dense problems
@@ -52,7 +52,7 @@ def _products(setting: Setting) -> Iterator[Row]:
             yield skipped("growth", problem, n, why)
             continue
         setting.tick(f"n = {n}", share)
-        C = dense_matrix(n, _LEVEL, setting.seed)
+        C = outer_plus_noise(n, _LEVEL, setting.seed)
         _, result = timed(partial(synchronize, C, certify=False, stopping=Stopping(tolerance=RESIDUAL_TOLERANCE)))
         orders.append(n)
         counts.append(result.matvecs)

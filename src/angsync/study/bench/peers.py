@@ -79,11 +79,11 @@ def naive(C: Any, tolerance: float) -> NDArray[np.complex128]:
     return naive_counted(C, tolerance)[0]
 
 
-def naive_counted(C: Any, tolerance: float) -> tuple[NDArray[np.complex128], int]:
+def naive_counted(C: Any, tolerance: float) -> tuple[NDArray, int]:
     """What a reader of the paper writes first, and its products with C.
 
     The leading eigenvector by SciPy's eigsh with its default tolerance, then Algorithm 1 with alpha = 4 in NumPy,
-    until ||Im(conj(z) * Cz)|| <= tolerance ||Cz||.
+    until ||Im(conj(z) * Cz)|| <= tolerance ||Cz||. All in the precision of C.
     """
     from scipy.sparse.linalg import LinearOperator, eigsh
 
@@ -94,8 +94,8 @@ def naive_counted(C: Any, tolerance: float) -> tuple[NDArray[np.complex128], int
         products += 1
         return C @ x
 
-    operator = LinearOperator((n, n), matvec=multiply, dtype=complex)
-    u = eigsh(operator, k=1, which="LA", v0=np.ones(n, dtype=complex))[1][:, 0]
+    operator = LinearOperator((n, n), matvec=multiply, dtype=C.dtype)
+    u = eigsh(operator, k=1, which="LA", v0=np.ones(n, dtype=C.dtype))[1][:, 0]
     z = u / np.abs(u)
     for _ in range(20_000):
         Cz = multiply(z)

@@ -1,4 +1,4 @@
-"""The problems that contestants solve: the model of the paper, and stacks of sample coherence matrices."""
+"""The problems that contestants solve: levels of noise, and stacks of sample coherence matrices."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync import simulate
 from angsync.solvers.memory import dense_bytes
 
 LEVELS = ("0.1", "n^(1/4)/2", "0.3 sqrt(n)", "0.4 sqrt(n)", "0.5 sqrt(n)")
@@ -26,19 +25,16 @@ def sigma_of(level: str, n: int) -> float:
     return float(level.split()[0]) * n**0.5
 
 
-def dense_matrix(n: int, level: str, seed: int) -> NDArray[np.complex128]:
-    """C = z z^H + sigma W of the paper."""
-    return simulate.gaussian(n, sigma_of(level, n), rng=seed).C
-
-
 def room_for_dense(n: int) -> int:
     """Bytes to make and solve a dense problem: C, its noise while it is made, and what solvers copy."""
     return 3 * dense_bytes(n)
 
 
 def value(C: NDArray, z: NDArray) -> float:
-    """f(z) = z^H C z, by NumPy for everybody."""
-    return float(np.vdot(z, C @ z).real)
+    """f(z) = z^H C z, by NumPy and in double precision for everybody; entries of z are scaled to modulus 1 first."""
+    z = z.astype(np.complex128)
+    z /= np.abs(z)
+    return float(np.vdot(z, C.astype(np.complex128, copy=False) @ z).real)
 
 
 def coherence_stack(n: int, count: int, kind: str, seed: int) -> NDArray[np.complex64]:

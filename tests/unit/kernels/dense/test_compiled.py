@@ -107,8 +107,15 @@ def test_one_pass_finds_what_several_passes_find(n, options):
     for row, column in ((3, n - 2), (n - 1, 2), (n - 1, n - 2), (4, 4), (n - 1, n - 1), (0, 1), (1, 0)):
         wrong = C.copy()
         wrong[row, column] += 0.25j
-        expected = 0.25 if row != column else 0.5  # a diagonal entry is compared with its own conjugate
-        assert compiled.dense_inspect(wrong, **options).gap == pytest.approx(expected)
+        found = compiled.dense_inspect(wrong, **options)
+        assert found.gap == pytest.approx(0.25)
+        assert found.suspects.any()
+        close = C.copy()
+        close[row, column] += 1e-10j
+        found = compiled.dense_inspect(close, **options)
+        # the diagonal is random and not far from 1, so 1e-10 of it is below the square root of the unit
+        assert found.suspects is None
+        assert found.gap == pytest.approx(1e-10, rel=1e-5)
 
 
 @pytest.mark.parametrize("options", PASSES)
@@ -144,8 +151,7 @@ def test_messages_are_those_of_the_slow_way():
 
 def test_other_kinds_of_input_take_the_slow_way():
     C = hermitian(100)
-    assert compiled.dense_inspect(C.astype(np.complex64)) is None
-    assert compiled.dense_inspect(np.asfortranarray(C)) is None
+    assert compiled.dense_inspect(C.astype(">c16")) is None
     assert compiled.dense_inspect(1e200 * C) is None
     assert compiled.dense_inspect(hermitian(20)) is None
     for other in (np.asfortranarray(C), C[::-1, ::-1], C.astype(np.complex64)):
@@ -191,3 +197,22 @@ def test_only_a_plain_matrix_is_read_by_the_compiled_factorisation():
     C, u, s = np.asfortranarray(hermitian(10)), np.ones(10) / 10**0.5, 50 * np.ones(10)
     assert compiled.shifted_is_definite(C, 1.0, s, u, 1.0, 0.0)
     assert not compiled.shifted_is_definite(C, 1.0, -s, u, 1.0, 0.0)
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64, np.float64])
+def test_a_mapped_matrix_has_a_copy_only_where_that_is_small(tmp_path, monkeypatch, dtype):
+    C = ang.simulate.gaussian(450, 1.0, rng=0).C
+    C = np.ascontiguousarray(C if np.dtype(dtype).kind == "c" else np.abs(C)).astype(dtype)
+    np.save(tmp_path / "C.npy", C)
+    mapped = np.load(tmp_path / "C.npy", mmap_mode="r")
+    small = ang.synchronize(mapped)
+    assert compiled.dense_inspect(np.asarray(mapped)).narrow is not None
+    monkeypatch.setattr(compiled, "_MOST_MAPPED_BLOCKS", 10)
+    assert compiled.dense_inspect(np.asarray(mapped).T).narrow is None
+    found, whole = compiled.dense_inspect(np.asarray(mapped)), compiled.dense_inspect(C)
+    assert whole.narrow is not None
+    assert np.array_equal(found.row_sums, whole.row_sums)
+    assert (found.largest, found.gap) == (whole.largest, whole.gap)
+    large = ang.synchronize(mapped)
+    assert large.objective == pytest.approx(small.objective, rel=1e-9)
+    assert large.certificate.verdict is small.certificate.verdict is ang.Verdict.CERTIFIED

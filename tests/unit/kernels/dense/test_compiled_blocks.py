@@ -124,15 +124,16 @@ def test_wide_blocks_and_other_kinds_go_to_numpy(monkeypatch):
     monkeypatch.undo()
     C, asked = hermitian(420), []
     monkeypatch.setattr(reference, "dense_apply", lambda matrix, x: asked.append(x.shape) or matrix @ x)
-    for X in (block(420, 9), np.zeros((420, 0), dtype=complex), block(420, 2).real, block(420, 2).astype(np.complex64)):
+    for X in (block(420, 9), np.zeros((420, 0), dtype=complex)):
         assert np.allclose(compiled.dense_apply(C, X), C @ X)
-    assert np.allclose(compiled.dense_apply(np.asfortranarray(C), block(420, 2)), C @ block(420, 2))
-    assert asked == [(420, 9), (420, 0), (420, 2), (420, 2), (420, 2)]
-    compiled.dense_apply(C, block(420, 8))
+    assert np.allclose(compiled.dense_apply(C.astype(">c16"), block(420, 2)), C @ block(420, 2))
+    assert asked == [(420, 9), (420, 0), (420, 2)]
+    for X in (block(420, 2).real, block(420, 2).astype(np.complex64), block(420, 8)):
+        assert np.allclose(compiled.dense_apply(C, X), C @ X)
     compiled.dense_apply(hermitian(60), block(60, 4))
-    assert len(asked) == 5
+    assert len(asked) == 3
     compiled.dense_apply(hermitian(60), block(60, 5))
-    assert len(asked) == 6
+    assert len(asked) == 4
 
 
 def test_the_operators_count_every_vector():

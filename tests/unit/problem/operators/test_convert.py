@@ -10,6 +10,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import angsync as ang
 from angsync.errors import InputError, NotFiniteError, NotHermitianError, ShapeError
+from angsync.problem.operators import ScaledOperator
 
 
 def test_real_and_integer_matrices_are_valid():
@@ -49,13 +50,82 @@ def test_an_imaginary_diagonal_is_not_hermitian():
                 ang.as_operator(given, hermitian=part)
 
 
-def test_rounding_asymmetry_is_averaged_away():
-    C = hermitian(50)
+@pytest.mark.parametrize("n", [20, 50, 450])
+def test_where_triangles_differ_by_rounding_the_upper_one_is_the_problem(n):
+    C = hermitian(n)
     noisy = C * (1 + 1e-14 * np.random.default_rng(0).standard_normal(C.shape))
-    matrix = ang.as_operator(noisy).to_dense()
-    assert np.array_equal(matrix, matrix.conj().T)
-    sparse = ang.as_operator(scipy.sparse.csr_array(noisy)).to_dense()
-    assert np.array_equal(sparse, sparse.conj().T)
+    upper = np.triu(noisy, 1)
+    expected = upper + upper.conj().T + np.diag(noisy.diagonal().real)
+    difference = np.abs(np.triu(noisy - noisy.conj().T, 1)).sum()
+    for given in (noisy, np.asfortranarray(noisy), scipy.sparse.csr_array(noisy)):
+        operator = ang.as_operator(given)
+        assert np.array_equal(operator.to_dense(), expected)
+        assert difference * (1 - 1e-9) <= operator.asymmetry() <= 1.5 * difference
+        assert ScaledOperator(operator, 3).asymmetry() == operator.asymmetry() / 8
+
+
+def test_what_a_certificate_allows_for_covers_the_other_triangle():
+    C = ang.simulate.gaussian(60, 1.0, rng=0).C
+    noisy = C * (1 + 1e-9 * np.random.default_rng(0).standard_normal(C.shape))
+    apart = np.abs(np.triu(noisy - noisy.conj().T, 1)).sum()
+    for given in (noisy, scipy.sparse.csr_array(noisy)):
+        result = ang.synchronize(given)
+        assert result.certificate.gap_bound >= 2 * apart
+        assert abs(np.vdot(result.z, noisy @ result.z).real - result.objective) <= apart
+    assert ang.synchronize(C).certificate.gap_bound < 1e-3 * apart
+
+
+@pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csr_array])
+@pytest.mark.parametrize("n", [4, 60, 450])
+def test_asymmetry_is_measured_by_the_entries_compared(make, n):
+    C = hermitian(n)
+    C[0, 1], C[1, 0] = 1e9, 1e9
+    C[1, 2], C[2, 1] = 1, -1
+    with pytest.raises(NotHermitianError, match=r"\|C\[1,2\] - conj\(C\[2,1\]\)\| = 2\.00e\+00"):
+        ang.as_operator(make(C))
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+@pytest.mark.parametrize("n", [40, 150, 450])
+def test_a_computed_gram_matrix_has_the_rounding_of_its_terms(n, dtype):
+    # row j of Y has norm about 7; the entries (0, 1) and (2, n - 1) are nearly 0 and carry the rounding of 50 terms
+    rng = np.random.default_rng(n)
+    Y = rng.standard_normal((n, 50)) + 1j * rng.standard_normal((n, 50))
+    for j, k in ((0, 1), (2, n - 1)):
+        Y[k] -= Y[j] * (Y[k] @ Y[j].conj()) / (Y[j] @ Y[j].conj())
+    C = (Y @ Y.conj().T).astype(dtype)
+    unit = 100 * np.finfo(dtype).eps
+    C[0, 1], C[1, 0], C[2, n - 1], C[n - 1, 2] = 3 * unit, -2 * unit, 1j * unit, 2j * unit
+    assert ang.as_operator(C).asymmetry() > 0
+    assert ang.as_operator(scipy.sparse.csr_array(C)).asymmetry() > 0
+    C[0, 1] = 1e6 * unit
+    for given in (C, scipy.sparse.csr_array(C)):
+        with pytest.raises(NotHermitianError, match=r"C\[0,1\]"):
+            ang.as_operator(given)
+
+
+@pytest.mark.parametrize("n", [5, 60, 450])
+@pytest.mark.parametrize("part", ["full", "upper", "lower"])
+def test_what_is_masked_is_absent(n, part):
+    C = hermitian(n)
+    mask = np.zeros((n, n), dtype=bool)
+    mask[0, 3], mask[4, 2] = True, True  # one above the diagonal, one below
+    expected = C.copy()
+    if part != "lower":
+        expected[0, 3] = expected[3, 0] = 0
+    if part != "upper":
+        expected[4, 2] = expected[2, 4] = 0
+    hidden = np.where(mask, np.nan, C)
+    assert np.array_equal(ang.as_operator(np.ma.array(hidden, mask=mask), hermitian=part).to_dense(), expected)
+    assert np.array_equal(ang.as_operator(np.ma.array(C)).to_dense(), C)
+
+
+def test_a_masked_pair_changes_nothing():
+    C = np.ones((4, 4), complex)
+    C[0, 3] = C[3, 0] = -1e6
+    mask = np.zeros((4, 4), bool)
+    mask[0, 3] = True
+    assert np.abs(ang.synchronize(np.ma.masked_array(C, mask=mask)).angles).max() < 1e-8
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1j * np.nan])
@@ -132,7 +202,7 @@ def test_sparse_entries_whose_squares_are_not_floats(scale):
     assert ang.as_operator(C).matrix.nnz == C.nnz
     rounded = C.copy()
     rounded.data[::2] *= 1 + 4e-16
-    matrix = ang.as_operator(rounded).matrix  # asymmetry of rounding size is averaged away at any scale
+    matrix = ang.as_operator(rounded).matrix  # asymmetry of rounding size is no mistake at any scale
     assert abs(matrix - matrix.conj().T).max() == 0
     wrong = C.copy()
     wrong.data[np.argmax(np.abs(wrong.data))] *= 2

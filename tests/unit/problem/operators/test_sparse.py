@@ -90,3 +90,19 @@ def test_moduli_belong_to_a_scale():
     diagonal = rows == operator.matrix.indices
     assert not plain[diagonal].any()
     assert plain[~diagonal] == pytest.approx(np.abs(operator.matrix.data[~diagonal]), rel=1e-7)
+
+
+@pytest.mark.parametrize("count", [3, 30])
+def test_parts_are_what_restrict_cuts_out(count):
+    blocks = [sparse_hermitian(3 + k % 4) for k in range(count)]
+    whole = scipy.sparse.csr_array(scipy.sparse.block_diag(blocks, format="csr"))
+    shuffled = np.random.default_rng(0).permutation(whole.shape[0])
+    operator = ang.as_operator(whole[shuffled][:, shuffled])
+    labels = operator.component_labels()
+    indices = [np.flatnonzero(labels == k) for k in range(int(labels.max()) + 1)][1:]  # not all of them
+    for index, part in zip(indices, operator.parts(indices), strict=True):
+        expected = operator.restrict(index).matrix
+        assert np.array_equal(part.matrix.indptr, expected.indptr)
+        assert np.array_equal(part.matrix.indices, expected.indices)
+        assert np.array_equal(part.matrix.data, expected.data)
+        assert part.matrix.indices.dtype == np.int32

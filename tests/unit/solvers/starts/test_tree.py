@@ -8,7 +8,7 @@ import scipy.sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import angsync as ang
-from angsync.solvers.starts.tree import breadth_first_tree, spanning_tree
+from angsync.solvers.starts.tree import breadth_first_forest, breadth_first_tree, spanning_tree
 
 
 @pytest.mark.parametrize("dense", [True, False])
@@ -54,3 +54,13 @@ def test_the_breadth_first_tree_is_exact_on_consistent_data_and_needs_a_sparse_m
     assert ang.distance(breadth_first_tree(ang.as_operator(problem.C)), problem.z, np.inf) < 1e-12
     with pytest.raises(ang.errors.InputError, match="entries of C"):
         breadth_first_tree(ang.as_operator(np.ones((3, 3))))
+
+
+def test_a_forest_meets_one_measurement_for_each_node_but_the_roots():
+    parts = [ang.simulate.grid(a, b, 0.0, rng=a).C for a, b in ((3, 4), (2, 2), (5, 1))]
+    matrix = scipy.sparse.csr_array(scipy.sparse.block_diag(parts, format="csr"))
+    z = breadth_first_forest(matrix, np.array([0, 12, 16]))
+    # exact measurements are met by every tree
+    assert np.vdot(z, matrix @ z).real == pytest.approx(abs(matrix).sum())
+    assert z[[0, 12, 16]].tolist() == [1, 1, 1]
+    assert (breadth_first_forest(scipy.sparse.csr_array((2, 2), dtype=complex), np.arange(2)) == 1).all()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import platform
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -72,15 +73,19 @@ def test_the_figures_of_a_row_fit_together(whole):
             assert max(row.excess for row in here.values()) <= 0
             for row in here.values():
                 assert row.ratio == pytest.approx(base.seconds / row.seconds)
-                size = 8 if row.group == "batches" else 16
+                single = here["angsync"].note.startswith("complex64")
+                size = 8 if row.group == "batches" or single else 16
                 assert row.limit == pytest.approx(size * row.n**2 / row.bandwidth / row.seconds)
             assert here["+ certificate"].proof == pytest.approx(
                 here["+ certificate"].seconds / here["angsync"].seconds - 1
             )
     for row in tables["dense"] + tables["small"]:
         assert row.agrees is True
-        assert row.excess > -1e-12 or row.method == "CVXPY + SCS"
-        assert row.note == ("CERTIFIED" if row.method == "+ certificate" else "")
+        assert row.excess > -1e-8 or row.method == "CVXPY + SCS"
+        if row.method == "angsync":
+            assert re.search(r", the slowest of [45] ways \(", row.note)
+        else:
+            assert row.note == ("CERTIFIED" if row.method == "+ certificate" else "")
         assert (row.products is not None) == (row.method in ("angsync", "naive"))
     # above 0.3 sqrt(n) methods may end in different optima, so nothing is asserted there
     assert [row.agrees for row in tables["products"]] == [True] * 4 + [None] * 4

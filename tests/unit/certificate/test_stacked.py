@@ -10,7 +10,7 @@ from problems import bare, coherence, gaussian_stack
 from reference.batch import solved
 
 import angsync as ang
-from angsync.batch.proof import certificates
+from angsync.certificate.stacked import certificates
 
 try:
     from angsync.kernels.batch import compiled as batch_compiled

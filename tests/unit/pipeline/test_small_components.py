@@ -1,0 +1,171 @@
+"""Many small components in stacks: the same answers as one by one, all of them proved, the rest left to others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import angsync as ang
+from angsync import Status, Verdict
+from angsync.pipeline import by_components, small_components
+
+pytestmark = pytest.mark.filterwarnings("ignore::angsync.errors.DisconnectedWarning")
+
+
+def pieces(count=150, noise=0.5, orders=(2, 3, 5, 9), seed=0, isolated=4):
+    """Complete graphs of a few nodes, or a triangle with two leaves, shuffled, with weights over six decades."""
+    rng = np.random.default_rng(seed)
+    blocks = []
+    for k in range(count):
+        m = orders[k % len(orders)]
+        truth, weight = np.exp(2j * np.pi * rng.random(m)), 10 ** rng.uniform(-3, 3)
+        upper = np.triu(np.outer(truth, truth.conj()) * np.exp(1j * noise * rng.standard_normal((m, m))), 1)
+        if m == 5:
+            upper[1:, 3:] = 0  # a triangle with two leaves
+        blocks.append(weight * (upper + upper.conj().T))
+    whole = scipy.sparse.csr_array(scipy.sparse.block_diag([*blocks, np.zeros((isolated, isolated))], format="csr"))
+    order = rng.permutation(whole.shape[0])
+    return scipy.sparse.csr_array(whole[order][:, order])
+
+
+@pytest.fixture
+def one_by_one(monkeypatch):
+    def solve(C, **options):
+        with monkeypatch.context() as patch:
+            patch.setattr(small_components, "_FROM_COMPONENTS", 10**9)
+            return ang.synchronize(C, **options)
+
+    return solve
+
+
+@pytest.mark.parametrize("gauge", ["first", "mean", 7])
+@pytest.mark.parametrize("certify", [True, False])
+def test_the_same_answer_as_one_by_one(one_by_one, gauge, certify):
+    C = pieces()
+    result, expected = (solve(C, gauge=gauge, certify=certify) for solve in (ang.synchronize, one_by_one))
+    assert "in stacks" in result.method
+    assert "in stacks" not in expected.method
+    assert result.status is Status.CONVERGED
+    assert result.residual <= 1e-10
+    assert np.array_equal(result.components, expected.components)
+    assert np.abs(result.z - expected.z).max() < 1e-7
+    assert result.objective == pytest.approx(expected.objective, rel=1e-13)
+    assert result.history.objective.size == result.iterations + 1
+    assert result.history.objective[-1] == pytest.approx(result.objective, rel=1e-12)
+    if certify:
+        assert result.certificate.verdict is Verdict.CERTIFIED
+        assert result.certificate.confidence == 1
+        # both are lower bounds of one number, by factorisations at shifts of their own
+        assert 0 < result.certificate.lambda_2 <= 1.1 * expected.certificate.lambda_2
+        assert result.certificate.lambda_min <= 0
+
+
+def test_the_gap_bounds_what_is_missing_and_rounding_is_in_it():
+    C = pieces(noise=1.0, seed=3)
+    result = ang.synchronize(C)
+    best = 0.0
+    for label in range(int(result.components.max()) + 1):
+        index = np.flatnonzero(result.components == label)
+        if index.size > 1:
+            best += ang.synchronize(C[index][:, index].toarray(), rng=1).objective
+    assert result.certificate.gap_bound >= best - result.objective
+    assert result.certificate.gap_bound >= result.certificate.rounding > 0
+
+
+def test_what_a_stack_does_not_prove_goes_the_long_way(monkeypatch, one_by_one):
+    """Complete graphs of random angles: the relaxation is not tight for all of them, and nothing proves those."""
+    C = pieces(orders=(9,), noise=100.0)
+    expected = one_by_one(C)
+    left = []
+    original = by_components.solve_component
+
+    def counted(task, first):
+        left.append(task)
+        return original(task, first)
+
+    monkeypatch.setattr(by_components, "solve_component", counted)
+    result = ang.synchronize(C)
+    assert 0 < len(left) < 150
+    assert f"{150 - len(left)} components of 9 nodes or fewer in stacks" in result.method
+    assert result.objective == pytest.approx(expected.objective, rel=1e-12)
+    assert result.certificate.verdict is expected.certificate.verdict is Verdict.UNDECIDED
+    assert result.certificate.gap_bound == pytest.approx(expected.certificate.gap_bound, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"solver": ang.Newton()},
+        {"start": "spanning_tree"},
+        {"stopping": ang.Stopping(max_iterations=50)},
+        {"stopping": ang.Stopping(tolerance=0)},
+    ],
+)
+def test_what_stacks_cannot_do_goes_the_long_way(options):
+    assert "in stacks" not in ang.synchronize(pieces(110), on_failure="ignore", **options).method
+
+
+def test_other_kinds_of_problems_go_the_long_way():
+    C = pieces(110)
+    for data in (C.astype(np.complex64), pieces(90), C.toarray()[:200, :200]):
+        assert "in stacks" not in ang.synchronize(data, on_failure="ignore").method
+
+
+def test_a_start_is_not_needed_where_the_optimum_is_proved():
+    C = pieces()
+    first = ang.synchronize(C)
+    assert "in stacks" in ang.synchronize(C, start=first).method
+
+
+def test_the_callback_is_told_of_every_component_once_and_may_stop():
+    C, seen = pieces(), []
+    result = ang.synchronize(C, callback=lambda p: seen.append((p.component, p.iteration, p.objective, p.z.copy())))
+    assert "in stacks" in result.method
+    assert sorted({one[0] for one in seen}) == sorted(set(result.components) - set(result.components[result.isolated]))
+    assert {one[1] for one in seen} == {0}
+    assert sum(one[2] for one in seen) == pytest.approx(result.objective, rel=1e-12)
+    number, _, _, z = seen[0]
+    assert ang.distance(z, result.z[result.components == number]) < 1e-12
+    stopped = ang.synchronize(C, callback=lambda p: True)
+    assert stopped.status is Status.STOPPED_BY_CALLBACK
+    assert stopped.certificate.interrupted
+    assert "not reached" in stopped.message
+
+
+def test_out_of_time_nothing_is_left_out_of_the_answer():
+    C = pieces(noise=0.0)
+    result = ang.synchronize(C, stopping=ang.Stopping(max_seconds=0.0), on_failure="ignore")
+    assert result.status is Status.TIME_LIMIT
+    # trees meet exact measurements, and the misfit proves it
+    assert result.objective == pytest.approx(abs(C).sum(), rel=1e-12)
+    assert "not reached; their phases are those of a spanning tree" in result.message
+    assert result.certificate.verdict is Verdict.CERTIFIED
+    noisy = ang.synchronize(pieces(noise=1.0), stopping=ang.Stopping(max_seconds=0.0), on_failure="ignore")
+    assert noisy.certificate.verdict is Verdict.UNDECIDED
+    assert noisy.certificate.gap_bound >= ang.synchronize(pieces(noise=1.0)).objective - noisy.objective
+
+
+def test_interrupted_in_a_stack_the_answer_is_that_of_trees(monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(small_components, "_solve_block", interrupt)
+    C = pieces(noise=0.0)
+    result = ang.synchronize(C)
+    assert result.status is Status.INTERRUPTED
+    assert result.certificate.interrupted
+    assert result.objective == pytest.approx(abs(C).sum(), rel=1e-12)
+
+
+def test_unique_is_claimed_where_each_component_proves_it(one_by_one):
+    for C in (pieces(), pieces(noise=1.0, seed=3)):
+        assert ang.synchronize(C).certificate.unique == one_by_one(C).certificate.unique
+    assert ang.synchronize(pieces()).certificate.unique
+    # triangles of -1: every one has two optima, the conjugates of each other
+    i = np.arange(300).reshape(-1, 3)
+    M = ang.Measurements(i.ravel(), np.roll(i, -1, axis=1).ravel(), np.full(300, np.pi))
+    two = ang.synchronize(M)
+    assert "100 components" in two.method
+    assert two.certificate.verdict is Verdict.CERTIFIED
+    assert not two.certificate.unique
