@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from angsync.errors import FileFormatError, OutputError
 from angsync.io.atomic import atomic_open
 from angsync.io.failures import existing_file, listed, reading
-from angsync.io.npz_file import load_arrays
+from angsync.io.npz_arrays import load_arrays
 
 _VERSION = 2  # of the layout; 1 had no pieces
 _SUFFIX = ".npz"

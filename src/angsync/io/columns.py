@@ -79,7 +79,10 @@ def to_measurements(
             raise InputError(f"there is no column {name!r}; the columns found are {', '.join(map(repr, table))}.")
     check_node_count(nodes.n, np.size(table[names.i]))
     if nodes.labels is not None:
-        check_names(label.strip() if isinstance(label, str) else label for label in nodes.labels)
+        texts = [str(label).strip() for label in nodes.labels]
+        if len(set(texts)) != len(texts):
+            raise InputError("two of the file's labels have the same text, so its edges cannot tell them apart.")
+        check_names(texts)
     first, second = (_indices(table[name], name, nodes) for name in (names.i, names.j))
     return Measurements(
         first,

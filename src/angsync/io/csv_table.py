@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -27,7 +27,7 @@ class CsvTable:
     """Columns of text by name, the line of each row, and the comments (without their '#')."""
 
     path: Path
-    columns: dict[str, list[str]]
+    columns: Mapping[str, list[str]]
     lines: list[int]
     comments: list[str]
 
@@ -63,6 +63,24 @@ class CsvTable:
         if whole:
             return [np.array([int(text.partition(".")[0]) for text in column], dtype=np.int64) for column in columns]
         return [np.array(column, dtype=object) for column in columns]
+
+
+class _Columns(Mapping[str, list[str]]):
+    """Columns by name, each put together when it is asked for: of a million columns four are."""
+
+    def __init__(self, names: list[str], rows: list[list[str]]) -> None:
+        self._place = {name: k for k, name in enumerate(names)}
+        self._rows = rows
+
+    def __getitem__(self, name: str) -> list[str]:
+        k = self._place[name]
+        return [row[k].strip() for row in self._rows]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._place)
+
+    def __len__(self) -> int:
+        return len(self._place)
 
 
 def read_table(path: Path, needed: Collection[str] = ()) -> CsvTable:
@@ -106,8 +124,7 @@ def read_table(path: Path, needed: Collection[str] = ()) -> CsvTable:
     doubled = sorted(name for name, count in Counter(names).items() if name and count > 1)
     if doubled:
         raise FileFormatError(f"{path}: the header names {listed(doubled)} more than once. Rename one column.")
-    columns = {name: [row[k].strip() for row in rows] for k, name in enumerate(names)}
-    return CsvTable(path, columns, numbers, comments)
+    return CsvTable(path, _Columns(names, rows), numbers, comments)
 
 
 def text_lines(stream: IO[str], path: Path) -> Iterator[str]:

@@ -21,9 +21,9 @@ import numpy as np
 from angsync.errors import FileFormatError, InputError, MissingDependencyError
 from angsync.io.columns import ColumnNames
 from angsync.io.failures import reading
-from angsync.io.limits import array_bytes
-from angsync.io.mat5 import checked_columns
+from angsync.io.limits import array_bytes, check_node_count
 from angsync.io.named_arrays import from_arrays
+from angsync.io.sparse_arrays import compressed
 
 # The other process limits its own computing to some 2 s a step. This is for a machine so busy that even they take long,
 # and for a slow disk.
@@ -124,12 +124,10 @@ def _array(stream: IO[bytes], dtype: str, shape: list[int]) -> Any:
 
 def _matlab_sparse(parts: dict[str, Any]) -> Any:
     """Compressed columns: data, ir (row of each entry), jc (where each column starts)."""
-    import scipy.sparse
-
     starts = parts["jc"].ravel()
-    shape = (int(parts["rows"]), starts.size - 1)
-    if shape[0] > max(10**6, 10 * starts.size) and "data" not in parts:
-        raise InputError(f"a matrix of zeros with the shape {shape} is no problem: the file is damaged")
+    shape = (check_node_count(int(parts["rows"]), starts.size), starts.size - 1)
+    if min(shape) < 0:
+        raise ValueError(f"a sparse matrix has the shape {shape}")
     if "data" not in parts:  # MATLAB leaves data and ir out of a matrix of zeros
-        return scipy.sparse.csr_array(shape)
-    return checked_columns(parts["data"].ravel(), parts["ir"].ravel(), starts, shape)
+        parts = {**parts, "data": np.empty(0), "ir": np.empty(0, dtype=np.int64)}
+    return compressed("csc", parts["data"].ravel(), parts["ir"], starts, shape)

@@ -76,15 +76,16 @@ def _send_dataset(stream: IO[bytes], h5py: Any, dataset: Any, path: Path, **plac
         raise InputError(f"{name!r} is stored in another file, which is not read. Store the data itself.")
     if dataset.shape is None:
         raise InputError(f"{name!r} is empty. Store numbers or text.")
-    if "data" in place.values() or h5py.check_string_dtype(dataset.dtype) is None:
-        kind = dataset.dtype
+    kind = dataset.dtype
+    is_text = h5py.check_string_dtype(kind) is not None and "inside" not in place
+    if not is_text:
         if kind.kind == "O":
             raise InputError(f"{name!r} holds references (a MATLAB cell array?), but numbers are needed.")
         pairs = kind.names == ("real", "imag") and {kind[part].kind for part in kind.names} <= set("iuf")
         if kind.kind not in "biufc" and not pairs:
             raise InputError(f"{name!r} holds {kind}, but numbers or text are needed.")
-    check_size(dataset.nbytes, os.stat(path).st_size, path, name)
-    if h5py.check_string_dtype(dataset.dtype) is not None:
+    check_size(dataset.nbytes, os.stat(path).st_size, repr(name))
+    if is_text:
         _more_time(min(32 * dataset.size, 1000 * os.stat(path).st_size))  # a microsecond each
         texts = dataset.asstr()[()]
         _send(stream, text=texts.ravel().tolist() if dataset.shape else [str(texts)], **place)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
-from angsync.errors import FileFormatError, InputError
+from angsync.errors import InputError
 
 # Measurements do not compress well: noise fills the lower half of every number. Only zeros do, and deflate makes
 # at most 1032 bytes of one. Beyond both limits a file is damaged, or made to fill the memory.
@@ -21,11 +20,11 @@ LONGEST_LINE = 2**26
 """Characters of a line of text: a table of a million columns has ten million. More is no text."""
 
 
-def check_size(size: int, stored: int, path: Path, what: str) -> None:
+def check_size(size: int, stored: int, what: str) -> None:
     """Refuse what would take ``size`` bytes of memory, although it is ``stored`` in few."""
     if size > _BYTES_ALWAYS_TAKEN and size > _TIMES_ITS_FILE * stored:
-        raise FileFormatError(
-            f"{path}: {what} would take {in_bytes(size)} of memory, but the file stores it in {in_bytes(stored)}. It "
+        raise InputError(
+            f"{what} would take {in_bytes(size)} of memory, but the file stores it in {in_bytes(stored)}. It "
             "is damaged, or hardly anything but zeros: make it again, and store a matrix of zeros as a sparse one."
         )
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from angsync.errors import InputError
 from angsync.io.limits import check_node_count
+from angsync.io.sparse_arrays import coordinates
 
 _NUMBERS = ("f8", "f4", "i4", "i2", "u2", "u1")
 _FULL, _TEXT, _SPARSE = 0, 1, 2
@@ -71,13 +72,13 @@ def _value(numbers: np.ndarray, layout: int, sizes: tuple[int, int], is_complex:
 
 def _sparse(table: np.ndarray) -> Any:
     """Rows of row, column (both from 1), real and perhaps imaginary part; the last row holds the sizes."""
-    import scipy.sparse
-
     if table.shape[0] < 1 or table.shape[1] not in (3, 4) or not np.isfinite(table[:, :2]).all():
         raise ValueError("a sparse matrix has no sizes")
-    shape = tuple(check_node_count(int(size), table.shape[0]) for size in table[-1, :2])
+    rows, columns = (check_node_count(int(size), table.shape[0]) for size in table[-1, :2])
+    if min(rows, columns) < 0:
+        raise ValueError("a sparse matrix has no sizes")
     data: np.ndarray = table[:-1, 2].astype(np.float64 if table.shape[1] == 3 else np.complex128)
     if table.shape[1] == 4:
         data.imag = table[:-1, 3]
-    places = table[:-1, :2].astype(np.int64) - 1  # the array itself compares them with the shape
-    return scipy.sparse.csr_array(scipy.sparse.coo_array((data, (places[:, 0], places[:, 1])), shape=shape))
+    places = table[:-1, :2].astype(np.int64) - 1
+    return coordinates(data, places[:, 0], places[:, 1], (rows, columns))

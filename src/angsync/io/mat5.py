@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from angsync.errors import InputError
 from angsync.io.limits import check_size
+from angsync.io.sparse_arrays import compressed
 
 _HEADER = 128
 _MATRIX, _COMPRESSED = 14, 15
@@ -38,7 +39,7 @@ def load_version_5(path: Path, wanted: Collection[str]) -> dict[str, Any]:
     variables: dict[str, Any] = {}
     with open(path, "rb") as stream:
         order = "<" if stream.read(_HEADER)[126:128] == b"IM" else ">"
-        for head, whole in _top_elements(stream, order, path):
+        for head, whole in _top_elements(stream, order):
             name = _Matrix(head, order).name
             if not name:  # what MATLAB keeps for function handles
                 continue
@@ -51,7 +52,7 @@ def load_version_5(path: Path, wanted: Collection[str]) -> dict[str, Any]:
     return variables
 
 
-def _top_elements(stream: IO[bytes], order: str, path: Path) -> Iterator[tuple[bytes, Any]]:
+def _top_elements(stream: IO[bytes], order: str) -> Iterator[tuple[bytes, Any]]:
     """The beginning of every variable, and a function that gives all of it."""
     end = stream.seek(0, 2)
     position = _HEADER
@@ -70,7 +71,7 @@ def _top_elements(stream: IO[bytes], order: str, path: Path) -> Iterator[tuple[b
             head, length = _unpacked(stream.read(min(size, _HEAD_BYTES)), order, None)
             yield (
                 head,
-                lambda start=start, size=size, length=length: _whole(stream, start, size, length, order, path),
+                lambda start=start, size=size, length=length: _whole(stream, start, size, length, order),
             )
         position = start + size  # MATLAB pads matrices themselves to 8 bytes, compressed ones not at all
 
@@ -80,8 +81,8 @@ def _bytes_at(stream: IO[bytes], start: int, size: int) -> bytes:
     return stream.read(size)
 
 
-def _whole(stream: IO[bytes], start: int, size: int, length: int, order: str, path: Path) -> bytes:
-    check_size(length, size, path, "a variable")
+def _whole(stream: IO[bytes], start: int, size: int, length: int, order: str) -> bytes:
+    check_size(length, size, "a variable")
     return _unpacked(_bytes_at(stream, start, size), order, length)[0]
 
 
@@ -193,24 +194,12 @@ class _Matrix:
             raise ValueError(f"a sparse matrix of shape {self._shape} has {starts.size} column starts")
         count = int(starts[-1])
         # there may be room for more entries than there are
-        if not 0 <= count <= rows.size:
-            raise ValueError("a sparse matrix has more entries than rows for them")
-        kind = "f8"
-        parts = [self._numbers() for _ in range(2 if self._flags & _COMPLEX_FLAG else 1)]
-        if any(part.size < count or part.dtype.kind not in "iuf" for part in parts):
+        parts = [self._numbers()[:count] for _ in range(2 if self._flags & _COMPLEX_FLAG else 1)]
+        if count < 0 or any(part.size != count for part in parts):
             raise ValueError("a sparse matrix has fewer numbers than entries")
         if len(parts) == 2:
             data = np.empty(count, np.complex128)
-            data.real, data.imag = (part[:count] for part in parts)
+            data.real, data.imag = parts
         else:
-            data = parts[0][:count].astype(bool if self._flags & _LOGICAL_FLAG else kind)
-        return checked_columns(data, rows[:count], starts, self._shape)
-
-
-def checked_columns(data: NDArray, rows: NDArray, starts: NDArray, shape: tuple[int, ...]) -> Any:
-    """A sparse matrix of compressed columns, as csr. Compiled conversions trust the indices, so they are checked."""
-    import scipy.sparse
-
-    columns = scipy.sparse.csc_array((data, rows.astype(np.int64), starts.astype(np.int64)), shape=shape)
-    columns.check_format(full_check=True)
-    return columns.tocsr()
+            data = parts[0].astype(bool if self._flags & _LOGICAL_FLAG else np.float64)
+        return compressed("csc", data, rows, starts, (self._shape[0], self._shape[1]))

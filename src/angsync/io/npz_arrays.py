@@ -46,8 +46,8 @@ def load_arrays(path: Path, wanted: Collection[str] | None = None) -> dict[str, 
                     if wanted is not None and name not in wanted:
                         continue
                     # of all arrays together, because parts of an archive may share their bytes
-                    room += _checked_bytes(shape, dtype, name)
-                    check_size(room, os.stat(path).st_size, path, quoted(name))
+                    room += _checked_bytes(shape, dtype, quoted(name))
+                    check_size(room, os.stat(path).st_size, quoted(name))
                     arrays[name] = _content(stream, shape, order, dtype)
         return arrays
 
@@ -78,7 +78,7 @@ def _header(stream: IO[bytes], path: Path, what: str) -> tuple[tuple[int, ...], 
 
 def _checked_bytes(shape: tuple[int, ...], dtype: np.dtype, name: str) -> int:
     if dtype.kind not in "biufcSUMm":
-        raise InputError(f"{quoted(name)} is an array of {dtype}, but numbers or text are needed.")
+        raise InputError(f"{name} is an array of {dtype}, but numbers or text are needed.")
     return array_bytes(shape, dtype.itemsize)
 
 

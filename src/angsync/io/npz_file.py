@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 from angsync.errors import InputError, OutputError
 from angsync.io.atomic import atomic_open
 from angsync.io.columns import ColumnNames, storable_labels
-from angsync.io.failures import listed, reading
+from angsync.io.failures import listed, quoted, reading
 from angsync.io.limits import check_node_count
 from angsync.io.named_arrays import from_arrays, matrix
 from angsync.io.npz_arrays import load_array, load_arrays
+from angsync.io.sparse_arrays import compressed, coordinates, diagonals
 from angsync.problem.measurements import Measurements
 
 _SPARSE = {"format", "shape", "data", "indices", "indptr", "row", "col", "offsets"}
@@ -85,9 +86,7 @@ def save_arrays(arrays: dict[str, Any], path: Path, truth: ArrayLike | None = No
 
 
 def _sparse(arrays: dict[str, Any]) -> Any:
-    """What ``scipy.sparse.save_npz`` wrote. Compiled conversions trust the indices, so they are checked first."""
-    import scipy.sparse
-
+    """What ``scipy.sparse.save_npz`` wrote."""
     kind = np.asarray(arrays["format"]).astype(str).item()
     rows, columns = (int(side) for side in arrays["shape"].tolist())
     shape, data = (rows, columns), arrays["data"]
@@ -98,22 +97,12 @@ def _sparse(arrays: dict[str, Any]) -> Any:
     if any(arrays[name].dtype.kind not in "iu" or arrays[name].ndim != 1 for name in whole):
         raise InputError(f"the indices of the sparse matrix ({listed(whole)}) must be vectors of whole numbers.")
     if kind in ("csr", "csc", "bsr"):
-        family = {"csr": scipy.sparse.csr_array, "csc": scipy.sparse.csc_array, "bsr": scipy.sparse.bsr_array}[kind]
-        if kind == "bsr" and (data.ndim != 3 or 0 in data.shape[1:]):
-            raise InputError(f"the blocks of the sparse matrix have the shape {data.shape}: it is damaged.")
-        indices, indptr = (arrays[name].astype(np.int64) for name in ("indices", "indptr"))
-        matrix = family((data, indices, indptr), shape=shape)
-        matrix.check_format(full_check=True)
-    elif kind == "coo":
-        matrix = scipy.sparse.coo_array((data, (arrays["row"], arrays["col"])), shape=shape)
-    elif kind == "dia":
-        offsets = arrays["offsets"].astype(np.int64)
-        if data.ndim != 2 or data.shape[0] != offsets.size or (offsets <= -rows).any() or (offsets >= columns).any():
-            raise InputError("the diagonals of the sparse matrix lie outside of it: it is damaged.")
-        matrix = scipy.sparse.dia_array((data, offsets), shape=shape)
-    else:
-        raise InputError(f"the sparse format {kind!r} is not known; save the matrix as csr.")
-    return scipy.sparse.csr_array(matrix)
+        return compressed(kind, data, arrays["indices"], arrays["indptr"], shape)
+    if kind == "coo":
+        return coordinates(data, arrays["row"], arrays["col"], shape)
+    if kind == "dia":
+        return diagonals(data, arrays["offsets"], shape)
+    raise InputError(f"the sparse format {quoted(kind)} is not known; save the matrix as csr.")
 
 
 def _numeric(C: Any, path: Path) -> Any:

@@ -32,7 +32,7 @@ def read_parquet(path: Path, names: ColumnNames) -> Measurements:
                     "Name the columns with i=, j=, angle=, weight= (--column-i and so on)."
                 )
         wanted = [names.i, names.j, names.angle, names.weight or "weight"]
-        check_size(8 * len(wanted) * file.metadata.num_rows, os.stat(path).st_size, path, "the table")
+        check_size(8 * len(wanted) * file.metadata.num_rows, os.stat(path).st_size, "the table")
         table = file.read(columns=[name for name in schema.names if name in wanted])
         nodes = declared_nodes((schema.metadata or {}).get(_KEY))
         if table.num_rows == 0 and nodes is None:

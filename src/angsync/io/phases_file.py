@@ -14,7 +14,7 @@ from angsync.errors import FileFormatError
 from angsync.io.columns import check_names, node_column
 from angsync.io.failures import existing_file, listed, reading
 from angsync.io.npz_arrays import load_array, load_arrays
-from angsync.io.result_file import is_result_archive, load_fields, result_from_arrays
+from angsync.io.result_file import is_result_archive, load_fields, phases_of, result_from_arrays
 
 
 def read_phases(path: str | os.PathLike[str]) -> tuple[NDArray, tuple[Hashable, ...] | None]:
@@ -30,7 +30,8 @@ def read_phases(path: str | os.PathLike[str]) -> tuple[NDArray, tuple[Hashable, 
         fields = load_fields(file)
         z, labels = fields["z"], fields["labels"]
     elif suffix == ".npy":
-        z = _phases(load_array(file), file, "the array")
+        with reading(file, "npy"):
+            z = _phases(load_array(file), file, "the array")
     elif suffix == ".npz":
         z, labels = _from_archive(file)
     else:
@@ -69,4 +70,4 @@ def _phases(array: Any, path: Path, name: str) -> NDArray:
             f"{path}: {name} is an array of {array.dtype} with shape {array.shape}, but phases are complex "
             "numbers or real angles (radians), one a node."
         )
-    return array if array.dtype.kind == "c" else np.exp(1j * array)
+    return array if array.dtype.kind == "c" else phases_of(array)

@@ -26,6 +26,7 @@ from angsync.io.formats import RESULT
 from angsync.io.npz_arrays import load_arrays
 from angsync.io.npz_file import save_arrays
 from angsync.io.result_json import pack, unpack
+from angsync.problem.units import radians
 
 FORMAT = "angsync-result"
 VERSION = 1
@@ -89,6 +90,12 @@ def load_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
                 "Save one with result.save, or read plain phases with angsync.io.read_phases."
             )
         return result_from_arrays(arrays, file)
+
+
+def phases_of(angles: np.ndarray) -> np.ndarray:
+    """Phases with these angles in radians; angles so large that nothing is left of them are refused."""
+    epsilon = np.finfo(angles.dtype).eps if angles.dtype.kind == "f" else np.finfo(float).eps
+    return np.exp(1j * radians(angles.ravel(), "rad", float(epsilon)).reshape(angles.shape))
 
 
 def is_result_archive(arrays: Mapping[str, Any]) -> bool:
@@ -164,7 +171,7 @@ def _load_csv(path: Path) -> dict[str, Any]:
         )
     angles = table.numbers("angle")
     if not (table.comments and table.comments[0].startswith(FORMAT)):
-        return {"z": np.exp(1j * angles), "labels": _plain_labels(table)}
+        return {"z": phases_of(angles), "labels": _plain_labels(table)}
     _check_version(table.comments[0].removeprefix(_CSV_MARK), path)
     metadata = _json(table.comments[1] if len(table.comments) > 1 else "")
     for name in ("n", "labels", "z_dtype", "fields"):

@@ -111,6 +111,7 @@ def test_comment_sign_inside_a_quoted_label_is_no_comment(table) -> None:
         ('# angsync-measurements {"n": \ni,j,angle\n0,1,0.5\n', ["declaration of its nodes is damaged"]),
         ('# angsync-measurements {"n": 2}\ni,j,angle\n0,2,0.5\n', ["out of range for n = 2"]),
         ('# angsync-measurements {"n": 1, "labels": ["a"]}\ni,j,angle\na,b,1\n', ["'b'", "not among"]),
+        ('# angsync-measurements {"n": 3, "labels": [0, "0", 1]}\ni,j,angle\n0,1,0.5\n', ["have the same text"]),
     ],
 )
 def test_failures_say_where(table, content: str | bytes, words: list[str]) -> None:
@@ -174,3 +175,9 @@ def test_long_texts_do_not_fill_the_message(table) -> None:
     with pytest.raises(FileFormatError) as caught:
         read(table(f"i,j,angle\n0,1,{'x' * 50_000}\n"))
     assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("angle", ["1e300", "-1e16"])
+def test_angles_of_which_nothing_is_left(table, angle: str) -> None:
+    with pytest.raises(FileFormatError, match=r"edges\.csv: angle\[0\] is"):
+        read(table(f"i,j,angle\n0,1,{angle}\n"))

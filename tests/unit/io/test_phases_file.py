@@ -83,3 +83,12 @@ def test_other_files(tmp_path: Path) -> None:
     (tmp_path / "z.txt").write_text("angle\n1\n")
     with pytest.raises(FileFormatError, match=r"\.npz, \.csv or \.npy, not from '\.txt'"):
         read_phases(tmp_path / "z.txt")
+
+
+def test_angles_of_which_nothing_is_left(tmp_path: Path) -> None:
+    np.save(tmp_path / "z.npy", np.array([0.5, 1e300]))
+    np.savez(tmp_path / "z.npz", angles=np.array([0.5, 1e300]))
+    (tmp_path / "z.csv").write_text("angle\n0.5\n1e300\n")
+    for name in ("z.npy", "z.npz", "z.csv"):
+        with pytest.raises(FileFormatError, match=rf"{name}.*angle\[1\] is 1e\+300"):
+            read_phases(tmp_path / name)

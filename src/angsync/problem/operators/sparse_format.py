@@ -40,9 +40,9 @@ def _check_compressed(matrix: Any) -> None:
     starts = matrix.indptr
     if starts.ndim != 1 or starts.size != rows + 1:
         raise _damaged(f"indptr has {starts.size} entries, but {rows + 1} are expected")
-    steps = np.diff(starts)
-    if starts[0] != 0 or (steps < 0).any():
-        k = 0 if starts[0] != 0 else int(np.argmax(steps < 0)) + 1
+    falls = starts[1:] < starts[:-1]  # compared, not subtracted: a difference could overflow
+    if starts[0] != 0 or falls.any():
+        k = 0 if starts[0] != 0 else int(np.argmax(falls)) + 1
         raise _damaged(f"indptr[{k}] is {starts[k]}, but indptr begins at 0 and never decreases")
     count = int(starts[-1])
     for name, size in (("indices", matrix.indices.size), ("data", len(matrix.data))):

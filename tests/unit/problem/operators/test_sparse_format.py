@@ -26,6 +26,10 @@ def shorten(name):
     return damage
 
 
+def overflow(matrix):
+    matrix.indptr[1:-1], matrix.indptr[-1] = 2**31 - 1, -2
+
+
 DAMAGES = {
     "an index beyond the columns": (set_entry("indices", 5, 10**6), r"indices\[5\] is 1000000, but .* 0 to 35"),
     "a negative index": (set_entry("indices", 5, -3), r"indices\[5\] is -3"),
@@ -34,6 +38,7 @@ DAMAGES = {
         r"indices has \d+ entries, but indptr speaks of 10{8}",
     ),
     "a start that decreases": (set_entry("indptr", 3, -50), r"indptr\[3\] is -50"),
+    "a start whose difference overflows": (overflow, r"indptr\[36\] is -2,"),
     "starts that do not begin at 0": (set_entry("indptr", 0, 1), r"indptr\[0\] is 1"),
     "too few entries": (shorten("data"), r"data has 10 entries, but indptr speaks of"),
     "too few indices": (shorten("indices"), r"indices has 10 entries"),
