@@ -13,10 +13,12 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv-minimum"
+VERSION_FILES = ("constraints-minimum.txt", "pyproject.toml")
 VERSIONS = ("3.11", "3.12")  # for which the oldest versions have wheels
 PROBE = "import sys; print('%d.%d' % sys.version_info[:2]); print(getattr(sys, '_base_executable', sys.executable))"
 
@@ -36,17 +38,27 @@ def find_python() -> str | None:
 
 def prepare(python: str) -> None:
     """``.venv-minimum`` with the oldest versions, unless it is there already."""
-    inputs = b"".join((ROOT / name).read_bytes() for name in ("constraints-minimum.txt", "pyproject.toml", "setup.py"))
-    expected = f"{python} {ROOT} {hashlib.sha256(inputs).hexdigest()}"
     stamp = VENV / "angsync-stamp"
-    if stamp.exists() and stamp.read_text(encoding="utf-8") == expected:
+    expected = [f"{python} {ROOT}", digest(ROOT / name for name in VERSION_FILES), digest(compiled_sources())]
+    found = stamp.read_text(encoding="utf-8").splitlines() if stamp.exists() else []
+    if found == expected:
         return
-    if VENV.exists():
-        shutil.rmtree(VENV)
-    subprocess.run([python, "-I", "-m", "venv", str(VENV)], check=True)
+    if found[:2] != expected[:2]:
+        if VENV.exists():
+            shutil.rmtree(VENV)
+        subprocess.run([python, "-I", "-m", "venv", str(VENV)], check=True)
     install = [VENV / "bin" / "python", "-I", "-m", "pip", "install", "-q", "-c", ROOT / "constraints-minimum.txt"]
     subprocess.run([*map(str, install), "-e", f"{ROOT}[test]"], check=True)
-    stamp.write_text(expected, encoding="utf-8")
+    stamp.write_text("\n".join(expected), encoding="utf-8")
+
+
+def digest(files: Iterable[Path]) -> str:
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+
+
+def compiled_sources() -> list[Path]:
+    """What the extension is built from: it is built again when one of these changes."""
+    return [ROOT / "setup.py", *sorted(ROOT.glob("src/angsync/kernels/**/*.[ch]"))]
 
 
 def main(arguments: list[str]) -> int:

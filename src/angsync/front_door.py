@@ -41,7 +41,8 @@ def synchronize(
     ----------
     data
         Hermitian ndarray, scipy.sparse matrix, ``LinearOperator``, :class:`angsync.Measurements`, a networkx
-        graph or a data frame of edges. ``C[j, l]`` is near ``z_j * conj(z_l)``. A matrix of CuPy, torch or JAX stays
+        graph or a data frame of edges; an array of zarr, h5py, dask or xarray, which is read block by block where it is
+        large. ``C[j, l]`` is near ``z_j * conj(z_l)``. A matrix of CuPy, torch or JAX stays
         where it is, and ``z`` is given back as an array of the same library. A stack of matrices, an array (..., n, n),
         gives a :class:`angsync.batch.BatchResult` (:mod:`angsync.batch`).
     solver

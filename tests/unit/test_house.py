@@ -230,7 +230,7 @@ ASKED_BY_NAME = {
     "kernels/spare_memory.py": (2, _SYSTEM),
     "kernels/thread_count.py": (2, _SYSTEM),
     "study/machine.py": (1, _SYSTEM),
-    "problem/array_libraries.py": (9, "the one place that tells array libraries apart"),
+    "problem/array_libraries.py": (15, "the one place that tells array libraries apart"),
     "problem/interop.py": (1, "data frames of any library, none of which is imported"),
     "problem/operators/adapters.py": (1, "users' own operators: their optional methods are documented as such"),
     "problem/operators/convert.py": (1, "scipy.sparse matrices: not every layout has one array of data"),

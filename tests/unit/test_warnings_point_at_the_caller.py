@@ -19,6 +19,7 @@ from angsync.errors import (
     ConvergenceWarning,
     CorruptionWarning,
     DisconnectedWarning,
+    ErrorBarWarning,
     OrientationWarning,
     UnitWarning,
 )
@@ -139,6 +140,10 @@ ROUTES = {
         "graph, anchors": lambda: ang.synchronize(graph(), anchors={"a": 0.0}),
         "graph, robust": lambda: ang.synchronize(graph(), solver=ROBUST),
         "measurements": lambda: ang.Measurements.from_networkx(graph()),
+    },
+    ErrorBarWarning: {
+        "standard errors": lambda: ang.synchronize(EDGES).standard_errors(sigma=50.0),
+        "standard errors, dense": lambda: ang.synchronize(SMALL).standard_errors(sigma=50.0),
     },
     UnitWarning: {
         "edges": lambda: ang.Measurements([0, 1], [1, 2], [90, 120]),

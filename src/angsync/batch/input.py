@@ -6,23 +6,37 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from angsync.errors import InputError, NotHermitianError, ShapeError
 from angsync.kernels.batch.numbers import FIELDS
+from angsync.problem.array_libraries import is_stored
+from angsync.problem.stored import StoredArray
 
 BLOCK_BYTES = 1 << 25
 """Size of the part of a stack that is copied at a time; 1024 problems where these are larger."""
+LOADED_UP_TO_BYTES = 1 << 28
+"""A stack of zarr, h5py, dask or xarray up to this size is loaded; a larger one is read block by block."""
 _IN_PLACE_TIMES = 4  # as large where nothing has to be copied: each block costs some 200 microseconds beside its solves
 
 _LOOKED_AT_TOGETHER = 256  # suspects that are compared entry by entry at a time
 _SMALLEST = np.finfo(np.float64).tiny
 
 
-def broadcast(given: ArrayLike | None, shape: tuple[int, ...], name: str) -> NDArray | None:
+def read_or_loaded(given: Any) -> Any:
+    """An array that is read block by block where it is large; a small one, loaded."""
+    stored = StoredArray(given)
+    return stored.loaded() if stored.nbytes <= LOADED_UP_TO_BYTES else stored
+
+
+def broadcast(given: Any, shape: tuple[int, ...], name: str) -> Any:
     """Weights or masks as an array of this shape, without a copy."""
     if given is None:
         return None
+    if is_stored(given):
+        stored = read_or_loaded(given)
+        if isinstance(stored, StoredArray) and stored.shape == shape and stored.dtype.kind != "c":
+            return stored
     array = np.asarray(given)  # of a masked array the numbers: what it hides is asked for elsewhere
     if np.iscomplexobj(array):
         raise InputError(f"{name} must be real, but its dtype is {array.dtype}.")
@@ -34,14 +48,21 @@ def broadcast(given: ArrayLike | None, shape: tuple[int, ...], name: str) -> NDA
 
 def blocks(count: int, n: int, dtype: np.dtype[Any], *, in_place: bool = False) -> Iterator[slice]:
     """Problems that are solved together: many enough for all threads, few enough for the memory."""
-    limit = BLOCK_BYTES * (_IN_PLACE_TIMES if in_place else 1)
-    size = max(1024, limit // (n * n * dtype.itemsize) // 64 * 64)
+    size = block_size(n, dtype, in_place=in_place)
     for first in range(0, count, size):
         yield slice(first, min(count, first + size))
 
 
-def taken(array: NDArray, part: slice | NDArray[np.int64], own: int) -> NDArray:
+def block_size(n: int, dtype: np.dtype[Any], *, in_place: bool = False) -> int:
+    """How many problems are solved together."""
+    limit = BLOCK_BYTES * (_IN_PLACE_TIMES if in_place else 1)
+    return max(1024, limit // (n * n * dtype.itemsize) // 64 * 64)
+
+
+def taken(array: Any, part: slice | NDArray[np.int64], own: int) -> NDArray:
     """Problems ``part``, a slice or numbers, of an array whose last ``own`` axes are theirs, copied alone."""
+    if isinstance(array, StoredArray):
+        return array.problems(part)
     leading = array.shape[: array.ndim - own]
     if array.flags.c_contiguous:
         return array.reshape(-1, *array.shape[array.ndim - own :])[part]

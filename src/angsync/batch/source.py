@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from angsync.batch import input as batch_input
 from angsync.batch.call import check_stack
 from angsync.errors import InputError
-from angsync.problem.array_libraries import dtype_name, is_foreign, namespace, to_numpy
+from angsync.problem.array_libraries import dtype_name, is_foreign, is_stored, namespace, to_numpy
+from angsync.problem.stored import StoredArray
 
 
 class Problems(NamedTuple):
@@ -30,8 +31,9 @@ class Source:
     """A stack (..., n, n) with its weights and masks; nothing is copied before it is asked for."""
 
     stack: Any
-    """An array of NumPy, or of another library on a device, of which only the problems asked for come to the host."""
-    weights: NDArray | None
+    """An array of NumPy, a :class:`~angsync.problem.stored.StoredArray`, which is read block by block, or an array of
+    another library on a device, of which only the problems asked for come to the host."""
+    weights: NDArray | StoredArray | None
     mask: NDArray | None
     """(..., n): nodes to leave out."""
     absent: NDArray | None
@@ -45,6 +47,8 @@ class Source:
         """Checked, and foreign arrays brought to NumPy."""
         if is_foreign(stack):
             stack = to_numpy(stack)
+        elif is_stored(stack):
+            stack = batch_input.read_or_loaded(stack)
         elif not isinstance(stack, np.ndarray):
             stack = np.asanyarray(stack)
         check_stack(stack.shape, stack.dtype)
@@ -58,7 +62,7 @@ class Source:
             if isinstance(given, np.ma.MaskedArray) and (found := np.ma.getmask(given)) is not np.ma.nomask
         ]
         absent = None if not hidden else hidden[0] if len(hidden) == 1 else hidden[0] | hidden[1]
-        return cls(np.asarray(stack), weighted, masked, absent, hermitian)
+        return cls(stack if isinstance(stack, StoredArray) else np.asarray(stack), weighted, masked, absent, hermitian)
 
     @property
     def n(self) -> int:
@@ -111,10 +115,12 @@ class Source:
         return Problems(C, out)
 
     def _entries(self, which: Any) -> NDArray:
-        if isinstance(self.stack, np.ndarray):
+        if isinstance(self.stack, np.ndarray | StoredArray):
             return batch_input.taken(self.stack, which, 2)
         return to_numpy(namespace(self.stack).reshape(self.stack, (-1, self.n, self.n))[which])
 
     def blocks(self) -> Iterator[slice]:
         """Problems that are read together."""
+        if isinstance(self.stack, StoredArray) and self.chosen is None:
+            return self.stack.blocks(batch_input.block_size(self.n, self.dtype))
         return batch_input.blocks(math.prod(self.leading), self.n, self.dtype, in_place=self.in_place)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,15 @@ from angsync.problem.residual import norm
 # for the phases before and after (two products and a division each), five for the phase itself (a mean of such
 # products), three for the product with it; twice that, to be safe.
 _TURNING = 26
+
+
+class NormOfC(NamedTuple):
+    """What is known of the 2-norm of a C that is known by its products."""
+
+    allowed: float
+    """What rounding is taken relative to: about the norm, or more."""
+    proved: float = math.inf
+    """A bound on the norm, with the probability of a proof; infinite where there is none."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +57,11 @@ class Rounding:
         operator: Operator,
         z: NDArray,
         sums: NDArray[np.float64] | None,
-        rng: np.random.Generator | None,
+        norm_of_C: NormOfC | None,
         *,
         turned: bool = False,
     ) -> Rounding:
-        """From the row sums of |C|; ``rng`` is used where they are not known.
+        """From the row sums of |C|; where they are not known, from its norm.
 
         ``turned``: the product is that of another point, which differs from z by one phase and by rounding.
         """
@@ -65,11 +75,9 @@ class Rounding:
             # Only products are known. Assumed: they are as accurate as those of a matrix of this norm, in the
             # precision of the operator, would be.
             g *= float(np.finfo(operator.dtype).eps) * 2.0**52
-            assert rng is not None
-            run = _few_steps(operator, rng)
-            size = max(abs(run.smallest), abs(run.largest))
-            sums = np.full(operator.n, 1.5 * size)  # about the 2-norm of C: for rounding allowances only
-            return Rounding((g + gamma(64)) * float(sums.sum()), g * sums, least_diagonal=-size * _norm_factor(run))
+            assert norm_of_C is not None
+            sums = np.full(operator.n, norm_of_C.allowed)
+            return Rounding((g + gamma(64)) * float(sums.sum()), g * sums, least_diagonal=-norm_of_C.proved)
         # what was given may differ from C, its upper triangle: f of both by the asymmetry, at z and at the optimum
         return Rounding((g + gamma(64)) * float(sums.sum()) + 2 * operator.asymmetry(), g * sums)
 
@@ -97,10 +105,12 @@ def _with_eliminated(operator: Operator, z: NDArray) -> Rounding:
     return Rounding(objective, g * sums, elimination.norm * norm(left), least)
 
 
-def _few_steps(operator: Operator, rng: np.random.Generator) -> Krylov:
-    """A dozen Lanczos steps on C from a random start."""
+def norm_estimate(operator: Operator, rng: np.random.Generator) -> NormOfC:
+    """The 2-norm of C from a dozen Lanczos steps from a random start."""
     nothing = np.zeros(operator.n, dtype=np.complex128)
-    return lanczos(operator.apply, nothing, rng, max_steps=12, enough=lambda *_: False)
+    run = lanczos(operator.apply, nothing, rng, max_steps=12, enough=lambda *_: False)
+    size = max(abs(run.smallest), abs(run.largest))
+    return NormOfC(1.5 * size, size * _norm_factor(run))
 
 
 def _norm_factor(run: Krylov) -> float:

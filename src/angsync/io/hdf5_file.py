@@ -27,7 +27,7 @@ from angsync.io.sparse_arrays import compressed
 
 # The other process limits its own computing to some 2 s a step. This is for a machine so busy that even they take long,
 # and for a slow disk.
-_SECONDS = 8
+_SECONDS = 6
 _BYTES_PER_SECOND = 10**6
 
 

@@ -65,6 +65,9 @@ def _attempt(task: Task, first: Attempt | None) -> Attempt:
     plan = plan_for(task.operator.base) if task.call.solver is None else None
     if first is not None:
         assert plan is not None
+        if first.outcome.gave_up:  # the callback saw these iterates: it goes on from the last one
+            outcome = task.continued(plan.successor or plan.solver, first.outcome.z, first.outcome)
+            first = replace(first, outcome=outcome, certificate=task.certify(outcome))
         return _with_ways_on(task, plan, first)
     with until(task.clock):
         start = _starting_point(task, plan)

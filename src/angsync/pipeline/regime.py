@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from angsync.pipeline.call import Call
 
 _NOISY_RATIO = 0.4  # times sqrt n: ratio of sum |C| and f from which one run is not reliable
+_SMALL_NODES = 20  # up to which nothing is gained by the methods for full matrices
 _LARGE_NODES = 200_000  # from which an eigenvector is not computed, only approached
 _PATIENCE_STEPS = 30  # further GPM steps that are thought worth waiting for
 _WINDOW_STEPS = 6  # over which the rate of GPM is measured
 _ONE_CALL_UP_TO_NODES = 5000  # above, a call would take too long for Ctrl-C, and the products are all that counts
 ONE_CALL_MOST_STEPS = 400  # steps that one call may take; where max_iterations is less, the general loop counts them
+_SQUARES = (1e-120, 1e120)  # sizes of products whose squares, summed up, neither over- nor underflow
 _ACCELERATED = AcceleratedGPM()  # the solver that one compiled call can take the place of
 
 
@@ -49,17 +51,17 @@ class Plan:
 def plan_for(operator: Operator) -> Plan:
     """The plan for one connected component; costs no product with C, and one search through the graph."""
     n = operator.n
-    full = operator.is_dense_matrix or operator.is_on_device
-    if full and n > 20:
-        return Plan((LEADING if operator.is_dense_matrix else "eigenvector",), _ACCELERATED, None, dense_reason(n))
+    full = operator.is_dense_matrix or operator.is_on_device or operator.is_streamed
+    if full and n > _SMALL_NODES:
+        return Plan(("eigenvector" if operator.is_on_device else LEADING,), _ACCELERATED, None, dense_reason(n))
     if operator.augmented() is not None:
         reason = f"C is the Schur complement of a sparse matrix (n = {n}), whose factorisation serves"
         return Plan(("eigenvector",), Newton(), None, reason)
     sparse = operator.sparse()
     if sparse is not None and n > 1 and sparse.operator.edge_count == n - 1:
         return Plan(("spanning_tree",), Newton(), None, "the graph is a tree, on which every measurement can be met")
-    if sparse is None or has_many_pairs(sparse.operator.edge_count, n) or n <= 20:
-        reason = dense_reason(n) if full or sparse is not None else f"C is known by its products only (n = {n})"
+    if sparse is None or has_many_pairs(sparse.operator.edge_count, n) or n <= _SMALL_NODES:
+        reason = dense_reason(n) if full or sparse is not None else products_reason(n)
         return Plan(("eigenvector",), GPM(alpha=math.inf), Newton(), reason)
     search = sparse.operator.breadth_first
     kind = kind_for(operator)
@@ -82,6 +84,11 @@ def dense_reason(n: int) -> str:
     return f"C is dense or well connected (n = {n})"
 
 
+def products_reason(n: int) -> str:
+    """Why only methods that multiply with C are taken."""
+    return f"C is known by its products only (n = {n})"
+
+
 def is_noisy(moduli: float, n: int, objective: float) -> bool:
     r"""Whether f is so small beside ``moduli``, :math:`\sum |C_{jl}|`, that one run is not reliable.
 
@@ -97,24 +104,26 @@ def is_dense(operator: Operator) -> bool:
     sparse = operator.sparse()
     if sparse is not None:
         return has_many_pairs(sparse.operator.edge_count, operator.n)
-    return operator.is_dense_matrix
+    return operator.is_dense_matrix or (operator.is_streamed and operator.narrow is not None)
 
 
 def one_call_plan(operator: Operator, call: Call) -> Plan | None:
     """The plan where one compiled call carries it out, from start to gauge; None where it does not.
 
-    The compiled call knows one start and one solver, looks at no clock, tells no callback and takes ordinary matrices.
+    The compiled call knows one start, beside phases that are given, and one solver, and takes ordinary matrices, or C
+    that is known by its products.
     """
     if (
         call.solver is not None
-        or call.callback is not None
-        or call.gauge != "first"
-        or not call.is_free_to_start_anywhere
-        or call.stopping.max_seconds is not None
+        or (isinstance(call.start, str) and call.start != "auto")
         or call.stopping.max_iterations < ONE_CALL_MOST_STEPS
         or not call.stopping.tolerance_for(operator.dtype) > 0
-        or not _is_ordinary(operator)
     ):
+        return None
+    if operator.is_known_by_products:
+        reason = dense_reason(operator.n) if operator.is_streamed else products_reason(operator.n)
+        return Plan((LEADING,), _ACCELERATED, None, reason) if _is_plain(operator) else None
+    if not _is_ordinary(operator):
         return None
     plan = plan_for(operator)
     return plan if plan.solver is _ACCELERATED and plan.starts == (LEADING,) else None
@@ -130,6 +139,19 @@ def _is_ordinary(operator: Operator) -> bool:
     row, sums = operator.entries()[0], operator.abs_row_sums()
     assert sums is not None  # a matrix that was inspected has row sums
     return bool(np.count_nonzero(row[1:]) == row.size - 1 and is_even(sums) and not operator.has_dominant_diagonal())
+
+
+def _is_plain(operator: Operator) -> bool:
+    """C that is known by its products: as far as it is known, in double precision, connected and even."""
+    if (operator.dtype != np.complex128 and not operator.is_streamed) or operator.n <= _SMALL_NODES:
+        return False
+    largest = float(np.abs(operator.probes().images[0]).max())
+    sums, labels = operator.abs_row_sums(), operator.component_labels()
+    return bool(
+        _SQUARES[0] < largest < _SQUARES[1]
+        and (sums is None or (is_even(sums) and not operator.has_dominant_diagonal()))
+        and (labels is None or not labels.any())
+    )
 
 
 def is_slow(tolerance: float) -> Callable[[list[float], list[float]], bool]:

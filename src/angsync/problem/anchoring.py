@@ -26,7 +26,6 @@ from angsync.circle import as_phases, wrap
 from angsync.errors import InputError, NotFiniteError
 from angsync.problem.measurements import Measurements
 from angsync.problem.nodes import find_node
-from angsync.problem.units import warn_of_degrees
 
 Anchors = Mapping[Any, float]
 Priors = Mapping[Any, tuple[float, float]]
@@ -160,6 +159,8 @@ def _check_sizes(
     measurements: Measurements, known: Mapping[int, float], vague: Mapping[int, tuple[float, float]]
 ) -> None:
     """Angles that mean something and look like radians, and weights whose sum is far from overflow."""
+    from angsync.problem.units import warn_of_degrees
+
     names = measurements.labels or range(measurements.n)
     given = {**known, **{k: angle for k, (angle, _) in vague.items()}}
     for k, angle in given.items():

@@ -35,6 +35,30 @@ def is_foreign(array: Any) -> bool:
     return library_of(array) in ("cupy", "torch", "jax")
 
 
+_STORES = ("zarr", "h5py", "dask", "xarray")  # libraries whose arrays are read when somebody asks for a part
+
+
+def is_stored(array: Any) -> bool:
+    """Whether this is an array that is read part by part: of zarr, h5py, dask or xarray, or another that has chunks.
+
+    What xarray holds in memory already is an array like any other.
+    """
+    if isinstance(array, np.ndarray) or not (hasattr(array, "shape") and hasattr(array, "dtype")):
+        return False
+    if not hasattr(array, "__getitem__") or library_of(array) is not None:
+        return False
+    of_store = type(array).__module__.partition(".")[0] in _STORES
+    return (of_store or getattr(array, "chunks", None) is not None) and not getattr(array, "_in_memory", False)
+
+
+def chunk_shape(array: Any) -> tuple[int, ...] | None:
+    """The sides of the parts in which a stored array is kept, the largest where they differ; None where it has none."""
+    chunks = getattr(array, "chunks", None)
+    if not isinstance(chunks, tuple) or len(chunks) != len(array.shape):
+        return None
+    return tuple(int(max(side)) if isinstance(side, tuple) else int(side) for side in chunks)
+
+
 def is_stack(data: Any) -> bool:
     """Whether this is an array of more than two axes, of whatever library."""
     return getattr(data, "ndim", 2) > 2

@@ -37,7 +37,6 @@ from angsync.problem.columns import (
     precision_of,
     real_column,
 )
-from angsync.problem.units import check_unit, radians, warn_of_degrees
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -110,6 +109,8 @@ class Measurements:
         labels: Sequence[Hashable] | None = None,
         unit: Unit = "rad",
     ) -> None:
+        from angsync.problem.units import check_unit, radians, warn_of_degrees  # no matrix needs them
+
         check_unit(unit)
         if (angle is None) == (value is None):
             raise InputError("give either angle (radians) or value (complex), and not both.")

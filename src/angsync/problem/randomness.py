@@ -1,10 +1,13 @@
-"""Seeds. Every random number comes from a generator that the caller can name; there is no global state."""
+"""Seeds. Every random number comes from a generator that the caller can name; there is no global state. Probes."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from angsync.errors import InputError
 
@@ -17,3 +20,18 @@ def random_generator(rng: Any) -> np.random.Generator:
         raise InputError(
             f"rng must be None, a whole number (0 or more) or a numpy Generator, but it is {rng!r}."
         ) from None
+
+
+class Probes(NamedTuple):
+    """Two random vectors and their products with C: the first is real, the second complex, entries of variance 1."""
+
+    vectors: NDArray
+    images: NDArray
+
+
+def random_probes(apply: Callable[[NDArray], NDArray], n: int, dtype: np.dtype[Any]) -> Probes:
+    """The probes of C; the vectors are the same for every C of this order: the same input gives the same bits."""
+    parts = np.random.default_rng(0).standard_normal((3, n))
+    vectors = np.stack([parts[0] + 0j, (parts[1] + 1j * parts[2]) * math.sqrt(0.5)])
+    vectors = vectors.astype(np.result_type(dtype, np.complex64))
+    return Probes(vectors, np.stack([apply(v.copy()) for v in vectors]))

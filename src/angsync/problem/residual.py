@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from angsync.kernels.rounding import precision
 from angsync.problem.operators import Operator
 
+_VANISHING = 100
+"""C z below so many times the rounding in it has vanished: in an ordinary problem it is 10^4 times and more."""
+
 
 def along_and_across(z: NDArray, Cz: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     r"""The real and imaginary parts s and b of :math:`\bar z \circ Cz`, in double precision."""
@@ -46,8 +49,11 @@ def objective_and_residual(z: NDArray, Cz: NDArray, floor: float = 0.0) -> tuple
 
 
 def shown_residual(z: NDArray, Cz: NDArray, floor: float) -> tuple[float, float]:
-    """f(z) and the relative residual as people see it: 0 only where C z itself is rounding, below ``floor``."""
-    return objective_and_residual(z, Cz, 0.0 if norm(Cz) > floor else math.inf)
+    """f(z) and the relative residual as people see it: 0 only where C z itself is little more than rounding.
+
+    A gradient that is all rounding, ``floor`` or less, over a C z of the same kind would be a number without meaning.
+    """
+    return objective_and_residual(z, Cz, 0.0 if norm(Cz) > _VANISHING * floor else floor)
 
 
 def rounding_floor(operator: Operator, dtype: np.dtype[Any] | None = None) -> float:

@@ -13,6 +13,7 @@ import angsync as ang
 from angsync import Verdict, as_operator
 from angsync.certificate.certify import certify_component
 from angsync.errors import InputError
+from angsync.kernels.rounding import gamma
 from angsync.problem.components import normalised
 from angsync.problem.operators import CountingOperator
 from angsync.solvers.stopping import Clock
@@ -266,3 +267,18 @@ def test_a_wrong_product_is_not_hidden():
     other = z * np.exp(0.1j * np.random.default_rng(1).standard_normal(n))
     options = {"tolerance": 1e-8, "method": "cholesky", "clock": Clock(), "rng": np.random.default_rng(0)}
     assert certify_component(part, z, turned_product=part.apply(other), **options).verdict is not Verdict.CERTIFIED
+
+
+@pytest.mark.parametrize("outlier", [0.0, -0.5, -5.0, -50.0])
+@pytest.mark.parametrize("n", [250, 700])
+def test_the_rounding_allowed_for_products_covers_the_norm_of_the_operator(n, outlier):
+    # the norm of C is far from that of C z where C has a large negative eigenvalue
+    problem = ang.simulate.gaussian(n, 1.0, rng=3)
+    w = np.exp(2j * np.pi * np.random.default_rng(1).random(n))
+    C = problem.C + outlier * np.outer(w, w.conj())
+    C = (C + C.conj().T) / 2
+    certificate = ang.certify(aslinearoperator(C), problem.z, method="lanczos")
+    unit = math.sqrt(2) * gamma(2 * n + 8)
+    true = float(np.abs(np.linalg.eigvalsh(C)).max())
+    # at most three times: the phases s, the ends of S and the gradient are added up
+    assert unit * n * true <= certificate.rounding <= 3.2 * unit * n * true

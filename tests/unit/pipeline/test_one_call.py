@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from problems import interrupt
+from problems import interrupt, solved_by_call, solved_step_by_step
 
 import angsync as ang
 from angsync import kernels
@@ -22,19 +22,6 @@ if not kernels.COMPILED:
 PROBLEMS = [(48, 1.0), (51, 0.0), (100, 100**0.25 / 2), (130, 0.3 * 130**0.5), (399, 2.0), (401, 2.0), (700, 5.0)]
 
 
-def solved_by_call(monkeypatch):
-    """What one compiled call found for every call of synchronize that took this way."""
-    given = []
-    inner = one_call.run
-
-    def told(*arguments):
-        given.append(inner(*arguments))
-        return given[-1]
-
-    monkeypatch.setattr(one_call, "run", told)
-    return given
-
-
 @pytest.mark.parametrize(("n", "sigma"), PROBLEMS)
 @pytest.mark.parametrize("certify", [True, False])
 def test_the_answer_is_that_of_the_general_way(n, sigma, certify, monkeypatch):
@@ -43,7 +30,7 @@ def test_the_answer_is_that_of_the_general_way(n, sigma, certify, monkeypatch):
     quick = ang.synchronize(C, certify=certify)
     assert calls[0].is_final
     assert calls[0].solve.z is quick.z
-    general = ang.synchronize(C, certify=certify, gauge=0)  # the same gauge by another name: not the usual call
+    general = solved_step_by_step(C, certify=certify)
     assert len(calls) == 1
     assert quick.status is general.status is Status.CONVERGED
     assert (quick.method, quick.message, quick.matvecs, quick.iterations, quick.tolerance) == (
@@ -80,7 +67,7 @@ def test_whatever_is_unusual_goes_the_general_way(name, C, certify, monkeypatch)
     calls = solved_by_call(monkeypatch)
     result = ang.synchronize(C, certify=certify)
     assert calls in ([], [None])  # not tried, or given up at once
-    general = ang.synchronize(C, certify=certify, gauge=0)
+    general = solved_step_by_step(C, certify=certify)
     assert np.array_equal(result.z, general.z)
     assert result.objective == general.objective
 
@@ -227,7 +214,7 @@ def test_what_is_not_proved_goes_on_from_the_point_that_was_found(problem, certi
     # nothing is solved twice: every run is one of the further starts, numbered from the end of the first
     assert all(options["first_iteration"] >= first - 1 for _, options in runs)
     assert result.matvecs > calls[0].solve.products
-    general = ang.synchronize(C, certify=certify, gauge=0)
+    general = solved_step_by_step(C, certify=certify)
     assert result.objective >= general.objective * (1 - 1e-12)
 
 
@@ -249,17 +236,11 @@ def test_what_auto_picks_for_dense_matrices_is_what_is_done(monkeypatch):
     assert result.method == "Newton from the eigenvector estimator, because the plan was changed"
 
 
-def test_what_needs_a_look_at_every_step_goes_the_general_way(monkeypatch):
+def test_what_another_start_or_another_count_of_steps_asks_for_goes_the_general_way(monkeypatch):
     C = ang.simulate.gaussian(100, 1.0, rng=6).C
     calls = solved_by_call(monkeypatch)
-    seen = []
-    ang.synchronize(C, callback=lambda progress: seen.append(progress.iteration))
-    ang.synchronize(C, start=np.ones(100))
     ang.synchronize(C, start="eigenvector")
     ang.synchronize(C, solver=ang.GPM())
-    ang.synchronize(C, gauge="mean")
-    assert seen
-    ang.synchronize(C, stopping=ang.Stopping(max_seconds=60))
     ang.synchronize(C, stopping=ang.Stopping(max_iterations=3), on_failure="ignore")
     ang.synchronize(C, stopping=ang.Stopping(tolerance=0.0), on_failure="ignore")
     assert calls == []
@@ -304,7 +285,7 @@ def test_interrupted_in_the_call_the_start_is_kept(monkeypatch):
     assert result.z[0] == 1
     assert np.abs(np.abs(result.z) - 1).max() < 1e-15
     assert result.objective == pytest.approx(np.vdot(result.z, C @ result.z).real)
-    assert result.objective > 0.5 * ang.synchronize(C, gauge=0).objective  # that of a column, not of nothing
+    assert result.objective > 0.5 * solved_step_by_step(C).objective  # that of a column, not of nothing
 
 
 @pytest.mark.parametrize("certify", [True, False])

@@ -85,7 +85,7 @@ def test_an_interruption_inside_the_first_product_still_tells_the_objective(monk
 
     start = np.exp(1j * np.angle(C[:, 0]))
     monkeypatch.setattr(DenseOperator, "apply", interrupted)
-    result = ang.synchronize(C, start=start)
+    result = ang.synchronize(C, solver=ang.AcceleratedGPM(), start=start)
     assert result.status is ang.Status.INTERRUPTED
     assert result.objective == pytest.approx(np.vdot(result.z, C @ result.z).real, rel=1e-13)
     assert np.allclose(result.product, C @ result.z, rtol=1e-12)

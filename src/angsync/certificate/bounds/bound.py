@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -29,6 +30,8 @@ class SpectralBound:
     """What ``value`` bounds: S on the complement of z, or only the second eigenvalue of S."""
     weights: NDArray[np.float64] | None = None
     """The diagonal of D where ``value`` is about D^{-1/2} S D^{-1/2}; None where it is about S."""
+    largest: float = math.inf
+    """Proved as ``value`` is: x^H S x <= largest for the same x; infinite where nobody asked."""
 
 
 @dataclass(frozen=True)

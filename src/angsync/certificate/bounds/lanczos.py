@@ -113,6 +113,9 @@ def by_lanczos(question: Question, *, failure: float = FAILURE, max_steps: int =
     confidence stated is that of both together.
     """
     operator, s = question.operator, question.s
+    # where the row sums of C are not known, the other end of the spectrum shows how large C is; either end may fail
+    both_ends = operator.abs_row_sums() is None and operator.augmented() is None
+    failure = failure / 2 if both_ends else failure
     # the rounding of a product with S, and of the inner products of length n in the recurrence
     size = question.error + gamma(2 * operator.n + 8) * float(np.abs(s).max())
     dense = operator.shifted_matrix(s, narrow=False)
@@ -125,6 +128,7 @@ def by_lanczos(question: Question, *, failure: float = FAILURE, max_steps: int =
         clock=question.clock,
         rounding=size,
         failure=failure,
+        both_ends=both_ends,
     )
     operator.count(dense.products if dense else 0)
     return replace(bound, confidence=1 - FAILURE)
@@ -179,6 +183,7 @@ def lanczos_bound(
     clock: Clock,
     rounding: float,
     give_up: bool = False,
+    both_ends: bool = False,
 ) -> SpectralBound:
     r"""Lower bound from one Lanczos run on the complement of z, failing with probability at most ``failure``.
 
@@ -201,23 +206,29 @@ def lanczos_bound(
 
     ``is_proof`` has to be monotone. The run ends once a value is proof enough, once ``clock`` has expired (it is
     looked at after every part of a run that takes long) and, with ``give_up``, once no value can become proof enough.
+    ``both_ends``: what the same run proves about -S is a bound on the largest eigenvalue; it fails with the same
+    probability again.
     """
     u = z.astype(np.complex128)
     u /= np.linalg.norm(u)
     n = u.size
     limit = max(1, n - 2) / failure
     run = kernels.begin_lanczos(product, u, random_start(u, rng), affordable_steps(u, max_steps))
-    # a part of a run of a dense matrix takes a second at most; other products may take any time
-    part = max(1, _ENTRIES_AT_ONCE // n**2) if isinstance(product, kernels.ShiftedMatrix) else 1
+    part = 1  # products may take any time, but for those of a matrix: a part of their run takes a second at most
+    if isinstance(product, kernels.ShiftedMatrix) and (clock.max_seconds is None or not callable(product.matrix)):
+        part = max(1, _ENTRIES_AT_ONCE // n**2)
     ending = run.advance(1)
     least = _least_proof(is_proof, float(run.alpha[0]))
     goal = kernels.Goal(least, limit, rounding, give_up)
     while not ending and run.steps < run.most and not clock.expired:
         ending = run.advance(part, goal)
-    value = kernels.proved_by_lanczos(run.alpha, run.beta, limit) - rounding * math.sqrt(run.steps)
+    lost = rounding * math.sqrt(run.steps)
+    value = kernels.proved_by_lanczos(run.alpha, run.beta, limit) - lost
+    largest = lost - kernels.proved_by_lanczos(-run.alpha, run.beta, limit) if both_ends else math.inf
     smallest = kernels.smallest_ritz_value(run.alpha, run.beta)
     direction = run.basis @ kernels.smallest_ritz_vector(run.alpha, run.beta)
-    return SpectralBound(value, 1 - failure, "lanczos", direction / np.linalg.norm(direction), smallest)
+    direction /= np.linalg.norm(direction)
+    return SpectralBound(value, 1 - failure, "lanczos", direction, smallest, largest=largest)
 
 
 def _least_proof(is_proof: Callable[[float], bool], most: float) -> float:

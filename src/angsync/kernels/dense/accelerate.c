@@ -139,28 +139,28 @@ static void extrapolate(int64_t n, const history *h, const double *t, double *st
     }
 }
 
-enum { REACHED = 0, OUT_OF_BUDGET = 1, STALLED = 2 };
-
 typedef struct {
     const double *z, *w; /* where the product w with C itself is known; NULL: nowhere */
     double *difference, *image;
 } base_point;
 
 /* w = (product at the base point) + (narrow product of the difference), or the product of z where there is no base;
- * the value is f(z), up to f of the base point. */
-static double evaluate(const source_t *from, const base_point *base, const double *z, double *w, double *t,
-                       double *residual, double *length) {
+ * the value is f(z), up to f of the base point. Not 0 where the product ended the work. */
+static int evaluate(const source_t *from, const base_point *base, const double *z, double *w, double *t, double *value,
+                    double *residual, double *length) {
     int64_t n = from->n;
     if (!base->z) {
-        source_product(from, z, w);
-        return look(n, z, w, t, residual, length);
+        if (source_product(from, z, w)) return FAILED;
+        *value = look(n, z, w, t, residual, length);
+        return 0;
     }
     subtract(2 * n, z, base->z, base->difference);
-    source_product(from, base->difference, base->image);
+    if (source_product(from, base->difference, base->image)) return FAILED;
     memcpy(w, base->w, sizeof(double) * 2 * (size_t)n);
     add(2 * n, 1.0, base->image, w);
     look(n, z, w, t, residual, length);
-    return 2 * dot(2 * n, base->difference, base->w) + dot(2 * n, base->difference, base->image);
+    *value = 2 * dot(2 * n, base->difference, base->w) + dot(2 * n, base->difference, base->image);
+    return 0;
 }
 
 int64_t dense_acceleration_size(void) { return sizeof(acceleration_t); }
@@ -176,27 +176,34 @@ int dense_accelerate(const source_t *from, acceleration_t *a) {
            *step = vectors + 12 * n;
     base_point base = {base_w ? origin : NULL, base_w, vectors + 6 * n, vectors + 8 * n};
     history past = {vectors + 13 * n, vectors + (13 + MEMORY) * n, a->gram, order};
-    double f = 0, residual, length = 0, coefficients[MEMORY];
+    double f = 0, residual = 0, length = 0, coefficients[MEMORY];
     int64_t products = 0, rejected = 0, taken = 0;
     int status = OUT_OF_BUDGET;
     if (base_w) {
         memcpy(origin, z, sizeof(double) * 2 * (size_t)n);
         look(n, z, base_w, t, &residual, &length);
     } else {
-        f = evaluate(from, &base, z, w, t, &residual, &length);
+        if (evaluate(from, &base, z, w, t, &f, &residual, &length)) {
+            a->products = a->rejected = a->taken = 0;
+            return FAILED;
+        }
         products++;
     }
     double size = base_w ? fabs(dot(2 * n, z, base_w)) : fabs(f);
     while (1) {
         if (residual <= a->target || residual * length <= a->inexact) { status = REACHED; break; }
         if (products >= a->budget || taken >= a->most) break;
+        if (is_late(from)) { status = LATE; break; }
         int combined = order[0] > 0 && residual < COMBINE_BELOW_RESIDUAL, accepted = 0;
         memcpy(step, t, sizeof(double) * (size_t)n);
         if (combined) extrapolate(n, &past, t, step, coefficients);
         double value = 0, rest = 0, share = 1;
+        int ended = 0;
         for (int attempt = 0; attempt < 6; attempt++) {
+            if (attempt > 0 && is_late(from)) { ended = LATE; break; }
             turn(n, z, share, step, trial);
-            value = evaluate(from, &base, trial, w, next, &rest, &length);
+            ended = evaluate(from, &base, trial, w, next, &value, &rest, &length);
+            if (ended) break;
             products++;
             accepted = value >= f - a->noise * size;
             if (accepted || products >= a->budget) break;
@@ -208,7 +215,7 @@ int dense_accelerate(const source_t *from, acceleration_t *a) {
             } else share *= 0.5; /* which goes up where it is short enough */
         }
         if (!accepted) {
-            status = products >= a->budget ? OUT_OF_BUDGET : STALLED;
+            status = ended ? ended : products >= a->budget ? OUT_OF_BUDGET : STALLED;
             break;
         }
         if (residual < COMBINE_BELOW_RESIDUAL) remember(n, &past, share, step, t, next);
@@ -221,6 +228,7 @@ int dense_accelerate(const source_t *from, acceleration_t *a) {
         next = other;
         f = value;
         residual = rest;
+        if (a->tell && a->tell(a->told_from + value, rest, a->trace[3 * taken - 1])) { status = STOPPED; break; }
         if (rejected > a->patience) {
             status = residual <= a->target || residual * length <= a->inexact ? REACHED : STALLED;
             break;
@@ -233,8 +241,9 @@ int dense_accelerate(const source_t *from, acceleration_t *a) {
     return status;
 }
 
-/* Largest eigenvalue and its vector of a small symmetric tridiagonal matrix, by Jacobi's rotations. */
-static double leading(int k, const double *alpha, const double *beta, double *vector) {
+/* Largest eigenvalue and its vector, and the second largest eigenvalue (minus infinity for k = 1), of a small symmetric
+ * tridiagonal matrix, by Jacobi's rotations. */
+static double leading(int k, const double *alpha, const double *beta, double *vector, double *second) {
     double A[MEMORY][MEMORY] = {{0}}, V[MEMORY][MEMORY] = {{0}};
     for (int i = 0; i < k; i++) {
         A[i][i] = alpha[i];
@@ -266,6 +275,9 @@ static double leading(int k, const double *alpha, const double *beta, double *ve
     }
     int best = 0;
     for (int i = 1; i < k; i++) best = A[i][i] > A[best][best] ? i : best;
+    *second = -INFINITY;
+    for (int i = 0; i < k; i++)
+        if (i != best && A[i][i] > *second) *second = A[i][i];
     double sign = V[0][best] < 0 ? -1 : 1; /* towards the vector that Lanczos began with */
     for (int i = 0; i < k; i++) vector[i] = sign * V[i][best];
     return A[best][best];
@@ -273,17 +285,21 @@ static double leading(int k, const double *alpha, const double *beta, double *ve
 
 /* Lanczos from z until the residual of the largest Ritz value is `tolerance` of it, at most MEMORY steps; z becomes C
  * times its vector (not of unit modulus): a power step that takes no product. `vectors` as in acceleration_t. Returns the
- * number of products. */
-int64_t dense_leading(const source_t *from, double *z, double tolerance, double *vectors) {
+ * number of products, or -1. After the deadline it ends with what it has. */
+int64_t dense_leading(const source_t *from, double *z, const double *known, double tolerance, double *vectors,
+                      double *second) {
     int64_t n = from->n;
     double *w = vectors, *basis = vectors + 13 * n, alpha[MEMORY], beta[MEMORY], y[MEMORY] = {1};
     double size = sqrt(dot(2 * n, z, z)), value = 0;
     int k = 0;
+    *second = -INFINITY;
     if (!(size > 0)) return 0;
     for (int64_t j = 0; j < 2 * n; j++) basis[j] = z[j] / size;
     while (k < MEMORY) {
         double *v = basis + 2 * n * k;
-        source_product(from, v, w);
+        if (k == 0 && known)
+            for (int64_t j = 0; j < 2 * n; j++) w[j] = known[j] / size;
+        else if (source_product(from, v, w)) return -1;
         alpha[k] = dot(2 * n, v, w);
         for (int round = 0; round < 2; round++)
             for (int i = k; i >= 0; i--) {
@@ -297,13 +313,14 @@ int64_t dense_leading(const source_t *from, double *z, double tolerance, double 
             }
         beta[k] = sqrt(dot(2 * n, w, w));
         k++;
-        value = leading(k, alpha, beta, y);
-        if (k == MEMORY || !(beta[k - 1] * fabs(y[k - 1]) > tolerance * fabs(value))) break;
+        value = leading(k, alpha, beta, y, second);
+        int arrived = !(beta[k - 1] * fabs(y[k - 1]) > tolerance * fabs(value)) || is_late(from);
+        if (k == MEMORY || !(beta[k - 1] > 0) || (arrived && !(known && k == 1))) break; /* one vector shows little */
         for (int64_t j = 0; j < 2 * n; j++) basis[2 * n * k + j] = w[j] / beta[k - 1];
     }
     /* C v = value v + y_k w: no product is needed */
     memset(z, 0, sizeof(double) * 2 * (size_t)n);
     for (int i = 0; i < k; i++) add(2 * n, value * y[i], basis + 2 * n * i, z);
     add(2 * n, y[k - 1], w, z);
-    return k; /* one product a step */
+    return known ? k - 1 : k; /* one product a step */
 }

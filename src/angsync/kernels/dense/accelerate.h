@@ -17,12 +17,19 @@ typedef struct {
     double *gram;     /* together with MEMORY^2 doubles, */
     int64_t *order;   /* and MEMORY + 1 integers, the first of which is 0 at the beginning */
     double *trace; /* for every step: the objective (relative to that of the base point), the residual, the length */
+    int (*tell)(double, double, double); /* is told the same of every step, and ends the solve by returning not 0; or NULL */
+    double told_from; /* the objective of the base point, added to what is told */
     /* what is found */
     int64_t products, rejected, taken;
     double residual;
 } acceleration_t;
 
+/* why a solve ended: it arrived; too many products or steps, rejected steps; `tell`, the deadline, or a product ended it */
+enum { REACHED = 0, OUT_OF_BUDGET = 1, STALLED = 2, STOPPED = 3, LATE = 4, FAILED = 5 };
+
 int dense_accelerate(const source_t *from, acceleration_t *a);
-int64_t dense_leading(const source_t *from, double *z, double tolerance, double *vectors);
+/* `known`: C z, or NULL; `second`: the second largest Ritz value. -1 where a product ended it. */
+int64_t dense_leading(const source_t *from, double *z, const double *known, double tolerance, double *vectors,
+                      double *second);
 
 #endif

@@ -17,6 +17,7 @@ from angsync.kernels.dense.source import (
     HAS_AVX512,
     Matrix,
     Source,
+    as_source,
     is_mapped,
     is_readable,
     product_work,
@@ -39,7 +40,8 @@ class Acceleration(ctypes.Structure):
     _fields_ = (
         ("base", ADDRESS), ("z", ADDRESS), ("target", REAL), ("inexact", REAL), ("noise", REAL), ("budget", SIZE),
         ("most", SIZE), ("patience", SIZE), ("vectors", ADDRESS), ("gram", ADDRESS), ("order", ADDRESS),
-        ("trace", ADDRESS), ("products", SIZE), ("rejected", SIZE), ("taken", SIZE), ("residual", REAL),
+        ("trace", ADDRESS), ("tell", ADDRESS), ("told_from", REAL), ("products", SIZE), ("rejected", SIZE),
+        ("taken", SIZE), ("residual", REAL),
     )  # fmt: skip
 
 
@@ -56,7 +58,9 @@ _narrow_inspect_work = function("narrow_inspect_work", SIZE, returns=SIZE)
 _shifted_is_definite = function(
     "shifted_is_definite", SIZE, ADDRESS, REAL, ADDRESS, ADDRESS, REAL, REAL, ADDRESS, returns=INT
 )
-_dense_leading = function("dense_leading", ctypes.POINTER(Source), ADDRESS, REAL, ADDRESS, returns=SIZE)
+_dense_leading = function(
+    "dense_leading", ctypes.POINTER(Source), ADDRESS, ADDRESS, REAL, ADDRESS, ctypes.POINTER(REAL), returns=SIZE
+)
 _dense_accelerate = function("dense_accelerate", ctypes.POINTER(Source), ctypes.POINTER(Acceleration), returns=INT)
 
 
@@ -208,9 +212,14 @@ def shifted_is_definite(
     return bool(_shifted_is_definite(n, address(matrix), scale, address(s), address(u), lift, shift, address(work)))
 
 
-def dense_model(matrix: NDArray | TriangleView, copy: NarrowCopy | None) -> DenseModel | anderson.DenseModel:
-    """The model of a dense problem: the narrow copy where C is too large for the cache, otherwise C itself."""
-    if not is_readable(matrix):
+def dense_model(
+    matrix: NDArray | TriangleView | Callable[[NDArray], NDArray], copy: NarrowCopy | None
+) -> DenseModel | anderson.DenseModel:
+    """The model of a dense problem: the narrow copy where C is too large for the cache, otherwise C itself.
+
+    A function that multiplies with C may stand for the matrix where there is a copy.
+    """
+    if not callable(matrix) and not is_readable(matrix):
         return anderson.DenseModel(lambda x: dense_apply(matrix, x))
     return DenseModel(matrix, copy)
 
@@ -218,10 +227,20 @@ def dense_model(matrix: NDArray | TriangleView, copy: NarrowCopy | None) -> Dens
 class DenseModel:
     """See :class:`angsync.kernels.dense.anderson.DenseModel`; all of an inner solve is one compiled call."""
 
-    def __init__(self, matrix: NDArray | TriangleView, copy: NarrowCopy | None, *, avx512: bool = HAS_AVX512) -> None:
-        self.n = matrix.shape[0]
+    def __init__(
+        self,
+        matrix: NDArray | TriangleView | Callable[[NDArray], NDArray],
+        copy: NarrowCopy | None,
+        *,
+        avx512: bool = HAS_AVX512,
+    ) -> None:
+        if copy is not None:
+            self.n = copy.n
+        else:
+            assert not callable(matrix)
+            self.n = matrix.shape[0]
         self.error = 0.0 if copy is None else copy.error
-        self._source = Source(matrix, copy, avx512=avx512)
+        self._source = Source(as_source(matrix, self.n), copy, avx512=avx512)
         self._vectors = aligned(VECTORS * self.n, np.float64)
         self._gram = np.zeros(MEMORY * MEMORY)
         self._order = np.zeros(MEMORY + 1, dtype=np.int64)
@@ -231,7 +250,8 @@ class DenseModel:
     def leading(self, x: NDArray, tolerance: float) -> tuple[NDArray[np.complex128], int]:
         """C v for a vector v near the leading eigenvector, by at most ten steps of Lanczos from x."""
         z = np.array(x, dtype=np.complex128)
-        products: int = _dense_leading(ctypes.byref(self._source), address(z), tolerance, address(self._vectors))
+        given = (ctypes.byref(self._source), address(z), None, tolerance, address(self._vectors))
+        products: int = _dense_leading(*given, ctypes.byref(REAL()))
         self._order[0] = 0  # the basis lay where the steps are kept
         return z, products
 

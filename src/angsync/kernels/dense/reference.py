@@ -6,6 +6,8 @@ functions here return None.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
@@ -54,10 +56,7 @@ def dense_inspect(matrix: NDArray | TriangleView) -> Inspection | None:
 
 
 def dense_whole(
-    matrix: NDArray | TriangleView,
-    copy: NarrowCopy | None,
-    settings: WholeSettings,
-    turn: NDArray[np.complex128] | None = None,
+    matrix: Any, copy: NarrowCopy | None, settings: WholeSettings, turn: NDArray | None = None, **_: Any
 ) -> WholeSolve | None:
     """None: without compiled kernels, one call saves nothing, and the general way is taken."""
     return None

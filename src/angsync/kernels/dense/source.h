@@ -1,10 +1,12 @@
-/* A dense Hermitian matrix as products read it: the matrix itself, or its narrow copy (narrow.h). In Python: Source in
- * source.py. */
+/* A dense Hermitian matrix as products read it: the matrix itself, its narrow copy (narrow.h), or a function that
+ * multiplies with a matrix which lies elsewhere. In Python: Source in source.py. */
 #ifndef ANGSYNC_SOURCE_H
 #define ANGSYNC_SOURCE_H
 
 #include "matrix.h"
 #include <stdint.h>
+#include <string.h>
+#include <time.h>
 
 typedef struct {
     int64_t n;
@@ -14,17 +16,39 @@ typedef struct {
     const double *diagonal;
     void *work; /* what a product by `threads` threads needs beside its vectors */
     int32_t avx512, threads;
+    int (*call)(void); /* makes `image` of `given` and returns 0, or anything else to end the work; NULL for a matrix */
+    double *given, *image;
+    double deadline; /* of seconds_now(): no product is begun after it; 0 for none */
 } source_t;
 
 void dense_apply(int64_t n, const matrix_t *C, const double *x, double *y, double *work, int avx512, int threads);
 void narrow_product(int64_t n, const int16_t *copy, const float *scale, const double *diagonal, const double *x, double *y,
                     float *work, int avx512, int threads);
 
-/* y = C x */
-static inline void source_product(const source_t *from, const double *x, double *y) {
-    if (from->copy) narrow_product(from->n, from->copy, from->scale, from->diagonal, x, y, from->work, from->avx512,
-                                   from->threads);
+/* y = C x; not 0 where the function that multiplies asks for an end, and y is then as it was */
+static inline int source_product(const source_t *from, const double *x, double *y) {
+    size_t bytes = sizeof(double) * 2 * (size_t)from->n;
+    if (from->call) {
+        memcpy(from->given, x, bytes);
+        if (from->call()) return 1;
+        memcpy(y, from->image, bytes);
+    } else if (from->copy)
+        narrow_product(from->n, from->copy, from->scale, from->diagonal, x, y, from->work, from->avx512, from->threads);
     else dense_apply(from->n, &from->C, x, y, from->work, from->avx512, from->threads);
+    return 0;
 }
+
+/* Seconds on a clock that only ever goes forward, where the system has one. */
+static inline double seconds_now(void) {
+    struct timespec now;
+#ifdef CLOCK_MONOTONIC
+    clock_gettime(CLOCK_MONOTONIC, &now);
+#else
+    timespec_get(&now, TIME_UTC);
+#endif
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static inline int is_late(const source_t *from) { return from->deadline > 0 && seconds_now() >= from->deadline; }
 
 #endif

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from angsync.kernels.dense.narrow import SEGMENT, NarrowCopy
 from angsync.kernels.dense.view import KINDS, TriangleView
-from angsync.kernels.library import ADDRESS, INT, SIZE, address, aligned, function
+from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, aligned, function
 from angsync.kernels.thread_count import threads
 
 DENSE_FROM = 48  # order below which NumPy is as fast
@@ -52,6 +53,9 @@ class Matrix(ctypes.Structure):
         super().__init__(given.__array_interface__["data"][0], *given.strides, KINDS[given.dtype], *flags)
 
 
+_NOWHERE = Matrix.from_buffer_copy(bytes(ctypes.sizeof(Matrix)))  # where C is no matrix in memory
+
+
 def is_readable(matrix: NDArray | TriangleView) -> bool:
     """Whether the kernels read the matrix as it lies: of one of four types, in the order of bytes of this machine."""
     given = matrix.given if isinstance(matrix, TriangleView) else matrix
@@ -68,28 +72,78 @@ def is_mapped(matrix: NDArray | TriangleView) -> bool:
     return False
 
 
+_CALL = ctypes.CFUNCTYPE(INT)
+
+
+class Products:
+    """C as a function of vectors, for the compiled loops: they call it wherever they would multiply with a matrix.
+
+    What the function raises ends the compiled call, and :meth:`raise_again` raises it where Python can see it.
+    """
+
+    def __init__(self, product: Callable[[NDArray], NDArray], n: int) -> None:
+        self.product, self.n = product, n
+        self.error: BaseException | None = None
+        self.given, self.image = np.empty((2, n), dtype=np.complex128)
+        self._call = _CALL(self._multiply)
+        self.address = ctypes.cast(self._call, ADDRESS).value
+
+    def _multiply(self) -> int:
+        try:
+            self.image[:] = self.product(self.given.copy())  # who gave the function may keep what it is given
+        except BaseException as error:  # Ctrl-C too: nothing may pass through C
+            self.error = error
+            return 1
+        return 0
+
+    def raise_again(self) -> None:
+        """Raise what the function raised; nothing where it raised nothing."""
+        if self.error is not None:
+            error, self.error = self.error, None
+            raise error
+
+
+def as_source(
+    matrix: NDArray | TriangleView | Callable[[NDArray], NDArray], n: int
+) -> NDArray | TriangleView | Products:
+    """A matrix as it is, a function of vectors as the compiled loops call it."""
+    return Products(matrix, n) if callable(matrix) else matrix
+
+
 class Source(ctypes.Structure):
     """``source_t`` in source.h: C itself, or its narrow copy where one is given, with the work space of a product.
 
-    C is :func:`is_readable`.
+    C is :func:`is_readable`, or :class:`Products`.
     """
 
     _fields_ = (
         ("n", SIZE), ("matrix", Matrix), ("copy", ADDRESS), ("scale", ADDRESS), ("diagonal", ADDRESS),
-        ("work", ADDRESS), ("avx512", ctypes.c_int32), ("threads", ctypes.c_int32),
+        ("work", ADDRESS), ("avx512", ctypes.c_int32), ("threads", ctypes.c_int32), ("call", ADDRESS),
+        ("given", ADDRESS), ("image", ADDRESS), ("deadline", REAL),
     )  # fmt: skip
 
     def __init__(
-        self, matrix: NDArray | TriangleView, copy: NarrowCopy | None, *, avx512: bool, work: int | None = None
+        self,
+        matrix: NDArray | TriangleView | Products,
+        copy: NarrowCopy | None,
+        *,
+        avx512: bool,
+        work: int | None = None,
     ) -> None:
         """``work`` is the address of a work space that the caller keeps; without one it is made here."""
-        n, narrow = matrix.shape[0], copy is not None
+        self.arrays: tuple[Any, ...] = (matrix,)  # alive as long as their addresses are in use
+        if isinstance(matrix, Products) and copy is None:
+            vectors = (address(matrix.given), address(matrix.image))
+            super().__init__(matrix.n, _NOWHERE, *4 * (None,), avx512, 1, matrix.address, *vectors)
+            return
+        n, narrow = matrix.n if isinstance(matrix, Products) else matrix.shape[0], copy is not None
         count = thread_count(n, narrow=narrow)
         space = product_work(n, count, narrow=narrow) if work is None else None
-        self.arrays = (matrix, copy, space)  # alive as long as their addresses are in use
+        self.arrays = (matrix, copy, space)
         place = work if space is None else address(space)
         if copy is None:
             kept: tuple[int | None, ...] = (None, None, None)
         else:
             kept = (address(copy.blocks), address(copy.scale), address(copy.diagonal))
-        super().__init__(n, Matrix(matrix), *kept, place, avx512, count)
+        entries = _NOWHERE if isinstance(matrix, Products) else Matrix(matrix)
+        super().__init__(n, entries, *kept, place, avx512, count)

@@ -12,21 +12,22 @@
 
 /* How a problem is solved: WholeSettings in whole_settings.py, which says what each means. */
 typedef struct {
-    int64_t strongest, budget, most, rounds, patience;
-    double rough, share, tolerance, deep, floor, least, noise, narrow_noise;
+    int64_t strongest, gauge, budget, most, rounds, patience;
+    double rough, mixing, share, tolerance, deep, floor, least, noise, narrow_noise;
 } whole_settings_t;
 
 /* One call: the problem, what it works with, and what it finds. In Python: Whole in whole_compiled.py. */
 typedef struct {
-    source_t model;  /* what inner solves multiply with: C, or its narrow copy */
-    matrix_t C;
-    double error;    /* about the norm of (copy - C) z, 0 without a copy */
-    double *full;    /* workspace of dense_apply for `full_threads` */
-    int64_t full_threads;
+    source_t model; /* what inner solves multiply with: C, or its narrow copy */
+    source_t full;  /* C itself */
+    double error;   /* about the norm of (copy - C) z, 0 without a copy */
+    double seconds; /* until the call has to end; infinite for any time */
+    int (*tell)(double, double, double); /* as in acceleration_t: is told of every iterate, which is then in `z`; or NULL */
     whole_settings_t settings;
     const double *turn;     /* phases by which the start is turned, NULL for none: a real C would keep it real for ever */
-    double *z, *w;          /* found: phases, the first node at angle 0, and C z */
-    double *before;         /* 2 n doubles */
+    double *z, *w;          /* found: phases in their gauge, and C z; `z` is the start where no column is, */
+    int64_t known;          /* and `w` is C z then, where this is not 0 */
+    double *before;         /* 4 n doubles */
     double *vectors, *gram; /* as in acceleration_t */
     int64_t *order;
     double *trace; /* found: room for `most` + `rounds` + 2 steps: objective, residual, length; the start first */
@@ -35,6 +36,7 @@ typedef struct {
     double objective, residual;
 } whole_t;
 
+/* How the call ended. OUT_OF_THE_ORDINARY: it gave up. The others are as in accelerate.h. */
 enum { SOLVED = 0, OUT_OF_THE_ORDINARY = 1 };
 
 /* Every entry of x over its modulus; that of `otherwise` where it is 0. */
@@ -99,9 +101,9 @@ static void phases_of_column(whole_t *call) {
     int64_t n = call->model.n;
     const int64_t k = call->settings.strongest;
     double *z = call->z;
-    matrix_part(&call->C, 0, k, k, 1, z, 2);
-    matrix_part(&call->C, k, 1, k, n - k, z + 2 * k, 2 * n);
-    z[2 * k] = matrix_diagonal(&call->C, k);
+    matrix_part(&call->full.C, 0, k, k, 1, z, 2);
+    matrix_part(&call->full.C, k, 1, k, n - k, z + 2 * k, 2 * n);
+    z[2 * k] = matrix_diagonal(&call->full.C, k);
     z[2 * k + 1] = 0;
     for (int64_t l = 0; l < n; l++) {
         if (l > k) z[2 * l + 1] = -z[2 * l + 1]; /* below the diagonal, the column is the conjugate of the row */
@@ -111,56 +113,100 @@ static void phases_of_column(whole_t *call) {
     unit(n, call->z, call->w);
 }
 
-/* The first node at angle 0, and what is known of the point. */
-static void finish(whole_t *call) {
-    int64_t n = call->model.n;
-    double *z = call->z, *w = call->w, gradient, size;
-    double re = z[0], im = -z[1], m = sqrt(re * re + im * im);
-    turn_all(n, re / m, im / m, z);
+/* The phase that the gauge turns to 0: that of its node, or, for a negative one, of the sum of all. */
+static void reference_phase(const whole_t *call, double *re, double *im) {
+    int64_t n = call->model.n, node = call->settings.gauge;
+    const double *z = call->z;
+    double a = 0, b = 0, m;
+    for (int64_t j = 0; node < 0 && j < n; j++) {
+        a += z[2 * j];
+        b += z[2 * j + 1];
+    }
+    m = sqrt(a * a + b * b);
+    if (!(m > 1e-12 * (double)n)) { /* a sum of (rounding) zero has no phase: the first node has */
+        a = z[2 * (node < 0 ? 0 : node)];
+        b = z[2 * (node < 0 ? 0 : node) + 1];
+        m = sqrt(a * a + b * b);
+    }
+    *re = a / m;
+    *im = -b / m;
+}
+
+/* The point in its gauge, and what is known of it. The product is turned with the point, or, where C is small, computed
+ * again; where a product ended the work, C is not asked for another one. */
+static void finish(whole_t *call, int failed) {
+    int64_t n = call->model.n, node = call->settings.gauge;
+    double *z = call->z, *w = call->w, gradient, size, re, im;
+    reference_phase(call, &re, &im);
+    turn_all(n, re, im, z);
     unit(n, z, call->before);
-    z[0] = 1;
-    z[1] = 0;
-    if (call->model.copy) turn_all(n, re / m, im / m, w);
-    else dense_apply(n, &call->C, z, w, call->full, call->model.avx512, (int)call->full_threads);
+    if (node >= 0) {
+        z[2 * node] = 1;
+        z[2 * node + 1] = 0;
+    }
+    if (call->model.copy || call->full.call || failed) turn_all(n, re, im, w);
+    else source_product(&call->full, z, w);
     call->objective = measured(n, z, w, &gradient, &size);
     call->residual = residual_of(&call->settings, gradient, size);
 }
 
 int64_t dense_whole_size(void) { return sizeof(whole_t); }
 
-/* z and w = C z from the phases of one column of C, to a residual of `tolerance`. Without a copy the trace has every step,
- * with one every round. `entries` is 0 where the call gives up. */
+/* The start, in z: the phases of a rough leading eigenvector, by Lanczos from those of a column of C or from the vector
+ * given; the vector itself where no Lanczos is asked for (`rough` is 0). */
+static int begin(whole_t *call, int64_t *products) {
+    const whole_settings_t *settings = &call->settings;
+    const int64_t n = call->model.n;
+    double *z = call->z, *before = call->before, gradient, size;
+    if (settings->strongest >= 0) phases_of_column(call);
+    if (!(settings->rough > 0)) return SOLVED;
+    memcpy(before, z, sizeof(double) * 2 * (size_t)n);
+    double second;
+    const double *known = settings->strongest < 0 && call->known ? call->w : NULL;
+    int64_t steps = dense_leading(&call->model, z, known, settings->rough, call->vectors, &second);
+    call->order[0] = 0; /* the basis lay where the steps are kept */
+    if (steps < 0) return FAILED;
+    *products += steps;
+    measured(n, before, z, &gradient, &size);
+    /* without the time for a start that says more, this one has to do */
+    if (!is_late(&call->model) && (!(size >= settings->least) || second > settings->mixing * size)) return OUT_OF_THE_ORDINARY;
+    unit(n, z, before);
+    if (call->turn) turn_each(n, call->turn, z);
+    return SOLVED;
+}
+
+/* z and w = C z from the start, to a residual of `tolerance`. Without a copy the trace has every step, with one every
+ * round. `entries` is 0 where the call gives up or is ended before it has a point with its product. */
 int dense_whole(whole_t *call) {
-    const source_t *model = &call->model;
+    const source_t *model = &call->model, *full = &call->full;
     const whole_settings_t *settings = &call->settings;
     const int64_t n = model->n;
     const size_t bytes = sizeof(double) * 2 * (size_t)n;
-    const int narrow = model->copy != NULL, full_threads = (int)call->full_threads;
+    const int narrow = model->copy != NULL;
     const double tolerance = settings->tolerance, goal = larger(settings->deep * tolerance, DBL_EPSILON);
-    double *z = call->z, *w = call->w, *before = call->before, *trace = call->trace, gradient, size;
+    double *z = call->z, *w = call->w, *before = call->before, *image_before = before + 2 * n, *trace = call->trace;
+    double gradient, size;
     acceleration_t inner = {.z = z, .budget = settings->budget, .patience = settings->patience, .vectors = call->vectors,
                             .gram = call->gram, .order = call->order};
+    int64_t products = 0, taken = 0, entries = 1;
+    int reason = SOLVED;
     call->entries = 0;
-    phases_of_column(call);
-    memcpy(before, z, bytes);
-    int64_t products = dense_leading(model, z, settings->rough, call->vectors), taken = 0, entries = 1;
-    call->order[0] = 0; /* the basis lay where the steps are kept */
-    measured(n, before, z, &gradient, &size);
-    if (!(size >= settings->least)) return OUT_OF_THE_ORDINARY;
-    unit(n, z, before);
-    if (call->turn) turn_each(n, call->turn, z);
+    if (isfinite(call->seconds)) call->model.deadline = call->full.deadline = seconds_now() + call->seconds;
+    reason = begin(call, &products);
+    if (reason != SOLVED) return reason;
     if (narrow) {
         inner.target = goal;
         inner.inexact = settings->share * call->error;
         inner.most = settings->most;
         inner.noise = settings->narrow_noise;
         inner.trace = trace;
+        memcpy(before, z, bytes);
         int ending = dense_accelerate(model, &inner);
         products += inner.products;
-        if (ending != 0) return OUT_OF_THE_ORDINARY;
+        if (ending != REACHED && ending != LATE) return ending == FAILED ? FAILED : OUT_OF_THE_ORDINARY;
         unit(n, z, before);
     }
-    dense_apply(n, &call->C, z, w, call->full, model->avx512, full_threads);
+    if (source_product(full, z, w)) return FAILED;
     products++;
     double f = measured(n, z, w, &gradient, &size), residual = residual_of(settings, gradient, size);
     trace[0] = f;
@@ -169,24 +215,41 @@ int dense_whole(whole_t *call) {
     inner.base_w = w;
     inner.inexact = 0;
     inner.noise = settings->noise;
-    for (int64_t round = 0; residual > tolerance && gradient > settings->floor; round++) {
-        if (round == settings->rounds || taken >= settings->most) return OUT_OF_THE_ORDINARY;
+    inner.tell = narrow ? NULL : call->tell;
+    if (call->tell && call->tell(f, residual, 0)) reason = STOPPED;
+    for (int64_t round = 0; reason == SOLVED && residual > tolerance && gradient > settings->floor; round++) {
+        /* whoever was told of iterates goes on from the point where the call gives up */
+        reason = round == settings->rounds || taken >= settings->most ? OUT_OF_THE_ORDINARY : is_late(model) ? LATE : SOLVED;
+        if (reason != SOLVED) break;
         double *steps = trace + 3 * entries;
         inner.target = larger(goal, residual * call->error / size);
         if (residual <= inner.target) inner.target = residual * 1e-3;
         inner.most = settings->most - taken;
         inner.trace = steps;
+        inner.told_from = f;
         memcpy(before, z, bytes);
+        memcpy(image_before, w, bytes);
         int ending = dense_accelerate(model, &inner);
         products += inner.products;
         int64_t count = inner.taken;
-        if (ending != 0 || count == 0) return OUT_OF_THE_ORDINARY;
         taken += count;
+        if (ending != REACHED || count == 0) reason = ending >= STOPPED ? ending : OUT_OF_THE_ORDINARY;
+        if (reason == OUT_OF_THE_ORDINARY && !call->tell) return reason;
         unit(n, z, before);
-        dense_apply(n, &call->C, z, w, call->full, model->avx512, full_threads);
+        if (reason == FAILED || source_product(full, z, w)) {
+            memcpy(z, before, bytes);
+            reason = FAILED;
+            break;
+        }
         products++;
+        if (count == 0) break;
         double rest, value = measured(n, z, w, &rest, &size);
-        if (value < f - settings->noise * fabs(f) || !(rest < gradient)) return OUT_OF_THE_ORDINARY;
+        if (value < f - settings->noise * fabs(f) || (reason == SOLVED && !(rest < gradient))) {
+            memcpy(z, before, bytes);
+            memcpy(w, image_before, bytes);
+            if (reason == SOLVED) reason = OUT_OF_THE_ORDINARY;
+            break;
+        }
         if (narrow) {
             count = 1;
             steps[2] = apart(2 * n, z, before);
@@ -198,9 +261,12 @@ int dense_whole(whole_t *call) {
         entries += count;
         trace[3 * entries - 3] = f;
         trace[3 * entries - 2] = residual;
+        if (reason == LATE && residual <= tolerance) reason = SOLVED;
+        if (narrow && call->tell && call->tell(f, residual, trace[3 * entries - 1])) reason = STOPPED;
     }
-    finish(call);
+    if (reason == OUT_OF_THE_ORDINARY && !call->tell) return reason;
+    finish(call, reason == FAILED);
     call->products = products;
     call->entries = entries; /* last: it says that all the rest is there */
-    return SOLVED;
+    return reason;
 }

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 
+class WholeEnding(IntEnum):
+    """How a call ended: in whole.c, and in accelerate.h from ``STOPPED`` on."""
+
+    SOLVED = 0
+    GAVE_UP = 1
+    """Something is out of the ordinary; what was found up to there is given where somebody was told of it."""
+    STOPPED = 3
+    """Who was told of the iterates asked for an end."""
+    LATE = 4
+    FAILED = 5
+    """A function of Python's raised something: it is raised again, but for Ctrl-C, which keeps what was found."""
+
+
 class WholeSolve(NamedTuple):
-    """Phases with the first node at angle 0, and what is known about them."""
+    """Phases in their gauge, and what is known about them."""
 
     z: NDArray[np.complex128]
     product: NDArray[np.complex128]
@@ -20,13 +34,16 @@ class WholeSolve(NamedTuple):
     """Objective, residual and length of the step of every iterate, the start first; with a narrow copy, every round."""
     interrupted: bool = False
     """Whether Ctrl-C was pressed during the call."""
+    ending: WholeEnding = WholeEnding.SOLVED
 
 
 class WholeSettings(NamedTuple):
     """How a whole problem is solved: ``whole_settings_t`` in whole.c, in its order."""
 
     strongest: int
-    """The column of C whose phases are the start."""
+    """The column of C whose phases are the start; -1 where a start is given."""
+    gauge: int
+    """The node that is at angle 0 in the answer; -1 where the sum of all phases is."""
     budget: int
     """Products of an inner solve at most."""
     most: int
@@ -36,7 +53,9 @@ class WholeSettings(NamedTuple):
     patience: int
     """Steps that Anderson's method may reject in one inner solve."""
     rough: float
-    """Relative residual of the leading eigenvector that Lanczos makes of the start."""
+    """Relative residual of the leading eigenvector that Lanczos makes of the start; 0 to take the start as it is."""
+    mixing: float
+    """It gives up where the second Ritz value is more than this share of the first: the start then says little."""
     share: float
     """The narrow copy alone is used down to so many times its error."""
     tolerance: float

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.kernels.dense.compiled import dense_apply, narrow_apply
-from angsync.kernels.dense.source import DENSE_FROM, HAS_AVX512, Source, is_readable
+from angsync.kernels.dense.source import DENSE_FROM, HAS_AVX512, Products, Source, as_source, is_readable
 from angsync.kernels.lanczos import reference
 from angsync.kernels.lanczos.reference import Goal, RunEnding
 from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, function
@@ -90,7 +90,9 @@ class ShiftedMatrix(reference.ShiftedMatrix):
     """S = Diag(s) - scale C as a function of vectors; products come from the narrow copy of C where one is given."""
 
     def _image(self, v: NDArray) -> NDArray:
-        return dense_apply(self.matrix, v) if self.copy is None else narrow_apply(self.copy, v)
+        if self.copy is not None:
+            return narrow_apply(self.copy, v)
+        return self.matrix(v) if callable(self.matrix) else dense_apply(self.matrix, v)
 
 
 class Lanczos(reference.Lanczos):
@@ -115,7 +117,8 @@ class DenseLanczos(reference.Lanczos):
         avx512: bool = HAS_AVX512,
     ) -> None:
         super().__init__(product, np.ascontiguousarray(deflated), start, most)
-        self._source = Source(product.matrix, product.copy, avx512=avx512)
+        self._matrix = as_source(product.matrix, deflated.size)
+        self._source = Source(self._matrix, product.copy, avx512=avx512)
         # The arrays stay alive with self, so their addresses may be kept. The basis and its work array may grow: their
         # addresses are renewed.
         self._run = Run(
@@ -137,6 +140,8 @@ class DenseLanczos(reference.Lanczos):
             ending = RunEnding(_lanczos_run(ctypes.byref(self._source), ctypes.byref(run)))
             self.product.products += run.steps - self.steps
             self.steps, self._size = run.steps, run.size
+            if isinstance(self._matrix, Products):
+                self._matrix.raise_again()
             if ending is not RunEnding.GOING_ON or self.steps >= until:
                 return ending
 
@@ -149,7 +154,7 @@ def begin_lanczos(
         isinstance(product, reference.ShiftedMatrix)
         and deflated.dtype == np.complex128
         and deflated.size >= DENSE_FROM
-        and is_readable(product.matrix)
+        and (callable(product.matrix) or is_readable(product.matrix))
     ):
         return DenseLanczos(product, deflated, start, most)
     return Lanczos(product, deflated, start, most)

@@ -28,7 +28,7 @@ double tridiagonal_smallest(int64_t k, const double *alpha, const double *beta, 
 #define UNIT_ROUNDOFF 0x1p-53
 #define SETTLED_FROM 20     /* steps from which a negative eigenvalue may end a run */
 
-enum { GOING_ON, REACHED, SETTLED, HOPELESS, COMPLETE };
+enum { GOING_ON, REACHED, SETTLED, HOPELESS, COMPLETE, ENDED };
 
 /* ------------------------------------------------------------------ orthogonalisation */
 
@@ -226,7 +226,7 @@ int lanczos_run(const source_t *from, run_t *run) {
     while (run->steps < run->last) {
         int64_t k = run->steps;
         double *v = run->basis + 2 * n * k, *w = v + 2 * n;
-        source_product(from, v, w);
+        if (source_product(from, v, w)) return ENDED;
         double norm = sqrt(shifted(n, run->s, run->scale, v, w, alpha + k));
         if (norm > run->size) run->size = norm;
         /* nearly all that the whole basis has to take away, so that one round of it is enough */

@@ -47,6 +47,8 @@ class RunEnding(IntEnum):
     """A Ritz value is below the goal."""
     COMPLETE = 4
     """The space is invariant to rounding."""
+    ENDED = 5
+    """A product ended the run: it is a function of Python's, which raised something that is raised again."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +66,17 @@ class Goal:
 
 
 class ShiftedMatrix:
-    """S = Diag(s) - scale C as a function of vectors. There is no narrow copy of C without compiled kernels."""
+    """S = Diag(s) - scale C as a function of vectors; ``matrix`` is C, or the function that multiplies with it.
+
+    There is no narrow copy of C without compiled kernels.
+    """
 
     def __init__(
-        self, matrix: NDArray | TriangleView, copy: NarrowCopy | None, scale: float, s: NDArray[np.float64]
+        self,
+        matrix: NDArray | TriangleView | Callable[[NDArray], NDArray],
+        copy: NarrowCopy | None,
+        scale: float,
+        s: NDArray[np.float64],
     ) -> None:
         self.matrix, self.copy, self.scale = matrix, copy, scale
         self.s = np.ascontiguousarray(s, dtype=np.float64)
@@ -78,7 +87,7 @@ class ShiftedMatrix:
         return self.s * v - self.scale * self._image(v)
 
     def _image(self, v: NDArray) -> NDArray:
-        return dense_apply(self.matrix, v)
+        return self.matrix(v) if callable(self.matrix) else dense_apply(self.matrix, v)
 
 
 def growth(alpha: NDArray[np.float64], beta: NDArray[np.float64], shift: float) -> float:

@@ -47,6 +47,10 @@ class ProtocolAdapter(Operator):
     def abs_row_sums(self) -> NDArray[np.float64] | None:
         return self.operator.abs_row_sums()
 
+    @property
+    def is_known_by_products(self) -> bool:
+        return True
+
     def component_labels(self) -> NDArray[np.int64] | None:
         return self.operator.component_labels() if self._has("component_labels") else None
 
@@ -84,6 +88,10 @@ class LinearOperatorAdapter(Operator):
     def apply(self, z: NDArray) -> NDArray:
         product = self.operator.matvec(z) if z.ndim == 1 else self.operator.matmat(z)
         return np.asarray(product).astype(np.result_type(z, self._dtype), copy=False)
+
+    @property
+    def is_known_by_products(self) -> bool:
+        return True
 
     def diagonal(self) -> NDArray[np.float64]:
         if self._diagonal is None:

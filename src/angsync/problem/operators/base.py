@@ -12,6 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from angsync import kernels
 from angsync.errors import InputError
+from angsync.problem.randomness import Probes, random_probes
 
 if TYPE_CHECKING:
     from angsync.problem.operators.sparse import SparseOperator
@@ -153,11 +155,27 @@ class Operator(ABC):
         """The sparse matrix behind this operator, with the power of two between them; None where there is none."""
         return None
 
+    @property
+    def is_known_by_products(self) -> bool:
+        """Whether C is somebody else's: all that is known are its products, and what he says about it."""
+        return False
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether C is a full matrix that lies somewhere else and is read, block by block, for every product."""
+        return False
+
+    def probes(self) -> Probes:
+        """Random vectors and their products, computed once: is C Hermitian, finite, real, and how large is it?"""
+        return self._probes
+
+    @cached_property
+    def _probes(self) -> Probes:
+        return random_probes(self.apply, self.n, self.dtype)
+
     def is_real(self) -> bool:
         """Whether every entry is known to be real, so that a real start would stay real for ever."""
-        rng = np.random.default_rng(0)
-        probe = rng.standard_normal(self.n).astype(self.dtype)
-        return not self.apply(probe).imag.any()
+        return not self.probes().images[0].imag.any()
 
     def row_length(self) -> int:
         """Largest number of terms in one entry of a product, which bounds its rounding error."""
@@ -247,8 +265,10 @@ class Operator(ABC):
         return None
 
     def shifted_entries(self, s: NDArray[np.float64], scale: float, *, narrow: bool) -> Any:
-        """``Diag(s) - scale * C`` with a compiled run of Lanczos, made of :meth:`entries`; None where it cannot be."""
-        return None
+        """``Diag(s) - scale * C`` with a compiled run of Lanczos; None where it cannot be, or there is no copy."""
+        if narrow or not self.is_known_by_products or self.dtype != np.complex128:
+            return None
+        return kernels.ShiftedMatrix(self.apply, None, scale, s)
 
     # What is made of these copies and kernels, in the units of this operator and with its products counted.
 

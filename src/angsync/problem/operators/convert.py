@@ -12,7 +12,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from angsync import kernels
 from angsync.errors import InputError, NotFiniteError, NotHermitianError, names_keywords
-from angsync.problem.array_libraries import is_foreign, on_cuda, to_numpy
+from angsync.problem.array_libraries import is_foreign, is_stored, on_cuda, to_numpy
 from angsync.problem.measurements import Measurements
 from angsync.problem.operators.adapters import LinearOperatorAdapter, ProtocolAdapter
 from angsync.problem.operators.base import HermitianOperator, Operator
@@ -27,7 +27,6 @@ from angsync.problem.operators.checks import (
 )
 from angsync.problem.operators.full_matrix import dense_operator
 from angsync.problem.operators.sparse import SparseOperator
-from angsync.problem.operators.sparse_format import check_format
 
 
 @names_keywords
@@ -37,7 +36,8 @@ def as_operator(data: Any, hermitian: Hermitian = "full") -> Operator:
     Parameters
     ----------
     data
-        Hermitian ndarray (or nested lists), scipy.sparse matrix, scipy ``LinearOperator``,
+        Hermitian ndarray (or nested lists), an array of zarr, h5py, dask or xarray (a large one is read block by block
+        and never held in memory as a whole), scipy.sparse matrix, scipy ``LinearOperator``,
         :class:`angsync.Measurements`, or anything that already follows the operator protocol.
         Real and integer matrices are valid: they are solved over phases. ``float32`` and ``complex64``
         stay in single precision.
@@ -65,10 +65,20 @@ def as_operator(data: Any, hermitian: Hermitian = "full") -> Operator:
         if on_cuda(data):
             return device_operator(data, hermitian)
         data = to_numpy(data)
+    elif is_stored(data):
+        from angsync.problem.operators.streamed import LOADED_UP_TO_BYTES, stored_operator
+        from angsync.problem.stored import StoredArray
+
+        stored = StoredArray(data)
+        if stored.nbytes > LOADED_UP_TO_BYTES:
+            return stored_operator(stored, hermitian)
+        data = stored.loaded()
     return dense_operator(data, hermitian)
 
 
 def _sparse_operator(data: Any, hermitian: Hermitian) -> SparseOperator:
+    from angsync.problem.operators.sparse_format import check_format  # loaded where there is a sparse matrix
+
     check_square(data.shape)
     matrix = scipy.sparse.csr_array(check_format(data)).astype(complex_type(data.dtype, "C"), copy=False)
     if matrix.indices.dtype != np.int32 and max(matrix.nnz, *matrix.shape) < 2**31:
@@ -160,14 +170,14 @@ def _checked_linear_operator(data: LinearOperator) -> LinearOperatorAdapter:
     check_square(data.shape)
     dtype = np.dtype(np.complex128) if data.dtype is None else complex_type(np.dtype(data.dtype), "the operator")
     operator = LinearOperatorAdapter(data, dtype)
-    # Only products are known, so symmetry is tested on random vectors: x^H (A y) = conj(y^H (A x)).
-    rng = np.random.default_rng(0)
-    x, y = (rng.standard_normal((2, operator.n)) + 1j * rng.standard_normal((2, operator.n))).astype(dtype)
-    image_x, image_y = operator.apply(x), operator.apply(y)
+    # Only products are known, so symmetry is tested on random vectors: x^H (A y) = conj(y^H (A x)). The products are
+    # kept: they also show whether C is real and how large it is, and the search for a start goes on from the first.
+    (x, y), (image_x, image_y) = operator.probes()
     if not (np.isfinite(image_x).all() and np.isfinite(image_y).all()):
         raise NotFiniteError("the operator gives NaN or infinity for a finite vector; check its matvec.")
     gap = abs(np.vdot(x, image_y) - np.conj(np.vdot(y, image_x)))
-    size = float(np.linalg.norm(x) * np.linalg.norm(image_y))
+    largest = float(np.abs(image_y).max()) or 1.0  # squares of 1e200, or of 1e-200, would be infinite, or 0
+    size = float(np.linalg.norm(x) * np.linalg.norm(image_y / largest)) * largest
     if gap > hermitian_limit(dtype, size):
         raise NotHermitianError(
             f"the operator must be Hermitian: for random x and y, |x^H A y - conj(y^H A x)| = {gap:.2e} where "

@@ -13,6 +13,7 @@ from angsync import kernels
 from angsync.kernels import time_limit
 from angsync.problem.operators.adapters import adapted
 from angsync.problem.operators.base import HermitianOperator, Operator, Unwrapped
+from angsync.problem.randomness import Probes
 
 if TYPE_CHECKING:
     from angsync.problem.operators.sparse import SparseOperator
@@ -26,8 +27,7 @@ def normalising_exponent(operator: HermitianOperator) -> int:
     if sums is not None:
         largest = float(sums.max(initial=0.0))
     else:
-        ones = np.ones(operator.n, dtype=operator.dtype)
-        largest = float(np.abs(operator.apply(ones)).max(initial=0.0))
+        largest = float(np.abs(adapted(operator).probes().images[0]).max(initial=0.0))
     return math.frexp(largest)[1] if largest > 0 and math.isfinite(largest) else 0
 
 
@@ -81,6 +81,17 @@ class Wrapper(Operator):
 
     def sparse(self) -> Unwrapped[SparseOperator] | None:
         return self.base.sparse()
+
+    @property
+    def is_known_by_products(self) -> bool:
+        return self.base.is_known_by_products
+
+    @property
+    def is_streamed(self) -> bool:
+        return self.base.is_streamed
+
+    def probes(self) -> Probes:
+        return self.base.probes()
 
     def is_real(self) -> bool:
         return self.base.is_real()
@@ -137,6 +148,10 @@ class ScaledOperator(Wrapper):
 
     def diagonal(self) -> NDArray[np.float64]:
         return self.scaled(self.base.diagonal())
+
+    def probes(self) -> Probes:
+        vectors, images = self.base.probes()
+        return Probes(vectors, self.scaled(images))
 
     def abs_row_sums(self) -> NDArray[np.float64] | None:
         return self._abs_row_sums

@@ -17,11 +17,17 @@ ROUGH_RESIDUAL = 0.4  # relative, at which Lanczos ends: an exact eigenvector is
 def leading_direction(operator: Operator, _rng: np.random.Generator | None = None) -> NDArray:
     """The phases of a rough leading eigenvector: Lanczos from the strongest column, to a residual of 0.4."""
     inner = operator.inner_model()
-    column = strongest_column(operator)
+    column = power_step(operator) if operator.is_streamed else strongest_column(operator)
     vector, products = inner.model.leading(column, ROUGH_RESIDUAL)
     if not inner.counted:
         operator.count(products)
     return normalise(vector, column.astype(np.complex128)).astype(operator.dtype)
+
+
+def power_step(operator: Operator) -> NDArray:
+    """The phases of the product of C with a random vector, which is known already."""
+    image = operator.probes().images[0]
+    return normalise(image, np.ones_like(image)).astype(operator.dtype)
 
 
 def strongest_column(operator: Operator) -> NDArray:

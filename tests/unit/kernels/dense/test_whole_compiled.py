@@ -21,7 +21,8 @@ PROBLEMS = [(48, 1.0), (51, 0.0), (100, 100**0.25 / 2), (130, 0.3 * 130**0.5), (
 def settings(operator):
     sums = operator.abs_row_sums()
     return WholeSettings(
-        strongest=int(sums.argmax()), rough=0.3, share=2.0, tolerance=1e-10, deep=0.8, floor=1e-14 * sums.sum(),
+        strongest=int(sums.argmax()), gauge=0, rough=0.3, mixing=np.inf,
+        share=2.0, tolerance=1e-10, deep=0.8, floor=1e-14 * sums.sum(),
         least=0.0, budget=120, most=400,
         rounds=6, patience=6, noise=1e-14, narrow_noise=1e-7,
     )  # fmt: skip

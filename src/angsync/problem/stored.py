@@ -1,0 +1,95 @@
+"""Arrays that are read when somebody asks: zarr, HDF5, dask, xarray, or anything with a shape, a dtype and slices.
+
+Only slices are ever asked for, so nothing is imported, and nothing is read as a whole but what is small.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.problem.array_libraries import chunk_shape
+
+_READ_BYTES = 1 << 23  # of one part that is read at a time; the numbers made of it take several times as much
+_MOST_CHUNK_BYTES = 1 << 28  # a chunk up to this size is read as a whole, a larger one in pieces, again and again
+
+
+class StoredArray:
+    """An array behind slices, with the sides of the parts in which it is best read."""
+
+    def __init__(self, data: Any) -> None:
+        self.data = data
+        self.shape: tuple[int, ...] = tuple(int(side) for side in data.shape)
+        self.dtype = np.dtype(data.dtype)
+        # without chunks, as in a memory map or an HDF5 file, any part will do
+        self._chunk = chunk_shape(data) or tuple(1 for _ in self.shape)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def read(self, *index: Any) -> NDArray:
+        """A part of it, in memory."""
+        return np.asarray(self.data[index])
+
+    def loaded(self) -> NDArray:
+        """All of it, in memory."""
+        return self.read(*(slice(None) for _ in self.shape))
+
+    def sides(self) -> tuple[int, int]:
+        """Rows and columns of a part of a matrix that is read at a time: whole chunks, several where they are small."""
+        n = self.shape[-1]
+        rows, columns = (min(n, side) for side in self._chunk[-2:])
+        size = self.dtype.itemsize
+        if rows * columns * size > _MOST_CHUNK_BYTES:
+            rows, columns = 1, 1
+        while 2 * rows * columns * size <= _READ_BYTES and (rows < n or columns < n):
+            if columns < n and (columns <= rows or rows >= n):
+                columns = min(n, 2 * columns)
+            else:
+                rows = min(n, 2 * rows)
+        return rows, columns
+
+    # A stack (..., n, n): its problems are numbered in the order of the leading axes.
+
+    def problems(self, part: slice | NDArray[np.int64]) -> NDArray:
+        """Problems of a stack, by a slice of their numbers or by some numbers, (count, n, n)."""
+        if isinstance(part, slice):
+            return self._some((), part.start, part.stop)
+        own = self.shape[-2:]
+        return np.array([self._some((), int(k), int(k) + 1)[0] for k in part], dtype=self.dtype).reshape(-1, *own)
+
+    def _some(self, prefix: tuple[int, ...], first: int, last: int) -> NDArray:
+        """Problems ``first`` up to ``last`` of those at ``prefix``: no problem is read that nobody asked for."""
+        axes, own = self.shape[len(prefix) : -2], self.shape[-2:]
+        if first >= last:
+            return np.empty((0, *own), dtype=self.dtype)
+        if not axes:
+            return self.read(*prefix, slice(None), slice(None)).reshape(-1, *own)
+        inner = math.prod(axes[1:])
+        begin, end = -(-first // inner), last // inner
+        if begin > end:  # all inside one row of the first axis
+            return self._some((*prefix, end), first - end * inner, last - end * inner)
+        parts = [self.read(*prefix, slice(begin, end)).reshape(-1, *own)]
+        if first < begin * inner:
+            parts.insert(0, self._some((*prefix, begin - 1), first - (begin - 1) * inner, inner))
+        if end * inner < last:
+            parts.append(self._some((*prefix, end), 0, last - end * inner))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def blocks(self, size: int) -> Iterator[slice]:
+        """Numbers of problems that are read together: about ``size``, whole chunks of the first axis where they fit."""
+        leading = self.shape[:-2]
+        count, row = math.prod(leading), self._chunk[0] * math.prod(leading[1:])
+        if row * math.prod(self.shape[-2:]) * self.dtype.itemsize <= _MOST_CHUNK_BYTES:
+            size = max(row, size // row * row)
+        for first in range(0, count, size):
+            yield slice(first, min(count, first + size))
