@@ -44,6 +44,7 @@ typedef struct {
     int16_t *copy;
     float *scale;
     int64_t blocks;               /* from one block of rows of the copy to the next */
+    int single;                   /* C is in single precision, however the tile was copied */
     double square;                /* share^2: of the squared modulus, that the squared difference may be */
     findings *found;
     int suspect;                  /* found: some pair differs by more */
@@ -128,8 +129,8 @@ __attribute__((target("avx512f"), always_inline)) static inline void tile_avx512
                 __m512d d23 = _mm512_add_pd(_mm512_unpacklo_pd(t2, t3), _mm512_unpackhi_pd(t2, t3));
                 excess = _mm512_max_pd(excess, _mm512_max_pd(_mm512_fnmadd_pd(s01, square, d01), _mm512_fnmadd_pd(s23, square, d23)));
             }
-            s01 = upper_single ? root(s01) : _mm512_sqrt_pd(s01);
-            s23 = upper_single ? root(s23) : _mm512_sqrt_pd(s23);
+            s01 = w->single ? root(s01) : _mm512_sqrt_pd(s01);
+            s23 = w->single ? root(s23) : _mm512_sqrt_pd(s23);
             largest = _mm512_max_pd(largest, _mm512_max_pd(s01, s23));
             r01 = _mm512_add_pd(r01, s01); r23 = _mm512_add_pd(r23, s23);
             double *sums = w->columns + 2 * c;
@@ -259,7 +260,7 @@ static int one_tile(const pass *w, int64_t j0, int64_t l0) {
     int by_columns = fast && complex && C->row == entry && C->column % entry == 0;
     double *upper = w->buffer, *lower = upper + SIDE * LANES;
     tile t = {upper, lower, LANES, LANES, NULL, NULL, 0, 0, w->rows + j0, w->columns + 2 * l0,
-              w->copy ? w->copy + at * BLOCK : NULL, w->copy ? w->scale + at * ROWS : NULL, count - first, w->square, w->found, 0};
+              w->copy ? w->copy + at * BLOCK : NULL, w->copy ? w->scale + at * ROWS : NULL, count - first, number == 4, w->square, w->found, 0};
     int mirror = !w->compared ? NONE : by_rows ? OWN_ROWS : SAME_ROWS;
     if (by_rows) {
         t.upper = entry_at(C, j0, l0);
