@@ -6,8 +6,9 @@
  * The sums of a vector are added in the same order whatever vectors are beside it, so its product is the same, bit for
  * bit, as alone.
  *
- * Rows of pairs of numbers are read where they lie. Every other matrix goes through a small buffer of doubles, several
- * blocks of rows at a time, so that what lies by columns is read in runs; the sums are those of the same matrix by rows.
+ * Rows of pairs of numbers are read where they lie. So are columns: they are the rows of the lower triangle of the conjugate
+ * (the mirrored product, conj(C) conj(x) = conj(C x)), left of the diagonal. Every other matrix goes through a small buffer
+ * of doubles, several blocks of rows at a time, and its sums are those of the same matrix by rows.
  *
  * Every thread collects u and v (rows.h) of its own rows; they are added up in the order of the threads, so the
  * result depends on their number alone and not on chance. That is the number asked for: where OpenMP gives fewer
@@ -25,10 +26,10 @@
 #define MOST_VECTORS 4 /* at a time */
 
 /* turned = (xr, -xi) and swapped = (xi, xr) of every vector; `work` begins with them, 4 n numbers a vector. */
-static void prepare(int64_t count, const double *x, double *turned, double *swapped) {
+static void prepare(int64_t count, const double *x, double *turned, double *swapped, double sign) {
     for (int64_t l = 0; l < count; l++) {
         turned[2 * l] = swapped[2 * l + 1] = x[2 * l];
-        swapped[2 * l] = x[2 * l + 1];
+        swapped[2 * l] = sign * x[2 * l + 1];
         turned[2 * l + 1] = -x[2 * l + 1];
     }
 }
@@ -49,7 +50,9 @@ static void collect(int64_t n, int vectors, const double *own, double *y, int th
 /* One product, and one thread's share of it. */
 typedef struct {
     int64_t n;
-    const matrix_t *C;
+    const matrix_t *C; /* what is multiplied with: C, or its conjugate, */
+    matrix_t rows;     /* and its rows as they lie, which are those right of the diagonal, or */
+    int left;          /* left of it */
     int vectors;
     const double *x, *turned, *swapped;
     double *y;
@@ -140,6 +143,7 @@ __attribute__((target("avx512f"))) static void finish_rows(const share_t *w, int
     int64_t n = w->n, right = 2 * (j + MORE_ROWS), end = 2 * n / 8 * 8;
     double last[MORE_ROWS * 8];
     if (right > end) end = right;
+    if (w->left) end = 2 * n; /* there are none */
     if (end < 2 * n) matrix_part(w->C, j, MORE_ROWS, end / 2, n - end / 2, last, 8);
     for (int c = 0; c < w->vectors; c++)
         for (int k = 0; k < MORE_ROWS; k++) {
@@ -160,7 +164,8 @@ __attribute__((target("avx512f"))) static void finish_rows(const share_t *w, int
 /* `blocks` blocks of eight rows, `apart` rows from the beginning of one to the next, the first at j. One vector has one
  * tile where C is read where it lies, and keeps its sums in registers. */
 __attribute__((target("avx512f"))) static void blocks_avx512(const share_t *w, int64_t j, int64_t blocks, int64_t apart) {
-    int64_t n = w->n, end = 2 * n / 8 * 8, tile = w->vectors == 1 ? 2 * n : SMALL_TILE, entry = entry_bytes(w->C);
+    int64_t n = w->n, end = w->left ? 2 * j : 2 * n / 8 * 8, tile = w->vectors == 1 ? 2 * n : SMALL_TILE;
+    int64_t stride = 2 * (w->rows.row / entry_bytes(&w->rows));
     lane_sums sums[TOGETHER][MOST_VECTORS];
     __attribute__((aligned(64))) double buffer[MORE_ROWS * BUFFERED];
     for (int64_t i = 0; i < blocks; i++) {
@@ -169,26 +174,68 @@ __attribute__((target("avx512f"))) static void blocks_avx512(const share_t *w, i
             for (int k = 0; k < MORE_ROWS; k++) sums[i][c].p[k] = sums[i][c].q[k] = _mm512_setzero_pd();
     }
     if (w->buffered) tile = BUFFERED;
-    for (int64_t t = 2 * (j + MORE_ROWS); t < end; t += tile)
+    for (int64_t t = w->left ? 0 : 2 * (j + MORE_ROWS); t < end; t += tile)
         for (int64_t i = 0; i < blocks; i++) {
-            int64_t row = j + i * apart, right = 2 * (row + MORE_ROWS), begin = t > right ? t : right;
+            int64_t row = j + i * apart, first = w->left ? 0 : 2 * (row + MORE_ROWS), begin = t > first ? t : first;
             int64_t lanes = (t + tile < end ? t + tile : end) - begin;
             if (lanes <= 0) break;
             if (w->buffered) {
                 matrix_part(w->C, row, MORE_ROWS, begin / 2, lanes / 2, buffer, BUFFERED);
                 rows_avx512(w, row, sums[i], buffer, BUFFERED, begin, lanes, 0);
-            } else if (w->C->kind == COMPLEX_SINGLE)
-                rows_avx512(w, row, sums[i], entry_at(w->C, row, begin / 2), 2 * (w->C->row / entry), begin, lanes, 1);
+            } else if (w->rows.kind == COMPLEX_SINGLE)
+                rows_avx512(w, row, sums[i], entry_at(&w->rows, row, begin / 2), stride, begin, lanes, 1);
             else
-                rows_avx512(w, row, sums[i], entry_at(w->C, row, begin / 2), 2 * (w->C->row / entry), begin, lanes, 0);
+                rows_avx512(w, row, sums[i], entry_at(&w->rows, row, begin / 2), stride, begin, lanes, 0);
         }
     for (int64_t i = 0; i < blocks; i++) finish_rows(w, j + i * apart, sums[i]);
 }
+
+/* The rows after the last block, left of column j: as a block whose other rows are 0. */
+__attribute__((target("avx512f"))) static void last_rows(const share_t *w, int64_t j) {
+    int64_t n = w->n, rows = n - j;
+    __attribute__((aligned(64))) double buffer[MORE_ROWS * BUFFERED] = {0};
+    lane_sums sums[MOST_VECTORS];
+    memset(sums, 0, sizeof(sums));
+    for (int64_t t = 0; t < 2 * j; t += BUFFERED) {
+        int64_t lanes = 2 * j - t < BUFFERED ? 2 * j - t : BUFFERED;
+        matrix_part(&w->rows, j, rows, t / 2, lanes / 2, buffer, BUFFERED);
+        for (int c = 0; c < w->vectors; c++) {
+            int64_t from = 2 * n * c, at = from + t;
+            double given[2 * MORE_ROWS] = {0}, *u = w->both + from + at;
+            memcpy(given, w->x + from + 2 * j, sizeof(double) * 2 * (size_t)rows);
+            eight_rows(sums + c, buffer, BUFFERED, lanes, w->turned + at, w->swapped + at, u, u + 2 * n, given, 0, 0);
+        }
+    }
+    for (int c = 0; c < w->vectors; c++)
+        for (int64_t k = 0; k < rows; k++) {
+            w->y[2 * (n * c + j + k)] += _mm512_reduce_add_pd(sums[c].p[k]);
+            w->y[2 * (n * c + j + k) + 1] += _mm512_reduce_add_pd(sums[c].q[k]);
+        }
+}
 #endif
 
-/* Whether a product reads C where it lies. */
-static int in_place(const matrix_t *C, int avx512) {
-    return is_direct(C) && C->row % entry_bytes(C) == 0 && (avx512 || C->kind == COMPLEX_DOUBLE);
+/* How C is read: where it lies, or buffered. Returns whether the product is the mirrored one. */
+static int ways_to_read(const matrix_t *C, int avx512, share_t *w) {
+    int64_t entry = entry_bytes(C);
+    int pairs = C->kind <= COMPLEX_SINGLE, by_rows = pairs && C->column == entry && C->row % entry == 0;
+    w->rows = *C;
+    w->left = w->buffered = 0;
+    if (!avx512) {
+        w->buffered = !(by_rows && C->kind == COMPLEX_DOUBLE && !C->conjugated);
+        return 0;
+    }
+    if (by_rows) {
+        w->rows.conjugated = 0;
+        return C->conjugated;
+    }
+    if (pairs && C->row == entry && C->column % entry == 0) { /* what lies there is C_jl, and conj(C) has it at (l, j) */
+        w->rows = transposed(C);
+        w->rows.conjugated = 0;
+        w->left = 1;
+        return !C->conjugated;
+    }
+    w->buffered = 1;
+    return 0;
 }
 
 /* y = C x for up to four vectors, one after the other. `work` has (4 + 4 threads) n doubles a vector. */
@@ -201,13 +248,21 @@ void dense_block(int64_t n, const matrix_t *C, int vectors, const double *x, dou
     int64_t height = ROWS;
     avx512 = 0;
 #endif
-    int buffered = !in_place(C, avx512);
-    int64_t count = n / height, together = buffered ? TOGETHER : 1;
-    prepare(n * vectors, x, turned, swapped);
+    matrix_t problem = *C;
+    share_t all = {.n = n, .C = &problem, .vectors = vectors, .x = x, .turned = turned, .swapped = swapped, .y = y};
+    int mirrored = ways_to_read(C, avx512, &all);
+    int64_t count = n / height, together = all.buffered ? TOGETHER : 1;
+    if (mirrored) { /* conj(x) is what was prepared as turned, and the other way round */
+        problem.conjugated = !problem.conjugated;
+        all.x = turned;
+        all.turned = x;
+    }
+    prepare(n * vectors, x, turned, swapped, mirrored ? -1 : 1);
 #pragma omp parallel for schedule(static, 1) num_threads(threads)
     for (int me = 0; me < threads; me++) {
         double *mine = own + (int64_t)me * 4 * n * vectors;
-        share_t w = {n, C, vectors, x, turned, swapped, y, mine, buffered};
+        share_t w = all;
+        w.both = mine;
         memset(mine, 0, sizeof(double) * 4 * (size_t)(n * vectors));
         for (int64_t b = me; b < count; b += threads * together) {
             int64_t left = (count - b + threads - 1) / threads, blocks = left < together ? left : together;
@@ -218,9 +273,13 @@ void dense_block(int64_t n, const matrix_t *C, int vectors, const double *x, dou
                 blocks_plain(&w, height * b, blocks, height * threads);
         }
     }
-    share_t rest = {n, C, vectors, x, turned, swapped, y, own, buffered};
-    corner(&rest, height * count, n);
+    all.both = own;
+    corner(&all, height * count, n);
+#if WITH_AVX512
+    if (all.left && height * count < n) last_rows(&all, height * count);
+#endif
     collect(n, vectors, own, y, threads);
+    for (int64_t l = 0; mirrored && l < n * vectors; l++) y[2 * l + 1] = -y[2 * l + 1];
 }
 
 /* y = C x for one vector. */

@@ -13,6 +13,7 @@ from problems import hermitian
 from reference.narrow import narrow_apply
 
 from angsync.kernels.dense import reference
+from angsync.kernels.dense.view import TriangleView
 from angsync.pipeline.multistart import rank_two_start
 from angsync.problem.operators import CountingOperator, ScaledOperator, as_operator
 from angsync.solvers.stopping import Clock
@@ -155,3 +156,32 @@ def test_rows_of_two_take_the_block_product():
     z = rank_two_start(operator, Clock(), np.random.default_rng(0))
     assert np.allclose(np.abs(z), 1)
     assert operator.products == 2 * math.ceil(6 * math.sqrt(n))
+
+
+@pytest.mark.parametrize("n", [48, 55, 64, 401, 607])
+@pytest.mark.parametrize("avx512", [False, compiled.HAS_AVX512])
+def test_products_with_a_matrix_however_it_lies(n, avx512):
+    C, X = hermitian(n), block(n, 4)
+    bare = C - np.diag(C.diagonal())
+    upper = np.where(np.tri(n, k=-1, dtype=bool), np.nan, C)
+    single = C.astype(np.complex64)
+    given = (
+        (np.asfortranarray(C), C),
+        (np.asfortranarray(np.pad(C, 3))[3:-3, 3:-3], C),
+        (C[::-1, ::-1].copy()[::-1, ::-1], C),
+        (single, single),
+        (np.asfortranarray(single), single),
+        (TriangleView(upper), C),
+        (TriangleView(np.asfortranarray(upper)), C),
+        (TriangleView(np.ascontiguousarray(upper.conj().T).T, conjugated=True), C),
+        (TriangleView(np.asfortranarray(upper.conj().T).T, conjugated=True), C),
+        (TriangleView(np.asfortranarray(C), hollow=True), bare),
+        (TriangleView(C.real), C.real),
+        (TriangleView(np.asfortranarray(C.real.astype(np.float32))), C.real.astype(np.float32)),
+    )
+    for matrix, same in given:
+        exact = same.astype(complex) @ X
+        # sums of n terms in double precision
+        assert np.abs(compiled.dense_apply(matrix, X, avx512=avx512) - exact).max() <= 1e-15 * n * np.abs(exact).max()
+        alone = columns(lambda x, matrix=matrix: compiled.dense_apply(matrix, x, avx512=avx512), X)
+        assert np.array_equal(compiled.dense_apply(matrix, X, avx512=avx512), alone)
