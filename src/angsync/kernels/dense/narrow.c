@@ -225,9 +225,10 @@ static void copy_part(const matrix_t *m, int64_t n, int64_t j0, int64_t l0, doub
         return;
     }
     memset(out, 0, sizeof(double) * SIDE * LANES);
+    matrix_part(m, j0, j1 - j0, l0, l1 - l0, out, LANES);
     for (int64_t j = j0; j < j1; j++) {
-        int64_t first = l0 > j ? l0 : j + 1;
-        if (first < l1) matrix_part(m, j, 1, first, l1 - first, out + (j - j0) * LANES + 2 * (first - l0), LANES);
+        int64_t first = j + 1 < l1 ? j + 1 : l1; /* up to the diagonal nothing counts, whatever stands there */
+        if (first > l0) memset(out + (j - j0) * LANES, 0, sizeof(double) * 2 * (size_t)(first - l0));
     }
 }
 
