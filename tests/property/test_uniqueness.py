@@ -127,3 +127,11 @@ def test_it_is_claimed_of_ordinary_problems():
         certificate = ang.synchronize(data).certificate
         assert certificate.verdict is Verdict.CERTIFIED
         assert certificate.unique
+
+
+def test_uniqueness_is_claimed_of_proved_optima_alone():
+    """Stopped at its first iterate, the point is refuted, though the optimum is unique and that could be proved."""
+    C = ang.simulate.gaussian(100, 0.5, rng=0).C
+    certificate = ang.synchronize(C, callback=lambda progress: True, on_failure="ignore").certificate
+    assert certificate.verdict is not ang.Verdict.CERTIFIED
+    assert not certificate.unique

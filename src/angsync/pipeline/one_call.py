@@ -10,6 +10,7 @@ on from it; where the compiled call gives up, ``component`` starts anew.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from typing import Any, NamedTuple
@@ -218,6 +219,8 @@ def _certified(operator: Operator, found: WholeSolve, call: Call, clock: Clock) 
         rng=call.seed.generator,
         turned_product=turned,
     )
+    if certificate.verdict is not Verdict.CERTIFIED:  # uniqueness is claimed of proved optima alone
+        certificate = dataclasses.replace(certificate, unique=False)
     return rescaled(certificate, part.exponent)
 
 

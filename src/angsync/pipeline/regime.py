@@ -62,6 +62,10 @@ def plan_for(operator: Operator) -> Plan:
         return Plan(("spanning_tree",), Newton(), None, "the graph is a tree, on which every measurement can be met")
     if sparse is None or has_many_pairs(sparse.operator.edge_count, n) or n <= _SMALL_NODES:
         reason = dense_reason(n) if full or sparse is not None else products_reason(n)
+        sums = operator.abs_row_sums()
+        if sums is not None and not is_even(sums) and not operator.is_on_device:
+            # the leading eigenvector sees the heaviest rows alone, and no power method gets to the others
+            return Plan(("spanning_tree",), Newton(), None, "the weights of the nodes differ by orders of magnitude")
         return Plan(("eigenvector",), GPM(alpha=math.inf), Newton(), reason)
     search = sparse.operator.breadth_first
     kind = kind_for(operator)

@@ -38,6 +38,10 @@ class Outcome:
         return self
 
 
+_LIGHT_RADIANS = 1e-6
+"""A step that no longer shows in f ends the loop; where nodes of small weight are then farther off, it has stalled."""
+
+
 def is_even(sums: NDArray[np.float64]) -> bool:
     """Whether all rows weigh much the same."""
     return not sums.max() > _UNEVEN_RATIO * sums.min()
@@ -151,8 +155,8 @@ def iterate(
     if state is None or trail.best is None:  # interrupted inside the very first product
         nan = float("nan")
         return Outcome(z, np.zeros_like(z), nan, nan, Status.INTERRUPTED, iteration, trail.history())
-    if status is not Status.CONVERGED:
-        state = trail.best[2]
+    if status is not Status.CONVERGED and not (state.exhausted and state.measured(floor)[1] <= tolerance):
+        state = trail.best[2]  # a state that only light nodes keep from convergence is the best one, whatever f says
     objective, residual = state.measured(floor)
     return Outcome(state.z, state.Cz, objective, residual, status, iteration, trail.history(), gave_up)
 
@@ -167,8 +171,10 @@ def _ending(
     clock: Clock,
 ) -> Status | None:
     """Why the loop ends at this state; None where it goes on."""
-    if residual <= tolerance and (state.exhausted or light is None or light(state) <= tolerance):
-        return Status.CONVERGED
+    if residual <= tolerance:
+        rest = 0.0 if light is None else light(state)
+        if rest <= tolerance or (state.exhausted and rest <= _LIGHT_RADIANS):
+            return Status.CONVERGED
     if state.exhausted:
         return Status.STALLED
     if iteration >= stopping.max_iterations:

@@ -26,7 +26,10 @@ class Status(Enum):
     """Why the loop ended. The value is advice, not a code."""
 
     CONVERGED = "The residual met its tolerance."
-    STALLED = "The objective cannot be raised further in this precision; loosen the tolerance or use complex128."
+    STALLED = (
+        "The objective cannot be raised further in this precision: loosen the tolerance or use complex128. "
+        "Where weights span many orders of magnitude, nodes of small weight may be off."
+    )
     ITERATION_LIMIT = "Stopped at max_iterations; raise it, or go on from this result with start=result."
     TIME_LIMIT = "Stopped at max_seconds; raise it, or go on from this result with start=result."
     STOPPED_BY_CALLBACK = "The callback returned True."

@@ -171,6 +171,7 @@ def test_parts_that_hang_together_by_less_than_rounding_do_not_spoil_the_rest(we
     weight = np.ones(11)
     weight[place] = weak
     m = ang.Measurements(i, j, np.random.default_rng(0).normal(0, 0.5, 11), weight=weight)
-    reference = ang.synchronize(m, solver=ang.Newton(preconditioner="jacobi"))
+    # a node that hangs on by less than rounding is not placed, and the loop says that it has stalled
+    reference = ang.synchronize(m, solver=ang.Newton(preconditioner="jacobi"), on_failure="ignore")
     result = ang.synchronize(m, solver=ang.Newton(preconditioner=kind), on_failure="ignore")
     assert result.objective == pytest.approx(reference.objective, rel=1e-12)
