@@ -56,6 +56,7 @@ class DenseOperator(Operator):
         compared = 0.0 if inspection is None else inspection.gap
         self._asymmetry = compared if asymmetry is None else asymmetry
         self._diagonal: NDArray[np.float64] | None = None  # asked for several times, and far apart in memory
+        self._dominated: bool | None = None  # asked for twice on the way of a small problem
 
     @property
     def n(self) -> int:
@@ -72,6 +73,11 @@ class DenseOperator(Operator):
     @property
     def is_inspected(self) -> bool:
         return self._inspection is not None
+
+    def has_dominant_diagonal(self) -> bool:
+        if self._dominated is None:
+            self._dominated = super().has_dominant_diagonal()
+        return self._dominated
 
     def asymmetry(self) -> float:
         return self._asymmetry
