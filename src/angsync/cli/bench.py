@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from angsync.cli import options
-from angsync.cli.outcome import reporting, show
+from angsync.cli.outcome import reporting, show, writing
 from angsync.cli.root import app
 
 
@@ -32,7 +32,7 @@ def bench(
     An interrupted run keeps the groups that are finished in --output. Exit code 1 if methods that solve the same
     problem do not reach the same objective.
     """
-    with reporting() as console:
+    with reporting() as console, writing():
         from angsync.cli.progress import counting
         from angsync.io.atomic import check_writable
         from angsync.study.bench.engine import run_groups

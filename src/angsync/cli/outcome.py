@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -42,9 +43,19 @@ def reporting() -> Iterator[Console]:
     except (AngsyncError, OSError, MemoryError) as error:
         say(f"error: {str(error) or type(error).__name__}", "bold red")
         raise typer.Exit(2) from None
-    except KeyboardInterrupt:
-        say("interrupted; nothing more is written", "yellow")
+    except KeyboardInterrupt as stop:
+        # with nothing that has to be loaded first: NumPy may be half loaded, and cannot be asked for again
+        print(str(stop) or "interrupted: no answer yet, nothing is written", file=sys.stderr)
         raise typer.Exit(130) from None
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """Where outputs are written one by one: Ctrl-C in the block does not say that none is."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("interrupted; nothing more is written") from None
 
 
 def exit_code(result: Any) -> int:

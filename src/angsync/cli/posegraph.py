@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from angsync.cli import options
-from angsync.cli.outcome import check_outputs, exit_code, reporting, show
+from angsync.cli.outcome import check_outputs, exit_code, reporting, show, writing
 from angsync.cli.root import app
 
 
@@ -46,13 +46,14 @@ def posegraph(
             graph = pose_graph.read(file)
         with watching(console, "solving", stopping) as callback:
             result = pose_graph.optimise(graph, stopping=stopping, certify=certify, callback=callback, rng=seed)
-        with watching(console, "writing"):
-            if output is not None:
-                result.save(output)
-            if picture is not None:
-                result.picture(picture, title=file.name)
-        content = partial(_object, result, with_poses=output is None)
-        show(json, content, result.__str__, poses=output, picture=picture)
+        with writing():
+            with watching(console, "writing"):
+                if output is not None:
+                    result.save(output)
+                if picture is not None:
+                    result.picture(picture, title=file.name)
+            content = partial(_object, result, with_poses=output is None)
+            show(json, content, result.__str__, poses=output, picture=picture)
         raise typer.Exit(exit_code(result.sync))
 
 

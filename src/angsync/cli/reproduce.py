@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from angsync.cli import options
-from angsync.cli.outcome import reporting
+from angsync.cli.outcome import reporting, writing
 from angsync.cli.root import BLAS_VARIABLES, app
 
 
@@ -27,7 +27,7 @@ def reproduce(
     An interrupted run goes on where it stopped: results.json keeps what is finished. Exit code 1 if a row is violated.
     """
     _one_thread_a_product()
-    with reporting() as console:
+    with reporting() as console, writing():
         from angsync.cli.progress import counting
         from angsync.io.atomic import check_writable, report_folder
         from angsync.io.strict_json import to_json

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from angsync.cli import options
-from angsync.cli.outcome import check_outputs, exit_code, reporting, show
+from angsync.cli.outcome import check_outputs, exit_code, reporting, show, writing
 from angsync.cli.root import app
 from angsync.errors import AngsyncWarning, InputError, warn_user
 from angsync.problem.units import in_radians
@@ -78,14 +78,15 @@ def solve(
                 anchors=anchors_from_text(anchor or [], data, unit.value),
                 priors=priors_from_text(prior or [], data, unit.value),
             )  # fmt: skip
-        with watching(console, "writing"):
-            errors = _errors_or_warning(result, sigma, unit.value) if standard_errors else None
-            if output is not None:
-                result.save(output, standard_errors=errors)
-            if report is not None:
-                result.to_html(report, title=f"angsync: {file.name}")
-        content = partial(result_object, result, with_phases=output is None, standard_errors=errors)
-        show(json, content, result.__str__, phases=output, report=report)
+        with writing():
+            with watching(console, "writing"):
+                errors = _errors_or_warning(result, sigma, unit.value) if standard_errors else None
+                if output is not None:
+                    result.save(output, standard_errors=errors)
+                if report is not None:
+                    result.to_html(report, title=f"angsync: {file.name}")
+            content = partial(result_object, result, with_phases=output is None, standard_errors=errors)
+            show(json, content, result.__str__, phases=output, report=report)
         raise typer.Exit(exit_code(result))
 
 

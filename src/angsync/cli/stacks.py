@@ -10,7 +10,7 @@ from rich.console import Console
 
 from angsync.batch.result import BatchResult, BatchStatus
 from angsync.batch.saved import check_path
-from angsync.cli.outcome import show
+from angsync.cli.outcome import show, writing
 from angsync.cli.progress import watching
 from angsync.errors import InputError
 from angsync.front_door import synchronize
@@ -36,12 +36,16 @@ def solve_stack(
         check_path(output)
     with watching(console, "solving"):
         result: Any = synchronize(data, gauge=int(gauge) if gauge.isdecimal() else gauge, **call)
+        counts = result.counts()
+        not_reached = counts[BatchStatus.INTERRUPTED.name]
+        if not_reached and not_reached == sum(counts.values()):
+            raise KeyboardInterrupt  # all phases are NaN: no answer that could be written
         errors = result.standard_errors(sigma) if standard_errors else None
-    if output is not None:
-        result.save(output, standard_errors=errors)
-    show(json, partial(_object, result), partial(_text, result, output), phases=output)
-    counts = result.counts()
-    if counts[BatchStatus.INTERRUPTED.name]:
+    with writing():
+        if output is not None:
+            result.save(output, standard_errors=errors)
+        show(json, partial(_object, result), partial(_text, result, output), phases=output)
+    if not_reached:
         return 130
     whole = bool(result.converged.all()) and result.certified is not None and bool(result.certified.all())
     return 0 if whole else 1

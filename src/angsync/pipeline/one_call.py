@@ -34,7 +34,7 @@ from angsync.problem.residual import rounding_floor, shown_residual
 from angsync.solvers.accelerated import DEEP, MOST_REJECTIONS, NARROW_NOISE, NOISE, SHARE, products_a_call
 from angsync.solvers.loop import Outcome
 from angsync.solvers.starts.chance import small_turns
-from angsync.solvers.starts.leading import ROUGH_RESIDUAL, power_step, strongest_column
+from angsync.solvers.starts.leading import ROUGH_RESIDUAL
 from angsync.solvers.starts.names import LEADING, STARTS
 from angsync.solvers.stopping import Clock, History, Progress, Status
 
@@ -225,10 +225,12 @@ def _certified(operator: Operator, found: WholeSolve, call: Call, clock: Clock) 
 
 
 def _at_the_start(operator: Operator, call: Call) -> WholeSolve:
-    """The answer where the call was interrupted before it found a point: the start."""
+    """The answer where the call was interrupted before it found a point: the start given, or phases at once."""
     start = call.start_for(operator.n)
     if isinstance(start, str):
-        start = power_step(operator) if operator.is_known_by_products else strongest_column(operator)
+        from angsync.solvers.starts.at_once import at_once
+
+        start = at_once(normalised(operator))
     z: NDArray = in_gauge(start, np.zeros(operator.n, dtype=np.int64), call.gauge, None)
     product = operator.apply(z)
     objective, residual = shown_residual(z, product, rounding_floor(operator))

@@ -122,8 +122,13 @@ class Progress:
     """2-norm of the change of z in the last step."""
     seconds: float
     z: NDArray
-    """The iterate (of the component being solved); do not change it."""
+    """The iterate (of the component being solved), read-only: the solver goes on from it."""
     component: int = 0
+
+    def __post_init__(self) -> None:
+        z = self.z.view()
+        z.flags.writeable = False
+        object.__setattr__(self, "z", z)
 
 
 Callback = Callable[[Progress], Any]

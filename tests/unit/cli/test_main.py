@@ -16,6 +16,8 @@ from command_line import Answer, call, posix, write_csv
 import angsync
 from angsync import load_result
 
+NOTHING_WRITTEN = b"interrupted: no answer yet, nothing is written\n"
+
 
 def start(*arguments, **streams):
     """The installed command; SIGINT is as in an interactive shell, also when the tests run in the background."""
@@ -128,8 +130,28 @@ def test_an_interrupt_while_reading_writes_nothing():
         "main()\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"interrupted; nothing more is written\n")
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", NOTHING_WRITTEN)
     assert [path.name for path in Path().iterdir()] == ["edges.csv"]
+
+
+@posix
+def test_an_interrupt_while_numpy_is_loaded_is_one_line():
+    write_csv("edges.csv")
+    code = (
+        "import signal, sys\n"
+        "class Once:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'numpy.linalg':\n"
+        "            sys.meta_path.remove(self)\n"
+        "            signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Once())\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "sys.argv = ['angsync', 'solve', 'edges.csv', '-o', 'out.npz']\n"
+        "from angsync.cli import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", NOTHING_WRITTEN)
 
 
 @posix

@@ -6,7 +6,10 @@ import re
 from pathlib import Path
 
 import numpy as np
-from command_line import good_files, refused
+from command_line import call, good_files, refused, write_csv
+from problems import interrupt
+
+from angsync.pipeline.result import SyncResult
 
 
 def save_bad_files():
@@ -73,3 +76,13 @@ def test_bad_files_are_refused_with_one_message_and_no_output(tmp_path):
             said = refused(*command)
             assert re.search(message, said), (name, said)
         assert not list(tmp_path.glob("*out*")), name
+
+
+def test_an_interrupt_between_two_outputs_does_not_deny_the_first(monkeypatch):
+    write_csv("edges.csv")
+    monkeypatch.setattr(SyncResult, "to_html", interrupt)
+    answer = call("solve", "edges.csv", "-o", "out.npz", "--report", "page.html")
+    assert (answer.code, answer.stdout) == (130, "")
+    assert answer.stderr == "interrupted; nothing more is written\n"
+    assert Path("out.npz").exists()
+    assert not Path("page.html").exists()

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+from pathlib import Path
+
 import numpy as np
 import pytest
 from command_line import call, refused
 from problems import gaussian_stack
 
 import angsync as ang
+from angsync.batch.result import BatchStatus
+from angsync.cli import stacks
 
 
 def test_a_stack_is_solved_and_written():
@@ -53,3 +58,18 @@ def test_json_and_what_is_not_whole():
 def test_options_for_one_problem_are_refused(arguments, message):
     np.save("stack.npy", gaussian_stack(4, 3, 0.1))
     assert message in " ".join(refused("solve", "stack.npy", *arguments).split())
+
+
+@pytest.mark.parametrize("solved", [0, 1])
+def test_an_interrupted_stack_is_written_only_if_there_is_an_answer_in_it(monkeypatch, solved):
+    C = gaussian_stack(5, 3, 0.2)
+    np.save("stack.npy", C)
+    whole = ang.synchronize(C)
+    status = np.where(np.arange(3) < solved, whole.status, BatchStatus.INTERRUPTED).astype(np.int8)
+    z = np.where(np.arange(3)[:, None] < solved, whole.z, np.nan)
+    monkeypatch.setattr(stacks, "synchronize", lambda *_, **__: dataclasses.replace(whole, z=z, status=status))
+    answer = call("solve", "stack.npy", "-o", "out.npz")
+    assert answer.code == 130
+    assert Path("out.npz").exists() is bool(solved)
+    if not solved:
+        assert (answer.stdout, answer.stderr) == ("", "interrupted: no answer yet, nothing is written\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from problems import solved_by_call
+from problems import interrupt, solved_by_call
 from scipy.sparse.linalg import LinearOperator
 
 import angsync as ang
@@ -160,3 +160,12 @@ def test_callback_gauge_time_and_start_of_a_linear_operator(monkeypatch):
     late = ang.synchronize(products_of(C), stopping=ang.Stopping(max_seconds=0), on_failure="ignore")
     assert late.status is Status.TIME_LIMIT
     assert [found.is_final for found in calls] == [True] * 3
+
+
+def test_interrupted_before_there_is_a_point_a_few_products_are_kept(monkeypatch):
+    problem = ang.simulate.gaussian(1500, 12.0, rng=0)
+    monkeypatch.setattr(kernels, "dense_whole", interrupt)
+    result = ang.synchronize(products_of(problem.C))
+    assert result.status is Status.INTERRUPTED
+    # the phases of one product with a random vector have 2 per cent of it
+    assert result.objective > 0.3 * np.vdot(problem.z, problem.C @ problem.z).real

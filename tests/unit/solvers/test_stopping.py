@@ -79,3 +79,21 @@ def test_what_is_loaded_on_the_way_is_not_the_time_of_the_problem(monkeypatch):
     assert clock.seconds == 1
     assert clock.left == 4
     assert not clock.expired
+
+
+@pytest.mark.filterwarnings("ignore::angsync.errors.DisconnectedWarning")
+@pytest.mark.parametrize(
+    "problem",
+    [
+        {"data": ang.simulate.gaussian(100, 0.5, rng=0).C},  # one compiled call
+        {"data": ang.simulate.gaussian(20, 0.5, rng=0).C, "solver": ang.GPM()},  # the loop
+        {"data": ang.simulate.grid(12, 12, 0.1, rng=0).C},
+        {"data": ang.Measurements([0, 1, 0, 3], [1, 2, 2, 4], [0.1, 0.2, 0.4, 0.5])},  # small components
+    ],
+)
+def test_a_callback_cannot_change_the_iterate(problem):
+    def callback(progress):
+        progress.z[:] = 1
+
+    with pytest.raises(ValueError, match="read-only"):
+        ang.synchronize(**problem, callback=callback)

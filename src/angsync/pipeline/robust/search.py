@@ -34,7 +34,10 @@ def search(
     rng: np.random.Generator,
     kept: list[Fit] | None = None,
 ) -> Fit:
-    """The best robust fit found, by the loss at one common width. ``kept`` always holds the best so far."""
+    """The best robust fit found, by the loss at one common width. ``kept`` always holds the best so far.
+
+    At the time limit no further start is tried, and the best so far is returned.
+    """
     kept = [] if kept is None else kept
     loss = LOSSES[settings.loss]
 
@@ -56,16 +59,22 @@ def search(
     kept[:] = fits
     if not loss.redescending:
         for z in starts[:-1]:
+            if clock.expired:
+                break
             fits.append(fitted(z, _WIDEST_RADIANS))
             kept[:] = [_best(edges, loss, fits)]
         return kept[0]
     ballot = Ballot.of(edges)
     for z in starts:
-        fits.append(fitted(vote(ballot, z, _FIRST_VOTES, rng), loss.width * _FIRST_VOTES[-1]))
+        if clock.expired:
+            return kept[0]
+        fits.append(fitted(vote(ballot, z, _FIRST_VOTES, rng, clock), loss.width * _FIRST_VOTES[-1]))
         kept[:] = [_best(edges, loss, fits)]
     best = kept[0]
     if settings.scale is None:
         for _ in range(_TUNINGS):
+            if clock.expired:
+                break
             loss = tuned(edges, best)
             if loss is best.loss:
                 break
@@ -76,7 +85,7 @@ def search(
             break
         # a node that sits on a wrong mode stays there under reweighting; its neighbours, now right, outvote it
         widths = np.full(_LATER_VOTES, _LATER_WIDTH * best.noise.scale)
-        recounted = fitted(vote(ballot, best.z, widths, rng), 2 * loss.width * best.noise.scale, loss)
+        recounted = fitted(vote(ballot, best.z, widths, rng, clock), 2 * loss.width * best.noise.scale, loss)
         if _best(edges, loss, [best, recounted]) is best:
             break
         best = recounted

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.pipeline.robust.edges import Edges
+from angsync.solvers.stopping import Clock
 
 NARROWEST = 1e-2  # radians; sums over windows lose half of their digits there
 
@@ -83,11 +84,15 @@ class Ballot:
         return voted
 
 
-def vote(ballot: Ballot, z: NDArray, widths: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.complex128]:
-    """One sweep for every width. Each moves a random half of the nodes: moved all at once, neighbours can swap
-    their errors for ever (two nodes and one edge do)."""
+def vote(
+    ballot: Ballot, z: NDArray, widths: NDArray[np.float64], rng: np.random.Generator, clock: Clock
+) -> NDArray[np.complex128]:
+    """One sweep for every width, while there is time. Each moves a random half of the nodes: moved all at once,
+    neighbours can swap their errors for ever (two nodes and one edge do)."""
     z = z.astype(np.complex128)
     for width in widths:
+        if clock.expired:
+            break
         moved = rng.random(z.size) < 0.5
         for half in (moved, ~moved):
             z = np.where(half, ballot.modes(z, max(float(width), NARROWEST)), z)

@@ -8,6 +8,7 @@ from problems import corrupted
 import angsync as ang
 from angsync.pipeline.robust.edges import Edges
 from angsync.pipeline.robust.voting import Ballot, vote
+from angsync.solvers.stopping import Clock
 
 
 def test_a_node_takes_the_mode_of_its_votes_across_the_cut():
@@ -41,9 +42,24 @@ def test_votes_repair_a_wrong_node_and_leave_isolated_ones_alone():
     edges = Edges.of(problem.measurements)
     z = problem.z.copy()
     z[5] *= -1
-    mended = vote(Ballot.of(edges), z, np.full(3, 0.1), np.random.default_rng(0))
+    mended = vote(Ballot.of(edges), z, np.full(3, 0.1), np.random.default_rng(0), Clock())
     # a vote in the window that is wrong by chance pulls by less than the window
     assert np.abs(np.angle(ang.align(mended, problem.z) / problem.z)).max() < 0.1
     lonely = Edges.of(ang.Measurements([0], [1], [0.3], n=3))
     start = np.exp(1j * np.array([0.0, 0.0, 2.0]))
-    assert vote(Ballot.of(lonely), start, np.full(2, 0.1), np.random.default_rng(0))[2] == start[2]
+    assert vote(Ballot.of(lonely), start, np.full(2, 0.1), np.random.default_rng(0), Clock())[2] == start[2]
+
+
+def test_no_sweep_after_the_time_limit(monkeypatch):
+    problem = corrupted(good=0.9)
+    ballot, clock = Ballot.of(Edges.of(problem.measurements)), Clock(1e6)
+    sweeps = []
+
+    def counted(_self, z, _width):
+        sweeps.append(1)
+        clock.max_seconds = 0.0  # the limit passes during the first sweep
+        return z
+
+    monkeypatch.setattr(Ballot, "modes", counted)
+    vote(ballot, problem.z, np.full(5, 0.1), np.random.default_rng(0), clock)
+    assert len(sweeps) == 2  # one half of the nodes, and the other
