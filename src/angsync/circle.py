@@ -50,15 +50,23 @@ def normalise(w: NDArray, fallback: NDArray) -> NDArray:
     return w / modulus
 
 
+def refuse_masked(z: ArrayLike, name: str = "z") -> None:
+    """No masked phases: an operation on all of them would use the values under the mask."""
+    if isinstance(z, np.ma.MaskedArray) and np.ma.is_masked(z):
+        k = int(np.argmax(np.ma.getmaskarray(z)))
+        raise InputError(f"{name}[{k}] is masked, but phases must not be masked: give one for every node.")
+
+
 def as_phases(z: ArrayLike, n: int | None = None, name: str = "z") -> NDArray[np.complexfloating]:
     """Check that ``z`` holds phases (finite, not zero) and scale every entry to unit modulus."""
+    refuse_masked(z, name)
     z = np.asarray(z)
     if z.ndim != 1 or (n is not None and z.shape[0] != n):
         wanted = "a vector" if n is None else f"a vector of length {n}"
         raise ShapeError(f"{name} must be {wanted}, but its shape is {z.shape}.")
     if z.dtype.kind not in "biufc":
         raise InputError(f"{name} must be numeric, but its dtype is {z.dtype}.")
-    single = z.dtype in (np.complex64, np.float32, np.float16)
+    single = z.dtype.newbyteorder("=") in (np.complex64, np.float32, np.float16)
     z = z.astype(np.complex64 if single else np.complex128)
     _check_finite(z, name)
     if (z == 0).any():

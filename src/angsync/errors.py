@@ -156,7 +156,9 @@ _SYNONYMS = {
 # What belongs to another object, the argument that takes that object, and how it is written.
 _ELSEWHERE = {
     **{k: ("stopping", f"stopping=ang.Stopping({k}=...)") for k in ("tolerance", "max_iterations", "max_seconds")},
-    **{k: ("data", f"ang.Measurements(i, j, angle, {k}=...)") for k in ("weight", "value", "unit", "n", "labels")},
+    **{k: ("data", f"ang.Measurements(i, j, angle, {k}=...)") for k in ("value", "unit", "n", "labels")},
+    "weight": ("data", "ang.Measurements(i, j, angle, weight=...), or, for a stack, "
+               "ang.batch.synchronize_stack(stack, weights=...)"),
     **dict.fromkeys(("i", "j", "angle"), ("data", "ang.Measurements(i, j, angle)")),
     **{k: ("solver", f"solver=ang.Robust({k}=...)") for k in ("loss", "scale")},
     "robust": ("solver", "solver=ang.Robust()"),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import angsync as ang
 from angsync.circle import _bound, _cost, align, as_phases, distance, distance_and_angle, normalise, wrap
 from angsync.errors import InputError, NotFiniteError, ShapeError
 
@@ -252,3 +253,21 @@ def test_distance_refuses_vectors_that_do_not_fit():
     with pytest.raises(InputError, match=r"\|w\[1\]\| is 2: the distance for q = 1 takes unit-modulus"):
         distance([1, 2], [1, 1], 1)
     assert distance([1, 2], [1, 1], 2) == pytest.approx(1)
+
+
+def test_masked_phases_are_refused_wherever_they_go():
+    C, z = np.ones((3, 3)), np.ma.masked_array(np.ones(3, dtype=complex), mask=[False, True, False])
+    for call in (
+        lambda: as_phases(z),
+        lambda: ang.certify(C, z),
+        lambda: ang.synchronize(C, start=z),
+        lambda: ang.synchronize(C, start=z, anchors={0: 0.0}),
+    ):
+        with pytest.raises(InputError, match=r"\[1\] is masked, but phases must not be masked"):
+            call()
+    z.mask = False
+    assert ang.certify(C, z).verdict is ang.Verdict.CERTIFIED
+
+
+def test_the_precision_of_phases_does_not_depend_on_the_order_of_their_bytes():
+    assert as_phases(np.ones(3, dtype=">c8")).dtype == np.complex64

@@ -21,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.batch.source import Problems, Source
-from angsync.errors import InputError, ShapeError
+from angsync.errors import ErrorBarWarning, InputError, ShapeError, warn_user
 from angsync.kernels.batch.pieces_reference import count_pieces, first_of_piece
 from angsync.problem.nodes import gauge_node
+from angsync.uncertainty.doubts import exact_below
 
 _ENTRIES_AT_ONCE = 1 << 17  # of the matrices worked on together, about ten arrays of a megabyte each
 _BRIDGE_ROUNDING = 64  # units in the last place, times n, by which the leverage of a bridge may miss 1
@@ -38,11 +39,18 @@ def standard_errors(source: Source, z: NDArray, sigma: Any, gauge: str | int) ->
     flat = np.asarray(z).reshape(-1, n)
     given = _sigmas(sigma, source.leading)
     errors = np.empty((len(flat), n))
-    size = max(1, _ENTRIES_AT_ONCE // n**2)
+    size, exact = max(1, _ENTRIES_AT_ONCE // n**2), 0
     for k in range(0, len(flat), size):
         part = slice(k, min(k + size, len(flat)))
         chosen = None if given is None else given[part]
-        errors[part] = _errors(source.take(part), source.hermitian, flat[part], chosen, gauge == "mean", node)
+        errors[part], zero = _errors(source.take(part), source.hermitian, flat[part], chosen, gauge == "mean", node)
+        exact += zero
+    if exact:
+        warn_user(
+            f"{exact} of {len(flat)} problems have residuals of zero to the accuracy of the phases, and so are error "
+            "bars from them. Unless the data are exact, measurements are not independent. Pass sigma.",
+            ErrorBarWarning,
+        )
     return errors.reshape(*source.leading, n)
 
 
@@ -65,8 +73,11 @@ def _errors(
     sigma: NDArray[np.float64] | None,
     mean: bool,
     node: int | None,
-) -> NDArray[np.float64]:
-    """NaN where a node is masked, a problem has no phases, they fit worse than chance, or nothing tells sigma."""
+) -> tuple[NDArray[np.float64], int]:
+    """The errors, and of how many problems sigma comes from residuals that are rounding.
+
+    NaN where a node is masked, a problem has no phases, they fit worse than chance, or nothing tells sigma.
+    """
     n = z.shape[1]
     kept = np.tril(problems.C, -1).conj().swapaxes(1, 2) if hermitian == "lower" else np.triu(problems.C, 1)
     kept = kept.astype(np.complex128)
@@ -86,14 +97,19 @@ def _errors(
     information = strength * np.where(fits, mean_cosine, 1)[:, None, None]
     first = first_of_piece((strength > 0) | (strength.swapaxes(1, 2) > 0))
     resistance = resistances(information + information.swapaxes(1, 2))
+    exact = 0
     if sigma is None:
         level = _sigma(information, resistance, turned.imag, n - count_pieces(first))
+        measured = np.count_nonzero(strength, axis=(1, 2))
+        residual = np.where(strength > 0, np.angle(turned), 0)  # the angle of -0 is pi
+        squares = np.sum(residual**2, axis=(1, 2)) / np.maximum(measured, 1)
+        exact = int(np.count_nonzero(np.isfinite(level) & (squares < exact_below(z.dtype) ** 2)))
     else:
         level = sigma / np.sqrt(unit)
     variance = _variances(resistance, first, mean, node)
     errors = level[:, None] * np.sqrt(variance)
     errors[out | ~solved[:, None] | (~fits & (total > 0))[:, None]] = np.nan
-    return errors
+    return errors, exact
 
 
 def resistances(weights: NDArray[np.float64]) -> NDArray[np.float64]:

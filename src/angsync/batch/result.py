@@ -129,7 +129,8 @@ class BatchResult:
 
         The formulas are those of :meth:`angsync.SyncResult.standard_errors`. NaN where a node is masked, a problem has
         no phases, or they fit worse than chance, and, without ``sigma``, where a problem has no more measurements
-        than phases: there the same call for one problem refuses.
+        than phases: there the same call for one problem refuses. An ``ErrorBarWarning`` counts the problems whose
+        residuals are zero to the accuracy of the phases, where ``sigma`` is not given.
 
         Parameters
         ----------

@@ -75,7 +75,9 @@ class Source:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The precision that the problems are solved in."""
-        single = dtype_name(self.stack) in ("complex64", "float32", "float16")
+        own = self.stack.dtype  # NumPy's has a name that does not depend on the order of the bytes
+        name = own.name if isinstance(own, np.dtype) else dtype_name(self.stack)
+        single = name in ("complex64", "float32", "float16")
         return np.dtype(np.complex64 if single else np.complex128)
 
     @property

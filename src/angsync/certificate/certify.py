@@ -26,7 +26,7 @@ from angsync.certificate.bounds.cholesky import quick_bound
 from angsync.certificate.gap import Gap, bound_without_weights
 from angsync.certificate.rounding import NormOfC, Rounding, norm_estimate
 from angsync.certificate.verdict import OUT_OF_TIME, Certificate, Verdict, combine, ratio, rescaled, trivial
-from angsync.circle import as_phases
+from angsync.circle import as_phases, refuse_masked
 from angsync.errors import InputError, names_keywords
 from angsync.kernels.time_limit import OutOfTime, until
 from angsync.problem.components import component_indices, normalised
@@ -74,6 +74,7 @@ def certify(
     """
     operator = as_operator(C, hermitian)
     # in double precision before they are scaled to unit modulus: the proof is about points of T^n to 1e-16
+    refuse_masked(z)
     phases = as_phases(np.asarray(z).astype(np.complex128) if np.iscomplexobj(z) else z, operator.n)
     if not tolerance > 0:
         raise InputError(f"tolerance must be positive, but it is {tolerance}.")

@@ -25,7 +25,7 @@ def certify(
     column_j: options.ColumnJ = "j",
     column_angle: options.ColumnAngle = "angle",
     column_weight: options.ColumnWeight = None,
-    unit: options.Unit = "rad",
+    unit: options.UnitBesidePhases = "rad",
     weights: options.Weights = "kappa",
     json: options.Json = False,
 ) -> None:
@@ -64,7 +64,8 @@ def certify(
                 certificate = certify_phases(operator, z, tolerance, method.value)
 
         def in_words() -> str:
-            words = f"{certificate}\n{certificate_in_words(certificate, components=count_components(operator))}"
+            count, grounded = count_components(operator), bool(anchor or prior)
+            words = f"{certificate}\n{certificate_in_words(certificate, components=count, anchored=grounded)}"
             return f"{words}\nNote: {note}" if note else words
 
         show(json, lambda: {**certificate_object(certificate), "note": note or None}, in_words)
@@ -73,11 +74,15 @@ def certify(
 
 def _other_problem(phases: Path, *, grounded: bool) -> str:
     """What a saved result answers, where that is another problem than the one that is checked; empty otherwise."""
-    from angsync.errors import InputError
+    import warnings
+
+    from angsync.errors import InputError, UnitWarning
     from angsync.io.result_file import load_fields
 
     try:
-        fields = load_fields(phases)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnitWarning)  # it was said when the phases were read
+            fields = load_fields(phases)
     except InputError:  # phases from elsewhere, which say nothing about their problem
         return ""
     notes = []

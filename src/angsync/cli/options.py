@@ -59,9 +59,13 @@ Unit = Annotated[
     UnitName,
     typer.Option("--unit", help="Unit of all angles given: in FILE, --anchor, --prior, --sigma. Output is in radians."),
 ]
+UnitBesidePhases = Annotated[
+    UnitName,
+    typer.Option("--unit", help="Unit of the angles in FILE, --anchor and --prior. PHASES are always radians."),
+]
 Weights = Annotated[WeightsName, typer.Option("--weights", help="Weights of a g2o file.")]
 Phases = Annotated[
-    Path, typer.Argument(metavar="PHASES", help="A saved result, or npy / npz / csv with phases or angles.")
+    Path, typer.Argument(metavar="PHASES", help="A saved result, or npy / npz / csv with phases, or angles in radians.")
 ]
 
 # how it is solved

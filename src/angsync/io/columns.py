@@ -17,6 +17,7 @@ from angsync.io.failures import quoted
 from angsync.io.limits import check_node_count
 from angsync.problem.interop import from_columns
 from angsync.problem.measurements import Measurements, Unit
+from angsync.problem.nodes import flaw_of_name
 
 _NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?")
 _DIGITS = 60  # no longer text is taken for a number
@@ -146,11 +147,9 @@ def check_names(texts: Iterable[Any]) -> None:
     for text in dict.fromkeys(texts):
         if not isinstance(text, str):
             continue
-        if not text or "\0" in text:
-            what = "is empty" if not text else "holds the letter NUL, which most programs cut off"
-            raise InputError(f"the name of a node, {quoted(text)}, {what}. Give it another name.")
-        if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
-            raise InputError(f"the name of a node, {quoted(text)}, is no Unicode text (a lone surrogate). Mend it.")
+        flaw = flaw_of_name(text)
+        if flaw:
+            raise InputError(f"the name of a node, {quoted(text)}, {flaw}. Give it another name.")
         if len(text) <= _DIGITS and _NUMBER.fullmatch(text):
             other = spelled.setdefault(Decimal(text), text)
             if other != text:

@@ -26,7 +26,7 @@ from angsync.io.formats import RESULT
 from angsync.io.npz_arrays import load_arrays
 from angsync.io.npz_file import save_arrays
 from angsync.io.result_json import pack, unpack
-from angsync.problem.units import radians
+from angsync.problem.units import radians, warn_of_degrees
 
 FORMAT = "angsync-result"
 VERSION = 1
@@ -95,6 +95,7 @@ def load_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
 def phases_of(angles: np.ndarray) -> np.ndarray:
     """Phases with these angles in radians; angles so large that nothing is left of them are refused."""
     epsilon = np.finfo(angles.dtype).eps if angles.dtype.kind == "f" else np.finfo(float).eps
+    warn_of_degrees(angles, "phases", "Phases are read as radians: convert them (np.deg2rad).")
     return np.exp(1j * radians(angles.ravel(), "rad", float(epsilon)).reshape(angles.shape))
 
 
@@ -171,6 +172,11 @@ def _load_csv(path: Path) -> dict[str, Any]:
         )
     angles = table.numbers("angle")
     if not (table.comments and table.comments[0].startswith(FORMAT)):
+        if {"i", "j"} <= table.columns.keys() and not {"node", "label"} & table.columns.keys():
+            raise FileFormatError(
+                f"{path} holds measurements of pairs (columns i and j), no phases. Phases are one row a node: a column "
+                "'angle' in radians, and 'node' for its name."
+            )
         return {"z": phases_of(angles), "labels": _plain_labels(table)}
     _check_version(table.comments[0].removeprefix(_CSV_MARK), path)
     metadata = _json(table.comments[1] if len(table.comments) > 1 else "")

@@ -261,6 +261,7 @@ class SyncResult:
         from angsync.report.words import certificate_in_words
 
         count = int(self.components.max()) + 1
+        proof = certificate_in_words(self.certificate, components=count, anchored=self.gauge == "anchors")
         work = f"iterations: {self.iterations}, products with C: {self.matvecs}, seconds: {self.seconds:.3g}"
         lines = [
             f"phases of {self.n} node{'s' * (self.n != 1)}" + (f" in {count} components" if count > 1 else ""),
@@ -269,7 +270,7 @@ class SyncResult:
             f"  status       {self.status.name}: {self.message}",
             f"  work         {work}",
             f"  method       {self.method}",
-            f"  certificate  {certificate_in_words(self.certificate, components=count)}",
+            f"  certificate  {proof}",
         ]
         if self.starts is not None:
             lines.insert(-1, f"  starts       {self.starts}")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError, NotFiniteError, ShapeError
+from angsync.problem.nodes import flaw_of_name
 
 # Whole numbers are names, not indices, from this size on where more than nine in ten nodes would have no measurement:
 # years, station numbers, database keys. Below it a few gaps are more likely nodes that were not measured.
@@ -76,6 +77,9 @@ def node_indices(i: Any, j: Any, labels: Any, n: Any) -> tuple[NDArray, NDArray,
     labels = None if labels is None else tuple(labels)
     if labels is not None and len(set(labels)) != len(labels):
         raise InputError("labels must be distinct: every node has one name.")
+    for k, name in enumerate(labels or ()):
+        if type(name) is not int:  # whole numbers are the most and always good
+            _check_name(name, "labels", k)
     if isinstance(first, list) or isinstance(second, list):
         return _number_labels(list(first), list(second), labels)
     rows, cols = _whole_numbers(first, "i"), _whole_numbers(second, "j")
@@ -139,10 +143,21 @@ def _number_labels(first: list, second: list, labels: tuple[Hashable, ...] | Non
                     f"{'ij'[side]}[{k}] is a {type(name).__name__}, which cannot name a node: labels must be "
                     "hashable (numbers, strings, tuples)."
                 )
-            if labels is not None and name not in number:
-                raise InputError(f"node {name!r} is not among the labels given. Add it, or correct the edge.")
-            ends[k, side] = number.setdefault(name, len(number))
+            if name not in number:
+                if labels is not None:
+                    raise InputError(f"node {name!r} is not among the labels given. Add it, or correct the edge.")
+                _check_name(name, "ij"[side], k)
+                number[name] = len(number)
+            ends[k, side] = number[name]
     return ends[:, 0].copy(), ends[:, 1].copy(), tuple(number) if labels is None else labels
+
+
+def _check_name(name: Any, column: str, k: int) -> None:
+    flaw = flaw_of_name(name)
+    if flaw:
+        raise InputError(
+            f"{column}[{k}] is {name!r}, which {flaw}: it cannot name a node. Name it, or leave out its edges."
+        )
 
 
 def _whole_numbers(x: NDArray, name: str) -> NDArray[np.int64] | NDArray[np.uint64]:

@@ -13,6 +13,25 @@ from angsync.errors import InputError
 Labels = tuple[Hashable, ...] | None
 
 
+def flaw_of_name(name: Any) -> str:
+    """What is wrong with the name of a node; empty for a good one.
+
+    Values that stand for nothing would make one node of all that is missing, and no file holds the other names.
+    """
+    if isinstance(name, str):
+        if not name.strip():
+            return "is empty"
+        if "\0" in name:
+            return "holds the letter NUL, which most programs cut off"
+        if not name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in name):
+            return "is no Unicode text (a lone surrogate)"
+        return ""
+    # pandas has two more words for what is missing; it need not be installed to tell them
+    nothing = name is None or type(name).__name__ in ("NAType", "NaTType")
+    not_equal = isinstance(name, float | np.floating | np.datetime64 | np.timedelta64) and name != name
+    return "stands for a name that is missing" if nothing or not_equal else ""
+
+
 def find_node(node: Any, n: int, labels: Labels) -> int | None:
     """The number of a node; None where there is no such node. True and False are no numbers of nodes."""
     if labels is not None:

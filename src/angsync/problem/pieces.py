@@ -66,6 +66,6 @@ def in_words(
         shown = ", ".join(str(int(k) if names is None else names[k]) for k in alone[:_SHOWN])
         more = ", ..." if alone.size > _SHOWN else ""
         text += f" and {alone.size} {isolated} ({shown}{more}), {fate}"
-        if numbers_given and names is None and alone[-1] == alone.size - 1:
+        if numbers_given and names is None and alone[-1] == alone.size - 1 < components.size - 1:
             consequence += f" (ids begin at {alone.size}? Subtract {alone.size} from i and j, or name the nodes)"
     return f"{text}; {consequence}."

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.errors import InputError
 from angsync.problem.array_libraries import chunk_shape
 
 _READ_BYTES = 1 << 23  # of one part that is read at a time; the numbers made of it take several times as much
@@ -37,8 +38,14 @@ class StoredArray:
         return math.prod(self.shape) * self.dtype.itemsize
 
     def read(self, *index: Any) -> NDArray:
-        """A part of it, in memory."""
-        return np.asarray(self.data[index])
+        """A part of it, in memory; masked entries are refused, because the values under a mask mean nothing."""
+        part = np.asanyarray(self.data[index])  # dask computes here, and may have masked blocks
+        if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
+            raise InputError(
+                "blocks of the stored array are masked (numpy.ma), and a mask is not read block by block. Fill what "
+                "is masked with 0 in both triangles, or load it all as one masked array of NumPy."
+            )
+        return np.asarray(part)
 
     def loaded(self) -> NDArray:
         """All of it, in memory."""

@@ -137,7 +137,9 @@ def _summary_rows(result: ReportedResult) -> list[Row]:
 
 def _certificate(result: ReportedResult) -> str:
     components = component_ranks(result)[1]
-    words = certificate_in_words(result.certificate, components, lambda value: pretty_number(value, 3))
+    words = certificate_in_words(
+        result.certificate, components, lambda value: pretty_number(value, 3), anchored=result.gauge == "anchors"
+    )
     statement = f'<p class="statement {_look(result)[0]}">{escape(words)}</p>'
     certificate = result.certificate
     if certificate is None:

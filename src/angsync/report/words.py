@@ -14,10 +14,13 @@ def certificate_in_words(
     certificate: ReportedCertificate | None,
     components: int = 1,
     number: Callable[[float], str] = lambda value: plain_number(value, 3),
+    *,
+    anchored: bool = False,
 ) -> str:
     """Say in plain sentences what is proved, how, and what to do where it is not.
 
     ``components`` is the number of connected components; ``number`` formats the values (ASCII unless given).
+    ``anchored``: anchors or priors say what the phases are against, so no global phase is free.
     """
     if certificate is None:
         return (
@@ -26,7 +29,7 @@ def certificate_in_words(
         )
     verdict = certificate.verdict.name
     if verdict == "CERTIFIED":
-        sentences = _certified(certificate, components, number)
+        sentences = _certified(certificate, components, number, anchored)
     elif verdict == "REFUTED":
         sentences = _refuted(certificate, number)
     else:
@@ -64,9 +67,14 @@ def proof_in_words(certificate: ReportedCertificate, number: Callable[[float], s
     return f"{how} (deterministic)"
 
 
-def _certified(certificate: ReportedCertificate, components: int, number: Callable[[float], str]) -> list[str]:
+def _certified(
+    certificate: ReportedCertificate, components: int, number: Callable[[float], str], anchored: bool
+) -> list[str]:
     sentences = [f"Proved: no assignment of phases fits better than this one by more than {_gap(certificate, number)}."]
-    if certificate.unique:
+    if certificate.unique and anchored:
+        free = "" if components <= 1 else ", up to one phase for each component without anchor or prior"
+        sentences.append(f"The optimum is unique{free}.")
+    elif certificate.unique:
         scope = "a global phase" if components <= 1 else "one global phase per connected component"
         sentences.append(f"The optimum is unique up to {scope}.")
     else:

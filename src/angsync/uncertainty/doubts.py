@@ -9,6 +9,7 @@ for with very many measurements a sigma that is a little too large would be enou
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +71,11 @@ def doubts(
     return found
 
 
+def exact_below(phases: np.dtype[Any]) -> float:
+    """Residuals of a root mean square below this, in radians, are zero to the accuracy of phases of this type."""
+    return _EXACT_SINGLE if phases == np.complex64 else _EXACT_DOUBLE
+
+
 def _too_small(
     measurements: Measurements,
     z: NDArray,
@@ -80,7 +86,7 @@ def _too_small(
     estimated: bool,
 ) -> list[str]:
     """Residuals that are smaller than sigma and weights say, or zero."""
-    exact = float(np.sqrt(np.mean(residual**2))) < (_EXACT_SINGLE if z.dtype == np.complex64 else _EXACT_DOUBLE)
+    exact = float(np.sqrt(np.mean(residual**2))) < exact_below(z.dtype)
     if not estimated:
         if exact:
             return []  # made without noise, for a plan; copies are found by _repeated

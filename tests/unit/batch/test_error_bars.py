@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from problems import gaussian_stack
@@ -10,7 +12,7 @@ import angsync as ang
 from angsync.batch import error_bars
 from angsync.batch.result import BatchResult
 from angsync.batch.stack import synchronize_stack
-from angsync.errors import InputError, ShapeError
+from angsync.errors import ErrorBarWarning, InputError, ShapeError
 
 pytestmark = pytest.mark.filterwarnings("ignore::angsync.errors.DisconnectedWarning")
 
@@ -145,3 +147,19 @@ def test_error_bars_cover():
     off = np.abs(np.angle(result.z * truth.conj()))[:, 5]
     inside = np.mean(off < 1.96 * result.standard_errors(level / np.sqrt(2))[:, 5])
     assert abs(inside - 0.95) < 0.02
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_problems_without_residuals_are_counted(dtype):
+    truth = np.exp(1j * np.random.default_rng(0).uniform(-np.pi, np.pi, (3, 8)))
+    C = truth[:, :, None] * truth.conj()[:, None, :]
+    C[1] = gaussian_stack(8, 1, 0.3)[0]
+    result = ang.synchronize(C.astype(dtype))
+    with pytest.warns(ErrorBarWarning, match="2 of 3 problems have residuals of zero") as caught:
+        result.standard_errors()
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result.standard_errors(sigma=0.1)
+        result[1].standard_errors()

@@ -143,3 +143,29 @@ def test_certify_says_that_a_robust_result_answers_another_problem():
     assert answer.code == 1
     assert "saved by solver robust" in answer.stdout
     assert "weights that it found" in call("certify", "edges.csv", "out.npz", "--json").object["note"]
+
+
+def test_phases_are_radians_whatever_the_unit_of_the_measurements():
+    assert "PHASES are always radians" in " ".join(re.sub("[│ \n]+", " ", call("certify", "--help").stdout).split())
+    write_csv("edges.csv")
+    assert call("solve", "edges.csv", "-o", "out.npz").code == 0
+    angles = load_result("out.npz").angles
+    np.save("degrees.npy", np.rad2deg(angles))
+    write_csv("degrees.csv", [(angle,) for angle in np.rad2deg(angles).tolist()], header="angle")
+    for name in ("degrees.npy", "degrees.csv"):
+        answer = call("certify", "edges.csv", name)
+        assert answer.stderr.count("are these degrees?") == 1, name
+        assert "np.deg2rad" in answer.stderr, name
+
+
+def test_measurements_given_twice_are_no_phases():
+    write_csv("edges.csv")
+    assert "no phases" in refused("certify", "edges.csv", "edges.csv")
+
+
+def test_an_anchored_optimum_has_no_free_phase():
+    write_csv("edges.csv")
+    assert call("solve", "edges.csv", "--anchor", "0=0.5", "-o", "out.npz").code == 0
+    answer = call("certify", "edges.csv", "out.npz", "--anchor", "0=0.5")
+    assert "The optimum is unique." in answer.stdout
+    assert "The optimum is unique." in str(load_result("out.npz"))

@@ -106,7 +106,7 @@ def test_surrogates_and_nul_are_not_written(tmp_path: Path, suffix: str) -> None
     if suffix == "parquet":
         pytest.importorskip("pyarrow")
     for name in ("a\ud800", "a\0", ""):
-        with pytest.raises(InputError, match="the name of a node"):
+        with pytest.raises(InputError, match="cannot name a node"):
             write_measurements(Measurements([name], ["b"], [0.5]), tmp_path / f"e.{suffix}")
         if suffix != "parquet":
             with pytest.raises(InputError, match="the name of a node"):

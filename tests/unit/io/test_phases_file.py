@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from angsync.errors import FileFormatError
+from angsync.errors import FileFormatError, UnitWarning
 from angsync.io import read_phases
 from angsync.io.result_file import save_fields
 
@@ -91,4 +91,20 @@ def test_angles_of_which_nothing_is_left(tmp_path: Path) -> None:
     (tmp_path / "z.csv").write_text("angle\n0.5\n1e300\n")
     for name in ("z.npy", "z.npz", "z.csv"):
         with pytest.raises(FileFormatError, match=rf"{name}.*angle\[1\] is 1e\+300"):
+            read_phases(tmp_path / name)
+
+
+def test_measurements_are_no_phases(tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text("i,j,angle\n0,1,0.5\n1,2,0.5\n2,0,-1\n")
+    with pytest.raises(FileFormatError, match=r"columns i and j.*no phases"):
+        read_phases(tmp_path / "edges.csv")
+    (tmp_path / "phases.csv").write_text("node,angle,i,j\n0,0.5,3,4\n1,0.25,5,6\n")  # i and j may be a place
+    assert np.allclose(np.angle(read_phases(tmp_path / "phases.csv")[0]), [0.5, 0.25])
+
+
+def test_phases_in_degrees_are_doubted(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("angle\n0\n90\n-120\n")
+    np.save(tmp_path / "a.npy", [0.0, 90.0, -120.0])
+    for name in ("a.csv", "a.npy"):
+        with pytest.warns(UnitWarning, match="2 of 3 phases exceed 2 pi .* Phases are read as radians"):
             read_phases(tmp_path / name)

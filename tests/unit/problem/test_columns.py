@@ -9,7 +9,7 @@ from angsync.errors import InputError, NotFiniteError, ShapeError
 from angsync.problem.measurements import Measurements
 
 
-@pytest.mark.parametrize("labels", [["x", "y", "z"], [(0, 1), (0, 2), (5, 5)], [(0,), (0, 2), "z"], [None, 1.5, "a"]])
+@pytest.mark.parametrize("labels", [["x", "y", "z"], [(0, 1), (0, 2), (5, 5)], [(0,), (0, 2), "z"], [True, 1.5, "a"]])
 def test_labels_are_numbered_by_first_appearance(labels):
     first, second, third = labels
     edges = Measurements([second, first], [first, third], [0.5, 0.25])
@@ -198,3 +198,29 @@ def test_bad_input_has_one_clear_message(case):
     with pytest.raises(error, match=re.escape(message)) as caught:
         Measurements(**arguments)
     assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("name", "flaw"),
+    [
+        (None, "missing"), (float("nan"), "missing"), (np.datetime64("NaT"), "missing"), ("", "empty"), (" ", "empty"),
+        ("a\0", "NUL"), ("a\ud800", "surrogate"),
+    ],
+)  # fmt: skip
+def test_names_that_are_missing_or_no_text_are_refused(name, flaw):
+    for i, j, what in ((["a", name], ["b", "c"], "i[1]"), (["a", "b"], ["b", name], "j[1]")):
+        with pytest.raises(InputError, match=re.escape(what) + f" is .*{flaw}.*leave out"):
+            Measurements(i, j, [0.1, 0.2])
+    with pytest.raises(InputError, match=f"labels.1. is .*{flaw}"):
+        Measurements([0], [1], [0.1], labels=["a", name])
+
+
+def test_dates_and_values_of_pandas_that_are_missing_are_refused():
+    for unit in ("D", "ns"):
+        dates = np.array(["2020-01-01", "NaT"], dtype=f"M8[{unit}]")
+        with pytest.raises(InputError, match="missing"):
+            Measurements(dates, dates[::-1], [0.1, 0.2])
+    pandas = pytest.importorskip("pandas")
+    for nothing in (pandas.NA, pandas.NaT):
+        with pytest.raises(InputError, match="missing"):
+            Measurements(["a", nothing], ["b", "c"], [0.1, 0.2])

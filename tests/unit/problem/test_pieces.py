@@ -34,3 +34,8 @@ def test_the_sentence_names_isolated_nodes():
     assert "(d)" in in_words(components, "abcdef")
     assert "isolated" not in in_words(np.array([0, 1, 0, 1]))
     assert "(0, 1, 2, 3, 4, ...)" in in_words(np.arange(9))
+
+
+def test_where_no_node_has_an_edge_nothing_is_said_about_where_ids_begin():
+    assert "ids begin" not in in_words(np.arange(3), numbers_given=True)
+    assert "ids begin at 1?" in in_words(np.array([0, 1, 1]), numbers_given=True)

@@ -9,6 +9,7 @@ import pytest
 from stored import LIBRARIES, Slices, stored
 
 import angsync as ang
+from angsync.errors import InputError
 from angsync.problem.array_libraries import chunk_shape, is_stored
 from angsync.problem.stored import StoredArray
 
@@ -77,3 +78,27 @@ def test_blocks_of_a_stack_are_whole_chunks(leading, chunk):
     assert [k for part in parts for k in range(part.start, part.stop)] == list(range(count))
     row = chunk * count // leading[0]
     assert all(part.start % row == 0 for part in parts)
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("shape", [(4, 4), (3, 4, 4)])
+def test_masked_blocks_are_refused(shape, lazy):
+    masked = np.ma.masked_array(np.ones(shape, dtype=complex), mask=np.zeros(shape, dtype=bool))
+
+    class Lazy(Slices):
+        """Slices that are computed when NumPy asks for an array, as those of dask are."""
+
+        def __getitem__(self, index):
+            class Part:
+                def __array__(part, *_, **__):
+                    return super(Lazy, self).__getitem__(index)
+
+            return Part()
+
+    def data():
+        return (Lazy if lazy else Slices)(masked, shape)
+
+    assert np.abs(ang.synchronize(data()).z - 1).max() < 1e-9  # a mask that hides nothing is none
+    masked[..., 0, 1] = np.ma.masked
+    with pytest.raises(InputError, match="both triangles"):
+        ang.synchronize(data())

@@ -81,3 +81,9 @@ def test_no_certificate_proves_nothing() -> None:
 def test_headlines(certificate: Certificate) -> None:
     found = [headline(c) for c in (None, *map(certificate, ("CERTIFIED", "REFUTED", "UNDECIDED")))]
     assert found == ["Not certified", "Certified optimal", "Refuted: a better point was found", "Undecided"]
+
+
+def test_anchored_phases_have_no_global_phase(certificate: Certificate) -> None:
+    assert "The optimum is unique." in certificate_in_words(certificate(), anchored=True)
+    several = certificate_in_words(certificate(), components=3, anchored=True)
+    assert "unique, up to one phase for each component without anchor or prior." in several

@@ -20,7 +20,8 @@ def complex_type(dtype: np.dtype[Any], what: str) -> np.dtype[Any]:
     """complex64 for what is given in single precision or less, otherwise complex128; ``what`` names it in a message."""
     if dtype.kind not in "biufc":
         raise InputError(f"{what} must be numeric, but its dtype is {dtype}.")
-    return np.dtype(np.complex64 if dtype in (np.float32, np.complex64, np.float16) else np.complex128)
+    native = dtype.newbyteorder("=")  # numbers from files of other machines may have their bytes the other way round
+    return np.dtype(np.complex64 if native in (np.float32, np.complex64, np.float16) else np.complex128)
 
 
 def check_square(shape: tuple[int, ...]) -> None:
