@@ -81,6 +81,9 @@ def test_one_node_and_no_certificate_survive_a_file(tmp_path):
 
 def test_a_file_of_phases_is_not_a_result(tmp_path):
     (tmp_path / "edges.csv").write_text("i,j,angle\n0,1,0.5\n")
+    with pytest.raises(ang.errors.FileFormatError, match="holds measurements of pairs"):
+        ang.load_result(tmp_path / "edges.csv")
+    (tmp_path / "edges.csv").write_text("node,angle\n0,0.5\n")
     with pytest.raises(ang.errors.FileFormatError, match="not a saved result"):
         ang.load_result(tmp_path / "edges.csv")
 
