@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from angsync.errors import InputError, NotHermitianError, ShapeError
 from angsync.kernels.batch.numbers import FIELDS
+from angsync.kernels.rounding import pair_floor, pair_share
 from angsync.problem.array_libraries import is_stored
 from angsync.problem.stored import StoredArray
 
@@ -92,7 +93,6 @@ def check_hermitian(
     An entry and its mirror image may differ by sqrt(eps) of the larger one, or by 1000 eps of the largest entry in
     each of their two rows: the rounding of a computed Gram matrix, whose entries may be small beside its diagonal.
     """
-    eps = float(np.finfo(problems.dtype).eps)
     suspects = np.flatnonzero((found[FIELDS.index("asymmetry")] > 0) & finite)
     for k in range(0, suspects.size, _LOOKED_AT_TOGETHER):
         which = suspects[k : k + _LOOKED_AT_TOGETHER]
@@ -103,8 +103,8 @@ def check_hermitian(
             gap *= np.eye(C.shape[1])
         most = size.max(axis=2)
         allowed = np.maximum(
-            np.sqrt(eps) * np.maximum(size, size.swapaxes(1, 2)),
-            1000 * eps * np.minimum(most[:, :, None], most[:, None, :]),
+            pair_share(problems.dtype) * np.maximum(size, size.swapaxes(1, 2)),
+            pair_floor(problems.dtype) * np.minimum(most[:, :, None], most[:, None, :]),
         )
         beyond = gap > allowed
         if beyond.any():

@@ -25,6 +25,19 @@ def precision(dtype: np.dtype[Any]) -> Precision:
     return Precision(float(found.eps), float(found.max))
 
 
+def pair_share(dtype: np.dtype[Any]) -> float:
+    """Entries of a pair that are apart by no more than this, relative to the larger one, differ by rounding."""
+    return float(np.sqrt(precision(dtype).epsilon))
+
+
+def pair_floor(dtype: np.dtype[Any]) -> float:
+    """So do those apart by no more than this, relative to the smaller one of the largest entries of their rows.
+
+    Entries of a computed product are off by rounding of that size even where the entry itself is nearly 0.
+    """
+    return 1000 * precision(dtype).epsilon
+
+
 def gamma(k: int) -> float:
     r"""Higham's :math:`\gamma_k = k u / (1 - k u)`."""
     return k * UNIT_ROUNDOFF / (1 - k * UNIT_ROUNDOFF)

@@ -80,3 +80,13 @@ def test_a_device_refuses_what_the_host_refuses():
     for solve in (ang.synchronize, lambda stack: solve_where_it_lies(stack, CALL)):
         with pytest.raises(NotHermitianError, match=r"in problem \(1, 0\), \|C\[2,3\]"):
             solve(C)
+
+
+def test_what_the_triangles_differ_by_is_in_the_gap_on_a_device():
+    C = gaussian_stack(6, 3)
+    near = C.copy()
+    near[1, 4, 2] *= 1 + 1e-9
+    exact, found = (solve_where_it_lies(stack, CALL)[0].gap_bound for stack in (C, near))
+    apart = abs(near[1, 4, 2] - C[1, 4, 2])
+    assert found[1] >= 2 * apart > 100 * exact[1]
+    np.testing.assert_array_equal(found[[0, 2]], exact[[0, 2]])

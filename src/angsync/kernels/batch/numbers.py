@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.kernels.rounding import pair_share
+
 MAX_ORDER = 128
 """Largest n of the batch kernels: a problem lives in the cache of a core, or in the registers of a device."""
 
@@ -91,7 +93,7 @@ class BatchNumbers(NamedTuple):
 def asymmetry_share(dtype: Any) -> float:
     """Difference over entry up to which an entry and its mirror image are alike for certain: half of what is allowed,
     since real and imaginary parts are compared one by one, and with ``|re| + |im|`` of the entry."""
-    return 0.5 * math.sqrt(np.finfo(dtype).eps)
+    return 0.5 * pair_share(np.dtype(dtype))
 
 
 def chirp(n: int) -> NDArray[np.complex64]:

@@ -15,14 +15,12 @@ import numpy as np
 from angsync.kernels.batch.numbers import MAX_ORDER
 from angsync.kernels.cuda.reference import SETTLED_RADIANS
 from angsync.kernels.cuda.source import source
+from angsync.kernels.rounding import pair_floor, pair_share
 
 _REGISTERS = 65_536  # of a multiprocessor
 
 NONE_ASYMMETRIC = 2**63
-ROUNDING_SHARE = float(np.sqrt(np.finfo(np.float32).eps))
-"""Entries of a pair may be apart by this, relative to the larger one."""
-ROUNDING_FLOOR = 1000 * float(np.finfo(np.float32).eps)
-"""Or by this, relative to the smaller one of the largest entries of their two rows."""
+_SINGLE = np.dtype(np.complex64)
 
 
 class Layout(NamedTuple):
@@ -149,7 +147,7 @@ def solve_batch(
         powers = np.int32(power_steps if start is None else 0)
         steps = (np.float32(tolerance), np.int32(max_iterations), powers, np.float32(settled))
         # sums of |re| and |im| are compared, within sqrt(2) of moduli: what is suspected wrongly is looked at again
-        settings = (*steps, np.float32(ROUNDING_SHARE / 1.5), np.int32(gauge_node))
+        settings = (*steps, np.float32(pair_share(_SINGLE) / 1.5), np.int32(gauge_node))
         fixed_start = cupy.asarray(fixed_start, dtype=cupy.complex64)
         nothing = np.uintp(0)
         shift = nothing if shifts is None else cupy.ascontiguousarray(shifts, dtype=cupy.float32)
@@ -159,7 +157,7 @@ def solve_batch(
         kernel((min(resident, -(-count // together)),), (layout.threads,), arguments, shared_mem=layout.shared_bytes(n))
         if checking:
             examine, blocks = _examining_kernel(C.device.id, n)
-            shares = (np.float64(ROUNDING_SHARE), np.float64(ROUNDING_FLOOR), np.int32(gauge_node))
+            shares = (np.float64(pair_share(_SINGLE)), np.float64(pair_floor(_SINGLE)), np.int32(gauge_node))
             looked_at = (C, suspects, *shares, out["z"], out["status"], out["components"], told)
             examine((blocks,), (32 * _examining_warps(n),), looked_at, shared_mem=_examining_bytes(n))
     return out | {"told": told}

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError, NotHermitianError, ShapeError
-from angsync.kernels.rounding import precision
+from angsync.kernels.rounding import pair_floor, pair_share, precision
 
 Hermitian = Literal["full", "upper", "lower"]
 """Whether the whole matrix is given, or one triangle of it."""
@@ -39,27 +39,14 @@ def check_square(shape: tuple[int, ...]) -> None:
         raise InputError("C is empty (n = 0): there are no phases to find.")
 
 
-def rounding_share(dtype: np.dtype[Any]) -> float:
-    """Entries of a pair that are apart by no more than this, relative to the larger one, differ by rounding."""
-    return float(np.sqrt(np.finfo(dtype).eps))
-
-
-def rounding_floor(dtype: np.dtype[Any]) -> float:
-    """So do those apart by no more than this, relative to the smaller one of the largest entries of their rows.
-
-    Entries of a computed product are off by rounding of that size even where the entry itself is nearly 0.
-    """
-    return 1000 * float(np.finfo(dtype).eps)
-
-
 def hermitian_limit(dtype: np.dtype[Any], largest: float) -> float:
     """Asymmetry up to this is rounding where only products, or the largest entry, are looked at."""
-    return float(np.sqrt(np.finfo(dtype).eps)) * largest
+    return pair_share(dtype) * largest
 
 
 def beyond_rounding(gap: NDArray, size: NDArray, dtype: np.dtype[Any]) -> NDArray[np.bool_]:
     """Where a pair differs by more than the square root of the unit of rounding times the larger of the two."""
-    beyond: NDArray[np.bool_] = gap > rounding_share(dtype) * size
+    beyond: NDArray[np.bool_] = gap > pair_share(dtype) * size
     return beyond
 
 
@@ -93,7 +80,7 @@ def worst_pair(
     nodes = np.unique(np.concatenate([i, j]))
     largest = np.asarray(largest_in(nodes), dtype=np.float64)
     of_i, of_j = largest[np.searchsorted(nodes, i)], largest[np.searchsorted(nodes, j)]
-    limit = np.maximum(rounding_share(dtype) * size, rounding_floor(dtype) * np.minimum(of_i, of_j))
+    limit = np.maximum(pair_share(dtype) * size, pair_floor(dtype) * np.minimum(of_i, of_j))
     beyond = np.flatnonzero(gap > limit)
     if beyond.size == 0:
         return None

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from angsync.errors import NotFiniteError
 from angsync.kernels.cuda import reference as cuda_reference
 from angsync.kernels.cuda.examine_reference import Examined, examine_matrix, row_blocks
+from angsync.kernels.rounding import pair_floor, pair_share
 from angsync.problem.array_libraries import (
     as_cupy,
     as_type,
@@ -37,8 +38,6 @@ from angsync.problem.operators.checks import (
     check_square,
     complex_type,
     not_hermitian,
-    rounding_floor,
-    rounding_share,
 )
 from angsync.problem.operators.dense import labels_by_rows
 
@@ -95,7 +94,7 @@ class DeviceOperator(Operator):
     @cached_property
     def examined(self) -> Examined:
         """What one look at all entries finds: by a kernel with CuPy, else block by block."""
-        limit = rounding_share(self.dtype)
+        limit = pair_share(self.dtype)
         matrix = as_cupy(self.matrix)
         if matrix is not None:
             from angsync.kernels.cuda.examine import examine_matrix as examine_by_kernel
@@ -192,7 +191,7 @@ def _check_pairs(operator: DeviceOperator) -> None:
     """Pairs that are far apart for their own size: rounding where their rows have entries that much larger."""
     space, matrix = operator.space, operator.matrix
     largest = joined([_row_maxima(operator, rows) for rows in row_blocks(operator.n)])
-    share, floor = rounding_share(operator.dtype), rounding_floor(operator.dtype)
+    share, floor = pair_share(operator.dtype), pair_floor(operator.dtype)
     for rows in row_blocks(operator.n):
         block, mirror = matrix[rows, rows.start :], _adjoint(operator, matrix[rows.start :, rows])
         smaller = _where_less(space, largest[rows][:, None], largest[rows.start :][None, :])

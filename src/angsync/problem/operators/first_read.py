@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from angsync import kernels
 from angsync.errors import NotFiniteError
 from angsync.kernels.dense.narrow import ROWS, SEGMENT, NarrowCopy
+from angsync.kernels.rounding import pair_floor, pair_share
 from angsync.problem.operators.checks import check_largest, not_hermitian
 from angsync.problem.stored import StoredArray
 
@@ -127,17 +128,16 @@ class FirstRead:
             self._look_at_tiles()
 
     def _look_at_tiles(self) -> None:
-        epsilon = float(np.finfo(self.dtype).eps)
         for rows, columns in self.triangle.tiles(SEGMENT if self.narrow is not None else 1):
             given = _on_and_above(self.triangle.part(rows, columns), rows, columns)
             _check_finite(given, rows, columns)
             self._look_at_diagonal(given, rows, columns)
             tile = self.triangle.tile(rows, columns, given)
             if self.compared:
-                self._compare(tile, rows, columns, math.sqrt(epsilon))
+                self._compare(tile, rows, columns, pair_share(self.dtype))
             self._add(tile)
         largest = float(self.row_maxima.max(initial=0.0))
-        self._judge(1000 * epsilon)
+        self._judge(pair_floor(self.dtype))
         check_largest(largest, self.triangle.n, self.dtype)
         if not _ORDINARY[0] < largest < _ORDINARY[1]:
             self.narrow = None
