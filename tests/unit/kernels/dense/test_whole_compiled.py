@@ -58,7 +58,7 @@ def test_compiled_and_numpy_agree(n, sigma, avx512, exact):
 @pytest.mark.parametrize("kind", ["gaussian", "signs", "gram"])
 @pytest.mark.parametrize(("n", "sigma"), [(401, 0.1), (401, 2.0), (700, 5.0), (1100, 0.3 * 1100**0.5)])
 def test_the_last_product_may_be_the_copys_and_the_residual_is_known_all_the_same(n, sigma, kind, avx512):
-    """Signs are numbers that the copy has exactly: its errors are then none at all, and not what they are on average."""
+    """Signs are numbers that the copy has exactly: its errors are then none at all, not what they are on average."""
     rng = np.random.default_rng(n)
     if kind == "gaussian":
         C = ang.simulate.gaussian(n, sigma, rng=rng).C
