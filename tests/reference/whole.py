@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from angsync.kernels.dense.anderson import DenseModel, Ending
 from angsync.kernels.dense.narrow import NarrowCopy
-from angsync.kernels.dense.whole_settings import WholeSettings, WholeSolve
+from angsync.kernels.dense.whole_settings import Exactness, WholeSettings, WholeSolve
 from reference.narrow import dense
 
 
@@ -56,7 +56,8 @@ def dense_whole(matrix: NDArray[np.complex128], copy: NarrowCopy | None, setting
         image = w if narrow is None else w + narrow @ (found.z - before)
         off = error * float(np.linalg.norm(z - before)) / np.sqrt(z.size)
         _, near, size = _measured(z, image)
-        if copy is not None and not settings.exact and off <= near and np.hypot(near, 2 * off) <= tolerance * size:
+        may_be_near = copy is not None and settings.exact is not Exactness.EXACT
+        if may_be_near and off <= near and np.hypot(near, 2 * off) <= tolerance * size:
             w = image
         else:
             w, off = matrix @ z, 0.0

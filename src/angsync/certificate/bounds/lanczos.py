@@ -56,8 +56,7 @@ class Krylov:
 
 
 def _combined(basis: NDArray, y: NDArray[np.float64]) -> NDArray:
-    """``basis @ y`` without BLAS, whose threads go on to spin for 50 ms: the compiled kernels of the next call would share
-    their cores with them, and take twice as long."""
+    """``basis @ y``, but not by BLAS: its threads go on to spin for 50 ms, on the cores of the next call's kernels."""
     return np.einsum("jk,k->j", basis, y)
 
 

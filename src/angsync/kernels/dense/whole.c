@@ -37,6 +37,9 @@ typedef struct {
     double off; /* about the norm of what `w` is off C z by: 0 where it is the product with C itself */
 } whole_t;
 
+/* What the product given with the answer has to be: not looked at, near enough to tell the residual, or that of C itself. */
+enum { UNUSED = 0, NEAR = 1, EXACT = 2 };
+
 /* How the call ended. OUT_OF_THE_ORDINARY: it gave up. The others are as in accelerate.h. */
 enum { SOLVED = 0, OUT_OF_THE_ORDINARY = 1 };
 
@@ -152,12 +155,12 @@ static void finish(whole_t *call, double f, int failed) {
     call->residual = residual_of(&call->settings, hypot(gradient, call->off), size);
 }
 
-/* Whether the product at z that the narrow copy has added to the one with C at the point before says enough: what the copy
- * is off by on the way from there is known in its norm, because its errors have nothing to do with the way. It has to be
- * less than the gradient, or the residual would not be known to a factor of 2, and twice as much may not cost the tolerance. */
-static int is_near_enough(whole_t *call, const double *image) {
+/* Whether the product at z by the narrow copy, or by C at the point before and the copy from there on, says enough: what the
+ * copy is `off` by is known in its norm, because its errors have nothing to do with the way. It has to be less than the
+ * gradient, or the residual would not be known to a factor of 2, and twice as much may not cost the tolerance. */
+static int is_near_enough(whole_t *call, const double *image, double off) {
     const int64_t n = call->model.n;
-    double gradient, size, off = call->error * apart(2 * n, call->z, call->before) / sqrt((double)n);
+    double gradient, size;
     measured(n, call->z, image, &gradient, &size);
     if (!(off <= gradient && hypot(gradient, 2 * off) <= call->settings.tolerance * size)) return 0;
     memcpy(call->w, image, sizeof(double) * 2 * (size_t)n);
@@ -222,9 +225,11 @@ int dense_whole(whole_t *call) {
         if (ending != REACHED && ending != LATE) return ending == FAILED ? FAILED : OUT_OF_THE_ORDINARY;
         unit(n, z, before);
     }
-    if (source_product(full, z, w)) return FAILED;
-    products++;
-    double f = measured(n, z, w, &gradient, &size), residual = residual_of(settings, gradient, size);
+    if (!narrow || settings->exact != UNUSED || !is_near_enough(call, inner.image, call->error)) {
+        if (source_product(full, z, w)) return FAILED;
+        products++;
+    }
+    double f = measured(n, z, w, &gradient, &size), residual = residual_of(settings, hypot(gradient, call->off), size);
     trace[0] = f;
     trace[1] = residual;
     trace[2] = 0;
@@ -252,7 +257,8 @@ int dense_whole(whole_t *call) {
         if (ending != REACHED || count == 0) reason = ending >= STOPPED ? ending : OUT_OF_THE_ORDINARY;
         if (reason == OUT_OF_THE_ORDINARY && !call->tell) return reason;
         unit(n, z, before);
-        if (!narrow || settings->exact || reason != SOLVED || !is_near_enough(call, inner.image)) {
+        double off = call->error * apart(2 * n, z, before) / sqrt((double)n);
+        if (!narrow || settings->exact == EXACT || reason != SOLVED || !is_near_enough(call, inner.image, off)) {
             if (reason == FAILED || source_product(full, z, w)) {
                 memcpy(z, before, bytes);
                 reason = FAILED;
