@@ -141,9 +141,8 @@ def dense_inspect(
     n = matrix.shape[0]
     if n < DENSE_FROM or not is_readable(matrix):
         return None
-    sample = float(np.abs(matrix[0]).max())
-    if not (sample == 0 or 1e-15 < sample < 1e15):
-        return None  # the narrow copy has the range of a float; scales like these are rare and take the slow way
+    if not _is_of_usual_scale(matrix[0]):
+        return None
     # twice the unit of rounding: the square root of 2^-52 and of 2^-23, up to which a difference is rounding
     share = precision(matrix.dtype).epsilon ** 0.5
     if n < NARROW_FROM and not narrow:
@@ -170,14 +169,33 @@ def dense_inspect(
     return Inspection(largest, gap, sums, copy, suspects if suspects.any() else None)
 
 
+def _is_of_usual_scale(row: NDArray) -> bool:
+    """The narrow copy has the range of a float; other scales are rare and take the slow way."""
+    sample = float(np.abs(row).max())
+    return sample == 0 or 1e-15 < sample < 1e15
+
+
+def hollow_inspect(matrix: NDArray[np.complex128], known: Inspection) -> Inspection | None:
+    """What :func:`dense_inspect` finds of a small matrix without its diagonal, from what it found with it."""
+    n = matrix.shape[0]
+    packed = aligned((n, n), np.complex128)
+    packed[:] = matrix
+    packed.reshape(-1)[:: n + 1] = 0
+    if known.sums_beside is None or not _is_of_usual_scale(packed[0]):
+        return None
+    return Inspection(known.largest, 0.0, known.sums_beside, None, None, packed)
+
+
 def _inspect_small(matrix: NDArray | TriangleView, share: float) -> Inspection | None:
     n = matrix.shape[0]
-    sums, found = np.empty(n), np.empty(4)
+    sums, found = np.empty((2, n)), np.empty(4)
     one = isinstance(matrix, TriangleView)
     packed = None if not one and plain(matrix, np.complex128) else aligned((n, n), np.complex128)
+    crooked = False  # the diagonal of one triangle, which the mirror makes real
     if packed is not None:
         _dense_pack(n, ctypes.byref(Matrix(matrix)), address(packed))
         if isinstance(matrix, TriangleView):
+            crooked = bool(packed.reshape(-1)[:: n + 1].imag.any())
             _dense_mirror(n, address(packed))
             if matrix.hollow:
                 np.fill_diagonal(packed, 0)
@@ -191,7 +209,8 @@ def _inspect_small(matrix: NDArray | TriangleView, share: float) -> Inspection |
             packed = aligned((n, n), np.complex128)
             packed[:] = matrix
         _dense_mirror(n, address(packed))
-    return Inspection(largest, gap, sums, None, np.ones((1, 1), np.bool_) if excess > 0 else None, packed)
+    suspects = np.ones((1, 1), np.bool_) if excess > 0 or crooked else None
+    return Inspection(largest, gap, sums[0], None, suspects, packed, sums[1])
 
 
 def narrow_blocks(n: int) -> int:
