@@ -100,3 +100,5 @@ class Inspection:
     """A small matrix as rows of complex128, Hermitian to the bit, where it was not given like that."""
     sums_beside: NDArray[np.float64] | None = None
     """The row sums of a small matrix without its diagonal."""
+    dominated: bool | None = None
+    """Whether the diagonal is larger than all the rest of any row; None where that was not looked at."""

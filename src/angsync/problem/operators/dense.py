@@ -58,7 +58,8 @@ class DenseOperator(Operator):
         compared = 0.0 if inspection is None else inspection.gap
         self._asymmetry = compared if asymmetry is None else asymmetry
         self._diagonal: NDArray[np.float64] | None = None  # asked for several times, and far apart in memory
-        self._dominated: bool | None = None  # asked for twice on the way of a small problem
+        # asked for twice on the way of a small problem
+        self._dominated = None if inspection is None else inspection.dominated
 
     @property
     def n(self) -> int:
@@ -164,5 +165,7 @@ class DenseOperator(Operator):
     def is_real(self) -> bool:
         if self._real or (isinstance(self.matrix, TriangleView) and self.matrix.given.dtype.kind != "c"):
             return True
-        # one row first: it is enough for nearly every matrix that is not real
+        if isinstance(self.matrix, np.ndarray) and self.matrix.item(0, -1).imag != 0:
+            return False
+        # one entry, and one row, first: they are enough for nearly every matrix that is not real
         return not self.matrix[0].imag.any() and all(not self.matrix[rows].imag.any() for rows in self._blocks())

@@ -56,7 +56,7 @@ def dense_operator(data: Any, hermitian: Hermitian) -> DenseOperator:
 
 
 def _complex(given: NDArray) -> np.dtype[Any]:
-    return np.result_type(given.dtype, np.complex64)
+    return given.dtype if given.dtype.kind == "c" else np.result_type(given.dtype, np.complex64)
 
 
 def _one_triangle(given: NDArray, hermitian: Hermitian) -> TriangleView:
