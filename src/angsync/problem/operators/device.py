@@ -88,6 +88,14 @@ class DeviceOperator(Operator):
             out[:, k] = self._kernel(from_numpy(columns[:, k].astype(np.complex128), self._kernel.C)).get()
         return out.reshape(z.shape)
 
+    def shifted_entries(self, s: NDArray[np.float64], scale: float, *, narrow: bool) -> Any:
+        """With the kernels: a run of Lanczos whose vectors stay on the device. There is no narrow copy."""
+        if narrow or self._kernel is None:
+            return None
+        from angsync.kernels.cuda.lanczos import ShiftedMatrix
+
+        return ShiftedMatrix(self._kernel, s, scale)
+
     def diagonal(self) -> NDArray[np.float64]:
         return np.real(to_numpy(diagonal(self.matrix))).astype(np.float64)
 
