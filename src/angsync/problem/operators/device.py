@@ -52,7 +52,7 @@ class DeviceOperator(Operator):
     def __init__(self, matrix: Any) -> None:
         self.matrix = matrix
         self.space = namespace(matrix)
-        self._last: tuple[NDArray, NDArray] | None = None
+        self._last: tuple[NDArray[np.complex128], NDArray[np.complex128]] | None = None
 
     @property
     def n(self) -> int:
@@ -83,19 +83,23 @@ class DeviceOperator(Operator):
             with double_precision(self.matrix):
                 x = from_numpy(np.ascontiguousarray(z, dtype=dtype), self.matrix)
                 return to_numpy(cuda_reference.hermitian_product(self.matrix, x, xp=self.space, join=joined))
-        if z.ndim == 1 and dtype == np.complex128:
-            return self._product(z)
-        columns = z[:, None] if z.ndim == 1 else z
-        out = np.empty(columns.shape, dtype=dtype)
-        for k in range(columns.shape[1]):
-            out[:, k] = self._image(columns[:, k])
-        return out.reshape(z.shape)
+        if z.ndim == 1:
+            return self._product(z).astype(dtype)
+        return np.stack([self._image(column) for column in z.T], axis=1).astype(dtype, copy=False)
 
     def _product(self, z: NDArray) -> NDArray:
-        """The last one is kept: a point is certified, and then shown with its objective."""
-        if self._last is None or not np.array_equal(self._last[0], z):
-            self._last = (np.array(z, dtype=np.complex128), self._image(z))
-        return self._last[1].copy()
+        """C z in double precision. The last product is kept: a point is certified, and then shown with its objective.
+
+        It serves for a vector in single precision that is the same but for rounding, as the product itself is then.
+        """
+        if self._last is None or not np.array_equal(self._last[0].astype(z.dtype, copy=False), z):
+            self.remember(z.astype(np.complex128), self._image(z))
+        assert self._last is not None
+        return self._last[1]
+
+    def remember(self, z: NDArray[np.complex128], product: NDArray[np.complex128]) -> None:
+        """Keep the product C z, in double precision, for whoever asks for it next."""
+        self._last = z, product
 
     def _image(self, x: NDArray) -> NDArray:
         return self._kernel(from_numpy(x.astype(np.complex128), self._kernel.C)).get()

@@ -72,8 +72,31 @@ def test_the_last_product_is_not_made_again(device, dtype):
     z[3] = 1j  # the same array, another vector
     np.testing.assert_array_equal(operator.apply(z), wide @ z)
     assert kernel.calls == 2
-    block = np.stack([z, 2 * z], axis=1)
-    np.testing.assert_allclose(operator.apply(block), wide @ block)
-    narrow = operator.apply(z.astype(np.complex64))
+    narrow = operator.apply(z.astype(np.complex64))  # the same vector but for rounding
     assert narrow.dtype == dtype
-    np.testing.assert_allclose(narrow, wide @ z, rtol=1e-5)
+    np.testing.assert_allclose(narrow, wide @ z, rtol=1e-6)
+    assert kernel.calls == 2
+    other = 1.001 * z.astype(np.complex64)
+    np.testing.assert_allclose(operator.apply(other), wide @ other, rtol=1e-6)
+    assert kernel.calls == 3
+    np.testing.assert_array_equal(operator.apply(other.astype(np.complex128)), wide @ other)
+    assert kernel.calls == 3
+    block = np.stack([z, 2 * z], axis=1)
+    np.testing.assert_array_equal(operator.apply(block), np.stack([wide @ z, wide @ (2 * z)], axis=1))
+    assert kernel.calls == 5
+    assert operator.apply(block.astype(np.complex64)).dtype == dtype
+
+
+def test_the_loop_leaves_its_last_product_to_the_solvers(device, C, monkeypatch):
+    """From the front door: beside the loop's own products, one at the point that is returned (and certified)."""
+    made = []
+    monkeypatch.setattr(DeviceOperator, "_kernel", property(lambda self: made.append(Kernel(C, device)) or made[-1]))
+    monkeypatch.setattr(DeviceOperator, "shifted_entries", lambda self, s, scale, *, narrow: None)
+    plain = ang.synchronize(C, certify=False)
+    result = ang.synchronize(device(C), certify=False)
+    assert result.objective == pytest.approx(plain.objective, rel=1e-6)
+    assert result.iterations < 20
+    assert sum(kernel.calls for kernel in made) == (1 if C.dtype == np.complex64 else 2)
+    made.clear()
+    assert ang.synchronize(device(C)).certificate.verdict is ang.Verdict.CERTIFIED
+    assert sum(kernel.calls for kernel in made) == (1 if C.dtype == np.complex64 else 2)
