@@ -170,6 +170,8 @@ def _settings(operator: Operator, call: Call, free: bool) -> tuple[WholeSettings
         most=ONE_CALL_MOST_STEPS,
         rounds=_MOST_ROUNDS,
         patience=MOST_REJECTIONS,
+        # a proof needs the product itself; in another precision it is computed again for the rounded point
+        exact=int(call.certify and operator.dtype == np.complex128),
         noise=NOISE,
         narrow_noise=NARROW_NOISE,
     )

@@ -41,7 +41,7 @@ class Acceleration(ctypes.Structure):
         ("base", ADDRESS), ("z", ADDRESS), ("target", REAL), ("inexact", REAL), ("noise", REAL), ("budget", SIZE),
         ("most", SIZE), ("patience", SIZE), ("vectors", ADDRESS), ("gram", ADDRESS), ("order", ADDRESS),
         ("trace", ADDRESS), ("tell", ADDRESS), ("told_from", REAL), ("products", SIZE), ("rejected", SIZE),
-        ("taken", SIZE), ("residual", REAL),
+        ("taken", SIZE), ("residual", REAL), ("image", ADDRESS),
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, aligned, 
 
 _LINE_NUMBERS = 8  # doubles of a cache line
 # the settings that are whole numbers in C; all others are doubles
-_INTEGERS = ("strongest", "gauge", "budget", "most", "rounds", "patience")
+_INTEGERS = ("strongest", "gauge", "budget", "most", "rounds", "patience", "exact")
 
 
 class Settings(ctypes.Structure):
@@ -36,7 +36,7 @@ class Whole(ctypes.Structure):
         ("model", Source), ("full", Source), ("error", REAL), ("seconds", REAL), ("tell", ADDRESS),
         ("settings", Settings), ("turn", ADDRESS), ("z", ADDRESS), ("w", ADDRESS), ("known", SIZE), ("before", ADDRESS),
         ("vectors", ADDRESS), ("gram", ADDRESS), ("order", ADDRESS), ("trace", ADDRESS), ("products", SIZE),
-        ("entries", SIZE), ("objective", REAL), ("residual", REAL),
+        ("entries", SIZE), ("objective", REAL), ("residual", REAL), ("off", REAL),
     )  # fmt: skip
 
 

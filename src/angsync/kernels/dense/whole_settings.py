@@ -27,6 +27,7 @@ class WholeSolve(NamedTuple):
 
     z: NDArray[np.complex128]
     product: NDArray[np.complex128]
+    """C z; to a small part of the gradient where the settings do not ask for it to be exact."""
     objective: float
     residual: float
     products: int
@@ -52,6 +53,9 @@ class WholeSettings(NamedTuple):
     """Rounds of refinement at most."""
     patience: int
     """Steps that Anderson's method may reject in one inner solve."""
+    exact: int
+    """Whether the product given with the answer has to be that of C itself; otherwise the last one may be the narrow
+    copy's difference to the one before, where that is near enough."""
     rough: float
     """Relative residual of the leading eigenvector that Lanczos makes of the start; 0 to take the start as it is."""
     mixing: float
