@@ -32,44 +32,40 @@ class ShiftedMatrix(lanczos_reference.ShiftedMatrix):
     """S = Diag(s) - scale C as functions of vectors on the device of C."""
 
     def __init__(self, product: Product, s: NDArray[np.float64], scale: float) -> None:
-        self.device = product.C.device
-        self.kernels = _kernels(self.device.id)
+        device = product.C.device
+        self.device, self.kernels = device, _kernels(device.id)
         self.blocks = -(-product.n // _THREADS)
-        super().__init__(product, s, scale)
+        with self.device:
+            super().__init__(product, s, scale)
 
     def placed(self, numbers: NDArray) -> Any:
-        with self.device:
-            return cupy.asarray(numbers)
+        return cupy.asarray(numbers)
 
     def empty(self, rows: int, n: int) -> Any:
-        with self.device:
-            return cupy.empty((rows, n), dtype=cupy.complex128)
+        return cupy.empty((rows, n), dtype=cupy.complex128)
 
     def image(self, v: Any) -> Any:
         self.products += 1
-        with self.device:
-            w = self.product(v)
-            self.kernels[0]((self.blocks,), (_THREADS,), (self.s, np.float64(self.scale), v, np.int32(w.size), w))
+        w = self.product(v)
+        self.kernels[0]((self.blocks,), (_THREADS,), (self.s, np.float64(self.scale), v, np.int32(w.size), w))
         return w
 
     def two_rounds(self, rows: Any, w: Any) -> Rounds:
         """The kernels of both rounds, and one copy to the host, for which it waits; ``w`` is overwritten."""
         _, along_rows, take_away = self.kernels
         count, n, blocks = rows.shape[0], np.int32(w.size), self.blocks
-        with self.device:
-            partial = cupy.empty((count, _PARTS), dtype=cupy.complex128)
-            # of each round: the inner products as pairs of numbers (16 bytes, and so aligned), then a square a block
-            told = cupy.empty((2, 2 * count + blocks + blocks % 2))
-            for along, squares in ((told[k, : 2 * count], told[k, 2 * count :]) for k in range(2)):
-                along_rows((_PARTS, count), (_THREADS,), (rows, w, n, partial))
-                arguments = (rows, np.int32(count), partial, np.int32(_PARTS), n, w, squares, along)
-                take_away((blocks,), (_THREADS,), arguments, shared_mem=16 * count)
-            numbers = told.get()
+        partial = cupy.empty((count, _PARTS), dtype=cupy.complex128)
+        # of each round: the inner products as pairs of numbers (16 bytes, and so aligned), then a square a block
+        told = cupy.empty((2, 2 * count + blocks + blocks % 2))
+        for along, squares in ((told[k, : 2 * count], told[k, 2 * count :]) for k in range(2)):
+            along_rows((_PARTS, count), (_THREADS,), (rows, w, n, partial))
+            arguments = (rows, np.int32(count), partial, np.int32(_PARTS), n, w, squares, along)
+            take_away((blocks,), (_THREADS,), arguments, shared_mem=16 * count)
+        numbers = told.get()
         first = numbers[0, : 2 * count]
         once, twice = (float(part) for part in numbers[:, 2 * count : 2 * count + blocks].sum(axis=1))
         return Rounds(w, float(first[-2]), (float(np.sum(first**2)) + once, once, twice))
 
     def combined(self, y: NDArray[np.float64], rows: Any) -> NDArray:
-        with self.device:
-            # not matmul: there is no need of a library of linear algebra for one sum
-            return cupy.sum(cupy.asarray(y)[:, None] * rows, axis=0).get()
+        # not matmul: there is no need of a library of linear algebra for one sum
+        return cupy.sum(cupy.asarray(y)[:, None] * rows, axis=0).get()

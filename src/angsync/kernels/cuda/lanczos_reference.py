@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,13 +32,17 @@ class Rounds(NamedTuple):
 class ShiftedMatrix(ShiftedElsewhere):
     """S = Diag(s) - scale C, ``product`` the product with C, all of it where C lies."""
 
+    device: AbstractContextManager[Any] = nullcontext()
+    """Inside of it, arrays are made where C lies."""
+
     def __init__(self, product: Callable[[Any], Any], s: NDArray[np.float64], scale: float) -> None:
         self.product, self.scale = product, scale
         self.s = self.placed(s)
         self.products = 0
 
     def begin(self, z: NDArray, gaussian: NDArray, most: int) -> DeviceLanczos:
-        return DeviceLanczos(self, z, gaussian, most)
+        with self.device:
+            return DeviceLanczos(self, z, gaussian, most)
 
     def placed(self, numbers: NDArray) -> Any:
         """An array of the host where C lies."""
@@ -90,6 +95,10 @@ class DeviceLanczos(Lanczos):
         ending: RunEnding = kernels.verdict(alpha, beta, goal)
         return ending
 
+    def advance(self, count: int, goal: Goal | None = None) -> RunEnding:
+        with self._shifted.device:
+            return super().advance(count, goal)
+
     def _empty(self, count: int) -> Any:
         """Room for so many basis vectors, behind the one that is deflated."""
         self._rows = self._shifted.empty(count + 1, self.deflated.size)
@@ -110,5 +119,6 @@ class DeviceLanczos(Lanczos):
         return w
 
     def combination(self, y: NDArray[np.float64]) -> NDArray:
-        x = self._shifted.combined(y, self._columns[: self.steps])
+        with self._shifted.device:
+            x = self._shifted.combined(y, self._columns[: self.steps])
         return x / math.sqrt(_square(x))
