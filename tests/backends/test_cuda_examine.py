@@ -71,6 +71,10 @@ def test_the_kernel_finds_the_same_in_a_matrix(n, dtype):
         assert found.largest == pytest.approx(expected.largest, rel=1e-12)
         assert found.asymmetry == pytest.approx(expected.asymmetry, rel=1e-9)
         np.testing.assert_allclose(found.row_sums, expected.row_sums, rtol=1e-12)
+    for place in ((0, n - 1), (n - 1, 0), (n // 2, n // 3), (n // 3, n // 2), (n - 1, n - 1)):
+        wrong = C.copy()
+        wrong[place] = complex(0, -np.inf)
+        assert examine_matrix(cupy.asarray(wrong), _limit(dtype)).not_finite == place[0] * n + place[1]
     if n > 30:
         C[30, 7], C[20, 30] = np.nan, np.inf
         assert examine_matrix(cupy.asarray(C), _limit(dtype)).not_finite == 20 * n + 30

@@ -59,8 +59,17 @@ _KERNELS = (  # the compiled module, the one in NumPy, and the names that are ta
     (
         "lanczos.compiled",
         "lanczos.reference",
-        ("Goal", "ShiftedMatrix", "begin_lanczos", "proved_by_lanczos", "smallest_ritz_value", "smallest_ritz_vector"),
+        (
+            "Goal",
+            "ShiftedMatrix",
+            "begin_lanczos",
+            "proved_by_lanczos",
+            "smallest_ritz_value",
+            "smallest_ritz_vector",
+            "verdict",
+        ),
     ),
+    ("lanczos.reference", "lanczos.reference", ("ShiftedElsewhere",)),
 )
 _HOME = {name: compiled if COMPILED else numpy for compiled, numpy, names in _KERNELS for name in names}
 

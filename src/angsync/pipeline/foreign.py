@@ -66,9 +66,11 @@ def _from_the_device(operator: DeviceOperator, call: Call, solve_on_host: Route)
         max_iterations=min(stopping.max_iterations, _DEVICE_ITERATIONS),
         power_steps=_POWER_STEPS,
     )
+    start = to_numpy(found.z)
+    operator.remember(start, to_numpy(found.product))  # what the solvers on the host will ask for first
     spent = clock.seconds
     stopping = dataclasses.replace(stopping, max_seconds=clock.left)
-    result = solve_on_host(operator, dataclasses.replace(call, start=to_numpy(found.z), stopping=stopping))
+    result = solve_on_host(operator, dataclasses.replace(call, start=start, stopping=stopping))
     return dataclasses.replace(
         result,
         iterations=result.iterations + found.iterations,

@@ -19,6 +19,10 @@ _VANISHING = 100
 """C z below so many times the rounding in it has vanished: in an ordinary problem it is 10^4 times and more."""
 
 
+_IN_ONE_THREAD, _FEW = 10_000, 1 << 17
+"""Inner products of more numbers than the first wake the threads of OpenBLAS: 7 ms beside other work, and not 0.02."""
+
+
 def along_and_across(z: NDArray, Cz: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     r"""The real and imaginary parts s and b of :math:`\bar z \circ Cz`, in double precision."""
     rotated = np.conj(z.astype(np.complex128, copy=False))
@@ -29,13 +33,21 @@ def along_and_across(z: NDArray, Cz: NDArray) -> tuple[NDArray[np.float64], NDAr
 def norm(x: NDArray) -> float:
     """2-norm in double precision that neither over- nor underflows."""
     if x.dtype in (np.float64, np.complex128):
-        plain = math.sqrt(float(np.vdot(x, x).real))  # half the time of np.linalg.norm, and no warnings
+        plain = math.sqrt(_square(x))
         if 1e-140 < plain < 1e140:
             return plain
     largest = float(np.abs(x).max(initial=0.0))
     if largest == 0 or not np.isfinite(largest):
         return largest
     return largest * float(np.linalg.norm(x.astype(np.result_type(x, np.float64)) / largest))
+
+
+def _square(x: NDArray) -> float:
+    """The sum of |x_j|^2 by inner products: half the time of np.linalg.norm, and no warnings."""
+    if x.ndim > 1 or not _IN_ONE_THREAD < x.size <= _FEW:
+        return float(np.vdot(x, x).real)
+    parts = (x[k : k + _IN_ONE_THREAD] for k in range(0, x.size, _IN_ONE_THREAD))
+    return float(sum(np.vdot(part, part).real for part in parts))
 
 
 def objective_and_residual(z: NDArray, Cz: NDArray, floor: float = 0.0) -> tuple[float, float]:

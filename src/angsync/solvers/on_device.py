@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from angsync.errors import InputError
 from angsync.kernels.batch.numbers import chirp
@@ -55,7 +57,7 @@ def solve_on_device(
     largest = float(operator.abs_row_sums().max(initial=0.0))
     # no product is larger than its argument then; ten steps shrink by far less than the range of the exponent
     scale = 2.0 ** -math.frexp(largest)[1] if 0 < largest < math.inf else 1.0
-    first = chirp(operator.n) if start is None else start
+    first = _chirp(operator.n) if start is None else start
     first = np.asarray(first if isinstance(first, np.ndarray) else to_numpy(first), dtype=np.complex128)
     matrix = as_cupy(operator.matrix)
     if matrix is None:
@@ -73,3 +75,11 @@ def solve_on_device(
     )  # fmt: skip
     z, product = (from_cupy(array, operator.matrix) for array in (found.z, found.product))
     return LoopResult(z, product, found.objective, found.residual, found.status, found.iterations, found.products)
+
+
+@functools.lru_cache(maxsize=4)
+def _chirp(n: int) -> NDArray[np.complex128]:
+    """The start in double precision, kept for the next problem of this order: it takes as long as a product."""
+    start = chirp(n).astype(np.complex128)
+    start.flags.writeable = False
+    return start

@@ -51,22 +51,21 @@ class Krylov:
         if self.alpha.size == 1:
             return self.basis[:, 0]
         _, y = scipy.linalg.eigh_tridiagonal(self.alpha, self.beta, select="i", select_range=(place, place))
-        v = _combined(self.basis, y[:, 0])
+        v = np.einsum("jk,k->j", self.basis, y[:, 0])  # BLAS would leave its threads spinning
         return v / np.linalg.norm(v)
-
-
-def _combined(basis: NDArray, y: NDArray[np.float64]) -> NDArray:
-    """``basis @ y``, but not by BLAS: its threads go on to spin for 50 ms, on the cores of the next call's kernels."""
-    return np.einsum("jk,k->j", basis, y)
 
 
 def random_start(deflated: NDArray, rng: np.random.Generator) -> NDArray:
     """A random unit vector orthogonal to ``deflated``, uniform on that sphere; complex when ``deflated`` is."""
-    n = deflated.size
-    v: NDArray = rng.standard_normal(n) + (1j * rng.standard_normal(n) if np.iscomplexobj(deflated) else 0)
+    v = _gaussian(deflated, rng)
     v = v - deflated * np.vdot(deflated, v)
     v = v - deflated * np.vdot(deflated, v)
     return v / np.linalg.norm(v)
+
+
+def _gaussian(like: NDArray, rng: np.random.Generator) -> NDArray:
+    v: NDArray = rng.standard_normal(like.size) + (1j * rng.standard_normal(like.size) if np.iscomplexobj(like) else 0)
+    return v
 
 
 def affordable_steps(deflated: NDArray, most: int) -> int:
@@ -178,7 +177,7 @@ def _is_proof_at_distance(question: Question, distance: float = 0.0) -> Callable
 
 
 def lanczos_bound(
-    product: Callable[[NDArray], NDArray],
+    product: Callable[[NDArray], NDArray] | kernels.ShiftedElsewhere,
     z: NDArray,
     rng: np.random.Generator,
     *,
@@ -215,10 +214,14 @@ def lanczos_bound(
     probability again.
     """
     u = z.astype(np.complex128)
-    u /= np.linalg.norm(u)
     n = u.size
     limit = max(1, n - 2) / failure
-    run = kernels.begin_lanczos(product, u, random_start(u, rng), affordable_steps(u, max_steps))
+    steps = affordable_steps(u, max_steps)
+    if isinstance(product, kernels.ShiftedElsewhere):
+        run = product.begin(u, _gaussian(u, rng), steps)
+    else:
+        u /= np.linalg.norm(u)
+        run = kernels.begin_lanczos(product, u, random_start(u, rng), steps)
     part = 1  # products may take any time, but for those of a matrix: a part of their run takes a second at most
     if isinstance(product, kernels.ShiftedMatrix) and (clock.max_seconds is None or not callable(product.matrix)):
         part = max(1, _ENTRIES_AT_ONCE // n**2)
@@ -231,8 +234,7 @@ def lanczos_bound(
     value = kernels.proved_by_lanczos(run.alpha, run.beta, limit) - lost
     largest = lost - kernels.proved_by_lanczos(-run.alpha, run.beta, limit) if both_ends else math.inf
     smallest = kernels.smallest_ritz_value(run.alpha, run.beta)
-    direction = _combined(run.basis, kernels.smallest_ritz_vector(run.alpha, run.beta))
-    direction /= np.linalg.norm(direction)
+    direction = run.combination(kernels.smallest_ritz_vector(run.alpha, run.beta))
     return SpectralBound(value, 1 - failure, "lanczos", direction, smallest, largest=largest)
 
 

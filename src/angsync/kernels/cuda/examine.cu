@@ -38,8 +38,22 @@ __device__ __forceinline__ double modulus(double2 a) { return hypot(a.x, a.y); }
 __device__ __forceinline__ double distance_of(double x, double y, float2) { return root_of(fma(x, x, y * y)); }
 __device__ __forceinline__ double distance_of(double x, double y, double2) { return hypot(x, y); }
 
-__device__ __forceinline__ bool is_finite(float2 a) { return isfinite(a.x) && isfinite(a.y); }
-__device__ __forceinline__ bool is_finite(double2 a) { return isfinite(a.x) && isfinite(a.y); }
+// 0 where both are finite: 0 times anything else is not a number
+template <typename Entry>
+__device__ __forceinline__ bool are_finite(Entry a, Entry b) {
+    return fma(a.x, decltype(a.x)(0), fma(a.y, decltype(a.x)(0), fma(b.x, decltype(a.x)(0), b.y * 0))) == 0;
+}
+
+// An entry from global to shared memory, on its way without a register: finish_copies waits for those of this thread.
+__device__ __forceinline__ void copy(float2* to, const float2* from) {
+    const unsigned at = (unsigned)__cvta_generic_to_shared(to);
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(at), "l"(from) : "memory");
+}
+__device__ __forceinline__ void copy(double2* to, const double2* from) {
+    const unsigned at = (unsigned)__cvta_generic_to_shared(to);
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
+}
+__device__ __forceinline__ void finish_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 template <typename Value>
 __device__ __forceinline__ Value sum_of_block(Value value, Value* memory) {
@@ -54,9 +68,53 @@ __device__ __forceinline__ Value sum_of_block(Value value, Value* memory) {
     return sum;
 }
 
+// What a thread found in its pairs.
+struct Found {
+    double column_sum = 0, difference = 0, largest = 0;
+    unsigned suspects = 0, zeros = 0, complex_entries = 0;
+};
+
+// The pairs (above[k], its mirror image in `mirrored`) of a thread. WHOLE: a tile that is all above the diagonal and
+// inside of the matrix, as nearly all are; otherwise every pair has to be asked.
+template <bool WHOLE, typename Entry>
+__device__ __forceinline__ Found compare(const Entry (&above)[EACH], Entry* mirrored, int top, int left, int n,
+                                         double limit, Findings* findings) {
+    Found found;
+    const int across = threadIdx.x % TILE, side = threadIdx.x / TILE;
+    const int column = left + across;
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        const int r = side + SIDES * k, row = top + r;
+        Entry& place = mirrored[across * (TILE + 1) + r];
+        double size = 0;
+        if (WHOLE || (row <= column && column < n)) {
+            const Entry a = above[k], mirror = place;
+            if (!are_finite(a, mirror)) {
+                const Entry none = {0, 0};
+                const long long at = are_finite(a, none) ? (long long)column * n + row : (long long)row * n + column;
+                atomicMin(&findings->not_finite, (unsigned long long)at);
+            }
+            size = modulus(a);
+            if (a.x != mirror.x || a.y != -mirror.y) {
+                const double apart =
+                    distance_of((double)a.x - (double)mirror.x, (double)a.y + (double)mirror.y, a);
+                found.difference += apart;
+                // rarely more than the limit for a: the other modulus is then not needed
+                if (apart > limit * size) found.suspects += apart > limit * modulus(mirror);
+            }
+            found.zeros += (WHOLE || row < column) && a.x == 0 && a.y == 0;
+            found.complex_entries += a.y != 0;
+            found.largest = size > found.largest ? size : found.largest;
+            if (WHOLE || row < column) found.column_sum += size;
+        }
+        reinterpret_cast<double&>(place) = size;
+    }
+    return found;
+}
+
 // slots: (tiles, n), asymmetry: (blocks,), the sums of |a - conj(b)| of the pairs of a block.
 template <typename Entry>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, sizeof(Entry) == 8 ? 4 : 2)
     examine_tiles(const Entry* __restrict__ C, long long pitch, int n, double limit, double* __restrict__ slots,
                   double* __restrict__ asymmetry, Findings* __restrict__ findings) {
     extern __shared__ __align__(16) unsigned char shared[];
@@ -70,50 +128,31 @@ __global__ void __launch_bounds__(THREADS)
     while ((J + 1) * (J + 2) / 2 <= b) ++J;
     const long long I = b - J * (J + 1) / 2;
     const int across = threadIdx.x % TILE, side = threadIdx.x / TILE;
-    const long long top = I * TILE, left = J * TILE;
+    const int top = (int)I * TILE, left = (int)J * TILE;
+    const bool inside = left + TILE <= n, whole = inside && I < J;
 
     Entry above[EACH];
+    const Entry* below = C + (left + side) * pitch + top + across;
 #pragma unroll
-    for (int k = 0; k < EACH; ++k) {
-        const long long row = top + side + SIDES * k, column = left + across;
-        above[k] = row < n && column < n ? C[row * pitch + column] : Entry{0, 0};
+    for (int k = 0; k < EACH; ++k, below += SIDES * pitch) {
+        Entry* place = mirrored + (side + SIDES * k) * (TILE + 1) + across;
+        if (inside || (left + side + SIDES * k < n && top + across < n)) {
+            copy(place, below);
+        } else {
+            *place = Entry{0, 0};
+        }
     }
+    const Entry* here = C + (top + side) * pitch + left + across;
 #pragma unroll
-    for (int k = 0; k < EACH; ++k) {
-        const long long row = left + side + SIDES * k, column = top + across;
-        const Entry below = row < n && column < n ? C[row * pitch + column] : Entry{0, 0};
-        mirrored[(side + SIDES * k) * (TILE + 1) + across] = below;
-        if (!is_finite(below)) atomicMin(&findings->not_finite, (unsigned long long)(row * n + column));
+    for (int k = 0; k < EACH; ++k, here += SIDES * pitch) {
+        above[k] = inside || (top + side + SIDES * k < n && left + across < n) ? *here : Entry{0, 0};
     }
+    finish_copies();
     __syncthreads();
 
-    double column_sum = 0, difference = 0, largest = 0;
-    unsigned suspects = 0, zeros = 0, complex_entries = 0;
-#pragma unroll
-    for (int k = 0; k < EACH; ++k) {
-        const int r = side + SIDES * k;
-        const long long row = top + r, column = left + across;
-        const Entry a = above[k];
-        Entry& place = mirrored[across * (TILE + 1) + r];
-        const Entry mirror = place;
-        double size = 0;
-        if (row <= column && column < n) {
-            if (!is_finite(a)) atomicMin(&findings->not_finite, (unsigned long long)(row * n + column));
-            size = modulus(a);
-            const double x = (double)a.x - (double)mirror.x, y = (double)a.y + (double)mirror.y;
-            if (x != 0 || y != 0) {
-                const double apart = distance_of(x, y, a);
-                difference += apart;
-                suspects += apart > limit * fmax(size, modulus(mirror));
-            }
-            zeros += row < column && size == 0;
-            complex_entries += a.y != 0;
-            largest = fmax(largest, size);
-            if (row < column) column_sum += size;
-        }
-        reinterpret_cast<double&>(place) = size;
-    }
-    partial[side][across] = column_sum;
+    const Found found = whole ? compare<true>(above, mirrored, top, left, n, limit, findings)
+                              : compare<false>(above, mirrored, top, left, n, limit, findings);
+    partial[side][across] = found.column_sum;
     __syncthreads();
     const bool on_diagonal = I == J;
     double column_total = 0;
@@ -140,11 +179,12 @@ __global__ void __launch_bounds__(THREADS)
             if (left + across < n) slots[I * n + left + across] = column_total;
         }
     }
-    const double total = sum_of_block(difference, memory);
+    const double total = sum_of_block(found.difference, memory);
     if (threadIdx.x == 0) asymmetry[b] = total;
     // one warp after the other: few of them have anything to say
-    const unsigned long long bits = __double_as_longlong(largest);
+    const unsigned long long bits = __double_as_longlong(found.largest);
     unsigned long long most = bits;
+    unsigned suspects = found.suspects, zeros = found.zeros, complex_entries = found.complex_entries;
 #pragma unroll
     for (int distance = 16; distance > 0; distance /= 2) {
         const unsigned long long other = __shfl_xor_sync(0xffffffffu, most, distance);

@@ -157,12 +157,13 @@ static void finish(whole_t *call, double f, int failed) {
 
 /* Whether the product at z by the narrow copy, or by C at the point before and the copy from there on, says enough: what the
  * copy is `off` by is known in its norm, because its errors have nothing to do with the way. It has to be less than the
- * gradient, or the residual would not be known to a factor of 2, and twice as much may not cost the tolerance. */
+ * gradient where the residual has to be known to a factor of 2, and twice as much may not cost the tolerance. */
 static int is_near_enough(whole_t *call, const double *image, double off) {
     const int64_t n = call->model.n;
     double gradient, size;
     measured(n, call->z, image, &gradient, &size);
-    if (!(off <= gradient && hypot(gradient, 2 * off) <= call->settings.tolerance * size)) return 0;
+    if (off > gradient && call->settings.exact != UNUSED) return 0;
+    if (!(hypot(gradient, 2 * off) <= call->settings.tolerance * size)) return 0;
     memcpy(call->w, image, sizeof(double) * 2 * (size_t)n);
     call->off = off;
     return 1;

@@ -17,6 +17,7 @@ known to have :math:`|x^H b|^2 \ge 1/L`, a shift below :math:`\theta` whose grow
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
@@ -29,8 +30,8 @@ from angsync.kernels.dense.narrow import NarrowCopy
 from angsync.kernels.dense.reference import dense_apply
 from angsync.kernels.dense.view import TriangleView
 
-_KEPT_SHARE = 0.5  # of the squared norm: a round of orthogonalisation that leaves as much is the last one
-_MOST_ROUNDS = 4  # of orthogonalisation: a vector of nothing but rounding errors would go on for ever
+KEPT_SHARE = 0.5  # of the squared norm: a round of orthogonalisation that leaves as much is the last one
+MOST_ROUNDS = 4  # of orthogonalisation: a vector of nothing but rounding errors would go on for ever
 _SETTLED_FROM = 20  # steps from which a negative eigenvalue may end a run
 _FIRST_COLUMNS = 32  # of the basis, which then doubles
 
@@ -88,6 +89,16 @@ class ShiftedMatrix:
 
     def _image(self, v: NDArray) -> NDArray:
         return self.matrix(v) if callable(self.matrix) else dense_apply(self.matrix, v)
+
+
+class ShiftedElsewhere(ABC):
+    """S = Diag(s) - scale C of a C that lies on a device: a run on it keeps its vectors there."""
+
+    products: int
+
+    @abstractmethod
+    def begin(self, z: NDArray, gaussian: NDArray, most: int) -> Lanczos:
+        """A run on the complement of z, from what is left of a Gaussian vector there."""
 
 
 def growth(alpha: NDArray[np.float64], beta: NDArray[np.float64], shift: float) -> float:
@@ -160,11 +171,11 @@ def orthogonalise(deflated: NDArray, basis: NDArray, w: NDArray) -> tuple[NDArra
     what is left (Daniel, Gragg, Kaufman and Stewart, Math. Comp. 30, 1976).
     """
     before = left = float(np.vdot(w, w).real)
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(MOST_ROUNDS):
         # the conjugate of the basis would be a copy
         w = w - deflated * np.vdot(deflated, w) - basis @ np.conj(np.conj(w) @ basis)
         left = float(np.vdot(w, w).real)
-        if left > _KEPT_SHARE * before:
+        if left > KEPT_SHARE * before:
             break
         before = left
     return w, math.sqrt(left)
@@ -218,31 +229,43 @@ class Lanczos:
 
     def advance(self, count: int, goal: Goal | None = None) -> RunEnding:
         """At most so many steps, fewer where the goal is reached or the run ends."""
-        until = min(self.most, self.steps + count)
+        until, n = min(self.most, self.steps + count), self.deflated.size
         if goal is not None and self.steps > 0 and (ending := self.verdict(self.alpha, self.beta, goal)):
             return ending
         while self.steps < until:
             k = self.steps
             self._room()
-            v = self._columns[k]
-            w = self.product(v)
-            self._alpha[k] = np.vdot(v, w).real
-            self._size = max(self._size, float(np.linalg.norm(w)))
-            # nearly all that the whole basis has to take away, so that one round of it is enough
-            w = w - self._alpha[k] * v
-            if k:
-                w = w - self._beta[k - 1] * self._columns[k - 1]
-            w, self._beta[k] = self.orthogonalise(self.deflated, self._columns[: k + 1].T, w)
+            w = self._next(k)
             self.steps = k + 1
-            if k + 2 == v.size:
+            if k + 2 == n:
                 self._beta[k] = 0.0
             # a space that is invariant to rounding: another vector would be noise
-            if self._beta[k] <= 16 * math.sqrt(v.size) * 2.0**-53 * self._size:
+            if self._beta[k] <= 16 * math.sqrt(n) * 2.0**-53 * self._size:
                 return RunEnding.COMPLETE
             self._columns[k + 1] = w / self._beta[k]
             if goal is not None and (ending := self.verdict(self.alpha, self.beta, goal)):
                 return ending
         return RunEnding.GOING_ON
+
+    def _next(self, k: int) -> NDArray:
+        """The image of vector k less its part in the basis, with its coefficients noted: the next one, not scaled."""
+        v = self._columns[k]
+        w = self.product(v)
+        self._alpha[k] = np.vdot(v, w).real
+        self._size = max(self._size, float(np.linalg.norm(w)))
+        # nearly all that the whole basis has to take away, so that one round of it is enough
+        w = w - self._alpha[k] * v
+        if k:
+            w = w - self._beta[k - 1] * self._columns[k - 1]
+        w, self._beta[k] = self.orthogonalise(self.deflated, self._columns[: k + 1].T, w)
+        return w
+
+    def combination(self, y: NDArray[np.float64]) -> NDArray:
+        """The sum of the vectors, each times its entry of y, scaled to norm 1; in the memory of the host."""
+        # not by BLAS: its threads go on to spin for 50 ms, on the cores of the next call's kernels
+        x: NDArray = np.einsum("jk,k->j", self.basis, y)
+        x /= np.linalg.norm(x)
+        return x
 
 
 def begin_lanczos(product: Callable[[NDArray], NDArray], deflated: NDArray, start: NDArray, most: int) -> Lanczos:

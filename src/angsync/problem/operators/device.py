@@ -46,12 +46,13 @@ class DeviceOperator(Operator):
     """C as an array of another library, complex64 or complex128, nothing checked: see :func:`device_operator`.
 
     ``apply`` takes and gives NumPy vectors. A wider vector asks for wider sums, as everywhere; the CUDA kernel sums in
-    double precision in any case, and always in the same order.
+    double precision in any case, and always in the same order. What was found out about C is kept, so C may not change.
     """
 
     def __init__(self, matrix: Any) -> None:
         self.matrix = matrix
         self.space = namespace(matrix)
+        self._last: tuple[NDArray[np.complex128], NDArray[np.complex128]] | None = None
 
     @property
     def n(self) -> int:
@@ -82,11 +83,34 @@ class DeviceOperator(Operator):
             with double_precision(self.matrix):
                 x = from_numpy(np.ascontiguousarray(z, dtype=dtype), self.matrix)
                 return to_numpy(cuda_reference.hermitian_product(self.matrix, x, xp=self.space, join=joined))
-        columns = z[:, None] if z.ndim == 1 else z
-        out = np.empty(columns.shape, dtype=dtype)
-        for k in range(columns.shape[1]):
-            out[:, k] = self._kernel(from_numpy(columns[:, k].astype(np.complex128), self._kernel.C)).get()
-        return out.reshape(z.shape)
+        if z.ndim == 1:
+            return self._product(z).astype(dtype)
+        return np.stack([self._image(column) for column in z.T], axis=1).astype(dtype, copy=False)
+
+    def _product(self, z: NDArray) -> NDArray:
+        """C z in double precision. The last product is kept: a point is certified, and then shown with its objective.
+
+        It serves for a vector in single precision that is the same but for rounding, as the product itself is then.
+        """
+        if self._last is None or not np.array_equal(self._last[0].astype(z.dtype, copy=False), z):
+            self.remember(z.astype(np.complex128), self._image(z))
+        assert self._last is not None
+        return self._last[1]
+
+    def remember(self, z: NDArray[np.complex128], product: NDArray[np.complex128]) -> None:
+        """Keep the product C z, in double precision, for whoever asks for it next."""
+        self._last = z, product
+
+    def _image(self, x: NDArray) -> NDArray:
+        return self._kernel(from_numpy(x.astype(np.complex128), self._kernel.C)).get()
+
+    def shifted_entries(self, s: NDArray[np.float64], scale: float, *, narrow: bool) -> Any:
+        """With the kernels: a run of Lanczos whose vectors stay on the device. There is no narrow copy."""
+        if narrow or self._kernel is None:
+            return None
+        from angsync.kernels.cuda.lanczos import ShiftedMatrix
+
+        return ShiftedMatrix(self._kernel, s, scale)
 
     def diagonal(self) -> NDArray[np.float64]:
         return np.real(to_numpy(diagonal(self.matrix))).astype(np.float64)
