@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from angsync import kernels
 from angsync.kernels.batch.numbers import CONVERGED, FIELDS, MAX_ORDER, BatchNumbers, BatchOptions, chirp
-from angsync.pipeline.small_components import GPM_STEPS, POWER_STEPS
 from angsync.pipeline.task import Attempt, Task
 from angsync.solvers import Newton
 from angsync.solvers.loop import LIGHT_RADIANS, is_even
 from angsync.solvers.starts.entries import needed_matrix
 from angsync.solvers.stopping import Status
 
+_POWER_STEPS, _GPM_STEPS = 10, 6  # as for a stack (batch/call.py, batch/stack.py)
 _MOST_STEPS = 1000  # of a millisecond at n = 128; a few are usual
 _SAME_OBJECTIVE = 1e-11  # relative: light nodes hardly show in f, and a point below this is another optimum
 
@@ -64,7 +64,7 @@ def _eliminated(task: Task, z: NDArray, steps: int) -> NDArray | None:
     here = z.astype(np.complex128)
     for start, power_steps, gpm_steps in (
         (here / np.abs(here), 0, 0),
-        (chirp(z.size).astype(np.complex128), POWER_STEPS, GPM_STEPS),
+        (chirp(z.size).astype(np.complex128), _POWER_STEPS, _GPM_STEPS),
     ):
         options = BatchOptions(
             power_steps=power_steps,

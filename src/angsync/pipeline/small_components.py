@@ -25,7 +25,7 @@ from angsync.solvers.stopping import Callback, Clock, History, Progress, Status
 
 _FROM_COMPONENTS = 100  # so few take the pipeline a tenth of a second
 _LEAST_ITERATIONS = 100  # that the call allows: with fewer, the loop of the pipeline counts them
-POWER_STEPS, GPM_STEPS = 10, 6  # as for a stack (batch/call.py, batch/stack.py)
+_POWER_STEPS, _GPM_STEPS = 10, 6  # as for a stack (batch/call.py, batch/stack.py)
 _CLAIMS = (*CLAIMS, "lambda_min", "unique", "scale", "rounding")
 _BLOCK_ENTRIES = 1 << 20  # of the matrices that are solved between two looks at the clock
 
@@ -184,8 +184,8 @@ def _solve_block(
     phases = np.empty((count, m), dtype=np.complex128)
     numbers, found = BatchNumbers.of(count), np.zeros((len(FIELDS), count))
     options = BatchOptions(
-        power_steps=POWER_STEPS,
-        gpm_steps=GPM_STEPS,
+        power_steps=_POWER_STEPS,
+        gpm_steps=_GPM_STEPS,
         max_iterations=max_iterations,
         triangle=0,
         certify=True,
