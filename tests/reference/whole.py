@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from angsync.kernels.dense.anderson import DenseModel, Ending
 from angsync.kernels.dense.narrow import NarrowCopy
-from angsync.kernels.dense.whole_settings import WholeSettings, WholeSolve
+from angsync.kernels.dense.whole_settings import Exactness, WholeSettings, WholeSolve
 from reference.narrow import dense
 
 
@@ -39,6 +39,7 @@ def dense_whole(matrix: NDArray[np.complex128], copy: NarrowCopy | None, setting
     residual = gradient / size if gradient > floor and size > 0 else 0.0
     trace = [(f, residual, 0.0)]
     taken = rounds = 0
+    off = 0.0
     while residual > tolerance:
         if rounds == settings.rounds or taken >= most:
             return None
@@ -52,9 +53,17 @@ def dense_whole(matrix: NDArray[np.complex128], copy: NarrowCopy | None, setting
             return None
         taken += len(found.trace)
         before, z = z, _unit(found.z, z)
-        w = matrix @ z
-        products += 1
+        image = w if narrow is None else w + narrow @ (found.z - before)
+        off = error * float(np.linalg.norm(z - before)) / np.sqrt(z.size)
+        _, near, size = _measured(z, image)
+        may_be_near = copy is not None and settings.exact is not Exactness.EXACT
+        if may_be_near and off <= near and np.hypot(near, 2 * off) <= tolerance * size:
+            w = image
+        else:
+            w, off = matrix @ z, 0.0
+            products += 1
         value, rest, size = _measured(z, w)
+        value = f + float(found.trace[-1, 0]) if off > 0 else value
         if value < f - settings.noise * abs(f) or not rest < gradient:
             return None
         length = float(found.trace[-1, 2])
@@ -63,14 +72,15 @@ def dense_whole(matrix: NDArray[np.complex128], copy: NarrowCopy | None, setting
         else:
             length = float(np.linalg.norm(z - before))
         f, gradient = value, rest
-        residual = gradient / size if gradient > floor and size > 0 else 0.0
+        residual = float(np.hypot(gradient, off)) / size if gradient > floor and size > 0 else 0.0
         trace.append((f, residual, length))
     turn = np.conj(z[0]) / abs(z[0])
     z = _unit(z * turn, z)
     z[0] = 1
     w = matrix @ z if copy is None else w * turn
-    f, gradient, size = _measured(z, w)
-    residual = gradient / size if gradient > floor and size > 0 else 0.0
+    value, gradient, size = _measured(z, w)
+    f = f if off > 0 else value
+    residual = float(np.hypot(gradient, off)) / size if gradient > floor and size > 0 else 0.0
     return WholeSolve(z, w, f, residual, products, np.array(trace))
 
 

@@ -43,7 +43,15 @@ _KERNELS = (  # the compiled module, the one in NumPy, and the names that are ta
     (
         "dense.compiled",
         "dense.reference",
-        ("dense_apply", "dense_inspect", "dense_model", "narrow_apply", "read_through", "shifted_is_definite"),
+        (
+            "dense_apply",
+            "dense_inspect",
+            "dense_model",
+            "hollow_inspect",
+            "narrow_apply",
+            "read_through",
+            "shifted_is_definite",
+        ),
     ),
     ("dense.rotated_compiled", "dense.rotated_reference", ("rotated",)),
     ("dense.whole_compiled", "dense.reference", ("dense_whole",)),

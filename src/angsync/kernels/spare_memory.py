@@ -8,10 +8,12 @@ An array is free when nobody but this module refers to it, which Python's refere
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,9 @@ LIMIT = 1 << 28
 _LINE_BYTES = 64  # bytes of a cache line: a vector that crosses one costs twice
 _WORTH_BYTES = 1 << 20  # from which an array is worth keeping
 _MOST_TIMES_LARGER = 4  # than what is asked for: a larger array is not used for it
+
+_addressof = ctypes.addressof
+_first_byte: Any = ctypes.c_char.from_buffer
 
 _kept: list[NDArray[np.uint8]] = []
 _lock = threading.Lock()
@@ -78,8 +83,14 @@ def _forget_unused() -> None:
             del _kept[place]
 
 
+def own_address(x: NDArray) -> int:
+    """Where the numbers of an array of our own are, contiguous, not empty and not read-only: the quickest way."""
+    place: int = _addressof(_first_byte(x))
+    return place
+
+
 def _view(raw: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
-    first = -raw.__array_interface__["data"][0] % _LINE_BYTES if raw.size > size else 0
+    first = -own_address(raw) % _LINE_BYTES if raw.size > size else 0
     return raw[first : first + size]
 
 

@@ -22,7 +22,7 @@ from angsync import kernels
 from angsync.certificate import GAP_TOLERANCE
 from angsync.certificate.certify import certify_component, certify_quickly
 from angsync.certificate.verdict import Certificate, Verdict, interrupted, rescaled
-from angsync.kernels.dense.whole_settings import WholeEnding, WholeSettings, WholeSolve
+from angsync.kernels.dense.whole_settings import Exactness, WholeEnding, WholeSettings, WholeSolve
 from angsync.pipeline.call import Call
 from angsync.pipeline.gauge import in_gauge
 from angsync.pipeline.regime import ONE_CALL_MOST_STEPS, Plan, is_dense, is_noisy
@@ -170,10 +170,18 @@ def _settings(operator: Operator, call: Call, free: bool) -> tuple[WholeSettings
         most=ONE_CALL_MOST_STEPS,
         rounds=_MOST_ROUNDS,
         patience=MOST_REJECTIONS,
+        exact=_exactness(operator, call),
         noise=NOISE,
         narrow_noise=NARROW_NOISE,
     )
     return settings, moduli
+
+
+def _exactness(operator: Operator, call: Call) -> Exactness:
+    """A proof needs the product itself; in another precision it is computed again for the rounded point."""
+    if operator.dtype != np.complex128:
+        return Exactness.UNUSED
+    return Exactness.EXACT if call.certify else Exactness.NEAR
 
 
 def _gauge_number(gauge: Any, n: int) -> int:
@@ -189,6 +197,7 @@ def _in_precision(operator: Operator, found: WholeSolve) -> WholeSolve:
     wide = _wide(z)
     product = operator.apply(wide)
     objective, residual = shown_residual(wide, product, rounding_floor(operator, wide.dtype))
+    found.trace[-1, :2] = objective, residual
     return found._replace(z=z, product=product, objective=objective, residual=residual, products=found.products + 1)
 
 

@@ -61,7 +61,7 @@ class SyncResult:
     gauge: str | int = "first"
     labels: tuple[Hashable, ...] | None = None
     product: NDArray | None = field(default=None)
-    """C z."""
+    """C z; without a certificate only as far as ``residual`` goes, relative to its norm."""
     source: Any = field(default=None)
     """The measurements or the matrix that was solved; None after :func:`angsync.load_result`."""
     robust: RobustReport | None = field(default=None)

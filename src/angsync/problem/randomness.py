@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,11 @@ def random_generator(rng: Any) -> np.random.Generator:
         ) from None
 
 
+_KEPT_UP_TO_NODES = (
+    5000  # probes of smaller problems stay for the next one: to make them takes as long as a product
+)
+
+
 class Probes(NamedTuple):
     """Two random vectors and their products with C: the first is real, the second complex, entries of variance 1."""
 
@@ -31,7 +37,16 @@ class Probes(NamedTuple):
 
 def random_probes(apply: Callable[[NDArray], NDArray], n: int, dtype: np.dtype[Any]) -> Probes:
     """The probes of C; the vectors are the same for every C of this order: the same input gives the same bits."""
-    parts = np.random.default_rng(0).standard_normal((3, n))
-    vectors = np.stack([parts[0] + 0j, (parts[1] + 1j * parts[2]) * math.sqrt(0.5)])
-    vectors = vectors.astype(np.result_type(dtype, np.complex64))
+    kind = np.result_type(dtype, np.complex64)
+    vectors = _kept_vectors(n, kind) if n <= _KEPT_UP_TO_NODES else _probe_vectors(n, kind)
     return Probes(vectors, np.stack([apply(v.copy()) for v in vectors]))
+
+
+def _probe_vectors(n: int, dtype: np.dtype[Any]) -> NDArray:
+    parts = np.random.default_rng(0).standard_normal((3, n))
+    vectors = np.stack([parts[0] + 0j, (parts[1] + 1j * parts[2]) * math.sqrt(0.5)]).astype(dtype)
+    vectors.flags.writeable = False
+    return vectors
+
+
+_kept_vectors = lru_cache(maxsize=2)(_probe_vectors)

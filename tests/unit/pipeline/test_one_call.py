@@ -33,9 +33,12 @@ def test_the_answer_is_that_of_the_general_way(n, sigma, certify, monkeypatch):
     general = solved_step_by_step(C, certify=certify)
     assert len(calls) == 1
     assert quick.status is general.status is Status.CONVERGED
-    assert (quick.method, quick.message, quick.matvecs, quick.iterations, quick.tolerance) == (
-        general.method, general.message, general.matvecs, general.iterations, general.tolerance
+    assert (quick.method, quick.message, quick.iterations, quick.tolerance) == (
+        general.method, general.message, general.iterations, general.tolerance
     )  # fmt: skip
+    # with a narrow copy, and nothing to prove, the last product is its difference to the one before
+    saved = 1 if n >= kernels.NARROW_FROM and not certify else 0
+    assert quick.matvecs == general.matvecs - saved
     assert np.abs(quick.z - general.z).max() < 1e-8
     assert abs(quick.objective - general.objective) <= 1e-14 * abs(general.objective)
     assert np.array_equal(quick.components, general.components)

@@ -43,7 +43,10 @@ def test_what_is_asked_for_beside_the_answer_is_done_in_the_call(options, certif
     assert (result.iterations, result.matvecs, result.method) == (plain.iterations, plain.matvecs, plain.method)
     assert np.array_equal(result.history.objective, plain.history.objective)
     assert np.abs(result.z - general.z).max() < 1e-8
-    assert np.abs(result.product - C @ result.z).max() < 1e-12 * np.abs(C).sum(axis=1).max()
+    product = C @ result.z
+    # with a narrow copy, and nothing to prove, the product is known to the gradient, which the residual bounds
+    known_to = 1e-12 if certify or n < 400 else result.residual
+    assert np.linalg.norm(result.product - product) < known_to * np.linalg.norm(product)
     assert not certify or result.certificate.verdict is ang.Verdict.CERTIFIED
 
 

@@ -25,6 +25,7 @@ from angsync.certificate.bounds.lanczos import lanczos
 from angsync.errors import InputError
 from angsync.kernels.rounding import UNIT_ROUNDOFF, gamma
 from angsync.problem.operators import Operator
+from angsync.problem.residual import norm
 
 _BLOCK_ITERATION_UP_TO = 400  # order up to which the smallest eigenvalue is estimated by inverse iteration on a block
 _BLOCK_WIDTH, _BLOCK_STEPS = 6, 4  # vectors and inverse iterations: the estimate is then good to a few percent
@@ -51,7 +52,7 @@ def quick_bound(operator: Operator, z: NDArray, s: NDArray[np.float64], b: NDArr
     matrix = operator.entries() if operator.is_dense_matrix else None
     if matrix is None or matrix.dtype != np.complex128 or sums is None or abs(exponent) > _LARGEST_EXPONENT:
         return None
-    gradient, most = float(np.linalg.norm(b)), float(sums.max(initial=0.0))
+    gradient, most = norm(b), float(sums.max(initial=0.0))
     return half_diagonal_bound(matrix, 2.0**-exponent, s, z, gradient=gradient, row_sum=most)
 
 
@@ -80,9 +81,11 @@ def _forming(row_sum: float, lift: float) -> float:
 
 def _away_from(u: NDArray, place: int) -> NDArray:
     """On the complement of u, the unit vector that is nearest to the basis vector of one node."""
-    x = -u * np.conj(u[place])
-    x[place] += 1
-    return x / np.linalg.norm(x)
+    share = complex(u[place])
+    size = math.sqrt(1 - abs(share) ** 2)
+    x = u * (-share.conjugate() / size)
+    x[place] += 1 / size
+    return x
 
 
 def half_diagonal_bound(
@@ -97,8 +100,8 @@ def half_diagonal_bound(
     n = z.size
     u = z / math.sqrt(n)
     diagonal = s - scale * matrix.diagonal().real
-    most, half = float(np.abs(diagonal).max()), 0.5 * float(diagonal.min())
-    lift = 2 * most + 2 * gradient / math.sqrt(n)
+    half = 0.5 * float(diagonal.min())
+    lift = 2 * float(diagonal.max()) + 2 * gradient / math.sqrt(n)
     if not half > 0 or not kernels.shifted_is_definite(matrix, scale, s, u, lift, half):
         return None
     # a row of M: |s_j| + the row of C, and that of the rank-one term, whose entries are lift / n

@@ -238,6 +238,7 @@ int dense_accelerate(const source_t *from, acceleration_t *a) {
     a->rejected = rejected;
     a->taken = taken;
     a->residual = residual;
+    a->image = w;
     return status;
 }
 

@@ -22,6 +22,7 @@ typedef struct {
     /* what is found */
     int64_t products, rejected, taken;
     double residual;
+    const double *image; /* the product at z by the model; it lies among `vectors` */
 } acceleration_t;
 
 /* why a solve ended: it arrived; too many products or steps, rejected steps; `tell`, the deadline, or a product ended it */

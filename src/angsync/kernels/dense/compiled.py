@@ -26,6 +26,7 @@ from angsync.kernels.dense.source import (
 from angsync.kernels.dense.view import TriangleView
 from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, aligned, function, plain
 from angsync.kernels.rounding import precision
+from angsync.kernels.spare_memory import own_address
 
 # 0.85 GB: a matrix that is mapped into memory is solved in 1 GB beside its pages, from itself where its copy is larger
 _MOST_MAPPED_BLOCKS = 850_000_000 // (ROWS * 2 * SEGMENT * 2)
@@ -41,7 +42,7 @@ class Acceleration(ctypes.Structure):
         ("base", ADDRESS), ("z", ADDRESS), ("target", REAL), ("inexact", REAL), ("noise", REAL), ("budget", SIZE),
         ("most", SIZE), ("patience", SIZE), ("vectors", ADDRESS), ("gram", ADDRESS), ("order", ADDRESS),
         ("trace", ADDRESS), ("tell", ADDRESS), ("told_from", REAL), ("products", SIZE), ("rejected", SIZE),
-        ("taken", SIZE), ("residual", REAL),
+        ("taken", SIZE), ("residual", REAL), ("image", ADDRESS),
     )  # fmt: skip
 
 
@@ -141,13 +142,12 @@ def dense_inspect(
     n = matrix.shape[0]
     if n < DENSE_FROM or not is_readable(matrix):
         return None
-    sample = float(np.abs(matrix[0]).max())
-    if not (sample == 0 or 1e-15 < sample < 1e15):
-        return None  # the narrow copy has the range of a float; scales like these are rare and take the slow way
     # twice the unit of rounding: the square root of 2^-52 and of 2^-23, up to which a difference is rounding
     share = precision(matrix.dtype).epsilon ** 0.5
     if n < NARROW_FROM and not narrow:
         return _inspect_small(matrix, share)
+    if not _is_of_usual_scale(_largest(matrix[0])):
+        return None
     count = thread_count(n, narrow=False)
     blocks, segments = narrow_blocks(n), -(-n // SEGMENT)
     diagonal = np.empty(n)
@@ -170,28 +170,54 @@ def dense_inspect(
     return Inspection(largest, gap, sums, copy, suspects if suspects.any() else None)
 
 
+def _largest(row: NDArray) -> float:
+    return float(np.abs(row).max())
+
+
+def _is_of_usual_scale(sample: float) -> bool:
+    """The narrow copy has the range of a float; other scales are rare and take the slow way."""
+    return sample == 0 or 1e-15 < sample < 1e15
+
+
+def hollow_inspect(matrix: NDArray[np.complex128], known: Inspection) -> Inspection | None:
+    """What :func:`dense_inspect` finds of a small matrix without its diagonal, from what it found with it."""
+    n = matrix.shape[0]
+    packed = aligned((n, n), np.complex128)
+    packed[:] = matrix
+    packed.reshape(-1)[:: n + 1] = 0
+    if known.sums_beside is None or not _is_of_usual_scale(_largest(packed[0])):
+        return None
+    return Inspection(known.largest, 0.0, known.sums_beside, None, None, packed, known.sums_beside, False)
+
+
 def _inspect_small(matrix: NDArray | TriangleView, share: float) -> Inspection | None:
     n = matrix.shape[0]
-    sums, found = np.empty(n), np.empty(4)
+    sums, found = np.empty((2, n)), np.empty(7)
     one = isinstance(matrix, TriangleView)
     packed = None if not one and plain(matrix, np.complex128) else aligned((n, n), np.complex128)
+    crooked = False  # the diagonal of one triangle, which the mirror makes real
     if packed is not None:
-        _dense_pack(n, ctypes.byref(Matrix(matrix)), address(packed))
+        _dense_pack(n, ctypes.byref(Matrix(matrix)), own_address(packed))
         if isinstance(matrix, TriangleView):
-            _dense_mirror(n, address(packed))
+            crooked = bool(packed.reshape(-1)[:: n + 1].imag.any())
+            _dense_mirror(n, own_address(packed))
             if matrix.hollow:
                 np.fill_diagonal(packed, 0)
     looked_at: Any = matrix if packed is None else packed
-    _dense_check(n, address(looked_at), share, address(sums), address(found))
-    largest, gap, bad, excess = found.tolist()
+    _dense_check(n, address(looked_at), share, own_address(sums), own_address(found))
+    largest, gap, bad, excess, first, on_diagonal, beside = found.tolist()
     if bad != 0 or not largest < 1e30:
+        return None
+    # squares of entries below 1e-162 are 0
+    if not _is_of_usual_scale(first if first > 0 else _largest(looked_at[0])):
         return None
     if gap > 0:
         if packed is None:
             packed = aligned((n, n), np.complex128)
             packed[:] = matrix
-        _dense_mirror(n, address(packed))
-    return Inspection(largest, gap, sums, None, np.ones((1, 1), np.bool_) if excess > 0 else None, packed)
+        _dense_mirror(n, own_address(packed))
+    suspects = np.ones((1, 1), np.bool_) if excess > 0 or crooked else None
+    return Inspection(largest, gap, sums[0], None, suspects, packed, sums[1], on_diagonal > beside)
 
 
 def narrow_blocks(n: int) -> int:
@@ -209,7 +235,7 @@ def shifted_is_definite(
         return reference.shifted_is_definite(matrix, scale, s, u, lift, shift)
     s, u = np.ascontiguousarray(s), np.ascontiguousarray(u, dtype=np.complex128)
     work = aligned(2 * n * (n + 4) + 4 * n, np.float64)
-    return bool(_shifted_is_definite(n, address(matrix), scale, address(s), address(u), lift, shift, address(work)))
+    return bool(_shifted_is_definite(n, address(matrix), scale, address(s), address(u), lift, shift, own_address(work)))
 
 
 def dense_model(

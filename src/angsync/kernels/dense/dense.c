@@ -317,25 +317,34 @@ FAST static void check_row(int64_t count, const double *restrict row, const doub
 }
 
 /* What narrow_inspect finds, without a copy, and whether any pair is suspect: for matrices that stay in the cache. C is
- * rows of pairs of doubles, one after the other. */
+ * rows of pairs of doubles, one after the other. `sums` are those of the rows, and then those without the diagonal; three
+ * numbers more are the largest modulus in the first row, on the diagonal, and of the sums without it. */
 void dense_check(int64_t n, const double *C, double share, double *sums, double *found) {
     findings all = {0, 0, 0, 0};
+    double first = 0, on = 0, beside = 0;
     memset(sums, 0, sizeof(double) * (size_t)n);
     for (int64_t j = 0; j < n; j++) {
         const double *diagonal = C + 2 * (j * n + j);
-        double re = fabs(diagonal[0]), im = fabs(diagonal[1]), own = re;
+        double re = fabs(diagonal[0]), im = fabs(diagonal[1]), own = 0;
         double over = 4 * im * im - share * share * (re * re + im * im);
         all.largest = re > all.largest ? re : all.largest;
         all.gap += im; /* a diagonal that is not real counts as asymmetry, and changes nothing about f */
         all.bad += 0 * (re + im);
         all.excess = over > all.excess ? over : all.excess;
         check_row(n - j - 1, diagonal + 2, diagonal + 2 * n, 2 * n, share * share, sums + j + 1, &own, &all);
-        sums[j] += own;
+        sums[n + j] = sums[j] + own;
+        sums[j] += re + own;
+        if (j == 0) first = all.largest;
+        on = re > on ? re : on;
+        beside = sums[n + j] > beside ? sums[n + j] : beside;
     }
     found[0] = all.largest;
     found[1] = all.gap;
     found[2] = all.bad;
     found[3] = all.excess;
+    found[4] = first;
+    found[5] = on;
+    found[6] = beside;
 }
 
 #define PACKED 64 /* rows that are packed at a time, */

@@ -79,30 +79,43 @@ __attribute__((target("avx512f"), always_inline)) static inline void turn_over(_
     a[3] = _mm512_shuffle_f64x2(high0, high1, 0xdd);
 }
 
-/* Whole squares of four rows by four columns, read along rows or along columns, entries side by side or not; the three last
- * are constants wherever this is inlined. */
+/* One square of four rows by four columns. */
+__attribute__((target("avx512f"), always_inline)) static inline void
+square(const matrix_t *m, int64_t j, int64_t l, double *out, int64_t stride, int kind, int by_rows, int apart, __m512d sign) {
+    __m512d a[4];
+    for (int i = 0; i < 4; i++) {
+        const char *at = by_rows ? entry_at(m, j + i, l) : entry_at(m, j, l + i);
+        a[i] = apart ? four_apart(at, by_rows ? m->column : m->row, kind) : four(at, kind);
+        a[i] = _mm512_castsi512_pd(_mm512_xor_si512(_mm512_castpd_si512(a[i]), _mm512_castpd_si512(sign)));
+    }
+    if (!by_rows) turn_over(a);
+    for (int i = 0; i < 4; i++) _mm512_storeu_pd(out + i * stride, a[i]);
+}
+
+/* Whole squares, read along rows or along columns, entries side by side or not; the three last are constants wherever this
+ * is inlined. */
 __attribute__((target("avx512f"), always_inline)) static inline void
 squares(const matrix_t *m, int64_t j, int64_t rows, int64_t l, int64_t columns, double *out, int64_t stride, int kind,
         int by_rows, int apart) {
     const __m512d sign = _mm512_castsi512_pd(_mm512_maskz_set1_epi64(m->conjugated ? 0xaa : 0, INT64_MIN));
     const int64_t step = by_rows ? m->column : m->row, lines = (llabs(step) * rows + 63) / 64;
+    if (by_rows) {
+        for (int64_t k = 0; k < rows; k += 4)
+            for (int64_t c = 0; c < columns; c += 4) {
+                for (int64_t i = 0; i < 4; i++) {
+                    const char *next = entry_at(m, j + k + i, l + c + columns);
+                    for (int64_t line = 0; line < 4 * llabs(step); line += 64) ASK(next + (step < 0 ? -line : line));
+                }
+                square(m, j + k, l + c, out + k * stride + 2 * c, stride, kind, 1, apart, sign);
+            }
+        return;
+    }
     for (int64_t c = 0; c < columns; c += 4) {
-        for (int64_t k = 0; k < 4 && !by_rows; k++) {
+        for (int64_t k = 0; k < 4; k++) {
             const char *next = entry_at(m, step < 0 ? j + rows - 1 : j, l + c + k + AHEAD);
             for (int64_t line = 0; line < lines; line++) ASK(next + 64 * line);
         }
-        for (int64_t k = 0; k < rows; k += 4) {
-            __m512d a[4];
-            for (int i = 0; i < 4; i++) {
-                const char *at = by_rows ? entry_at(m, j + k + i, l + c) : entry_at(m, j + k, l + c + i);
-                if (by_rows)
-                    for (int64_t line = 0; line < 4 * llabs(step); line += 64) ASK(at + step * columns + (step < 0 ? -line : line));
-                a[i] = apart ? four_apart(at, step, kind) : four(at, kind);
-                a[i] = _mm512_castsi512_pd(_mm512_xor_si512(_mm512_castpd_si512(a[i]), _mm512_castpd_si512(sign)));
-            }
-            if (!by_rows) turn_over(a);
-            for (int i = 0; i < 4; i++) _mm512_storeu_pd(out + (k + i) * stride + 2 * c, a[i]);
-        }
+        for (int64_t k = 0; k < rows; k += 4) square(m, j + k, l + c, out + k * stride + 2 * c, stride, kind, 0, apart, sign);
     }
 }
 

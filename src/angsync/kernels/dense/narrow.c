@@ -38,6 +38,7 @@ enum { NONE = 0, OWN_ROWS = 1, SAME_ROWS = 2 };
 typedef struct {
     const void *upper, *lower;    /* the tile and its mirror image */
     int64_t stride, lower_stride; /* numbers from row to row */
+    int64_t height;               /* rows: SIDE, or 4 of them at a time */
     const char *next, *lower_next; /* what comes next, to be asked for early; NULL for nothing */
     int64_t next_row, lower_row;   /* bytes from row to row of these */
     double *rows, *columns;       /* sums of moduli; those of columns in two parts */
@@ -74,7 +75,7 @@ __attribute__((target("avx512f"), always_inline)) static inline void tile_avx512
     int64_t stride = w->stride, low_stride = w->lower_stride;
     const int upper_lines = upper_single ? 16 : 32, lower_lines = mirror == SAME_ROWS ? (lower_single ? 16 : 32)
                                                                                       : (lower_single ? 8 : 16);
-    for (int64_t j = 0; j < SIDE; j += 4) {
+    for (int64_t j = 0; j < w->height; j += 4) {
         const char *up0 = (const char *)w->upper + (upper_single ? 4 : 8) * j * stride, *up[4];
         for (int k = 0; k < 4; k++) up[k] = up0 + (upper_single ? 4 : 8) * k * stride;
         __m512d m0 = zero, m1 = zero, m2 = zero, m3 = zero, r01 = zero, r23 = zero;
@@ -177,7 +178,7 @@ __attribute__((target("avx512f"))) static void tile_of(tile *w, int upper_single
 
 /* Doubles always, and never by rows of its own. */
 static void tile_plain(tile *w, int mirror) {
-    for (int64_t j = 0; j < SIDE; j++) {
+    for (int64_t j = 0; j < w->height; j++) {
         const double *upper = (const double *)w->upper + j * w->stride;
         const double *lower = mirror ? (const double *)w->lower + j * w->lower_stride : NULL;
         double total = 0, most = 0;
@@ -250,6 +251,17 @@ static int diagonal_part(const pass *w, int64_t j0, int64_t l0) {
     return suspect;
 }
 
+static void look_at(const pass *w, tile *t, int upper_single, int lower_single, int mirror) {
+#if WITH_AVX512
+    if (w->avx512) {
+        tile_of(t, upper_single, lower_single, mirror);
+        return;
+    }
+#endif
+    (void)w, (void)upper_single, (void)lower_single;
+    tile_plain(t, mirror);
+}
+
 /* The tile whose first entry is (j0, l0). Returns whether it is suspect. */
 static int one_tile(const pass *w, int64_t j0, int64_t l0) {
     const matrix_t *C = w->C, mirrored = transposed(C);
@@ -260,7 +272,7 @@ static int one_tile(const pass *w, int64_t j0, int64_t l0) {
     int by_rows = fast && complex && C->column == entry && C->row % entry == 0;
     int by_columns = fast && complex && C->row == entry && C->column % entry == 0;
     double *upper = w->buffer, *lower = upper + SIDE * LANES;
-    tile t = {upper, lower, LANES, LANES, NULL, NULL, 0, 0, w->rows + j0, w->columns + 2 * l0,
+    tile t = {upper, lower, LANES, LANES, SIDE, NULL, NULL, 0, 0, w->rows + j0, w->columns + 2 * l0,
               w->copy ? w->copy + at * BLOCK : NULL, w->copy ? w->scale + at * ROWS : NULL, count - first, number == 4, w->square, w->found, 0};
     int mirror = !w->compared ? NONE : by_rows ? OWN_ROWS : SAME_ROWS;
     if (by_rows) {
@@ -271,21 +283,29 @@ static int one_tile(const pass *w, int64_t j0, int64_t l0) {
         t.next = next ? entry_at(C, j0, l0 + SEGMENT) : NULL;
         t.lower_next = next ? entry_at(C, l0 + SEGMENT, j0) : NULL;
         t.next_row = t.lower_row = C->row;
-    } else {
-        copy_part(C, n, j0, l0, upper);
+    }
+    t.suspect = l0 < j0 + SIDE && diagonal_part(w, j0, l0);
+    if (by_rows || by_columns || !whole) {
+        if (!by_rows) copy_part(C, n, j0, l0, upper);
         if (w->compared && by_columns) {
             t.lower = entry_at(C, l0, j0);
             t.lower_stride = C->column / number;
             t.lower_next = next ? entry_at(C, l0 + SEGMENT, j0) : NULL;
             t.lower_row = C->column;
-        } else if (w->compared) copy_part(&mirrored, n, j0, l0, lower);
+        } else if (w->compared && !by_rows) copy_part(&mirrored, n, j0, l0, lower);
+        look_at(w, &t, by_rows && number == 4, (by_rows || by_columns) && number == 4, mirror);
+        return t.suspect;
     }
-    t.suspect = l0 < j0 + SIDE && diagonal_part(w, j0, l0);
-#if WITH_AVX512
-    if (w->avx512) tile_of(&t, by_rows && number == 4, (by_rows || by_columns) && number == 4, mirror);
-    else
-#endif
-        tile_plain(&t, mirror);
+    t.height = 4; /* so few rows at a time that their copies stay in the nearest cache */
+    for (int64_t j = 0; j < SIDE; j += 4) {
+        matrix_part(C, j0 + j, 4, l0, SEGMENT, upper, LANES);
+        if (w->compared) matrix_part(&mirrored, j0 + j, 4, l0, SEGMENT, lower, LANES);
+        look_at(w, &t, 0, 0, mirror);
+        t.rows += 4;
+        if (!t.copy) continue;
+        t.copy += 4 / ROWS * t.blocks * BLOCK;
+        t.scale += 4 / ROWS * t.blocks * ROWS;
+    }
     return t.suspect;
 }
 

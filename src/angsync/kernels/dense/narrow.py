@@ -98,3 +98,7 @@ class Inspection:
     the square root of the unit of rounding. One flag for a small matrix. None where no pair does."""
     packed: NDArray[np.complex128] | None = None
     """A small matrix as rows of complex128, Hermitian to the bit, where it was not given like that."""
+    sums_beside: NDArray[np.float64] | None = None
+    """The row sums of a small matrix without its diagonal."""
+    dominated: bool | None = None
+    """Whether the diagonal is larger than all the rest of any row; None where that was not looked at."""

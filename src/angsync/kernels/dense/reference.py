@@ -55,6 +55,11 @@ def dense_inspect(matrix: NDArray | TriangleView) -> Inspection | None:
     return None
 
 
+def hollow_inspect(matrix: NDArray, known: Inspection) -> Inspection | None:
+    """Never called: see :func:`dense_inspect`."""
+    return None
+
+
 def dense_whole(
     matrix: Any, copy: NarrowCopy | None, settings: WholeSettings, turn: NDArray | None = None, **_: Any
 ) -> WholeSolve | None:

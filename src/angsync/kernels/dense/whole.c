@@ -12,7 +12,7 @@
 
 /* How a problem is solved: WholeSettings in whole_settings.py, which says what each means. */
 typedef struct {
-    int64_t strongest, gauge, budget, most, rounds, patience;
+    int64_t strongest, gauge, budget, most, rounds, patience, exact;
     double rough, mixing, share, tolerance, deep, floor, least, noise, narrow_noise;
 } whole_settings_t;
 
@@ -34,7 +34,11 @@ typedef struct {
     /* what is found besides */
     int64_t products, entries; /* of the trace */
     double objective, residual;
+    double off; /* about the norm of what `w` is off C z by: 0 where it is the product with C itself */
 } whole_t;
+
+/* What the product given with the answer has to be: not looked at, near enough to tell the residual, or that of C itself. */
+enum { UNUSED = 0, NEAR = 1, EXACT = 2 };
 
 /* How the call ended. OUT_OF_THE_ORDINARY: it gave up. The others are as in accelerate.h. */
 enum { SOLVED = 0, OUT_OF_THE_ORDINARY = 1 };
@@ -132,9 +136,9 @@ static void reference_phase(const whole_t *call, double *re, double *im) {
     *im = -b / m;
 }
 
-/* The point in its gauge, and what is known of it. The product is turned with the point, or, where C is small, computed
+/* The point in its gauge, and what is known of it, f among it. The product is turned with the point, or, where C is small, computed
  * again; where a product ended the work, C is not asked for another one. */
-static void finish(whole_t *call, int failed) {
+static void finish(whole_t *call, double f, int failed) {
     int64_t n = call->model.n, node = call->settings.gauge;
     double *z = call->z, *w = call->w, gradient, size, re, im;
     reference_phase(call, &re, &im);
@@ -147,7 +151,21 @@ static void finish(whole_t *call, int failed) {
     if (call->model.copy || call->full.call || failed) turn_all(n, re, im, w);
     else source_product(&call->full, z, w);
     call->objective = measured(n, z, w, &gradient, &size);
-    call->residual = residual_of(&call->settings, gradient, size);
+    if (call->off > 0) call->objective = f;
+    call->residual = residual_of(&call->settings, hypot(gradient, call->off), size);
+}
+
+/* Whether the product at z by the narrow copy, or by C at the point before and the copy from there on, says enough: what the
+ * copy is `off` by is known in its norm, because its errors have nothing to do with the way. It has to be less than the
+ * gradient, or the residual would not be known to a factor of 2, and twice as much may not cost the tolerance. */
+static int is_near_enough(whole_t *call, const double *image, double off) {
+    const int64_t n = call->model.n;
+    double gradient, size;
+    measured(n, call->z, image, &gradient, &size);
+    if (!(off <= gradient && hypot(gradient, 2 * off) <= call->settings.tolerance * size)) return 0;
+    memcpy(call->w, image, sizeof(double) * 2 * (size_t)n);
+    call->off = off;
+    return 1;
 }
 
 int64_t dense_whole_size(void) { return sizeof(whole_t); }
@@ -191,6 +209,7 @@ int dense_whole(whole_t *call) {
     int64_t products = 0, taken = 0, entries = 1;
     int reason = SOLVED;
     call->entries = 0;
+    call->off = 0;
     if (isfinite(call->seconds)) call->model.deadline = call->full.deadline = seconds_now() + call->seconds;
     reason = begin(call, &products);
     if (reason != SOLVED) return reason;
@@ -206,9 +225,11 @@ int dense_whole(whole_t *call) {
         if (ending != REACHED && ending != LATE) return ending == FAILED ? FAILED : OUT_OF_THE_ORDINARY;
         unit(n, z, before);
     }
-    if (source_product(full, z, w)) return FAILED;
-    products++;
-    double f = measured(n, z, w, &gradient, &size), residual = residual_of(settings, gradient, size);
+    if (!narrow || settings->exact != UNUSED || !is_near_enough(call, inner.image, call->error)) {
+        if (source_product(full, z, w)) return FAILED;
+        products++;
+    }
+    double f = measured(n, z, w, &gradient, &size), residual = residual_of(settings, hypot(gradient, call->off), size);
     trace[0] = f;
     trace[1] = residual;
     trace[2] = 0;
@@ -236,17 +257,22 @@ int dense_whole(whole_t *call) {
         if (ending != REACHED || count == 0) reason = ending >= STOPPED ? ending : OUT_OF_THE_ORDINARY;
         if (reason == OUT_OF_THE_ORDINARY && !call->tell) return reason;
         unit(n, z, before);
-        if (reason == FAILED || source_product(full, z, w)) {
-            memcpy(z, before, bytes);
-            reason = FAILED;
-            break;
+        double off = call->error * apart(2 * n, z, before) / sqrt((double)n);
+        if (!narrow || settings->exact == EXACT || reason != SOLVED || !is_near_enough(call, inner.image, off)) {
+            if (reason == FAILED || source_product(full, z, w)) {
+                memcpy(z, before, bytes);
+                reason = FAILED;
+                break;
+            }
+            products++;
         }
-        products++;
         if (count == 0) break;
         double rest, value = measured(n, z, w, &rest, &size);
+        if (call->off > 0) value = f + steps[3 * (count - 1)]; /* to second order in the way; z^H w is off to first order */
         if (value < f - settings->noise * fabs(f) || (reason == SOLVED && !(rest < gradient))) {
             memcpy(z, before, bytes);
             memcpy(w, image_before, bytes);
+            call->off = 0;
             if (reason == SOLVED) reason = OUT_OF_THE_ORDINARY;
             break;
         }
@@ -257,7 +283,7 @@ int dense_whole(whole_t *call) {
         for (int64_t k = 0; k + 1 < count; k++) steps[3 * k] += f; /* they were relative to the point before */
         f = value;
         gradient = rest;
-        residual = residual_of(settings, gradient, size);
+        residual = residual_of(settings, hypot(gradient, call->off), size);
         entries += count;
         trace[3 * entries - 3] = f;
         trace[3 * entries - 2] = residual;
@@ -265,7 +291,7 @@ int dense_whole(whole_t *call) {
         if (narrow && call->tell && call->tell(f, residual, trace[3 * entries - 1])) reason = STOPPED;
     }
     if (reason == OUT_OF_THE_ORDINARY && !call->tell) return reason;
-    finish(call, reason == FAILED);
+    finish(call, f, reason == FAILED);
     call->products = products;
     call->entries = entries; /* last: it says that all the rest is there */
     return reason;

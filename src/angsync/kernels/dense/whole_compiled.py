@@ -17,10 +17,11 @@ from angsync.kernels.dense.source import HAS_AVX512, Products, Source, as_source
 from angsync.kernels.dense.view import TriangleView
 from angsync.kernels.dense.whole_settings import WholeEnding, WholeSettings, WholeSolve
 from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, aligned, function
+from angsync.kernels.spare_memory import own_address
 
 _LINE_NUMBERS = 8  # doubles of a cache line
 # the settings that are whole numbers in C; all others are doubles
-_INTEGERS = ("strongest", "gauge", "budget", "most", "rounds", "patience")
+_INTEGERS = ("strongest", "gauge", "budget", "most", "rounds", "patience", "exact")
 
 
 class Settings(ctypes.Structure):
@@ -36,7 +37,7 @@ class Whole(ctypes.Structure):
         ("model", Source), ("full", Source), ("error", REAL), ("seconds", REAL), ("tell", ADDRESS),
         ("settings", Settings), ("turn", ADDRESS), ("z", ADDRESS), ("w", ADDRESS), ("known", SIZE), ("before", ADDRESS),
         ("vectors", ADDRESS), ("gram", ADDRESS), ("order", ADDRESS), ("trace", ADDRESS), ("products", SIZE),
-        ("entries", SIZE), ("objective", REAL), ("residual", REAL),
+        ("entries", SIZE), ("objective", REAL), ("residual", REAL), ("off", REAL),
     )  # fmt: skip
 
 
@@ -99,14 +100,14 @@ def dense_whole(
     sizes = (4 * length, VECTORS * length, full_length, gram_length, trace_length)
     places = [0, *itertools.accumulate(sizes)]
     block = aligned(places[-1], np.float64)
-    first = address(block)
+    first = own_address(block)
     before, vectors, work, gram, trace = (first + 8 * place for place in places[:-1])
     points = np.empty((2, n), dtype=np.complex128)
     if start is not None:
         points[0] = start
     if known is not None:
         points[1] = known
-    z = address(points)
+    z = own_address(points)
     order = _Order()
     full = Source(given, None, avx512=avx512, work=work)
     # without a copy, the model multiplies with C as well, and the two never do so at the same time

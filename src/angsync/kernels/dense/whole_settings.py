@@ -22,11 +22,23 @@ class WholeEnding(IntEnum):
     """A function of Python's raised something: it is raised again, but for Ctrl-C, which keeps what was found."""
 
 
+class Exactness(IntEnum):
+    """What the product given with an answer has to be."""
+
+    UNUSED = 0
+    """It is computed again by whoever called: the narrow copy may give it, where that is enough to see the residual."""
+    NEAR = 1
+    """The last one may be the narrow copy's difference to the one before, where that is near enough."""
+    EXACT = 2
+    """That of C itself."""
+
+
 class WholeSolve(NamedTuple):
     """Phases in their gauge, and what is known about them."""
 
     z: NDArray[np.complex128]
     product: NDArray[np.complex128]
+    """C z; only near it where the settings do not ask for more."""
     objective: float
     residual: float
     products: int
@@ -52,6 +64,8 @@ class WholeSettings(NamedTuple):
     """Rounds of refinement at most."""
     patience: int
     """Steps that Anderson's method may reject in one inner solve."""
+    exact: int
+    """What the product given with the answer has to be: see :class:`Exactness`."""
     rough: float
     """Relative residual of the leading eigenvector that Lanczos makes of the start; 0 to take the start as it is."""
     mixing: float

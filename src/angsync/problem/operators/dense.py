@@ -38,8 +38,8 @@ class DenseOperator(Operator):
     """C as a full matrix in memory. Nothing is checked here: see :func:`angsync.as_operator`.
 
     ``matrix`` is an array, complex64 or complex128 and Hermitian to the bit, or one triangle of an array of any type.
-    ``dtype`` is the precision of the data, where a small matrix was packed into a wider type. Compiled products are
-    summed in double precision, whatever that is.
+    ``dtype`` is the precision of the data, where a small matrix was packed into a wider type; ``real``: it is known to
+    be real. Compiled products are summed in double precision, whatever that is.
     """
 
     def __init__(
@@ -49,14 +49,17 @@ class DenseOperator(Operator):
         *,
         dtype: np.dtype[Any] | None = None,
         asymmetry: float | None = None,
+        real: bool = False,
     ) -> None:
         self.matrix = matrix
+        self._real = real
         self._inspection = inspection
         self._dtype: np.dtype[Any] = matrix.dtype if dtype is None else dtype
         compared = 0.0 if inspection is None else inspection.gap
         self._asymmetry = compared if asymmetry is None else asymmetry
         self._diagonal: NDArray[np.float64] | None = None  # asked for several times, and far apart in memory
-        self._dominated: bool | None = None  # asked for twice on the way of a small problem
+        # asked for twice on the way of a small problem
+        self._dominated = None if inspection is None else inspection.dominated
 
     @property
     def n(self) -> int:
@@ -142,19 +145,27 @@ class DenseOperator(Operator):
 
     def without_diagonal(self) -> DenseOperator:
         """The same triangle, looked at again: the row sums are others, and no copy is made of a large matrix."""
+        known, found = self._inspection, None
+        if known is not None and known.sums_beside is not None and not isinstance(self.matrix, TriangleView):
+            found = kernels.hollow_inspect(self.matrix, known)
         matrix = self.matrix if isinstance(self.matrix, TriangleView) else TriangleView(self.matrix)
         bare = matrix.without_diagonal()
-        found = kernels.dense_inspect(bare)
-        if found is None and self.n < kernels.NARROW_FROM:
-            return DenseOperator(np.asarray(bare), dtype=self._dtype, asymmetry=self._asymmetry)
-        entries = bare if found is None or found.packed is None else found.packed
-        return DenseOperator(entries, found, dtype=self._dtype, asymmetry=self._asymmetry)
+        if found is None:
+            found = kernels.dense_inspect(bare)
+        entries: NDArray | TriangleView = bare
+        if found is not None and found.packed is not None:
+            entries = found.packed
+        elif self.n < kernels.NARROW_FROM:
+            entries = np.asarray(bare)
+        return DenseOperator(entries, found, dtype=self._dtype, asymmetry=self._asymmetry, real=self._real)
 
     def to_dense(self) -> NDArray:
         return np.asarray(self.matrix)
 
     def is_real(self) -> bool:
-        if isinstance(self.matrix, TriangleView) and self.matrix.given.dtype.kind != "c":
+        if self._real or (isinstance(self.matrix, TriangleView) and self.matrix.given.dtype.kind != "c"):
             return True
-        # one row first: it is enough for nearly every matrix that is not real
+        if isinstance(self.matrix, np.ndarray) and self.matrix.item(0, -1).imag != 0:
+            return False
+        # one entry, and one row, first: they are enough for nearly every matrix that is not real
         return not self.matrix[0].imag.any() and all(not self.matrix[rows].imag.any() for rows in self._blocks())

@@ -49,14 +49,14 @@ def dense_operator(data: Any, hermitian: Hermitian) -> DenseOperator:
     dtype = _complex(given)
     check_largest(found.largest, n, dtype)
     if found.packed is not None:
-        return DenseOperator(found.packed, found, dtype=dtype)
+        return DenseOperator(found.packed, found, dtype=dtype, real=given.dtype.kind != "c")
     if one is None and found.gap == 0 and given.dtype.kind == "c":
         return DenseOperator(given, found)
     return DenseOperator(TriangleView(given) if one is None else one, found)
 
 
 def _complex(given: NDArray) -> np.dtype[Any]:
-    return np.result_type(given.dtype, np.complex64)
+    return given.dtype if given.dtype.kind == "c" else np.result_type(given.dtype, np.complex64)
 
 
 def _one_triangle(given: NDArray, hermitian: Hermitian) -> TriangleView:
@@ -124,10 +124,12 @@ def _check_finite(block: NDArray, first_row: int) -> None:
     finite = np.isfinite(block)
     if not finite.all():
         row, column = np.argwhere(~finite)[0]
-        raise NotFiniteError(
-            f"C[{row + first_row},{column}] is {block[row, column]}: entries must be finite. "
-            "A pair that was not measured is 0 in C."
-        )
+        raise _not_finite(int(row) + first_row, int(column), block[row, column])
+
+
+def _not_finite(i: int, j: int, entry: Any) -> NotFiniteError:
+    """The exception for an entry that is no number."""
+    return NotFiniteError(f"C[{i},{j}] is {entry}: entries must be finite. A pair that was not measured is 0 in C.")
 
 
 class _Triangles:
@@ -198,6 +200,10 @@ def _explain_angles(given: NDArray) -> None:
 def _check_diagonal(given: NDArray) -> None:
     """Of one triangle nothing can be compared but the diagonal with itself."""
     diagonal, triangles = given.diagonal(), _Triangles(given)
+    finite = np.isfinite(diagonal)
+    if not finite.all():
+        at = int(np.argmin(finite))
+        raise _not_finite(at, at, diagonal[at])
     gap, size = 2 * np.abs(diagonal.imag), np.abs(diagonal)
     bad = np.flatnonzero(beyond_rounding(gap, size, given.dtype))
     if bad.size:

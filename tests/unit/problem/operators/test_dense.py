@@ -9,6 +9,7 @@ from problems import hermitian
 from scipy.sparse.linalg import aslinearoperator
 
 import angsync as ang
+from angsync.errors import NotFiniteError, NotHermitianError
 
 
 @pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csr_array])
@@ -81,3 +82,36 @@ def test_without_its_diagonal_a_matrix_is_the_same_otherwise(n, kind):
             ((x.conj()[:, None] * expected * x).real) @ x.real,
             atol=1e-2 * n,
         )
+
+
+@pytest.mark.parametrize("n", [20, 100, 300, 450])
+@pytest.mark.parametrize("hermitian_", ["full", "upper", "lower"])
+def test_a_diagonal_that_is_not_real_is_refused_in_one_triangle_too(n, hermitian_):
+    C = hermitian(n)
+    C[7, 7] += 1j
+    with pytest.raises(NotHermitianError, match=r"C\[7,7\]"):
+        ang.as_operator(C, hermitian_)
+    C[7, 7] = complex(C[7, 7].real, np.nan)
+    with pytest.raises(NotFiniteError, match=r"C\[7,7\]"):
+        ang.as_operator(C, hermitian_)
+    C[7, 7] = complex(C[7, 7].real, 1e-14)  # rounding
+    assert ang.as_operator(C, hermitian_).diagonal()[7] == C[7, 7].real
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [20, 100, 450])
+def test_real_data_are_known_to_be_real(kind, n):
+    C = hermitian(n).real.astype(kind)
+    np.fill_diagonal(C, 10 * n)
+    known = ang.as_operator(C)
+    assert known.is_real()
+    assert known.without_diagonal().is_real()
+    assert not ang.as_operator(hermitian(n)).is_real()
+
+
+def test_entries_that_are_tiny_beside_the_diagonal_are_looked_at_without_it():
+    C = hermitian(100) * 1e-20
+    np.fill_diagonal(C, 1)
+    bare = ang.as_operator(C).without_diagonal()
+    assert not bare.is_inspected  # as a matrix of that scale is not
+    assert np.allclose(bare.abs_row_sums(), np.abs(C - np.eye(100)).sum(axis=1), rtol=1e-13, atol=0)
