@@ -25,7 +25,7 @@ from angsync.certificate.bounds.choice import QUICK_PROOF_ORDERS, spectral_bound
 from angsync.certificate.bounds.cholesky import quick_bound
 from angsync.certificate.gap import Gap, bound_without_weights
 from angsync.certificate.rounding import NormOfC, Rounding, norm_estimate
-from angsync.certificate.verdict import OUT_OF_TIME, Certificate, Verdict, combine, ratio, rescaled, trivial
+from angsync.certificate.verdict import OUT_OF_TIME, Certificate, Verdict, combine, proof_name, ratio, rescaled, trivial
 from angsync.circle import as_phases, refuse_masked
 from angsync.errors import InputError, names_keywords
 from angsync.kernels.time_limit import OutOfTime, until
@@ -234,7 +234,7 @@ class _Point:
             lambda_2=bound_without_weights(bound.value - error, bound.weights),
             unique=self.gap_of.proves_uniqueness(bound),  # a relaxation may certify the point yet: see combine
             witness=witness,
-            method=bound.method,
+            method=proof_name(bound.method, certified),
             confidence=bound.confidence,
             tolerance=self.tolerance,
             scale=self.scale,

@@ -16,6 +16,7 @@ from angsync.certificate import GAP_TOLERANCE
 
 OUT_OF_TIME = "out of time"  # Certificate.method where there was no time for a proof
 _INTERRUPTED = "interrupted"  # Certificate.method where Ctrl-C came before the end of a proof
+_MISFIT = "misfit"  # Certificate.method where the misfit of the data proves the point, without a look at S(z)
 _TRIVIAL = "trivial"  # Certificate.method where there is nothing to prove
 _RELAXATION = "+relaxation"  # added to Certificate.method where the gap comes from a semidefinite relaxation
 _SMALLEST_NORMAL = sys.float_info.min  # below it, numbers have fewer digits
@@ -50,7 +51,8 @@ class Certificate:
     method: str
     """A name of :data:`angsync.certificate.bounds.METHODS` (``cholesky``, ``factorisation``, which is sparse, or
     ``lanczos``), with ``+relaxation`` when the gap comes from a semidefinite relaxation; ``trivial`` when there is
-    nothing to prove (no component has more than one node); ``out of time`` or ``interrupted`` when no proof was
+    nothing to prove (no component has more than one node); ``misfit`` when the data fit so well that their misfit is
+    proof enough; ``out of time`` or ``interrupted`` when no proof was
     attempted: :attr:`out_of_time` and :attr:`interrupted` ask for these two."""
     confidence: float
     """1.0 for a deterministic proof, otherwise 1 minus the failure probability of the Lanczos bounds."""
@@ -113,7 +115,7 @@ def combine(parts: list[Certificate], indices: list[NDArray[np.int64]], z: NDArr
         lambda_2=min(part.lambda_2 for part in parts),
         unique=certified and all(part.unique for part in parts),
         witness=witness,
-        method="+".join(sorted({part.method for part in parts})),
+        method="+".join(sorted({proof_name(part.method, certified) for part in parts})),
         confidence=max(0.0, 1 - math.fsum(1 - part.confidence for part in parts)),
         tolerance=tolerance,
         scale=scale,
@@ -172,8 +174,13 @@ def tightened(certificate: Certificate, objective: float, upper_bound: float) ->
         witness=None if certified else certificate.witness,
         gap_bound=gap,
         relative_gap=ratio(gap, certificate.scale),
-        method=f"{certificate.method}{_RELAXATION}",
+        method=f"{proof_name(certificate.method, certified)}{_RELAXATION}",
     )
+
+
+def proof_name(method: str, certified: bool) -> str:
+    """The method by its name: what is certified although there was no time for a proof is so by its misfit."""
+    return _MISFIT if certified and method == OUT_OF_TIME else method
 
 
 def ratio(gap: float, scale: float) -> float:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -10,7 +13,7 @@ import typer
 from angsync.cli import options
 from angsync.cli.outcome import check_outputs, exit_code, reporting, show, writing
 from angsync.cli.root import app
-from angsync.errors import AngsyncWarning, InputError, warn_user
+from angsync.errors import AngsyncWarning, InputError, OutputError, warn_user
 from angsync.problem.units import in_radians
 
 
@@ -81,13 +84,43 @@ def solve(
         with writing():
             with watching(console, "writing"):
                 errors = _errors_or_warning(result, sigma, unit.value) if standard_errors else None
-                if output is not None:
-                    result.save(output, standard_errors=errors)
-                if report is not None:
-                    result.to_html(report, title=f"angsync: {file.name}")
+                _write(result, output, report, errors, title=f"angsync: {file.name}")
             content = partial(result_object, result, with_phases=output is None, standard_errors=errors)
             show(json, content, result.__str__, phases=output, report=report)
         raise typer.Exit(exit_code(result))
+
+
+def _write(result: Any, output: Path | None, report: Path | None, errors: Any, title: str) -> None:
+    """Write what is wanted. Where that fails, as on a full disk, the message says where the answer is instead."""
+    saved = None
+    try:
+        if output is not None:
+            result.save(output, standard_errors=errors)
+            saved = output
+        if report is not None:
+            result.to_html(report, title=title)
+    except OutputError as error:
+        if saved is None and output is not None:
+            saved = _saved_elsewhere(result, output.name, errors)
+        if saved is None:
+            from angsync.cli.terminal import result_object
+
+            show(True, partial(result_object, result, with_phases=True, standard_errors=errors), result.__str__)
+        where = "on standard output, as JSON" if saved is None else f"in {saved}"
+        raise OutputError(f"{error} The answer is {where}.") from None
+
+
+def _saved_elsewhere(result: Any, name: str, errors: Any) -> Path | None:
+    """The answer in a folder of its own among the temporary files; None where there is no room either."""
+    folder = None
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="angsync-"))
+        result.save(folder / name, standard_errors=errors)
+    except (OSError, OutputError):
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        return None
+    return folder / name
 
 
 def _errors_or_warning(result: Any, sigma: float | None, unit: str) -> Any:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from angsync.certificate.relaxation import relax
 from angsync.certificate.verdict import Certificate, tightened
 from angsync.kernels.time_limit import OutOfTime, until
+from angsync.pipeline.light_nodes import finish_light_nodes
 from angsync.pipeline.regime import Plan, is_slow, plan_for
 from angsync.pipeline.task import Attempt, Task
 from angsync.pipeline.ways_on import AFTER_THE_PROOF, MANY_REVERSED, look_again, more_starts
@@ -117,7 +118,8 @@ def _automatically(task: Task, plan: Plan, start: Start) -> Attempt:
     if outcome.gave_up and plan.successor is not None:
         method += f"; {plan.successor.describe()} took over after {outcome.iterations} iterations, because GPM was slow"
         outcome = task.continued(plan.successor, outcome.z, outcome)
-    attempt = look_again(task, plan, Attempt(outcome, None, method), start.name)
+    attempt = finish_light_nodes(task, Attempt(outcome, None, method))
+    attempt = look_again(task, plan, attempt, start.name)
     return _with_ways_on(task, plan, replace(attempt, certificate=task.certify(attempt.outcome)))
 
 

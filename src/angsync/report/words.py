@@ -55,6 +55,8 @@ def proof_in_words(certificate: ReportedCertificate, number: Callable[[float], s
         how = used[0].words
     elif "trivial" in method:
         how = "a direct argument, because the problem leaves no choice"
+    elif "misfit" in method:
+        how = "the misfit, which is no larger than that"
     else:
         how = f"the method '{certificate.method}'"
     if method.endswith("+relaxation"):

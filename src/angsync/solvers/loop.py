@@ -38,7 +38,7 @@ class Outcome:
         return self
 
 
-_LIGHT_RADIANS = 1e-6
+LIGHT_RADIANS = 1e-6
 """A step that no longer shows in f ends the loop; where nodes of small weight are then farther off, it has stalled."""
 
 
@@ -173,7 +173,7 @@ def _ending(
     """Why the loop ends at this state; None where it goes on."""
     if residual <= tolerance:
         rest = 0.0 if light is None else light(state)
-        if rest <= tolerance or (state.exhausted and rest <= _LIGHT_RADIANS):
+        if rest <= tolerance or (state.exhausted and rest <= LIGHT_RADIANS):
             return Status.CONVERGED
     if state.exhausted:
         return Status.STALLED

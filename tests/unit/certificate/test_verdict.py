@@ -13,8 +13,11 @@ import scipy.sparse
 import angsync as ang
 from angsync import Verdict
 from angsync.certificate import GAP_TOLERANCE
-from angsync.certificate.verdict import Certificate, interrupted, rescaled, tightened, trivial
+from angsync.certificate.certify import certify_component
+from angsync.certificate.verdict import Certificate, combine, interrupted, rescaled, tightened, trivial
 from angsync.problem.objective import objective
+from angsync.problem.operators import as_operator
+from angsync.solvers.stopping import Clock
 
 
 def path(n):
@@ -99,7 +102,7 @@ def test_numbers_are_all_fields_but_for_the_verdict_and_the_witness():
 
 def test_a_record_says_whether_a_proof_was_interrupted_or_out_of_time():
     proved = ang.certify(path(5), np.ones(5))
-    late = ang.certify(path(5), np.ones(5), max_seconds=0.0)
+    late = ang.certify(path(5), np.exp(1j * np.arange(5)), max_seconds=0.0)
     assert [(c.interrupted, c.out_of_time) for c in (proved, late, interrupted())] == [
         (False, False),
         (False, True),
@@ -127,7 +130,7 @@ def test_a_bound_from_elsewhere_tightens_a_certificate_or_leaves_it_alone():
     tight = tightened(loose, value, value)
     assert tight.verdict is Verdict.CERTIFIED
     assert tight.gap_bound == loose.rounding
-    assert tight.method == "out of time+relaxation"
+    assert tight.method == "misfit+relaxation"
     assert not tight.unique
 
 
@@ -152,3 +155,22 @@ def test_bounds_below_the_normal_numbers_are_rounded_outwards(exponent):
     answer = ang.synchronize(C).certificate
     assert answer.verdict is Verdict.CERTIFIED
     assert answer.gap_bound > 0
+
+
+def test_a_certified_point_is_never_said_to_be_out_of_time():
+    """Exact data: the misfit proves the point without any look at S(z), and there is no time for one."""
+    z = np.exp(1j * np.arange(30.0))
+    C = np.outer(z, z.conj()) - np.eye(30)
+    at = {"tolerance": GAP_TOLERANCE, "method": "auto", "clock": Clock(0.0), "rng": np.random.default_rng(0)}
+    proved = certify_component(as_operator(C), z, **at)
+    assert proved.verdict is Verdict.CERTIFIED
+    assert not proved.out_of_time
+    assert proved.method == "misfit"
+    # a small part that had no time, beside a large one that is proved: together they are certified
+    off = certify_component(as_operator(1e-14 * C), z * np.exp(1e-3j * np.arange(30)), **at)
+    assert off.out_of_time
+    index = [np.arange(30), np.arange(30, 60)]
+    both = combine([proved, off], index, np.concatenate([z, z]), GAP_TOLERANCE)
+    assert both.verdict is Verdict.CERTIFIED
+    assert both.method == "misfit"
+    assert tightened(off, 0.0, -1.0).method == "misfit+relaxation"

@@ -23,7 +23,8 @@ TINY = Size(
 def _tiny(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(engine, "QUICK", TINY)
-    monkeypatch.setattr("angsync.study.bench.runner._REST", 0.0)  # times mean nothing here
+    for wait in ("_REST", "_BRIEF_SECONDS"):  # times mean nothing here
+        monkeypatch.setattr(f"angsync.study.bench.runner.{wait}", 0.0)
     monkeypatch.setattr(engine, "FULL", None)  # the whole benchmark must not start from a test
     monkeypatch.setenv("COLUMNS", "80")
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -261,5 +264,39 @@ def test_a_file_that_cannot_grow_is_named():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 2
     assert "cannot write out.csv: File too large" in " ".join(done.stderr.split())
+    assert "The answer is on standard output, as JSON" in " ".join(done.stderr.split())
+    assert len(json.loads(done.stdout)["angles"]) == angsync.read("edges.csv").n
     assert Path("out.csv").read_text() == "before"
     assert sorted(path.name for path in Path().iterdir()) == ["edges.csv", "out.csv"]
+
+
+@pytest.mark.parametrize("failing", ["out.csv", "page.html"])
+def test_an_answer_that_cannot_be_written_there_is_kept_elsewhere(failing, monkeypatch, tmp_path):
+    """As where the disk of the output is full after the solve, and that of temporary files is not."""
+    write_csv("edges.csv")
+    replaced = os.replace
+
+    def full(source, target):
+        if Path(target) == Path(failing):
+            raise OSError(28, "No space left on device")
+        replaced(source, target)
+
+    monkeypatch.setattr(os, "replace", full)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "elsewhere"))
+    answer = call("solve", "edges.csv", "-o", "out.csv", "--report", "page.html")
+    assert answer.code == 2
+    said = " ".join(answer.stderr.split())
+    assert f"cannot write {failing}: No space left on device" in said
+    (kept,) = [Path("out.csv")] if failing == "page.html" else tmp_path.glob("elsewhere/angsync-*/out.csv")
+    assert f"The answer is in {kept}" in said.replace("- ", "-")
+    assert load_result(kept).z.size == angsync.read("edges.csv").n
+    assert answer.stdout == ""
+
+
+def test_a_report_that_cannot_be_written_does_not_cost_the_answer(monkeypatch):
+    write_csv("edges.csv")
+    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    answer = call("solve", "edges.csv", "--report", "page.html")
+    assert answer.code == 2
+    assert len(json.loads(answer.stdout)["angles"]) == angsync.read("edges.csv").n

@@ -92,7 +92,7 @@ def test_a_folder_of_modules_is_not_run(edges, tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
-@pytest.mark.parametrize("what", ["kill -SEGV $$", "while true; do :; done", "echo '{\"name\": '", "sleep 60"])
+@pytest.mark.parametrize("what", ["kill -SEGV $$", "while true; do :; done", "echo '{\"name\": '", "exec sleep 60"])
 def test_a_library_that_breaks_down_is_one_message(edges, tmp_path: Path, monkeypatch, what: str) -> None:
     path = edges(lambda file: file.create_dataset("angle", data=np.zeros(3)))
     stand_in = tmp_path / "python"

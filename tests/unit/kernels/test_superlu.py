@@ -74,6 +74,13 @@ def test_hubs_come_last_and_everything_is_about_the_matrix_given():
         assert np.abs(matrix @ factor.solve(b) - b).max() < 1e-7
     # beside its leaves each hub fills one row: linear, where a dense factor has millions of entries
     assert factor.entries < 4 * matrix.nnz
+
+
+def test_pivots_of_a_matrix_with_hubs_have_the_signs_of_its_eigenvalues(monkeypatch):
+    monkeypatch.setattr(superlu, "_HUB_NEIGHBOURS", 100)
+    matrix = hubs(150)
+    factor = Factor(matrix)
+    assert set(factor.places[:2]) == {matrix.shape[0] - 1, matrix.shape[0] - 2}
     negative = np.linalg.eigvalsh(matrix.toarray()) < 0
     assert int((factor.pivots < 0).sum()) == int(negative.sum())
 

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from angsync.problem.measurements import Measurements
 from angsync.problem.pieces import piece_count, piece_labels
 
+_MOST_PRECISION = 1e80  # and one over it the least: losses take roots of it, over widths of 1e-6, to the sixth power
+
 
 @dataclass(frozen=True, eq=False)
 class Edges:
@@ -48,7 +50,7 @@ class Edges:
             j=j,
             turn=np.exp(1j * measurements.angle[used]),
             strength=measurements.strength[used],
-            precision=weight / unit,
+            precision=np.clip(weight, unit / _MOST_PRECISION, unit * _MOST_PRECISION) / unit,
             unit=unit,
             used=used,
             components=pieces,

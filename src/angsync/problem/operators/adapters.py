@@ -8,13 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
-from angsync.errors import InputError
+from angsync.errors import InputError, NotFiniteError
 from angsync.problem.operators.base import HermitianOperator, Operator
 
 
 def adapted(operator: HermitianOperator) -> Operator:
     """The operator itself where it is one of ours; one that only follows the protocol, with an adapter around it."""
     return operator if isinstance(operator, Operator) else ProtocolAdapter(operator)
+
+
+def _finite(product: NDArray, z: NDArray, method: str) -> NDArray:
+    """The product of somebody else's operator; an error where it is not finite and z is not to blame."""
+    if not np.isfinite(product).all() and np.isfinite(z).all():
+        raise NotFiniteError(f"the operator gives NaN or infinity for a finite vector; check its {method}.")
+    return product
 
 
 class ProtocolAdapter(Operator):
@@ -39,7 +46,7 @@ class ProtocolAdapter(Operator):
         return self.operator.dtype
 
     def apply(self, z: NDArray) -> NDArray:
-        return self.operator.apply(z)
+        return _finite(self.operator.apply(z), z, "apply")
 
     def diagonal(self) -> NDArray[np.float64]:
         return self.operator.diagonal()
@@ -87,7 +94,7 @@ class LinearOperatorAdapter(Operator):
 
     def apply(self, z: NDArray) -> NDArray:
         product = self.operator.matvec(z) if z.ndim == 1 else self.operator.matmat(z)
-        return np.asarray(product).astype(np.result_type(z, self._dtype), copy=False)
+        return _finite(np.asarray(product).astype(np.result_type(z, self._dtype), copy=False), z, "matvec")
 
     @property
     def is_known_by_products(self) -> bool:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from problems import corrupted
 
+import angsync as ang
 from angsync.pipeline.robust.edges import Edges, bonds
 from angsync.problem.pieces import piece_count
 
@@ -27,3 +28,17 @@ def test_bonds_hold_together_what_the_weights_let_go():
     graph.add_weighted_edges_from(zip(edges.i, edges.j, np.where(kept, 0.0, doubt), strict=True))
     least = networkx.minimum_spanning_tree(graph).size(weight="weight")
     assert doubt[chosen].sum() == pytest.approx(least)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("exponent", [300, -300, 200, 0])
+@pytest.mark.parametrize("mixed", [False, True])
+def test_weights_of_any_size_overflow_nowhere(exponent, mixed):
+    rng = np.random.default_rng(0)
+    given = corrupted(n=30, seed=1).measurements
+    sign = rng.choice([-1, 1], len(given)) if mixed else np.ones(len(given))
+    weight = 10.0 ** (exponent * sign)
+    measurements = ang.Measurements(given.i, given.j, given.angle, weight)
+    result = ang.synchronize(measurements, solver=ang.Robust(), on_failure="ignore")
+    assert np.isfinite(result.z).all()
+    assert (Edges.of(measurements).precision > 0).all()

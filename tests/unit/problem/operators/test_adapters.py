@@ -7,10 +7,10 @@ import warnings
 import numpy as np
 import pytest
 from problems import Knowing, Products, hermitian
-from scipy.sparse.linalg import aslinearoperator
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import angsync as ang
-from angsync.errors import AngsyncWarning, InputError
+from angsync.errors import AngsyncWarning, InputError, NotFiniteError
 from angsync.problem.criticality import criticality
 from angsync.problem.operators import HermitianOperator, ProtocolAdapter, adapted
 from angsync.testing import check_operator
@@ -103,3 +103,34 @@ def test_the_diagonal_of_a_linear_operator_by_blocks_of_products():
     operator = ang.as_operator(aslinearoperator(C))
     assert operator.diagonal() == pytest.approx(C.diagonal().real, abs=1e-12)
     assert operator.diagonal() is operator.diagonal()
+
+
+@pytest.mark.parametrize("n", [10, 100])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("late", [0, 2, 3, 5, 8, 12, 40])
+def test_products_that_are_not_finite_late_in_a_solve_give_one_message(n, value, late):
+    """They ended in errors of ARPACK and LAPACK, or in an IndexError."""
+    C = ang.simulate.gaussian(n, 1.0, rng=0).C
+    products = 0
+
+    def product(z):
+        nonlocal products
+        products += 1
+        image = C @ z
+        if products > late:
+            image[3] = value
+        return image
+
+    class Own(Products):
+        def apply(self, z):
+            return product(z)
+
+    for operator in (LinearOperator((n, n), matvec=product, dtype=complex), Own(C)):
+        products = 0
+        try:
+            result = ang.synchronize(operator, on_failure="ignore")
+        except NotFiniteError:
+            assert products > late
+        else:  # it was done before
+            assert products <= late
+            assert np.isfinite(result.objective)

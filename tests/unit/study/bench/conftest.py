@@ -1,10 +1,21 @@
-"""What the tests of the benchmark share: sizes that take no time."""
+"""What the tests of the benchmark share: sizes that take no time, and no rest between two calls."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import pytest
 
 from angsync.study.bench.sizes import Size
+
+
+@pytest.fixture(scope="module")
+def restless() -> Iterator[None]:
+    """Where times mean nothing: nobody waits before a call, or repeats it because it was brief."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("angsync.study.bench.runner._REST", 0.0)
+        patch.setattr("angsync.study.bench.runner._BRIEF_SECONDS", 0.0)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,8 @@ from angsync.study.bench.rows import Row
 from angsync.study.bench.runner import Lap
 from angsync.study.bench.sizes import FULL, QUICK
 
+pytestmark = pytest.mark.usefixtures("restless")
+
 
 def test_the_exponent_of_a_power_law():
     assert growth.exponent([1, 10, 100], [3, 3 * 10**1.5, 3 * 10**3]) == pytest.approx(1.5)
@@ -27,15 +29,13 @@ def test_the_exponent_of_a_power_law():
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory, tiny):
+def whole(tmp_path_factory, tiny, restless):
     """Every group once, at sizes that take no time, with the peers that are installed."""
     path = tmp_path_factory.mktemp("bench") / "figures.json"
     tables: dict[str, list[Row]] = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("angsync.study.bench.runner._REST", 0.0)  # times mean nothing here
-        results = run_groups(
-            peers_too=True, seed=3, path=path, size=tiny, finished=lambda group, rows: tables.update({group.name: rows})
-        )
+    results = run_groups(
+        peers_too=True, seed=3, path=path, size=tiny, finished=lambda group, rows: tables.update({group.name: rows})
+    )
     return results, tables, path
 
 

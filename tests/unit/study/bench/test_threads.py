@@ -27,6 +27,7 @@ def test_blas_threads_are_set_for_a_call_and_put_back():
     assert threads.settings() in ((1,), (max(before), 1))
 
 
+@pytest.mark.usefixtures("restless")
 def test_without_threadpoolctl_blas_is_left_alone_and_the_table_says_so(monkeypatch, tiny):
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
     assert threads.settings() == (threads.AS_SET,)
