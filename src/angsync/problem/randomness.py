@@ -23,9 +23,7 @@ def random_generator(rng: Any) -> np.random.Generator:
         ) from None
 
 
-_KEPT_UP_TO_NODES = (
-    5000  # probes of smaller problems stay for the next one: to make them takes as long as a product
-)
+_KEPT_UP_TO_NODES = 5000  # probes of smaller problems stay for the next one: to make them takes as long as a product
 
 
 class Probes(NamedTuple):
