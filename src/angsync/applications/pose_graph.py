@@ -45,7 +45,8 @@ class PoseGraphResult:
     poses: NDArray[np.float64]
     """x, y and theta in (-pi, pi], one row a pose. One of each component is where it was given (or at the origin)."""
     cost: float
-    """F in the convention of SE-Sync."""
+    """F in the convention of SE-Sync, summed over the edges at the phases ``sync.z``; rounded poses may differ in the
+    last digits."""
     initial_cost: float | None
     """F of the poses given; None where they are not all known."""
     sync: SyncResult
@@ -159,11 +160,12 @@ def optimise(
         sync = replace(sync, message=f"{sync.status.value} {pieces}".strip())
     if graph.ids != tuple(range(graph.n)):
         sync = replace(sync, labels=graph.ids)
-    poses = graph.placed(sync.z, operator.eliminated(sync.z))
+    unknowns = operator.eliminated(sync.z)
+    poses = graph.placed(sync.z, unknowns)
     return PoseGraphResult(
         graph=graph,
         poses=poses,
-        cost=graph.cost(poses),
+        cost=graph.cost_of(sync.z, unknowns),
         initial_cost=graph.initial_cost,
         sync=sync,
         seconds=clock.seconds,

@@ -162,6 +162,14 @@ class PoseGraph:
         shift = position[self.j] - position[self.i] - np.exp(1j * poses[self.i, 2]) * self._displacement
         return float(np.sum(8 * self.kappa * np.sin(turn / 2) ** 2 + self.tau * np.abs(shift) ** 2))
 
+    def cost_of(self, z: NDArray, unknowns: NDArray) -> float:
+        """F at phases and eliminated unknowns of the operator: nothing is lost to angles and shifted positions."""
+        position = np.zeros(self.n, dtype=np.complex128)
+        position[self._free] = unknowns
+        turn = z[self.j] - z[self.i] * np.exp(1j * self.motion[:, 2])
+        shift = position[self.j] - position[self.i] - z[self.i] * self._displacement
+        return float(np.sum(2 * self.kappa * np.abs(turn) ** 2 + self.tau * np.abs(shift) ** 2))
+
     @property
     def _displacement(self) -> NDArray[np.complex128]:
         return self.motion[:, 0] + 1j * self.motion[:, 1]
@@ -197,7 +205,10 @@ class PoseGraph:
         corner = 2 * (turned.conj().T @ kappa @ turned) + moved.conj().T @ tau @ moved
         side = -(moved.conj().T @ tau @ between)
         K = scipy.sparse.block_array([[corner, side], [side.conj().T, between.T @ tau @ between]])
-        return SchurOperator(K, self.n)
+        nothing = scipy.sparse.csr_array((len(self), between.shape[1]))
+        B = scipy.sparse.block_array([[turned, nothing], [-moved, between]], format="csr")
+        B.eliminate_zeros()
+        return SchurOperator(K, self.n, (B, np.concatenate([2 * self.kappa, self.tau])))
 
     @property
     def _free(self) -> NDArray[np.int64]:

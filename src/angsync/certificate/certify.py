@@ -134,7 +134,7 @@ def certify_component(
             if found.allowed > norm_of_C.allowed:  # the run allowed too little for rounding: a new one
                 bound = _bound(operator, z, point, rng, clock, method)
     witness = None
-    if not point.gap_of(bound) <= tolerance * point.scale and not clock.expired:
+    if not point.is_certified_by(bound) and not clock.expired:
         with clock.paused():  # most points are proved and need no way out
             from angsync.certificate.escape import find_better
 
@@ -233,16 +233,35 @@ class _Point:
 
     def is_proved_by(self, bound: SpectralBound) -> bool:
         """Whether the bound is enough, with something to spare."""
-        return bound.value > 0 and self.gap_of(bound) <= 0.75 * self.tolerance * self.scale
+        gap, scale, _ = self._judged(bound)
+        return bound.value > 0 and gap <= 0.75 * self.tolerance * scale
+
+    def is_certified_by(self, bound: SpectralBound) -> bool:
+        """Whether the gap is below the tolerance."""
+        gap, scale, _ = self._judged(bound)
+        return gap <= self.tolerance * scale
+
+    def _judged(self, bound: SpectralBound) -> tuple[float, float, float]:
+        """The gap, the scale that it is compared with, and the rounding level.
+
+        Where the sums are exact (:class:`~angsync.certificate.bounds.joint.JointPoint`), so is the gap of the bound:
+        where that is small enough for the cost itself, the rounding of products with C does not matter.
+        """
+        joint = self.joint
+        if joint is not None:
+            gap, cost = bound.gap + joint.objective_error, abs(joint.objective)
+            if gap <= self.tolerance * cost:
+                return gap, cost, joint.objective_error
+        return self.gap_of(bound), self.scale, self.rounding.objective
 
     def certificate(self, bound: SpectralBound, witness: NDArray | None) -> Certificate:
-        gap_bound = self.gap_of(bound)
-        certified = gap_bound <= self.tolerance * self.scale
+        gap_bound, scale, rounding = self._judged(bound)
+        certified = gap_bound <= self.tolerance * scale
         error = self.rounding.relative_eigenvalue(bound.weights)
         return Certificate(
             verdict=Verdict.CERTIFIED if certified else Verdict.UNDECIDED if witness is None else Verdict.REFUTED,
             gap_bound=gap_bound,
-            relative_gap=ratio(gap_bound, self.scale),
+            relative_gap=ratio(gap_bound, scale),
             # the bounds are for the s_j as computed; less the error of s they hold for S(z) itself
             lambda_min=bound_without_weights(self.gap_of.smallest_eigenvalue(bound) - error, bound.weights),
             lambda_2=bound_without_weights(bound.value - error, bound.weights),
@@ -251,6 +270,6 @@ class _Point:
             method=proof_name(bound.method, certified),
             confidence=bound.confidence,
             tolerance=self.tolerance,
-            scale=self.scale,
-            rounding=self.rounding.objective,
+            scale=scale,
+            rounding=rounding,
         )

@@ -74,6 +74,7 @@ class AnchoredMatrix:
             # one for all: then the bound is one on the eigenvalues of S itself
             self.weights[:] = self.weights.max()
         self.root = np.sqrt(self.weights)
+        self.forming = 0.0  # what else the entries of D^{-1/2} C D^{-1/2} lack, as a 2-norm
         self.form: Dissection | None = None
         self.left_out = 0
 
@@ -114,7 +115,7 @@ class AnchoredMatrix:
         terms = (2 * run.terms + 8) * UNIT_ROUNDOFF
         error = float((math.sqrt(2) * terms / (1 - terms) * run.sums).max()) * _ROUNDED_UP
         size = float((2 * (np.abs(self.s) + np.abs(own)) / self.weights).max()) + shift
-        return Outcome(shift - error - 3 * UNIT_ROUNDOFF * size - _UNDERFLOW, run)
+        return Outcome(shift - error - 3 * UNIT_ROUNDOFF * size - self.forming - _UNDERFLOW, run)
 
     def solve(self, run: Run, b: NDArray) -> NDArray[np.complex128]:
         """The inverse of the matrix that was factorised on b (0 where the node is left out), by nodes."""

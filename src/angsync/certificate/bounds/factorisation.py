@@ -53,7 +53,8 @@ _KEPT_NUMBERS = 16_000_000  # of a factor up to which it is kept: 256 MB
 _INVERSE_STEPS = 24  # Lanczos steps on the inverse: they settle the smallest eigenvalue
 _SOLVES = 8  # steps of conjugate gradients with the factor, which is exact but for the shift
 _SHARES = (0.9, 0.5)  # shifts that are tried, as shares of that estimate
-_LOWER_SHIFTS = 5  # that are tried where a pivot was not positive, but S is, along the direction that was found
+_SHIFTS = 7  # that are tried where a pivot was not positive, but S is, along the direction that was found
+_LOWER = 8.0  # the next shift is so much below what S is along it, which is above the smallest eigenvalue
 
 
 def can_factorise(operator: Operator) -> bool:
@@ -90,7 +91,9 @@ def by_affordable_factorisation(
 def _matrix(question: Question) -> AnchoredMatrix:
     joint = question.joint
     if joint is not None:
-        return AnchoredMatrix(-joint.K, joint.s, np.asarray(abs(joint.K).sum(axis=1)).ravel())
+        matrix = AnchoredMatrix(-joint.K, joint.s, np.asarray(abs(joint.K).sum(axis=1)).ravel())
+        matrix.forming = joint.forming(matrix.root)
+        return matrix
     sparse, sums = question.operator.sparse(), question.operator.abs_row_sums()
     assert sparse is not None
     assert sums is not None
@@ -98,8 +101,7 @@ def _matrix(question: Question) -> AnchoredMatrix:
     data = base.matrix.data.astype(np.complex128)
     # 2**-exponent itself may be out of range
     data = np.ldexp(data.view(np.float64), -exponent).view(np.complex128)
-    matrix = base.matrix
-    C = scipy.sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+    C = scipy.sparse.csr_array((data, base.matrix.indices, base.matrix.indptr), shape=base.matrix.shape)
     return AnchoredMatrix(C, question.s, sums)
 
 
@@ -116,10 +118,10 @@ class _Proof:
 
     def bound(self) -> SpectralBound:
         outcome, direction = self._definite(self._first_shift())
-        if direction is not None or not outcome.value > 0:
-            return self._about(-math.inf, direction)
-        if self.keep:
+        if self.keep and outcome.run.failed < 0:
             outcome, direction = self._larger(outcome)
+        if not outcome.value > 0:
+            return self._about(-math.inf, direction)
         found = self._about(outcome.value, direction)
         return found if self.gradient is None else self._with_gap(found, outcome, self.gradient)
 
@@ -149,21 +151,19 @@ class _Proof:
 
     def _definite(self, shift: float) -> tuple[Outcome, NDArray | None]:
         """A factorisation that runs to its end at this shift or a lower one, or a direction in which S is negative."""
-        for _ in range(_LOWER_SHIFTS):
+        for _ in range(_SHIFTS if self.keep else 2):
             outcome = self.matrix.at(shift, keep=self.keep)
             if outcome.run.failed < 0:
                 break
             if not self.keep:
                 # nothing is known but that the shift was too large, or S is not definite
                 shift /= 16
-                if shift < _LEAST_SHIFT / 16:
-                    break
                 continue
             x = self.matrix.downwards(outcome.run)
             quotient = float(np.vdot(x, self.matrix.image(x)).real / np.vdot(x, x).real)
             if quotient <= 0:
                 return outcome, x
-            shift = 0.8 * min(quotient, shift)
+            shift = min(quotient, shift) / _LOWER
         return outcome, None
 
     def _larger(self, outcome: Outcome) -> tuple[Outcome, NDArray]:
@@ -186,7 +186,7 @@ class _Proof:
         x[matrix.left_out] = 0
         estimate = float(np.vdot(x, matrix.image(x)).real / np.vdot(x, x).real)
         for share in _SHARES:
-            if share * estimate <= 2 * outcome.value or self.question.clock.expired:
+            if share * estimate <= 1.3 * outcome.value or self.question.clock.expired:
                 break
             larger = matrix.at(share * estimate, keep=False)
             if larger.value > outcome.value:
@@ -205,7 +205,7 @@ class _Proof:
             return judged(sharper_gap(matrix, outcome.value, gradient, y))
 
         plain = judged(plain_gap(matrix, outcome.value, gradient))
-        if question.is_proof(plain) and (plain.unique or run.kept is None):
+        if question.is_proof(plain) and (run.kept is None or (plain.unique and question.joint is None)):
             return plain
         if run.kept is None:
             y = by_conjugate_gradients(matrix, gradient.g, enough=lambda y: question.is_proof(sharper(y)))

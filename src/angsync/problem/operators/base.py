@@ -223,6 +223,10 @@ class Operator(ABC):
 
     # Unknowns that were eliminated: C is then minus the Schur complement of a larger sparse matrix.
 
+    def squares(self) -> tuple[Any, NDArray[np.float64]] | None:
+        """B (CSR) and weights W with K = B^H W B, for the K of :meth:`augmented`; None where K is all that is known."""
+        return None
+
     def augmented(self) -> tuple[Any, int] | None:
         """A sparse Hermitian matrix K with a positive definite last block whose Schur complement is -C, and n.
 

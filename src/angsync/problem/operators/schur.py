@@ -38,10 +38,19 @@ class SchurOperator(Operator):
         knows that the whole is semidefinite; that K22 is definite is checked.
     n
         Number of phases.
+    squares
+        B and weights W with :math:`K = B^H W B`, where K was put together from squares: proofs then take B and W for
+        the truth, and K for a rounded version of it.
     """
 
-    def __init__(self, K: Any, n: int) -> None:
+    def __init__(self, K: Any, n: int, squares: tuple[Any, NDArray[np.float64]] | None = None) -> None:
         self._K = _checked(K, n)
+        self._squares = None
+        if squares is not None:
+            B = scipy.sparse.csr_array(squares[0]).astype(np.complex128)
+            if B.shape != (squares[1].size, self._K.shape[0]):
+                raise ShapeError(f"squares must have a row a weight and a column a row of K, but B is {B.shape}.")
+            self._squares = B, np.asarray(squares[1], dtype=np.float64)
         self._n = int(n)
         self._K11 = scipy.sparse.csr_array(self._K[:n, :n])
         self._K12 = scipy.sparse.csr_array(self._K[:n, n:])
@@ -106,7 +115,13 @@ class SchurOperator(Operator):
         size = len(index)
         reached = np.isin(labels, labels[:size])
         reached[:size] = True
-        return SchurOperator(part[reached][:, reached], size)
+        squares = self._squares
+        if squares is not None:
+            # rows of B that lie in this part: its entries belong to one component each
+            B = scipy.sparse.csr_array(squares[0][:, kept][:, reached])
+            rows = np.diff(B.indptr) > 0
+            squares = B[rows], squares[1][rows]
+        return SchurOperator(part[reached][:, reached], size, squares)
 
     def is_real(self) -> bool:
         return not self._K.data.imag.any()
@@ -119,6 +134,10 @@ class SchurOperator(Operator):
     def augmented(self) -> tuple[scipy.sparse.csc_array, int]:
         """K and n: what a sparse factorisation of ``Diag(s) - C`` and of its relatives starts from."""
         return self._K, self._n
+
+    def squares(self) -> tuple[scipy.sparse.csr_array, NDArray[np.float64]] | None:
+        """B and W with K = B^H W B, where they were given."""
+        return self._squares
 
     def upper_bound(self) -> float:
         """The bound 0 on f(z) = z^H C z = -z^H Q z: Q is positive semidefinite."""

@@ -111,6 +111,9 @@ class Wrapper(Operator):
     def augmented(self) -> tuple[Any, int] | None:
         return self.base.augmented()
 
+    def squares(self) -> tuple[Any, NDArray[np.float64]] | None:
+        return self.base.squares()
+
     def eliminated(self, z: NDArray) -> NDArray[np.complex128]:
         return self.base.eliminated(z)
 
@@ -191,6 +194,10 @@ class ScaledOperator(Wrapper):
             return found
         matrix, n = found
         return matrix * 2.0**-self.exponent, n
+
+    def squares(self) -> tuple[Any, NDArray[np.float64]] | None:
+        found = self.base.squares()
+        return None if found is None else (found[0], found[1] * 2.0**-self.exponent)
 
     def unwrapped(self) -> Unwrapped[Operator]:
         inner, exponent = self.base.unwrapped()
