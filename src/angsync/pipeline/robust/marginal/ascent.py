@@ -137,7 +137,8 @@ class GroupTable:
         self.believed = self.valid & belief.believed[groups]
         self._width, self._dimension, self._s2 = width, d, scale**2
         edge = np.where(self.valid, groups, 0)
-        self._price = np.where(self.valid, model.peak[edge] - d * math.log(scale), -np.inf)
+        price = model.peak + model.log_odds(belief.believed) - d * math.log(scale)
+        self._price = np.where(self.valid, price[edge], -np.inf)
         residual = np.where(self.valid[..., None], model.residuals(belief.x)[edge], 0.0)
         inside = np.repeat(self.believed, d, axis=1)
         H = belief.factor.blocks(groups)

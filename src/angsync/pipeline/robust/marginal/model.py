@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from angsync.problem.pieces import piece_labels
+
+if TYPE_CHECKING:
+    from angsync.pipeline.robust.marginal.score import Belief
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -35,6 +40,9 @@ class Model(ABC):
     """The scale below which edges count as exact."""
     largest_scale: float
     """The scale from which a good edge is no better than a wrong one."""
+    kinds: Places | None = None
+    """The kind of every edge, 0, 1, ...: the share of wrong ones is that of its kind (steps of a robot's odometry are
+    wrong less often than loops); -1 for edges that are right. None: all edges are of one kind."""
 
     @abstractmethod
     def residuals(self, x: NDArray) -> Floats:
@@ -59,6 +67,37 @@ class Model(ABC):
     def wrapped(self, rho: Floats, edges: Places) -> Floats:
         """Predicted whitened residuals (..., D) of these edges (...), with angles brought back to (-pi, pi]."""
         return rho
+
+    def spread(self, belief: Belief) -> float:
+        """Mean error in degrees that the noise of the believed edges gives the nodes; 0 where nobody reckons it."""
+        return 0.0
+
+    def log_prior(self, believed: Mask) -> float:
+        """Log-probability of this set before the angles are known, over that of believing each edge with one half.
+
+        Every share of wrong edges is equally likely: of the M edges of a kind the set with k wrong ones has the
+        probability 1 / ((M + 1) binomial(M, k)).
+        """
+        total = 0.0
+        for kind in self._members():
+            count = int(kind.sum())
+            good = int((believed & kind).sum())
+            total += math.lgamma(good + 1) + math.lgamma(count - good + 1) - math.lgamma(count + 2)
+            total += count * math.log(2)
+        return total
+
+    def log_odds(self, believed: Mask) -> Floats:
+        """Of every edge, the odds to be right that the believed share of its kind gives it."""
+        odds = np.zeros(self.edges)
+        for kind in self._members():
+            good = int((believed & kind).sum())
+            odds[kind] = math.log((good + 1) / (int(kind.sum()) - good + 1))
+        return odds
+
+    def _members(self) -> list[Mask]:
+        if self.kinds is None:
+            return [np.ones(self.edges, dtype=bool)]
+        return [self.kinds == kind for kind in np.unique(self.kinds[self.kinds >= 0])]
 
     @property
     def edges(self) -> int:

@@ -3,6 +3,7 @@ r"""Edges of one angle each: :math:`r_k = \sqrt{w_k}\, \mathrm{wrap}(a_k - \thet
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse
@@ -16,9 +17,13 @@ from angsync.pipeline.robust.edges import Edges
 from angsync.pipeline.robust.marginal.model import Factor, Floats, Mask, Model, Places
 from angsync.problem.pieces import piece_labels
 
+if TYPE_CHECKING:
+    from angsync.pipeline.robust.marginal.score import Belief
+
 _LEAST_SCALE = 1e-6  # radians: below this, good edges count as exact
 _LARGEST_SCALE = 1.0  # radians: a normal law of this width is hardly narrower than the circle
 _MAX_STEPS = 30
+_DRAWS = 8  # for the mean error of the nodes
 _STEP_RADIANS = 1e-9  # a step this small ends the iteration
 
 
@@ -97,6 +102,18 @@ class Rotations(Model):
             for node in order[1:].tolist():
                 x[node] = x[parent[node]] + step[int(parent[node]), node]
         return x
+
+    def spread(self, belief: Belief) -> float:
+        """From draws of the law of the nodes, which is normal with the covariance s^2 H^-1."""
+        rng = np.random.default_rng(0)
+        factor = self.factor(belief.believed.astype(np.float64), belief.x)
+        believed = np.flatnonzero(belief.believed)
+        total = 0.0
+        for _ in range(_DRAWS):
+            pull = belief.scale * rng.standard_normal(believed.size) * self._root[believed]
+            load = _summed(self.i[believed], pull, self.nodes) - _summed(self.j[believed], pull, self.nodes)
+            total += self.difference(factor.states(load), np.zeros(self.nodes))
+        return total / _DRAWS
 
     def difference(self, x: NDArray, y: NDArray) -> float:
         turn = np.exp(1j * (x - y))

@@ -7,8 +7,9 @@ uniform, with :math:`\mu = |S| - n + 1` independent cycles and :math:`\chi^2 = \
 .. math:: E(S, s) = \sum_{S} \mathrm{peak}_k - D \mu \log s - \frac{\chi^2}{2 s^2} - \frac12 \log\det H_S
           + \mathrm{level}.
 
-A spanning tree has E = 0, and an edge that alone holds a piece adds nothing. Where s is not given it is integrated out
-under the density 1/s between the least and the largest scale,
+A spanning tree has E = 0, and an edge that alone holds a piece adds nothing. To this the logarithm of the prior is
+added, in which the share of wrong edges is unknown (:meth:`.model.Model.log_prior`). Where s is not given it is
+integrated out under the density 1/s between the least and the largest scale,
 :math:`\int s^{-D\mu - 1} e^{-\chi^2 / 2 s^2} ds = \tfrac12 \Gamma(D\mu/2) (\chi^2/2)^{-D\mu/2}`, so that a set with few
 cycles has to pay for a scale that was chosen to fit it.
 """
@@ -46,7 +47,7 @@ def judged(model: Model, believed: Mask, x: NDArray, scale: float | None = None)
     cycles = int(believed.sum()) - (model.nodes - model.pieces)
     square = float(np.sum(model.residuals(x)[believed] ** 2))
     s = _scale(model, square, cycles) if scale is None else max(scale, model.least_scale)
-    tree = float(model.peak[believed].sum()) - 0.5 * factor.log_det + model.level
+    tree = float(model.peak[believed].sum()) - 0.5 * factor.log_det + model.level + model.log_prior(believed)
     if cycles == 0:
         evidence = tree
     elif scale is None:

@@ -24,7 +24,9 @@ def graph(seed=0, n=12, extra=10, sigma=0.05, bad=()):
     theta = rng.uniform(-np.pi, np.pi, n)
     angle = theta[i] - theta[j] + sigma * rng.standard_normal(i.size)
     angle[list(bad)] += 1.0
-    return Rotations(Edges.of(ang.Measurements(i, j, angle, rng.uniform(0.5, 2, i.size), n))), theta
+    model = Rotations(Edges.of(ang.Measurements(i, j, angle, rng.uniform(0.5, 2, i.size), n)))
+    model.kinds = np.full(model.edges, -1)  # the prior is left out
+    return model, theta
 
 
 def test_the_gain_of_a_subset_is_the_difference_of_evidence():

@@ -14,7 +14,9 @@ from angsync.pipeline.robust.marginal.score import judged
 
 
 def triangle(error=0.02, weight=(1.0, 1.0, 1.0)):
-    return Rotations(Edges.of(ang.Measurements([0, 1, 0], [1, 2, 2], [0.3, 0.4, 0.7 + error], list(weight), 3)))
+    model = Rotations(Edges.of(ang.Measurements([0, 1, 0], [1, 2, 2], [0.3, 0.4, 0.7 + error], list(weight), 3)))
+    model.kinds = np.full(3, -1)  # the prior is left out
+    return model
 
 
 def test_a_tree_has_no_evidence():
@@ -40,3 +42,18 @@ def test_an_unknown_scale_is_integrated_out():
     exact = math.log(float(np.sum(density[1:] + density[:-1]) / 2 * np.log(grid[1] / grid[0])))
     # the closed form runs from 0 to infinity: what lies beyond the largest scale, here 0.02 of it, is the difference
     assert judged(model, np.ones(3, dtype=bool), np.zeros(3)).evidence == pytest.approx(exact, abs=0.03)
+
+
+def test_the_prior_of_all_sets_adds_up_to_one():
+    model = triangle()
+    model.kinds = np.array([0, 0, 1])
+    sets = [np.array([a, b, c]) for a in (False, True) for b in (False, True) for c in (False, True)]
+    assert sum(math.exp(model.log_prior(some)) for some in sets) == pytest.approx(2**3)
+
+
+def test_the_odds_are_the_ratio_of_priors():
+    model = triangle()
+    model.kinds = np.zeros(3, dtype=np.int64)
+    two, three = np.array([True, True, False]), np.ones(3, dtype=bool)
+    between = model.log_prior(three) - model.log_prior(two)
+    assert model.log_odds(two)[2] <= between <= model.log_odds(three)[2]
