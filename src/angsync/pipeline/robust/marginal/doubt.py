@@ -27,6 +27,7 @@ from angsync.pipeline.robust.marginal.model import Floats, Mask
 from angsync.pipeline.robust.marginal.pieces_held import Bridges
 from angsync.pipeline.robust.marginal.score import Belief, judged
 from angsync.pipeline.robust.marginal.search import Found, Task, distinct
+from angsync.pipeline.robust.report import Rival
 from angsync.solvers.stopping import Clock
 
 _RIVAL_NATS = math.log(1000)
@@ -37,25 +38,6 @@ _SPREADS = 2.0  # and in units of the mean error that the noise gives
 _FEW_CYCLES = 10  # with fewer, a graph that fails the test of chance is not judged rather than not credible
 _SCALE_RATIO = 1.3  # the scale found over the one given, from which edges contradict each other
 _LOOSE_DEGREES = 3.0  # mean error to be expected from pieces that nothing checks
-
-
-@dataclass(frozen=True, eq=False)
-class Rival:
-    """Another set that explains the angles nearly as well."""
-
-    nats: float
-    """Log of the odds of the best against it."""
-    degrees: float
-    """Mean turn of the nodes between the two."""
-    edges: int
-    """Edges that one of them believes and the other does not."""
-
-    def __str__(self) -> str:
-        odds = f"{math.exp(min(self.nats, 7)):.3g}"
-        return (
-            f"another set of measurements agrees as well (odds {odds} to 1): it differs in {self.edges} of them "
-            f"and turns the phases by {self.degrees:.2g} degrees on average."
-        )
 
 
 @dataclass(frozen=True, eq=False)

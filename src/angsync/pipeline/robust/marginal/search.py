@@ -36,7 +36,7 @@ class Task:
     """Groups of edges outside the backbone (:mod:`.groups`)."""
     released: Places
     """Groups for the last ascent, in which nothing but the trusted edges is held."""
-    starts: Sequence[NDArray] = ()
+    starts: list[NDArray] = field(default_factory=list)
     """Further states to begin from, without a backbone."""
 
 
