@@ -61,7 +61,7 @@ METHODS: dict[str, ProofMethod] = {
     "factorisation": ProofMethod(
         words="a sparse factorisation with its rounding error accounted for",
         deterministic=True,
-        memory=MemoryBudget(vectors=30, matrix_copies=4, factor_copies=3.5),
+        memory=MemoryBudget(vectors=30, matrix_copies=2, factor_copies=1.5),
         bound=_factorisation,
     ),
     "lanczos": ProofMethod(
