@@ -65,7 +65,10 @@ class Gap:
     def __call__(self, bound: SpectralBound) -> float:
         """The proved bound on f* - f(z)."""
         trace = self._trace(bound)
-        return min(trace * max(0.0, -self.smallest_eigenvalue(bound)), self.misfit) + self.rounding.objective
+        spectral = trace * max(0.0, -self.smallest_eigenvalue(bound))
+        if bound.beyond < math.inf:
+            spectral = min(spectral, bound.beyond + self.rounding.objective)  # z^H S z is within +- the latter
+        return min(spectral, self.misfit) + self.rounding.objective
 
     def _trace(self, bound: SpectralBound) -> float:
         return float(self.b.size) if bound.weights is None else float(bound.weights.sum())

@@ -40,6 +40,7 @@ _KERNELS = (  # the compiled module, the one in NumPy, and the names that are ta
         "sparse.reference",
         ("Level", "apply", "contract", "hermitian_gap", "hessian_apply", "match_edges", "rotate", "smooth"),
     ),
+    ("sparse.blocks_compiled", "sparse.blocks_reference", ("aggregate", "block_apply", "block_shifted")),
     (
         "dense.compiled",
         "dense.reference",
@@ -63,6 +64,7 @@ _KERNELS = (  # the compiled module, the one in NumPy, and the names that are ta
             "Goal",
             "ShiftedMatrix",
             "begin_lanczos",
+            "growth",
             "proved_by_lanczos",
             "smallest_ritz_value",
             "smallest_ritz_vector",

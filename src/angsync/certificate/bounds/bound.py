@@ -32,6 +32,10 @@ class SpectralBound:
     """The diagonal of D where ``value`` is about D^{-1/2} S D^{-1/2}; None where it is about S."""
     largest: float = math.inf
     """Proved as ``value`` is: x^H S x <= largest for the same x; infinite where nobody asked."""
+    beyond: float = math.inf
+    """Proved as ``value`` is: w^H S w >= -beyond - |z^H S z| for every w of T^n, so that f(w) <= f(z) + beyond but for
+    rounding; infinite where ``value`` is all that is known. A method that knows more about S than its smallest
+    eigenvalue has a sharper one than follows from ``value``."""
 
 
 @dataclass(frozen=True)

@@ -226,7 +226,7 @@ def lanczos_bound(
     if isinstance(product, kernels.ShiftedMatrix) and (clock.max_seconds is None or not callable(product.matrix)):
         part = max(1, _ENTRIES_AT_ONCE // n**2)
     ending = run.advance(1)
-    least = _least_proof(is_proof, float(run.alpha[0]))
+    least = least_proof(is_proof, float(run.alpha[0]))
     goal = kernels.Goal(least, limit, rounding, give_up)
     while not ending and run.steps < run.most and not clock.expired:
         ending = run.advance(part, goal)
@@ -238,7 +238,7 @@ def lanczos_bound(
     return SpectralBound(value, 1 - failure, "lanczos", direction, smallest, largest=largest)
 
 
-def _least_proof(is_proof: Callable[[float], bool], most: float) -> float:
+def least_proof(is_proof: Callable[[float], bool], most: float) -> float:
     """About the least positive value that is proof enough, to a percent; infinite where even ``most`` is not."""
     if not (most > 0 and is_proof(most)):
         return math.inf
