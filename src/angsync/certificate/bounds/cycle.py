@@ -176,7 +176,7 @@ def smoothed_aggregation(weights: scipy.sparse.csr_array) -> Cycle | None:
         diagonal, mass = A.diagonal(), R @ mass
         W = _off_diagonal(A)
     A = np.diag(diagonal) - W.toarray()
-    X = scipy.sparse.csr_array(_root_of_inverse(A, mass))
+    X = scipy.sparse.csr_array(_root_of_inverse(A, mass, float(weights.sum()) / weights.shape[0]))
     found = Cycle(tuple(levels), X, scipy.sparse.csr_array(X.T))
     return found if found.is_definite else None
 
@@ -213,10 +213,12 @@ def _off_diagonal(A: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
     return scipy.sparse.csr_array((-A.data[kept], A.indices[kept].astype(np.int32), ends), shape=A.shape)
 
 
-def _root_of_inverse(A: NDArray[np.float64], mass: NDArray[np.float64]) -> NDArray[np.float64]:
-    """X with X X^T near the inverse of A + e Diag(mass), e a quarter of the second eigenvalue of the pair."""
+def _root_of_inverse(A: NDArray[np.float64], mass: NDArray[np.float64], degree: float) -> NDArray[np.float64]:
+    """X with X X^T near the inverse of A + e Diag(mass), e a quarter of the second eigenvalue of the pair.
+
+    Where there is no second one, e is the mean degree of the graph.
+    """
     root = np.sqrt(mass)
     values, vectors = scipy.linalg.eigh(A / root[:, None] / root)
-    lift = 0.25 * values[1] if values.size > 1 else 0.0
-    floor = 1e-8 * max(float(values[-1]), np.finfo(float).tiny)
-    return (vectors / np.sqrt(np.maximum(values + lift, floor))) / root[:, None]
+    lift = 0.25 * max(float(values[1]), 0.0) if values.size > 1 else degree
+    return (vectors / np.sqrt(np.maximum(values + lift, 1e-8 * degree))) / root[:, None]

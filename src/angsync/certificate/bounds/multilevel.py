@@ -3,8 +3,8 @@ r"""Lanczos with a multigrid cycle: the bound for large sparse graphs that mix s
 In the gauge of z, :math:`\tilde z_j = z_j / |z_j|`, S becomes :math:`N = \mathrm{Diag}(s) - \tilde Z^H C \tilde Z`,
 and z the vector of ones. Stored are :math:`C' = \mathrm{fl}(\bar z_j C_{jl} z_l)`, made Hermitian, and :math:`s^-`,
 which is s less 24 units of rounding of the row sums, so that :math:`S' = \mathrm{Diag}(s^-) - C' \preceq N` by
-Gershgorin (entries of C' are off by 13 units at most). With :math:`M = S' + \tau u u^T`, :math:`u = 1/\sqrt n`, and the cycle B
-(:mod:`angsync.certificate.bounds.cycle`) the run is one of :math:`A = B^{1/2} M B^{1/2}`, with vectors
+Gershgorin (entries of C' are off by 13 units at most). With :math:`M = S' + \tau u u^T`, :math:`u = 1/\sqrt n`, and
+the cycle B (:mod:`angsync.certificate.bounds.cycle`) the run is one of :math:`A = B^{1/2} M B^{1/2}`, with vectors
 :math:`v_j = B^{1/2} r_j` of which only :math:`r_j` and :math:`y_j = B r_j` are computed: three terms, no basis.
 
 **The start.** :math:`r_0 = h \circ g`, :math:`h = \delta^{-1/2}`, g complex Gaussian, :math:`E|g_i|^2 = 1`. For a unit
