@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from angsync.certificate.bounds import METHODS, ProofName
 from angsync.certificate.bounds.bound import Question, SpectralBound
 from angsync.certificate.bounds.cholesky import by_cholesky, quick_bound
@@ -32,17 +34,16 @@ def _automatically(question: Question) -> SpectralBound:
     sparse = can_factorise(operator) and operator.n > _DENSE_ANYWAY
     mixing = kind_for(operator) if sparse else "jacobi"
     if mixing == "multigrid":
-        # A factor would not fit, and the second eigenvalue is too small for any number of Lanczos steps that fits:
-        # a few of them still find what is clearly wrong.
-        return by_lanczos(question, failure=FAILURE / 2, max_steps=_FEW_STEPS)
+        return _of_large_and_slow(question)
     if mixing == "jacobi" and operator.n <= _CHOLESKY_FIRST:
         return _by_dense_factorisation(question, quick_first=operator.n in QUICK_PROOF_ORDERS and not sparse)
     bound = by_factorisation(question) if mixing == "direct" else _by_lanczos_twice(question)
     if question.is_settled_by(bound) or bound.estimate < 0:
         return bound
-    if sparse and mixing == "jacobi" and strongest_affordable(operator) == "direct":
+    if sparse and mixing == "jacobi":
         try:
-            second = by_factorisation(question)
+            direct = strongest_affordable(operator) == "direct"
+            second = by_factorisation(question) if direct else _by_levels(question)
         except OutOfTime:
             return bound
         if question.is_settled_by(second):
@@ -50,6 +51,25 @@ def _automatically(question: Question) -> SpectralBound:
     left = question.clock.left
     affordable = left is None or operator.n**3 * _CHOLESKY_NANOSECONDS * 1e-9 <= left
     return by_cholesky(question) if operator.n <= _CHOLESKY_AT_ALL and affordable else bound
+
+
+def _of_large_and_slow(question: Question) -> SpectralBound:
+    """Where a factor would not fit, and plain Lanczos would need more steps than do: a multigrid cycle makes them few.
+
+    Where there is no such cycle, or it does not fit, a few steps without it still find what is clearly wrong.
+    """
+    bound = _by_levels(question)
+    if question.is_settled_by(bound) or bound.estimate < 0 or bound.value > 0:
+        return bound
+    return by_lanczos(question, failure=FAILURE / 2, max_steps=_FEW_STEPS)
+
+
+def _by_levels(question: Question) -> SpectralBound:
+    """The multilevel bound as one of two runs, either of which may be believed: each may fail half as often as one."""
+    from angsync.certificate.bounds.multilevel import by_multilevel  # rare: other proofs need not load it
+
+    bound = by_multilevel(question, failure=FAILURE / 2)
+    return replace(bound, confidence=1 - FAILURE) if bound.confidence < 1 else bound
 
 
 def _by_dense_factorisation(question: Question, *, quick_first: bool) -> SpectralBound:
