@@ -66,9 +66,10 @@ def certify(
         CERTIFIED means ``gap_bound <= tolerance * scale``.
     method
         ``"cholesky"``: deterministic, for n up to a few thousand. ``"factorisation"``: deterministic, for sparse
-        graphs whose factor fits memory. ``"lanczos"``: any n, with a failure probability of 1e-10. ``"auto"``: a
-        sparse factorisation for sparse graphs that mix slowly, otherwise Cholesky up to n = 200 and Lanczos
-        above; where that proof cannot decide, the next one that is affordable.
+        graphs whose factor fits memory. ``"lanczos"``: any n, with a failure probability of 1e-10. ``"multilevel"``:
+        the same with a multigrid cycle, for large sparse graphs that mix slowly. ``"auto"``: a sparse factorisation
+        for sparse graphs that mix slowly, or the multilevel run where that is too much work; otherwise Cholesky up to
+        n = 200 and Lanczos above; where that proof cannot decide, the next one that is affordable.
     max_seconds
         Stop looking for a witness after this time.
     """
