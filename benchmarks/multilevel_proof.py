@@ -1,4 +1,4 @@
-"""The proof by Lanczos with a multigrid cycle: steps and time on large graphs, what it must not prove, how often it fails.
+"""The proof by Lanczos with a multigrid cycle: steps, time, what it must not prove, and how often it fails.
 
     python benchmarks/multilevel_proof.py [--parts large,wrong,failures,small_graphs] [--quick]
 
