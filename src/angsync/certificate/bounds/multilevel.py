@@ -231,10 +231,7 @@ class _Proof:
         columns = np.stack([question.b, np.full(n, 1 / math.sqrt(n)), h * signs, np.zeros(n)], axis=1)
         images = cycle(columns)
         gradient, mean, trace = (float(x) for x in np.einsum("ij,ij->j", columns, images)[:3])
-        # the errors of s and b are the same multiple of the row sums of |C|, question.error that of the largest
-        sums = question.operator.abs_row_sums()
-        assert sums is not None
-        rows = sums * (question.error / float(sums.max()))
+        rows = np.full(n, question.error) if question.rows is None else question.rows
         unknown = cycle.of_moduli(rows[:, None])[:, 0]
         own = float(np.einsum("i,i,i->", question.b, question.b, cycle.delta))
         size = float(np.einsum("i,i,i->", images[:, 0], images[:, 0], 1 / cycle.delta))
@@ -277,7 +274,7 @@ class _Proof:
     def bound(self, shift: float) -> SpectralBound:
         """What M >= shift B^-1 proves about S."""
         value = shift / float(self.cycle.row_sums_of_moduli.max()) * (1 - 1e-9)  # no eigenvalue of B is above that sum
-        return SpectralBound(value, 1 - self.failure, METHOD, self.u, value, beyond=self.energy / shift)
+        return SpectralBound(value, 1 - self.failure, METHOD, self.u, value, gap=self.energy / shift)
 
 
 def _escape(

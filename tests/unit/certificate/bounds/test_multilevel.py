@@ -49,7 +49,7 @@ def question_at(data, z, seed=0, clock=None, is_proof=None):
     point = _Point.at(operator, z, operator.apply(z), 1e-8, None)
     return Question(
         operator, z, point.s, point.b, point.rounding.eigenvalue, np.random.default_rng(seed),
-        is_proof or point.is_proved_by, clock or Clock(),
+        is_proof or point.is_proved_by, clock or Clock(), point.rounding.rows,
     )  # fmt: skip
 
 
@@ -78,9 +78,9 @@ def test_what_it_proves_is_true(shape, moved):
         if bound.value > -math.inf:
             assert 0 < bound.value <= least
             gap = float(np.real(np.vdot(best, -S @ best)))  # f(best) - f(z) = z^H S z - w^H S w
-            assert bound.beyond >= gap - 1e-12
+            assert bound.gap >= gap - 1e-12
             if moved == 0.05:
-                assert bound.beyond < 100 * gap  # and it is not a mere number
+                assert bound.gap < 100 * gap  # and it is not a mere number
         else:
             assert moved == 0.05
     assert moved == 0.05 or bound.value > 0
