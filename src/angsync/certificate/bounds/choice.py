@@ -55,11 +55,12 @@ def _automatically(question: Question) -> SpectralBound:
     return by_cholesky(question) if operator.n <= _CHOLESKY_AT_ALL and affordable else bound
 
 
-def by_affordable_factorisation(question: Question, **limits: float) -> SpectralBound | None:
+def by_affordable_factorisation(question: Question, *, largest_work: float | None = None) -> SpectralBound | None:
     """A sparse factorisation, or None where its announced work is too much; loaded when it is used."""
     from angsync.certificate.bounds import factorisation
 
-    return factorisation.by_affordable_factorisation(question, **limits)
+    work = factorisation.LARGEST_WORK if largest_work is None else largest_work
+    return factorisation.by_affordable_factorisation(question, largest_work=work)
 
 
 def _by_fronts(question: Question) -> SpectralBound:
