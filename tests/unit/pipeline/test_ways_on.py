@@ -112,8 +112,6 @@ def test_the_certificate_says_what_was_not_tried():
     two[:150, :150] = two[150:, 150:] = C
     with pytest.warns(DisconnectedWarning):
         assert ang.synchronize(two).certificate.untried == normal.untried  # said once
-    soon = ang.synchronize(C, stopping=ang.Stopping(max_seconds=0.0), on_failure="ignore")
-    assert "what max_seconds left no time for" in soon.certificate.untried
 
 
 def test_what_is_proved_does_not_depend_on_the_effort():
