@@ -45,6 +45,19 @@ from angsync.solvers.starts.eigenvector import eigenvector_estimator
 from angsync.solvers.stopping import Clock, Status
 
 
+class RowSteps(NamedTuple):
+    """Steps of rank-two rows: so many times sqrt n, and at most."""
+
+    times_root: int
+    most: int
+
+    def of(self, n: int) -> int:
+        return min(self.most, math.ceil(self.times_root * math.sqrt(n)))
+
+
+_FEW_STEPS, _MANY_STEPS = RowSteps(3, 80), RowSteps(6, 240)
+
+
 class Limits(NamedTuple):
     """How far to look where nobody says how many starts there are to be."""
 
@@ -54,15 +67,17 @@ class Limits(NamedTuple):
     """Starts that end at the best optimum, after which it is believed."""
     cost: int
     """Of all further starts together, in products of the first run."""
-    row_steps: int
-    """Steps of rank-two rows, times sqrt n."""
-    most_row_steps: int
+    row_steps: RowSteps
+    """Of rank-two rows while all starts end at the same optimum: their ends are not worth much."""
+    rugged_row_steps: RowSteps
+    """The same once starts have ended at different optima. With the few steps above, sixteen starts at a noise of sqrt n
+    and n = 1000 ended 2e-4 below what ten starts with these find."""
 
 
 LIMITS: dict[Effort, Limits] = {
-    "low": Limits(1, 1, 0, 0, 0),
-    "normal": Limits(16, 4, 30, 3, 80),
-    "high": Limits(40, 8, 200, 6, 240),
+    "low": Limits(1, 1, 0, _FEW_STEPS, _MANY_STEPS),  # with starts where a solver asks for them
+    "normal": Limits(10, 4, 20, _FEW_STEPS, _MANY_STEPS),
+    "high": Limits(40, 8, 200, _MANY_STEPS, _MANY_STEPS),
 }
 _LOOSE_RESIDUAL = 1e-6  # residual to which a start is run: f is then known to 1e-12, and only the best needs more
 _PLAIN_STEPS, _PLAIN_SHIFT = 30, 0.15  # of plain_start, whose docstring says why
@@ -124,7 +139,12 @@ def best_of_starts(
         return often or len(objectives) >= limits.starts or counting.products > budget
 
     stopped: Status | None = None
-    points = _points(task, witness, eigenvector)
+
+    def row_steps() -> int:
+        rugged = times_found(objectives, same) < len(objectives)
+        return (limits.rugged_row_steps if rugged else limits.row_steps).of(counting.n)
+
+    points = _points(task, witness, eigenvector, row_steps)
     while not enough() and not task.clock.expired:
         try:
             outcome = task.run(solver, next(points), loose, first_iteration=first.iterations + 1)
@@ -152,16 +172,15 @@ def _polished(task: Task, best: Outcome) -> tuple[Outcome, Status | None]:
     return replace(polished, history=best.history.followed_by(polished.history)), None
 
 
-def _points(task: Task, witness: NDArray | None, eigenvector: bool) -> Iterator[NDArray]:
+def _points(task: Task, witness: NDArray | None, eigenvector: bool, row_steps: Callable[[], int]) -> Iterator[NDArray]:
     """Starting points without end, in the order of the module's list."""
     operator, clock, rng = task.operator, task.clock, task.rng
-    limits = LIMITS["high" if task.call.effort == "high" else "normal"]  # "low" has starts where a solver asks for them
     if witness is not None:
         yield witness.astype(operator.dtype)
     if eigenvector:
         yield plain_start(operator, clock, rng)
     while True:
-        yield rank_two_start(operator, clock, rng, limits)
+        yield rank_two_start(operator, clock, rng, row_steps())
 
 
 def plain_start(operator: Operator, clock: Clock, rng: np.random.Generator) -> NDArray:
@@ -182,13 +201,11 @@ def plain_start(operator: Operator, clock: Clock, rng: np.random.Generator) -> N
     return z
 
 
-def rank_two_start(
-    operator: Operator, clock: Clock, rng: np.random.Generator, limits: Limits = LIMITS["normal"]
-) -> NDArray:
+def rank_two_start(operator: Operator, clock: Clock, rng: np.random.Generator, steps: int | None = None) -> NDArray:
     """Phases from random unit rows of C^2 after some steps of the shifted power method, narrow where possible."""
     product = _block_product(operator)
     Y = _unit_rows(rng.standard_normal((operator.n, 2)) + 1j * rng.standard_normal((operator.n, 2)))
-    for _ in range(min(limits.most_row_steps, math.ceil(limits.row_steps * math.sqrt(operator.n)))):
+    for _ in range(_MANY_STEPS.of(operator.n) if steps is None else steps):
         if clock.expired:
             break
         W = product(Y)

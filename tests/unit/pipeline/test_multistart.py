@@ -156,12 +156,12 @@ def test_the_certificate_decides():
     assert not worth_more_starts(counting, dataclasses.replace(first, status=Status.TIME_LIMIT), open_question)
 
 
-def test_sixteen_starts_are_the_most():
+def test_ten_starts_are_the_most():
     counting, first = first_run(gaussian(120, 2.0))
     counting.products = 10**9  # no bound on the work
     _, objectives = more(counting, first)
     assert Starts(objectives).times_best_found < multistart.LIMITS["normal"].found  # otherwise nothing is tested
-    assert len(objectives) == multistart.LIMITS["normal"].starts == 16
+    assert len(objectives) == multistart.LIMITS["normal"].starts == 10
 
 
 def test_starts_that_agree_end_it_early():

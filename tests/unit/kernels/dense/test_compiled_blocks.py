@@ -150,12 +150,12 @@ def test_the_operators_count_every_vector():
 
 
 def test_rows_of_two_take_the_block_product():
-    # every step of the start in C^2 is one product with two vectors: 3 sqrt(n) of them, two counted for each
+    # every step of the start in C^2 is one product with two vectors: 6 sqrt(n) of them, two counted for each
     n = 420
     operator = CountingOperator(as_operator(hermitian(n)))
     z = rank_two_start(operator, Clock(), np.random.default_rng(0))
     assert np.allclose(np.abs(z), 1)
-    assert operator.products == 2 * math.ceil(3 * math.sqrt(n))
+    assert operator.products == 2 * math.ceil(6 * math.sqrt(n))
 
 
 @pytest.mark.parametrize("n", [48, 55, 64, 401, 607])
