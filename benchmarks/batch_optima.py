@@ -135,6 +135,7 @@ def main() -> None:
     for kind, make in KINDS.items():
         rng = np.random.default_rng(given.seed)
         worse, undecided, seconds = dict.fromkeys(columns, 0), 0, dict.fromkeys(columns, 0.0)
+        wrong = 0  # CERTIFIED, and worse: must stay 0
         for n in orders:
             C = np.ascontiguousarray(make(rng, given.problems, n))
             trace = np.einsum("kii->k", C).real
@@ -155,12 +156,15 @@ def main() -> None:
                 best = np.maximum(best, from_start(C, start))
             if n <= 4:
                 best = np.maximum(best, by_grid(C))
+            proved = ang.synchronize(C, on_failure="ignore").verdict == 0  # type: ignore[attr-defined]
+            wrong += int((proved & (found["normal"] < best - WORSE * np.abs(best - trace))).sum())
             for name, values in found.items():
                 worse[name] += int((values < best - WORSE * np.abs(best - trace)).sum())
         total = given.problems * len(orders)
         shares = " | ".join(f"{100 * number / total:.2f}" for number in worse.values())
         print(
-            f"| {kind} | {100 * undecided / total:.0f} | {shares} | {seconds['normal'] / seconds['low']:.1f} |",
+            f"| {kind} | {100 * undecided / total:.0f} | {shares} | {seconds['normal'] / seconds['low']:.1f} |"
+            f"{f' {wrong} CERTIFIED AND WORSE' * (wrong > 0)}",
             flush=True,
         )
 

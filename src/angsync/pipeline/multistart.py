@@ -4,7 +4,7 @@ Above a noise level of about :math:`0.5\sqrt n` (:math:`C = zz^H + \sigma W`) th
 and one run ends in any of them. Then further starts follow, with the same solver, and the best point is kept:
 
 1. **the witness** of the certificate, where it has one;
-2. **where plain GPM goes**: the eigenvector estimator, exactly, and thirty steps of the power method with about the
+2. **where plain GPM goes**: the eigenvector estimator, to 1e-3, and thirty steps of the power method with about the
    shift of the paper's GPM. After thirty steps it is settled at which maximum plain GPM ends, so the answer is no worse
    than its answer (on 100 problems at 0.7 to 3 :math:`\sqrt n`: the same maximum in 98, a better one in 2);
 3. **rank-two rows**: unit rows Y of :math:`\mathbb{C}^2`, random at first, moved by steps of the shifted power method
@@ -70,8 +70,8 @@ class Limits(NamedTuple):
     row_steps: RowSteps
     """Of rank-two rows while all starts end at the same optimum: their ends are not worth much."""
     rugged_row_steps: RowSteps
-    """The same once starts have ended at different optima. With the few steps above, sixteen starts at a noise of sqrt n
-    and n = 1000 ended 2e-4 below what ten starts with these find."""
+    """The same once starts have ended at different optima. With the few steps above, sixteen starts at a noise of
+    sqrt n and n = 1000 ended 2e-4 below what ten starts with these find."""
 
 
 LIMITS: dict[Effort, Limits] = {
