@@ -63,6 +63,9 @@ class Certificate:
     rounding: float
     """Rounding level of the computation: no gap below it can be told from 0. For a ``LinearOperator`` its products are
     assumed to be as accurate as those of a matrix in its precision."""
+    untried: str = ""
+    """Where the point is UNDECIDED: what might still decide, or improve it, and was left out, in words; empty where
+    nothing was. ``effort`` of :func:`angsync.synchronize` says how much is tried."""
 
     @property
     def interrupted(self) -> bool:
@@ -80,7 +83,8 @@ class Certificate:
         return {name: getattr(self, name) for name in names if name not in ("verdict", "witness")}
 
     def __str__(self) -> str:
-        return f"{self.verdict.name}: f* - f(z) <= {self.gap_bound:.3g} ({self.relative_gap:.2g} relative)"
+        said = f"{self.verdict.name}: f* - f(z) <= {self.gap_bound:.3g} ({self.relative_gap:.2g} relative)"
+        return f"{said}; not tried: {self.untried}" if self.untried else said
 
 
 def combine(parts: list[Certificate], indices: list[NDArray[np.int64]], z: NDArray, tolerance: float) -> Certificate:
@@ -120,6 +124,7 @@ def combine(parts: list[Certificate], indices: list[NDArray[np.int64]], z: NDArr
         tolerance=tolerance,
         scale=scale,
         rounding=math.fsum(part.rounding for part in parts),
+        untried="; ".join(dict.fromkeys(part.untried for part in parts if part.untried and not certified)),
     )
 
 
@@ -175,6 +180,7 @@ def tightened(certificate: Certificate, objective: float, upper_bound: float) ->
         gap_bound=gap,
         relative_gap=ratio(gap, certificate.scale),
         method=f"{proof_name(certificate.method, certified)}{_RELAXATION}",
+        untried="" if certified else certificate.untried,
     )
 
 
