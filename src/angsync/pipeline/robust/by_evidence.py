@@ -15,6 +15,7 @@ from angsync.pipeline.robust.marginal.doubt import Doubt, doubts
 from angsync.pipeline.robust.marginal.groups import edges_of_nodes, joined, loops_by_place, single_edges
 from angsync.pipeline.robust.marginal.rotations import Rotations
 from angsync.pipeline.robust.marginal.search import Found, Task, search
+from angsync.pipeline.robust.marginal.wander import wander
 from angsync.pipeline.robust.report import RobustReport
 from angsync.pipeline.robust.settings import Robust, trusted_places
 from angsync.solvers.stopping import Clock
@@ -52,6 +53,7 @@ def weigh(
     trusted: NDArray[np.bool_],
     starts: Callable[[bool], list[NDArray]],
     clock: Clock,
+    rng: np.random.Generator,
     weighing: Weighing,
 ) -> None:
     """Find the believed set and doubt it. ``starts(thoroughly)`` gives phases to begin from, where no edge is known."""
@@ -62,7 +64,9 @@ def weigh(
                 few = len(edges) <= _THOROUGH_EDGES
                 task.starts.extend(np.angle(z) for z in starts(few))
             search(task, clock, weighing.found)
-            weighing.doubt = doubts(task, weighing.found, clock)
+            few = len(edges) <= _THOROUGH_EDGES and not trusted.all()
+            turns = wander(task, weighing.found, clock, rng) if few else []
+            weighing.doubt = doubts(task, weighing.found, clock, turns)
     except OutOfTime:
         pass
 

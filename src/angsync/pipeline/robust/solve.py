@@ -145,7 +145,7 @@ def _believed(
         return [fit.z] if kept.z is None else [fit.z, kept.z]
 
     try:
-        weigh(edges, settings, trusted, starts, clock, weighing)
+        weigh(edges, settings, trusted, starts, clock, call.seed.generator, weighing)
     except KeyboardInterrupt:
         if not weighing.found.beliefs:
             return _interrupted(measurements, edges, call, settings, kept)
