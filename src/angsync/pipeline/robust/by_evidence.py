@@ -34,8 +34,12 @@ def takes(edges: Edges, settings: Robust) -> bool:
         return settings.loss == "evidence"
     if len(edges) > _LARGEST_EDGES:
         return False
-    touched = len(edges) - edges.freedom + edges.components
-    return settings.trusted is not None or len(edges) < _EDGES_A_NODE * touched
+    return settings.trusted is not None or is_sparse(edges)
+
+
+def is_sparse(edges: Edges) -> bool:
+    """Whether a loss of the residuals cannot tell wrong measurements from good ones of large leverage."""
+    return len(edges) < _EDGES_A_NODE * (len(edges) - edges.freedom + edges.components)
 
 
 @dataclass(eq=False)
