@@ -14,7 +14,7 @@ from angsync.kernels.time_limit import OutOfTime, until
 from angsync.pipeline.light_nodes import finish_light_nodes
 from angsync.pipeline.regime import Plan, is_slow, plan_for
 from angsync.pipeline.task import Attempt, Task
-from angsync.pipeline.ways_on import AFTER_THE_PROOF, MANY_REVERSED, look_again, more_starts
+from angsync.pipeline.ways_on import AFTER_THE_PROOF, MANY_REVERSED, REPAIR_FROM_NODES, look_again, more_starts
 from angsync.solvers import LowRankSDP, Newton
 from angsync.solvers.loop import Outcome, iterate
 from angsync.solvers.starts.at_once import at_once, in_words
@@ -24,6 +24,7 @@ from angsync.solvers.starts.names import STARTS
 from angsync.solvers.stopping import History, Status, Stopping
 from angsync.solvers.tangent import reversed_share
 
+_LARGE_NODES = 20_000  # from which a careful start costs less than what a plain one leaves to be repaired
 _GOOD_START = 0.99  # share of the sum of |C| from which no other start is looked for
 
 
@@ -166,11 +167,16 @@ def _starting_point(task: Task, plan: Plan | None) -> Start:
         z = eigenvector_estimator(operator, rng=rng)
         return Start(leave_the_real_line(operator, z, rng), None, "the eigenvector estimator")
     z, name = _best_start(task, plan.starts)
-    if plan.alternative is not None and reversed_share(operator, z) > MANY_REVERSED:
+    if plan.alternative is not None and reversed_share(operator, z) > _many_reversed(operator.n):
         other = STARTS[plan.alternative].make_quickly(operator, rng)
         if task.objective(other) > task.objective(z):
             z, name = other, plan.alternative
     return Start(leave_the_real_line(operator, z, rng), name, STARTS[name].words)
+
+
+def _many_reversed(n: int) -> float:
+    """Share of measurements a right angle off that makes a start a poor one: in a large graph less, as they add up."""
+    return MANY_REVERSED if n <= _LARGE_NODES else 0.1 * MANY_REVERSED
 
 
 def _best_start(task: Task, names: tuple[str, ...]) -> tuple[NDArray, str]:
@@ -188,7 +194,8 @@ def _best_start(task: Task, names: tuple[str, ...]) -> tuple[NDArray, str]:
         objective = task.objective(z) if len(names) > 1 else 0.0
         if best is None or objective > best[0]:
             best = (objective, z, name)
-        if objective >= plenty:
+        # a vortex hardly shows in f, but in measurements that are reversed
+        if objective >= plenty and (task.operator.n <= REPAIR_FROM_NODES or reversed_share(task.operator, z) == 0):
             break
     assert best is not None
     return best[1], best[2]
