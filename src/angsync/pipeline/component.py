@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from angsync.certificate.relaxation import relax
 from angsync.certificate.verdict import Certificate, tightened
-from angsync.kernels.time_limit import OutOfTime, until
+from angsync.kernels.time_limit import Earlier, OutOfTime, until
 from angsync.pipeline.light_nodes import finish_light_nodes
 from angsync.pipeline.regime import Plan, is_slow, plan_for
 from angsync.pipeline.task import Attempt, Task
@@ -25,6 +25,7 @@ from angsync.solvers.stopping import History, Status, Stopping
 from angsync.solvers.tangent import reversed_share
 
 _LARGE_NODES = 20_000  # from which a careful start costs less than what a plain one leaves to be repaired
+_END_SECONDS = 1.5e-7  # for each node and each entry of C: 0.75 s for a grid of a million nodes
 _GOOD_START = 0.99  # share of the sum of |C| from which no other start is looked for
 
 
@@ -71,13 +72,19 @@ def _attempt(task: Task, first: Attempt | None) -> Attempt:
             outcome = task.continued(plan.successor or plan.solver, first.outcome.z, first.outcome)
             first = replace(first, outcome=outcome, certificate=task.certify(outcome))
         return _with_ways_on(task, plan, first)
-    with until(task.clock):
+    with until(Earlier(task.clock, _seconds_to_end(task))):
         start = _starting_point(task, plan)
     if plan is not None:
         return _automatically(task, plan, start)
     if isinstance(task.call.solver, LowRankSDP):
         return _by_relaxation(task, task.call.solver, start)
     return _as_asked_for(task, start)
+
+
+def _seconds_to_end(task: Task) -> float:
+    """About what it takes to return phases where there is no start yet: a tree, its product, its gap, the result."""
+    sparse = task.operator.sparse()
+    return 0.0 if sparse is None else _END_SECONDS * (task.operator.n + sparse.operator.matrix.nnz)
 
 
 def _cut_short(task: Task, first: Attempt | None, status: Status) -> Attempt:
@@ -168,6 +175,7 @@ def _starting_point(task: Task, plan: Plan | None) -> Start:
         return Start(leave_the_real_line(operator, z, rng), None, "the eigenvector estimator")
     z, name = _best_start(task, plan.starts)
     if plan.alternative is not None and reversed_share(operator, z) > _many_reversed(operator.n):
+        task.reached[:] = [_outcome_at(task, z)]  # what is left where the time does not suffice for the other start
         other = STARTS[plan.alternative].make_quickly(operator, rng)
         if task.objective(other) > task.objective(z):
             z, name = other, plan.alternative
