@@ -81,6 +81,9 @@ def main() -> None:
     parser.add_argument("--no-certificate", action="store_true", help="without the proof")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    ang.synchronize(
+        ang.simulate.grid(60, 60, 0.9, rng=0).C, on_failure="ignore"
+    )  # loads what is loaded when first used
     for kind in [name for name in KINDS if any(name.startswith(asked) for asked in options.kinds)]:
         C = KINDS[kind]()
         for limit in options.limits:

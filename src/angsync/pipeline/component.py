@@ -24,7 +24,7 @@ from angsync.solvers.starts.names import STARTS
 from angsync.solvers.stopping import History, Status, Stopping
 from angsync.solvers.tangent import reversed_share
 
-_LARGE_NODES = 20_000  # from which a careful start costs less than what a plain one leaves to be repaired
+_CAREFUL_UP_TO_NODES = 100_000  # up to which one measurement a right angle off is reason enough for a careful start
 _END_SECONDS = 1.5e-7  # for each node and each entry of C: 0.75 s for a grid of a million nodes
 _GOOD_START = 0.99  # share of the sum of |C| from which no other start is looked for
 
@@ -183,8 +183,13 @@ def _starting_point(task: Task, plan: Plan | None) -> Start:
 
 
 def _many_reversed(n: int) -> float:
-    """Share of measurements a right angle off that makes a start a poor one: in a large graph less, as they add up."""
-    return MANY_REVERSED if n <= _LARGE_NODES else 0.1 * MANY_REVERSED
+    """Share of measurements a right angle off that makes a start a poor one: in a large graph less, as they add up.
+
+    A pair of vortices may have a single one. Up to a size at which a careful start takes a second, it is made for that.
+    """
+    if n <= REPAIR_FROM_NODES:
+        return MANY_REVERSED
+    return 0.0 if n <= _CAREFUL_UP_TO_NODES else 0.1 * MANY_REVERSED
 
 
 def _best_start(task: Task, names: tuple[str, ...]) -> tuple[NDArray, str]:

@@ -31,7 +31,7 @@ _LARGE_NODES = 200_000  # from which an eigenvector is not computed, only approa
 # From which the lowest eigenvector of the connection Laplacian is no start for a mesh: it lives on a part of the graph,
 # and the rest is full of vortices (grid of 300 x 300, 0.15 rad: f ends 2e-4 low, and a multilevel start leads to the
 # optimum in a third of the time). With fewer edges a node a graph is nearly a tree, and a tree is the better start.
-_MULTILEVEL_FROM_NODES, _MESHED_EDGES = 20_000, 1.5
+_MULTILEVEL_FROM_NODES, _MESHED_EDGES = 5_000, 1.5
 _PATIENCE_STEPS = 30  # further GPM steps that are thought worth waiting for
 _WINDOW_STEPS = 6  # over which the rate of GPM is measured
 _ONE_CALL_UP_TO_NODES = 5000  # above, a call would take too long for Ctrl-C, and the products are all that counts
