@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,6 +37,9 @@ from angsync.problem.operators import (
 from angsync.problem.randomness import random_generator
 from angsync.problem.residual import along_and_across, norm
 from angsync.solvers.stopping import Clock
+
+if TYPE_CHECKING:
+    from angsync.certificate.bounds.joint import JointPoint
 
 # Times the norm of C z / sqrt n: what the norm of a C that is known by its products is taken for until it is proved.
 # The proof by Lanczos gives 2 at low noise (s and the end of S count in full), and 3 at 0.3 sqrt n.
@@ -150,7 +153,8 @@ def _bound(
     operator: Operator, z: NDArray, point: _Point, rng: np.random.Generator, clock: Clock, method: ProofName
 ) -> SpectralBound:
     """The spectrum of S at the point; no bound at all where there was no time for it."""
-    question = Question(operator, z, point.s, point.b, point.rounding.eigenvalue, rng, point.is_proved_by, clock)
+    error, rows = point.rounding.eigenvalue, point.rounding.rows
+    question = Question(operator, z, point.s, point.b, error, rng, point.is_proved_by, clock, rows, point.joint)
     try:
         with until(clock):
             return spectral_bound(question, method)
@@ -189,6 +193,14 @@ def _is_tree(operator: Operator) -> bool:
     return sparse.operator.breadth_first.order.size == operator.n
 
 
+def _joint(operator: Operator, z: NDArray) -> JointPoint | None:
+    if operator.augmented() is None:
+        return None
+    from angsync.certificate.bounds.joint import JointPoint  # here, because few problems have such unknowns
+
+    return JointPoint(operator, z)
+
+
 @dataclass(frozen=True)
 class _Point:
     """What is known about a point before the spectrum of S is looked at."""
@@ -200,7 +212,9 @@ class _Point:
     tolerance: float
     scale: float
     gap_of: Gap
-    is_tree: bool
+    joint: JointPoint | None = None
+    """The point with the unknowns that were eliminated, where C is a Schur complement."""
+    is_tree: bool = False
     """Then f has its largest value where all measurements are met, and nowhere else: it is unique up to a phase."""
 
     @classmethod
@@ -232,7 +246,7 @@ class _Point:
             misfit = min(misfit, max(0.0, known - objective) + rounding.objective)
         scale = max(min(abs(objective), misfit), 4 * rounding.objective / tolerance)
         gap = Gap(b, misfit, rounding, curvature)
-        return cls(Cz, s, b, rounding, tolerance, scale, gap, _is_tree(operator))
+        return cls(Cz, s, b, rounding, tolerance, scale, gap, _joint(operator, z), _is_tree(operator))
 
     def is_proved_by(self, bound: SpectralBound) -> bool:
         """Whether the bound is enough, with something to spare."""
