@@ -48,14 +48,23 @@ def repaired(operator: Operator, z: NDArray, rng: np.random.Generator, clock: Cl
         if clock.expired:
             break
         here = z if best is None else best
-        region = _neighbourhood(sparse.operator, misfits(sparse.operator.edges, here, _OFF), reach)
-        count = int(region.sum())
-        if count == 0 or count > min(_LARGEST_NODES, _LARGEST_SHARE * operator.n):
+        region = _affordable_region(sparse.operator, here, reach)
+        if region is None:
             break
         better = _solved_again(sparse.operator, here, region, rng, clock)
         if better is not None:
             best = better
     return None if best is None else best.astype(operator.dtype)
+
+
+def _affordable_region(base: SparseOperator, z: NDArray, reach: int) -> NDArray[np.bool_] | None:
+    """What is around all misfits, or, where that is too much, around the reversed measurements; None without any."""
+    for least in (np.pi / 4, np.pi / 2):
+        region = _neighbourhood(base, misfits(base.edges, z, _OFF, least), reach)
+        count = int(region.sum())
+        if count <= min(_LARGEST_NODES, _LARGEST_SHARE * base.n):
+            return region if count else None
+    return None
 
 
 def _neighbourhood(base: SparseOperator, off: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from angsync.certificate.relaxation import relax
 from angsync.certificate.verdict import Certificate, Verdict, tightened
+from angsync.kernels.time_limit import until
 from angsync.pipeline.multistart import best_of_starts, worth_more_starts
 from angsync.pipeline.regime import Plan
 from angsync.pipeline.repair import repaired
@@ -78,7 +79,8 @@ def _is_far_off(task: Task, outcome: Outcome) -> bool:
 def _repaired(task: Task, solver: SolverBase, outcome: Outcome) -> tuple[Outcome, bool]:
     """The point with its defects repaired and polished, and whether a repair was found."""
     try:
-        z = repaired(task.operator, outcome.z, task.rng, task.clock)
+        with until(task.clock):  # out of time, the best of all runs is returned
+            z = repaired(task.operator, outcome.z, task.rng, task.clock)
     except KeyboardInterrupt:
         return replace(outcome, status=Status.INTERRUPTED), False
     if z is None:
@@ -89,7 +91,8 @@ def _repaired(task: Task, solver: SolverBase, outcome: Outcome) -> tuple[Outcome
 def _also_from(task: Task, solver: SolverBase, start: str, outcome: Outcome) -> tuple[Outcome, bool]:
     """Solve again from another start; the better of both points, and whether it is the new one."""
     try:
-        z = STARTS[start].make_quickly(task.operator, task.rng)
+        with until(task.clock):
+            z = STARTS[start].make_quickly(task.operator, task.rng)
     except KeyboardInterrupt:
         return replace(outcome, status=Status.INTERRUPTED), False
     other = task.run(solver, z, first_iteration=outcome.iterations + 1, silent=True)
