@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 # Times the norm of C z / sqrt n: what the norm of a C that is known by its products is taken for until it is proved.
 # The proof by Lanczos gives 2 at low noise (s and the end of S count in full), and 3 at 0.3 sqrt n.
 _FIRST_NORM = 4.0
+_LARGE_TREE_NODES = 20_000  # from which a factorisation, for lambda_2 alone, would take longer than the solve
 
 Search = Literal["none", "short", "whole"]
 """How far a witness is looked for: not at all; without the lift to rank two, which costs as much as further starts do;
@@ -129,7 +130,7 @@ def certify_component(
 
     norm_of_C = NormOfC(_FIRST_NORM * norm(Cz) / math.sqrt(operator.n))
     point = at(norm_of_C)
-    if clock.expired:
+    if clock.expired or (method == "auto" and _is_proved_by_misfit(operator, point)):
         bound = SpectralBound(-math.inf, 1.0, OUT_OF_TIME, z, 0.0)
     else:
         bound = _bound(operator, z, point, rng, clock, method)
@@ -189,6 +190,19 @@ def certify_quickly(operator: Operator, z: NDArray, Cz: NDArray, tolerance: floa
     return point.certificate(bound, None) if bound is not None and point.is_proved_by(bound) else None
 
 
+def _is_proved_by_misfit(operator: Operator, point: _Point) -> bool:
+    """Whether the graph is a large tree all of whose measurements are met: a proof, and a factorisation is dear."""
+    nothing = SpectralBound(-math.inf, 1.0, OUT_OF_TIME, point.Cz, 0.0)
+    return point.is_tree and operator.n > _LARGE_TREE_NODES and point.gap_of(nothing) <= point.tolerance * point.scale
+
+
+def _is_tree(operator: Operator) -> bool:
+    sparse = operator.sparse()
+    if sparse is None or sparse.operator.edge_count != operator.n - 1 or operator.asymmetry() != 0:
+        return False
+    return sparse.operator.breadth_first.order.size == operator.n
+
+
 def _joint(operator: Operator, z: NDArray) -> JointPoint | None:
     if operator.augmented() is None:
         return None
@@ -210,6 +224,8 @@ class _Point:
     gap_of: Gap
     joint: JointPoint | None = None
     """The point with the unknowns that were eliminated, where C is a Schur complement."""
+    is_tree: bool = False
+    """Then f has its largest value where all measurements are met, and nowhere else: it is unique up to a phase."""
 
     @classmethod
     def at(
@@ -239,7 +255,8 @@ class _Point:
         if known is not None:
             misfit = min(misfit, max(0.0, known - objective) + rounding.objective)
         scale = max(min(abs(objective), misfit), 4 * rounding.objective / tolerance)
-        return cls(Cz, s, b, rounding, tolerance, scale, Gap(b, misfit, rounding, curvature), _joint(operator, z))
+        gap = Gap(b, misfit, rounding, curvature)
+        return cls(Cz, s, b, rounding, tolerance, scale, gap, _joint(operator, z), _is_tree(operator))
 
     def is_proved_by(self, bound: SpectralBound) -> bool:
         """Whether the bound is enough, with something to spare."""
@@ -275,7 +292,8 @@ class _Point:
             # the bounds are for the s_j as computed; less the error of s they hold for S(z) itself
             lambda_min=bound_without_weights(self.gap_of.smallest_eigenvalue(bound) - error, bound.weights),
             lambda_2=bound_without_weights(bound.value - error, bound.weights),
-            unique=self.gap_of.proves_uniqueness(bound),  # a relaxation may certify the point yet: see combine
+            unique=self.is_tree
+            or self.gap_of.proves_uniqueness(bound),  # a relaxation may certify the point yet: see combine
             witness=witness,
             method=proof_name(bound.method, certified),
             confidence=bound.confidence,

@@ -43,6 +43,19 @@ def until(clock: HasLimit) -> Iterator[None]:
         _clock.reset(token)
 
 
+class Earlier:
+    """A clock that runs out some seconds before another one, which are needed for what follows."""
+
+    def __init__(self, clock: HasLimit, seconds: float) -> None:
+        self._clock, self._seconds = clock, seconds
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until the limit; None without one."""
+        left = self._clock.left
+        return None if left is None else max(0.0, left - self._seconds)
+
+
 def left() -> float | None:
     """Seconds that the computation may still take; None without a limit."""
     clock = _clock.get()

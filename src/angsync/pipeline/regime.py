@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 _NOISY_RATIO = 0.4  # times sqrt n: ratio of sum |C| and f from which one run is not reliable
 _SMALL_NODES = 20  # up to which nothing is gained by the methods for full matrices
 _LARGE_NODES = 200_000  # from which an eigenvector is not computed, only approached
+# From which the lowest eigenvector of the connection Laplacian is no start for a mesh: it lives on a part of the graph,
+# and the rest is full of vortices (grid of 300 x 300, 0.15 rad: f ends 2e-4 low, and a multilevel start leads to the
+# optimum in a third of the time). With fewer edges a node a graph is nearly a tree, and a tree is the better start.
+_MULTILEVEL_FROM_NODES, _MESHED_EDGES = 5_000, 1.5
 _PATIENCE_STEPS = 30  # further GPM steps that are thought worth waiting for
 _WINDOW_STEPS = 6  # over which the rate of GPM is measured
 _ONE_CALL_UP_TO_NODES = 5000  # above, a call would take too long for Ctrl-C, and the products are all that counts
@@ -71,8 +75,10 @@ def plan_for(operator: Operator) -> Plan:
     kind = kind_for(operator)
     shape = f"n = {n}, at most {operator.row_length()} measurements a node, {search.depth} steps across"
     if kind == "direct":
+        meshed = n > _MULTILEVEL_FROM_NODES and sparse.operator.edge_count > _MESHED_EDGES * n
+        starts = ("multilevel",) if meshed else ("connection_laplacian", "spanning_tree", "multilevel")
         reason = f"the graph is sparse and mixes slowly ({shape}), and its factorisation is cheap"
-        return Plan(("connection_laplacian", "spanning_tree", "multilevel"), Newton(), None, reason, CAREFUL)
+        return Plan(starts, Newton(), None, reason, CAREFUL)
     if kind == "multigrid":
         reason = f"the graph is sparse, large and mixes slowly ({shape})"
         return Plan(("multilevel",), Newton(), None, reason, CAREFUL)

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from angsync.certificate.relaxation import relax
 from angsync.certificate.verdict import Certificate, Verdict, tightened
+from angsync.kernels.time_limit import until
 from angsync.pipeline.call import Effort
 from angsync.pipeline.multistart import best_of_starts, worth_more_starts
 from angsync.pipeline.regime import Plan, witness_search
@@ -23,11 +24,11 @@ from angsync.solvers.base import SolverBase
 from angsync.solvers.loop import Outcome
 from angsync.solvers.starts.names import CAREFUL, STARTS
 from angsync.solvers.stopping import Status, Stopping
-from angsync.solvers.tangent import reversed_share
+from angsync.solvers.tangent import has_vortex, reversed_share
 
 _MOST_ESCAPES = 10  # refuted points that are left, one after the other, in one call: it bounds the work
-_REPAIR_FROM_NODES = 2000  # below, another start for the whole is as cheap
-MANY_REVERSED = 1e-3  # share of measurements a right angle off at the start that makes it a poor one
+REPAIR_FROM_NODES = 2000  # below, another start for the whole is as cheap
+MANY_REVERSED = 1e-3  # share of measurements a right angle off that makes a point a poor one
 # Up to how many nodes the relaxation is tried by itself where the certificate stays open, and how far it is solved. Any
 # point gives a valid bound. At 1e-3 the gap is 0 to 15 % larger than at 1e-5, and costs a third to a sixth.
 _RELAX: dict[Effort, tuple[int, Stopping]] = {
@@ -46,12 +47,11 @@ def look_again(task: Task, plan: Plan, attempt: Attempt, start: str | None) -> A
     if plan.alternative is None or not _is_suspicious(task, attempt.outcome):
         return attempt
     untried = start != plan.alternative
-    if task.operator.n > _REPAIR_FROM_NODES:
+    if task.operator.n > REPAIR_FROM_NODES:
         outcome, better = _repaired(task, plan.solver, attempt.outcome)
         said = "; what did not fit was " + ("repaired locally" if better else "looked at again in vain")
         attempt = attempt.then(said, outcome=outcome)
-        untried = start != CAREFUL and reversed_share(task.operator.base, outcome.z) > MANY_REVERSED
-        untried = untried and _is_suspicious(task, outcome)
+        untried = start != CAREFUL and _is_suspicious(task, outcome) and _is_far_off(task, outcome)
     if not untried:
         return attempt
     outcome, better = _also_from(task, plan.solver, plan.alternative, attempt.outcome)
@@ -60,19 +60,33 @@ def look_again(task: Task, plan: Plan, attempt: Attempt, start: str | None) -> A
 
 
 def _is_suspicious(task: Task, outcome: Outcome) -> bool:
-    """A measurement that is more than a right angle off is the usual sign of a point that is not the best."""
+    """A measurement that is more than a right angle off is the usual sign of a point that is not the best.
+
+    On a large graph with little noise there may be vortices without one.
+    """
+    operator = task.operator.base
     return (
         outcome.status in FINISHED
         and task.call.is_free_to_start_anywhere
         and not task.clock.expired
-        and reversed_share(task.operator.base, outcome.z) > 0
+        and (
+            reversed_share(operator, outcome.z) > 0
+            or (operator.n > REPAIR_FROM_NODES and has_vortex(operator, outcome.z))
+        )
     )
+
+
+def _is_far_off(task: Task, outcome: Outcome) -> bool:
+    """Whether repairs left so much that another start for the whole is worth its time."""
+    operator = task.operator.base
+    return reversed_share(operator, outcome.z) > MANY_REVERSED or has_vortex(operator, outcome.z)
 
 
 def _repaired(task: Task, solver: SolverBase, outcome: Outcome) -> tuple[Outcome, bool]:
     """The point with its defects repaired and polished, and whether a repair was found."""
     try:
-        z = repaired(task.operator, outcome.z, task.rng, task.clock)
+        with until(task.clock):  # out of time, the best of all runs is returned
+            z = repaired(task.operator, outcome.z, task.rng, task.clock)
     except KeyboardInterrupt:
         return replace(outcome, status=Status.INTERRUPTED), False
     if z is None:
@@ -83,7 +97,8 @@ def _repaired(task: Task, solver: SolverBase, outcome: Outcome) -> tuple[Outcome
 def _also_from(task: Task, solver: SolverBase, start: str, outcome: Outcome) -> tuple[Outcome, bool]:
     """Solve again from another start; the better of both points, and whether it is the new one."""
     try:
-        z = STARTS[start].make_quickly(task.operator, task.rng)
+        with until(task.clock):
+            z = STARTS[start].make_quickly(task.operator, task.rng)
     except KeyboardInterrupt:
         return replace(outcome, status=Status.INTERRUPTED), False
     other = task.run(solver, z, first_iteration=outcome.iterations + 1, silent=True)

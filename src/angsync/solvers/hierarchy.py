@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync import kernels
+from angsync.kernels import time_limit
 from angsync.problem.operators.edge_list import EdgeList
 
 _ROUNDS = 8  # of matching; four leave one node in ten alone
@@ -76,6 +77,7 @@ def _hash(i: NDArray, j: NDArray) -> NDArray[np.float64]:
 
 def pair_up(edges: EdgeList, vectors: NDArray | None = None) -> Aggregation:
     """Contract a matching of the edges: by their weight, or by the relaxed ``vectors`` where given."""
+    time_limit.check()
     n, i, j = edges.n, edges.i, edges.j
     if vectors is None:
         together: NDArray = edges.value
@@ -117,6 +119,7 @@ def _unit(x: NDArray) -> NDArray:
 
 def contract(edges: EdgeList, aggregation: Aggregation) -> EdgeList:
     """The edges of P^H C P between different aggregates; what is inside an aggregate only adds a constant to f."""
+    time_limit.check()
     i, j, value = kernels.contract(
         edges.i, edges.j, edges.value, aggregation.count, aggregation.label, aggregation.phase
     )
@@ -130,5 +133,6 @@ def relaxed_vectors(edges: EdgeList, count: int, steps: int, rng: np.random.Gene
     scale = (2 / 3 / np.where(degrees > 0, degrees, 1)).astype(np.float32)[:, None]
     x = np.exp(2j * np.pi * rng.random((edges.n, count))).astype(_SINGLE)
     for _ in range(steps):
+        time_limit.check()
         x = scale * (matrix @ x) + x / 3
     return x

@@ -282,3 +282,22 @@ def test_the_rounding_allowed_for_products_covers_the_norm_of_the_operator(n, ou
     true = float(np.abs(np.linalg.eigvalsh(C)).max())
     # at most three times: the phases s, the ends of S and the gradient are added up
     assert unit * n * true <= certificate.rounding <= 3.2 * unit * n * true
+
+
+@pytest.mark.parametrize("n", [50, 30_000])
+def test_the_optimum_of_a_tree_is_unique_whatever_its_size(n):
+    rng = np.random.default_rng(0)
+    k = np.arange(1, n)
+    path = ang.Measurements(k, k - 1, rng.normal(0, 1, n - 1), weight=rng.uniform(0.5, 2, n - 1))
+    certificate = ang.synchronize(path).certificate
+    assert certificate.verdict is Verdict.CERTIFIED
+    assert certificate.unique
+    assert certificate.confidence == 1
+    # a point that is not the optimum is not certified, however unique the optimum is
+    moved = ang.certify(path.to_sparse(), ang.synchronize(path).z * np.exp(0.1j * (k[-1] // 2 > np.arange(n))))
+    assert moved.verdict is not Verdict.CERTIFIED
+
+
+def test_the_optimum_of_a_ring_that_closes_badly_is_not_unique():
+    ring = ang.simulate.ring(30, 0.0, holonomy=np.pi, rng=0)
+    assert not ang.synchronize(ring.C, on_failure="ignore").certificate.unique

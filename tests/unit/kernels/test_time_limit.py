@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from angsync.kernels.time_limit import OutOfTime, check, left, until, waited_for
+from angsync.kernels.time_limit import Earlier, OutOfTime, check, left, until, waited_for
 
 
 @dataclass
@@ -54,3 +54,9 @@ def test_what_takes_too_long_is_abandoned():
 def test_nothing_begins_once_time_is_up():
     with until(Hourglass(0.0)), pytest.raises(OutOfTime):
         waited_for(lambda: pytest.fail("begun"))
+
+
+def test_a_clock_that_runs_out_earlier_leaves_time_for_the_end():
+    assert Earlier(Hourglass(None), 3.0).left is None
+    assert Earlier(Hourglass(2.0), 3.0).left == 0
+    assert Earlier(Hourglass(10.0), 3.0).left == 7

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from angsync.solvers.hierarchy import Aggregation
 
 _FEW_PARTS = 8  # up to which each is cut out of the whole matrix
+_MANY_LEVELS = 5000  # from which they are not found one by one: a few microseconds each
 _SECOND_SEARCH = 8_000_000  # entries up to which the search starts again from the node found last
 
 
@@ -44,6 +45,8 @@ class BreadthFirst:
         origin = position[parent[1:]]
         starts = [0, 1]
         while starts[-1] < order.size:
+            if len(starts) > _MANY_LEVELS:
+                return cls(order, parent, _level_starts(origin))
             starts.append(1 + int(np.searchsorted(origin, starts[-1])))
         return cls(order, parent, np.array(starts))
 
@@ -56,6 +59,17 @@ class BreadthFirst:
     def depth(self) -> int:
         """The largest distance."""
         return int(self.starts.size - 2)
+
+
+def _level_starts(origin: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each level begins, and the end, by pointer doubling: a path has as many levels as nodes."""
+    above = np.concatenate([[0], origin])
+    depth = np.ones(above.size, dtype=np.int64)
+    depth[0] = 0
+    while above[-1] != 0:  # the last node is a deepest one
+        depth += depth[above]
+        above = above[above]
+    return np.searchsorted(depth, np.arange(int(depth[-1]) + 2))
 
 
 class SparseOperator(Operator):

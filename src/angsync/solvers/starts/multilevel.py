@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from angsync import kernels
 from angsync.circle import normalise
+from angsync.kernels import time_limit
 from angsync.problem.operators import Operator, SparseOperator
 from angsync.solvers.hierarchy import Aggregation, contract, pair_up, relaxed_vectors
 from angsync.solvers.starts.entries import FAR_FROM_ONE, needed_matrix
@@ -16,6 +17,7 @@ _COARSEST_AGGREGATES = 64  # aggregates whose phases come from a dense eigenvect
 _BOTH_WAYS_FROM_NODES = 60_000  # nodes from which on a large problem is solved both ways
 _SMOOTHING = 4  # steps of the generalized power method on every level
 _CAREFUL_SMOOTHING = 30  # the same, in the careful form
+_SMOOTHED_AT_ONCE = 10  # smoothing steps between two looks at the clock: half a second on a million nodes
 _VECTORS, _RELAXATION_STEPS = 16, 12  # careful form: within 2e-4 of the best objective known on grids at 0.6 rad
 
 
@@ -54,6 +56,7 @@ def multilevel_phases(
             break
         before, step = edges.n, None
         for _ in range(2):
+            time_limit.check()
             vectors = relaxed_vectors(edges, _VECTORS, _RELAXATION_STEPS, rng) if careful else None
             pairs = pair_up(edges, vectors)
             edges = contract(edges, pairs)
@@ -94,4 +97,7 @@ def smooth(matrix: scipy.sparse.csr_array, z: NDArray, steps: int) -> NDArray:
     """
     shift = 0.5 * np.add.reduceat(np.append(np.abs(matrix.data), 0.0), matrix.indptr[:-1])
     shift[np.diff(matrix.indptr) == 0] = 0  # reduceat gives an empty row the next entry
-    return kernels.smooth(matrix, shift, z, steps)
+    for done in range(0, steps, _SMOOTHED_AT_ONCE):
+        time_limit.check()
+        z = kernels.smooth(matrix, shift, z, min(_SMOOTHED_AT_ONCE, steps - done))
+    return z

@@ -106,3 +106,17 @@ def test_parts_are_what_restrict_cuts_out(count):
         assert np.array_equal(part.matrix.indices, expected.indices)
         assert np.array_equal(part.matrix.data, expected.data)
         assert part.matrix.indices.dtype == np.int32
+
+
+@pytest.mark.parametrize("shape", ["path", "comb", "tree"])
+def test_many_levels_are_found_at_once_as_they_are_one_by_one(shape, monkeypatch):
+    # a path of a million nodes has a million levels: one by one they took as long as the whole solve
+    n, rng = 400, np.random.default_rng(0)
+    k = np.arange(1, n)
+    parents = {"path": k - 1, "comb": np.where(k % 2, k - 1, k - 2), "tree": (rng.random(n - 1) * k).astype(int)}[shape]
+    operator = ang.as_operator(ang.Measurements(k, parents, rng.normal(0, 1, n - 1)))
+    one_by_one = operator.breadth_first
+    monkeypatch.setattr("angsync.problem.operators.sparse._MANY_LEVELS", 3)
+    at_once = ang.as_operator(ang.Measurements(k, parents, rng.normal(0, 1, n - 1))).breadth_first
+    assert np.array_equal(at_once.starts, one_by_one.starts)
+    assert at_once.depth == one_by_one.depth > 3
