@@ -167,12 +167,16 @@ def confidence_factor(
     the estimate where it is not: with few degrees of freedom the normal quantile promises too much (12.7 for one, 2.23
     for ten).
     """
-    if not 0 < level < 1:
-        raise InputError(f"level must be between 0 and 1, but it is {level}; 0.95 means 95 %.")
+    check_level(level)
     tail = (1 + level) / 2
     if sigma is not None:
         return float(ndtri(tail))
     return float(stdtrit(degrees_of_freedom(measurements, z, components), tail))
+
+
+def check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise InputError(f"level must be between 0 and 1, but it is {level}; 0.95 means 95 %.")
 
 
 def check_sigma(sigma: float) -> None:

@@ -17,6 +17,7 @@ from angsync.pipeline.call import Call
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.edges import Edges, bonds
 from angsync.pipeline.robust.evidence import is_credible
+from angsync.pipeline.robust.noise import judged
 from angsync.pipeline.robust.report import RobustReport, reweighted
 from angsync.pipeline.robust.reweighting import Fit, Solve
 from angsync.pipeline.robust.search import search
@@ -176,6 +177,8 @@ def _solver(edges: Edges, start: str, clock: Clock, kept: _Kept | None) -> Solve
 
 
 def _report(measurements: Measurements, edges: Edges, fit: Fit, settings: Robust, credible: bool) -> RobustReport:
+    if fit.loss.redescending:
+        fit = dataclasses.replace(fit, noise=judged(edges, fit.z, fit.noise))
     distrusted = fit.noise.corruption > 0.5
     weights = fit.weights
     if fit.loss.redescending:
