@@ -37,6 +37,9 @@ _MAX_ROUNDS = 200  # of expectation and maximisation
 _FRACTIONS = (1.0, 0.3, 0.1)  # of the median residual: smaller scales to start from
 _NARROWER = 0.9  # a scale that is smaller by less is the same one
 _MORE_LIKELY = 3.0  # nats by which the narrower scale has to win
+# Share of the independent cycles that the good edges of a narrower scale have to close: some narrow scale suits half of
+# the cycles of random angles, too, because the phases were fitted to them.
+_LEAST_CYCLES = 0.7
 _MANY_EDGES = 4  # edges a node from which the mean leverage, at most a quarter, stands for all
 _LEAST_REDUNDANCY = 0.02  # edges below it say nothing about the noise
 _LEAST_CHECKED = 1e-6  # below it an edge is a bridge up to rounding
@@ -106,22 +109,21 @@ def _climb(
 
 
 def redundancy_of(edges: Edges, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-    """1 - h of every edge in the least-squares problem with these weights (0 or 1; None: all 1).
+    """1 - h of every edge in the least-squares problem with these weights in [0, 1]; None: all 1.
 
-    Exact where the graph has few edges for its nodes, their mean elsewhere (there they hardly differ). An edge of
-    weight 0 is not part of its own fit and has 1; a bridge has 0.
+    Exact where the graph has few edges for its nodes; elsewhere, where leverages are small and hardly differ but for
+    the weights, their mean times the weight. An edge of weight 0 is not part of its own fit and has 1; a bridge has 0.
     """
-    used = np.ones(len(edges), dtype=bool) if weights is None else weights > 0
-    found = np.ones(len(edges))
-    if not used.any():
-        return found
+    weights = np.ones(len(edges)) if weights is None else weights
+    used = weights > 0
     if used.sum() >= _MANY_EDGES * edges.n:
         phases = edges.n - piece_count(edges.n, edges.i[used], edges.j[used])
-        found[used] = 1 - phases / used.sum()
-        return found
+        return 1 - np.minimum(phases * weights / float(weights.sum()), 1.0)
+    if not used.any():
+        return np.ones(len(edges))
     from angsync.uncertainty import leverages
 
-    information = np.where(used, edges.precision, 0.0)
+    information = weights * edges.precision
     graph = Measurements(edges.i, edges.j, np.zeros(len(edges)), information, edges.n)
     return 1 - leverages(graph, information, piece_labels(edges.n, edges.i[used], edges.j[used]))
 
@@ -137,14 +139,14 @@ def narrower_noise(edges: Edges, z: NDArray, noise: Noise, redundancy: NDArray[n
         return None
     residuals = np.abs(edges.residuals(z))[kept] / np.sqrt(redundancy[kept])
     median = 1.4826 * float(np.median(residuals * np.sqrt(edges.precision[kept])))
-    lower = _lower(edges, z)
-
+    lower, phases = _lower(edges, z), len(edges) - edges.freedom
     likelihood = _likelihood(edges, residuals, noise, kept) + _MORE_LIKELY
     best = None
     for first in (noise.scale, *(factor * median for factor in _FRACTIONS)):
         found = _climb(edges, residuals, first, noise.share, taken_off=0, lower=lower, kept=kept)
         other = _likelihood(edges, residuals, found, kept)
-        if found.scale < _NARROWER * noise.scale and other > likelihood:
+        cycles = (found.share * len(edges) - phases) / edges.freedom
+        if found.scale < _NARROWER * noise.scale and other > likelihood and cycles > _LEAST_CYCLES:
             likelihood, best = other, found
     return best
 
@@ -161,19 +163,22 @@ def _likelihood(edges: Edges, residuals: NDArray[np.float64], noise: Noise, kept
     return float(np.sum(np.log(noise.share * density + (1 - noise.share) / (2 * math.pi))))
 
 
-def judged(edges: Edges, z: NDArray, noise: Noise) -> Noise:
-    """The same noise, with every edge judged by the residual that it would have if it were left out of the fit.
+def judged(edges: Edges, z: NDArray, noise: Noise, weights: NDArray[np.float64]) -> Noise:
+    r"""The same noise, with every edge judged by the residual that it would have if it were left out of the fit.
 
-    Edges that are trusted so far make the fit. A bridge is not checked by anything: its corruption is the share of
-    corrupted edges in all.
+    The fit is the least-squares problem with these weights a, of those edges that are trusted so far. Without edge k
+    the residual would be :math:`r / (1 - h)`, of variance :math:`\sigma^2 (1/w + R)` with
+    :math:`R = h / (a w (1 - h))` the resistance between its ends without it. A bridge is not checked by anything: its
+    corruption is the share of corrupted edges in all.
     """
-    redundancy = redundancy_of(edges, (noise.corruption <= 0.5).astype(float))
-    residuals = np.abs(edges.residuals(z))
-    deviation = np.maximum(noise.scale / np.sqrt(edges.precision), FLOOR)
+    weights = np.where(noise.corruption <= 0.5, weights, 0.0)
+    redundancy = redundancy_of(edges, weights)
     checked = redundancy > _LEAST_CHECKED
-    root = np.sqrt(np.where(checked, redundancy, 1.0))
-    # normal around 0 with deviation / root, at r / (1 - h)
-    density = root * np.exp(-0.5 * (residuals / (root * deviation)) ** 2) / (math.sqrt(2 * math.pi) * deviation)
+    redundancy = np.where(checked, redundancy, 1.0)
+    around = np.divide(1 - redundancy, weights * redundancy, out=np.zeros(len(edges)), where=weights > 0)
+    deviation = np.maximum(noise.scale * np.sqrt((1 + around) / edges.precision), FLOOR)
+    left_out = np.minimum(np.abs(edges.residuals(z)) / redundancy, math.pi)
+    density = np.exp(-0.5 * (left_out / deviation) ** 2) / (math.sqrt(2 * math.pi) * deviation)
     density = np.where(checked, density, 1 / (2 * math.pi))
     good = noise.share * density / (noise.share * density + (1 - noise.share) / (2 * math.pi))
     return replace(noise, corruption=1 - good)

@@ -15,8 +15,8 @@ Beta(a, b). For given good edges S the phases are normal around the least-square
 
 The law of a phase is then a mixture of normal laws, and of uniform ones where the node hangs on nothing good. An
 interval holds the share asked for of the mixture, around the answer, whichever method found the answer (its own offset
-from the middle of each normal law is part of the mixture). It is what covers where edges cannot be judged: a bridge that has
-the probability :math:`\varepsilon` to be wrong puts everything behind it anywhere with that probability.
+from the middle of each normal law is part of the mixture). It is what covers where edges cannot be judged: a bridge
+that has the probability :math:`\varepsilon` to be wrong puts everything behind it anywhere with that probability.
 """
 
 from __future__ import annotations
@@ -37,14 +37,15 @@ from angsync.uncertainty.noise_models import model_of
 if TYPE_CHECKING:
     from angsync.pipeline.robust.report import RobustReport
 
-_SWEEPS, _BURN_IN = 500, 100
+_SWEEPS, _BURN_IN = 300, 60
+_FLIPS = 40  # after which the covariance is computed anew: each may lose a digit or two of the eight that are to spare
 _WRONG_BEFORE, _GOOD_BEFORE = 0.2, 2.0  # a and b; chosen on other draws than those reported (benchmarks/cases)
 _LOOSE = 1e8  # variance of a phase that nothing ties, over that of an edge
 _APART = 1e5  # resistances above it, over that of an edge: nothing good between the two nodes
 _UNIFORM = 4.0  # radians squared: a normal law of this variance is uniform on the circle, to 13 %
 _RANGE = 100.0  # sigma is looked for within this factor of the scale of the fit
 NORMAL_LEVEL, NORMAL_QUANTILE = 0.95, 1.959963984540054  # intervals of this level are the standard errors times this
-LARGEST_NODES, LARGEST_EDGES = 250, 4_000  # a second of work; beyond it one choice of edges stands for all
+LARGEST_NODES, LARGEST_EDGES = 120, 1_500  # a second of work; beyond it one choice of edges stands for all
 
 
 def _wrapped(angle: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -121,6 +122,7 @@ class _Chain:
         matrix[np.diag_indices(self.n)] = -matrix.sum(axis=1) + 1 / (_LOOSE * self.unit)
         self.covariance = np.linalg.inv(matrix)
         pull = w * self.target[self.good]
+        self.flips = 0
         self.mean = self.covariance @ (np.bincount(i, pull, self.n) - np.bincount(j, pull, self.n))
 
     def resistance(self) -> NDArray[np.float64]:
@@ -145,6 +147,7 @@ class _Chain:
         column = self.covariance[:, i] - self.covariance[:, j]
         resistance = column[i] - column[j]
         self.good[k] = not self.good[k]
+        self.flips += 1
         if self.good[k]:
             gap = self.mean[i] - self.mean[j]
             miss = float(_wrapped(self.angle[k] - gap))
@@ -203,7 +206,8 @@ def mixture(
         bad = int(chain.good.size - chain.good.sum())
         wrong = min(max(rng.beta(_WRONG_BEFORE + bad, _GOOD_BEFORE + chain.good.size - bad), 1e-9), 1 - 1e-9)
         chain.sweep(sigma, wrong, rng)
-        chain.refresh()
+        if chain.flips > _FLIPS:
+            chain.refresh()
         squares, freedom = chain.sum_of_squares()
         if not known:
             if freedom > 0:

@@ -39,6 +39,7 @@ def search(
     clock: Clock,
     rng: np.random.Generator,
     kept: list[Fit] | None = None,
+    narrow: bool = True,
 ) -> Fit:
     """The best robust fit found, by the loss at one common width. ``kept`` always holds the best so far.
 
@@ -81,7 +82,8 @@ def search(
     best = kept[0]
     if settings.scale is None:
         wide = best
-        best = _narrowed(edges, wide, fitted, clock)
+        best = _narrowed(edges, wide, fitted, clock) if narrow else wide
+        narrowed = best is not wide
         kept[:] = [best]
         for _ in range(_TUNINGS):
             if clock.expired:
@@ -90,7 +92,7 @@ def search(
             if loss is best.loss:
                 break
             # from a wide scale the estimate would climb back to the wide maximum
-            best = fitted(best.z, None if best is wide else loss.width * best.noise.scale, loss)
+            best = fitted(best.z, loss.width * best.noise.scale if narrowed else None, loss)
             kept[:] = [best]
     for _ in range(_MAX_RECOUNTS):
         if clock.expired:

@@ -178,7 +178,7 @@ def _solver(edges: Edges, start: str, clock: Clock, kept: _Kept | None) -> Solve
 
 def _report(measurements: Measurements, edges: Edges, fit: Fit, settings: Robust, credible: bool) -> RobustReport:
     if fit.loss.redescending:
-        fit = dataclasses.replace(fit, noise=judged(edges, fit.z, fit.noise))
+        fit = dataclasses.replace(fit, noise=judged(edges, fit.z, fit.noise, fit.weights))
     distrusted = fit.noise.corruption > 0.5
     weights = fit.weights
     if fit.loss.redescending:
