@@ -1,6 +1,7 @@
 """Sparse, weighted, badly conditioned, corrupted and large graphs: one table, peers in the same run.
 
-    python benchmarks/graphs.py [--parts pose_graphs,families,grids,large_random,outliers,coverage,robust_coverage] [--quick]
+    python benchmarks/graphs.py [--quick]
+           [--parts pose_graphs,families,grids,large_random,outliers,coverage,robust_coverage]
 
 Peers (gtsam, pymanopt) are used where they are installed (``pip install angsync[peers]``). Times are medians in one
 process, taking turns; trust the ratios. ``benchmarks/results/graphs.json`` gets the same rows.

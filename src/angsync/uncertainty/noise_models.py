@@ -140,9 +140,9 @@ def large_noise_factor(residual: NDArray[np.float64], information: NDArray[np.fl
     .. math:: V = \frac{E \sin^2 r}{(E \cos r)^2} = \frac{(1 - e^{-2s})/2}{e^{-s}} = \sinh s
 
     for wrapped normal noise of variance s, and not s; and residuals, which are wrapped, show less than s. Their mean
-    cosine does not saturate: it is :math:`e^{-s (1 - h) / 2}`, h the mean leverage. With weights: the mean over the edges
-    of :math:`w^2 (1 - e^{-2s/w})/2` over the square of that of :math:`w e^{-s/2w}`, times the mean of w. 1 below half a
-    radian, where the difference is below one per cent.
+    cosine does not saturate: it is :math:`e^{-s (1 - h) / 2}`, h the mean leverage. With weights: the mean over the
+    edges of :math:`w^2 (1 - e^{-2s/w})/2` over the square of that of :math:`w e^{-s/2w}`, times the mean of w. 1
+    below half a radian, where the difference is below one per cent.
     """
     used = information > 0
     r, w = residual[used], information[used]
