@@ -1,6 +1,7 @@
 """Sparse, weighted, badly conditioned, corrupted and large graphs: one table, peers in the same run.
 
-    python benchmarks/graphs.py [--parts pose_graphs,families,grids,large_random,outliers,coverage] [--quick]
+    python benchmarks/graphs.py [--quick]
+           [--parts pose_graphs,families,grids,large_random,outliers,coverage,robust_coverage]
 
 Peers (gtsam, pymanopt) are used where they are installed (``pip install angsync[peers]``). Times are medians in one
 process, taking turns; trust the ratios. ``benchmarks/results/graphs.json`` gets the same rows.
@@ -22,7 +23,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import scipy
-from cases import coverage, families, grids, large_random, outliers, peers, pose_graphs
+from cases import coverage, families, grids, large_random, outliers, peers, pose_graphs, robust_coverage
 
 import angsync as ang
 from angsync import kernels
@@ -34,6 +35,7 @@ FULL = {
     "large_random": large_random.table,
     "outliers": outliers.table,
     "coverage": coverage.table,
+    "robust_coverage": robust_coverage.table,
 }
 QUICK = {
     "pose_graphs": lambda: pose_graphs.table(repeats=3),
@@ -42,6 +44,7 @@ QUICK = {
     "large_random": lambda: large_random.table(n=100_000, edges=1_000_000),
     "outliers": lambda: outliers.table(seeds=2),
     "coverage": coverage.table,
+    "robust_coverage": lambda: robust_coverage.table(draws=10),
 }
 
 

@@ -156,19 +156,10 @@ class SyncResult:
             if gauge is not None:
                 raise InputError("anchors and priors fix the gauge of the error bars as well: leave gauge out.")
             return self.grounding.standard_errors(sigma)
-        measurements = self.measurements  # first of all: without them nothing else matters
-        if self.certificate is not None and self.certificate.verdict is not Verdict.CERTIFIED:
-            warn_user(
-                f"Standard errors are those of the best fit, but these phases are not proved to be it (the certificate "
-                f"says {self.certificate.verdict.name}): they may be off by more.",
-                ErrorBarWarning,
-            )
-        references = None
-        gauge = self.gauge if gauge is None else gauge
-        if gauge != "mean":
-            references = reference_nodes(self.components, gauge, self.labels)
+        self._doubt_unproved()
+        references = self._references(gauge)
         find = uncertainty.standard_errors if self.robust is None else self.robust.standard_errors
-        return find(measurements, self.phases, self.components, sigma=sigma, references=references)
+        return find(self.measurements, self.phases, self.components, sigma=sigma, references=references)
 
     def confidence_intervals(
         self, level: float = 0.95, sigma: float | None = None, *, gauge: str | int | None = None
@@ -180,16 +171,48 @@ class SyncResult:
         are not wrapped, and no interval is longer than the circle. In the mean gauge the truth has to be turned, each
         component as a whole, to where it fits best (:func:`angsync.align`).
         """
+        z = self.phases if gauge is None else in_gauge(self.phases, self.components, gauge, self.labels)
+        reach = np.minimum(self._half_widths(level, sigma, gauge=gauge), np.pi)
+        return np.angle(z)[:, None] + np.stack([-reach, reach], axis=1)
+
+    def _half_widths(
+        self, level: float, sigma: float | None = None, *, gauge: str | int | None = None
+    ) -> NDArray[np.float64]:
+        """Half the lengths of :meth:`confidence_intervals`, before they are cut to the circle."""
         from angsync import uncertainty
 
-        errors = self.standard_errors(sigma, gauge=gauge)
-        solved = self if self.grounding is None else self.grounding.result
-        used = solved.measurements if solved.robust is None else solved.robust.believed(solved.measurements)
-        given = sigma if errors.any() else 0.0  # without errors, as where all nodes are anchors, no factor matters
-        factor = uncertainty.confidence_factor(used, solved.phases, solved.components, level=level, sigma=given)
-        z = self.phases if gauge is None else in_gauge(self.phases, self.components, gauge, self.labels)
-        reach = np.minimum(factor * errors, np.pi)
-        return np.angle(z)[:, None] + np.stack([-reach, reach], axis=1)
+        uncertainty.check_level(level)
+        if self.grounding is not None and gauge is None:
+            return self.grounding.half_widths(level, sigma)
+        if self.robust is None or self.grounding is not None:
+            errors = self.standard_errors(sigma, gauge=gauge)
+            given = sigma if errors.any() else 0.0  # without errors no factor matters
+            factor = uncertainty.confidence_factor
+            return errors * factor(self.measurements, self.phases, self.components, level=level, sigma=given)
+        self._doubt_unproved()
+        return self.robust.half_widths(
+            self.measurements,
+            self.phases,
+            self.components,
+            level=level,
+            sigma=sigma,
+            references=self._references(gauge),
+        )
+
+    def _references(self, gauge: str | int | None) -> NDArray[np.int64] | None:
+        """The nodes that errors are against, one a component; None for the mean."""
+        gauge = self.gauge if gauge is None else gauge
+        return None if gauge == "mean" else reference_nodes(self.components, gauge, self.labels)
+
+    def _doubt_unproved(self) -> None:
+        """Warn that error bars are those of a fit that is not proved to be the best."""
+        _ = self.measurements  # first of all: without them nothing else matters
+        if self.certificate is not None and self.certificate.verdict is not Verdict.CERTIFIED:
+            warn_user(
+                f"Standard errors are those of the best fit, but these phases are not proved to be it (the certificate "
+                f"says {self.certificate.verdict.name}): they may be off by more.",
+                ErrorBarWarning,
+            )
 
     def connectivity(self) -> angsync.Connectivity:
         """Bridges, cuts of two edges and the weakest cut of the measured graph; after a robust solve, of the edges
@@ -301,6 +324,12 @@ class Grounding:
         if self.problem.ground == 0:  # every node is an anchor
             return np.zeros(self.problem.place.size)
         return np.where(self.is_tied, self.result.standard_errors(sigma)[self.problem.place], np.inf)
+
+    def half_widths(self, level: float, sigma: float | None) -> NDArray[np.float64]:
+        """Half the lengths of the intervals of the given nodes."""
+        if self.problem.ground == 0:
+            return np.zeros(self.problem.place.size)
+        return np.where(self.is_tied, self.result._half_widths(level, sigma)[self.problem.place], np.inf)
 
     def edge_residuals(
         self, measurements: Measurements, z: NDArray, components: NDArray[np.int64]

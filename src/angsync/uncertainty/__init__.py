@@ -25,6 +25,7 @@ than about 6000 nodes) they are estimated by *probing*, with random potentials, 
 """
 
 from angsync.uncertainty.fisher import (
+    check_level,
     confidence_factor,
     degrees_of_freedom,
     estimate_sigma,
@@ -43,6 +44,7 @@ from angsync.uncertainty.resistance import Method
 __all__ = [
     "EdgeResiduals",
     "Method",
+    "check_level",
     "confidence_factor",
     "cramer_rao_bound",
     "cramer_rao_variances",

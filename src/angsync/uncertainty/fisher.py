@@ -13,7 +13,7 @@ from angsync.problem.measurements import Measurements
 from angsync.problem.pieces import piece_labels
 from angsync.uncertainty.cycle_labels import bridges_of
 from angsync.uncertainty.doubts import doubts
-from angsync.uncertainty.noise_models import model_of, wrapped_residuals
+from angsync.uncertainty.noise_models import AngleNoise, large_noise_factor, model_of, wrapped_residuals
 from angsync.uncertainty.resistance import Method, collect_pairs, node_variances, pair_resistances, plan
 
 
@@ -110,6 +110,10 @@ def standard_errors(
     check_sigma(sigma)
     information = information_weights(measurements, z)
     errors = sigma * np.sqrt(variances(measurements, information, components, references))
+    if estimated and isinstance(model_of(measurements), AngleNoise):
+        errors *= large_noise_factor(
+            wrapped_residuals(measurements, z), information, _freedom(measurements, information)
+        )
     known = errors[np.isfinite(errors)]
     # against a node an error is that of a difference of two phases
     typical = float(np.median(known)) * (1.0 if references is None else 0.5**0.5) if known.size else 0.0
@@ -167,12 +171,16 @@ def confidence_factor(
     the estimate where it is not: with few degrees of freedom the normal quantile promises too much (12.7 for one, 2.23
     for ten).
     """
-    if not 0 < level < 1:
-        raise InputError(f"level must be between 0 and 1, but it is {level}; 0.95 means 95 %.")
+    check_level(level)
     tail = (1 + level) / 2
     if sigma is not None:
         return float(ndtri(tail))
     return float(stdtrit(degrees_of_freedom(measurements, z, components), tail))
+
+
+def check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise InputError(f"level must be between 0 and 1, but it is {level}; 0.95 means 95 %.")
 
 
 def check_sigma(sigma: float) -> None:

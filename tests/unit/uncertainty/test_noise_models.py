@@ -8,7 +8,7 @@ import pytest
 import angsync as ang
 from angsync import uncertainty
 from angsync.errors import InputError
-from angsync.uncertainty.noise_models import AngleNoise, ComplexNoise, model_of, wrapped_residuals
+from angsync.uncertainty.noise_models import AngleNoise, ComplexNoise, large_noise_factor, model_of, wrapped_residuals
 
 
 def test_the_gaussian_model_of_the_paper():
@@ -81,3 +81,15 @@ def test_phases_that_fit_worse_than_chance_are_refused():
     values = ang.Measurements([0, 1], [1, 2], value=[1.0, 1.0])
     with pytest.raises(InputError, match="do not fit the measurements at all"):
         model_of(values).information(values, np.array([1, -1, 1], dtype=complex))
+
+
+def test_the_factor_of_large_noise():
+    # wrapped normal noise of 1.2 rad, nothing fitted: V = sinh(1.44) over the variance of the wrapped residuals
+    rng = np.random.default_rng(0)
+    residual = np.angle(np.exp(1.2j * rng.standard_normal(200_000)))
+    wanted = np.sqrt(np.sinh(1.44) / np.mean(residual**2))
+    # the mean cosine, exp(-0.72) = 0.49, is known to 0.6 / sqrt(2e5), hence s = -2 log to 0.0055 and sinh(s) to 0.6 %
+    assert large_noise_factor(residual, np.ones(residual.size), residual.size) == pytest.approx(wanted, rel=0.02)
+    # weights in other units, with the same noise, change nothing
+    assert large_noise_factor(residual, np.full(residual.size, 1e4), residual.size) == pytest.approx(wanted, rel=0.02)
+    assert large_noise_factor(0.3 * rng.standard_normal(50), np.ones(50), 50) == 1

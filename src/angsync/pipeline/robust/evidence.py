@@ -66,7 +66,7 @@ def is_credible(
         if clock.expired:
             return None
         random = dataclasses.replace(edges, turn=np.exp(2j * np.pi * rng.random(len(edges))))
-        trial = search(random, solver(random), short, given=None, clock=clock, rng=rng)
+        trial = search(random, solver(random), short, given=None, clock=clock, rng=rng, narrow=False)
         gains.append(likelihood_gain(random, trial))
     chance = _SHORTFALL * float(np.mean(gains)) + _SPREADS * float(np.std(gains, ddof=1))
     return likelihood_gain(edges, fit) > chance

@@ -48,7 +48,8 @@ class RobustReport:
     """Share of trusted measurements among those with a positive weight."""
     loss: str = "adaptive"
     efficiency: float = 1.0
-    """Of the loss for normal noise: variances of phases are those of least squares divided by this."""
+    """Of the loss, at most 1: variances of phases are those of least squares on the trusted measurements divided by
+    this. Used where the graph is too large for :mod:`angsync.pipeline.robust.posterior`."""
     credible: bool | None = True
     """False where the answer must not be believed, with the reasons in ``note`` and in a warning. None: not judged,
     because there are too few cycles or no time was left."""
@@ -103,13 +104,40 @@ class RobustReport:
     ) -> NDArray[np.float64]:
         """As :func:`angsync.uncertainty.standard_errors`, from the trusted measurements and for this loss."""
         from angsync import uncertainty
+        from angsync.pipeline.robust.posterior import NORMAL_LEVEL, NORMAL_QUANTILE, is_for
         from angsync.uncertainty.noise_models import model_of
 
+        if is_for(self, measurements):
+            reach = self.half_widths(
+                measurements, z, components, level=NORMAL_LEVEL, sigma=sigma, references=references
+            )
+            return reach / NORMAL_QUANTILE
         believed = self.believed(measurements)
         if sigma is None and model_of(measurements).scale_is_sigma and not math.isnan(self.scale):
             sigma = self.scale
         errors = uncertainty.standard_errors(believed, z, components, sigma=sigma, references=references)
         return errors / math.sqrt(self.efficiency)
+
+    def half_widths(
+        self,
+        measurements: Measurements,
+        z: NDArray,
+        components: NDArray[np.int64],
+        *,
+        level: float,
+        sigma: float | None,
+        references: NDArray[np.int64] | None,
+    ) -> NDArray[np.float64]:
+        """Half the lengths of the intervals around the phases that hold the truth with this probability."""
+        from angsync import uncertainty
+        from angsync.pipeline.robust.posterior import is_for, mixture_of
+
+        if is_for(self, measurements):
+            law = mixture_of(self, measurements, z, components, sigma=sigma, references=references)
+            return law.half_widths(level)
+        errors = self.standard_errors(measurements, z, components, sigma=sigma, references=references)
+        used = self.believed(measurements)
+        return errors * uncertainty.confidence_factor(used, z, components, level=level, sigma=sigma)
 
     def fields(self) -> dict[str, Any]:
         """Plain arrays and numbers, for a file."""

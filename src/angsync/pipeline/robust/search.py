@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from angsync.pipeline.robust.edges import Edges
 from angsync.pipeline.robust.losses import LOSSES, Loss
 from angsync.pipeline.robust.message_passing import edge_scores
+from angsync.pipeline.robust.noise import likelihood_of, narrower_noise, redundancy_of
 from angsync.pipeline.robust.reweighting import Fit, Solve, reweight
 from angsync.pipeline.robust.settings import Robust
 from angsync.pipeline.robust.tuning import tuned
@@ -20,6 +23,9 @@ _FIRST_VOTES = np.concatenate([np.geomspace(1.5, 0.25, 8), np.full(3, 0.25)])
 _LATER_VOTES = 2  # sweeps
 _LATER_WIDTH = 2.0  # in units of the noise scale
 _MAX_RECOUNTS = 6
+_NARROWINGS = (
+    4  # refits at a narrower scale: from the median residual, which wrong edges inflate, one or two are enough
+)
 _TUNINGS = 2  # the residuals that the width is chosen by depend a little on the width
 _WIDEST_RADIANS = np.pi
 
@@ -33,6 +39,7 @@ def search(
     clock: Clock,
     rng: np.random.Generator,
     kept: list[Fit] | None = None,
+    narrow: bool = True,
 ) -> Fit:
     """The best robust fit found, by the loss at one common width. ``kept`` always holds the best so far.
 
@@ -41,14 +48,16 @@ def search(
     kept = [] if kept is None else kept
     loss = LOSSES[settings.loss]
 
-    def fitted(z: NDArray, first_width: float | None, loss: Loss = loss) -> Fit:
+    given_scale = None if settings.scale is None else settings.scale / np.sqrt(edges.unit)
+
+    def fitted(z: NDArray, first_width: float | None, loss: Loss = loss, scale: float | None = given_scale) -> Fit:
         return reweight(
             edges,
             solve,
             z,
             loss,
             first_width=first_width if settings.graduated else None,
-            scale=None if settings.scale is None else settings.scale / np.sqrt(edges.unit),
+            scale=scale,
             max_rounds=settings.max_rounds,
             clock=clock,
         )
@@ -72,13 +81,18 @@ def search(
         kept[:] = [_best(edges, loss, fits)]
     best = kept[0]
     if settings.scale is None:
+        wide = best
+        best = _narrowed(edges, wide, fitted, clock) if narrow else wide
+        narrowed = best is not wide
+        kept[:] = [best]
         for _ in range(_TUNINGS):
             if clock.expired:
                 break
             loss = tuned(edges, best)
             if loss is best.loss:
                 break
-            best = fitted(best.z, None, loss)
+            # from a wide scale the estimate would climb back to the wide maximum
+            best = fitted(best.z, loss.width * best.noise.scale if narrowed else None, loss)
             kept[:] = [best]
     for _ in range(_MAX_RECOUNTS):
         if clock.expired:
@@ -91,6 +105,32 @@ def search(
         best = recounted
         kept[:] = [best]
     return best
+
+
+def _narrowed(edges: Edges, fit: Fit, fitted: Callable[..., Fit], clock: Clock) -> Fit:
+    """The fit at a narrower scale of the noise that is more likely than its own, or the fit itself.
+
+    The scale is held first: with the phases of a wide fit the narrow maximum may not be there yet. A half of it is
+    tried too, because the wrong edges that bent the wide fit widen the first estimate.
+    """
+    redundancy = redundancy_of(edges)
+    likelihood = likelihood_of(edges, fit.z, fit.noise, redundancy)
+    for _ in range(_NARROWINGS):
+        noise = narrower_noise(edges, fit.z, fit.noise, redundancy)
+        if noise is None:
+            break
+        before = likelihood
+        for scale in (noise.scale, noise.scale / 2):
+            if clock.expired:
+                return fit
+            width = fit.loss.width * scale
+            other = fitted(fitted(fit.z, None, fit.loss, scale).z, width, fit.loss)
+            found = likelihood_of(edges, other.z, other.noise, redundancy)
+            if found > likelihood:
+                fit, likelihood = other, found
+        if likelihood <= before:
+            break
+    return fit
 
 
 def _starts(edges: Edges, solve: Solve, settings: Robust, rng: np.random.Generator) -> list[NDArray]:

@@ -18,6 +18,7 @@ from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.by_evidence import Weighing, evidence_report, is_sparse, takes, trusted_edges, weigh
 from angsync.pipeline.robust.edges import Edges, bonds
 from angsync.pipeline.robust.evidence import is_credible
+from angsync.pipeline.robust.noise import judged
 from angsync.pipeline.robust.report import RobustReport, reweighted
 from angsync.pipeline.robust.reweighting import Fit, Solve
 from angsync.pipeline.robust.search import search
@@ -246,6 +247,8 @@ def _solver(edges: Edges, start: str, clock: Clock, kept: _Kept | None) -> Solve
 def _report(
     measurements: Measurements, edges: Edges, fit: Fit, settings: Robust, credible: bool | None
 ) -> RobustReport:
+    if fit.loss.redescending:
+        fit = dataclasses.replace(fit, noise=judged(edges, fit.z, fit.noise, fit.weights))
     distrusted = fit.noise.corruption > 0.5
     weights = fit.weights
     if fit.loss.redescending:

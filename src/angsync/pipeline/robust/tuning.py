@@ -20,6 +20,7 @@ from angsync.pipeline.robust.edges import Edges
 from angsync.pipeline.robust.losses import Loss
 from angsync.pipeline.robust.noise import FLOOR
 from angsync.pipeline.robust.reweighting import Fit
+from angsync.problem.pieces import piece_count
 
 _WIDTHS = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 4.0)  # in units of the noise scale
 _LEAST_SLOPE = 0.05  # mean slope below which V is an estimate of nothing
@@ -55,11 +56,30 @@ def variance(edges: Edges, fit: Fit, loss: Loss) -> float:
 
 
 def loss_efficiency(edges: Edges, fit: Fit) -> float:
-    """What the variance of the phases is that of least squares on the trusted edges alone divided by."""
+    r"""What the variance of the phases is that of least squares on the trusted edges alone divided by; at most 1.
+
+    Over the trusted edges, m of them and d phases, with the correction for few edges of Huber (*Annals of
+    Statistics* 1, 1973, section 5),
+
+    .. math:: V = K^2 \frac{\sum \psi^2 / (m - d)}{\overline{\psi'}^2}, \qquad
+       K = 1 + \frac dm \frac{\mathrm{var}\, \psi'}{\overline{\psi'}^2} .
+
+    The width was chosen for a small V and the scale by all edges, so V may fall below sigma^2 by chance: no loss does
+    better than least squares without its outliers, and none is said to.
+    """
     if not fit.loss.tunable or fit.noise.scale <= FLOOR:
         return fit.loss.efficiency
-    found = variance(edges, fit, fit.loss)
-    trusted = float(np.mean(fit.noise.corruption <= 0.5))
-    if not math.isfinite(found) or trusted == 0:
+    trusted = fit.noise.corruption <= 0.5
+    sizes = edges.standardised(fit.z)[trusted]
+    phases = edges.n - piece_count(edges.n, edges.i[trusted], edges.j[trusted])
+    freedom = sizes.size - phases
+    if freedom <= 0:
         return fit.loss.efficiency
-    return fit.noise.scale**2 / (found * trusted)
+    c = fit.loss.width * fit.noise.scale
+    slopes = fit.loss.slopes(sizes, c)
+    slope = float(np.mean(slopes))
+    if slope < _LEAST_SLOPE:
+        return fit.loss.efficiency
+    correction = 1 + phases / sizes.size * float(np.var(slopes)) / slope**2
+    found = correction**2 * float(np.sum((sizes * fit.loss.weights(sizes, c)) ** 2)) / freedom / slope**2
+    return min(1.0, fit.noise.scale**2 / found) if found > 0 else fit.loss.efficiency

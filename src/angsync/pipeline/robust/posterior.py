@@ -1,0 +1,243 @@
+r"""Error bars that know that the choice of good edges may be wrong: the law of the phases over all such choices.
+
+Model: an edge is good with probability :math:`1 - \varepsilon`, then normal with variance :math:`\sigma^2 / w`, or else
+uniform on the circle; phases are uniform, :math:`\sigma` has the density :math:`1/\sigma`, :math:`\varepsilon` is
+Beta(a, b). For given good edges S the phases are normal around the least-squares fit, with covariance
+:math:`\sigma^2 L_S^+`, and can be integrated out; what remains is sampled (Gibbs, one edge after the other):
+
+- edge k against all others: it is predicted with variance :math:`v = \sigma^2 (1/w_k + R_k)`, R the effective
+  resistance between its ends without it, and misses by r (left-out residual); it is good with odds
+  :math:`\frac{1 - \varepsilon}{\varepsilon}\, 2\pi N(r; v)`. Where its ends hang together by nothing else, nothing
+  checks it, and the odds are those of the prior;
+- :math:`\sigma^2 = \chi^2_S / X` with X chi-square of as many degrees of freedom as S has independent cycles: this is
+  what makes Student's t of few residuals;
+- :math:`\varepsilon` is Beta(a + wrong edges, b + good edges).
+
+The law of a phase is then a mixture of normal laws, and of uniform ones where the node hangs on nothing good. An
+interval holds the share asked for of the mixture, around the answer, whichever method found the answer (its own offset
+from the middle of each normal law is part of the mixture). It is what covers where edges cannot be judged: a bridge
+that has the probability :math:`\varepsilon` to be wrong puts everything behind it anywhere with that probability.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from angsync.pipeline.robust.edges import Edges
+from angsync.pipeline.robust.noise import FLOOR
+from angsync.problem.measurements import Measurements
+from angsync.uncertainty.noise_models import model_of
+
+if TYPE_CHECKING:
+    from angsync.pipeline.robust.report import RobustReport
+
+_SWEEPS, _BURN_IN = 300, 60
+_FLIPS = 40  # after which the covariance is computed anew: each may lose a digit or two of the eight that are to spare
+_WRONG_BEFORE, _GOOD_BEFORE = 0.2, 2.0  # a and b; chosen on other draws than those reported (benchmarks/cases)
+_LOOSE = 1e8  # variance of a phase that nothing ties, over that of an edge
+_APART = 1e5  # resistances above it, over that of an edge: nothing good between the two nodes
+_UNIFORM = 4.0  # radians squared: a normal law of this variance is uniform on the circle, to 13 %
+_RANGE = 100.0  # sigma is looked for within this factor of the scale of the fit
+NORMAL_LEVEL, NORMAL_QUANTILE = 0.95, 1.959963984540054  # intervals of this level are the standard errors times this
+LARGEST_NODES, LARGEST_EDGES = 120, 1_500  # a second of work; beyond it one choice of edges stands for all
+
+
+def _wrapped(angle: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Into [-pi, pi], quickly: the chain asks for nothing else so often."""
+    return angle - 2 * np.pi * np.rint(angle / (2 * np.pi))
+
+
+def is_for(report: RobustReport, measurements: Measurements) -> bool:
+    """Whether the law is sampled: the noise is one of angles and known, and the graph is not too large."""
+    small = measurements.n <= LARGEST_NODES and len(measurements) <= LARGEST_EDGES
+    return small and model_of(measurements).scale_is_sigma and not math.isnan(report.scale)
+
+
+def mixture_of(
+    report: RobustReport,
+    measurements: Measurements,
+    z: NDArray,
+    components: NDArray[np.int64],
+    *,
+    sigma: float | None,
+    references: NDArray[np.int64] | None,
+) -> Mixture:
+    """The law of the phases around z that the measurements leave, from what a robust fit says of them."""
+    edges = Edges.of(measurements)
+    groups = [np.flatnonzero(components == label) for label in range(int(components.max()) + 1)]
+    unit = math.sqrt(edges.unit)
+    good = ~report.distrusted[edges.used]
+    given = None if sigma is None else sigma / unit
+    return mixture(edges, z.astype(np.complex128), good, report.scale / unit, groups, references, sigma=given)
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """The law of the phases around an answer: one normal law a sample (row) and node (column)."""
+
+    offset: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    """Standard deviations; infinite where the law is uniform."""
+
+    def half_widths(self, level: float) -> NDArray[np.float64]:
+        """Half the lengths of the intervals around the answer that hold this share."""
+        low, high = np.zeros(self.offset.shape[1]), np.full(self.offset.shape[1], np.pi)
+        loose = ~(self.spread**2 < _UNIFORM)
+        spread = np.where(loose, 1.0, np.maximum(self.spread, 1e-300))
+        for _ in range(40):
+            middle = (low + high) / 2
+            inside = ndtr((middle - self.offset) / spread) - ndtr((-middle - self.offset) / spread)
+            enough = np.mean(np.where(loose, middle / np.pi, inside), axis=0) >= level
+            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        return high
+
+
+class _Chain:
+    """The state of the sampler: which edges are good, the fit to them, its covariance for sigma = 1."""
+
+    def __init__(self, edges: Edges, z: NDArray, good: NDArray[np.bool_]) -> None:
+        self.i, self.j, self.n = edges.i, edges.j, edges.n
+        self.weight = edges.precision
+        self.angle = edges.residuals(z)  # phases count from the answer
+        self.unit = 1 / float(np.median(self.weight))
+        self.good = good.copy()
+        self.mean = np.zeros(self.n)
+        self.target = self.angle.copy()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Fit and covariance anew, against rounding."""
+        gap = self.mean[self.i] - self.mean[self.j]
+        self.target = gap + _wrapped(self.angle - gap)
+        i, j, w = self.i[self.good], self.j[self.good], self.weight[self.good]
+        matrix = np.zeros((self.n, self.n))
+        np.add.at(matrix, (i, j), -w)
+        np.add.at(matrix, (j, i), -w)
+        matrix[np.diag_indices(self.n)] = -matrix.sum(axis=1) + 1 / (_LOOSE * self.unit)
+        self.covariance = np.linalg.inv(matrix)
+        pull = w * self.target[self.good]
+        self.flips = 0
+        self.mean = self.covariance @ (np.bincount(i, pull, self.n) - np.bincount(j, pull, self.n))
+
+    def resistance(self) -> NDArray[np.float64]:
+        diagonal = np.diagonal(self.covariance)
+        return np.maximum(diagonal[self.i] + diagonal[self.j] - 2 * self.covariance[self.i, self.j], 0.0)
+
+    def chance_of_good(self, sigma: float, wrong: float) -> NDArray[np.float64]:
+        """Of every edge, given all others."""
+        resistance = self.resistance()
+        residual = self.target - (self.mean[self.i] - self.mean[self.j])
+        redundancy = np.where(self.good, np.maximum(1 - self.weight * resistance, 1e-12), 1.0)
+        variance = sigma**2 * (1 / self.weight + resistance / redundancy)
+        residual = _wrapped(residual / redundancy)
+        apart = (resistance / redundancy > _APART * self.unit) | (variance > _UNIFORM)
+        variance = np.where(apart, 1.0, variance)
+        odds = math.sqrt(2 * math.pi) * np.exp(-0.5 * residual**2 / variance) / np.sqrt(variance)
+        odds = np.where(apart, 1.0, odds) * (1 - wrong) / wrong
+        return odds / (1 + odds)
+
+    def flip(self, k: int) -> None:
+        i, j, w = self.i[k], self.j[k], self.weight[k]
+        column = self.covariance[:, i] - self.covariance[:, j]
+        resistance = column[i] - column[j]
+        self.good[k] = not self.good[k]
+        self.flips += 1
+        if self.good[k]:
+            gap = self.mean[i] - self.mean[j]
+            miss = float(_wrapped(self.angle[k] - gap))
+            self.target[k] = gap + miss
+            gain = 1 / (1 / w + resistance)
+        else:
+            if 1 - w * resistance < 1e-3:  # nearly a bridge: rounding would be divided by nearly nothing
+                self.refresh()
+                return
+            miss = self.target[k] - (self.mean[i] - self.mean[j])
+            gain = -1 / (1 / w - resistance)
+        self.covariance -= gain * column[:, None] * column
+        self.mean += gain * miss * column
+
+    def sweep(self, sigma: float, wrong: float, rng: np.random.Generator) -> None:
+        """Every edge once, in order; between two flips nothing changes, so all chances are computed at once."""
+        drawn = rng.random(self.good.size)
+        place = 0
+        while place < drawn.size:
+            good = drawn < self.chance_of_good(sigma, wrong)
+            differs = np.flatnonzero(good[place:] != self.good[place:])
+            if not differs.size:
+                break
+            place += int(differs[0])
+            self.flip(place)
+            place += 1
+
+    def sum_of_squares(self) -> tuple[float, int]:
+        """Chi-square of the good edges for sigma = 1, and its degrees of freedom."""
+        residual = (self.target - (self.mean[self.i] - self.mean[self.j]))[self.good]
+        pieces = round(float(np.trace(self.covariance)) / (_LOOSE * self.unit))
+        return float(np.sum(self.weight[self.good] * residual**2)), int(self.good.sum()) - self.n + pieces
+
+
+def mixture(
+    edges: Edges,
+    z: NDArray,
+    good: NDArray[np.bool_],
+    scale: float,
+    groups: list[NDArray[np.int64]],
+    references: NDArray[np.int64] | None,
+    *,
+    sigma: float | None,
+) -> Mixture:
+    """The law of the phases of these edges around z, from the good edges and the scale of a robust fit.
+
+    ``groups`` are the nodes of each component, ``references`` a node of each; None is the mean gauge.
+    """
+    rng = np.random.default_rng(0)
+    chain = _Chain(edges, z, good)
+    known = sigma is not None
+    sigma = max(scale if sigma is None else sigma, FLOOR)
+    least, most = max(scale / _RANGE, FLOOR), min(scale * _RANGE, 1.0)
+    offsets, spreads = [], []
+    for sweep in range(_SWEEPS):
+        bad = int(chain.good.size - chain.good.sum())
+        wrong = min(max(rng.beta(_WRONG_BEFORE + bad, _GOOD_BEFORE + chain.good.size - bad), 1e-9), 1 - 1e-9)
+        chain.sweep(sigma, wrong, rng)
+        if chain.flips > _FLIPS:
+            chain.refresh()
+        squares, freedom = chain.sum_of_squares()
+        if not known:
+            if freedom > 0:
+                sigma = math.sqrt(squares / max(rng.chisquare(freedom), 1e-300))
+                sigma = min(max(sigma, least), most)
+            else:
+                sigma = math.exp(rng.uniform(math.log(least), math.log(most)))
+        if sweep >= _BURN_IN:
+            offset, variance = _against(chain, groups, references)
+            offsets.append(offset)
+            spreads.append(sigma * np.sqrt(variance))
+    return Mixture(np.array(offsets), np.array(spreads))
+
+
+def _against(
+    chain: _Chain, groups: list[NDArray[np.int64]], references: NDArray[np.int64] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Means and variances (for sigma = 1) against the reference, or the mean of the nodes that hang together."""
+    offset, variance = np.zeros(chain.n), np.zeros(chain.n)
+    diagonal = np.diagonal(chain.covariance)
+    for number, nodes in enumerate(groups):
+        leader = nodes[np.argmin(diagonal[nodes])] if references is None else references[number]
+        found = diagonal[nodes] + diagonal[leader] - 2 * chain.covariance[nodes, leader]
+        tied = found < _APART * chain.unit
+        mean = chain.mean[leader]
+        if references is None:
+            inner = nodes[tied]
+            block = chain.covariance[np.ix_(nodes, inner)]
+            mean = float(np.mean(chain.mean[inner]))
+            found = diagonal[nodes] - 2 * block.mean(axis=1) + float(block[tied].mean())
+        offset[nodes] = _wrapped(chain.mean[nodes] - mean)
+        variance[nodes] = np.where(tied, np.maximum(found, 0.0), np.inf)
+    return offset, variance
