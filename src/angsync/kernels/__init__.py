@@ -40,6 +40,7 @@ _KERNELS = (  # the compiled module, the one in NumPy, and the names that are ta
         "sparse.reference",
         ("Level", "apply", "contract", "hermitian_gap", "hessian_apply", "match_edges", "rotate", "smooth"),
     ),
+    ("sparse.blocks_compiled", "sparse.blocks_reference", ("BlockPattern", "group_choice")),
     (
         "dense.compiled",
         "dense.reference",
