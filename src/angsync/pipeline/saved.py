@@ -17,7 +17,7 @@ from angsync.errors import FileFormatError, InputError, names_keywords
 from angsync.io.failures import quoted, reading
 from angsync.io.result_file import load_fields
 from angsync.pipeline.result import SyncResult
-from angsync.pipeline.robust.report import RobustReport
+from angsync.pipeline.robust.report import Rival, RobustReport
 from angsync.pipeline.tried_starts import Starts
 from angsync.problem.nodes import find_node
 from angsync.solvers.stopping import History, Status
@@ -136,9 +136,17 @@ def _robust(inside: _Fields | None) -> RobustReport | None:
         "corruption": inside.array("corruption", "f", weights.size),
         "distrusted": inside.array("distrusted", "b", weights.size),
     }
+    if inside.has("undecided"):
+        undecided = inside.array("undecided", "b")
+        named["undecided"] = undecided if undecided.size == weights.size else np.zeros(0, dtype=bool)
+    if inside.has("rivals"):
+        table = inside.array("rivals", "f")
+        named["rivals"] = tuple(Rival(a, b, int(c)) for a, b, c in table.reshape(-1, 3).tolist())
+    if inside.content.get("credible") == "not judged":
+        named["credible"] = None
     for field in dataclasses.fields(RobustReport):
         if field.name not in named and (inside.has(field.name) or field.default is dataclasses.MISSING):
-            ask = {"bool": inside.flag, "str": inside.text}.get(str(field.type), inside.number)
+            ask = {"bool | None": inside.flag, "str": inside.text}.get(str(field.type), inside.number)
             named[field.name] = ask(field.name)
     return RobustReport(**named)
 

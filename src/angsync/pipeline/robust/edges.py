@@ -82,12 +82,19 @@ def bonds(edges: Edges, kept: NDArray[np.bool_], doubt: NDArray[np.float64]) -> 
     Phases of pieces without a measurement between them cannot be compared, so a piece that only doubtful edges hold
     is better held by the best of them than by none. They form a forest, so they fit exactly and pull at nothing.
     """
-    chosen = np.zeros(len(edges), dtype=bool)
+    return least_doubtful_forest(edges.n, edges.i, edges.j, kept, doubt)
+
+
+def least_doubtful_forest(
+    n: int, i: NDArray[np.int64], j: NDArray[np.int64], kept: NDArray[np.bool_], doubt: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """As :func:`bonds`, for edges between nodes i and j."""
+    chosen = np.zeros(i.size, dtype=bool)
     if kept.all():
         return chosen
-    piece = piece_labels(edges.n, edges.i[kept], edges.j[kept])
+    piece = piece_labels(n, i[kept], j[kept])
     count = int(piece.max()) + 1
-    a, b = piece[edges.i], piece[edges.j]
+    a, b = piece[i], piece[j]
     candidates = np.flatnonzero(a != b)
     if candidates.size == 0:
         return chosen

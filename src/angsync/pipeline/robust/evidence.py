@@ -48,23 +48,23 @@ def is_credible(
     *,
     clock: Clock,
     rng: np.random.Generator,
-) -> bool:
+) -> bool | None:
     """Whether the fit is better than one of random angles.
 
     For random angles the fit is one more draw of the law of the trials, but for their shorter search, which the factor
     on their mean makes up for. A draw that exceeds the mean of four by five of their standard deviations is beyond
     Student's t with three degrees of freedom at 5 / sqrt(1 + 1/4) = 4.5: a probability of 0.01. Graphs with a handful
-    of cycles cannot tell and count as credible, and so does a fit that ran out of time: nothing speaks against it.
+    of cycles cannot tell, nor can a fit that ran out of time: None.
     """
     if bound_on_chance(edges, fit) <= math.log(_FAILURE):
         return True
     if edges.freedom < _FEW_CYCLES:
-        return True
+        return None
     short = dataclasses.replace(settings, start="least_squares", max_rounds=min(settings.max_rounds, _TRIAL_ROUNDS))
     gains: list[float] = []
     for _ in range(_TRIALS):
         if clock.expired:
-            return True
+            return None
         random = dataclasses.replace(edges, turn=np.exp(2j * np.pi * rng.random(len(edges))))
         trial = search(random, solver(random), short, given=None, clock=clock, rng=rng)
         gains.append(likelihood_gain(random, trial))

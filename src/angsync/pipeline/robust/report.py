@@ -13,6 +13,24 @@ from angsync.problem.measurements import Measurements
 
 
 @dataclass(frozen=True, eq=False)
+class Rival:
+    """Another set of believed measurements that explains the angles nearly as well."""
+
+    nats: float
+    """Log of the odds of the best set against it."""
+    degrees: float
+    """Mean turn of the phases between the two."""
+    edges: int
+    """Measurements that one of them believes and the other does not."""
+
+    def __str__(self) -> str:
+        return (
+            f"another set of measurements agrees as well (odds {math.exp(min(self.nats, 9)):.3g} to 1): it differs in "
+            f"{self.edges} of them and turns the phases by {self.degrees:.2g} degrees on average."
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class RobustReport:
     """What ``solver=ang.Robust()`` found out about the measurements: one entry each, in the order of the input."""
 
@@ -31,15 +49,26 @@ class RobustReport:
     loss: str = "adaptive"
     efficiency: float = 1.0
     """Of the loss for normal noise: variances of phases are those of least squares divided by this."""
-    credible: bool = True
-    """False where the measurements agree no better than random ones would."""
+    credible: bool | None = True
+    """False where the answer must not be believed, with the reasons in ``note`` and in a warning. None: not judged,
+    because there are too few cycles or no time was left."""
     note: str = ""
+    evidence: float = float("nan")
+    """Log of the odds of the believed set against random angles, at least; NaN where a loss was used."""
+    rivals: tuple[Rival, ...] = ()
+    """Other sets within odds of 1000 that turn the phases, the likeliest first."""
+    undecided: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)
+    """Believed measurements that the others confirm by odds of less than 100 only; empty where a loss was used."""
 
     def __str__(self) -> str:
         count = int(self.distrusted.sum())
         scale = "unknown" if math.isnan(self.scale) else f"{self.scale:.3g} rad"
         text = f"{count} of {self.distrusted.size} measurements distrusted ({self.loss}), noise of good ones {scale}"
-        return f"{text}. {self.note}" if self.note else text
+        if not math.isnan(self.evidence):
+            text += f", odds against chance e^{self.evidence:.0f}"
+        if self.credible is False:
+            text += ". NOT CREDIBLE"
+        return f"{text}{':' if self.credible is False else '.'} {self.note}" if self.note else text
 
     def believed(self, measurements: Measurements) -> Measurements:
         """The measurements with weight 0 where they are distrusted, or a small weight where they are all there is."""
@@ -57,7 +86,11 @@ class RobustReport:
         weights[kept], corruption[kept], distrusted[kept] = (
             column[:count] for column in (self.weights, self.corruption, self.distrusted)
         )
-        return replace(self, weights=weights, corruption=corruption, distrusted=distrusted)
+        undecided = self.undecided
+        if undecided.size:
+            undecided = np.zeros(kept.size, dtype=bool)
+            undecided[kept] = self.undecided[:count]
+        return replace(self, weights=weights, corruption=corruption, distrusted=distrusted, undecided=undecided)
 
     def standard_errors(
         self,
@@ -80,7 +113,10 @@ class RobustReport:
 
     def fields(self) -> dict[str, Any]:
         """Plain arrays and numbers, for a file."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        values["rivals"] = np.array([(some.nats, some.degrees, some.edges) for some in self.rivals]).reshape(-1, 3)
+        values["credible"] = "not judged" if self.credible is None else self.credible
+        return values
 
 
 def reweighted(measurements: Measurements, factors: NDArray[np.float64]) -> Measurements:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from angsync.errors import InputError, names_init_keywords
 
-_LOSSES = ("adaptive", "geman_mcclure", "truncated", "huber", "l1")
+_LOSSES = ("auto", "evidence", "adaptive", "geman_mcclure", "truncated", "huber", "l1")
 _STARTS = ("cemp", "least_squares")
 
 
@@ -17,7 +17,9 @@ _STARTS = ("cemp", "least_squares")
 class Robust:
     r"""Phases that bad measurements do not spoil, and a score for every measurement: ``solver=ang.Robust()``.
 
-    Edges are weighted by a robust loss :math:`\rho` until the weights settle,
+    On sparse graphs (fewer than four measurements a node), or where ``trusted`` is given, the set of believed
+    measurements is the one of largest *evidence*: the probability of the angles with the phases integrated out, wrong
+    ones being uniform. On denser graphs edges are weighted by a robust loss :math:`\rho` until the weights settle,
 
     .. math:: \min_z \sum_k \rho\bigl(\sqrt{w_k}\, |\arg(e^{\mathrm{i} a_k} \bar z_i z_j)|\bigr),
 
@@ -28,12 +30,16 @@ class Robust:
     Parameters
     ----------
     loss
-        ``"adaptive"``, ``"geman_mcclure"`` and ``"truncated"`` give up edges that are far off; ``"huber"`` and ``"l1"``
-        only limit their pull, which is enough where few edges are bad. ``"adaptive"`` finds the shape of the loss, too,
-        from the residuals: best where the noise of good edges is not normal.
+        ``"auto"``: evidence or ``"adaptive"``, by the rule above. ``"evidence"``: always that. ``"adaptive"``,
+        ``"geman_mcclure"`` and ``"truncated"`` give up edges that are far off; ``"huber"`` and ``"l1"`` only limit
+        their pull, which is enough where few edges are bad. ``"adaptive"`` finds the shape of the loss, too, from the
+        residuals: best where the noise of good edges is not normal.
     scale
         Standard deviation in radians of a good edge of weight 1 (an edge of weight w: ``scale / sqrt(w)``). None:
         estimated.
+    trusted
+        Measurements known to be good (odometry): booleans, one a measurement, or their places. They are believed to the
+        end. Implies evidence unless ``loss`` names something else, which then cannot use them.
     graduated
         Start with a wide loss and narrow it (graduated non-convexity); False goes to the final width at once.
     start
@@ -43,11 +49,12 @@ class Robust:
         Most rounds of reweighting from one start.
     """
 
-    loss: Literal["adaptive", "geman_mcclure", "truncated", "huber", "l1"] = "adaptive"
+    loss: Literal["auto", "evidence", "adaptive", "geman_mcclure", "truncated", "huber", "l1"] = "auto"
     scale: float | None = None
     graduated: bool = True
     start: Literal["cemp", "least_squares"] = "cemp"
     max_rounds: int = 60
+    trusted: Any = None
 
     def __post_init__(self) -> None:
         if self.loss not in _LOSSES:
@@ -61,5 +68,27 @@ class Robust:
             raise InputError(
                 f"scale must be finite and not negative (radians), or None to estimate it, but it is {self.scale}."
             )
+        if self.trusted is not None:
+            object.__setattr__(self, "trusted", _places_or_booleans(self.trusted))
+            if self.loss not in ("auto", "evidence"):
+                raise InputError(f"trusted needs loss='evidence' (or 'auto'), but loss is {self.loss!r}.")
         if int(self.max_rounds) != self.max_rounds or self.max_rounds < 1:
             raise InputError(f"max_rounds must be a whole number of at least 1, but it is {self.max_rounds}.")
+
+
+def _places_or_booleans(given: Any) -> tuple[bool, ...] | tuple[int, ...]:
+    """As plain numbers, which can be compared and kept in a frozen object."""
+    import numpy as np
+
+    try:
+        values = np.asarray(given)
+    except (TypeError, ValueError):
+        values = np.empty((0, 0))
+    if values.ndim == 1 and values.size == 0:
+        return ()
+    if values.ndim != 1 or values.dtype.kind not in "biu":
+        raise InputError(
+            "trusted must be booleans, one a measurement, or the places of the trusted ones, but it is "
+            f"{str(given)[:60]!r}."
+        )
+    return tuple(values.tolist())

@@ -15,6 +15,7 @@ from angsync.errors import AngsyncWarning, CorruptionWarning, warn_user
 from angsync.pipeline import plain
 from angsync.pipeline.call import Call
 from angsync.pipeline.result import SyncResult
+from angsync.pipeline.robust.by_evidence import Weighing, evidence_report, takes, trusted_edges, weigh
 from angsync.pipeline.robust.edges import Edges, bonds
 from angsync.pipeline.robust.evidence import is_credible
 from angsync.pipeline.robust.report import RobustReport, reweighted
@@ -33,6 +34,9 @@ from angsync.solvers.stopping import Clock, Status, Stopping
 
 _ROUND = Stopping(tolerance=1e-8, max_iterations=30)  # one round of reweighting; the next one starts where it ended
 _BOND_WEIGHT = 1e-2  # of a distrusted edge that alone holds a node or a piece: it fits exactly with any weight
+_INTERRUPTED = "Interrupted: these weights may not be the best, and whether they are credible was not judged."
+_NO_TIME = "Not judged: there was no time left for other explanations."
+_CHANCE = "They agree no better than random angles would: nothing can be trusted."
 _CERTIFIES = (
     "The certificate is that of the final weighted least-squares problem (the weights are in result.robust.weights), "
     "not of the robust loss."
@@ -50,17 +54,28 @@ def solve(data: Any, call: Call, settings: Robust) -> SyncResult:
     edges = Edges.of(measurements)
     start = call.start_for(measurements.n)
     final_call = dataclasses.replace(call, robust=None)
+    trusted = trusted_edges(settings, len(measurements), edges)
+    by_evidence = takes(edges, settings)
+    settings = dataclasses.replace(settings, trusted=None, loss=_loss(settings, by_evidence))
     if edges.freedom == 0:
         note = "There are no cycles, so nothing can be checked: every measurement is taken as it is."
-        report = _trusting(measurements, settings, note)
+        report = dataclasses.replace(_trusting(measurements, settings, note), credible=None)
         return _finished(plain.solve(measurements, final_call), report, source, clock)
     kept = _Kept(None if isinstance(start, str) else start)
+    if by_evidence:
+        final, report = _believed(measurements, edges, final_call, settings, start, clock, trusted, kept)
+        return _finished(final, report, source, clock)
     try:
         final, report = _weighted(measurements, edges, final_call, settings, start, clock, kept)
         return _finished(final, report, source, clock)
     except KeyboardInterrupt:
         final, report = _interrupted(measurements, edges, final_call, settings, kept)
         return _finished(final, report, source, clock)
+
+
+def _loss(settings: Robust, by_evidence: bool) -> Any:
+    """The name of what decides."""
+    return "evidence" if by_evidence else "adaptive" if settings.loss == "auto" else settings.loss
 
 
 @dataclasses.dataclass
@@ -94,16 +109,66 @@ def _weighted(
     kept.fits[:] = [fit]
     credible = is_credible(edges, fit, settings, solver, clock=clock, rng=rng)
     report = kept.report = _report(measurements, edges, fit, settings, credible)
-    if not credible:
+    kept.z = fit.z
+    if credible is False:
         warn_user(
             f"The {len(edges)} measurements agree no better than random angles on the same graph would, so nothing "
             "in them can be trusted, and the phases mean nothing. Check the orientation (angle = theta_i - theta_j) "
             "and the unit (radians) of the angles.",
             CorruptionWarning,
         )
-    remaining = dataclasses.replace(call.stopping, max_seconds=clock.left)
     weighted = reweighted(measurements, report.weights)
-    return plain.solve(weighted, dataclasses.replace(call, start=fit.z, stopping=remaining)), report
+    return plain.solve(weighted, dataclasses.replace(call, start=fit.z, stopping=_remaining(call, clock))), report
+
+
+def _believed(
+    measurements: Measurements,
+    edges: Edges,
+    call: Call,
+    settings: Robust,
+    start: str | NDArray,
+    clock: Clock,
+    trusted: NDArray[np.bool_],
+    kept: _Kept,
+) -> tuple[SyncResult, RobustReport]:
+    """The least-squares solution of the measurements that evidence believes, and the report on all of them."""
+    weighing = Weighing()
+
+    def starts(thoroughly: bool) -> list[NDArray]:
+        solve = _solver(edges, start if isinstance(start, str) else "auto", clock, kept)
+        if kept.z is not None:
+            return [kept.z]
+        if not thoroughly:
+            return [solve(np.ones(len(edges)), None)]
+        loss = dataclasses.replace(settings, loss="adaptive")
+        fit = search(edges, solve, loss, given=None, clock=clock, rng=call.seed.generator, kept=kept.fits)
+        return [fit.z] if kept.z is None else [fit.z, kept.z]
+
+    try:
+        weigh(edges, settings, trusted, starts, clock, weighing)
+    except KeyboardInterrupt:
+        if not weighing.found.beliefs:
+            return _interrupted(measurements, edges, call, settings, kept)
+        report = evidence_report(_trusting(measurements, settings, ""), edges, weighing, _INTERRUPTED)
+        kept.z, kept.report = np.exp(1j * weighing.found.best.x), report
+        return _interrupted(measurements, edges, call, settings, kept)
+    if not weighing.found.beliefs:  # no time for anything
+        report = dataclasses.replace(_trusting(measurements, settings, _NO_TIME), credible=None)
+        return plain.solve(measurements, dataclasses.replace(call, stopping=_remaining(call, clock))), report
+    report = kept.report = evidence_report(_trusting(measurements, settings, ""), edges, weighing, _NO_TIME)
+    kept.z = np.exp(1j * weighing.found.best.x)
+    if report.credible is False:
+        warn_user(f"These phases are not credible: {report.note}", CorruptionWarning)
+    weighted = reweighted(measurements, report.weights)
+    try:
+        final_call = dataclasses.replace(call, start=kept.z, stopping=_remaining(call, clock))
+        return plain.solve(weighted, final_call), report
+    except KeyboardInterrupt:
+        return _interrupted(measurements, edges, call, settings, kept)
+
+
+def _remaining(call: Call, clock: Clock) -> Stopping:
+    return dataclasses.replace(call.stopping, max_seconds=clock.left)
 
 
 def _interrupted(
@@ -111,14 +176,13 @@ def _interrupted(
 ) -> tuple[SyncResult, RobustReport]:
     """The best so far as a result: the phases of the best fit, of a fit without weights, or along a tree."""
     z, report = kept.z, kept.report
-    if kept.fits:
+    if kept.fits and report is None:
         z = kept.fits[0].z
-        if report is None:
-            report = _report(measurements, edges, kept.fits[0], settings, credible=False)
-            report = dataclasses.replace(report, note="Interrupted: these weights may not be the best, nor credible.")
-    else:
+        report = _report(measurements, edges, kept.fits[0], settings, credible=None)
+        report = dataclasses.replace(report, note=_INTERRUPTED)
+    elif report is None:
         report = _trusting(measurements, settings, "Interrupted before there were weights: all are taken as they are.")
-        report = dataclasses.replace(report, credible=False)
+        report = dataclasses.replace(report, credible=None)
     at_once = Stopping(max_iterations=0, max_seconds=0.0 if z is None else None)
     only_said = dataclasses.replace(
         call, start="auto" if z is None else z, stopping=at_once, certify=False, callback=None, on_failure="ignore"
@@ -175,7 +239,9 @@ def _solver(edges: Edges, start: str, clock: Clock, kept: _Kept | None) -> Solve
     return solve
 
 
-def _report(measurements: Measurements, edges: Edges, fit: Fit, settings: Robust, credible: bool) -> RobustReport:
+def _report(
+    measurements: Measurements, edges: Edges, fit: Fit, settings: Robust, credible: bool | None
+) -> RobustReport:
     distrusted = fit.noise.corruption > 0.5
     weights = fit.weights
     if fit.loss.redescending:
@@ -188,7 +254,7 @@ def _report(measurements: Measurements, edges: Edges, fit: Fit, settings: Robust
         (everywhere.distrusted, distrusted),
     ):
         column[edges.used] = values
-    note = "" if credible else "They agree no better than random angles would: nothing can be trusted."
+    note = _NO_TIME if credible is None else "" if credible else _CHANCE
     if not fit.settled:
         note = f"{note} The weights had not settled after {fit.rounds} rounds.".strip()
     return dataclasses.replace(

@@ -1,0 +1,144 @@
+"""Robust phases of sparse graphs: the believed set of largest evidence (:mod:`angsync.pipeline.robust.marginal`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.errors import InputError
+from angsync.kernels.time_limit import OutOfTime, until
+from angsync.pipeline.robust.edges import Edges, least_doubtful_forest
+from angsync.pipeline.robust.marginal.doubt import Doubt, doubts
+from angsync.pipeline.robust.marginal.groups import edges_of_nodes, joined, loops_by_place, single_edges
+from angsync.pipeline.robust.marginal.rotations import Rotations
+from angsync.pipeline.robust.marginal.search import Found, Task, search
+from angsync.pipeline.robust.report import RobustReport
+from angsync.pipeline.robust.settings import Robust
+from angsync.solvers.stopping import Clock
+
+_EDGES_A_NODE = 4  # fewer than this: triangles and votes are too few for the search that dense graphs have
+_LARGEST_EDGES = 30_000  # beyond, columns of the inverse of every edge take minutes
+_CHAIN_SHARE = 0.9  # share of the steps k to k + 1 from which the numbering is that of a trajectory
+_RUNGS = (0.3, 0.1, 0.03, 0.01, 0.003)  # radians: half a turn of any edge down to a good star tracker
+_THOROUGH_EDGES = 600  # up to so many edges the votes of the neighbours are tried as well
+_WIDER = 3.0  # a given scale is tried beside one that is wider by this factor
+
+
+def takes(edges: Edges, settings: Robust) -> bool:
+    """Whether evidence decides: where it was asked for, or the graph is sparse, or edges are trusted."""
+    if settings.loss != "auto":
+        return settings.loss == "evidence"
+    if len(edges) > _LARGEST_EDGES:
+        return False
+    touched = len(edges) - edges.freedom + edges.components
+    return settings.trusted is not None or len(edges) < _EDGES_A_NODE * touched
+
+
+@dataclass(eq=False)
+class Weighing:
+    """The search as far as it has come, for an interruption."""
+
+    task: Task | None = None
+    found: Found = field(default_factory=Found)
+    doubt: Doubt | None = None
+
+
+def weigh(
+    edges: Edges,
+    settings: Robust,
+    trusted: NDArray[np.bool_],
+    starts: Callable[[bool], list[NDArray]],
+    clock: Clock,
+    weighing: Weighing,
+) -> None:
+    """Find the believed set and doubt it. ``starts(thoroughly)`` gives phases to begin from, where no edge is known."""
+    task = weighing.task = _task(edges, settings, trusted)
+    try:
+        with until(clock):
+            if not trusted[task.held].all():
+                few = len(edges) <= _THOROUGH_EDGES
+                task.starts.extend(np.angle(z) for z in starts(few))
+            search(task, clock, weighing.found)
+            weighing.doubt = doubts(task, weighing.found, clock)
+    except OutOfTime:
+        pass
+
+
+def _task(edges: Edges, settings: Robust, trusted: NDArray[np.bool_]) -> Task:
+    model = Rotations(edges)
+    scale = None if settings.scale is None else settings.scale / math.sqrt(edges.unit)
+    rungs = _RUNGS if scale is None else (_WIDER * max(scale, model.least_scale), max(scale, model.least_scale))
+    chain = _steps(edges)
+    held = trusted | least_doubtful_forest(
+        model.nodes, model.i, model.j, trusted, np.where(chain, 0.0, 1.0) + 1 / (2 + edges.precision)
+    )
+    model.kinds = np.where(trusted, -1, np.where(chain, 0, 1) if chain.any() else 0)
+    free = ~trusted
+    released = single_edges(np.flatnonzero(free))
+    if len(edges) <= _THOROUGH_EDGES:
+        released = joined(released, edges_of_nodes(model, free))
+    groups = loops_by_place(model, np.flatnonzero(~held)) if chain.any() else single_edges(np.flatnonzero(~held))
+    return Task(model, held, trusted, scale, rungs, groups, released)
+
+
+def _steps(edges: Edges) -> NDArray[np.bool_]:
+    """One edge from every node k to k + 1, where the numbering is that of a trajectory; otherwise none."""
+    step = np.abs(edges.i - edges.j) == 1
+    low = np.minimum(edges.i, edges.j)
+    places = np.flatnonzero(step)
+    chosen = np.zeros(len(edges), dtype=bool)
+    chosen[places[np.unique(low[places], return_index=True)[1]]] = True
+    needed = len(edges) - edges.freedom
+    return chosen if chosen.sum() >= _CHAIN_SHARE * needed else np.zeros_like(chosen)
+
+
+def trusted_edges(settings: Robust, count: int, edges: Edges) -> NDArray[np.bool_]:
+    """The trusted ones among the edges, from places or booleans over all ``count`` measurements."""
+    everywhere = np.zeros(count, dtype=bool)
+    if settings.trusted is not None:
+        given = np.asarray(settings.trusted)
+        if given.dtype == bool:
+            if given.size != count:
+                raise InputError(
+                    f"trusted has {given.size} booleans for {count} measurements. Give one for each, or the places of "
+                    "those that are trusted."
+                )
+            everywhere = given
+        elif given.size:
+            outside = given[(given < -count) | (given >= count)]
+            if outside.size:
+                raise InputError(
+                    f"trusted names measurement {int(outside[0])}, but they are numbered from 0 to {count - 1}."
+                )
+            everywhere[given] = True
+    return everywhere[edges.used]
+
+
+def evidence_report(everywhere: RobustReport, edges: Edges, weighing: Weighing, not_judged: str) -> RobustReport:
+    """What was found, on all measurements; ``everywhere`` distrusts nothing."""
+    best, doubt = weighing.found.best, weighing.doubt
+    undecided = np.zeros(everywhere.distrusted.size, dtype=bool)
+    everywhere.weights[edges.used] = best.believed
+    everywhere.distrusted[edges.used] = ~best.believed
+    everywhere.corruption[edges.used] = ~best.believed if doubt is None else doubt.corruption
+    if doubt is not None:
+        undecided[edges.used] = doubt.undecided
+    return replace(
+        everywhere,
+        scale=best.scale * math.sqrt(edges.unit) if best.cycles else math.nan,
+        trusted_share=float(best.believed.mean()),
+        credible=None if doubt is None else doubt.credible,
+        note=not_judged if doubt is None else _in_words(doubt),
+        evidence=math.nan if doubt is None else doubt.evidence,
+        rivals=() if doubt is None else doubt.rivals,
+        undecided=undecided,
+    )
+
+
+def _in_words(doubt: Doubt) -> str:
+    text = " ".join(doubt.sentences)
+    return text[:1].upper() + text[1:] if doubt.credible is not None else f"Not judged: {text}"

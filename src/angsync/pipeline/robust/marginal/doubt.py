@@ -1,0 +1,151 @@
+r"""How sure is the best belief?
+
+The angles have to agree better than chance would let them: with the prior :math:`\pi(S)` over sets the sum
+:math:`\sum_S \pi(S) e^{E(S)}` has the mean 1 for random angles, so that one term exceeds 1000 with probability at most
+1/1000 (Markov). Then the answer is doubted where
+
+- another set within odds of 1000 turns the nodes,
+- the edges that are held by odds of less than 100, left out together, leave the nodes turned,
+- pieces hang by single edges, which nothing checks, and which are wrong as often as the others, or are contradicted by
+  edges that were distrusted only because they are in the minority,
+- the believed edges contradict each other more than the scale given allows, or an edge that is trusted contradicts all
+  the others.
+
+``None`` (not judged) stands for graphs with too few cycles, and where there was no time.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from angsync.pipeline.robust.marginal.ascent import GroupTable, with_bonds
+from angsync.pipeline.robust.marginal.groups import single_edges
+from angsync.pipeline.robust.marginal.model import Floats, Mask
+from angsync.pipeline.robust.marginal.pieces_held import Bridges
+from angsync.pipeline.robust.marginal.score import Belief, judged
+from angsync.pipeline.robust.marginal.search import Found, Task, distinct
+from angsync.pipeline.robust.report import Rival
+from angsync.solvers.stopping import Clock
+
+_RIVAL_NATS = math.log(1000)
+_HELD_NATS = math.log(100)
+_CHANCE_NATS = math.log(1000)
+_TURN_DEGREES = 1.0  # mean turn of the nodes that matters, where the noise itself does not turn them more
+_SPREADS = 2.0  # and in units of the mean error that the noise gives
+_FEW_CYCLES = 10  # with fewer, a graph that fails the test of chance is not judged rather than not credible
+_SCALE_RATIO = 1.3  # the scale found over the one given, from which edges contradict each other
+_LOOSE_DEGREES = 3.0  # mean error to be expected from pieces that nothing checks
+
+
+@dataclass(frozen=True, eq=False)
+class Doubt:
+    """What is said about the best belief."""
+
+    credible: bool | None
+    sentences: tuple[str, ...]
+    """Why it is not credible or not judged, one a reason."""
+    evidence: float
+    """Log of the odds of the believed set against random angles, at least."""
+    rivals: tuple[Rival, ...]
+    undecided: Mask
+    """Believed edges that are held by odds of less than 100."""
+    corruption: Floats
+    """Probability of every edge to be wrong, given all others."""
+
+
+def doubts(task: Task, found: Found, clock: Clock) -> Doubt:
+    """Judge the best belief by what else was found and by what holds its edges."""
+    model, best = task.model, found.best
+    untrusted = ~task.trusted
+    evidence = best.evidence - _believed_for_nothing(task)
+    margin = margins(task, best, clock)
+    corruption = np.where(untrusted, 1 / (1 + np.exp(np.clip(margin, -700, 700))), 0.0)
+    undecided = best.believed & untrusted & (margin < _HELD_NATS)
+    sentences: list[str] = []
+    turn = max(_TURN_DEGREES, _SPREADS * model.spread(best))
+    rivals = _rivals(task, found, turn)
+    if rivals:
+        sentences.append(str(rivals[0]))
+    moved = _turn_without(task, best, undecided)
+    if moved > turn:
+        sentences.append(
+            f"{int(undecided.sum())} measurements are held by odds of less than 100; without them the phases turn by "
+            f"{moved:.2g} degrees on average."
+        )
+    loose = Bridges.of(task, best).expected_turn()
+    if loose > _LOOSE_DEGREES:
+        sentences.append(
+            "parts of the graph hang by single measurements that nothing confirms; as many of those as of the others "
+            f"will be wrong, which turns the phases by {loose:.2g} degrees on average."
+        )
+    sentences += _contradictions(task, best, margin)
+    if evidence < _CHANCE_NATS:
+        cycles = model.edges - model.nodes + model.pieces
+        if cycles < _FEW_CYCLES:
+            few = f"{cycles} independent cycle{'s' * (cycles != 1)} are too few to tell whether the measurements agree."
+            return Doubt(None, (few,), evidence, rivals, undecided, corruption)
+        sentences.insert(0, "the measurements agree no better than random angles would.")
+    credible: bool | None = not sentences
+    if credible and clock.expired:
+        credible, sentences = None, ["there was no time left to look for other explanations."]
+    return Doubt(credible, tuple(sentences), evidence, rivals, undecided, corruption)
+
+
+def margins(task: Task, best: Belief, clock: Clock) -> Floats:
+    """Of every edge: log of the odds that it is right, given all others as the belief has them."""
+    model = task.model
+    margin = np.zeros(model.edges)
+    singles = single_edges(np.arange(model.edges))
+    for begin in range(0, model.edges, 512):
+        if clock.expired:
+            break
+        part = singles[begin : begin + 512]
+        table = GroupTable(model, best, part, best.scale)
+        margin[begin : begin + 512] = table.moved_to(table.valid)
+    return margin
+
+
+def _believed_for_nothing(task: Task) -> float:
+    """What the prior was divided by: one half for each edge that may be wrong."""
+    kinds = task.model.kinds
+    return math.log(2) * (task.model.edges if kinds is None else int((kinds >= 0).sum()))
+
+
+def _rivals(task: Task, found: Found, turn: float) -> tuple[Rival, ...]:
+    best = found.best
+    rivals = []
+    for other in distinct(found.beliefs)[1:]:
+        nats = best.evidence - other.evidence
+        if nats > _RIVAL_NATS:
+            break
+        degrees = task.model.difference(best.x, other.x)
+        if degrees > turn:
+            rivals.append(Rival(nats, degrees, int(np.sum(best.believed ^ other.believed))))
+    return tuple(rivals)
+
+
+def _turn_without(task: Task, best: Belief, undecided: Mask) -> float:
+    """Mean turn of the nodes where the undecided edges are left out, but for those that alone hold a piece."""
+    if not undecided.any():
+        return 0.0
+    model = task.model
+    left = with_bonds(model, best.believed & ~undecided, best.x, best.believed)
+    return model.difference(best.x, judged(model, left, best.x, task.scale).x)
+
+
+def _contradictions(task: Task, best: Belief, margin: Floats) -> list[str]:
+    sentences = []
+    if task.scale is not None and best.cycles:
+        square = float(np.sum(task.model.residuals(best.x)[best.believed] ** 2))
+        ratio = math.sqrt(square / (task.model.dimension * best.cycles)) / max(task.scale, task.model.least_scale)
+        if ratio > _SCALE_RATIO:
+            sentences.append(f"the believed measurements contradict each other {ratio:.2g} times more than scale says.")
+    wrong = int(np.sum(task.trusted & (margin < -_HELD_NATS)))
+    if wrong:
+        sentences.append(
+            f"{wrong} of the trusted measurements contradict the others by odds of more than 100: are they right?"
+        )
+    return sentences

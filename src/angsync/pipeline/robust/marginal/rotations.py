@@ -1,0 +1,190 @@
+r"""Edges of one angle each: :math:`r_k = \sqrt{w_k}\, \mathrm{wrap}(a_k - \theta_i + \theta_j)`, s in radians."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.sparse
+import scipy.sparse.csgraph
+import scipy.sparse.linalg
+from numpy.typing import NDArray
+
+from angsync.kernels.blas import in_one_thread
+from angsync.kernels.time_limit import check
+from angsync.pipeline.robust.edges import Edges
+from angsync.pipeline.robust.marginal.model import Factor, Floats, Mask, Model, Places
+from angsync.problem.pieces import piece_labels
+
+if TYPE_CHECKING:
+    from angsync.pipeline.robust.marginal.score import Belief
+
+_LEAST_SCALE = 1e-6  # radians: below this, good edges count as exact
+_LARGEST_SCALE = 1.0  # radians: a normal law of this width is hardly narrower than the circle
+_MAX_STEPS = 30
+_DRAWS = 8  # for the mean error of the nodes
+_STEP_RADIANS = 1e-9  # a step this small ends the iteration
+
+
+class Rotations(Model):
+    """Measured angles of a graph; states are angles of the nodes."""
+
+    dimension = 1
+    least_scale = _LEAST_SCALE
+    largest_scale = _LARGEST_SCALE
+
+    def __init__(self, edges: Edges) -> None:
+        self.nodes = edges.n
+        self.i, self.j = edges.i, edges.j
+        self._angle = np.angle(edges.turn)
+        self._precision = edges.precision
+        self._root = np.sqrt(edges.precision)
+        # density 1 / (sqrt(2 pi) s) at the peak, in units of the whitened residual, over that of a uniform angle
+        self.peak = np.log(math.sqrt(2 * math.pi) * self._root)
+        self._components = piece_labels(self.nodes, self.i, self.j)
+        self._count = int(self._components.max(initial=-1)) + 1
+        self.level = (self.nodes - self._count) * 0.5 * math.log(1 / (2 * math.pi))
+        self._reduced = self._without_one_node_a_piece()
+
+    @property
+    def pieces(self) -> int:
+        return self._count
+
+    def _without_one_node_a_piece(self) -> Places:
+        """The row of every node; the last row, which is cut off, for the first node of each piece."""
+        grounded = np.unique(self._components, return_index=True)[1]
+        free = np.ones(self.nodes, dtype=bool)
+        free[grounded] = False
+        rows = np.full(self.nodes, int(free.sum()))
+        rows[free] = np.arange(int(free.sum()))
+        return rows
+
+    def residuals(self, x: NDArray) -> Floats:
+        return (self._root * _wrap(self._angle - x[self.i] + x[self.j]))[:, None]
+
+    def wrapped(self, rho: Floats, edges: Places) -> Floats:
+        root = self._root[edges][..., None]
+        return root * _wrap(rho / root)
+
+    def solve(self, weights: Floats, x: NDArray) -> NDArray:
+        factor = self.factor(weights, x)
+        weighted = weights * self._root
+        previous = math.inf
+        for _ in range(_MAX_STEPS):
+            check()
+            pull = weighted * self.residuals(x)[:, 0]
+            load = _summed(self.i, pull, self.nodes) - _summed(self.j, pull, self.nodes)
+            step = factor.states(load)
+            x = x + step
+            size = float(np.abs(step).max(initial=0.0))
+            if size < _STEP_RADIANS or (size > 0.9 * previous and size < 1e-3):
+                break
+            previous = size
+        return x
+
+    def factor(self, weights: Floats, x: NDArray) -> RotationFactor:
+        return RotationFactor(self, weights * self._precision)
+
+    def along(self, tree: Mask) -> NDArray:
+        places = np.flatnonzero(tree)
+        i, j = self.i[places], self.j[places]
+        # theta_j = theta_i - a; both directions are stored, and the search keeps the one it walks
+        graph = scipy.sparse.coo_array(
+            (np.ones(2 * places.size), (np.concatenate([i, j]), np.concatenate([j, i]))), (self.nodes, self.nodes)
+        ).tocsr()
+        step = {}
+        for k, a, b in zip(places.tolist(), i.tolist(), j.tolist(), strict=True):
+            step[a, b], step[b, a] = -self._angle[k], self._angle[k]
+        x = np.zeros(self.nodes)
+        for root in np.unique(self._components, return_index=True)[1]:
+            order, parent = scipy.sparse.csgraph.breadth_first_order(graph, root, directed=True)
+            for node in order[1:].tolist():
+                x[node] = x[parent[node]] + step[int(parent[node]), node]
+        return x
+
+    def spread(self, belief: Belief) -> float:
+        """From draws of the law of the nodes, which is normal with the covariance s^2 H^-1."""
+        rng = np.random.default_rng(0)
+        factor = self.factor(belief.believed.astype(np.float64), belief.x)
+        believed = np.flatnonzero(belief.believed)
+        total = 0.0
+        for _ in range(_DRAWS):
+            pull = belief.scale * rng.standard_normal(believed.size) * self._root[believed]
+            load = _summed(self.i[believed], pull, self.nodes) - _summed(self.j[believed], pull, self.nodes)
+            total += self.difference(factor.states(load), np.zeros(self.nodes))
+        return total / _DRAWS
+
+    def difference(self, x: NDArray, y: NDArray) -> float:
+        turn = np.exp(1j * (x - y))
+        total = np.bincount(self._components, turn.real) + 1j * np.bincount(self._components, turn.imag)
+        return float(np.degrees(np.mean(np.abs(np.angle(turn * np.conj(total[self._components]))))))
+
+
+class RotationFactor(Factor):
+    """The weighted Laplacian without one node a piece."""
+
+    def __init__(self, model: Rotations, conductance: Floats) -> None:
+        self._model = model
+        rows = model._reduced
+        self._size = size = int(rows.max(initial=0))
+        used = np.flatnonzero(conductance > 0)
+        a, b, c = rows[model.i[used]], rows[model.j[used]], conductance[used]
+        degree = np.bincount(np.concatenate([a, b]), np.concatenate([c, c]), size + 1)
+        diagonal = np.arange(size + 1)
+        matrix = scipy.sparse.coo_array(
+            (
+                np.concatenate([degree, -c, -c]),
+                (np.concatenate([diagonal, a, b]), np.concatenate([diagonal, b, a])),
+            ),
+            shape=(size + 1, size + 1),
+        ).tocsc()
+        self._lu = None
+        self.log_det = 0.0
+        if size:
+            with in_one_thread():
+                self._lu = scipy.sparse.linalg.splu(
+                    matrix[:size, :size],
+                    permc_spec="MMD_AT_PLUS_A",
+                    diag_pivot_thresh=0.0,
+                    options={"SymmetricMode": True},
+                )
+            self.log_det = float(np.sum(np.log(np.abs(self._lu.U.diagonal()))))
+
+    def states(self, load: Floats) -> Floats:
+        """Angles, 0 at the first node of each piece, that these loads on the nodes turn them by."""
+        model = self._model
+        right = np.zeros(self._size + 1)
+        right[model._reduced] = load
+        solved = np.zeros(self._size + 1)
+        if self._lu is not None:
+            solved[: self._size] = self._lu.solve(right[: self._size])
+        return solved[model._reduced]
+
+    def blocks(self, groups: Places) -> Floats:
+        model = self._model
+        edges, place = np.unique(groups, return_inverse=True)
+        place = place.reshape(groups.shape)
+        rows = model._reduced
+        chosen = np.maximum(edges, 0)
+        right = np.zeros((self._size + 1, edges.size), order="F")
+        across = np.arange(edges.size)
+        root = np.where(edges >= 0, model._root[chosen], 0.0)
+        np.add.at(right, (rows[model.i[chosen]], across), root)
+        np.add.at(right, (rows[model.j[chosen]], across), -root)
+        x = np.zeros_like(right)
+        if self._lu is not None:
+            check()
+            with in_one_thread():
+                x[: self._size] = self._lu.solve(right[: self._size])
+        at_i, at_j = rows[model.i[chosen]][place], rows[model.j[chosen]][place]
+        column = place[:, None, :]
+        return root[place][:, :, None] * (x[at_i[:, :, None], column] - x[at_j[:, :, None], column])
+
+
+def _summed(places: Places, values: Floats, count: int) -> Floats:
+    return np.bincount(places, values, count).astype(np.float64)
+
+
+def _wrap(angle: Floats) -> Floats:
+    return angle - 2 * math.pi * np.round(angle / (2 * math.pi))
