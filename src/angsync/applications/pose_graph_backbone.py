@@ -30,7 +30,7 @@ class Backbone:
 
 
 def trusted_edges(graph: PoseGraph, trusted: ArrayLike | str | None) -> NDArray[np.bool_]:
-    """Which edges are trusted, one boolean each: from None, ``"odometry"``, booleans, or places in the list of edges."""
+    """One boolean an edge, from None, ``"odometry"``, booleans, or places in the list of edges."""
     if trusted is None:
         return np.zeros(len(graph), dtype=bool)
     if isinstance(trusted, str):
@@ -55,7 +55,7 @@ def trusted_edges(graph: PoseGraph, trusted: ArrayLike | str | None) -> NDArray[
     if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
         raise InputError("trusted must be one boolean an edge, or the places of the trusted edges as whole numbers.")
     places: Any = given.astype(np.int64)
-    if places.size and not (0 <= places.min() and places.max() < len(graph)):
+    if places.size and (places.min() < 0 or places.max() >= len(graph)):
         wrong = int(places[(places < 0) | (places >= len(graph))][0])
         raise InputError(f"trusted names edge {wrong}, but the edges are 0 to {len(graph) - 1}.")
     mask = np.zeros(len(graph), dtype=bool)

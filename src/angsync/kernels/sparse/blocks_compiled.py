@@ -22,7 +22,7 @@ class BlockPattern(Pattern):
         super().__init__(order, i, j)
         self.parent = np.empty(self.n, dtype=np.int32)
         self.begin = np.empty(self.n + 1, dtype=np.int64)
-        arrays = (self.pointer, self.column, self.parent, self.begin)
+        arrays: tuple[NDArray, ...] = (self.pointer, self.column, self.parent, self.begin)
         if not _symbolic(self.n, *map(address, arrays)):
             raise MemoryError
 
@@ -36,7 +36,7 @@ class BlockPattern(Pattern):
         diagonal, beside = self.arranged(diagonal, beside)
         D = diagonal.shape[1]
         rows, L = np.empty(self.entries, dtype=np.int32), np.empty((self.entries, D, D))
-        arrays = (self.pointer, self.column, beside, diagonal, self.parent, self.begin, rows, L)
+        arrays: tuple[NDArray, ...] = (self.pointer, self.column, beside, diagonal, self.parent, self.begin, rows, L)
         failed = _factor(D, self.n, *map(address, arrays))
         if failed == -2:
             raise MemoryError
@@ -78,11 +78,11 @@ class BlockFactor:
         sizes = D * np.diff(groups)
         where = np.concatenate([[0], np.cumsum(sizes * sizes)])
         out = np.empty(int(where[-1]))
-        arrays = (
+        arrays: tuple[NDArray, ...] = (
             np.ascontiguousarray(groups, dtype=np.int64), pattern.placed(first), pattern.placed(second),
             np.ascontiguousarray(at_first), np.ascontiguousarray(at_second), where, out,
         )  # fmt: skip
-        factor = (pattern.parent, pattern.begin, self._rows, self._L)
+        factor: tuple[NDArray, ...] = (pattern.parent, pattern.begin, self._rows, self._L)
         if not _gram(D, pattern.n, *map(address, factor), sizes.size, *map(address, arrays)):
             raise MemoryError
         return out

@@ -97,7 +97,7 @@ class BlockFactor:
         at_first: NDArray[np.float64],
         at_second: NDArray[np.float64],
     ) -> NDArray[np.float64]:
-        """A M^-1 A^T for every group g of the rows ``groups[g]`` to ``groups[g + 1] - 1`` of A, one after the other, flat.
+        """A M^-1 A^T for every group g of the rows ``groups[g]`` to ``groups[g + 1] - 1`` of A, all of them flat.
 
         Row e of A has the block ``at_first[e]`` at ``first[e]`` and ``at_second[e]`` at ``second[e]``; -1 is nowhere.
         """
@@ -145,7 +145,7 @@ def group_choice(
             H[square[g] * D * D : square[g + 1] * D * D].reshape(count * D, count * D), r[here], now, worth[here],
             pair[square[g] : square[g + 1]].reshape(count, count), scale,
         )  # fmt: skip
-        if group.rho is None:  # what cannot be missed
+        if group.needed:
             held[g] = np.inf
             margin[here] = np.where(now, np.inf, -np.inf)
             continue
@@ -170,11 +170,12 @@ class _Group:
         self.worth, self.pair, self.scale, self.D = worth, pair, scale, r.shape[1]
         inside = np.repeat(believed, self.D)
         self.C, self.rho = np.eye(r.size) + H, r.ravel()
+        self.needed = False  # whether the graph falls apart without its believed members
         if inside.any():
             try:
                 L = np.linalg.cholesky(np.eye(int(inside.sum())) - H[np.ix_(inside, inside)])
             except np.linalg.LinAlgError:
-                self.rho = None
+                self.needed = True
                 return
             Y = np.linalg.solve(L, np.column_stack([H[inside], self.rho[inside]]))
             self.C = self.C + Y[:, :-1].T @ Y[:, :-1]

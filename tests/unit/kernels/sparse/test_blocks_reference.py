@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def test_grams_are_the_squares_of_the_dense_hat_matrix(way, D):
     edges = np.array([0, 30, 31, 2, 40, 41, 5, 29, 50])
     flat = found.grams(groups, i[edges], j[edges], first[edges], second[edges])
     expected = []
-    for start, stop in zip(groups[:-1], groups[1:], strict=True):
+    for start, stop in pairwise(groups.tolist()):
         rows = (edges[start:stop, None] * D + np.arange(D)).ravel()
         expected.append(hat[np.ix_(rows, rows)].ravel())
     assert flat == pytest.approx(np.concatenate(expected), abs=1e-9)
@@ -89,7 +89,7 @@ def choice(seed, D, size=5, groups=6):
 def brute_force(starts, H, r, believed, worth, pair, scale):
     """The best subset of each group by trying all, from Gaussian formulas of the whole group."""
     D, gains, at, at_pair = r.shape[1], [], 0, 0
-    for start, stop in zip(starts[:-1], starts[1:], strict=True):
+    for start, stop in pairwise(starts.tolist()):
         count = stop - start
         M = H[at : at + (count * D) ** 2].reshape(count * D, count * D)
         table = pair[at_pair : at_pair + count**2].reshape(count, count)
