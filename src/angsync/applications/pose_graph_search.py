@@ -39,6 +39,7 @@ _SMALL_GAIN = 1e-3  # nats
 _TIMES_DOUBTED = 4  # the best is doubted again as often as a better one is found
 _MOST_DOUBTED = 12  # groups that are doubted each time,
 _DOUBTED_WORK = 600  # and at most this over the number of groups: a round of an ascent looks at all of them
+_MOST_LOOPS_AT_ONCE = 300  # false loops all over the graph fill its factor: up to so many it is small
 _FLATTEST_SHARE = 0.1  # a map is taken to be at least so wide as this share of its length
 
 
@@ -161,7 +162,17 @@ class Search:
         if released.size:
             both = Groups.single(np.concatenate([self.groups.edges, released]))
             best = self.ascend(best.believed, best.fit.poses, best.scale, both, one_at_a_time=released)
+            if self.groups.edges.size <= _MOST_LOOPS_AT_ONCE:
+                # one wrong step makes all later loops look wrong: from all edges it is the step that stands out
+                everything = np.ones_like(best.believed)
+                other = self.ascend(everything, self.backbone.poses, best.scale, both, one_at_a_time=released)
+                best = max(best, other, key=self._with_clusters)
         return best
+
+    def _with_clusters(self, belief: Belief) -> float:
+        """The evidence, wrong loops together: else cutting two steps frees a cluster of false loops, and pays."""
+        clusters = self.groups.clusters
+        return belief.evidence + (0.0 if clusters is None else clusters.together(self.peak, belief.believed)[0])
 
     # --- steps ----------------------------------------------------------------------------------------------------
 
