@@ -151,7 +151,9 @@ def test_wrong_loops_are_left_out_and_listed():
     rows = Path("false.csv").read_text().splitlines()
     assert [int(row.split(",")[0]) for row in rows[1:]] == np.flatnonzero(false).tolist()
     assert len(pose_graph.read("out.g2o")) == false.size  # edges as they were
-    content = json.loads(call("posegraph", "walk.g2o", "--robust", "--trust-odometry", "--scale", "0.5", "--json").stdout)
+    content = json.loads(
+        call("posegraph", "walk.g2o", "--robust", "--trust-odometry", "--scale", "0.5", "--json").stdout
+    )
     assert content["robust"]["distrusted"] == np.flatnonzero(false).tolist()
     assert content["robust"]["credible"] is True
 
