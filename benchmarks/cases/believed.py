@@ -1,12 +1,13 @@
 """Outliers on sparse graphs: is the answer right, and where it is not, does it say so?
 
-``python benchmarks/cases/believed.py graphs --graphs 600 --seed 1``: graphs of six kinds, 5 to 60 % random outliers, three
-levels of noise. *Wrong* is a mean error above 10 degrees; *identifiable* where more than nine tenths of the nodes hang
-together by good measurements; *right* is an error, on those nodes, of at most five times that of least squares on the good
-measurements alone, or one degree.
+``python benchmarks/cases/believed.py graphs --graphs 600 --seed 1``: graphs of six kinds, 5 to 60 % random outliers,
+three levels of noise. *Wrong* is a mean error above 10 degrees; *identifiable* where more than nine tenths of the nodes
+hang together by good measurements; *right* is an error, on those nodes, of at most five times that of least squares on
+the good measurements alone, or one degree.
 
-``python benchmarks/cases/believed.py loops --seeds 100 101 102``: published pose graphs (rotations only) with random false
-loop closures, odometry trusted and not. Errors are mean heading differences, in degrees, to the optimum of the clean graph.
+``python benchmarks/cases/believed.py loops --seeds 100 101 102``: published pose graphs (rotations only) with random
+false loop closures, odometry trusted and not. Errors are mean heading differences, in degrees, to the optimum of the
+clean graph.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ def graphs(count: int, seed: int, verbose: bool) -> None:
         if verbose and ((case["wrong"] and said) or (case["right"] and not case["wrong"] and not said)):
             print(k, kind, share, sigma, {a: b for a, b in case.items() if a != "seconds"})
     columns = list(table["all"])
-    print("| | " + " | ".join(columns) + " |\n|---" * 1 + "|---" * len(columns) + "|")
+    print("| | " + " | ".join(columns) + " |\n|---" + "|---" * len(columns) + "|")
     for name, row in table.items():
         print(f"| {name} | " + " | ".join(str(row[c]) for c in columns) + " |")
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from angsync import kernels
 from angsync.errors import names_keywords
 from angsync.pipeline import plain
-from angsync.pipeline.call import Call
+from angsync.pipeline.call import Call, Effort
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.settings import Robust
 from angsync.problem.anchoring import Anchors, Priors
@@ -34,6 +34,7 @@ def synchronize(
     anchors: Anchors | None = None,
     priors: Priors | None = None,
     threads: int | None = None,
+    effort: Effort = "normal",
 ) -> SyncResult:
     r"""Find the phases z, :math:`|z_j| = 1`, that maximise :math:`f(z) = z^H C z`, and certify them.
 
@@ -78,10 +79,16 @@ def synchronize(
         ANGSYNC_NUM_THREADS or OMP_NUM_THREADS say, or all cores. The same bits come out for the same number, in a
         forked process too. The kernels over graphs and stacks give the same bits for any number, so without one they
         leave busy cores to others.
+    effort
+        What is done about a problem that is not proved optimal (a proved one costs the same whatever this says):
+        ``"low"``: nothing, the point of one run and its bound; ``"normal"``: further starts, as far as they usually
+        pay, and the bound; ``"high"``: more of them, every way out of the point that is known, and a semidefinite relaxation for the
+        bound. The certificate says what was not tried; ``Stopping(max_seconds=...)`` ends any of it.
     """
     call = Call.checked(
         solver=solver, start=start, stopping=stopping, certify=certify, gauge=gauge, callback=callback,
         on_failure=on_failure, rng=rng, hermitian=hermitian, anchors=anchors, priors=priors, threads=threads,
+        effort=effort,
     )  # fmt: skip
     if call.threads is None:
         return _by_its_route(data, call)

@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from angsync.kernels.batch.numbers import FIELDS, BatchNumbers, BatchOptions, chirp
 
 OPTIONS = BatchOptions(
-    power_steps=10, gpm_steps=6, max_iterations=500, triangle=0, certify=True, gauge=1, tolerance=1e-6, accepted=1e-6
+    power_steps=10,
+    gpm_steps=6,
+    max_iterations=500,
+    triangle=0,
+    certify=True,
+    gauge=1,
+    swept=True,
+    tolerance=1e-6,
+    accepted=1e-6,
 )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from angsync.errors import InputError, ShapeError
 from angsync.kernels.batch.numbers import GAUGE_FIRST, GAUGE_MEAN, GAUGE_NODE
+from angsync.pipeline.call import Effort, Seed, check_effort
 from angsync.problem.nodes import gauge_node
 from angsync.solvers.stopping import Stopping
 
@@ -29,6 +30,8 @@ class StackCall:
     hermitian: str
     power_steps: int = POWER_STEPS
     callback: Callable[[int, int], object] | None = None
+    effort: Effort = "normal"
+    seed: Seed = field(default_factory=Seed)
 
     def __post_init__(self) -> None:
         node = isinstance(self.gauge, (int, np.integer)) and not isinstance(self.gauge, bool) and self.gauge >= 0
@@ -40,6 +43,7 @@ class StackCall:
             raise InputError(f"hermitian must be 'full', 'upper' or 'lower', but it is {self.hermitian!r}.")
         if self.stopping.max_seconds is not None:
             raise InputError("max_seconds is not for a stack of problems: limit max_iterations instead.")
+        check_effort(self.effort)
         if self.power_steps < 0:
             raise InputError(f"power_steps must be 0 or more, but it is {self.power_steps}.")
 

@@ -31,6 +31,7 @@ def solve_alone(C: NDArray, z: NDArray, numbers: BatchNumbers, call: StackCall) 
         gauge=call.gauge,
         on_failure="ignore",
         hermitian=call.hermitian,  # type: ignore[arg-type]
+        effort=call.effort,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

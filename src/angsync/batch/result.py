@@ -71,8 +71,8 @@ class BatchResult:
     """In how many pieces each problem is: connected components of its nonzero pattern off the diagonal, masked nodes
     left out; 0 where that is not known. Phases of different pieces cannot be compared: each has its own gauge."""
     verdict: NDArray[np.int8] | None = None
-    """0 CERTIFIED, 1 UNDECIDED (``VERDICTS``): a batch looks for no better point, so nothing is REFUTED. What is not
-    in one piece is never CERTIFIED. None, like the fields below, without ``certify``."""
+    """0 CERTIFIED, 1 UNDECIDED (``VERDICTS``). What further starts find better is taken, so nothing is REFUTED. What is
+    not in one piece is never CERTIFIED. None, like the fields below, without ``certify``."""
     gap_bound: NDArray[np.float64] | None = None
     """Proved upper bound on f* - f(z), rounding included, for z scaled to unit modulus in double precision."""
     relative_gap: NDArray[np.float64] | None = None
@@ -151,9 +151,15 @@ class BatchResult:
         return self.source
 
     def counts(self) -> dict[str, int]:
-        """How many problems ended in which way."""
+        """How many problems ended in which way; with certificates also how many, of them all, are UNDECIDED.
+
+        CONVERGED says that a problem is at *an* optimum. Where it is UNDECIDED, there may be a better one.
+        """
         found = np.bincount(np.atleast_1d(to_numpy(self.status)).ravel(), minlength=len(BatchStatus))
-        return {BatchStatus(code).name: int(number) for code, number in enumerate(found)}
+        counts = {BatchStatus(code).name: int(number) for code, number in enumerate(found)}
+        if self.verdict is not None:
+            counts[Verdict.UNDECIDED.name] = int(np.count_nonzero(to_numpy(self.verdict) != 0))
+        return counts
 
     def failures(self) -> str:
         """One sentence with counts of what did not converge; empty when every problem did."""
@@ -162,18 +168,23 @@ class BatchResult:
         if not found:
             return ""
         parts = "; ".join(f"{number} {words}" for words, number in found.items())
-        return f"{sum(found.values())} of {sum(counts.values())} problems did not converge: {parts}."
+        total = int(np.prod(self.shape, dtype=np.int64))
+        return f"{sum(found.values())} of {total} problems did not converge: {parts}."
 
     def __repr__(self) -> str:
         total = int(np.prod(self.shape, dtype=np.int64))
+        counts = self.counts()
+        undecided = counts.pop(Verdict.UNDECIDED.name, None)
         lines = [
             f"BatchResult: {total} problem(s) of order {self.n}, shape {self.shape}, {self.z.dtype}, "
             f"{self.seconds:.3g} s",
-            "  " + ", ".join(f"{name} {number}" for name, number in self.counts().items() if number),
+            "  " + ", ".join(f"{name} {number}" for name, number in counts.items() if number),
         ]
-        if self.verdict is not None:
-            certified = int(np.count_nonzero(to_numpy(self.verdict) == 0))
-            lines.append(f"  CERTIFIED {certified}, UNDECIDED {total - certified}")
+        if undecided is None:
+            lines.append("  no certificates (certify=False): nothing tells the best optimum from others")
+        else:
+            open_ones = ": another optimum may be better" if undecided else ""
+            lines.append(f"  CERTIFIED {total - undecided}, UNDECIDED {undecided}{open_ones}")
         return "\n".join(lines)
 
     def save(self, path: str | os.PathLike[str], *, standard_errors: NDArray[np.float64] | None = None) -> None:

@@ -4,8 +4,8 @@ The problems are solved in C, several at a time, and never know of each other: t
 wherever it stands in the stack. What is done to each is in :mod:`angsync.kernels.batch.reference`.
 
 The certificate of a batch is CERTIFIED or UNDECIDED: a lower bound on S(z) over the complement of z by Cholesky
-factorisation, and the gap of :mod:`angsync.certificate.gap` from it. A batch looks for no better point, so nothing is
-ever REFUTED; ``ang.synchronize(stack[index])`` does that for one problem.
+factorisation, and the gap of :mod:`angsync.certificate.gap` from it. Problems that are UNDECIDED after one run get
+further starts (:mod:`angsync.batch.further`), and the best point is kept, so nothing is ever REFUTED.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from angsync import kernels
 from angsync.batch import input as batch_input
 from angsync.batch.call import POWER_STEPS, TRIANGLES, StackCall
+from angsync.batch.further import Part, Search
 from angsync.batch.pieces import in_words, settle_status
 from angsync.batch.result import BatchResult, BatchStatus
 from angsync.batch.source import Problems, Source
@@ -34,7 +35,7 @@ from angsync.errors import (
     warn_user,
 )
 from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, BatchNumbers, BatchOptions, chirp
-from angsync.pipeline.call import Call
+from angsync.pipeline.call import Call, Effort, Seed
 from angsync.problem.array_libraries import is_foreign, on_cuda, to_numpy
 from angsync.solvers.stopping import Stopping
 
@@ -60,7 +61,9 @@ def solve(data: Any, call: Call) -> BatchResult:
                 f"{name} is not for a stack of problems: leave it out, or solve one problem at a time, "
                 "[ang.synchronize(C) for C in stack]."
             )
-    own = StackCall(call.stopping, call.certify, call.gauge, call.on_failure, call.hermitian)
+    own = StackCall(
+        call.stopping, call.certify, call.gauge, call.on_failure, call.hermitian, effort=call.effort, seed=call.seed
+    )
     if is_foreign(data) and on_cuda(data):
         from angsync.batch.on_device import solve_where_it_lies
 
@@ -82,6 +85,8 @@ def synchronize_stack(
     hermitian: Literal["full", "upper", "lower"] = "full",
     power_steps: int = POWER_STEPS,
     callback: Callable[[int, int], object] | None = None,
+    effort: Effort = "normal",
+    rng: Any = 0,
 ) -> BatchResult:
     r"""Solve every problem of a stack; the same as :func:`angsync.synchronize` on an array with three or more axes.
 
@@ -113,12 +118,20 @@ def synchronize_stack(
         Products with C before the first phases are taken.
     callback
         Called after every block of problems with how many are done and how many there are; True ends the call.
+    effort
+        What is done about problems that one run leaves open: ``"low"`` nothing, ``"normal"`` up to 24 further starts,
+        until the best optimum was found five times, ``"high"`` up to 80, until ten times. Only a larger objective is
+        taken. With ``certify=False`` this is done where the objective is small beside the data.
+    rng
+        Seed or numpy Generator of the further starts: the same seed gives the same bits.
 
     Ctrl-C, like a callback that returns True, ends the call with what is done: the other problems have the status
     INTERRUPTED, and NaN everywhere else.
     """
     stopping = Stopping() if stopping is None else stopping
-    call = StackCall(stopping, certify, gauge, on_failure, hermitian, power_steps, callback)
+    call = StackCall(
+        stopping, certify, gauge, on_failure, hermitian, power_steps, callback, effort, Seed(rng)
+    )  # fmt: skip
     return reported(_solve_stack(stack, call, weights, mask), call)
 
 
@@ -148,6 +161,7 @@ def _solve_stack(
     numbers = BatchNumbers.of(count)
     proofs = {name: np.empty(count, dtype=kind) for name, kind in (PROOFS if call.certify else {}).items()}
     done, scratch = 0, np.empty((len(FIELDS), 0))
+    search = Search(call.effort, call.seed, n)
     try:
         for part in source.blocks() if n <= MAX_ORDER else _singles(count):
             problems = source.take(part)
@@ -156,11 +170,17 @@ def _solve_stack(
             found = _solve_part(problems, z[part], numbers.part(part), scratch, call, gauge, (part.start, leading))
             for name, values in proofs.items():
                 values[part] = found[name]
-            done = part.stop
+            done = part.stop  # an interruption of the search for something better leaves what there is
+            if search.is_wanted and n <= MAX_ORDER:
+                written = {name: values[part] for name, values in proofs.items()}
+                _look_further(search, problems, z[part], numbers.part(part), scratch, call, gauge, written)
             if call.callback is not None and call.callback(done, count):
                 break
-    except KeyboardInterrupt:
-        pass  # problems that were not reached have the status INTERRUPTED
+    except KeyboardInterrupt:  # problems that were not reached have the status INTERRUPTED
+        if done == count and call.on_failure != "ignore":
+            warn_user(
+                "interrupted: the search for better optima of what is UNDECIDED is not finished.", ConvergenceWarning
+            )
     z[done:] = np.nan
     kept = numbers._asdict() | proofs
     for name, values in kept.items():
@@ -205,31 +225,69 @@ def _solve_part(
         numbers.status[:] = np.where(finite, BatchStatus.CONVERGED, BatchStatus.NOT_FINITE)
         numbers.components[:] = finite
     else:
-        tolerance = call.stopping.tolerance_for(C.dtype)
-        how = BatchOptions(
-            power_steps=call.power_steps,
-            gpm_steps=GPM_STEPS,
-            max_iterations=call.stopping.max_iterations,
-            triangle=TRIANGLES[call.hermitian],
-            certify=call.certify,
-            gauge=gauge,
-            tolerance=min(tolerance, _PROOF_TOLERANCE) if call.certify and tolerance > 0 else tolerance,
-            accepted=tolerance,
-        )
-        suspects = kernels.solve_batch(C, chirp(n).astype(np.complex128), z, numbers, found, how)
+        options = _options(C.dtype, call, gauge)
+        suspects = kernels.solve_batch(C, chirp(n).astype(np.complex128), z, numbers, found, options)
         if suspects:
             finite = numbers.status != BatchStatus.NOT_FINITE
             batch_input.check_hermitian(C, found, finite, *place, call.hermitian)
-    nodes: Any = n
-    if out is not None:  # masked nodes are rows of zeros to the kernels: each a piece of its own
-        z[out] = np.nan
-        left_out = np.count_nonzero(out, axis=1).astype(np.int32)
-        nodes = n - left_out
-        numbers.components[:] = np.where(numbers.status == BatchStatus.NOT_FINITE, 0, numbers.components - left_out)
-    settle_status(numbers.status, numbers.components, nodes)
+    _leave_out(out, z, numbers)
     if not call.certify:
         return {}
-    known = {"status": numbers.status, "components": numbers.components}
     if n > MAX_ORDER:
         return whole_only(proofs, numbers.components)
+    return _claims(numbers, found, n)
+
+
+def _options(dtype: np.dtype[Any], call: StackCall, gauge: int) -> BatchOptions:
+    tolerance = call.stopping.tolerance_for(dtype)
+    return BatchOptions(
+        power_steps=call.power_steps,
+        gpm_steps=GPM_STEPS,
+        max_iterations=call.stopping.max_iterations,
+        triangle=TRIANGLES[call.hermitian],
+        certify=call.certify,
+        gauge=gauge,
+        swept=True,
+        tolerance=min(tolerance, _PROOF_TOLERANCE) if call.certify and tolerance > 0 else tolerance,
+        accepted=tolerance,
+    )
+
+
+def _leave_out(out: NDArray[np.bool_] | None, z: NDArray, numbers: BatchNumbers) -> None:
+    """Settle the status of problems; masked nodes are rows of zeros to the kernels, each a piece of its own."""
+    nodes: Any = z.shape[1]
+    if out is not None:
+        z[out] = np.nan
+        left_out = np.count_nonzero(out, axis=1).astype(np.int32)
+        nodes = nodes - left_out
+        numbers.components[:] = np.where(numbers.status == BatchStatus.NOT_FINITE, 0, numbers.components - left_out)
+    settle_status(numbers.status, numbers.components, nodes)
+
+
+def _claims(numbers: BatchNumbers, found: NDArray[np.float64], n: int) -> dict[str, Any]:
+    known = {"status": numbers.status, "components": numbers.components}
     return certificates(dict(zip(FIELDS, found, strict=True)) | known, n)
+
+
+def _look_further(
+    search: Search,
+    problems: Problems,
+    z: NDArray,
+    numbers: BatchNumbers,
+    found: NDArray[np.float64],
+    call: StackCall,
+    gauge: int,
+    proofs: dict[str, NDArray],
+) -> None:
+    """Further starts for the problems of one part that are open; what is better is written over what there was."""
+    C, out = problems
+    options = _options(C.dtype, call, gauge)
+    which, better = search.improved(Part(C, z, numbers, found, options), proofs.get("gap_bound"))
+    if better is None or which.size == 0:
+        return
+    _leave_out(None if out is None else out[which], better.z, better.numbers)
+    claims = _claims(better.numbers, better.found, z.shape[1]) if proofs else {}
+    z[which] = better.z
+    numbers.write(which, better.numbers)
+    for name, values in proofs.items():
+        values[which] = claims[name]

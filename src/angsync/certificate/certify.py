@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,6 +37,9 @@ from angsync.problem.operators import (
 from angsync.problem.randomness import random_generator
 from angsync.problem.residual import along_and_across, norm
 from angsync.solvers.stopping import Clock
+
+if TYPE_CHECKING:
+    from angsync.certificate.bounds.joint import JointPoint
 
 # Times the norm of C z / sqrt n: what the norm of a C that is known by its products is taken for until it is proved.
 # The proof by Lanczos gives 2 at low noise (s and the end of S count in full), and 3 at 0.3 sqrt n.
@@ -149,7 +152,8 @@ def _bound(
     operator: Operator, z: NDArray, point: _Point, rng: np.random.Generator, clock: Clock, method: ProofName
 ) -> SpectralBound:
     """The spectrum of S at the point; no bound at all where there was no time for it."""
-    question = Question(operator, z, point.s, point.b, point.rounding.eigenvalue, rng, point.is_proved_by, clock)
+    error, rows = point.rounding.eigenvalue, point.rounding.rows
+    question = Question(operator, z, point.s, point.b, error, rng, point.is_proved_by, clock, rows, point.joint)
     try:
         with until(clock):
             return spectral_bound(question, method)
@@ -175,6 +179,14 @@ def certify_quickly(operator: Operator, z: NDArray, Cz: NDArray, tolerance: floa
     return point.certificate(bound, None) if bound is not None and point.is_proved_by(bound) else None
 
 
+def _joint(operator: Operator, z: NDArray) -> JointPoint | None:
+    if operator.augmented() is None:
+        return None
+    from angsync.certificate.bounds.joint import JointPoint  # here, because few problems have such unknowns
+
+    return JointPoint(operator, z)
+
+
 @dataclass(frozen=True)
 class _Point:
     """What is known about a point before the spectrum of S is looked at."""
@@ -186,6 +198,8 @@ class _Point:
     tolerance: float
     scale: float
     gap_of: Gap
+    joint: JointPoint | None = None
+    """The point with the unknowns that were eliminated, where C is a Schur complement."""
 
     @classmethod
     def at(
@@ -215,7 +229,7 @@ class _Point:
         if known is not None:
             misfit = min(misfit, max(0.0, known - objective) + rounding.objective)
         scale = max(min(abs(objective), misfit), 4 * rounding.objective / tolerance)
-        return cls(Cz, s, b, rounding, tolerance, scale, Gap(b, misfit, rounding, curvature))
+        return cls(Cz, s, b, rounding, tolerance, scale, Gap(b, misfit, rounding, curvature), _joint(operator, z))
 
     def is_proved_by(self, bound: SpectralBound) -> bool:
         """Whether the bound is enough, with something to spare."""

@@ -11,11 +11,12 @@ second order in the gradient. Note that :math:`\nu` must bound S *on the complem
 :math:`C_{12} = e^{\mathrm{i}}`, z = (1, 1): the gap is 0.919, the formula with :math:`\lambda_2` gives 0.741).
 Conversely :math:`\nu > 0` proves :math:`\lambda_2(S) \ge \nu` by interlacing.
 
-A sparse factorisation proves :math:`\lambda_2(S) \ge \mu` and no more
-(:mod:`angsync.certificate.bounds.factorisation`); then :math:`|\lambda_{\min}(S)| \le e^2/\mu`: with :math:`u = a q_1 +
-c\, q_\perp` the mean m of S on :math:`q_\perp` is at least :math:`\mu`, :math:`u^H S u = 0` gives :math:`|\lambda_1| =
-c^2 m / a^2`, and :math:`e^2 \ge a^2 \lambda_1^2 + c^2 m^2 = c^2 m^2 / a^2 \ge |\lambda_1| \mu`. The same holds for
-:math:`D^{-1/2} S D^{-1/2}` and :math:`D^{1/2} z`, which is used where weights span many orders of magnitude.
+A sparse factorisation proves :math:`\lambda_2(S) \ge \mu` by interlacing, and a gap of its own
+(:mod:`angsync.certificate.bounds.factorisation`). From the first alone
+:math:`|\lambda_{\min}(S)| \le e^2/\mu`: with :math:`u = a q_1 + c\, q_\perp` the mean m of S on :math:`q_\perp` is at
+least :math:`\mu`, :math:`u^H S u = 0` gives :math:`|\lambda_1| = c^2 m / a^2`, and :math:`e^2 \ge a^2 \lambda_1^2 +
+c^2 m^2 = c^2 m^2 / a^2 \ge |\lambda_1| \mu`. The same holds for :math:`D^{-1/2} S D^{-1/2}` and :math:`D^{1/2} z`,
+which is used where weights span many orders of magnitude.
 
 **Is the optimum unique?** That :math:`\lambda_2(S) > 0` at a nearly optimal z does not say so. Let z^H S z = 0,
 :math:`\lambda_2(S) \ge \mu > 0` and :math:`S \succeq -\varepsilon I`, where :math:`n\varepsilon = \|Sz\|^2/\mu`
@@ -65,7 +66,8 @@ class Gap:
     def __call__(self, bound: SpectralBound) -> float:
         """The proved bound on f* - f(z)."""
         trace = self._trace(bound)
-        return min(trace * max(0.0, -self.smallest_eigenvalue(bound)), self.misfit) + self.rounding.objective
+        spectral = trace * max(0.0, -self.smallest_eigenvalue(bound))
+        return min(spectral, bound.gap, self.misfit) + self.rounding.objective
 
     def _trace(self, bound: SpectralBound) -> float:
         return float(self.b.size) if bound.weights is None else float(bound.weights.sum())
@@ -91,6 +93,8 @@ class Gap:
         trace = self._trace(bound)
         offset = self.rounding.objective / trace
         value = bound.value - offset
+        if bound.unique:
+            return True
         if self.curvature is None or not value > 0:
             return False
         ratio = self._gradient_for(bound) / value

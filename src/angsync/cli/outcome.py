@@ -65,7 +65,8 @@ def exit_code(result: Any) -> int:
     if result.status is Status.INTERRUPTED:
         return 130
     certified = result.certificate is not None and result.certificate.verdict is Verdict.CERTIFIED
-    return 0 if certified and result.converged else 1
+    credible = result.robust is None or result.robust.credible is not False
+    return 0 if certified and result.converged and credible else 1
 
 
 def check_outputs(file: Path, *outputs: tuple[Path | None, Callable[[Path], object]]) -> None:

@@ -38,7 +38,7 @@ def solve_stack(
         result: Any = synchronize(data, gauge=int(gauge) if gauge.isdecimal() else gauge, **call)
         counts = result.counts()
         not_reached = counts[BatchStatus.INTERRUPTED.name]
-        if not_reached and not_reached == sum(counts.values()):
+        if not_reached and not_reached == result.status.size:
             raise KeyboardInterrupt  # all phases are NaN: no answer that could be written
         errors = result.standard_errors(sigma) if standard_errors else None
     with writing():

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from angsync.certificate.verdict import Certificate
 from angsync.pipeline.result import SyncResult
+from angsync.pipeline.robust.report import RobustReport
 from angsync.problem.operators import Operator
 
 
@@ -77,12 +78,32 @@ def result_object(
         "isolated": [_label(result, int(k)) for k in result.isolated],
         "certificate": None if result.certificate is None else certificate_object(result.certificate),
     }
+    if result.robust is not None:
+        content["robust"] = robust_object(result.robust)
+        if result.robust.credible is False:
+            content["certificate"] = None  # what is proved for weights in doubt says nothing about the answer
+        elif content["certificate"] is not None:
+            content["certificate"]["of"] = "these weights"
     if with_phases:
         content["nodes"] = [_label(result, k) for k in range(result.n)]
         content["angles"] = result.angles.tolist()
     if standard_errors is not None:
         content["standard_errors"] = standard_errors.tolist()
     return content
+
+
+def robust_object(report: RobustReport) -> dict[str, Any]:
+    """What a robust fit says about the measurements, by their places."""
+    return {
+        "credible": report.credible,
+        "note": report.note,
+        "method": report.loss,
+        "scale": report.scale,
+        "evidence": report.evidence,
+        "distrusted": np.flatnonzero(report.distrusted).tolist(),
+        "undecided": np.flatnonzero(report.undecided).tolist(),
+        "rivals": [{"nats": some.nats, "degrees": some.degrees, "edges": some.edges} for some in report.rivals],
+    }
 
 
 def certificate_object(certificate: Certificate) -> dict[str, Any]:

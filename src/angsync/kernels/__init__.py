@@ -41,6 +41,8 @@ _KERNELS = (  # the compiled module, the one in NumPy, and the names that are ta
         ("Level", "apply", "contract", "hermitian_gap", "hessian_apply", "match_edges", "rotate", "smooth"),
     ),
     ("sparse.blocks_compiled", "sparse.blocks_reference", ("BlockPattern", "group_choice")),
+    ("sparse.dissection", "sparse.dissection_reference", ("dissection_blocks", "dissection_rows")),
+    ("sparse.fronts", "sparse.fronts_reference", ("fronts_factorise", "fronts_solve")),
     (
         "dense.compiled",
         "dense.reference",

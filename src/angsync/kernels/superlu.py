@@ -1,8 +1,8 @@
 r"""Sparse factorisations of Hermitian matrices.
 
 SciPy offers SuperLU. With a symmetric ordering and no pivoting it computes :math:`P A P^T = L U` with unit lower
-triangular L, and for a Hermitian A in exact arithmetic :math:`U = D L^H` with :math:`D = \mathrm{Diag}(U)` real. What
-such a factorisation proves about A is in :mod:`angsync.certificate.bounds.inertia`.
+triangular L, and for a Hermitian A in exact arithmetic :math:`U = D L^H` with :math:`D = \mathrm{Diag}(U)` real.
+Solvers use it; proofs have a factorisation of their own (:mod:`angsync.certificate.bounds.anchored`).
 
 SuperLU's BLAS gets one thread: the blocks are small, and threads that wait for each other make a factorisation two to
 a hundred times slower (grid of 200 x 200: 0.14 s with one, 0.2 to 17 s with two, on two cores).

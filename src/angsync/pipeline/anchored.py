@@ -34,9 +34,9 @@ def solve(data: Any, call: Call, solve_free: Route) -> SyncResult:
     measurements = intake.measured_pairs("anchors and priors need the entries of C: give a matrix or Measurements.")
     problem = grounded(measurements, call.anchors, call.priors)
     start = call.start if isinstance(call.start, str) else problem.to_grounded_nodes(call.start, intake.operator.n)
-    inner = solve_free(
-        problem.measurements, dataclasses.replace(call, start=start, gauge=GROUND, anchors=None, priors=None)
-    )
+    robust = None if call.robust is None else call.robust.for_measurements(problem.kept, len(problem.measurements))
+    free = dataclasses.replace(call, start=start, gauge=GROUND, anchors=None, priors=None, robust=robust)
+    inner = solve_free(problem.measurements, free)
     point = point_at(intake.operator, problem.to_given_nodes(inner.z))
     note = (
         f"{len(call.anchors or {})} anchor(s) and {len(call.priors or {})} prior(s); "

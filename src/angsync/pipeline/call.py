@@ -23,6 +23,8 @@ from angsync.solvers.stopping import Callback, Stopping
 
 Hermitian = Literal["full", "upper", "lower"]
 OnFailure = Literal["warn", "raise", "ignore"]
+Effort = Literal["low", "normal", "high"]
+EFFORTS: tuple[Effort, ...] = ("low", "normal", "high")
 
 
 _DEFAULT_STOPPING = Stopping()  # made once: a frozen object that many calls share
@@ -60,6 +62,7 @@ class Call:
     anchors: Anchors | None = None
     priors: Priors | None = None
     threads: int | None = None
+    effort: Effort = "normal"
 
     @classmethod
     def checked(
@@ -77,6 +80,7 @@ class Call:
         anchors: Any,
         priors: Any,
         threads: Any,
+        effort: Any,
     ) -> Call:
         """The options as they were given; whatever is wrong with them is said here, before any work."""
         if stopping is None:
@@ -89,6 +93,7 @@ class Call:
             raise InputError(f"on_failure must be 'warn', 'raise' or 'ignore', but it is {on_failure!r}.")
         if hermitian not in ("full", "upper", "lower"):
             raise InputError(f"hermitian must be 'full', 'upper' or 'lower', but it is {hermitian!r}.")
+        check_effort(effort)
         own, robust = _solver_or_robust(solver)
         return cls(
             solver=own,
@@ -104,6 +109,7 @@ class Call:
             anchors=_nodes(anchors, "anchors", "angle"),
             priors=_nodes(priors, "priors", "(angle, weight)"),
             threads=_threads(threads),
+            effort=effort,
         )
 
     @property
@@ -114,6 +120,12 @@ class Call:
     def start_for(self, n: int) -> str | NDArray:
         """The name of the start, or the phases given, one for each of the n nodes."""
         return self.start if isinstance(self.start, str) else as_phases(self.start, n, name="start")
+
+
+def check_effort(effort: Any) -> None:
+    """Refuse what is no name of an effort."""
+    if effort not in EFFORTS:
+        raise InputError(f"effort must be 'low', 'normal' or 'high', but it is {effort!r}.")
 
 
 def _solver_or_robust(given: Any) -> tuple[SolverBase | None, Robust | None]:

@@ -73,6 +73,7 @@ def _eliminated(task: Task, z: NDArray, steps: int) -> NDArray | None:
             triangle=0,
             certify=False,
             gauge=1,
+            swept=power_steps > 0,  # without power steps it begins at z itself
             tolerance=tolerance,
             accepted=tolerance,
         )

@@ -255,13 +255,17 @@ class SyncResult:
 
     def __repr__(self) -> str:
         verdict = "not certified" if self.certificate is None else self.certificate.verdict.name
+        if self.robust is not None:
+            verdict = "NOT CREDIBLE" if self.robust.credible is False else f"{verdict} for these weights"
         return f"SyncResult(n={self.n}, objective={self.objective:.10g}, {self.status.name}, {verdict})"
 
     def __str__(self) -> str:
         from angsync.report.words import certificate_in_words
 
         count = int(self.components.max()) + 1
-        proof = certificate_in_words(self.certificate, components=count, anchored=self.gauge == "anchors")
+        proof = certificate_in_words(
+            self.certificate, components=count, anchored=self.gauge == "anchors", weights=self.robust
+        )
         work = f"iterations: {self.iterations}, products with C: {self.matvecs}, seconds: {self.seconds:.3g}"
         lines = [
             f"phases of {self.n} node{'s' * (self.n != 1)}" + (f" in {count} components" if count > 1 else ""),

@@ -190,6 +190,7 @@ def _solve_block(
         triangle=0,
         certify=True,
         gauge=1,
+        swept=True,
         tolerance=tolerance,
         accepted=tolerance,
     )

@@ -26,7 +26,7 @@ from angsync.report.numbers import counted, duration, pretty_number
 from angsync.report.protocols import ReportedResult
 from angsync.report.series import check_one_problem, component_ranks
 from angsync.report.svg import escape
-from angsync.report.words import certificate_in_words, headline
+from angsync.report.words import certificate_in_words, headline, verdict_in_words
 
 MOST_LISTED = 50  # nodes in the table of phases
 # class and mark of the badge of each verdict
@@ -89,6 +89,8 @@ def write_page(
 
 
 def _look(result: ReportedResult) -> tuple[str, str]:
+    if result.robust is not None and result.robust.credible is False:
+        return "bad", "✗"
     if result.certificate is None:
         return "none", "–"
     return _LOOKS.get(result.certificate.verdict.name, ("open", "?"))
@@ -96,7 +98,7 @@ def _look(result: ReportedResult) -> tuple[str, str]:
 
 def _badges(result: ReportedResult) -> str:
     look, mark = _look(result)
-    proved = badge(look, mark, headline(result.certificate))
+    proved = badge(look, mark, headline(result.certificate, result.robust))
     if result.converged:
         return badges([proved, badge("none", "✓", "Converged")])
     return badges([proved, badge("open", "!", f"Not converged: {_readable(result.status.name)}")])
@@ -138,16 +140,20 @@ def _summary_rows(result: ReportedResult) -> list[Row]:
 def _certificate(result: ReportedResult) -> str:
     components = component_ranks(result)[1]
     words = certificate_in_words(
-        result.certificate, components, lambda value: pretty_number(value, 3), anchored=result.gauge == "anchors"
+        result.certificate,
+        components,
+        lambda value: pretty_number(value, 3),
+        anchored=result.gauge == "anchors",
+        weights=result.robust,
     )
     statement = f'<p class="statement {_look(result)[0]}">{escape(words)}</p>'
     certificate = result.certificate
-    if certificate is None:
+    if certificate is None or (result.robust is not None and result.robust.credible is False):
         return statement
     rows = [
         (
             "Verdict",
-            certificate.verdict.name,
+            verdict_in_words(certificate, result.robust),
             f"certified needs a gap of {pretty_number(certificate.tolerance)} relative",
         ),
         ("Gap bound", pretty_number(certificate.gap_bound), "proved upper bound on f* − f(z)"),

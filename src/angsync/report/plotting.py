@@ -39,7 +39,7 @@ def plot(result: ReportedResult, figure: Any = None) -> Any:
     convergence = figure.add_subplot(1, 3, 1)
     wheel = figure.add_subplot(1, 3, 2, projection="polar")
     residuals = figure.add_subplot(1, 3, 3)
-    figure.suptitle(headline(result.certificate))
+    figure.suptitle(headline(result.certificate, result.robust))
     _draw_convergence(result, convergence)
     _draw_wheel(result, wheel)
     _draw_residuals(result, residuals)

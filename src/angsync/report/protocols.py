@@ -64,8 +64,21 @@ class ReportedStarts(Protocol):
     def count(self) -> int: ...
 
 
+class ReportedWeights(Protocol):
+    """What a robust fit says about the weights that it found."""
+
+    @property
+    def credible(self) -> bool | None: ...
+
+    @property
+    def note(self) -> str: ...
+
+
 class ReportedResult(Protocol):
     """One solved problem (not a batch)."""
+
+    @property
+    def robust(self) -> ReportedWeights | None: ...
 
     @property
     def z(self) -> NDArray: ...

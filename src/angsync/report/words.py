@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from angsync.certificate.bounds import METHODS
 from angsync.report.numbers import plain_number
-from angsync.report.protocols import ReportedCertificate
+from angsync.report.protocols import ReportedCertificate, ReportedWeights
 
 
 def certificate_in_words(
@@ -16,12 +16,18 @@ def certificate_in_words(
     number: Callable[[float], str] = lambda value: plain_number(value, 3),
     *,
     anchored: bool = False,
+    weights: ReportedWeights | None = None,
 ) -> str:
     """Say in plain sentences what is proved, how, and what to do where it is not.
 
     ``components`` is the number of connected components; ``number`` formats the values (ASCII unless given).
-    ``anchored``: anchors or priors say what the phases are against, so no global phase is free.
+    ``anchored``: anchors or priors say what the phases are against, so no global phase is free. ``weights``: a robust
+    fit found the weights, so that what is proved is proved for these weights only.
     """
+    if weights is not None and weights.credible is False:
+        return (
+            f"Not credible: {weights.note} Nothing that is proved about the weighted problem makes these phases right."
+        )
     if certificate is None:
         return (
             "Not certified: no certificate was computed (certify=False), so nothing is proved about this "
@@ -34,15 +40,26 @@ def certificate_in_words(
         sentences = _refuted(certificate, number)
     else:
         sentences = _undecided(certificate, number)
+    if weights is not None:
+        sentences.insert(0, "For these weights:")
     return " ".join(sentences)
 
 
-def headline(certificate: ReportedCertificate | None) -> str:
+def verdict_in_words(certificate: ReportedCertificate, weights: ReportedWeights | None) -> str:
+    """The name of the verdict. It never stands alone for weights that were found, nor above an answer in doubt."""
+    if weights is None:
+        return certificate.verdict.name
+    return "NOT CREDIBLE" if weights.credible is False else f"{certificate.verdict.name} for these weights"
+
+
+def headline(certificate: ReportedCertificate | None, weights: ReportedWeights | None = None) -> str:
     """The verdict in a few words."""
+    if weights is not None and weights.credible is False:
+        return "Not credible"
     if certificate is None:
         return "Not certified"
     return {
-        "CERTIFIED": "Certified optimal",
+        "CERTIFIED": "Certified optimal" if weights is None else "Certified for these weights",
         "REFUTED": "Refuted: a better point was found",
     }.get(certificate.verdict.name, "Undecided")
 

@@ -38,7 +38,7 @@ def test_json_and_what_is_not_whole():
     answer = call("solve", "stack.npy", "--json")
     assert answer.code == 1
     assert "1 in several pieces" in answer.stderr
-    assert answer.object["status"] == {"CONVERGED": 1, "NOT_FINITE": 1, "EMPTY": 1, "DISCONNECTED": 1}
+    assert answer.object["status"] == {"CONVERGED": 1, "NOT_FINITE": 1, "EMPTY": 1, "DISCONNECTED": 1, "UNDECIDED": 3}
     assert (answer.object["certified"], answer.object["n"], answer.object["shape"]) == (1, 5, [4])
     answer = call("solve", "stack.npy")
     assert "-o phases.npz" in answer.stdout

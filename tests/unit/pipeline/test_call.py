@@ -14,6 +14,7 @@ from angsync.pipeline.call import Call, Seed
 GIVEN = {
     "solver": "auto", "start": "auto", "stopping": None, "certify": True, "gauge": "first", "callback": None,
     "on_failure": "warn", "rng": 0, "hermitian": "full", "anchors": None, "priors": None, "threads": None,
+    "effort": "normal",
 }  # fmt: skip
 
 

@@ -58,6 +58,7 @@ def make_result(n: int = 12, iterations: int = 20, **changes: Any) -> SimpleName
         "history": SimpleNamespace(objective=100.0 - residual**2, residual=residual, step=residual),
         "certificate": make_certificate(),
         "starts": None,
+        "robust": None,
         "method": "GPM, because the problem is dense.",
         "components": np.zeros(n, dtype=int),
         "labels": None,

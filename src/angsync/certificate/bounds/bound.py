@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from angsync.problem.operators import Operator
 from angsync.solvers.stopping import Clock
+
+if TYPE_CHECKING:
+    from angsync.certificate.bounds.joint import JointPoint
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,10 @@ class SpectralBound:
     """The diagonal of D where ``value`` is about D^{-1/2} S D^{-1/2}; None where it is about S."""
     largest: float = math.inf
     """Proved as ``value`` is: x^H S x <= largest for the same x; infinite where nobody asked."""
+    gap: float = math.inf
+    """Proved as ``value`` is, in another way: f* - f(z) is at most this; infinite where nobody looked."""
+    unique: bool = False
+    """Whether it is proved, in another way than from ``value``, that the optimum is unique up to a phase."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,10 @@ class Question:
     is_proof: Callable[[SpectralBound], bool]
     """Whether a bound proves what is asked for. Monotone: what a bound proves, a larger one proves as well."""
     clock: Clock
+    rows: NDArray[np.float64] | None = None
+    """Bounds on the rounding errors of each s_j and b_j, where they are known one by one."""
+    joint: JointPoint | None = None
+    """The point with the unknowns that a Schur complement eliminated."""
 
     def is_settled_by(self, bound: SpectralBound) -> bool:
         """Whether nothing else is to be tried: the bound proves what is asked for, or there is no time for more."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from angsync.certificate.bounds import METHODS, ProofName
 from angsync.certificate.bounds.bound import Question, SpectralBound
 from angsync.certificate.bounds.cholesky import by_cholesky, quick_bound
-from angsync.certificate.bounds.factorisation import by_factorisation, can_factorise
 from angsync.certificate.bounds.lanczos import FAILURE, by_lanczos, by_narrow_lanczos
 from angsync.kernels.time_limit import OutOfTime
 from angsync.solvers.preconditioner import kind_for, strongest_affordable
@@ -29,27 +28,43 @@ def spectral_bound(question: Question, method: ProofName) -> SpectralBound:
 
 def _automatically(question: Question) -> SpectralBound:
     operator = question.operator
-    sparse = can_factorise(operator) and operator.n > _DENSE_ANYWAY
+    factorisable = operator.sparse() is not None or operator.augmented() is not None
+    sparse = factorisable and operator.n > _DENSE_ANYWAY
     mixing = kind_for(operator) if sparse else "jacobi"
-    if mixing == "multigrid":
-        # A factor would not fit, and the second eigenvalue is too small for any number of Lanczos steps that fits:
-        # a few of them still find what is clearly wrong.
-        return by_lanczos(question, failure=FAILURE / 2, max_steps=_FEW_STEPS)
     if mixing == "jacobi" and operator.n <= _CHOLESKY_FIRST:
         return _by_dense_factorisation(question, quick_first=operator.n in QUICK_PROOF_ORDERS and not sparse)
-    bound = by_factorisation(question) if mixing == "direct" else _by_lanczos_twice(question)
+    bound = _by_lanczos_twice(question) if mixing == "jacobi" else _by_fronts(question)
     if question.is_settled_by(bound) or bound.estimate < 0:
         return bound
     if sparse and mixing == "jacobi" and strongest_affordable(operator) == "direct":
         try:
-            second = by_factorisation(question)
+            second = by_affordable_factorisation(question)
         except OutOfTime:
             return bound
-        if question.is_settled_by(second):
+        if second is not None and question.is_settled_by(second):
             return second
     left = question.clock.left
     affordable = left is None or operator.n**3 * _CHOLESKY_NANOSECONDS * 1e-9 <= left
     return by_cholesky(question) if operator.n <= _CHOLESKY_AT_ALL and affordable else bound
+
+
+def by_affordable_factorisation(question: Question) -> SpectralBound | None:
+    """A sparse factorisation, or None where its announced work is too much; loaded when it is used."""
+    from angsync.certificate.bounds import factorisation
+
+    return factorisation.by_affordable_factorisation(question)
+
+
+def _by_fronts(question: Question) -> SpectralBound:
+    """A sparse factorisation where its announced work is affordable.
+
+    Where it is not, or shows nothing, the second eigenvalue is too small for any number of Lanczos steps that fits: a
+    few of them still find what is clearly wrong.
+    """
+    bound = by_affordable_factorisation(question)
+    if bound is not None and (bound.value > 0 or bound.estimate < 0 or question.operator.n <= _CHOLESKY_AT_ALL):
+        return bound
+    return by_lanczos(question, failure=FAILURE / 2, max_steps=_FEW_STEPS)
 
 
 def _by_dense_factorisation(question: Question, *, quick_first: bool) -> SpectralBound:

@@ -1,48 +1,59 @@
-r"""Proved lower bounds on the second eigenvalue of S(z) by sparse factorisations.
+r"""Proved bounds on S(z) by a sparse Cholesky factorisation of S without one node: deterministic.
 
-With :math:`A = S - \mu I` and one negative pivot, Sylvester's law and Weyl's inequality give
-:math:`\lambda_2(S) \ge \mu - \|E\|_2` (:mod:`angsync.certificate.bounds.inertia`). The one negative eigenvalue
-belongs to z itself, as :math:`z^H S z = 0`. No node is removed and nothing dense is formed; the shift :math:`\mu` may
-be chosen anyhow, the proof rests on the factorisation at that shift alone.
+**Theorem.** Let s be any real numbers, :math:`S = \mathrm{Diag}(s) - C`, z in :math:`T^n`, g = S z. Let r be a node, D
+a positive diagonal matrix and :math:`\nu > 0` with :math:`v^H S v \ge \nu\, v^H D v` for all v with :math:`v_r = 0`.
+Then
 
-**The degree-weighted form.** Where weights span many orders of magnitude, :math:`\lambda_2(S)` is below the rounding
-error of the largest entries although every part of the graph is well determined. Then
-:math:`\tilde S = D^{-1/2} S D^{-1/2}` is bounded instead, with D the row sums of :math:`|C|` rounded to powers of
-four, so that scaling is exact. With :math:`\lambda_2(\tilde S) \ge \mu` every w in :math:`T^n` has
-:math:`w^H S w \ge \mathrm{tr}(D)\, \lambda_{\min}(\tilde S)`, and the gap is at most
-:math:`\|D^{-1/2} S z\|^2 / \mu`, again second order in the gradient.
+.. math:: f^* - f(z) \le \sum_{j \ne r} |g_j|^2 / (\nu D_{jj}).
 
-**Eliminated unknowns.** Where S is the Schur complement of a sparse A onto its first n rows
-(:meth:`angsync.problem.operators.Operator.augmented`), Haynsworth's formula says that
-:math:`A - \mathrm{Diag}(\mu I, 0)` has as many negative eigenvalues as :math:`S - \mu I`, because its last block is
-positive definite. With the errors E of its blocks and :math:`X = A_{22}^{-1} A_{21}`, minimising over the eliminated
-unknowns shows
-:math:`S - \mu I \succeq S' - \delta I`, where :math:`S'` has the counted inertia and
-:math:`\delta = \|E_{11}\| + 2 \|E_{12}\| \|X\| + \|E_{22}\| \|X\|^2`
-(:mod:`angsync.certificate.bounds.eliminated` bounds the norm of X).
+*Proof.* Let w be in :math:`T^n`, :math:`a = w_r / z_r`, so that |a| = 1, and v = w - a z, so that :math:`v_r = 0`. With
+:math:`\zeta = z^H S z`, completing the square gives
+:math:`w^H S w = \zeta + 2 \Re(\bar a\, g^H v) + v^H S v \ge \zeta - 2 |g^H v| + \nu\, v^H D v
+\ge \zeta - \sum_{j \ne r} |g_j|^2 / (\nu D_{jj})`. And :math:`f(w) = \sum_j s_j - w^H S w` for every w in
+:math:`T^n`, z among them. QED.
+
+That S is so large without r is proved by one factorisation (:mod:`angsync.certificate.bounds.anchored`), at a shift
+:math:`\mu` that may be chosen anyhow; no eigenvalue has to be known. By interlacing
+:math:`\lambda_2(D^{-1/2} S D^{-1/2}) \ge \nu`, which is what the bound says about the spectrum. Where the gradient is
+too large for the theorem, its sharper form is used (:mod:`angsync.certificate.bounds.sharper`).
+
+Where the factor is small it is kept: a few solves with it show how large the shift may be, and where a pivot is
+negative they give a direction in which S is.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from angsync.certificate.bounds.anchored import AnchoredMatrix, Outcome
 from angsync.certificate.bounds.bound import Question, SpectralBound
-from angsync.certificate.bounds.eliminated import EliminatedUnknowns
-from angsync.certificate.bounds.inertia import inertia
 from angsync.certificate.bounds.lanczos import lanczos
+from angsync.certificate.bounds.sharper import (
+    Gradient,
+    SparseGradient,
+    by_conjugate_gradients,
+    plain_gap,
+    proves_uniqueness,
+    sharper_gap,
+)
 from angsync.errors import InputError
-from angsync.kernels.rounding import UNIT_ROUNDOFF
-from angsync.kernels.superlu import Factor, factorise
-from angsync.kernels.time_limit import OutOfTime
 from angsync.problem.operators import Operator
 
-_INVERSE_STEPS = 24  # Lanczos steps on the inverse: they settle the smallest eigenvalues
-_SHARES = (0.98, 0.7, 0.3)  # shifts that are tried, as shares of the estimate
+LARGEST_FRONT = 6_000  # order of a dense block: 0.6 GB
+LARGEST_WORK = 1e12  # floating-point operations: about a minute
+_LARGEST_FRONT_ON_REQUEST = 15_000  # 3.6 GB, as for method="cholesky"
+_LEAST_SHIFT = 1e-9  # relative to the degrees; rounding is 1e-12 to 1e-10 of them, from a few nodes to 10^7
+_LARGEST_SHIFT = 1e-3  # up to which a shift is looked for that makes the plain gap small enough
+_KEPT_NUMBERS = 16_000_000  # of a factor up to which it is kept: 256 MB
+_INVERSE_STEPS = 24  # Lanczos steps on the inverse: they settle the smallest eigenvalue
+_SOLVES = 8  # steps of conjugate gradients with the factor, which is exact but for the shift
+_SHARES = (0.9, 0.5)  # shifts that are tried, as shares of that estimate
+_LOWER_SHIFTS = 5  # that are tried where a pivot was not positive, but S is, along the direction that was found
 
 
 def can_factorise(operator: Operator) -> bool:
@@ -51,131 +62,154 @@ def can_factorise(operator: Operator) -> bool:
 
 
 def by_factorisation(question: Question) -> SpectralBound:
-    """The bound by this method: the plain form, or the degree-weighted one where the plain one proves too little."""
-    operator, z, s = question.operator, question.z, question.s
-    if not can_factorise(operator):
+    """The bound by this method, whatever it costs."""
+    if not can_factorise(question.operator):
         raise InputError("method='factorisation' is for sparse matrices and edge lists: use 'cholesky' or 'lanczos'.")
-    plain = _bound(operator, z, s, None)
-    sums = operator.abs_row_sums()
-    if question.is_settled_by(plain) or sums is None or plain.estimate < 0:
-        return plain
-    positive = sums[sums > 0]
-    # powers of four: their roots are powers of two
-    weights = 4.0 ** np.round(np.log2(np.where(sums > 0, sums, positive.min(initial=1.0))) / 2)
-    if weights.max() == weights.min():
-        return plain
-    try:
-        weighted = _bound(operator, z, s, weights)
-    except OutOfTime:
-        return plain
-    return weighted if question.is_proof(weighted) else plain
+    bound = by_affordable_factorisation(question, largest_front=_LARGEST_FRONT_ON_REQUEST, largest_work=math.inf)
+    if bound is None:
+        raise InputError(
+            "method='factorisation' needs a dense block of more than "
+            f"{_LARGEST_FRONT_ON_REQUEST} rows here, because the graph has no small separators: use 'lanczos'."
+        )
+    return bound
 
 
-def _bound(
-    operator: Operator, z: NDArray, s: NDArray[np.float64], weights: NDArray[np.float64] | None
-) -> SpectralBound:
-    shifted = _Shifted(operator, s, weights)
-    u = z if weights is None else np.sqrt(weights) * z
-    u = u / np.linalg.norm(u)
-    nothing = SpectralBound(-math.inf, 1.0, "factorisation", u, 0.0, about="second_eigenvalue", weights=weights)
+def by_affordable_factorisation(
+    question: Question, *, largest_front: int = LARGEST_FRONT, largest_work: float = LARGEST_WORK
+) -> SpectralBound | None:
+    """The bound by this method; None where its announced work is more than that."""
+    matrix = _matrix(question)
+    if not matrix.plan(largest_front=largest_front):
+        return None
+    assert matrix.form is not None
+    if matrix.form.work > largest_work:
+        return None
+    return _Proof(question, matrix).bound()
 
-    def curvature(v: NDArray) -> float:
-        w = v if weights is None else v / np.sqrt(weights)
-        return float(np.vdot(w, s * w - operator.apply(w)).real)
 
-    direction, estimate = _smallest_off(shifted, u, curvature)
-    if direction is None:
-        return nothing
-    value = -math.inf
-    # below rounding nothing can be proved at all
-    grain = 64 * UNIT_ROUNDOFF * shifted.size
-    if estimate > grain:
-        for share in _SHARES:
-            value = shifted.proved_second(share * estimate)
-            if value > 0:
+def _matrix(question: Question) -> AnchoredMatrix:
+    joint = question.joint
+    if joint is not None:
+        return AnchoredMatrix(-joint.K, joint.s, np.asarray(abs(joint.K).sum(axis=1)).ravel())
+    sparse, sums = question.operator.sparse(), question.operator.abs_row_sums()
+    assert sparse is not None
+    assert sums is not None
+    base, exponent = sparse
+    data = base.matrix.data.astype(np.complex128)
+    # 2**-exponent itself may be out of range
+    data = np.ldexp(data.view(np.float64), -exponent).view(np.complex128)
+    matrix = base.matrix
+    C = scipy.sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+    return AnchoredMatrix(C, question.s, sums)
+
+
+class _Proof:
+    """One question, and the matrix that answers it."""
+
+    def __init__(self, question: Question, matrix: AnchoredMatrix) -> None:
+        self.question, self.matrix = question, matrix
+        assert matrix.form is not None
+        self.keep = matrix.form.fill <= _KEPT_NUMBERS
+        self.gradient: Gradient | None = question.joint
+        if self.gradient is None and question.rows is not None:
+            self.gradient = SparseGradient(matrix, question.z, question.b, question.rows)
+
+    def bound(self) -> SpectralBound:
+        outcome, direction = self._definite(self._first_shift())
+        if direction is not None or not outcome.value > 0:
+            return self._about(-math.inf, direction)
+        if self.keep:
+            outcome, direction = self._larger(outcome)
+        found = self._about(outcome.value, direction)
+        return found if self.gradient is None else self._with_gap(found, outcome, self.gradient)
+
+    def _about(self, value: float, direction: NDArray | None) -> SpectralBound:
+        """The bound with this value, and a vector (scaled by the roots of D) along which S is small or negative."""
+        z, n = self.question.z, self.question.z.size
+        v, estimate = z / math.sqrt(n), 0.0
+        if direction is not None:
+            v = (direction / self.matrix.root)[:n]
+            v = v - z * (np.vdot(z, v) / n)
+            v = v / np.linalg.norm(v)
+            estimate = float(np.vdot(v, self.question.s * v - self.question.operator.apply(v)).real)
+        weights: NDArray[np.float64] | None = self.matrix.weights[:n]
+        if np.ptp(self.matrix.weights) == 0:
+            value, weights = value * float(self.matrix.weights[0]), None
+        return SpectralBound(value, 1.0, "factorisation", v, estimate, about="second_eigenvalue", weights=weights)
+
+    def _first_shift(self) -> float:
+        """The least shift with which the plain gap would be proof enough, with something to spare."""
+        shift = _LEAST_SHIFT
+        while self.gradient is not None and shift <= _LARGEST_SHIFT:
+            gap = plain_gap(self.matrix, shift / 2, self.gradient)
+            if self.question.is_proof(dataclasses.replace(self._about(shift / 2, None), gap=gap)):
+                return shift
+            shift *= 4
+        return _LEAST_SHIFT
+
+    def _definite(self, shift: float) -> tuple[Outcome, NDArray | None]:
+        """A factorisation that runs to its end at this shift or a lower one, or a direction in which S is negative."""
+        for _ in range(_LOWER_SHIFTS):
+            outcome = self.matrix.at(shift, keep=self.keep)
+            if outcome.run.failed < 0:
                 break
-    back = direction if weights is None else direction / np.sqrt(weights)
-    back = back / np.linalg.norm(back)
-    confidence = 1.0 if shifted.order == shifted.n else 1 - 1e-10
-    return SpectralBound(value, confidence, "factorisation", back, estimate, about="second_eigenvalue", weights=weights)
+            if not self.keep:
+                # nothing is known but that the shift was too large, or S is not definite
+                shift /= 16
+                if shift < _LEAST_SHIFT / 16:
+                    break
+                continue
+            x = self.matrix.downwards(outcome.run)
+            quotient = float(np.vdot(x, self.matrix.image(x)).real / np.vdot(x, x).real)
+            if quotient <= 0:
+                return outcome, x
+            shift = 0.8 * min(quotient, shift)
+        return outcome, None
 
+    def _larger(self, outcome: Outcome) -> tuple[Outcome, NDArray]:
+        """A factorisation at nearly the largest shift that is possible, and the direction that says what that is."""
+        matrix, run = self.matrix, outcome.run
+        seen: list[float] = []
 
-class _Shifted:
-    """S - mu I (weighted: D^{-1/2} S D^{-1/2} - mu I) as a sparse matrix, or one whose Schur complement it is."""
+        def settled(steps: int, low: float, high: float, _: float) -> bool:
+            seen.append(low)
+            return len(seen) > 1 and steps >= 4 and abs(seen[-1] - seen[-2]) < 1e-2 * abs(low)
 
-    def __init__(self, operator: Operator, s: NDArray, weights: NDArray | None) -> None:
-        sparse = operator.sparse()
-        self.n = s.size
-        root = np.ones(self.n) if weights is None else np.sqrt(weights)
-        if sparse is not None:
-            base, exponent = sparse
-            off = -base.matrix.astype(np.complex128)
-            # 2**-exponent itself may be out of range
-            off.data = np.ldexp(off.data.view(np.float64), -exponent).view(np.complex128)
-            self.full = scipy.sparse.csr_array(off)
+        inverse = lanczos(
+            lambda v: -matrix.solve(run, v),
+            np.zeros(matrix.order, dtype=np.complex128),
+            np.random.default_rng(0),
+            max_steps=_INVERSE_STEPS,
+            enough=settled,
+        )
+        x = inverse.smallest_vector()
+        x[matrix.left_out] = 0
+        estimate = float(np.vdot(x, matrix.image(x)).real / np.vdot(x, x).real)
+        for share in _SHARES:
+            if share * estimate <= 2 * outcome.value or self.question.clock.expired:
+                break
+            larger = matrix.at(share * estimate, keep=False)
+            if larger.value > outcome.value:
+                return dataclasses.replace(larger, run=run), x
+        return outcome, x
+
+    def _with_gap(self, found: SpectralBound, outcome: Outcome, gradient: Gradient) -> SpectralBound:
+        """The bound with its gap: the plain one where that is enough, otherwise the sharper one."""
+        question, matrix, run = self.question, self.matrix, outcome.run
+
+        def judged(gap: float) -> SpectralBound:
+            unique = proves_uniqueness(matrix, outcome.value, gradient, gap)
+            return dataclasses.replace(found, gap=gap, unique=unique)
+
+        def sharper(y: NDArray) -> SpectralBound:
+            return judged(sharper_gap(matrix, outcome.value, gradient, y))
+
+        plain = judged(plain_gap(matrix, outcome.value, gradient))
+        if question.is_proof(plain) and (plain.unique or run.kept is None):
+            return plain
+        if run.kept is None:
+            y = by_conjugate_gradients(matrix, gradient.g, enough=lambda y: question.is_proof(sharper(y)))
         else:
-            found = operator.augmented()
-            assert found is not None
-            self.full = scipy.sparse.csr_array(found[0]).astype(np.complex128)
-        self.order = int(self.full.shape[0])
-        scale = np.concatenate([1 / root, np.ones(self.order - self.n)])
-        self.full = scipy.sparse.diags_array(scale) @ self.full @ scipy.sparse.diags_array(scale)
-        self.diagonal = np.concatenate([s / root**2, np.zeros(self.order - self.n)])
-        self.size = float(np.abs(self.diagonal + self.full.diagonal().real).max(initial=0.0)) or 1.0
-
-    def matrix(self, shift: float) -> scipy.sparse.csc_array:
-        moved = self.diagonal.copy()
-        moved[: self.n] -= shift
-        return (self.full + scipy.sparse.diags_array(moved)).tocsc()
-
-    def factor(self, shift: float) -> Factor | None:
-        return factorise(self.matrix(shift))
-
-    def solve(self, factor: Factor, v: NDArray) -> NDArray:
-        """The inverse of S - shift I on v, through the eliminated unknowns where there are any."""
-        return factor.solve(np.concatenate([v, np.zeros(self.order - self.n)]))[: self.n]
-
-    def proved_second(self, shift: float) -> float:
-        """A proved lower bound on the second eigenvalue, or -inf."""
-        found = inertia(self.matrix(shift), self.n)
-        if found.negative not in (0, 1):
-            return -math.inf
-        # s_j - C_jj - shift is rounded twice
-        error = found.error + 4 * UNIT_ROUNDOFF * (self.size + abs(shift))
-        if self.order > self.n:
-            rest = self.full[self.n :, self.n :].tocsc()
-            # the last block stays definite under its error
-            margin = 2 * found.error_rest
-            alone = inertia(rest - margin * scipy.sparse.eye_array(rest.shape[0]))
-            if alone.negative != 0 or alone.error > found.error_rest:
-                return -math.inf
-            size = EliminatedUnknowns(self.full, self.n).norm
-            error += 2 * found.error_across * size + found.error_rest * size**2
-        return shift - error
-
-
-def _smallest_off(shifted: _Shifted, u: NDArray, curvature: Callable[[NDArray], float]) -> tuple[NDArray | None, float]:
-    """A unit vector x orthogonal to u with a nearly smallest x^H S x, and that value, by Lanczos on the inverse."""
-    # small enough to keep the order of the eigenvalues near 0, large enough for the solves to be accurate
-    shift = -1e-9 * shifted.size
-    factor = shifted.factor(shift)
-    if factor is None:
-        return None, 0.0
-    seen: list[float] = []
-
-    def settled(steps: int, low: float, high: float, _: float) -> bool:
-        seen.append(low)
-        return len(seen) > 1 and steps >= 4 and abs(seen[-1] - seen[-2]) < 1e-3 * abs(low)
-
-    # with the sign turned, the smallest positive eigenvalues of S come out lowest and its negative ones above 0
-    run = lanczos(
-        lambda v: -shifted.solve(factor, v), u, np.random.default_rng(0), max_steps=_INVERSE_STEPS, enough=settled
-    )
-    if run.largest > 0:
-        # Where u is not quite an eigenvector the deflated inverse may have a positive eigenvalue to which S, on the
-        # complement of u, has no negative one.
-        direction = run.largest_vector()
-        value = curvature(direction)
-        if value < 0 or run.smallest >= 0:
-            return direction, value
-    return run.smallest_vector(), shift - 1 / run.smallest
+            y = by_conjugate_gradients(matrix, gradient.g, inverse=lambda v: matrix.solve(run, v), steps=_SOLVES)
+        found = sharper(y)
+        return found if found.gap < plain.gap else plain

@@ -29,7 +29,7 @@ enum { GAUGE_FIRST = 1, GAUGE_MEAN = 2, GAUGE_NODE = 3 }; /* GAUGE_NODE + j: nod
 
 /* How the problems are solved: BatchOptions in numbers.py, which says what each means. */
 typedef struct {
-    int32_t power_steps, gpm_steps, max_iterations, triangle, certify, gauge;
+    int32_t power_steps, gpm_steps, max_iterations, triangle, certify, gauge, swept;
     double tolerance, accepted;
 } options_t;
 
@@ -42,7 +42,8 @@ typedef struct {
     double *found; /* (FOUND, count) */
 } numbers_t;
 
-/* The rows of `found`: FIELDS in numbers.py. All but the first two and the last are written where there is a proof. */
+/* The rows of `found`: FIELDS in numbers.py. All but the first two, the last and ROWS_TOTAL are written where there is a
+ * proof. */
 enum { ASYMMETRY, SKEW, BOUND, BARE_OBJECTIVE, GRADIENT, ROWS_TOTAL, ROWS_NORM, ROWS_MOST, MODULI, NODES, TRACE, FOUND };
 
 /* One call. In Python: Call in compiled.py. */

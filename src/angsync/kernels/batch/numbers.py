@@ -25,9 +25,10 @@ FIELDS = (
 )  # fmt: skip
 """What is found for every problem beside :class:`BatchNumbers`, in this order. ``asymmetry`` is the largest part of a
 difference C_jl - conj(C_lj), real or imaginary, beyond :func:`asymmetry_share` of the entry, ``skew`` the sum of those
-parts over all pairs: both 0 for a Hermitian matrix. The fields from ``bound`` to ``nodes`` are found for a proof only,
-and are about C without its diagonal: the lower bound on S over the complement of z, the objective, the norm of b, sum,
-norm and maximum of the row sums of ``|re| + |im|``, the sum of moduli, and how many nodes have measurements."""
+parts over all pairs: both 0 for a Hermitian matrix. The fields from ``bound`` to ``nodes`` are found for a proof only
+(``rows_total`` always), and are about C without its diagonal: the lower bound on S over the complement of z, the
+objective, the norm of b, sum, norm and maximum of the row sums of ``|re| + |im|``, the sum of moduli, and how many nodes
+have measurements."""
 
 
 class BatchOptions(NamedTuple):
@@ -46,6 +47,8 @@ class BatchOptions(NamedTuple):
     gauge: int
     """1: the first node of every piece is at angle 0, 2: the sum of z over every piece is positive, 3 + j: node j is at
     angle 0, and in the pieces that it is not in, the first node. Nodes without measurements have the phase 1."""
+    swept: bool
+    """Whether the start is the sweep over the nodes, with a part of what is given; otherwise it is what is given."""
     tolerance: float
     """Residual at which a problem stops."""
     accepted: float
@@ -83,6 +86,12 @@ class BatchNumbers(NamedTuple):
             values.shape == (count,) and values.dtype == kind and values.flags.c_contiguous
             for values, kind in zip(arrays, _KINDS, strict=True)
         )
+
+    def write(self, places: NDArray[np.int64], values: BatchNumbers) -> None:
+        """The numbers of the problems at these places."""
+        arrays: tuple[NDArray, ...] = self
+        for array, new in zip(arrays, values, strict=True):
+            array[places] = new
 
     def part(self, of: slice) -> BatchNumbers:
         """Views of some problems."""

@@ -111,8 +111,9 @@ static void N(keep_left)(N(group) *g, int j, const V *row, const double *start) 
  *
  * The start of the power steps is found on the way: node j is turned to agree with the nodes before it, x_j = phase
  * of sum_{i<j} C_ji x_i, while row j is at hand. A part of the fixed `start` is added (FIXED_START_SHARE):
- * for a real C all x_j would be real without it, and so would be all phases that follow. */
-static void N(read)(N(group) *g, const REAL *const *source, int triangle, double askew, const double *start) {
+ * for a real C all x_j would be real without it, and so would be all phases that follow. Where it is not to be `swept`,
+ * the start is that one itself. */
+static void N(read)(N(group) *g, const REAL *const *source, int triangle, double askew, const double *start, int swept) {
     int n = g->n;
     V trace = LOAD(0), gap = LOAD(0), skew = LOAD(0), total = LOAD(0), most = LOAD(0), share = LOAD(askew);
     V *first = g->first;
@@ -140,8 +141,12 @@ static void N(read)(N(group) *g, const REAL *const *source, int triangle, double
     for (int j = 0; j < n; j++) {
         most = N(larger)(g->rows[j], most);
         total += g->rows[j];
-        first[2 * j] += LOAD(FIXED_START_SHARE * start[2 * j]);
-        first[2 * j + 1] += LOAD(FIXED_START_SHARE * start[2 * j + 1]);
+        if (swept) {
+            first[2 * j] += LOAD(FIXED_START_SHARE * start[2 * j]);
+            first[2 * j + 1] += LOAD(FIXED_START_SHARE * start[2 * j + 1]);
+        } else {
+            first[2 * j] = LOAD(start[2 * j]), first[2 * j + 1] = LOAD(start[2 * j + 1]);
+        }
     }
     total += skew;
     g->trace = trace;

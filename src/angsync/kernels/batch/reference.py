@@ -1,6 +1,6 @@
 r"""Many small problems, solved and bounded with NumPy: what ``batch.c`` computes, vectorised over the problems.
 
-**Start**: one sweep that turns each node to agree with those before it,
+**Start**: phases that are given, or one sweep that turns each node to agree with those before it,
 :math:`x_j = \sum_{i<j} C_{ji} x_i / |\sum_{i<j} C_{ji} x_i|`, with a small part of a fixed chirp added. Then power
 steps :math:`x \leftarrow (C + \mathrm{shift}) x`, fewer where x and its image already point the same way. The shift is
 0, or :math:`|Cx|/|x|` where the other end of the spectrum is as large.
@@ -72,7 +72,8 @@ def solve(
     C *= scale[:, None, None]
     rows *= scale[:, None]
 
-    first = _start(C, start.astype(C.dtype), options.power_steps, finite)
+    field["rows_total"][:] = rows.sum(axis=1) * unit
+    first = _start(C, start.astype(C.dtype), options, finite)
     point, reached = _iterate(C, rows, first, finite, options)
     numbers.objective[:] = reached["objective"] * unit + field["trace"]
     numbers.residual[:] = reached["residual"]
@@ -126,9 +127,10 @@ def _square(x: NDArray) -> NDArray:
     return np.sum(x.real**2 + x.imag**2, axis=1)
 
 
-def _start(C: NDArray, start: NDArray, steps: int, finite: NDArray[np.bool_]) -> NDArray:
+def _start(C: NDArray, start: NDArray, options: BatchOptions, finite: NDArray[np.bool_]) -> NDArray:
     """The phases after the power steps, again with a shift where the two ends of the spectrum are alike."""
-    first = _sweep(C, start)
+    steps = options.power_steps
+    first = _sweep(C, start) if options.swept else np.tile(start, (len(C), 1))
     kept, quotient, growth = _power(C, first, steps, np.zeros(len(C), dtype=C.real.dtype))
     again = np.flatnonzero((quotient < 0.5 * growth) & finite)
     shift = np.zeros_like(growth)

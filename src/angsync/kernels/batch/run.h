@@ -168,7 +168,7 @@ static int N(group_of)(N(bench) *bench, const batch_t *call, int64_t first, int 
         g->ahead = (const char *)(C + size * (first + LANES));
         g->ahead_end = g->ahead + (fetch ? bytes : 0);
     }
-    N(read)(g, source, o->triangle, call->askew, call->start);
+    N(read)(g, source, o->triangle, call->askew, call->start, o->swept);
     N(weigh)(g);
     if (first >= 0) {
         M present = (M){0};
@@ -190,6 +190,8 @@ static int N(group_of)(N(bench) *bench, const batch_t *call, int64_t first, int 
     for (int p = 0; p < LANES; p++) target[p] = index[p] < 0 ? (REAL *)g->buffer : z + 2 * (int64_t)n * index[p];
     N(lanes_out)(g->z, 2 * n, target);
     const numbers_t *numbers = &call->numbers;
+    V rows = (V){0};
+    for (int j = 0; j < n; j++) rows += g->rows[j];
     for (int p = 0; p < used; p++) {
         int64_t at = index[p];
         if (at < 0) continue;
@@ -204,6 +206,7 @@ static int N(group_of)(N(bench) *bench, const batch_t *call, int64_t first, int 
         to[ASYMMETRY * call->count] = (double)g->gap[p];
         to[SKEW * call->count] = (double)g->skew[p];
         to[TRACE * call->count] = (double)g->trace[p];
+        to[ROWS_TOTAL * call->count] = (double)rows[p] / (double)g->scale[p];
     }
     if (o->certify) N(prove_group)(g, index, bench->work, numbers, call->count);
     for (int p = 0; p < used; p++)

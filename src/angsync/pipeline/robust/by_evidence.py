@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import InputError
 from angsync.kernels.time_limit import OutOfTime, until
 from angsync.pipeline.robust.edges import Edges, least_doubtful_forest
 from angsync.pipeline.robust.marginal.doubt import Doubt, doubts
@@ -17,7 +16,7 @@ from angsync.pipeline.robust.marginal.groups import edges_of_nodes, joined, loop
 from angsync.pipeline.robust.marginal.rotations import Rotations
 from angsync.pipeline.robust.marginal.search import Found, Task, search
 from angsync.pipeline.robust.report import RobustReport
-from angsync.pipeline.robust.settings import Robust
+from angsync.pipeline.robust.settings import Robust, trusted_places
 from angsync.solvers.stopping import Clock
 
 _EDGES_A_NODE = 4  # fewer than this: triangles and votes are too few for the search that dense graphs have
@@ -98,23 +97,9 @@ def _steps(edges: Edges) -> NDArray[np.bool_]:
 
 def trusted_edges(settings: Robust, count: int, edges: Edges) -> NDArray[np.bool_]:
     """The trusted ones among the edges, from places or booleans over all ``count`` measurements."""
-    everywhere = np.zeros(count, dtype=bool)
-    if settings.trusted is not None:
-        given = np.asarray(settings.trusted)
-        if given.dtype == bool:
-            if given.size != count:
-                raise InputError(
-                    f"trusted has {given.size} booleans for {count} measurements. Give one for each, or the places of "
-                    "those that are trusted."
-                )
-            everywhere = given
-        elif given.size:
-            outside = given[(given < -count) | (given >= count)]
-            if outside.size:
-                raise InputError(
-                    f"trusted names measurement {int(outside[0])}, but they are numbered from 0 to {count - 1}."
-                )
-            everywhere[given] = True
+    if settings.trusted is None:
+        return np.zeros(len(edges), dtype=bool)
+    everywhere: NDArray[np.bool_] = trusted_places(settings.trusted, count)
     return everywhere[edges.used]
 
 
@@ -140,5 +125,6 @@ def evidence_report(everywhere: RobustReport, edges: Edges, weighing: Weighing, 
 
 
 def _in_words(doubt: Doubt) -> str:
-    text = " ".join(doubt.sentences)
-    return text[:1].upper() + text[1:] if doubt.credible is not None else f"Not judged: {text}"
+    if doubt.credible is None:
+        return f"Not judged: {' '.join(doubt.sentences)}"
+    return " ".join(some[:1].upper() + some[1:] for some in doubt.sentences)

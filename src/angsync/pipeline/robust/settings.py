@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from angsync.errors import InputError, names_init_keywords
@@ -74,6 +74,42 @@ class Robust:
                 raise InputError(f"trusted needs loss='evidence' (or 'auto'), but loss is {self.loss!r}.")
         if int(self.max_rounds) != self.max_rounds or self.max_rounds < 1:
             raise InputError(f"max_rounds must be a whole number of at least 1, but it is {self.max_rounds}.")
+
+    def for_measurements(self, kept: Any, count: int) -> Robust:
+        """The settings for a shorter list: those ``kept`` of the measurements, then others up to this count.
+
+        With anchors and priors; priors are trusted as little as any measurement.
+        """
+        if self.trusted is None:
+            return self
+        import numpy as np
+
+        trusted = np.zeros(count, dtype=bool)
+        trusted[: int(np.sum(kept))] = trusted_places(self.trusted, len(kept))[kept]
+        return replace(self, trusted=trusted)
+
+
+def trusted_places(given: tuple[Any, ...], count: int) -> Any:
+    """Booleans, one for each of so many measurements, of what ``trusted`` names."""
+    import numpy as np
+
+    everywhere = np.zeros(count, dtype=bool)
+    values = np.asarray(given)
+    if values.dtype == bool:
+        if values.size != count:
+            raise InputError(
+                f"trusted has {values.size} booleans for {count} measurements. Give one for each, or the places of "
+                "those that are trusted."
+            )
+        return values
+    if values.size:
+        outside = values[(values < -count) | (values >= count)]
+        if outside.size:
+            raise InputError(
+                f"trusted names measurement {int(outside[0])}, but they are numbered from 0 to {count - 1}."
+            )
+        everywhere[values] = True
+    return everywhere
 
 
 def _places_or_booleans(given: Any) -> tuple[bool, ...] | tuple[int, ...]:

@@ -159,8 +159,8 @@ def _believed(
     kept.z = np.exp(1j * weighing.found.best.x)
     if report.credible is False:
         warn_user(f"These phases are not credible: {report.note}", CorruptionWarning)
-    weighted = reweighted(measurements, report.weights)
     try:
+        weighted = reweighted(measurements, report.weights)
         final_call = dataclasses.replace(call, start=kept.z, stopping=_remaining(call, clock))
         return plain.solve(weighted, final_call), report
     except KeyboardInterrupt:
@@ -288,7 +288,8 @@ def _finished(final: SyncResult, report: RobustReport, source: Any, clock: Clock
         warnings.simplefilter("ignore", AngsyncWarning)  # contradictory edges are what this is for
         operator = as_operator(source)
     product = operator.apply(z)
-    message = f"{final.message} {_CERTIFIES}" if final.certificate is not None else final.message
+    said = final.certificate is not None and report.credible is not False
+    message = f"{final.message} {_CERTIFIES}" if said else final.message
     return dataclasses.replace(
         final,
         objective=float(np.vdot(z, product).real),

@@ -71,7 +71,7 @@ def tried(monkeypatch, operator, *, clock=None):
 
         return bound
 
-    for name in ("by_cholesky", "by_factorisation", "by_lanczos", "by_narrow_lanczos"):
+    for name in ("by_cholesky", "by_affordable_factorisation", "by_lanczos", "by_narrow_lanczos"):
         monkeypatch.setattr(choice, name, stub(name.removeprefix("by_")))
     z, rng = np.ones(operator.n, dtype=complex), np.random.default_rng(0)
     s = np.ones(operator.n)
@@ -84,7 +84,7 @@ def test_the_next_method_that_is_affordable_follows(monkeypatch):
     dense = ang.as_operator(ang.simulate.gaussian(250, 0.5, rng=0).C)
     assert tried(monkeypatch, dense) == ["narrow_lanczos", "lanczos", "cholesky"]
     grid = ang.as_operator(ang.simulate.grid(20, 20, 0.1, rng=0).C)
-    assert tried(monkeypatch, grid) == ["factorisation", "cholesky"]
+    assert tried(monkeypatch, grid) == ["affordable_factorisation", "cholesky"]
 
 
 def test_nothing_follows_when_there_is_no_time(monkeypatch):

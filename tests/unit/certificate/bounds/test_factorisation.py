@@ -1,4 +1,4 @@
-"""The second eigenvalue by sparse factorisation: proved, close to the truth, with or without weights."""
+"""A sparse factorisation of S without one node: proved, close to the truth, with or without weights."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from problems import path
 
 import angsync as ang
 from angsync import Verdict
+from angsync.certificate.bounds import factorisation
 from angsync.certificate.bounds.bound import Question
-from angsync.certificate.bounds.factorisation import _Shifted, by_factorisation, can_factorise
+from angsync.certificate.bounds.factorisation import by_affordable_factorisation, by_factorisation, can_factorise
 from angsync.problem.operators import as_operator
 from angsync.problem.residual import along_and_across
 from angsync.solvers.stopping import Clock
@@ -36,8 +37,9 @@ def test_the_path_has_its_known_second_eigenvalue(n):
     C = path(np.ones(n - 1))
     bound = factorisation_bound(as_operator(C), np.ones(n, dtype=complex), s_of(C, np.ones(n)), ALWAYS)
     true = 2 - 2 * math.cos(math.pi / n)
-    assert 0.97 * true <= bound.value <= true
-    assert bound.estimate == pytest.approx(true, rel=1e-3)
+    # k nodes beyond the one that is held, at one end of them, have 2 - 2 cos(pi / (2 k + 1)): all n - 1 at the worst
+    held = 2 - 2 * math.cos(math.pi / (2 * n - 1))
+    assert 0.4 * held <= bound.value <= true  # a shift of half the estimate at least
     assert bound.about == "second_eigenvalue"
     assert bound.confidence == 1.0
 
@@ -48,8 +50,11 @@ def test_the_bound_is_below_eigvalsh_and_close_to_it():
         z = ang.synchronize(grid.C, certify=False).z
         s = s_of(grid.C, z)
         bound = factorisation_bound(as_operator(grid.C), z, s, ALWAYS)
-        true = np.linalg.eigvalsh(np.diag(s) - grid.C.toarray())[1]
-        assert 0.9 * true <= bound.value <= true * (1 + 1e-12)
+        S = np.diag(s) - grid.C.toarray()
+        # without one node, whichever it is
+        held = [np.linalg.eigvalsh(np.delete(np.delete(S, r, 0), r, 1))[0] for r in range(56)]
+        assert 0.85 * min(held) <= bound.value <= max(held)
+        assert bound.value <= np.linalg.eigvalsh(S)[1] * (1 + 1e-12)
 
 
 def test_a_twisted_ring_proves_nothing_and_gives_a_way_out():
@@ -59,7 +64,7 @@ def test_a_twisted_ring_proves_nothing_and_gives_a_way_out():
     bound = factorisation_bound(as_operator(ring), z, s, NEVER)
     assert bound.value == -math.inf
     assert bound.estimate < 0
-    v = bound.direction
+    v = bound.direction  # z is critical: what is taken off to make v orthogonal to it changes nothing
     assert np.vdot(v, s * v - ring @ v).real == pytest.approx(bound.estimate, rel=1e-9)
     assert abs(np.vdot(z, v)) < 1e-12
 
@@ -84,17 +89,12 @@ def test_weights_over_many_orders_are_proved_by_the_degree_weighted_form():
     weights = 10.0 ** np.linspace(6, -12, 40)
     C = path(weights)
     z, s = np.ones(41, dtype=complex), s_of(C, np.ones(41))
-    operator = as_operator(C)
-    plain = factorisation_bound(operator, z, s, ALWAYS)
-    bound = factorisation_bound(operator, z, s, lambda bound: bound.value > 0)
-    assert plain.weights is None
-    assert plain.value <= 0
+    bound = factorisation_bound(as_operator(C), z, s, lambda bound: bound.value > 0)
     assert bound.weights is not None
     assert np.array_equal(np.log2(bound.weights) % 2, np.zeros(41))  # powers of four: their roots scale exactly
     root = np.sqrt(bound.weights)
     relative = (np.diag(s) - C.toarray()) / root[:, None] / root[None, :]
-    true = np.linalg.eigvalsh(relative)[1]
-    assert 0.9 * true < bound.value <= true * (1 + 1e-9)
+    assert 0.001 < bound.value <= np.linalg.eigvalsh(relative)[1] * (1 + 1e-9)
 
 
 def test_the_weights_are_powers_of_four_near_the_degrees():
@@ -113,7 +113,7 @@ def test_below_rounding_nothing_is_claimed():
     weights[9] = 1e-18
     C = path(weights)
     bound = factorisation_bound(as_operator(C), np.ones(20, dtype=complex), s_of(C, np.ones(20)), ALWAYS)
-    assert bound.value == -math.inf
+    assert bound.value <= 1e-18
     certificate = ang.certify(C, np.ones(20), method="factorisation")
     assert certificate.verdict is Verdict.CERTIFIED  # zero misfit
     assert not certificate.unique
@@ -145,13 +145,58 @@ def test_only_sparse_problems_can_be_factorised():
         ang.certify(dense, np.ones(5), method="factorisation")
 
 
-def test_the_proof_survives_a_wrong_estimate():
-    # the shift may be anything: what is proved at a shift that is far too large is nothing, never something false
-    grid = ang.simulate.grid(6, 6, 0.3, rng=0)
-    z = ang.synchronize(grid.C, certify=False).z
-    s = s_of(grid.C, z)
-    eigenvalues = np.linalg.eigvalsh(np.diag(s) - grid.C.toarray())
-    shifted = _Shifted(as_operator(grid.C), s, None)
-    for shift in np.linspace(-1, 3, 101) * eigenvalues[1]:
-        assert shifted.proved_second(shift) <= eigenvalues[1] + 1e-14
-    assert shifted.proved_second(2 * eigenvalues[1]) == -math.inf
+def test_the_work_is_known_before_it_is_done(monkeypatch):
+    grid = as_operator(ang.simulate.grid(20, 20, 0.1, rng=0).C)
+    z = np.ones(400, dtype=complex)
+    question = Question(grid, z, np.ones(400), np.zeros(400), 0.0, np.random.default_rng(0), NEVER, Clock())
+    monkeypatch.setattr(factorisation._Proof, "bound", lambda _: pytest.fail("it was done all the same"))
+    assert by_affordable_factorisation(question, largest_work=1e4) is None
+    assert by_affordable_factorisation(question, largest_front=10) is None
+
+
+def test_what_has_no_small_separator_is_refused_in_words(monkeypatch):
+    monkeypatch.setattr(factorisation, "_LARGEST_FRONT_ON_REQUEST", 10)
+    C = ang.simulate.grid(20, 20, 0.1, rng=0).C
+    with pytest.raises(ang.errors.InputError, match="no small separators"):
+        ang.certify(C, np.ones(400), method="factorisation")
+
+
+@pytest.mark.parametrize("kept", [0, 10**9], ids=["forgotten", "kept"])
+def test_no_gap_is_violated(monkeypatch, kept):
+    # points from 1e-9 to 0.5 rad off the best of three starts, and the worst of them, on grids with chords and weights
+    monkeypatch.setattr(factorisation, "_KEPT_NUMBERS", kept)
+    proved = 0
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        C = ang.simulate.grid(6, 7, rng.uniform(0.1, 0.6), rng=seed).C.tolil()
+        for _ in range(rng.integers(0, 4)):
+            a, b = rng.choice(42, 2, replace=False)
+            C[a, b] = 10 ** rng.uniform(-1, 1) * np.exp(2j * np.pi * rng.random())
+            C[b, a] = np.conj(C[a, b])
+        C = scipy.sparse.csr_array(C)
+        starts = [np.exp(2j * np.pi * rng.random(42)) for _ in range(3)]
+        found = sorted((ang.synchronize(C, start=z, certify=False) for z in starts), key=lambda r: r.objective)
+        best = found[-1].z
+        z = found[0].z if seed % 5 == 0 else best * np.exp(1j * 10 ** rng.uniform(-9, -0.3) * rng.standard_normal(42))
+        certificate = ang.certify(C, z, method="factorisation", max_seconds=60)
+        missing = float((np.vdot(best, C @ best) - np.vdot(z, C @ z)).real)
+        assert missing <= certificate.gap_bound + 1e-12
+        proved += certificate.lambda_2 > 0
+    assert proved > 8
+
+
+def test_points_that_are_not_optimal_are_never_proved(monkeypatch):
+    torus = ang.simulate.grid(12, 12, 0.0, rng=0).C.tolil()
+    for k in range(12):
+        for a, b in ((12 * k, 12 * k + 11), (k, 132 + k)):
+            torus[a, b] = torus[b, a] = 1.0
+    plain = scipy.sparse.csr_array(abs(torus.tocsr()).astype(complex))
+    twisted = np.exp(2j * np.pi * np.tile(np.arange(12), 12) / 12)
+    for kept in (0, 10**9):
+        monkeypatch.setattr(factorisation, "_KEPT_NUMBERS", kept)
+        certificate = ang.certify(plain, twisted, method="factorisation")
+        assert certificate.verdict is not Verdict.CERTIFIED
+        assert ang.certify(plain, np.ones(144), method="factorisation").verdict is Verdict.CERTIFIED
+        grid = ang.simulate.grid(12, 12, 0.3, rng=0).C
+        moved = ang.synchronize(grid).z * np.exp(1e-3j * np.random.default_rng(0).standard_normal(144))
+        assert ang.certify(grid, moved, method="factorisation").verdict is Verdict.REFUTED

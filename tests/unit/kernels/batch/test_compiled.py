@@ -16,6 +16,7 @@ from angsync import kernels
 from angsync.batch.stack import synchronize_stack
 from angsync.errors import InputError
 from angsync.kernels.batch import reference as batch_reference
+from angsync.kernels.batch.numbers import chirp
 
 batch_compiled = pytest.importorskip("angsync.kernels.batch.compiled", exc_type=ImportError)
 
@@ -110,3 +111,19 @@ def test_info_names_the_set():
 
     assert f"batches: {batch_compiled.instructions}" in installation()["kernels"]
     assert ang.synchronize(gaussian_stack(4, 3, 0.1, dtype=np.complex64)).converged.all()
+
+
+@pytest.mark.parametrize("name", batch_compiled.available())
+def test_a_start_that_is_given_is_the_start(monkeypatch, name):
+    monkeypatch.setattr(batch_compiled, "instructions", name)
+    n = 7
+    C = gaussian_stack(n, 20, 0.2 * np.sqrt(n), dtype=np.complex128)
+    options = {"certify": False, "max_iterations": 0, "power_steps": 0, "swept": False}
+    for solve in (batch_compiled.solve, batch_reference.solve):
+        z, found, _ = solved(solve, C, **options)
+        given = chirp(n).astype(np.complex128)
+        # one phase of unit modulus times another: a few units in the last place of a chirp that is rounded to float
+        np.testing.assert_allclose(z, np.tile(given * given[0].conj(), (20, 1)), rtol=0, atol=1e-6)
+        off = C - np.einsum("kij,ij->kij", C, np.eye(n))
+        sums = (np.abs(off.real) + np.abs(off.imag)).sum(axis=(1, 2))
+        np.testing.assert_allclose(found["rows_total"], sums, rtol=1e-13)  # also without a proof

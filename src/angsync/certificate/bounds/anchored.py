@@ -1,0 +1,151 @@
+r"""S without one node, scaled by its degrees, and what its Cholesky factorisation proves: deterministic.
+
+Let D be positive and diagonal, its entries powers of four near the row sums of :math:`|C|`, so that the scaling is
+exact, and :math:`\hat A` the stored matrix :math:`\mathrm{fl}(D^{-1/2} S D^{-1/2} - \mu I)` without row and column r.
+
+**Lemma.** If a Cholesky factorisation of :math:`\hat A` in floating point runs to its end, by fronts, in any order of
+the sums, then :math:`\hat A + E = L L^H` with
+:math:`|E_{ij}| \le \sqrt 2\, \gamma_{2 k_i + 8} (|L||L|^T)_{ij}`, where :math:`k_i` is the number of stored entries of
+row i of L. Hence
+
+.. math:: \|E\|_2 \le \varepsilon := \max_i \sqrt 2\, \gamma_{2 k_i + 8} (|L||L|^T 1)_i
+          \quad\text{and}\quad x^H D^{-1/2} S D^{-1/2} x \ge \nu \|x\|^2,\ x_r = 0, \quad
+          \nu = \mu - \varepsilon - 3u \max_j \big(2(|s_j| + |C_{jj}|)/D_{jj} + \mu\big).
+
+*Proof.* Entry (i, j), i >= j, of L is :math:`a_{ij} - \sum_k l_{ik} \bar l_{jk}`, divided by :math:`l_{jj}`, or its
+root. Real and imaginary part are sums of at most :math:`2 k_{ij} + 1` real terms in some binary tree (inside BLAS, and
+from front to front; to add a stored zero is exact). Divide by the roundings that :math:`a_{ij}` passes: every term is
+left with at most :math:`2 k_{ij}` of them and one of its own, the last one with those of the division (or of the
+product with a rounded reciprocal) or of the root, four at the most (Higham, *Accuracy and Stability of Numerical
+Algorithms*, 2nd ed., Lemma 8.4 and Theorem 10.3). As
+:math:`|\Re l_{ik}||\Re l_{jk}| + |\Im l_{ik}||\Im l_{jk}| \le |l_{ik}||l_{jk}|`, and the same for the mixed products,
+both parts of :math:`E_{ij}` are at most :math:`\gamma_{2k_{ij}+8} (|L||L|^T)_{ij}`. E is Hermitian,
+:math:`k_{ij} \le \min(k_i, k_j)`, and a Hermitian matrix has no eigenvalue beyond its largest row sum.
+:math:`L L^H \succeq 0`. Forming :math:`\hat A` takes two subtractions on the diagonal; all else is exact, but for
+underflow, which is less than :math:`10^{-290}`. QED.
+
+It is assumed, as for ``method="cholesky"``, that BLAS and LAPACK use conventional arithmetic: no Strassen, and inside
+triangular solves at most reciprocals of single pivots. OpenBLAS does.
+
+The factor itself is not needed: its row sums are complete when the last front is done. In the code row and column r
+stay, as those of the identity, which changes nothing for the other rows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from angsync import kernels
+from angsync.kernels.rounding import UNIT_ROUNDOFF
+from angsync.kernels.sparse.fronts_reference import Entries, Plan, Run
+from angsync.uncertainty.resistance.dissection import Dissection, dissect
+
+_NEARLY_EQUAL = 16.0  # times the smallest degree: up to which the largest one may stand for all
+_UNDERFLOW = 1e-290  # more than all numbers that may have underflowed, together
+_ROUNDED_UP = 1 + 1e-6  # for the rounding of the sums themselves, which have no negative terms: below gamma of 1e9
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What one factorisation at a shift shows."""
+
+    value: float
+    """Proved: x^H D^{-1/2} S D^{-1/2} x >= value for unit x with x_r = 0; -inf where a pivot was not positive."""
+    run: Run
+
+
+class AnchoredMatrix:
+    """D^{-1/2} S D^{-1/2} with one node left out, to be factorised at any shift. S is Diag(s) - C."""
+
+    def __init__(self, C: scipy.sparse.csr_array, s: NDArray[np.float64], sums: NDArray[np.float64]) -> None:
+        """``sums``: about the row sums of |C|. Nodes beyond the length of s have an s of 0, and are never left out."""
+        self.C, self.order, self.phases = C, int(C.shape[0]), s.size
+        self.s = np.concatenate([s, np.zeros(self.order - s.size)])
+        positive = sums[sums > 0]
+        # powers of four: their roots are powers of two
+        self.weights = 4.0 ** np.round(np.log2(np.where(sums > 0, sums, positive.min(initial=1.0))) / 2)
+        if self.weights.max() <= _NEARLY_EQUAL * self.weights.min():
+            # one for all: then the bound is one on the eigenvalues of S itself
+            self.weights[:] = self.weights.max()
+        self.root = np.sqrt(self.weights)
+        self.form: Dissection | None = None
+        self.left_out = 0
+
+    def plan(self, *, largest_front: int) -> bool:
+        """Order the elimination; False where a front would be too large."""
+        self.form = dissect(self.C, largest=largest_front)
+        if self.form is None:
+            return False
+        # Of the phases with the largest weights, held by which the rest moves least, the one that would be eliminated
+        # last: a hub where there is one, otherwise a node in the middle.
+        phases = self.form.order[self.form.order < self.phases]
+        self.left_out = int(phases[self.weights[phases] == self.weights[: self.phases].max()][-1])
+        return True
+
+    @cached_property
+    def _plan(self) -> Plan:
+        form = self.form
+        assert form is not None
+        place = np.empty(self.order, dtype=np.int64)
+        place[form.order] = np.arange(self.order)
+        lengths = np.fromiter((rows.size for rows in form.rows), dtype=np.int64, count=len(form.rows))
+        bounds = np.concatenate([[0], np.cumsum(lengths)])
+        return Plan(form.order, place, form.starts, bounds, np.concatenate(form.rows), form.parent)
+
+    @cached_property
+    def _entries(self) -> Entries:
+        indptr, indices = (np.ascontiguousarray(x, dtype=np.int32) for x in (self.C.indptr, self.C.indices))
+        return Entries(indptr, indices, np.ascontiguousarray(self.C.data), 1 / self.root, self.s, self.left_out)
+
+    def at(self, shift: float, *, keep: bool) -> Outcome:
+        """Factorise at this shift; with ``keep`` the factor stays, for :meth:`solve`."""
+        own = self.C.diagonal().real
+        diagonal = (self.s / self.weights - own / self.weights) - shift
+        diagonal[self.left_out] = 1.0
+        run = kernels.fronts_factorise(self._entries._replace(diagonal=diagonal), self._plan, keep=keep)
+        if run.failed >= 0:
+            return Outcome(-math.inf, run)
+        terms = (2 * run.terms + 8) * UNIT_ROUNDOFF
+        error = float((math.sqrt(2) * terms / (1 - terms) * run.sums).max()) * _ROUNDED_UP
+        size = float((2 * (np.abs(self.s) + np.abs(own)) / self.weights).max()) + shift
+        return Outcome(shift - error - 3 * UNIT_ROUNDOFF * size - _UNDERFLOW, run)
+
+    def solve(self, run: Run, b: NDArray) -> NDArray[np.complex128]:
+        """The inverse of the matrix that was factorised on b (0 where the node is left out), by nodes."""
+        assert run.kept is not None
+        right = np.where(np.arange(self.order) == self.left_out, 0, b)[self._plan.order]
+        x = np.empty(self.order, dtype=np.complex128)
+        x[self._plan.order] = kernels.fronts_solve(self._plan, run.kept, right, self.order)
+        return x
+
+    def downwards(self, run: Run) -> NDArray[np.complex128]:
+        r"""A vector with :math:`x^H \hat A x \le 0`, but for rounding, where a pivot was not positive.
+
+        With a the column of that pivot p above it, :math:`x = (-\hat A_{<p}^{-1} a, 1)` gives the pivot itself.
+        """
+        assert run.kept is not None
+        plan = self._plan
+        node = plan.order[run.failed]
+        row = slice(self.C.indptr[node], self.C.indptr[node + 1])
+        others = self.C.indices[row]
+        column = np.zeros(self.order, dtype=np.complex128)
+        used = (others != self.left_out) & (others != node)
+        scale = self.root[node] * self.root[others[used]]
+        column[plan.place[others[used]]] = -np.conj(self.C.data[row][used]) / scale
+        x = np.empty(self.order, dtype=np.complex128)
+        x[plan.order] = -kernels.fronts_solve(plan, run.kept, column, run.failed)
+        x[node] = 1.0
+        return x
+
+    def image(self, x: NDArray) -> NDArray[np.complex128]:
+        """D^{-1/2} S D^{-1/2} x; the entry of the node left out is set to 0."""
+        y = x / self.root
+        image = (self.s * y - self.C @ y) / self.root
+        image[self.left_out] = 0
+        return image

@@ -1,0 +1,191 @@
+"""Robust on sparse graphs: what is believed, what is said about it, and what happens to bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from problems import mean_error
+
+import angsync as ang
+from angsync.errors import CorruptionWarning, InputError
+from angsync.pipeline.robust import by_evidence, solve
+from angsync.pipeline.robust.edges import Edges
+from angsync.pipeline.robust.marginal import search as inner
+
+
+def trajectory(n=120, loops=60, false=0, sigma=0.01, seed=0):
+    """A path with loops of small noise, then false loops of random angles; steps, and which are false."""
+    rng = np.random.default_rng(seed)
+    i = np.concatenate([np.arange(n - 1), rng.integers(0, n - 30, loops), rng.integers(0, n - 30, false)])
+    j = np.concatenate([np.arange(1, n), i[n - 1 :] + rng.integers(5, 30, loops + false)])
+    theta = np.cumsum(rng.normal(0, 0.3, n))
+    angle = theta[i] - theta[j] + sigma * rng.standard_normal(i.size)
+    wrong = np.arange(i.size) >= n - 1 + loops
+    angle[wrong] = rng.uniform(-np.pi, np.pi, false)
+    return ang.Measurements(i, j, angle, n=n), np.exp(1j * theta), np.arange(i.size) < n - 1, wrong
+
+
+@pytest.mark.parametrize("trust", [True, False])
+def test_false_loops_are_found(trust):
+    data, truth, steps, wrong = trajectory(false=25, seed=1)
+    result = ang.synchronize(data, solver=ang.Robust(trusted=steps if trust else None))
+    assert np.array_equal(result.robust.distrusted, wrong)
+    # the noise of a path of so many steps, with loops, is about sigma sqrt(30) = 3 degrees at worst
+    assert mean_error(result.z, truth) < 3
+    assert result.robust.credible is True
+    assert result.robust.loss == "evidence"
+    assert result.robust.scale == pytest.approx(0.01, rel=0.35)  # 59 cycles: 3 standard deviations are 28 %
+    assert result.robust.evidence > 100
+    assert np.all(result.robust.corruption[wrong] > 0.9)
+    assert "CERTIFIED for these weights" in repr(result)
+    assert "For these weights: Proved" in str(result)
+
+
+def test_a_clean_graph_stays_as_it_is():
+    data, *_ = trajectory(seed=2)
+    result = ang.synchronize(data, solver=ang.Robust())
+    assert not result.robust.distrusted.any()
+    assert result.robust.credible is True
+    assert mean_error(result.z, ang.synchronize(data).z) < 1e-6
+
+
+def test_random_angles_are_not_credible_and_nothing_is_called_certified(tmp_path):
+    data, *_ = trajectory(loops=0, false=30, seed=3)
+    with pytest.warns(CorruptionWarning, match="no better than random angles"):
+        result = ang.synchronize(data, solver=ang.Robust())
+    assert result.robust.credible is False
+    page = tmp_path / "page.html"
+    result.to_html(page)
+    for text in (repr(result), str(result), page.read_text()):
+        assert "certified" not in text.lower()
+        assert "not credible" in text.lower()
+
+
+def test_a_cut_that_two_edges_contradict_is_not_credible():
+    rng = np.random.default_rng(4)
+    n = 12
+    pairs = [
+        (a, b) for k in (0, n) for a in range(k, k + n) for b in range(a + 1, k + n) if (a + b) % 3 == 0 or b == a + 1
+    ]
+    i, j = np.array([*pairs, (0, n), (n - 1, 2 * n - 1)]).T
+    theta = rng.uniform(0, 6, 2 * n)
+    angle = theta[i] - theta[j] + 0.01 * rng.standard_normal(i.size)
+    angle[-1] += 1.0
+    with pytest.warns(CorruptionWarning, match="degrees on average"):
+        result = ang.synchronize(ang.Measurements(i, j, angle, n=2 * n), solver=ang.Robust())
+    assert result.robust.credible is False
+    trusting = ang.synchronize(ang.Measurements(i, j, angle, n=2 * n), solver=ang.Robust(trusted=[i.size - 2]))
+    assert trusting.robust.credible is True
+    assert np.flatnonzero(trusting.robust.distrusted).tolist() == [i.size - 1]
+
+
+def test_few_cycles_are_not_judged():
+    data = ang.Measurements([0, 1, 2], [1, 2, 0], [0.1, 0.2, 1.0])
+    result = ang.synchronize(data, solver=ang.Robust())
+    assert result.robust.credible is None
+    assert "too few" in result.robust.note
+
+
+def test_a_trusted_edge_that_contradicts_all_others_is_named():
+    data, _, steps, wrong = trajectory(false=1, seed=5)
+    with pytest.warns(CorruptionWarning, match="of the trusted measurements contradict"):
+        result = ang.synchronize(data, solver=ang.Robust(trusted=steps | wrong, scale=0.01))
+    assert not result.robust.distrusted[steps | wrong].any()
+
+
+def test_a_scale_that_is_too_small_is_a_contradiction():
+    data, _, steps, _ = trajectory(sigma=0.03, seed=6)
+    with pytest.warns(CorruptionWarning, match="contradict"):
+        result = ang.synchronize(data, solver=ang.Robust(trusted=steps, scale=0.012))
+    assert result.robust.scale == pytest.approx(0.012)
+
+
+def test_which_way_is_taken():
+    sparse, dense = Edges.of(trajectory()[0]), Edges.of(ang.simulate.outliers(n=60, p=0.4, rng=0).measurements)
+    for edges, settings, expected in (
+        (sparse, ang.Robust(), True),
+        (sparse, ang.Robust("adaptive"), False),
+        (dense, ang.Robust(), False),
+        (dense, ang.Robust("evidence"), True),
+        (dense, ang.Robust(trusted=[0]), True),
+    ):
+        assert by_evidence.takes(edges, settings) is expected
+
+
+@pytest.mark.parametrize(
+    ("trusted", "match"),
+    [
+        ([True, False], "2 booleans for 179"),
+        ([500], "names measurement 500"),
+        ("odometry", "booleans"),
+        ([0.5], "booleans"),
+    ],
+)
+def test_trusted_that_means_nothing(trusted, match):
+    with pytest.raises(InputError, match=match):
+        ang.synchronize(trajectory(loops=60)[0], solver=ang.Robust(trusted=trusted))
+
+
+def test_trusted_needs_evidence():
+    with pytest.raises(InputError, match="evidence"):
+        ang.Robust("huber", trusted=[1])
+
+
+def test_no_time_is_not_judged():
+    data, *_ = trajectory(false=20, seed=7)
+    result = ang.synchronize(
+        data, solver=ang.Robust(), stopping=ang.Stopping(max_seconds=0.0), certify=False, on_failure="ignore"
+    )
+    assert result.robust.credible is None
+    assert "no time" in result.robust.note
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "believed"),
+    [
+        (by_evidence, "search", False),
+        (inner, "graduated", False),
+        (by_evidence, "doubts", True),
+        (solve, "reweighted", True),
+    ],
+)
+def test_an_interruption_keeps_the_best_so_far(monkeypatch, module, name, believed):
+    data, _, steps, wrong = trajectory(false=20, seed=1)
+    calls = []
+    real = getattr(module, name)
+
+    def interrupted(*args, **options):
+        calls.append(name)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return real(*args, **options)
+
+    monkeypatch.setattr(module, name, interrupted)
+    result = ang.synchronize(data, solver=ang.Robust(trusted=steps))
+    assert result.status is ang.Status.INTERRUPTED
+    assert result.robust.credible is (True if name == "reweighted" else None)
+    if believed:
+        assert np.array_equal(result.robust.distrusted, wrong)
+
+
+@pytest.mark.parametrize("suffix", ["npz", "csv"])
+def test_a_report_is_saved_and_read_back(tmp_path, suffix):
+    data, *_ = trajectory(loops=0, false=30, seed=3)
+    with pytest.warns(CorruptionWarning):
+        result = ang.synchronize(data, solver=ang.Robust())
+    path = tmp_path / f"result.{suffix}"
+    result.save(path)
+    read = ang.load_result(path).robust
+    assert read.credible is False
+    assert len(read.rivals) == len(result.robust.rivals)
+    np.testing.assert_array_equal(read.undecided, result.robust.undecided)
+    few = ang.synchronize(ang.Measurements([0, 1, 2], [1, 2, 0], [0.1, 0.2, 1.0]), solver=ang.Robust())
+    few.save(path)
+    assert ang.load_result(path).robust.credible is None
+
+
+def test_anchors_and_trusted_measurements():
+    data, truth, steps, wrong = trajectory(false=20, seed=7)
+    anchors = {0: float(np.angle(truth[0])), 60: float(np.angle(truth[60]))}
+    result = ang.synchronize(data, solver=ang.Robust(trusted=steps), anchors=anchors)
+    assert np.array_equal(result.robust.distrusted, wrong)
