@@ -62,7 +62,7 @@ class PoseRobustReport:
         text = f"{int(self.distrusted.sum())} of {loops} {what} distrusted"
         if not math.isnan(self.scale):
             text += f"; noise {self.scale:.2g} x stated"
-        if math.isfinite(self.next_best):
+        if math.isfinite(self.next_best) and self.next_best >= 1:  # closer ones differ in a loop that hardly matters
             text += f"; next best explanation e^{-self.next_best:.0f}"
         if self.credible is not True:
             text += f". {'NOT CREDIBLE' if self.credible is False else 'Not judged'}: {' '.join(self.reasons)}"
