@@ -1,4 +1,4 @@
-"""Sparse Cholesky factors of D x D blocks, compiled; the twin is :mod:`angsync.kernels.sparse.blocks_reference`."""
+"""Sparse Cholesky factors of D x D blocks, compiled; the twin is :mod:`angsync.kernels.sparse.pose_blocks_reference`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, function
-from angsync.kernels.sparse.blocks_reference import Pattern
+from angsync.kernels.sparse.pose_blocks_reference import Pattern
 
 _symbolic = function("block_symbolic", SIZE, *4 * (ADDRESS,), returns=INT)
 _factor = function("block_factor", INT, SIZE, *8 * (ADDRESS,), returns=SIZE)
@@ -72,7 +72,7 @@ class BlockFactor:
         at_first: NDArray[np.float64],
         at_second: NDArray[np.float64],
     ) -> NDArray[np.float64]:
-        """As :meth:`angsync.kernels.sparse.blocks_reference.BlockFactor.grams`."""
+        """As :meth:`angsync.kernels.sparse.pose_blocks_reference.BlockFactor.grams`."""
         pattern = self.pattern
         D = self._L.shape[1]
         sizes = D * np.diff(groups)
@@ -99,7 +99,7 @@ def group_choice(
     *,
     search: bool = True,
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """As :func:`angsync.kernels.sparse.blocks_reference.group_choice`."""
+    """As :func:`angsync.kernels.sparse.pose_blocks_reference.group_choice`."""
     D, count = r.shape[1], groups.size - 1
     square = np.concatenate([[0], np.cumsum(np.diff(groups) ** 2)]).astype(np.int64)
     chosen = np.empty(believed.size, dtype=np.bool_)

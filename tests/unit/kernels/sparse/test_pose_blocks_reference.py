@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from angsync import kernels
-from angsync.kernels.sparse import blocks_reference
+from angsync.kernels.sparse import pose_blocks_reference
 
-WAYS = [blocks_reference] + ([kernels] if kernels.COMPILED else [])
+WAYS = [pose_blocks_reference] + ([kernels] if kernels.COMPILED else [])
 
 
 def system(D, n=30, extra=25, seed=0):
@@ -123,7 +123,7 @@ def test_the_choice_is_the_best_of_all_subsets(way, D, seed):
 def test_both_kernels_choose_alike(search):
     given = choice(11, 3, size=8, groups=30)
     for one, other in zip(
-        kernels.group_choice(*given, search=search), blocks_reference.group_choice(*given, search=search), strict=True
+        kernels.group_choice(*given, search=search), pose_blocks_reference.group_choice(*given, search=search), strict=True
     ):
         assert one == pytest.approx(other, rel=1e-9, abs=1e-9)
 
