@@ -98,10 +98,14 @@ def one_graph(kind: str, share: float, sigma: float, rng: np.random.Generator) -
     }
 
 
-def graphs(count: int, seed: int, verbose: bool) -> None:
+def graphs(count: int, seed: int, verbose: bool, seconds: float) -> None:
+    end = time.monotonic() + seconds
     rng = np.random.default_rng(seed)
     table: dict[str, Counter[str]] = defaultdict(Counter)
     for k in range(count):
+        if time.monotonic() > end:
+            print(f"stopped after {k} graphs: no time left")
+            break
         kind, share, sigma = KINDS[k % len(KINDS)], SHARES[rng.integers(len(SHARES))], NOISES[rng.integers(len(NOISES))]
         case = one_graph(kind, share, sigma, rng)
         said = case["credible"] is True and case["silent"]
@@ -185,10 +189,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[101, 102, 103, 104, 105])
     parser.add_argument("--names", nargs="+", default=["CSAIL", "intel"])
     parser.add_argument("--amounts", nargs="+", default=["0", "10", "50", "100", "0.3", "0.5"])
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="graphs: stop after so long")
     parser.add_argument("--verbose", action="store_true")
     given = parser.parse_args()
     if given.what == "graphs":
-        graphs(given.graphs, given.seed, given.verbose)
+        graphs(given.graphs, given.seed, given.verbose, given.seconds)
     else:
         loops(given.seeds, given.names, [float(a) if "." in a else int(a) for a in given.amounts])
 

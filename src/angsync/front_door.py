@@ -82,8 +82,9 @@ def synchronize(
     effort
         What is done about a problem that is not proved optimal (a proved one costs the same whatever this says):
         ``"low"``: nothing, the point of one run and its bound; ``"normal"``: further starts, as far as they usually
-        pay, and the bound; ``"high"``: more of them, every way out of the point that is known, and a semidefinite relaxation for the
-        bound. The certificate says what was not tried; ``Stopping(max_seconds=...)`` ends any of it.
+        pay, and the bound; ``"high"``: more of them, every way out of the point that is known, and the semidefinite
+        relaxation of larger problems. ``certificate.untried`` says what was left out, and
+        ``Stopping(max_seconds=...)`` ends any of it.
     """
     call = Call.checked(
         solver=solver, start=start, stopping=stopping, certify=certify, gauge=gauge, callback=callback,

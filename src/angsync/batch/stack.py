@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -36,7 +37,8 @@ from angsync.errors import (
 )
 from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, BatchNumbers, BatchOptions, chirp
 from angsync.pipeline.call import Call, Effort, Seed
-from angsync.problem.array_libraries import is_foreign, on_cuda, to_numpy
+from angsync.pipeline.tried_starts import same_objective
+from angsync.problem.array_libraries import dtype_name, from_numpy, is_foreign, namespace, on_cuda, to_numpy
 from angsync.solvers.stopping import Stopping
 
 GPM_STEPS = 6  # power steps after which Newton steps take over in any case
@@ -68,6 +70,7 @@ def solve(data: Any, call: Call) -> BatchResult:
         from angsync.batch.on_device import solve_where_it_lies
 
         result, troubled = solve_where_it_lies(data, own)
+        result = _improved_on_the_host(data, result, own)
         return reported(result, own) if troubled else result
     return reported(_solve_stack(data, own), own)
 
@@ -193,6 +196,34 @@ def _solve_stack(
         source=source,
         **{name: values.reshape(leading) for name, values in kept.items()},
     )
+
+
+def _improved_on_the_host(data: Any, result: BatchResult, call: StackCall) -> BatchResult:
+    """What a device solved, with the problems that it left open solved again on the host, where further starts follow.
+
+    Without certificates a device makes one run. Where nothing is better, the arrays stay where they are.
+    """
+    n = result.n
+    if call.effort == "low" or result.verdict is None or not 2 < n <= MAX_ORDER:
+        return result
+    assert result.gap_bound is not None
+    same = same_objective(np.dtype(dtype_name(data)))
+    gap, f = to_numpy(result.gap_bound).ravel(), to_numpy(result.objective).ravel()
+    which = np.flatnonzero((gap > same * np.abs(f)) & (to_numpy(result.verdict).ravel() != 0))
+    if which.size == 0:
+        return result
+    chosen = namespace(data).reshape(data, (-1, n, n))[from_numpy(which, data)]
+    found = _solve_stack(to_numpy(chosen), replace(call, callback=None))
+    better = to_numpy(found.objective) > f[which] + same * np.abs(f[which])
+    if not better.any():
+        return result
+    changed: dict[str, Any] = {}
+    for name in ("z", *BatchNumbers._fields, *PROOFS):
+        array = getattr(result, name)
+        copy = np.array(to_numpy(array)).reshape(-1, n) if name == "z" else np.array(to_numpy(array)).ravel()
+        copy[which[better]] = getattr(found, name)[better]
+        changed[name] = from_numpy(copy.reshape(array.shape), data)
+    return replace(result, **changed)
 
 
 def _singles(count: int) -> Iterator[slice]:

@@ -45,6 +45,10 @@ if TYPE_CHECKING:
 # The proof by Lanczos gives 2 at low noise (s and the end of S count in full), and 3 at 0.3 sqrt n.
 _FIRST_NORM = 4.0
 
+Search = Literal["none", "short", "whole"]
+"""How far a witness is looked for: not at all; without the lift to rank two, which costs as much as further starts do;
+by all the ways of :mod:`angsync.certificate.escape`."""
+
 
 @names_keywords
 def certify(
@@ -69,9 +73,10 @@ def certify(
         CERTIFIED means ``gap_bound <= tolerance * scale``.
     method
         ``"cholesky"``: deterministic, for n up to a few thousand. ``"factorisation"``: deterministic, for sparse
-        graphs whose factor fits memory. ``"lanczos"``: any n, with a failure probability of 1e-10. ``"auto"``: a
-        sparse factorisation for sparse graphs that mix slowly, otherwise Cholesky up to n = 200 and Lanczos
-        above; where that proof cannot decide, the next one that is affordable.
+        graphs whose factor fits memory. ``"lanczos"``: any n, with a failure probability of 1e-10. ``"multilevel"``:
+        the same with a multigrid cycle, for large sparse graphs that mix slowly. ``"auto"``: a sparse factorisation
+        for sparse graphs that mix slowly, or the multilevel run where that is too much work; otherwise Cholesky up to
+        n = 200 and Lanczos above; where that proof cannot decide, the next one that is affordable.
     max_seconds
         Stop looking for a witness after this time.
     """
@@ -107,10 +112,12 @@ def certify_component(
     clock: Clock,
     rng: np.random.Generator,
     turned_product: NDArray | None = None,
+    search: Search = "whole",
 ) -> Certificate:
     """The certificate of one connected component (or of an operator whose components are not known).
 
     ``turned_product`` is C z, where it is known from a point that differs from z by one phase and by rounding.
+    ``search``: how far to look for a better point where nothing is proved.
     """
     z = z.astype(np.complex128)
     if operator.n == 1:
@@ -134,7 +141,7 @@ def certify_component(
             if found.allowed > norm_of_C.allowed:  # the run allowed too little for rounding: a new one
                 bound = _bound(operator, z, point, rng, clock, method)
     witness = None
-    if not point.gap_of(bound) <= tolerance * point.scale and not clock.expired:
+    if search != "none" and not point.gap_of(bound) <= tolerance * point.scale and not clock.expired:
         with clock.paused():  # most points are proved and need no way out
             from angsync.certificate.escape import find_better
 
@@ -142,7 +149,10 @@ def certify_component(
         direction = bound.direction if bound.estimate < 0 else None
         try:
             with until(clock):
-                witness = find_better(operator, z, point.Cz, margin=margin, direction=direction, clock=clock, rng=rng)
+                witness = find_better(
+                    operator, z, point.Cz, margin=margin, direction=direction, clock=clock, rng=rng,
+                    whole=search == "whole",
+                )  # fmt: skip
         except OutOfTime:
             pass
     return point.certificate(bound, witness)

@@ -30,6 +30,8 @@ from angsync.solvers.tangent import reversed_share
 
 _DENSE_HESSIAN_UP_TO = 400  # order up to which LAPACK finds the smallest curvature faster than Lanczos
 _LARGE_FROM_NODES = 200_000  # above, a hundred Lanczos steps take longer than the solve
+_CURVATURE_STEPS = 120  # of Lanczos, which find any negative curvature that a step along it could use
+_FEW_CURVATURE_STEPS = 30  # enough for the saddles that a run from a start without structure ends at, if ever
 _LIFT_EVALUATIONS = 400  # products with a block of two vectors, where these are cheap
 _LIFT_CHEAP_UP_TO = 600  # order up to which such products are cheap; above it, a third as many and one angle
 
@@ -46,10 +48,12 @@ def find_better(
     direction: NDArray | None,
     clock: Clock,
     rng: np.random.Generator,
+    whole: bool = True,
 ) -> NDArray | None:
     """A point whose objective exceeds that of z by more than ``margin``, or None if none was found.
 
-    ``direction`` is a unit vector with negative :math:`v^H S v`, where one is known.
+    ``direction`` is a unit vector with negative :math:`v^H S v`, where one is known. Without ``whole``, negative
+    curvature is looked for shortly, and there is no lift.
     """
     start_objective = float(along_and_across(z, Cz)[0].sum())
 
@@ -60,8 +64,8 @@ def find_better(
     critical = ascend(operator, z, clock)
     better = improves(critical)
     if better is None and not clock.expired:
-        better = _along_negative_curvature(operator, critical, clock, rng, improves)
-    if better is None and direction is not None and not clock.expired:
+        better = _along_negative_curvature(operator, critical, clock, rng, improves, whole)
+    if better is None and whole and direction is not None and not clock.expired:
         better = _through_rank_two(operator, critical, direction, clock, improves)
     return better
 
@@ -73,24 +77,25 @@ def ascend(operator: Operator, z: NDArray, clock: Clock, max_iterations: int = 1
 
 
 def _along_negative_curvature(
-    operator: Operator, z: NDArray, clock: Clock, rng: np.random.Generator, improves: Judge
+    operator: Operator, z: NDArray, clock: Clock, rng: np.random.Generator, improves: Judge, whole: bool
 ) -> NDArray | None:
     if operator.sparse() is not None and reversed_share(operator, z) == 0:
         # all weights of the edge Laplacian are positive and it is the Hessian: there is no negative curvature to find
         return None
-    t, curvature, size = smallest_curvature(operator, z, rng)
+    steps = _CURVATURE_STEPS if whole else _FEW_CURVATURE_STEPS
+    t, curvature, size = smallest_curvature(operator, z, rng, steps)
     if curvature >= -1e-9 * size:
         return None
     t = t / np.abs(t).max()
-    steps = np.pi * 2.0 ** -np.arange(8)
-    steps = np.concatenate([steps, -steps])
-    trial = z[:, None] * np.exp(1j * t[:, None] * steps[None, :])
+    lengths = np.pi * 2.0 ** -np.arange(8)
+    lengths = np.concatenate([lengths, -lengths])
+    trial = z[:, None] * np.exp(1j * t[:, None] * lengths[None, :])
     best = _best_column(operator, trial)
     return improves(ascend(operator, best, clock))
 
 
 def smallest_curvature(
-    operator: Operator, z: NDArray, rng: np.random.Generator
+    operator: Operator, z: NDArray, rng: np.random.Generator, most_steps: int = _CURVATURE_STEPS
 ) -> tuple[NDArray[np.float64], float, float]:
     """The direction of smallest curvature: an eigenvector of the tangent Hessian, orthogonal to the global phase.
 
@@ -108,7 +113,7 @@ def smallest_curvature(
         lambda t: at.s * t - (conj_z * operator.apply(z * t)).real,
         np.full(n, 1 / math.sqrt(n)),
         rng,
-        max_steps=120 if n <= _LARGE_FROM_NODES else 20,
+        max_steps=most_steps if n <= _LARGE_FROM_NODES else 20,
         enough=lambda k, low, high, _: low < -1e-3 * high and k >= 20,
     )
     return run.smallest_vector(), run.smallest, size

@@ -49,11 +49,11 @@ class Certificate:
     witness: NDArray | None
     """A point of T^n with a larger objective, beyond rounding; None unless REFUTED."""
     method: str
-    """A name of :data:`angsync.certificate.bounds.METHODS` (``cholesky``, ``factorisation``, which is sparse, or
-    ``lanczos``), with ``+relaxation`` when the gap comes from a semidefinite relaxation; ``trivial`` when there is
-    nothing to prove (no component has more than one node); ``misfit`` when the data fit so well that their misfit is
-    proof enough; ``out of time`` or ``interrupted`` when no proof was
-    attempted: :attr:`out_of_time` and :attr:`interrupted` ask for these two."""
+    """A name of :data:`angsync.certificate.bounds.METHODS` (``cholesky``, ``factorisation``, which is sparse,
+    ``lanczos`` or ``multilevel``), with ``+relaxation`` when the gap comes from a semidefinite relaxation; ``trivial``
+    when there is nothing to prove (no component has more than one node); ``misfit`` when the data fit so well that
+    their misfit is proof enough; ``out of time`` or ``interrupted`` when no proof was attempted: :attr:`out_of_time`
+    and :attr:`interrupted` ask for these two."""
     confidence: float
     """1.0 for a deterministic proof, otherwise 1 minus the failure probability of the Lanczos bounds."""
     tolerance: float
@@ -63,6 +63,9 @@ class Certificate:
     rounding: float
     """Rounding level of the computation: no gap below it can be told from 0. For a ``LinearOperator`` its products are
     assumed to be as accurate as those of a matrix in its precision."""
+    untried: str = ""
+    """Where the point is UNDECIDED: what might still decide, or improve it, and was left out, in words; empty where
+    nothing was. ``effort`` of :func:`angsync.synchronize` says how much is tried."""
 
     @property
     def interrupted(self) -> bool:
@@ -80,7 +83,8 @@ class Certificate:
         return {name: getattr(self, name) for name in names if name not in ("verdict", "witness")}
 
     def __str__(self) -> str:
-        return f"{self.verdict.name}: f* - f(z) <= {self.gap_bound:.3g} ({self.relative_gap:.2g} relative)"
+        said = f"{self.verdict.name}: f* - f(z) <= {self.gap_bound:.3g} ({self.relative_gap:.2g} relative)"
+        return f"{said}; not tried: {self.untried}" if self.untried else said
 
 
 def combine(parts: list[Certificate], indices: list[NDArray[np.int64]], z: NDArray, tolerance: float) -> Certificate:
@@ -120,6 +124,7 @@ def combine(parts: list[Certificate], indices: list[NDArray[np.int64]], z: NDArr
         tolerance=tolerance,
         scale=scale,
         rounding=math.fsum(part.rounding for part in parts),
+        untried="; ".join(dict.fromkeys(part.untried for part in parts if part.untried and not certified)),
     )
 
 
@@ -175,6 +180,7 @@ def tightened(certificate: Certificate, objective: float, upper_bound: float) ->
         gap_bound=gap,
         relative_gap=ratio(gap, certificate.scale),
         method=f"{proof_name(certificate.method, certified)}{_RELAXATION}",
+        untried="" if certified else certificate.untried,
     )
 
 

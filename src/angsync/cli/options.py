@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # a type checker cannot know names that come from a table
     WeightsName = Any
     TriangleName = Any
     UnitName = Any
+    EffortName = Any
 else:
 
     def _words(title: str, names: Iterable[str]) -> type[StrEnum]:
@@ -42,6 +43,7 @@ else:
     WeightsName = _words("WeightsName", G2O_WEIGHTS)
     TriangleName = _words("TriangleName", ("full", "upper", "lower"))
     UnitName = _words("UnitName", FULL_TURN)
+    EffortName = _words("EffortName", ("low", "normal", "high"))
 
 # what is read
 Problem = Annotated[Path, typer.Argument(metavar="FILE", help=f"The measurements: {in_words(READ)}.")]
@@ -85,6 +87,9 @@ MaxIterations = Annotated[int, typer.Option("--max-iterations", help="Limit of s
 MaxSeconds = Annotated[float | None, typer.Option("--max-seconds", help="Limit of wall time.")]
 Certify = Annotated[
     bool, typer.Option("--certify/--no-certify", help="Prove optimality; without it the exit code is 1.")
+]
+Effort = Annotated[
+    EffortName, typer.Option("--effort", help="What is spent on problems that are not proved: one run, or more starts.")
 ]
 Gap = Annotated[float, typer.Option("--tolerance", help="CERTIFIED means a relative gap of at most this.")]
 Proof = Annotated[ProofName, typer.Option("--method", help="The proof: deterministic or with a failure probability.")]

@@ -32,6 +32,7 @@ def solve(
     max_iterations: options.MaxIterations = 10_000,
     max_seconds: options.MaxSeconds = None,
     certify: options.Certify = True,
+    effort: options.Effort = "normal",
     standard_errors: options.StandardErrors = False,
     sigma: options.Sigma = None,
     hermitian: options.Triangle = "full",
@@ -69,14 +70,15 @@ def solve(
             from angsync.cli.stacks import solve_stack
 
             code = solve_stack(
-                console, data, solver=method, start=start.value, stopping=stopping, certify=certify, gauge=gauge,
-                rng=seed, hermitian=hermitian.value, output=output, standard_errors=standard_errors, sigma=sigma,
-                json=json, one_problem_only={"--report": report, "--anchor": anchor, "--prior": prior},
+                console, data, solver=method, start=start.value, stopping=stopping, certify=certify,
+                effort=effort.value, gauge=gauge, rng=seed, hermitian=hermitian.value, output=output,
+                standard_errors=standard_errors, sigma=sigma, json=json,
+                one_problem_only={"--report": report, "--anchor": anchor, "--prior": prior},
             )  # fmt: skip
             raise typer.Exit(code)
         with watching(console, "solving", stopping) as callback:
             result = synchronize(
-                data, solver=method, start=start.value, stopping=stopping, certify=certify,
+                data, solver=method, start=start.value, stopping=stopping, certify=certify, effort=effort.value,
                 gauge=gauge_from_text(gauge, data), callback=callback, rng=seed, hermitian=hermitian.value,
                 anchors=anchors_from_text(anchor or [], data, unit.value),
                 priors=priors_from_text(prior or [], data, unit.value),

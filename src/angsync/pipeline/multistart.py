@@ -4,7 +4,7 @@ Above a noise level of about :math:`0.5\sqrt n` (:math:`C = zz^H + \sigma W`) th
 and one run ends in any of them. Then further starts follow, with the same solver, and the best point is kept:
 
 1. **the witness** of the certificate, where it has one;
-2. **where plain GPM goes**: the eigenvector estimator, exactly, and thirty steps of the power method with about the
+2. **where plain GPM goes**: the eigenvector estimator, to 1e-3, and thirty steps of the power method with about the
    shift of the paper's GPM. After thirty steps it is settled at which maximum plain GPM ends, so the answer is no worse
    than its answer (on 100 problems at 0.7 to 3 :math:`\sqrt n`: the same maximum in 98, a better one in 2);
 3. **rank-two rows**: unit rows Y of :math:`\mathbb{C}^2`, random at first, moved by steps of the shifted power method
@@ -24,12 +24,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from angsync.certificate.verdict import Certificate, Verdict
 from angsync.circle import normalise
+from angsync.pipeline.call import Effort
 from angsync.pipeline.regime import is_dense, is_noisy
 from angsync.pipeline.task import FINISHED, Task
 from angsync.pipeline.tried_starts import same_objective, times_found
@@ -42,12 +44,44 @@ from angsync.solvers.starts.chance import leave_the_real_line
 from angsync.solvers.starts.eigenvector import eigenvector_estimator
 from angsync.solvers.stopping import Clock, Status
 
-MOST_STARTS = 10  # by itself, the first run included
-_FOUND_AGAIN = 4  # starts that end at the best optimum, after which it is believed
-_MOST_COST = 20  # of all further starts together, in products of the first run
+
+class RowSteps(NamedTuple):
+    """Steps of rank-two rows: so many times sqrt n, and at most."""
+
+    times_root: int
+    most: int
+
+    def of(self, n: int) -> int:
+        return min(self.most, math.ceil(self.times_root * math.sqrt(n)))
+
+
+_FEW_STEPS, _MANY_STEPS = RowSteps(3, 80), RowSteps(6, 240)
+
+
+class Limits(NamedTuple):
+    """How far to look where nobody says how many starts there are to be."""
+
+    starts: int
+    """At most, the first run included."""
+    found: int
+    """Starts that end at the best optimum, after which it is believed."""
+    cost: int
+    """Of all further starts together, in products of the first run."""
+    row_steps: RowSteps
+    """Of rank-two rows while all starts end at the same optimum: their ends are not worth much."""
+    rugged_row_steps: RowSteps
+    """The same once starts have ended at different optima. With the few steps above, sixteen starts at a noise of
+    sqrt n and n = 1000 ended 2e-4 below what ten starts with these find."""
+
+
+LIMITS: dict[Effort, Limits] = {
+    "low": Limits(1, 1, 0, _FEW_STEPS, _MANY_STEPS),  # with starts where a solver asks for them
+    "normal": Limits(10, 4, 20, _FEW_STEPS, _MANY_STEPS),
+    "high": Limits(40, 8, 200, _MANY_STEPS, _MANY_STEPS),
+}
 _LOOSE_RESIDUAL = 1e-6  # residual to which a start is run: f is then known to 1e-12, and only the best needs more
 _PLAIN_STEPS, _PLAIN_SHIFT = 30, 0.15  # of plain_start, whose docstring says why
-_ROW_STEPS, _MOST_ROW_STEPS = 6, 240  # of rank-two rows: so many times sqrt n, and at most
+_PLAIN_TOLERANCE = 1e-3  # of its eigenvector: thirty steps follow, in which the last digits do not matter
 _ROW_SHIFT = 0.5  # of the mean length of the rows of C Y: enough for the ascent not to oscillate
 _STOPPED = (Status.INTERRUPTED, Status.STOPPED_BY_CALLBACK)  # somebody asked for an end: no further start is run
 
@@ -84,9 +118,8 @@ def best_of_starts(
 ) -> tuple[Outcome, tuple[float, ...]]:
     """The best point of ``first`` and of further starts, polished, and the objectives of all.
 
-    ``starts`` counts ``first``. None: at most ten, fewer once four of them ended at the best objective, or once the
-    further ones took twenty times the products that the task has counted before (looked at between starts, so the last
-    may exceed it). ``eigenvector``: whether :func:`plain_start` is one of them.
+    ``starts`` counts ``first``. None: as many as :data:`LIMITS` says for the effort of the call; the products are
+    looked at between starts, so the last may exceed them. ``eigenvector``: whether :func:`plain_start` is one of them.
 
     A start that does not converge is counted, but not taken. An interruption, the time limit or a callback that returns
     True ends all and keeps the best so far; the callback sees the iterates of every start, each numbered from the end
@@ -95,17 +128,23 @@ def best_of_starts(
     counting, stopping = task.operator, task.call.stopping
     same = same_objective(counting.dtype)
     loose = replace(stopping, tolerance=max(stopping.tolerance_for(counting.dtype), _LOOSE_RESIDUAL))
-    budget = (1 + _MOST_COST) * counting.products
+    limits = LIMITS[task.call.effort]
+    budget = (1 + limits.cost) * counting.products
     best, objectives = first, [first.objective]
 
     def enough() -> bool:
         if starts is not None:
             return len(objectives) >= starts
-        often = times_found(objectives, same) >= _FOUND_AGAIN
-        return often or len(objectives) >= MOST_STARTS or counting.products > budget
+        often = times_found(objectives, same) >= limits.found
+        return often or len(objectives) >= limits.starts or counting.products > budget
 
     stopped: Status | None = None
-    points = _points(counting, witness, eigenvector, task.clock, task.rng)
+
+    def row_steps() -> int:
+        rugged = times_found(objectives, same) < len(objectives)
+        return (limits.rugged_row_steps if rugged else limits.row_steps).of(counting.n)
+
+    points = _points(task, witness, eigenvector, row_steps)
     while not enough() and not task.clock.expired:
         try:
             outcome = task.run(solver, next(points), loose, first_iteration=first.iterations + 1)
@@ -133,16 +172,15 @@ def _polished(task: Task, best: Outcome) -> tuple[Outcome, Status | None]:
     return replace(polished, history=best.history.followed_by(polished.history)), None
 
 
-def _points(
-    operator: Operator, witness: NDArray | None, eigenvector: bool, clock: Clock, rng: np.random.Generator
-) -> Iterator[NDArray]:
+def _points(task: Task, witness: NDArray | None, eigenvector: bool, row_steps: Callable[[], int]) -> Iterator[NDArray]:
     """Starting points without end, in the order of the module's list."""
+    operator, clock, rng = task.operator, task.clock, task.rng
     if witness is not None:
         yield witness.astype(operator.dtype)
     if eigenvector:
         yield plain_start(operator, clock, rng)
     while True:
-        yield rank_two_start(operator, clock, rng)
+        yield rank_two_start(operator, clock, rng, row_steps())
 
 
 def plain_start(operator: Operator, clock: Clock, rng: np.random.Generator) -> NDArray:
@@ -151,22 +189,23 @@ def plain_start(operator: Operator, clock: Clock, rng: np.random.Generator) -> N
     The shift does not depend on the scale of C: 0.15 of the mean length of an entry of C z, which at these noise levels
     is about the n/4 of GPM's default in the Gaussian model.
     """
-    z = leave_the_real_line(operator, eigenvector_estimator(operator, rng=rng), rng)
-    w = operator.apply(z)
+    z = leave_the_real_line(operator, eigenvector_estimator(operator, tolerance=_PLAIN_TOLERANCE, rng=rng), rng)
+    product = _vector_product(operator)
+    w = product(z)
     shift = _PLAIN_SHIFT * norm(w) / math.sqrt(operator.n)
     for _ in range(_PLAIN_STEPS):
         if clock.expired:
             break
         z = normalise(w + shift * z, z).astype(operator.dtype)
-        w = operator.apply(z)
+        w = product(z)
     return z
 
 
-def rank_two_start(operator: Operator, clock: Clock, rng: np.random.Generator) -> NDArray:
-    """Phases from random unit rows of C^2 after 6 sqrt n steps of the shifted power method, narrow where possible."""
+def rank_two_start(operator: Operator, clock: Clock, rng: np.random.Generator, steps: int | None = None) -> NDArray:
+    """Phases from random unit rows of C^2 after some steps of the shifted power method, narrow where possible."""
     product = _block_product(operator)
     Y = _unit_rows(rng.standard_normal((operator.n, 2)) + 1j * rng.standard_normal((operator.n, 2)))
-    for _ in range(min(_MOST_ROW_STEPS, math.ceil(_ROW_STEPS * math.sqrt(operator.n)))):
+    for _ in range(_MANY_STEPS.of(operator.n) if steps is None else steps):
         if clock.expired:
             break
         W = product(Y)
@@ -175,6 +214,11 @@ def rank_two_start(operator: Operator, clock: Clock, rng: np.random.Generator) -
     leading = np.linalg.svd(Y, full_matrices=False)[2][0].conj()
     z = Y @ leading
     return normalise(z, np.ones_like(z)).astype(operator.dtype)
+
+
+def _vector_product(operator: Operator) -> Callable[[NDArray], NDArray]:
+    narrow = operator.narrow_product()
+    return operator.apply if narrow is None else narrow
 
 
 def _block_product(operator: Operator) -> Callable[[NDArray], NDArray]:

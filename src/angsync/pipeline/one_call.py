@@ -25,7 +25,7 @@ from angsync.certificate.verdict import Certificate, Verdict, interrupted, resca
 from angsync.kernels.dense.whole_settings import Exactness, WholeEnding, WholeSettings, WholeSolve
 from angsync.pipeline.call import Call
 from angsync.pipeline.gauge import in_gauge
-from angsync.pipeline.regime import ONE_CALL_MOST_STEPS, Plan, is_dense, is_noisy
+from angsync.pipeline.regime import ONE_CALL_MOST_STEPS, Plan, is_dense, is_noisy, witness_search
 from angsync.pipeline.task import Attempt
 from angsync.problem.components import normalised
 from angsync.problem.nodes import gauge_node
@@ -227,6 +227,7 @@ def _certified(operator: Operator, found: WholeSolve, call: Call, clock: Clock) 
         clock=clock,
         rng=call.seed.generator,
         turned_product=turned,
+        search=witness_search(operator, call),
     )
     if certificate.verdict is not Verdict.CERTIFIED:  # uniqueness is claimed of proved optima alone
         certificate = dataclasses.replace(certificate, unique=False)

@@ -121,7 +121,7 @@ def _certificate(fields: _Fields, n: int) -> Certificate | None:
     witness = fields.array("witness", "c", n) if fields.has("witness") else None
     named: dict[str, Any] = {"verdict": inside.member("verdict", Verdict), "witness": witness}
     for field in dataclasses.fields(Certificate):
-        if field.name not in named:
+        if field.name not in named and (inside.has(field.name) or field.default is dataclasses.MISSING):
             ask = {"bool": inside.flag, "str": inside.text}.get(str(field.type), inside.number)
             named[field.name] = ask(field.name)
     return Certificate(**named)

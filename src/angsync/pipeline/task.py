@@ -13,6 +13,7 @@ from angsync.certificate import GAP_TOLERANCE
 from angsync.certificate.certify import certify_component
 from angsync.certificate.verdict import Certificate, interrupted
 from angsync.pipeline.call import Call
+from angsync.pipeline.regime import witness_search
 from angsync.problem.operators import CountingOperator, Operator
 from angsync.problem.residual import along_and_across
 from angsync.solvers.base import SolverBase
@@ -115,6 +116,7 @@ class Task:
                 clock=self.clock,
                 rng=self.rng,
                 turned_product=product_turned_to(outcome, z) if known else None,
+                search=witness_search(self.operator.base, self.call),
             )
         except KeyboardInterrupt:
             return self.unproved()

@@ -127,6 +127,8 @@ def _undecided(certificate: ReportedCertificate, number: Callable[[float], str])
     else:
         because = ", because the run was interrupted" if certificate.interrupted else ""
         sentences.append(f"No finite bound on the distance to the optimum is known{because}.")
+    if certificate.untried:
+        sentences.append(f"Not tried: {certificate.untried}.")
     sentences.append(
         "If the solver stopped early, let it go on (a smaller Stopping tolerance, more iterations) and "
         "certify again. If it converged, the noise may be too high for this proof: the answer can still be "

@@ -15,7 +15,7 @@ from angsync.report.words import proof_in_words
 
 def test_one_list_of_names():
     assert list(typing.get_args(ProofName)) == ["auto", *METHODS]
-    assert names_in_words() == "'auto', 'cholesky', 'factorisation' or 'lanczos'"
+    assert names_in_words() == "'auto', 'cholesky', 'factorisation', 'lanczos' or 'multilevel'"
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -35,6 +35,7 @@ def test_the_words_of_every_method():
         "cholesky": "a Cholesky factorisation with its rounding error accounted for",
         "factorisation": "a sparse factorisation with its rounding error accounted for",
         "lanczos": "a Lanczos bound",
+        "multilevel": "a Lanczos bound with a multigrid cycle",
     }
 
 

@@ -97,6 +97,7 @@ def test_a_certified_answer_that_did_not_converge_has_code_1():
 def test_solvers_by_name():
     write_csv("edges.csv")
     assert "GPM(alpha=4.0)" in call("solve", "edges.csv", "--solver", "gpm", "--json").object["method"]
+    assert call("solve", "edges.csv", "--effort", "low", "--json").object["certificate"]["untried"] == ""  # certified
     assert (
         "GPM(alpha=inf)" in call("solve", "edges.csv", "--solver", "gpm", "--alpha", "inf", "--json").object["method"]
     )

@@ -138,7 +138,7 @@ def test_below_the_threshold_there_is_one_run(n, noise):
 def test_it_runs_by_itself_where_the_certificate_is_open():
     result = ang.synchronize(gaussian(60, HARD, 1))
     assert result.certificate.verdict is not Verdict.CERTIFIED
-    assert 1 < result.starts.count <= multistart.MOST_STARTS
+    assert 1 < result.starts.count <= multistart.LIMITS["normal"].starts
     assert f"{result.starts.count} starts were tried" in result.method
     assert result.objective >= result.starts.best * (1 - 1e-12)
 
@@ -157,18 +157,18 @@ def test_the_certificate_decides():
 
 
 def test_ten_starts_are_the_most():
-    counting, first = first_run(gaussian(120, 2.0, 1))
+    counting, first = first_run(gaussian(120, 2.0))
     counting.products = 10**9  # no bound on the work
     _, objectives = more(counting, first)
-    assert Starts(objectives).times_best_found < multistart._FOUND_AGAIN  # otherwise nothing is tested
-    assert len(objectives) == 10
+    assert Starts(objectives).times_best_found < multistart.LIMITS["normal"].found  # otherwise nothing is tested
+    assert len(objectives) == multistart.LIMITS["normal"].starts == 10
 
 
 def test_starts_that_agree_end_it_early():
     C = gaussian(200, 0.6)
     result = ang.synchronize(C)
     assert result.certificate.verdict is Verdict.UNDECIDED
-    assert result.starts.count == result.starts.times_best_found == multistart._FOUND_AGAIN
+    assert result.starts.count == result.starts.times_best_found == multistart.LIMITS["normal"].found
     assert result.starts.spread < 1e-10
     assert "nothing better" in result.method
 

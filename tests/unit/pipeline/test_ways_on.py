@@ -9,6 +9,7 @@ import pytest
 
 import angsync as ang
 from angsync import Verdict
+from angsync.errors import DisconnectedWarning
 from angsync.pipeline import component, ways_on
 from angsync.solvers.starts.names import STARTS
 
@@ -74,3 +75,61 @@ def test_the_alternative_start_is_taken_where_it_is_better(monkeypatch):
     again = ang.synchronize(periodic.C)
     assert "was tried as well and was no better" in again.method
     assert again.objective == pytest.approx(best, rel=1e-12)
+
+
+def noisy(n, seed=0):
+    """So noisy that S(z) has a negative eigenvalue at every optimum: no proof will come."""
+    return ang.simulate.gaussian(n, np.sqrt(n), rng=seed).C
+
+
+def test_effort_says_what_an_open_problem_costs():
+    C = noisy(150)
+    low, normal, high = (ang.synchronize(C, effort=effort) for effort in ("low", "normal", "high"))
+    assert low.certificate.verdict is normal.certificate.verdict is high.certificate.verdict is Verdict.UNDECIDED
+    assert low.starts is None
+    assert 1 < normal.starts.count <= high.starts.count
+    assert 10 * low.matvecs < normal.matvecs < high.matvecs
+    assert low.objective <= normal.objective * (1 + 1e-12)
+    assert normal.objective <= high.objective * (1 + 1e-3)
+    best = max(normal.objective, high.objective)
+    for result in (low, normal, high):  # bounds of one and the same optimum
+        assert result.objective + result.certificate.gap_bound >= best
+    # the bound of the relaxation, solved to 1e-3, is within 15 % of the one solved to 1e-5, plus the difference in f
+    slack = abs(high.objective - normal.objective)
+    assert normal.certificate.gap_bound <= 1.15 * high.certificate.gap_bound + slack
+
+
+def test_the_certificate_says_what_was_not_tried():
+    C = noisy(150)
+    low = ang.synchronize(C, effort="low").certificate
+    assert low.untried == "further starts, ways out of the point, the semidefinite relaxation (effort='normal')"
+    assert str(low).endswith(f"; not tried: {low.untried}")
+    normal = ang.synchronize(C).certificate
+    assert normal.untried == "the lift to rank two (effort='high')"
+    assert f"Not tried: {normal.untried}." in str(ang.synchronize(C))
+    assert ang.synchronize(C, effort="high").certificate.untried == ""
+    two = np.zeros((300, 300), dtype=complex)
+    two[:150, :150] = two[150:, 150:] = C
+    with pytest.warns(DisconnectedWarning):
+        assert ang.synchronize(two).certificate.untried == normal.untried  # said once
+
+
+def test_what_is_proved_does_not_depend_on_the_effort():
+    C = ang.simulate.gaussian(120, 2.0, rng=0).C
+    low, normal, high = (ang.synchronize(C, effort=effort) for effort in ("low", "normal", "high"))
+    assert normal.certificate.verdict is Verdict.CERTIFIED
+    for other in (low, high):
+        np.testing.assert_array_equal(other.z, normal.z)
+        assert other.certificate == normal.certificate
+        assert other.matvecs == normal.matvecs
+
+
+def test_starts_that_a_solver_asks_for_are_run_with_little_effort_too():
+    result = ang.synchronize(noisy(60), solver=ang.AcceleratedGPM(starts=3), effort="low")
+    assert result.starts.count == 3
+
+
+def test_without_a_certificate_little_effort_is_one_run():
+    C = noisy(150)
+    assert ang.synchronize(C, certify=False, effort="low").starts is None
+    assert ang.synchronize(C, certify=False).starts.count > 1

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from angsync.certificate.bounds import METHODS, ProofName
 from angsync.certificate.bounds.bound import Question, SpectralBound
 from angsync.certificate.bounds.cholesky import by_cholesky, quick_bound
 from angsync.certificate.bounds.lanczos import FAILURE, by_lanczos, by_narrow_lanczos
 from angsync.kernels.time_limit import OutOfTime
-from angsync.solvers.preconditioner import kind_for, strongest_affordable
+from angsync.solvers.preconditioner import kind_for
 
 _DENSE_ANYWAY = 60  # order up to which a dense proof is the fastest of all
 _CHOLESKY_FIRST = 200  # order up to which the deterministic proof is the default
 _CHOLESKY_AT_ALL = 5000  # order up to which Cholesky is tried when Lanczos cannot decide
 _CHOLESKY_NANOSECONDS = 2.0  # times n^3: four factorisations on a slow core. Once begun, nothing stops LAPACK.
 _FEW_STEPS = 10  # of Lanczos, where no number of steps that fits memory would prove anything
+# Floating-point operations of a sparse factorisation up to which it is taken first: 15 s. A grid of a million nodes has
+# 5e10; a cube of 60^3 has 5e11, which take half a minute, and a multigrid cycle proves it in a second or two.
+_QUICK_WORK = 2.5e11
 QUICK_PROOF_ORDERS = range(48, _CHOLESKY_FIRST + 1)
 """Orders of dense problems for which :func:`~angsync.certificate.bounds.cholesky.quick_bound` is tried first."""
 
@@ -36,9 +41,11 @@ def _automatically(question: Question) -> SpectralBound:
     bound = _by_lanczos_twice(question) if mixing == "jacobi" else _by_fronts(question)
     if question.is_settled_by(bound) or bound.estimate < 0:
         return bound
-    if sparse and mixing == "jacobi" and strongest_affordable(operator) == "direct":
+    if sparse and mixing == "jacobi":
         try:
             second = by_affordable_factorisation(question)
+            if second is None and operator.sparse() is not None:
+                second = _by_levels(question)
         except OutOfTime:
             return bound
         if second is not None and question.is_settled_by(second):
@@ -48,23 +55,40 @@ def _automatically(question: Question) -> SpectralBound:
     return by_cholesky(question) if operator.n <= _CHOLESKY_AT_ALL and affordable else bound
 
 
-def by_affordable_factorisation(question: Question) -> SpectralBound | None:
+def by_affordable_factorisation(question: Question, *, largest_work: float | None = None) -> SpectralBound | None:
     """A sparse factorisation, or None where its announced work is too much; loaded when it is used."""
     from angsync.certificate.bounds import factorisation
 
-    return factorisation.by_affordable_factorisation(question)
+    work = factorisation.LARGEST_WORK if largest_work is None else largest_work
+    return factorisation.by_affordable_factorisation(question, largest_work=work)
 
 
 def _by_fronts(question: Question) -> SpectralBound:
-    """A sparse factorisation where its announced work is affordable.
+    """Graphs that mix slowly: what the dissection announces decides between a factorisation and a multigrid cycle.
 
-    Where it is not, or shows nothing, the second eigenvalue is too small for any number of Lanczos steps that fits: a
-    few of them still find what is clearly wrong.
+    The factorisation, which is deterministic, up to some seconds of work; above, Lanczos with a multigrid cycle, and
+    where that proves nothing, the factorisation as long as it is affordable at all. Where a factorisation stops without
+    a direction to look for a better point, a run with the cycle finds one. A few steps of plain Lanczos are the last
+    resort: they prove nothing there, but still find what is clearly wrong.
     """
-    bound = by_affordable_factorisation(question)
+    bound = by_affordable_factorisation(question, largest_work=_QUICK_WORK)
     if bound is not None and (bound.value > 0 or bound.estimate < 0 or question.operator.n <= _CHOLESKY_AT_ALL):
         return bound
+    if question.operator.sparse() is not None:
+        by_levels = _by_levels(question)
+        if question.clock.expired or by_levels.value > 0 or by_levels.estimate < 0:
+            return by_levels
+        if bound is None and (bound := by_affordable_factorisation(question)) is not None and bound.value > 0:
+            return bound
     return by_lanczos(question, failure=FAILURE / 2, max_steps=_FEW_STEPS)
+
+
+def _by_levels(question: Question) -> SpectralBound:
+    """The multilevel bound as one of two runs, either of which may be believed: each may fail half as often as one."""
+    from angsync.certificate.bounds.multilevel import by_multilevel  # rare: other proofs need not load it
+
+    bound = by_multilevel(question, failure=FAILURE / 2)
+    return replace(bound, confidence=1 - FAILURE) if bound.confidence < 1 else bound
 
 
 def _by_dense_factorisation(question: Question, *, quick_first: bool) -> SpectralBound:

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from angsync import kernels
 from angsync.certificate.bounds.bound import Question, SpectralBound
-from angsync.kernels.rounding import gamma
+from angsync.kernels.rounding import UNIT_ROUNDOFF, gamma, precision
 from angsync.solvers.stopping import Clock
 
 FAILURE = 1e-10
 """Probability that a bound by Lanczos is wrong."""
 _STEPS, _NARROW_STEPS = 400, 120  # at most: with C itself, and with its narrow copy, which has to decide soon
 _FULL_MATRIX_UP_TO_STEPS = 24  # up to so many steps the Ritz values come from a full matrix
+_DOUBLE = 1e-12  # products with a larger unit of rounding are not in double precision
 _BASIS_BYTES = 1 << 30  # the basis is kept for full reorthogonalisation; this caps it
 _ENTRIES_AT_ONCE = 200_000_000  # of products with a dense matrix between two looks at the clock: a second at most
 
@@ -120,8 +121,10 @@ def by_lanczos(question: Question, *, failure: float = FAILURE, max_steps: int =
     # where the row sums of C are not known, the other end of the spectrum shows how large C is; either end may fail
     both_ends = operator.abs_row_sums() is None and operator.augmented() is None
     failure = failure / 2 if both_ends else failure
-    # the rounding of a product with S, and of the inner products of length n in the recurrence
-    size = question.error + gamma(2 * operator.n + 8) * float(np.abs(s).max())
+    # the rounding of a product with S and of the few operations with its result; a unit of the row sums of |C| is at
+    # most question.error / (sqrt(2) (2 row + 8))
+    size = question.error * (1 + 48 / (2 * operator.row_length() + 8)) + gamma(96) * float(np.abs(s).max())
+    single = operator.abs_row_sums() is None and precision(operator.dtype).epsilon > _DOUBLE
     dense = operator.shifted_matrix(s, narrow=False)
     bound = lanczos_bound(
         dense or (lambda v: s * v - operator.apply(v)),
@@ -133,6 +136,7 @@ def by_lanczos(question: Question, *, failure: float = FAILURE, max_steps: int =
         rounding=size,
         failure=failure,
         both_ends=both_ends,
+        errors_may_conspire=not single and operator.augmented() is None,
     )
     operator.count(dense.products if dense else 0)
     return replace(bound, confidence=1 - FAILURE)
@@ -158,6 +162,7 @@ def by_narrow_lanczos(question: Question, *, failure: float) -> SpectralBound | 
         rounding=operator.narrow_rounding() + question.error,
         give_up=True,
         failure=failure,
+        errors_may_conspire=False,
     )
     operator.count(narrow.products)
     return replace(bound, value=bound.value - distance, confidence=1 - FAILURE)
@@ -188,6 +193,7 @@ def lanczos_bound(
     rounding: float,
     give_up: bool = False,
     both_ends: bool = False,
+    errors_may_conspire: bool = True,
 ) -> SpectralBound:
     r"""Lower bound from one Lanczos run on the complement of z, failing with probability at most ``failure``.
 
@@ -201,12 +207,22 @@ def lanczos_bound(
     random start is that of Kuczynski and Wozniakowski, SIAM J. Matrix Anal. Appl. 13 (1992); what they bound
     beforehand, for the worst spectrum, is here read off the run.)
 
-    The statement is that of exact arithmetic for the products as computed. With errors F of k of them,
-    :math:`SV = VT + \beta v e_k^H + F`, the run is the exact one from b of a Hermitian matrix whose distance from S
-    is the norm of F (norm-preserving dilations: Davis, Kahan and Weinberger, SIAM J. Numer. Anal. 19, 1982), and x is
-    its eigenvector. ``rounding`` bounds the error of a product in norm, so :math:`\sqrt k` times it is subtracted.
-    (Full reorthogonalisation adds a few errors of double precision; Parlett, *The Symmetric Eigenvalue Problem*,
-    chapter 13.)
+    **Rounding**, whatever its errors have to do with b: the theorem of :mod:`angsync.certificate.bounds.overlap`. The
+    recurrence holds up to errors of norm F in all, which are those of k products (``rounding`` each, in norm) and
+    what the basis took away beside the three terms (it is measured: ``taken``). With :math:`t = L^{-1/2}`, a shift
+    :math:`\mu \le \theta - 5 F / t` has :math:`e \le t/5`; the vectors V have a norm below 1.1, and a growth of 2 L
+    gives :math:`(1.1 + e) / \sqrt{2L} + e < t`: the eigenvalue is above :math:`\mu`. So the growth that is asked for is
+    2 L, and :math:`5 F / t` is subtracted from the shift that has it.
+
+    The norm of V: a vector has, after the last round, an overlap with V of :math:`2 \sqrt k \gamma_{2n+8}` from the
+    rounding of its inner products, and of :math:`\|V^H V - I\|` times the share that this round took. If all such
+    shares add up to no more than 1 (``drift``), :math:`\|V^H V - I\|` stays below :math:`30 k^{3/2} \gamma_{2n+8}`, far
+    below 0.2. Otherwise :math:`\|V\| \le \sqrt{k + 1}`, and k + 1 times the growth is asked for in the end.
+
+    Where products are too coarse for that (``errors_may_conspire=False``: the narrow copy, products in single
+    precision, eliminated unknowns), the run is taken for the exact one of a Hermitian matrix whose distance from S is
+    the norm of F (norm-preserving dilations: Davis, Kahan and Weinberger, SIAM J. Numer. Anal. 19, 1982). Its
+    eigenvector depends on the errors; that these do not conspire with b is assumed there.
 
     ``is_proof`` has to be monotone. The run ends once a value is proof enough, once ``clock`` has expired (it is
     looked at after every part of a run that takes long) and, with ``give_up``, once no value can become proof enough.
@@ -216,6 +232,9 @@ def lanczos_bound(
     u = z.astype(np.complex128)
     n = u.size
     limit = max(1, n - 2) / failure
+    rate = 1.0
+    if errors_may_conspire:
+        limit, rate = 2 * limit, 5 * math.sqrt(limit)
     steps = affordable_steps(u, max_steps)
     if isinstance(product, kernels.ShiftedElsewhere):
         run = product.begin(u, _gaussian(u, rng), steps)
@@ -226,11 +245,17 @@ def lanczos_bound(
     if isinstance(product, kernels.ShiftedMatrix) and (clock.max_seconds is None or not callable(product.matrix)):
         part = max(1, _ENTRIES_AT_ONCE // n**2)
     ending = run.advance(1)
-    least = _least_proof(is_proof, float(run.alpha[0]))
-    goal = kernels.Goal(least, limit, rounding, give_up)
+    least = least_proof(is_proof, float(run.alpha[0]))
+    # what the basis will take away is not known yet: a fifth of the rounding is more than it ever does
+    goal = kernels.Goal(least, limit, rate * rounding * (1.25 if errors_may_conspire else 1), give_up)
     while not ending and run.steps < run.most and not clock.expired:
         ending = run.advance(part, goal)
-    lost = rounding * math.sqrt(run.steps)
+    lost = rate * rounding * math.sqrt(run.steps)
+    if errors_may_conspire:
+        lost += rate * 1.1 * run.taken
+        if run.beta[-1] == 0:  # the whole space: what was left of the last vector is rounding
+            lost += rate * 16 * math.sqrt(n) * UNIT_ROUNDOFF * float(np.abs(run.alpha).max() + run.beta.max())
+        limit *= 1 if run.drift <= 1 else run.steps + 1
     value = kernels.proved_by_lanczos(run.alpha, run.beta, limit) - lost
     largest = lost - kernels.proved_by_lanczos(-run.alpha, run.beta, limit) if both_ends else math.inf
     smallest = kernels.smallest_ritz_value(run.alpha, run.beta)
@@ -238,7 +263,7 @@ def lanczos_bound(
     return SpectralBound(value, 1 - failure, "lanczos", direction, smallest, largest=largest)
 
 
-def _least_proof(is_proof: Callable[[float], bool], most: float) -> float:
+def least_proof(is_proof: Callable[[float], bool], most: float) -> float:
     """About the least positive value that is proof enough, to a percent; infinite where even ``most`` is not."""
     if not (most > 0 and is_proof(most)):
         return math.inf

@@ -27,8 +27,8 @@ FIELDS = (
 difference C_jl - conj(C_lj), real or imaginary, beyond :func:`asymmetry_share` of the entry, ``skew`` the sum of those
 parts over all pairs: both 0 for a Hermitian matrix. The fields from ``bound`` to ``nodes`` are found for a proof only
 (``rows_total`` always), and are about C without its diagonal: the lower bound on S over the complement of z, the
-objective, the norm of b, sum, norm and maximum of the row sums of ``|re| + |im|``, the sum of moduli, and how many nodes
-have measurements."""
+objective, the norm of b, sum, norm and maximum of the row sums of ``|re| + |im|``, the sum of moduli, and how many
+nodes have measurements."""
 
 
 class BatchOptions(NamedTuple):

@@ -64,7 +64,8 @@ class ShiftedMatrix(lanczos_reference.ShiftedMatrix):
         numbers = told.get()
         first = numbers[0, : 2 * count]
         once, twice = (float(part) for part in numbers[:, 2 * count : 2 * count + blocks].sum(axis=1))
-        return Rounds(w, float(first[-2]), (float(np.sum(first**2)) + once, once, twice))
+        coefficients = np.ascontiguousarray(numbers[:, : 2 * count]).view(np.complex128)
+        return Rounds(w, float(first[-2]), (float(np.sum(first**2)) + once, once, twice), coefficients)
 
     def combined(self, y: NDArray[np.float64], rows: Any) -> NDArray:
         # not matmul: there is no need of a library of linear algebra for one sum

@@ -27,6 +27,8 @@ class Rounds(NamedTuple):
     """Real part of its inner product with the last of the rows, before the first round."""
     squares: tuple[float, float, float]
     """Its squared norm before, between and after the rounds."""
+    coefficients: NDArray
+    """What was taken away along each of the rows, a round a row, on the host."""
 
 
 class ShiftedMatrix(ShiftedElsewhere):
@@ -62,8 +64,10 @@ class ShiftedMatrix(ShiftedElsewhere):
         first = np.conj(rows) @ w
         w = w - first @ rows
         once = _square(w)
-        w = w - (np.conj(rows) @ w) @ rows
-        return Rounds(w, float(first[-1].real), (_square(first) + once, once, _square(w)))
+        second = np.conj(rows) @ w
+        w = w - second @ rows
+        squares = (_square(first) + once, once, _square(w))
+        return Rounds(w, float(first[-1].real), squares, np.stack([first, second]))
 
     def combined(self, y: NDArray[np.float64], rows: Any) -> NDArray:
         """The sum of the rows, each times its entry of y, on the host."""
@@ -107,15 +111,19 @@ class DeviceLanczos(Lanczos):
 
     def _next(self, k: int) -> Any:
         w, rows = self._shifted.image(self._columns[k]), self._rows[: k + 2]
-        before = after = 0.0
+        before = after = taken = 0.0
         for number in range(MOST_ROUNDS // 2):
-            w, along, (size, before, after) = self._shifted.two_rounds(rows, w)
+            w, along, (size, before, after), coefficients = self._shifted.two_rounds(rows, w)
             if number == 0:
                 self._alpha[k] = along
                 self._size = max(self._size, math.sqrt(size))
+                coefficients[0, -1] -= along  # these two are the recurrence
+                coefficients[0, -2] -= self._beta[k - 1] if k else 0.0
+            taken += sum(math.sqrt(_square(one)) for one in coefficients[:, 1:])  # z comes first
             if after > KEPT_SHARE * before:
                 break
         self._beta[k] = math.sqrt(after)
+        self._note(k, taken)
         return w
 
     def combination(self, y: NDArray[np.float64]) -> NDArray:

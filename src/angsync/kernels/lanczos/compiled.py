@@ -24,6 +24,7 @@ class Run(ctypes.Structure):
         ("scale", REAL), ("s", ADDRESS), ("deflated", ADDRESS), ("basis", ADDRESS), ("alpha", ADDRESS),
         ("beta", ADDRESS), ("steps", SIZE), ("last", SIZE), ("size", REAL), ("target", REAL), ("limit", REAL),
         ("rounding", REAL), ("own", ADDRESS), ("give_up", ctypes.c_int32), ("threads", ctypes.c_int32),
+        ("taken", REAL), ("drift", REAL),
     )  # fmt: skip
 
 
@@ -33,7 +34,7 @@ _smallest = function("tridiagonal_smallest", *_COEFFICIENTS, ctypes.POINTER(REAL
 _vector = function("tridiagonal_vector", *_COEFFICIENTS, ADDRESS, ADDRESS)
 _proved = function("tridiagonal_proved", *_COEFFICIENTS, REAL, returns=REAL)
 _verdict = function("lanczos_verdict", *_COEFFICIENTS, REAL, REAL, REAL, INT, returns=INT)
-_orthogonalise = function("orthogonalise", SIZE, SIZE, *4 * (ADDRESS,), INT, returns=REAL)
+_orthogonalise = function("orthogonalise", SIZE, SIZE, *4 * (ADDRESS,), INT, ctypes.POINTER(REAL), returns=REAL)
 _orthogonalise_work = function("orthogonalise_work", SIZE, returns=SIZE)
 _lanczos_run = function("lanczos_run", ctypes.POINTER(Source), ctypes.POINTER(Run), returns=INT)
 
@@ -74,16 +75,17 @@ def verdict(alpha: NDArray[np.float64], beta: NDArray[np.float64], goal: Goal) -
     return RunEnding(_verdict(*_coefficients(alpha, beta), *numbers))
 
 
-def orthogonalise(deflated: NDArray, basis: NDArray, w: NDArray) -> tuple[NDArray, float]:
-    """w made orthogonal to the columns of ``basis`` and to ``deflated``, and its norm."""
+def orthogonalise(deflated: NDArray, basis: NDArray, w: NDArray) -> tuple[NDArray, float, float]:
+    """w made orthogonal to the columns of ``basis`` and to ``deflated``, its norm, and that of what the basis took."""
     if w.dtype != np.complex128 or not basis.flags.f_contiguous or deflated.dtype != np.complex128:
         return reference.orthogonalise(deflated, basis, w)
     w, deflated = np.array(w), np.ascontiguousarray(deflated)
     count, columns = threads(), basis.shape[1]
     work = np.empty(count * _orthogonalise_work(columns))
     vectors = (address(deflated), address(basis.T), address(w), address(work))
-    norm: float = _orthogonalise(w.size, columns, *vectors, count)
-    return w, norm
+    taken = REAL()
+    norm: float = _orthogonalise(w.size, columns, *vectors, count, ctypes.byref(taken))
+    return w, norm, taken.value
 
 
 class ShiftedMatrix(reference.ShiftedMatrix):
@@ -136,10 +138,10 @@ class DenseLanczos(reference.Lanczos):
             run.last = min(until, self._room())
             own = np.empty(run.threads * _orthogonalise_work(run.last))
             run.basis, run.own = address(self._columns), address(own)
-            run.steps, run.size = self.steps, self._size
+            run.steps, run.size, run.taken, run.drift = self.steps, self._size, self._taken, self._drift
             ending = RunEnding(_lanczos_run(ctypes.byref(self._source), ctypes.byref(run)))
             self.product.products += run.steps - self.steps
-            self.steps, self._size = run.steps, run.size
+            self.steps, self._size, self._taken, self._drift = run.steps, run.size, run.taken, run.drift
             if isinstance(self._matrix, Products):
                 self._matrix.raise_again()
             if ending is not RunEnding.GOING_ON or self.steps >= until:

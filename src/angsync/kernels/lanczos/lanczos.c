@@ -141,14 +141,16 @@ static double round_of(int64_t n, int64_t count, const double *deflated, const d
 int64_t orthogonalise_work(int64_t count) { return 2 * (count + 1 + TOGETHER) + 1; }
 
 /* w made orthogonal to the unit vectors `deflated` and basis[0 .. count - 1] (one after the other, each n complex numbers);
- * returns its norm. Again where a round left less than 0.7 of the norm: then what it took away had errors that count
+ * returns its norm, and in *taken the norm of what was taken away along the basis, the rounds added up. Again where a round left less than 0.7 of the norm: then what it took away had errors that count
  * beside what is left (Daniel, Gragg, Kaufman and Stewart, Math. Comp. 30, 1976). */
 double orthogonalise(int64_t n, int64_t count, const double *deflated, const double *basis, double *w, double *work,
-                     int threads) {
+                     int threads, double *taken) {
     if (n * count < SHARED_FROM) threads = 1;
     double before = square(2 * n, w), left = before;
+    *taken = 0;
     for (int round = 0; round < MOST_ROUNDS; round++) {
         left = round_of(n, count + 1, deflated, basis, w, work, orthogonalise_work(count), threads);
+        *taken += sqrt(square(2 * count, work + 2));
         if (left > KEPT_SHARE * before) break;
         before = left;
     }
@@ -192,6 +194,7 @@ int lanczos_verdict(int64_t k, const double *alpha, const double *beta, double t
     if (growth < 0 && give_up) return HOPELESS;
     if (k < SETTLED_FROM || tridiagonal_growth(k, alpha, beta, 0) >= 0) return GOING_ON;
     double smallest = tridiagonal_smallest(k, alpha, beta, &lower);
+    lost = fmin(lost, -0.05 * smallest); /* where rounding alone is as large, steps would not help */
     return smallest < 0 && tridiagonal_growth(k, alpha, beta, 1.1 * smallest + lost) >= limit ? SETTLED : GOING_ON;
 }
 
@@ -206,6 +209,7 @@ typedef struct {
     double target, limit, rounding; /* the goal; `target` is not a number where there is none */
     double *own;                    /* `threads` times orthogonalise_work(last) doubles */
     int32_t give_up, threads;
+    double taken, drift; /* of all steps: squares of what the basis took away beside three terms; its shares of beta */
 } run_t;
 
 int64_t lanczos_run_size(void) { return sizeof(run_t); }
@@ -232,8 +236,11 @@ int lanczos_run(const source_t *from, run_t *run) {
         /* nearly all that the whole basis has to take away, so that one round of it is enough */
         subtract(2 * n, alpha[k], v, w);
         if (k) subtract(2 * n, beta[k - 1], v - 2 * n, w);
-        beta[k] = orthogonalise(n, k + 1, run->deflated, run->basis, w, run->own, run->threads);
+        double taken;
+        beta[k] = orthogonalise(n, k + 1, run->deflated, run->basis, w, run->own, run->threads, &taken);
         run->steps = k + 1;
+        run->taken += taken * taken;
+        run->drift += taken / beta[k];
         /* a space that is invariant to rounding: another vector would be noise */
         if (k + 2 == n) beta[k] = 0;
         if (beta[k] <= 16 * sqrt((double)n) * UNIT_ROUNDOFF * run->size) return COMPLETE;

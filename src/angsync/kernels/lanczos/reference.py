@@ -160,25 +160,29 @@ def verdict(alpha: NDArray[np.float64], beta: NDArray[np.float64], goal: Goal) -
     if steps < _SETTLED_FROM or growth(alpha, beta, 0.0) >= 0:
         return RunEnding.GOING_ON
     smallest = smallest_ritz_value(alpha, beta)
+    lost = min(lost, -0.05 * smallest)  # where rounding alone is as large, steps would not help
     settled = smallest < 0 and growth(alpha, beta, 1.1 * smallest + lost) >= goal.limit
     return RunEnding.SETTLED if settled else RunEnding.GOING_ON
 
 
-def orthogonalise(deflated: NDArray, basis: NDArray, w: NDArray) -> tuple[NDArray, float]:
-    """w made orthogonal to the columns of ``basis`` and to ``deflated``, and its norm.
+def orthogonalise(deflated: NDArray, basis: NDArray, w: NDArray) -> tuple[NDArray, float, float]:
+    """w made orthogonal to the columns of ``basis`` and to ``deflated``, its norm, and that of what the basis took.
 
     Another round follows where one left less than 0.7 of the norm: the errors of what it took away then count beside
     what is left (Daniel, Gragg, Kaufman and Stewart, Math. Comp. 30, 1976).
     """
     before = left = float(np.vdot(w, w).real)
+    taken = 0.0
     for _ in range(MOST_ROUNDS):
         # the conjugate of the basis would be a copy
-        w = w - deflated * np.vdot(deflated, w) - basis @ np.conj(np.conj(w) @ basis)
+        along = np.conj(np.conj(w) @ basis)
+        w = w - deflated * np.vdot(deflated, w) - basis @ along
+        taken += float(np.linalg.norm(along))
         left = float(np.vdot(w, w).real)
         if left > KEPT_SHARE * before:
             break
         before = left
-    return w, math.sqrt(left)
+    return w, math.sqrt(left), taken
 
 
 class Lanczos:
@@ -198,7 +202,7 @@ class Lanczos:
         # columns lie as rows do in C
         self._columns = self._empty(min(self.most, _FIRST_COLUMNS) + 1)
         self._columns[0] = start
-        self._size = 0.0
+        self._size = self._taken = self._drift = 0.0
 
     def _empty(self, count: int) -> NDArray:
         return np.empty((count, self.deflated.size), dtype=self.deflated.dtype)
@@ -217,6 +221,20 @@ class Lanczos:
     def basis(self) -> NDArray:
         """The vectors as columns."""
         return self._columns[: self.steps].T
+
+    @property
+    def taken(self) -> float:
+        """The norm of all that the basis took away beside the three terms of the recurrence, all steps together."""
+        return math.sqrt(self._taken)
+
+    @property
+    def drift(self) -> float:
+        """The sum over the steps of what the basis took away, as shares of what was left."""
+        return self._drift
+
+    def _note(self, k: int, taken: float) -> None:
+        self._taken += taken * taken
+        self._drift += taken / float(self._beta[k]) if self._beta[k] > 0 else math.inf
 
     def _room(self) -> int:
         """The number of steps for which there is room, after some was made."""
@@ -257,7 +275,8 @@ class Lanczos:
         w = w - self._alpha[k] * v
         if k:
             w = w - self._beta[k - 1] * self._columns[k - 1]
-        w, self._beta[k] = self.orthogonalise(self.deflated, self._columns[: k + 1].T, w)
+        w, self._beta[k], taken = self.orthogonalise(self.deflated, self._columns[: k + 1].T, w)
+        self._note(k, taken)
         return w
 
     def combination(self, y: NDArray[np.float64]) -> NDArray:

@@ -15,6 +15,7 @@ from angsync.pipeline.robust.marginal.doubt import Doubt, doubts
 from angsync.pipeline.robust.marginal.groups import edges_of_nodes, joined, loops_by_place, single_edges
 from angsync.pipeline.robust.marginal.rotations import Rotations
 from angsync.pipeline.robust.marginal.search import Found, Task, search
+from angsync.pipeline.robust.marginal.wander import wander
 from angsync.pipeline.robust.report import RobustReport
 from angsync.pipeline.robust.settings import Robust, trusted_places
 from angsync.solvers.stopping import Clock
@@ -33,8 +34,12 @@ def takes(edges: Edges, settings: Robust) -> bool:
         return settings.loss == "evidence"
     if len(edges) > _LARGEST_EDGES:
         return False
-    touched = len(edges) - edges.freedom + edges.components
-    return settings.trusted is not None or len(edges) < _EDGES_A_NODE * touched
+    return settings.trusted is not None or is_sparse(edges)
+
+
+def is_sparse(edges: Edges) -> bool:
+    """Whether a loss of the residuals cannot tell wrong measurements from good ones of large leverage."""
+    return len(edges) < _EDGES_A_NODE * (len(edges) - edges.freedom + edges.components)
 
 
 @dataclass(eq=False)
@@ -52,6 +57,7 @@ def weigh(
     trusted: NDArray[np.bool_],
     starts: Callable[[bool], list[NDArray]],
     clock: Clock,
+    rng: np.random.Generator,
     weighing: Weighing,
 ) -> None:
     """Find the believed set and doubt it. ``starts(thoroughly)`` gives phases to begin from, where no edge is known."""
@@ -62,7 +68,9 @@ def weigh(
                 few = len(edges) <= _THOROUGH_EDGES
                 task.starts.extend(np.angle(z) for z in starts(few))
             search(task, clock, weighing.found)
-            weighing.doubt = doubts(task, weighing.found, clock)
+            few = len(edges) <= _THOROUGH_EDGES and not trusted.all()
+            turns = wander(task, weighing.found, clock, rng) if few else []
+            weighing.doubt = doubts(task, weighing.found, clock, turns)
     except OutOfTime:
         pass
 

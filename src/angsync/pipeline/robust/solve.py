@@ -15,7 +15,7 @@ from angsync.errors import AngsyncWarning, CorruptionWarning, warn_user
 from angsync.pipeline import plain
 from angsync.pipeline.call import Call
 from angsync.pipeline.result import SyncResult
-from angsync.pipeline.robust.by_evidence import Weighing, evidence_report, takes, trusted_edges, weigh
+from angsync.pipeline.robust.by_evidence import Weighing, evidence_report, is_sparse, takes, trusted_edges, weigh
 from angsync.pipeline.robust.edges import Edges, bonds
 from angsync.pipeline.robust.evidence import is_credible
 from angsync.pipeline.robust.report import RobustReport, reweighted
@@ -36,6 +36,7 @@ _ROUND = Stopping(tolerance=1e-8, max_iterations=30)  # one round of reweighting
 _BOND_WEIGHT = 1e-2  # of a distrusted edge that alone holds a node or a piece: it fits exactly with any weight
 _INTERRUPTED = "Interrupted: these weights may not be the best, and whether they are credible was not judged."
 _NO_TIME = "Not judged: there was no time left for other explanations."
+_SPARSE = "Not judged: on a sparse graph a loss cannot tell; use loss='evidence' (of itself up to 30,000 measurements)."
 _CHANCE = "They agree no better than random angles would: nothing can be trusted."
 _CERTIFIES = (
     "The certificate is that of the final weighted least-squares problem (the weights are in result.robust.weights), "
@@ -108,7 +109,10 @@ def _weighted(
     fit = search(edges, solver(edges), settings, given=kept.z, clock=clock, rng=rng, kept=kept.fits)
     kept.fits[:] = [fit]
     credible = is_credible(edges, fit, settings, solver, clock=clock, rng=rng)
-    report = kept.report = _report(measurements, edges, fit, settings, credible)
+    report = _report(measurements, edges, fit, settings, credible)
+    if credible and is_sparse(edges):  # better than chance, but a wrong edge over a long chain has a small residual too
+        report = dataclasses.replace(report, credible=None, note=f"{_SPARSE} {report.note}".strip())
+    kept.report = report
     kept.z = fit.z
     if credible is False:
         warn_user(
@@ -145,7 +149,7 @@ def _believed(
         return [fit.z] if kept.z is None else [fit.z, kept.z]
 
     try:
-        weigh(edges, settings, trusted, starts, clock, weighing)
+        weigh(edges, settings, trusted, starts, clock, call.seed.generator, weighing)
     except KeyboardInterrupt:
         if not weighing.found.beliefs:
             return _interrupted(measurements, edges, call, settings, kept)

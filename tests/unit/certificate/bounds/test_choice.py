@@ -71,7 +71,7 @@ def tried(monkeypatch, operator, *, clock=None):
 
         return bound
 
-    for name in ("by_cholesky", "by_affordable_factorisation", "by_lanczos", "by_narrow_lanczos"):
+    for name in ("by_cholesky", "by_affordable_factorisation", "by_lanczos", "by_narrow_lanczos", "_by_levels"):
         monkeypatch.setattr(choice, name, stub(name.removeprefix("by_")))
     z, rng = np.ones(operator.n, dtype=complex), np.random.default_rng(0)
     s = np.ones(operator.n)
@@ -85,6 +85,40 @@ def test_the_next_method_that_is_affordable_follows(monkeypatch):
     assert tried(monkeypatch, dense) == ["narrow_lanczos", "lanczos", "cholesky"]
     grid = ang.as_operator(ang.simulate.grid(20, 20, 0.1, rng=0).C)
     assert tried(monkeypatch, grid) == ["affordable_factorisation", "cholesky"]
+
+
+def without_fronts(monkeypatch):
+    """As if every dissection announced too much work."""
+    monkeypatch.setattr(choice, "by_affordable_factorisation", lambda *_, **__: None)
+
+
+def test_a_graph_whose_fronts_are_too_large_is_proved_with_a_multigrid_cycle(monkeypatch):
+    grid = ang.simulate.grid(30, 30, 0.1, rng=0)
+    z = ang.synchronize(grid.C, certify=False).z
+    without_fronts(monkeypatch)
+    certificate = ang.certify(grid.C, z)
+    assert certificate.verdict is Verdict.CERTIFIED
+    assert certificate.method == "multilevel"
+    assert certificate.confidence == 1 - 1e-10
+
+
+def test_the_announced_work_decides(monkeypatch):
+    grid = ang.simulate.grid(30, 30, 0.1, rng=0)
+    z = ang.synchronize(grid.C, certify=False).z
+    assert ang.certify(grid.C, z).method == "factorisation"
+    monkeypatch.setattr(choice, "_QUICK_WORK", 1e3)
+    assert ang.certify(grid.C, z).method == "multilevel"
+    # where the cycle proves nothing, the factorisation follows after all
+    monkeypatch.setattr("angsync.certificate.bounds.multilevel.smoothed_aggregation", lambda _: None)
+    certificate = ang.certify(grid.C, z)
+    assert certificate.method == "factorisation"
+    assert certificate.confidence == 1
+
+
+def test_a_large_graph_that_a_factorisation_does_not_prove_is_tried_with_a_cycle(monkeypatch):
+    monkeypatch.setattr(choice, "_CHOLESKY_AT_ALL", 100)
+    grid = ang.as_operator(ang.simulate.grid(20, 20, 0.1, rng=0).C)
+    assert tried(monkeypatch, grid) == ["affordable_factorisation", "_by_levels", "lanczos"]
 
 
 def test_nothing_follows_when_there_is_no_time(monkeypatch):

@@ -100,6 +100,13 @@ def test_a_scale_that_is_too_small_is_a_contradiction():
     assert result.robust.scale == pytest.approx(0.012)
 
 
+def test_a_loss_does_not_judge_sparse_graphs():
+    data, *_ = trajectory(seed=2)
+    result = ang.synchronize(data, solver=ang.Robust("adaptive"))
+    assert result.robust.credible is None
+    assert "evidence" in result.robust.note
+
+
 def test_which_way_is_taken():
     sparse, dense = Edges.of(trajectory()[0]), Edges.of(ang.simulate.outliers(n=60, p=0.4, rng=0).measurements)
     for edges, settings, expected in (

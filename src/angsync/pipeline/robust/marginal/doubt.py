@@ -17,6 +17,7 @@ The angles have to agree better than chance would let them: with the prior :math
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,8 +34,10 @@ from angsync.solvers.stopping import Clock
 _RIVAL_NATS = math.log(1000)
 _HELD_NATS = math.log(100)
 _CHANCE_NATS = math.log(1000)
-_TURN_DEGREES = 1.0  # mean turn of the nodes that matters, where the noise itself does not turn them more
+_TURN_DEGREES = 2.0  # mean turn of the nodes that matters, where the noise itself does not turn them more
 _SPREADS = 2.0  # and in units of the mean error that the noise gives
+_FAR_DEGREES = 4.0  # mean turn of drawn sets that matters
+_WANDERING_SHARE = 0.2  # of drawn sets that turn the nodes so far
 _FEW_CYCLES = 10  # with fewer, a graph that fails the test of chance is not judged rather than not credible
 _SCALE_RATIO = 1.3  # the scale found over the one given, from which edges contradict each other
 _LOOSE_DEGREES = 3.0  # mean error to be expected from pieces that nothing checks
@@ -56,8 +59,11 @@ class Doubt:
     """Probability of every edge to be wrong, given all others."""
 
 
-def doubts(task: Task, found: Found, clock: Clock) -> Doubt:
-    """Judge the best belief by what else was found and by what holds its edges."""
+def doubts(task: Task, found: Found, clock: Clock, turns: Sequence[float] = ()) -> Doubt:
+    """Judge the best belief by what else was found and by what holds its edges.
+
+    ``turns``: degrees from the best to the answers of other sets, drawn with their probabilities (:mod:`.wander`).
+    """
     model, best = task.model, found.best
     untrusted = ~task.trusted
     evidence = best.evidence - _believed_for_nothing(task)
@@ -69,6 +75,13 @@ def doubts(task: Task, found: Found, clock: Clock) -> Doubt:
     rivals = _rivals(task, found, turn)
     if rivals:
         sentences.append(str(rivals[0]))
+    far = max(_FAR_DEGREES, turn)
+    share = float(np.mean(np.array(turns) > far)) if len(turns) else 0.0
+    if share > _WANDERING_SHARE:
+        sentences.append(
+            f"of other sets, drawn with their probabilities, {share:.0%} turn the phases by more than {far:.2g} "
+            f"degrees on average, half of these by more than {np.median([t for t in turns if t > far]):.2g}."
+        )
     moved = _turn_without(task, best, undecided)
     if moved > turn:
         sentences.append(

@@ -37,11 +37,11 @@ class Rotations(Model):
     def __init__(self, edges: Edges) -> None:
         self.nodes = edges.n
         self.i, self.j = edges.i, edges.j
-        self._angle = np.angle(edges.turn)
+        self.angle = np.angle(edges.turn)
         self._precision = edges.precision
-        self._root = np.sqrt(edges.precision)
+        self.root = np.sqrt(edges.precision)
         # density 1 / (sqrt(2 pi) s) at the peak, in units of the whitened residual, over that of a uniform angle
-        self.peak = np.log(math.sqrt(2 * math.pi) * self._root)
+        self.peak = np.log(math.sqrt(2 * math.pi) * self.root)
         self._components = piece_labels(self.nodes, self.i, self.j)
         self._count = int(self._components.max(initial=-1)) + 1
         self.level = (self.nodes - self._count) * 0.5 * math.log(1 / (2 * math.pi))
@@ -61,15 +61,15 @@ class Rotations(Model):
         return rows
 
     def residuals(self, x: NDArray) -> Floats:
-        return (self._root * _wrap(self._angle - x[self.i] + x[self.j]))[:, None]
+        return (self.root * wrap(self.angle - x[self.i] + x[self.j]))[:, None]
 
     def wrapped(self, rho: Floats, edges: Places) -> Floats:
-        root = self._root[edges][..., None]
-        return root * _wrap(rho / root)
+        root = self.root[edges][..., None]
+        return root * wrap(rho / root)
 
     def solve(self, weights: Floats, x: NDArray) -> NDArray:
         factor = self.factor(weights, x)
-        weighted = weights * self._root
+        weighted = weights * self.root
         previous = math.inf
         for _ in range(_MAX_STEPS):
             check()
@@ -83,6 +83,18 @@ class Rotations(Model):
             previous = size
         return x
 
+    def inverse(self, weights: Floats) -> Floats:
+        """H^-1 as a full matrix over all nodes, with zeros for the first node of each piece."""
+        conductance = weights * self._precision
+        rows, size = self._reduced, int(self._reduced.max(initial=0))
+        matrix = np.zeros((size + 1, size + 1))
+        a, b = rows[self.i], rows[self.j]
+        for left, right, sign in ((a, a, 1), (b, b, 1), (a, b, -1), (b, a, -1)):
+            np.add.at(matrix, (left, right), sign * conductance)
+        matrix[size] = matrix[:, size] = 0
+        matrix[:size, :size] = np.linalg.inv(matrix[:size, :size])
+        return matrix[np.ix_(rows, rows)]
+
     def factor(self, weights: Floats, x: NDArray) -> RotationFactor:
         return RotationFactor(self, weights * self._precision)
 
@@ -95,7 +107,7 @@ class Rotations(Model):
         ).tocsr()
         step = {}
         for k, a, b in zip(places.tolist(), i.tolist(), j.tolist(), strict=True):
-            step[a, b], step[b, a] = -self._angle[k], self._angle[k]
+            step[a, b], step[b, a] = -self.angle[k], self.angle[k]
         x = np.zeros(self.nodes)
         for root in np.unique(self._components, return_index=True)[1]:
             order, parent = scipy.sparse.csgraph.breadth_first_order(graph, root, directed=True)
@@ -110,7 +122,7 @@ class Rotations(Model):
         believed = np.flatnonzero(belief.believed)
         total = 0.0
         for _ in range(_DRAWS):
-            pull = belief.scale * rng.standard_normal(believed.size) * self._root[believed]
+            pull = belief.scale * rng.standard_normal(believed.size) * self.root[believed]
             load = _summed(self.i[believed], pull, self.nodes) - _summed(self.j[believed], pull, self.nodes)
             total += self.difference(factor.states(load), np.zeros(self.nodes))
         return total / _DRAWS
@@ -140,6 +152,7 @@ class RotationFactor(Factor):
             shape=(size + 1, size + 1),
         ).tocsc()
         self._lu = None
+        self._known: dict[bytes, Floats] = {}
         self.log_det = 0.0
         if size:
             with in_one_thread():
@@ -162,6 +175,13 @@ class RotationFactor(Factor):
         return solved[model._reduced]
 
     def blocks(self, groups: Places) -> Floats:
+        # the last pass of an ascent, the doubts about it and an ascent from the same set ask for the same blocks
+        key = groups.tobytes()
+        if key not in self._known:
+            self._known[key] = self._blocks(groups)
+        return self._known[key]
+
+    def _blocks(self, groups: Places) -> Floats:
         model = self._model
         edges, place = np.unique(groups, return_inverse=True)
         place = place.reshape(groups.shape)
@@ -169,7 +189,7 @@ class RotationFactor(Factor):
         chosen = np.maximum(edges, 0)
         right = np.zeros((self._size + 1, edges.size), order="F")
         across = np.arange(edges.size)
-        root = np.where(edges >= 0, model._root[chosen], 0.0)
+        root = np.where(edges >= 0, model.root[chosen], 0.0)
         np.add.at(right, (rows[model.i[chosen]], across), root)
         np.add.at(right, (rows[model.j[chosen]], across), -root)
         x = np.zeros_like(right)
@@ -186,5 +206,6 @@ def _summed(places: Places, values: Floats, count: int) -> Floats:
     return np.bincount(places, values, count).astype(np.float64)
 
 
-def _wrap(angle: Floats) -> Floats:
+def wrap(angle: Floats) -> Floats:
+    """Angles in [-pi, pi]."""
     return angle - 2 * math.pi * np.round(angle / (2 * math.pi))
