@@ -17,13 +17,20 @@ import os
 import warnings
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from angsync.applications.pose_graph_data import NOT_DEFINITE, PoseGraph, first_indefinite
-from angsync.errors import AngsyncWarning, DisconnectedWarning, FileFormatError, names_keywords, warn_user
+from angsync.errors import (
+    AngsyncWarning,
+    CorruptionWarning,
+    DisconnectedWarning,
+    FileFormatError,
+    names_keywords,
+    warn_user,
+)
 from angsync.front_door import synchronize
 from angsync.io.failures import existing_file, listed
 from angsync.io.g2o_file import G2oContent, parse_g2o
@@ -33,6 +40,10 @@ from angsync.problem.pieces import in_words
 from angsync.report.trajectory import Panel, write_trajectory
 from angsync.report.words import certificate_in_words
 from angsync.solvers.stopping import Callback, Clock, Status, Stopping
+
+if TYPE_CHECKING:
+    from angsync.applications.pose_graph_robust import PoseRobustReport
+    from angsync.pipeline.robust.settings import Robust
 
 __all__ = ["PoseGraph", "PoseGraphResult", "optimise", "read"]
 
@@ -53,6 +64,8 @@ class PoseGraphResult:
     """The headings with their certificate, whose ``gap_bound`` is a proved bound on cost - (least possible cost)."""
     seconds: float
     """Wall time of the whole call."""
+    robust: PoseRobustReport | None = None
+    """Which edges were believed, and how sure that is; None without ``robust``. Costs are those of the believed."""
 
     @property
     def x(self) -> NDArray[np.float64]:
@@ -94,6 +107,9 @@ class PoseGraphResult:
 
     def __repr__(self) -> str:
         verdict = "not certified" if self.sync.certificate is None else self.sync.certificate.verdict.name
+        if self.robust is not None:
+            doubt = "" if self.robust.credible else ", not judged whether these are right"
+            verdict = "NOT CREDIBLE" if self.robust.credible is False else f"{verdict} for the edges believed{doubt}"
         return f"PoseGraphResult(n={self.graph.n}, cost={self.cost:.10g}, {self.sync.status.name}, {verdict})"
 
     def __str__(self) -> str:
@@ -107,9 +123,14 @@ class PoseGraphResult:
             f"  status       {self.sync.status.name}: {self.sync.message}",
             f"  work         iterations: {self.sync.iterations}, seconds: {self.seconds:.3g}",
             f"  method       {self.sync.method}",
-            f"  certificate  {words}",
         ]
-        return "\n".join(lines)
+        if self.robust is None:
+            return "\n".join([*lines, f"  certificate  {words}"])
+        if self.robust.credible is False:  # a proof about these edges would read as one about the poses
+            words = "withheld: it is about the edges believed, which are not credible (result.sync.certificate has it)"
+        else:
+            words = f"Of the edges believed: {words}"
+        return "\n".join([*lines, f"  robust       {self.robust}", f"  certificate  {words}"])
 
 
 @names_keywords
@@ -121,14 +142,29 @@ def optimise(
     callback: Callback | None = None,
     on_failure: Any = "warn",
     rng: Any = 0,
+    robust: bool | Robust | None = None,
+    trusted: ArrayLike | str | None = None,
 ) -> PoseGraphResult:
     """The poses of least cost, with a certificate.
 
     The start is the optimum of the rotations alone; what :func:`angsync.synchronize` then does with the whole cost
     (solver, certificate, ways out of points that are not optimal) and what the settings mean is said there.
     ``stopping.max_seconds`` is for the whole call.
+
+    With ``robust=True`` wrong loops are left out first: the edges are believed that explain each other best, position
+    and heading together (``result.robust`` says which, and whether that is credible). ``trusted="odometry"`` believes
+    the steps from each pose to the next beforehand, booleans or places any other edges. ``robust=ang.Robust(scale=1)``
+    takes the informations at their word; otherwise one common factor of the noise is estimated. The certificate is
+    then that of the edges believed.
     """
     stopping = Stopping() if stopping is None else stopping
+    if robust is not None or trusted is not None:
+        from angsync.applications.pose_graph_robust import checked
+
+        settings = checked(robust, trusted)
+        if settings is not None:
+            options = {"certify": certify, "callback": callback, "on_failure": on_failure, "rng": rng}
+            return _robustly(graph, settings, trusted, stopping, options)
     clock = Clock(stopping.max_seconds)
     pieces = _pieces(graph)
     if pieces:
@@ -170,6 +206,33 @@ def optimise(
         sync=sync,
         seconds=clock.seconds,
     )
+
+
+def _robustly(
+    graph: PoseGraph, settings: Robust, trusted: ArrayLike | str | None, stopping: Stopping, options: dict[str, Any]
+) -> PoseGraphResult:
+    """Find the edges to believe, then their poses of least cost."""
+    from angsync.applications.pose_graph_robust import Robustly
+
+    clock = Clock(stopping.max_seconds)
+    robustly = Robustly(graph, settings, trusted, stopping.max_seconds)
+    robustly.run()
+    if robustly.interrupted:
+        stopping, options = replace(stopping, max_iterations=0), {**options, "certify": False, "on_failure": "ignore"}
+
+    def solved() -> PoseGraphResult:
+        return optimise(robustly.believed_graph(), stopping=replace(stopping, max_seconds=clock.left), **options)
+
+    result = solved()
+    if result.sync.status is not Status.INTERRUPTED and robustly.improved_from(result.poses):
+        result = solved()
+    report = robustly.report()
+    if robustly.interrupted:
+        sync = replace(result.sync, status=Status.INTERRUPTED, message=Status.INTERRUPTED.value)
+        result = replace(result, sync=sync)
+    if report.credible is False:
+        warn_user(f"NOT CREDIBLE: {' '.join(report.reasons)}", CorruptionWarning)
+    return replace(result, graph=graph, robust=report, seconds=clock.seconds)
 
 
 def read(path: str | os.PathLike[str]) -> PoseGraph:

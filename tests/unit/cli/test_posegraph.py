@@ -125,3 +125,53 @@ def test_wrong_calls_leave_nothing(arguments, message):
     assert "Traceback" not in answer.stderr
     assert files() == before
     assert Path("loop.g2o").read_text() == LOOP
+
+
+# --- wrong loops ---------------------------------------------------------------------------------------------
+
+
+def spoiled_file():
+    from false_loops import PAIRS, walk, with_false
+
+    from angsync.io.g2o_writing import edge_line
+
+    truth, graph = walk(seed=8, scale=0.5)
+    given, false = with_false(graph, truth, PAIRS[:4])
+    lines = map(edge_line, given.i, given.j, given.motion, given.information)
+    Path("walk.g2o").write_text("\n".join(lines) + "\n")
+    return false
+
+
+def test_wrong_loops_are_left_out_and_listed():
+    false = spoiled_file()
+    answer = call("posegraph", "walk.g2o", "--robust", "--trust-odometry", "--rejected", "false.csv", "-o", "out.g2o")
+    assert (answer.code, answer.stderr) == (0, "")
+    assert "4 of 36 loops distrusted" in answer.stdout
+    assert "written to false.csv" in answer.stdout
+    rows = Path("false.csv").read_text().splitlines()
+    assert [int(row.split(",")[0]) for row in rows[1:]] == np.flatnonzero(false).tolist()
+    assert len(pose_graph.read("out.g2o")) == false.size  # edges as they were
+    content = json.loads(
+        call("posegraph", "walk.g2o", "--robust", "--trust-odometry", "--scale", "0.5", "--json").stdout
+    )
+    assert content["robust"]["distrusted"] == np.flatnonzero(false).tolist()
+    assert content["robust"]["credible"] is True
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--trust-odometry",), "Add --robust"),
+        (("--scale", "1"), "Add --robust"),
+        (("--rejected", "false.csv"), "Add --robust"),
+        (("--robust", "--rejected", "false.txt"), "ends in .csv"),
+        (("--robust", "--rejected", "loop.g2o"), "named twice"),
+        (("--robust", "--scale", "-1"), "scale must be"),
+        (("--robust", "--scale", "0"), "must be positive"),
+    ],
+)
+def test_what_a_robust_call_cannot_mean_is_one_message(options, words):
+    answer = call("posegraph", "loop.g2o", *options)
+    assert answer.code == 2
+    assert words in " ".join(answer.stderr.split())
+    assert files() == ["loop.g2o"]

@@ -1,0 +1,115 @@
+"""Sparse Cholesky factors of D x D blocks, compiled; the twin is :mod:`angsync.kernels.sparse.pose_blocks_reference`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, function
+from angsync.kernels.sparse.pose_blocks_reference import Pattern
+
+_symbolic = function("block_symbolic", SIZE, *4 * (ADDRESS,), returns=INT)
+_factor = function("block_factor", INT, SIZE, *8 * (ADDRESS,), returns=SIZE)
+_solve = function("block_solve", INT, SIZE, *3 * (ADDRESS,), SIZE, ADDRESS)
+_gram = function("block_gram", INT, SIZE, *4 * (ADDRESS,), SIZE, *7 * (ADDRESS,), returns=INT)
+_choice = function("group_choice", INT, REAL, SIZE, *7 * (ADDRESS,), INT, *4 * (ADDRESS,), returns=INT)
+
+
+class BlockPattern(Pattern):
+    """The pairs of a matrix of blocks, the order of elimination, and what follows from both for the factor."""
+
+    def __init__(self, order: NDArray[np.int64], i: NDArray[np.int64], j: NDArray[np.int64]) -> None:
+        super().__init__(order, i, j)
+        self.parent = np.empty(self.n, dtype=np.int32)
+        self.begin = np.empty(self.n + 1, dtype=np.int64)
+        arrays: tuple[NDArray, ...] = (self.pointer, self.column, self.parent, self.begin)
+        if not _symbolic(self.n, *map(address, arrays)):
+            raise MemoryError
+
+    @property
+    def entries(self) -> int:
+        """Blocks of the factor."""
+        return int(self.begin[-1])
+
+    def factorised(self, diagonal: NDArray[np.float64], beside: NDArray[np.float64]) -> BlockFactor | None:
+        """The factor of the matrix with these blocks (:meth:`arranged` says which); None where it is not definite."""
+        diagonal, beside = self.arranged(diagonal, beside)
+        D = diagonal.shape[1]
+        rows, L = np.empty(self.entries, dtype=np.int32), np.empty((self.entries, D, D))
+        arrays: tuple[NDArray, ...] = (self.pointer, self.column, beside, diagonal, self.parent, self.begin, rows, L)
+        failed = _factor(D, self.n, *map(address, arrays))
+        if failed == -2:
+            raise MemoryError
+        return BlockFactor(self, rows, L) if failed == -1 else None
+
+
+class BlockFactor:
+    """L of one matrix: solutions, the determinant, and A M^-1 A^T of groups of rows."""
+
+    def __init__(self, pattern: BlockPattern, rows: NDArray[np.int32], L: NDArray[np.float64]) -> None:
+        self.pattern, self._rows, self._L = pattern, rows, L
+
+    @property
+    def log_determinant(self) -> float:
+        """Of the matrix. Diagonal blocks of L are kept inverted."""
+        inverted = self._L[self.pattern.begin[:-1]]
+        return -2 * float(np.log(np.diagonal(inverted, axis1=1, axis2=2)).sum())
+
+    def solve(self, b: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The solution of M x = b; b is (n, D)."""
+        x = np.ascontiguousarray(b[self.pattern.order])
+        pattern = self.pattern
+        _solve(x.shape[1], pattern.n, address(pattern.begin), address(self._rows), address(self._L), 1, address(x))
+        solution = np.empty_like(x)
+        solution[pattern.order] = x
+        return solution
+
+    def grams(
+        self,
+        groups: NDArray[np.int64],
+        first: NDArray[np.int64],
+        second: NDArray[np.int64],
+        at_first: NDArray[np.float64],
+        at_second: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """As :meth:`angsync.kernels.sparse.pose_blocks_reference.BlockFactor.grams`."""
+        pattern = self.pattern
+        D = self._L.shape[1]
+        sizes = D * np.diff(groups)
+        where = np.concatenate([[0], np.cumsum(sizes * sizes)])
+        out = np.empty(int(where[-1]))
+        arrays: tuple[NDArray, ...] = (
+            np.ascontiguousarray(groups, dtype=np.int64), pattern.placed(first), pattern.placed(second),
+            np.ascontiguousarray(at_first), np.ascontiguousarray(at_second), where, out,
+        )  # fmt: skip
+        factor: tuple[NDArray, ...] = (pattern.parent, pattern.begin, self._rows, self._L)
+        if not _gram(D, pattern.n, *map(address, factor), sizes.size, *map(address, arrays)):
+            raise MemoryError
+        return out
+
+
+def group_choice(
+    groups: NDArray[np.int64],
+    H: NDArray[np.float64],
+    r: NDArray[np.float64],
+    believed: NDArray[np.bool_],
+    worth: NDArray[np.float64],
+    pair: NDArray[np.float64],
+    scale: float,
+    *,
+    search: bool = True,
+) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """As :func:`angsync.kernels.sparse.pose_blocks_reference.group_choice`."""
+    D, count = r.shape[1], groups.size - 1
+    square = np.concatenate([[0], np.cumsum(np.diff(groups) ** 2)]).astype(np.int64)
+    chosen = np.empty(believed.size, dtype=np.bool_)
+    gain, held, margin = np.empty(count), np.empty(count), np.empty(believed.size)
+    given = (
+        np.ascontiguousarray(groups, dtype=np.int64),
+        square,
+        H,
+        *map(np.ascontiguousarray, (r, believed, worth, pair)),
+    )
+    if not _choice(D, scale, count, *map(address, given), search, *map(address, (chosen, gain, held, margin))):
+        raise MemoryError
+    return chosen, gain, held, margin

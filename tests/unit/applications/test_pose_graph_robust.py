@@ -1,0 +1,142 @@
+"""``optimise(robust=...)``: answers, words, doubts, refusals, limits."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from false_loops import PAIRS, walk, with_false
+
+import angsync as ang
+from angsync.applications import pose_graph
+from angsync.applications.pose_graph import PoseGraph, optimise
+from angsync.errors import CorruptionWarning, InputError, OutputError
+from angsync.solvers.stopping import Status, Stopping
+
+
+@pytest.fixture(scope="module")
+def spoiled():
+    truth, graph = walk(seed=8, scale=0.5)
+    return graph, *with_false(graph, truth, PAIRS, cluster=3)
+
+
+def test_the_answer_is_that_of_the_good_edges_with_its_certificate(spoiled):
+    graph, given, false = spoiled
+    result, clean = optimise(given, robust=True, trusted="odometry"), optimise(graph)
+    report = result.robust
+    assert report.credible is True
+    assert np.array_equal(report.distrusted, false)
+    assert result.poses == pytest.approx(clean.poses, abs=1e-6)
+    assert (result.cost, result.graph) == (pytest.approx(clean.cost, rel=1e-9), given)
+    assert result.sync.certificate.verdict is ang.Verdict.CERTIFIED
+    assert (report.corruption[false] > 0.99).all()
+    assert (report.corruption[report.trusted] == 0).all()
+    assert not report.undecided[false].any()
+    # random loops would have such odds with probability e^-100
+    assert report.evidence > 100
+    assert report.scale == pytest.approx(0.5, rel=0.29)
+
+
+def test_words_say_whose_certificate_it_is(spoiled):
+    result = optimise(spoiled[1], robust=ang.Robust(), trusted="odometry")
+    text = str(result)
+    assert f"robust       30 of 62 loops distrusted; noise {result.robust.scale:.2g} x stated" in text
+    assert "certificate  Of the edges believed: Proved" in text
+    assert repr(result).endswith("CERTIFIED for the edges believed)")
+
+
+def test_without_robust_nothing_is_said(spoiled):
+    assert optimise(spoiled[0]).robust is None
+    assert optimise(spoiled[0], robust=False).robust is None
+
+
+def test_random_loops_are_not_credible_and_the_proof_is_withheld():
+    truth, graph = walk(seed=9, laps=2)
+    steps = np.arange(graph.n - 1)
+    chain = PoseGraph(graph.i[steps], graph.j[steps], graph.motion[steps], graph.information[steps])
+    given, _ = with_false(chain, truth, [pair for pair in PAIRS if pair[1] < 90])
+    with pytest.warns(CorruptionWarning, match="the loops agree no better"):
+        result = optimise(given, robust=True, trusted="odometry")
+    assert result.robust.credible is False
+    assert "withheld" in str(result)
+    assert "CERTIFIED" not in repr(result) + str(result)
+
+
+def test_noise_far_above_the_stated_one_is_not_credible():
+    _, graph = walk(seed=10, scale=3.0)
+    with pytest.warns(CorruptionWarning, match=r"contradict each other .* x more than their information says"):
+        result = optimise(graph, robust=True, trusted="odometry")
+    assert result.robust.credible is False
+
+
+def test_unit_information_states_no_noise():
+    _, graph = walk(seed=10, scale=1.0)
+    unit = PoseGraph(graph.i, graph.j, graph.motion)
+    assert optimise(unit, robust=True, trusted="odometry").robust.credible is True
+
+
+def test_without_loops_nothing_is_judged():
+    _, graph = walk(seed=1, laps=1)
+    report = optimise(graph, robust=True).robust
+    assert (report.credible, report.distrusted.any(), math.isnan(report.scale)) == (None, False, True)
+    assert str(report) == "0 of 47 edges distrusted. Not judged: there are no loops, so nothing can be checked."
+
+
+def test_the_rejected_are_written(spoiled, tmp_path):
+    _, given, false = spoiled
+    report = optimise(given, robust=True, trusted="odometry").robust
+    report.save_rejected(tmp_path / "false.csv", given)
+    rows = np.loadtxt(tmp_path / "false.csv", delimiter=",", skiprows=1)
+    assert rows[:, 0].tolist() == np.flatnonzero(false).tolist()
+    assert rows[:, 1].tolist() == given.i[false].tolist()
+    assert np.array_equal(rows[:, 3:6], given.motion[false])
+    with pytest.raises(OutputError, match=r"ends in \.csv"):
+        report.save_rejected(tmp_path / "false.txt", given)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"trusted": "odometry"}, "pass robust=True"),
+        ({"robust": "yes"}, "robust must be None, True or ang.Robust"),
+        ({"robust": ang.Robust(loss="l1")}, "judged by evidence"),
+        ({"robust": ang.Robust(scale=0.0)}, "must be positive"),
+        ({"robust": ang.Robust(trusted=[0]), "trusted": [0]}, "given twice"),
+        ({"robust": True, "trusted": [True]}, "one boolean an edge"),
+    ],
+)
+def test_nonsense_is_refused(spoiled, options, words):
+    with pytest.raises(InputError, match=words):
+        optimise(spoiled[0], **options)
+
+
+def test_no_time_keeps_the_backbone_and_judges_nothing(spoiled):
+    result = optimise(
+        spoiled[1], robust=True, trusted="odometry", stopping=Stopping(max_seconds=1e-9), on_failure="ignore"
+    )
+    assert result.robust.credible is None
+    assert "not finished" in str(result.robust)
+    assert np.isfinite(result.poses).all()
+
+
+def test_an_interruption_keeps_the_best_so_far(spoiled, monkeypatch):
+    def stop(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("angsync.applications.pose_graph_search.Search.finished", stop)
+    result = optimise(spoiled[1], robust=True, trusted="odometry")
+    assert result.sync.status is Status.INTERRUPTED
+    assert result.robust.credible is None
+    assert result.robust.distrusted.any()
+
+
+@pytest.mark.shared_data
+def test_half_of_the_loops_of_a_published_graph_are_false(shared_data):
+    graph = pose_graph.read(shared_data / "pose-graphs" / "MIT.g2o")
+    clean = optimise(graph, certify=False)
+    pairs = [(k, 800 - 3 * k) for k in range(20, 180, 8)]
+    given, _ = with_false(graph, clean.poses, pairs)
+    result = optimise(given, robust=True, trusted="odometry")
+    turn = np.abs(np.angle(np.exp(1j * (result.theta - clean.theta))))
+    assert np.degrees(turn.mean()) < 1 or result.robust.credible is not True

@@ -1,0 +1,87 @@
+"""The search for the edges to believe: false loops found, good ones kept, limits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from false_loops import PAIRS, walk, with_false
+
+from angsync.applications.pose_graph_backbone import backbone, trusted_edges
+from angsync.applications.pose_graph_model import PoseModel
+from angsync.applications.pose_graph_search import Groups, Search
+from angsync.solvers.stopping import Clock
+
+
+def searched(graph, trusted="odometry", scale=None, clock=None):
+    spine = backbone(graph, trusted_edges(graph, trusted))
+    search = Search(PoseModel(graph), spine, scale, clock or Clock())
+    search.run()
+    return search
+
+
+@pytest.mark.parametrize("cluster", [1, 5])
+@pytest.mark.parametrize("trusted", ["odometry", None])
+def test_false_loops_are_found_and_good_ones_kept(cluster, trusted):
+    truth, graph = walk(seed=5, scale=0.3)
+    given, false = with_false(graph, truth, PAIRS, cluster=cluster)
+    found = searched(given, trusted).finished()
+    assert np.array_equal(found.believed, ~false)
+    # 3 x 32 cycles: sqrt(1 / (2 x 96)) = 0.07 relative, four of them
+    assert found.scale == pytest.approx(0.3, rel=0.29)
+
+
+def test_a_wrong_step_is_found_where_nothing_is_trusted():
+    _, graph = walk(seed=6)
+    motion = graph.motion.copy()
+    motion[70] += [1.0, 1.0, 0.5]
+    spoiled = type(graph)(graph.i, graph.j, motion, graph.information)
+    found = searched(spoiled, None).finished()
+    # steps 69, 70 and 71 lie between two loops: which of them is wrong cannot be told
+    assert np.flatnonzero(~found.believed).tolist() in ([69], [70], [71])
+    assert searched(spoiled, "odometry").finished().believed[70]
+
+
+def test_evidence_is_the_same_for_every_tree():
+    # sum of peaks - log det / 2: the poses take up whatever the edges of a tree say
+    _, graph = walk(seed=1, laps=2)
+    search = searched(graph)
+    values = []
+    for trusted in (None, [100], [99, 105]):
+        tree = backbone(graph, trusted_edges(graph, trusted))
+        assert int(tree.edges.sum()) == graph.n - 1
+        fit = search.model.fit(tree.edges, tree.poses, steps=1)
+        values.append(search._belief(tree.edges, fit, 1.0).evidence)
+    assert np.ptp(values) < 1e-6
+
+
+def test_a_given_scale_stays():
+    truth, graph = walk(seed=2)
+    given, false = with_false(graph, truth, PAIRS)
+    search = searched(given, scale=1.0)
+    assert search.finished().scale == 1.0
+    assert np.array_equal(search.finished().believed, ~false)
+
+
+def test_the_time_limit_leaves_the_backbone():
+    truth, graph = walk(seed=2)
+    given, _ = with_false(graph, truth, PAIRS)
+    search = searched(given, clock=Clock(0.0))
+    best = search.finished()
+    assert search.backbone.edges[best.believed].size == best.believed.sum()
+    assert best.fit.poses.shape == (graph.n, 3)
+
+
+def test_left_out_margins_are_differences_of_evidence():
+    # the linear prediction against a fit without the edge, which is exact but for curvature
+    _, graph = walk(seed=4)
+    search = searched(graph, scale=1.0)
+    belief = search.finished()
+    edges = search.groups.edges[:5]
+    margins = search.judged(belief, Groups.single(edges), search=False).margin
+    for edge, margin in zip(edges.tolist(), margins.tolist(), strict=True):
+        without = belief.believed.copy()
+        without[edge] = False
+        fit = search.model.fit(without, belief.fit.poses, steps=20)
+        alone = search._belief(without, fit, 1.0).evidence
+        whole = search._belief(belief.believed, belief.fit, 1.0).evidence
+        assert margin == pytest.approx(whole - alone, abs=0.05)
