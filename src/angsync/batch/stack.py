@@ -219,9 +219,9 @@ def _improved_on_the_host(data: Any, result: BatchResult, call: StackCall) -> Ba
         return result
     changed: dict[str, Any] = {}
     for name in ("z", *BatchNumbers._fields, *PROOFS):
-        array = getattr(result, name)
+        array = vars(result)[name]
         copy = np.array(to_numpy(array)).reshape(-1, n) if name == "z" else np.array(to_numpy(array)).ravel()
-        copy[which[better]] = getattr(found, name)[better]
+        copy[which[better]] = vars(found)[name][better]
         changed[name] = from_numpy(copy.reshape(array.shape), data)
     return replace(result, **changed)
 
