@@ -311,6 +311,8 @@ def _look_further(
     proofs: dict[str, NDArray],
 ) -> None:
     """Further starts for the problems of one part that are open; what is better is written over what there was."""
+    if proofs and not proofs["verdict"].any():
+        return  # all are certified: nothing else is looked at
     C, out = problems
     options = _options(C.dtype, call, gauge)
     which, better = search.improved(Part(C, z, numbers, found, options), proofs.get("gap_bound"))
