@@ -219,9 +219,9 @@ def _improved_on_the_host(data: Any, result: BatchResult, call: StackCall) -> Ba
         return result
     changed: dict[str, Any] = {}
     for name in ("z", *BatchNumbers._fields, *PROOFS):
-        array = getattr(result, name)
+        array = vars(result)[name]
         copy = np.array(to_numpy(array)).reshape(-1, n) if name == "z" else np.array(to_numpy(array)).ravel()
-        copy[which[better]] = getattr(found, name)[better]
+        copy[which[better]] = vars(found)[name][better]
         changed[name] = from_numpy(copy.reshape(array.shape), data)
     return replace(result, **changed)
 
@@ -311,6 +311,8 @@ def _look_further(
     proofs: dict[str, NDArray],
 ) -> None:
     """Further starts for the problems of one part that are open; what is better is written over what there was."""
+    if proofs and not proofs["verdict"].any():
+        return  # all are certified: nothing else is looked at
     C, out = problems
     options = _options(C.dtype, call, gauge)
     which, better = search.improved(Part(C, z, numbers, found, options), proofs.get("gap_bound"))

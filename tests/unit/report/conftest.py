@@ -33,6 +33,7 @@ def make_certificate(verdict: str = "CERTIFIED", **changes: Any) -> SimpleNamesp
         "confidence": 1.0,
         "tolerance": 1e-8,
         "out_of_time": False,
+        "untried": "",
         "interrupted": False,
     }
     return SimpleNamespace(verdict=FakeVerdict[verdict], **{**fields, **changes})
