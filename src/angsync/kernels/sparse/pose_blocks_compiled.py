@@ -1,4 +1,4 @@
-"""Sparse Cholesky factors of D x D blocks, compiled; the twin is :mod:`angsync.kernels.sparse.pose_blocks_reference`."""
+"""Sparse Cholesky factors of D x D blocks, compiled; :mod:`angsync.kernels.sparse.pose_blocks_reference` is the twin."""
 
 from __future__ import annotations
 
