@@ -123,7 +123,9 @@ def test_the_choice_is_the_best_of_all_subsets(way, D, seed):
 def test_both_kernels_choose_alike(search):
     given = choice(11, 3, size=8, groups=30)
     for one, other in zip(
-        kernels.group_choice(*given, search=search), pose_blocks_reference.group_choice(*given, search=search), strict=True
+        kernels.group_choice(*given, search=search),
+        pose_blocks_reference.group_choice(*given, search=search),
+        strict=True,
     ):
         assert one == pytest.approx(other, rel=1e-9, abs=1e-9)
 
