@@ -1,4 +1,4 @@
-"""Sparse Cholesky factors of D x D blocks, compiled; twin: :mod:`angsync.kernels.sparse.pose_blocks_reference`."""
+"""Sparse Cholesky factors of D x D blocks, compiled; their twin is in ``pose_blocks_reference``."""
 
 from __future__ import annotations
 
