@@ -45,7 +45,7 @@ def reporting() -> Iterator[Console]:
         raise typer.Exit(2) from None
     except KeyboardInterrupt as stop:
         # with nothing that has to be loaded first: NumPy may be half loaded, and cannot be asked for again
-        print(str(stop) or "interrupted: no answer yet, nothing is written", file=sys.stderr)
+        print(str(stop) or "interrupted: no answer yet, nothing is written", file=sys.stderr, flush=True)
         raise typer.Exit(130) from None
 
 
