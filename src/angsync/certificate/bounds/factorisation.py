@@ -6,8 +6,8 @@ Then
 
 .. math:: f^* - f(z) \le \sum_{j \ne r} |g_j|^2 / (\nu D_{jj}).
 
-*Proof.* Let w be in :math:`T^n`, :math:`a = w_r / z_r`, so that |a| = 1, and v = w - a z, so that :math:`v_r = 0`. With
-:math:`\zeta = z^H S z`, completing the square gives
+*Proof.* Let w be in :math:`T^n`, :math:`a = w_r / z_r`, so that :math:`|a| = 1`, and v = w - a z, so that
+:math:`v_r = 0`. With :math:`\zeta = z^H S z`, completing the square gives
 :math:`w^H S w = \zeta + 2 \Re(\bar a\, g^H v) + v^H S v \ge \zeta - 2 |g^H v| + \nu\, v^H D v
 \ge \zeta - \sum_{j \ne r} |g_j|^2 / (\nu D_{jj})`. And :math:`f(w) = \sum_j s_j - w^H S w` for every w in
 :math:`T^n`, z among them. QED.

@@ -10,8 +10,8 @@ Positions of a kilometre and weights over many orders make products with K inexa
 for, and so is K itself, where it was put together from the squares that the cost is a sum of:
 :math:`K = B^H W B` (:meth:`angsync.problem.operators.Operator.squares`). So g is computed from B and W, and its
 sums are exact: a product of two numbers is the sum of two (Dekker 1971), and ``math.fsum`` rounds the sum of all of
-them once. z is taken for z / |z| to twice the precision. What K lacks to be :math:`B^H W B` counts as an error of
-forming the matrix that is factorised.
+them once. z is taken for :math:`z / |z|` to twice the precision. What K lacks to be :math:`B^H W B` counts as an error
+of forming the matrix that is factorised.
 """
 
 from __future__ import annotations
