@@ -38,6 +38,9 @@ _RELAX: dict[Effort, tuple[int, Stopping]] = {
 }
 
 
+_ALL_BUT_PROVED = 1e-5  # relative gap below which only the last digits of a proof are missing
+
+
 def look_again(task: Task, plan: Plan, attempt: Attempt, start: str | None) -> Attempt:
     """Where a measurement disagrees by more than a right angle: repair its neighbourhood, or try another start.
 
@@ -165,8 +168,8 @@ def relax_what_stays_open(task: Task, solver: SolverBase, attempt: Attempt) -> A
     found, improved = None, False
     try:
         found = relax(
-            task.operator, outcome.z, solver=LowRankSDP(), stopping=_RELAX[task.call.effort][1], clock=task.clock,
-            rng=task.rng,
+            task.operator, outcome.z, solver=LowRankSDP(), stopping=_relaxed_so_far(task, certificate),
+            clock=task.clock, rng=task.rng,
         )  # fmt: skip
     except KeyboardInterrupt:
         outcome = replace(outcome, status=Status.INTERRUPTED)
@@ -183,6 +186,12 @@ def relax_what_stays_open(task: Task, solver: SolverBase, attempt: Attempt) -> A
         certificate = tightened(certificate, here, found.upper_bound)
     said = "; the semidefinite relaxation gave " + ("a better point and " if improved else "") + "the bound"
     return attempt.then(said, outcome=outcome, certificate=certificate)
+
+
+def _relaxed_so_far(task: Task, certificate: Certificate) -> Stopping:
+    """How far the relaxation is solved: to the end where the point is all but proved and a rough bound says less."""
+    all_but_proved = certificate.gap_bound <= _ALL_BUT_PROVED * certificate.scale
+    return _RELAX["high" if all_but_proved else task.call.effort][1]
 
 
 def _is_worth_relaxing(task: Task, outcome: Outcome, certificate: Certificate) -> bool:

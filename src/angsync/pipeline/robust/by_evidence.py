@@ -24,7 +24,10 @@ _EDGES_A_NODE = 4  # fewer than this: triangles and votes are too few for the se
 _LARGEST_EDGES = 30_000  # beyond, columns of the inverse of every edge take minutes
 _CHAIN_SHARE = 0.9  # share of the steps k to k + 1 from which the numbering is that of a trajectory
 _RUNGS = (0.3, 0.1, 0.03, 0.01, 0.003)  # radians: half a turn of any edge down to a good star tracker
-_THOROUGH_EDGES = 600  # up to so many edges the votes of the neighbours are tried as well
+_THOROUGH_EDGES = (
+    3000  # up to so many edges the search of dense graphs gives a start, and the edges of a node move together
+)
+_WANDERED_EDGES = 600  # up to so many a random walk over sets looks for doubts
 _WIDER = 3.0  # a given scale is tried beside one that is wider by this factor
 
 
@@ -68,7 +71,7 @@ def weigh(
                 few = len(edges) <= _THOROUGH_EDGES
                 task.starts.extend(np.angle(z) for z in starts(few))
             search(task, clock, weighing.found)
-            few = len(edges) <= _THOROUGH_EDGES and not trusted.all()
+            few = len(edges) <= _WANDERED_EDGES and not trusted.all()
             turns = wander(task, weighing.found, clock, rng) if few else []
             weighing.doubt = doubts(task, weighing.found, clock, turns)
     except OutOfTime:
