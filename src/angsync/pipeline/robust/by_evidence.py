@@ -24,10 +24,11 @@ _EDGES_A_NODE = 4  # fewer than this: triangles and votes are too few for the se
 _LARGEST_EDGES = 30_000  # beyond, columns of the inverse of every edge take minutes
 _CHAIN_SHARE = 0.9  # share of the steps k to k + 1 from which the numbering is that of a trajectory
 _RUNGS = (0.3, 0.1, 0.03, 0.01, 0.003)  # radians: half a turn of any edge down to a good star tracker
-_THOROUGH_EDGES = (
-    3000  # up to so many edges the search of dense graphs gives a start, and the edges of a node move together
-)
-_WANDERED_EDGES = 600  # up to so many a random walk over sets looks for doubts
+# Up to so many edges the search of dense graphs gives a start, the edges of a node move together, and a random walk
+# over sets looks for doubts.
+_FEW_EDGES = 600
+_MESH_EDGES = 3000  # the first two also up to here, in a mesh: on long loops they take seconds and find nothing
+_MESH_CYCLES = 0.5  # a node, from which a graph is a mesh
 _WIDER = 3.0  # a given scale is tried beside one that is wider by this factor
 
 
@@ -68,10 +69,9 @@ def weigh(
     try:
         with until(clock):
             if not trusted[task.held].all():
-                few = len(edges) <= _THOROUGH_EDGES
-                task.starts.extend(np.angle(z) for z in starts(few))
+                task.starts.extend(np.angle(z) for z in starts(_is_searched_thoroughly(edges)))
             search(task, clock, weighing.found)
-            few = len(edges) <= _WANDERED_EDGES and not trusted.all()
+            few = len(edges) <= _FEW_EDGES and not trusted.all()
             turns = wander(task, weighing.found, clock, rng) if few else []
             weighing.doubt = doubts(task, weighing.found, clock, turns)
     except OutOfTime:
@@ -89,10 +89,15 @@ def _task(edges: Edges, settings: Robust, trusted: NDArray[np.bool_]) -> Task:
     model.kinds = np.where(trusted, -1, np.where(chain, 0, 1) if chain.any() else 0)
     free = ~trusted
     released = single_edges(np.flatnonzero(free))
-    if len(edges) <= _THOROUGH_EDGES:
+    if _is_searched_thoroughly(edges):
         released = joined(released, edges_of_nodes(model, free))
     groups = loops_by_place(model, np.flatnonzero(~held)) if chain.any() else single_edges(np.flatnonzero(~held))
     return Task(model, held, trusted, scale, rungs, groups, released)
+
+
+def _is_searched_thoroughly(edges: Edges) -> bool:
+    is_mesh = edges.freedom >= _MESH_CYCLES * edges.n
+    return len(edges) <= (_MESH_EDGES if is_mesh else _FEW_EDGES)
 
 
 def _steps(edges: Edges) -> NDArray[np.bool_]:
