@@ -39,10 +39,12 @@ def trusted_edges(graph: PoseGraph, trusted: ArrayLike | str | None) -> NDArray[
                 f"trusted must be None, 'odometry', one boolean an edge, or places of edges, but it is {trusted!r}."
             )
         steps = odometry_edges(graph)
+        # of two measurements of one step, which one is odometry is not known
+        steps &= ~np.isin(np.minimum(graph.i, graph.j), _measured_twice(graph))
         if not steps.any():
             raise InputError(
                 "trusted='odometry' means the steps from each pose to the next one, but no edge joins two poses that "
-                "follow each other. Say which edges are trusted: one boolean an edge."
+                "follow each other, or every step was measured twice. Say which edges are trusted: one boolean an edge."
             )
         return steps
     given = np.asarray(trusted)
@@ -70,6 +72,13 @@ def odometry_edges(graph: PoseGraph) -> NDArray[np.bool_]:
     mask = np.zeros(len(graph), dtype=bool)
     mask[first] = True
     return mask
+
+
+def _measured_twice(graph: PoseGraph) -> NDArray[np.int64]:
+    """The first poses of the steps that more than one edge measures."""
+    steps = np.abs(graph.j - graph.i) == 1
+    first, count = np.unique(np.minimum(graph.i, graph.j)[steps], return_counts=True)
+    return first[count > 1]
 
 
 def backbone(graph: PoseGraph, trusted: NDArray[np.bool_]) -> Backbone:

@@ -107,6 +107,12 @@ def checked(robust: Any, trusted: Any) -> Robust | None:
     return settings
 
 
+_NOTHING_TRUSTED = (
+    "nothing is trusted, and another set of edges may explain them as well: say which are known to be good "
+    "(trusted='odometry')."
+)
+
+
 class Robustly:
     """One graph: the search for its believed edges and what is to be said about them."""
 
@@ -167,6 +173,8 @@ class Robustly:
         nats = [search.best.evidence - other.evidence for other in others]
         rivals = self._rivals()
         credible, reasons = self._credible(rivals, freedom)
+        if credible and not self.trusted.any():
+            credible, reasons = None, (_NOTHING_TRUSTED,)
         return PoseRobustReport(
             distrusted=~belief.believed,
             corruption=1 / (1 + np.exp(np.clip(margin, -700, 700))) * ~self.trusted,

@@ -28,6 +28,7 @@ from angsync import kernels
 from angsync.applications.pose_graph_backbone import Backbone
 from angsync.applications.pose_graph_clusters import Clusters, groups_of
 from angsync.applications.pose_graph_model import D, PoseFit, PoseModel
+from angsync.errors import InputError
 from angsync.solvers.stopping import Clock
 
 LEAST_SCALE, LARGEST_SCALE = 0.01, 10.0  # of the noise in units of the stated one: the range of its prior
@@ -114,7 +115,11 @@ class Search:
     def run(self) -> None:
         """Fill ``found``; the time limit ends it early."""
         start = self.model.fit(self.backbone.edges, self.backbone.poses, steps=20)
-        assert start is not None  # a backbone spans
+        if start is None:  # a backbone spans, so it is a matter of numbers
+            raise InputError(
+                "the information of these edges spans too many orders of magnitude for a robust fit. Bring the units "
+                "of positions and headings nearer to each other, or leave robust out."
+            )
         clusters = None
         if self.groups.edges.size:
             clusters = self.groups.clusters = Clusters(self.model, self.groups.starts, self.groups.edges, start)
@@ -190,7 +195,8 @@ class Search:
         """Change groups as long as the evidence grows; the scale follows unless it is fixed or given."""
         fixed = fixed or self.given_scale is not None
         fit = self.model.fit(believed, poses, steps=8)
-        assert fit is not None  # sets that do not span are not taken
+        if fit is None:  # it does not span, or only by numbers too small to be seen
+            return self.best
         now = best = self._belief(believed, fit, scale, groups.clusters, fixed=fixed)
         worse = 0
         for _ in range(_ROUNDS):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -140,3 +141,17 @@ def test_half_of_the_loops_of_a_published_graph_are_false(shared_data):
     result = optimise(given, robust=True, trusted="odometry")
     turn = np.abs(np.angle(np.exp(1j * (result.theta - clean.theta))))
     assert np.degrees(turn.mean()) < 1 or result.robust.credible is not True
+
+
+@pytest.mark.parametrize("seed", [3, 11, 12])
+def test_without_trusted_edges_nothing_is_called_credible(seed):
+    """Exact motions on a unit grid and one true loop: good edges were cut, credible, or an assertion failed."""
+    n = 8
+    q = np.random.default_rng(seed).integers(0, 4, n)
+    heading, position = np.pi / 2 * q, np.cumsum(np.r_[0, 1j ** q[:-1]])
+    i, j = np.r_[np.arange(n - 1), 4], np.r_[np.arange(1, n), 7]
+    step = (position[j] - position[i]) * (-1j) ** q[i]
+    graph = PoseGraph(i, j, np.stack([step.real, step.imag, heading[j] - heading[i]], 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert optimise(graph, robust=True).robust.credible is not True

@@ -29,6 +29,7 @@ _RUNGS = (0.3, 0.1, 0.03, 0.01, 0.003)  # radians: half a turn of any edge down 
 _FEW_EDGES = 600
 _MESH_EDGES = 3000  # the first two also up to here, in a mesh: on long loops they take seconds and find nothing
 _MESH_CYCLES = 0.5  # a node, from which a graph is a mesh
+_VALUES_AN_EDGE = 0.1  # different angles an edge below which they are taken for multiples of something
 _WIDER = 3.0  # a given scale is tried beside one that is wider by this factor
 
 
@@ -73,9 +74,17 @@ def weigh(
             search(task, clock, weighing.found)
             few = len(edges) <= _FEW_EDGES and not trusted.all()
             turns = wander(task, weighing.found, clock, rng) if few else []
-            weighing.doubt = doubts(task, weighing.found, clock, turns)
+            weighing.doubt = _of_few_values(edges, doubts(task, weighing.found, clock, turns))
     except OutOfTime:
         pass
+
+
+def _of_few_values(edges: Edges, doubt: Doubt) -> Doubt:
+    """Angles of a few values (signs, quarter turns) agree by chance more often than the model has it: not judged."""
+    values = np.unique(np.round(np.angle(edges.turn), 6)).size
+    if not doubt.credible or values >= _VALUES_AN_EDGE * len(edges):
+        return doubt
+    return replace(doubt, credible=None, sentences=(f"the angles take {values} values only, which agree by chance.",))
 
 
 def _task(edges: Edges, settings: Robust, trusted: NDArray[np.bool_]) -> Task:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -10,6 +9,9 @@ from angsync.errors import InputError, names_init_keywords
 
 _LOSSES = ("auto", "evidence", "adaptive", "geman_mcclure", "truncated", "huber", "l1")
 _STARTS = ("cemp", "least_squares")
+
+
+_LARGEST_SCALE = 1e6  # beyond, nothing is an outlier
 
 
 @names_init_keywords
@@ -64,9 +66,9 @@ class Robust:
                 f"start must be one of {', '.join(map(repr, _STARTS))}, but it is {self.start!r}. Phases to start from "
                 "go to synchronize(data, solver=ang.Robust(), start=phases)."
             )
-        if self.scale is not None and not (math.isfinite(self.scale) and self.scale >= 0):
+        if self.scale is not None and not (isinstance(self.scale, (int, float)) and 0 <= self.scale <= _LARGEST_SCALE):
             raise InputError(
-                f"scale must be finite and not negative (radians), or None to estimate it, but it is {self.scale}."
+                f"scale must be a number from 0 to {_LARGEST_SCALE:g}, or None to estimate it, but is {self.scale!r}."
             )
         if self.trusted is not None:
             object.__setattr__(self, "trusted", _places_or_booleans(self.trusted))

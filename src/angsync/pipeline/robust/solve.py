@@ -36,6 +36,7 @@ from angsync.solvers.stopping import Clock, Status, Stopping
 _ROUND = Stopping(tolerance=1e-8, max_iterations=30)  # one round of reweighting; the next one starts where it ended
 _BOND_WEIGHT = 1e-2  # of a distrusted edge that alone holds a node or a piece: it fits exactly with any weight
 _INTERRUPTED = "Interrupted: these weights may not be the best, and whether they are credible was not judged."
+_BEYOND_NUMBERS = "Not judged: the weights span too many orders of magnitude for the evidence to be computed."
 _NO_TIME = "Not judged: there was no time left for other explanations."
 _SPARSE = "Not judged: on a sparse graph a loss cannot tell; use loss='evidence' (of itself up to 30,000 measurements)."
 _CHANCE = "They agree no better than random angles would: nothing can be trusted."
@@ -149,8 +150,11 @@ def _believed(
         fit = search(edges, solve, loss, given=None, clock=clock, rng=call.seed.generator, kept=kept.fits)
         return [fit.z] if kept.z is None else [fit.z, kept.z]
 
+    not_judged = _NO_TIME
     try:
         weigh(edges, settings, trusted, starts, clock, call.seed.generator, weighing)
+    except (ArithmeticError, RuntimeError, np.linalg.LinAlgError):
+        not_judged = _BEYOND_NUMBERS
     except KeyboardInterrupt:
         if not weighing.found.beliefs:
             return _interrupted(measurements, edges, call, settings, kept)
@@ -158,9 +162,9 @@ def _believed(
         kept.z, kept.report = np.exp(1j * weighing.found.best.x), report
         return _interrupted(measurements, edges, call, settings, kept)
     if not weighing.found.beliefs:  # no time for anything
-        report = dataclasses.replace(_trusting(measurements, settings, _NO_TIME), credible=None)
+        report = dataclasses.replace(_trusting(measurements, settings, not_judged), credible=None)
         return plain.solve(measurements, dataclasses.replace(call, stopping=_remaining(call, clock))), report
-    report = kept.report = evidence_report(_trusting(measurements, settings, ""), edges, weighing, _NO_TIME)
+    report = kept.report = evidence_report(_trusting(measurements, settings, ""), edges, weighing, not_judged)
     kept.z = np.exp(1j * weighing.found.best.x)
     if report.credible is False:
         warn_user(f"These phases are not credible: {report.note}", CorruptionWarning)

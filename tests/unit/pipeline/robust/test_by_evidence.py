@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from problems import mean_error
@@ -196,3 +198,40 @@ def test_anchors_and_trusted_measurements():
     anchors = {0: float(np.angle(truth[0])), 60: float(np.angle(truth[60]))}
     result = ang.synchronize(data, solver=ang.Robust(trusted=steps), anchors=anchors)
     assert np.array_equal(result.robust.distrusted, wrong)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_signs_are_not_credible(seed):
+    rng = np.random.default_rng(seed)
+    i, j = np.r_[np.arange(29), rng.integers(0, 10, 20)], np.r_[np.arange(1, 30), rng.integers(15, 30, 20)]
+    data = ang.Measurements(i, j, np.pi * rng.integers(0, 2, i.size))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CorruptionWarning)
+        assert ang.synchronize(data, solver=ang.Robust()).robust.credible is not True
+
+
+def test_nothing_is_judged_where_all_are_trusted():
+    data, _, _, _ = trajectory(false=5, seed=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CorruptionWarning)
+        report = ang.synchronize(data, solver=ang.Robust(trusted=np.ones(len(data), dtype=bool))).robust
+    assert report.credible is not True
+
+
+@pytest.mark.parametrize("decades", [4, 14, 200])
+def test_weights_over_many_decades_raise_nothing(decades):
+    rng = np.random.default_rng(decades)
+    i, j = np.triu_indices(10, 1)
+    some = rng.permutation(i.size)[:22]
+    weight = 10.0 ** rng.uniform(-decades / 2, decades / 2, some.size)
+    data = ang.Measurements(i[some], j[some], rng.normal(0, 0.1, some.size), weight=weight, n=10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = ang.synchronize(data, solver=ang.Robust())
+    assert np.isfinite(result.z).all()
+
+
+@pytest.mark.parametrize("scale", ["a", 1e300, -1.0])
+def test_a_scale_that_is_none_is_refused(scale):
+    with pytest.raises(InputError, match="scale must be a number"):
+        ang.Robust(scale=scale)

@@ -14,8 +14,8 @@ from angsync.errors import InputError
     [
         ({"loss": "l2"}, "loss must be one of"),
         ({"start": "truth"}, "start must be one of"),
-        ({"scale": -1.0}, "scale must be finite"),
-        ({"scale": np.nan}, "scale must be finite"),
+        ({"scale": -1.0}, "scale must be a number"),
+        ({"scale": np.nan}, "scale must be a number"),
         ({"max_rounds": 0}, "max_rounds must be a whole number"),
         ({"max_rounds": 1.5}, "max_rounds must be a whole number"),
     ],

@@ -101,6 +101,9 @@ def doubts(task: Task, found: Found, clock: Clock, turns: Sequence[float] = ()) 
             few = f"{cycles} independent cycle{'s' * (cycles != 1)} are too few to tell whether the measurements agree."
             return Doubt(None, (few,), evidence, rivals, undecided, corruption)
         sentences.insert(0, "the measurements agree no better than random angles would.")
+    if not untrusted.any():
+        sentences.append("all measurements are trusted.")
+        return Doubt(None, tuple(sentences), evidence, rivals, undecided, corruption)
     credible: bool | None = not sentences
     if credible and clock.expired:
         credible, sentences = None, ["there was no time left to look for other explanations."]

@@ -118,7 +118,10 @@ class Walk:
         inside = self.free[self.believed[self.free]]
         values, h = self._log_odds_in(inside)
         lost = np.where(1 - h < 10 * _BRIDGE, -np.inf, -values / self.temperature)
-        chances = np.exp(lost - lost.max())
+        if not np.isfinite(lost.max()):  # nothing can be left out, or the numbers are beyond what can be computed
+            self._change(edge)
+            return
+        chances = np.nan_to_num(np.exp(lost - lost.max()))
         out = int(self.rng.choice(inside.size, p=chances / chances.sum()))
         self._change(int(inside[out]))
         self.gain += float(value[0]) - float(values[out])
