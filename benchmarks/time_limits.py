@@ -14,6 +14,7 @@ import argparse
 import functools
 import os
 import pathlib
+import threading
 import time
 import types
 import warnings
@@ -109,6 +110,9 @@ def pose_graphs() -> dict[str, pose_graph.PoseGraph]:
 
 def said(kind: str, limit: float, solve: Callable[[], tuple[str, str]]) -> None:
     """Solve, and print one line."""
+    for thread in threading.enumerate():  # what the last call did not wait for
+        if thread.name == "angsync":
+            thread.join()
     begin, cpu = time.perf_counter(), time.process_time()
     status, verdict = solve()
     wall, cpu = time.perf_counter() - begin, time.process_time() - cpu

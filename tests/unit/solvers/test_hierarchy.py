@@ -160,7 +160,7 @@ def test_relaxed_vectors_and_their_pairs_in_parts_are_those_at_once(monkeypatch)
     assert np.array_equal(pairs.phase, others.phase)
 
 
-def test_a_time_limit_ends_the_products_along_edges(monkeypatch):
+def test_a_time_limit_ends_the_products_along_edges():
     edges = edge_list(ang.simulate.grid(20, 20, 0.3, rng=0).C)
     vectors = relaxed_vectors(edges, 4, 3, np.random.default_rng(0))
     with until(Clock(0.0)), pytest.raises(OutOfTime):
