@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 
 # Times the norm of C z / sqrt n: what the norm of a C that is known by its products is taken for until it is proved.
 # The proof by Lanczos gives 2 at low noise (s and the end of S count in full), and 3 at 0.3 sqrt n.
-_FIRST_NORM = 4.0
+FIRST_NORM = 4.0
+ENOUGH = 0.75  # of the tolerance: a gap with something to spare
 _LARGE_TREE_NODES = 20_000  # from which a factorisation, for lambda_2 alone, would take longer than the solve
 
 Search = Literal["none", "short", "whole"]
@@ -128,7 +129,7 @@ def certify_component(
     def at(norm_of_C: NormOfC) -> _Point:
         return _Point.at(operator, z, Cz, tolerance, norm_of_C, turned=turned_product is not None)
 
-    norm_of_C = NormOfC(_FIRST_NORM * norm(Cz) / math.sqrt(operator.n))
+    norm_of_C = NormOfC(FIRST_NORM * norm(Cz) / math.sqrt(operator.n))
     point = at(norm_of_C)
     if clock.expired or (method == "auto" and _is_proved_by_misfit(operator, point)):
         bound = SpectralBound(-math.inf, 1.0, OUT_OF_TIME, z, 0.0)
@@ -164,7 +165,9 @@ def _bound(
 ) -> SpectralBound:
     """The spectrum of S at the point; no bound at all where there was no time for it."""
     error, rows = point.rounding.eigenvalue, point.rounding.rows
-    question = Question(operator, z, point.s, point.b, error, rng, point.is_proved_by, clock, rows, point.joint)
+    question = Question(
+        operator, z, point.s, point.b, error, rng, point.is_proved_by, clock, rows, point.joint, point.least_value()
+    )
     try:
         with until(clock):
             return spectral_bound(question, method)
@@ -261,7 +264,11 @@ class _Point:
     def is_proved_by(self, bound: SpectralBound) -> bool:
         """Whether the bound is enough, with something to spare."""
         gap, scale, _ = self._judged(bound)
-        return bound.value > 0 and gap <= 0.75 * self.tolerance * scale
+        return bound.value > 0 and gap <= ENOUGH * self.tolerance * scale
+
+    def least_value(self) -> float:
+        """The least value of S on the complement of z that is enough in this sense."""
+        return self.gap_of.least_value(ENOUGH * self.tolerance * self.scale)
 
     def is_certified_by(self, bound: SpectralBound) -> bool:
         """Whether the gap is below the tolerance."""
