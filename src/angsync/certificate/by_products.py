@@ -26,6 +26,15 @@ _STEPS = 60  # at most: 18 are usual at a noise of 0.3 sqrt(n). What is not prov
 # with the same probability, however much was along z). The product of the start, made of two, then has
 # (1 + a^2)^(1/2) + a times the rounding of one, less than sqrt(2).
 _LITTLE, _TWO_PRODUCTS = 0.3, math.sqrt(2)
+# Shares of the usual probability of a failure: for the smallest eigenvalue, for the largest (which costs no step, but
+# a little of the bound on rounding), and for the general way that may follow.
+_LOWER, _UPPER, LEFT = 0.8, 0.1, 0.1
+_LITTLE_LOST = 2e-4  # of the mean of s: what a step may lose to rounding where a run is to be short
+
+
+def is_certified_by_products(operator: Operator) -> bool:
+    """Whether the short proof is tried: nothing but products is known, and there are too many nodes for Cholesky."""
+    return operator.is_known_by_products and operator.n > QUICK_PROOF_ORDERS[-1] and operator.abs_row_sums() is None
 
 
 def certify_by_products(operator: Operator, z: NDArray, Cz: NDArray, tolerance: float) -> Certificate | None:
@@ -34,8 +43,6 @@ def certify_by_products(operator: Operator, z: NDArray, Cz: NDArray, tolerance: 
     The probe has served for nothing but the check that C is Hermitian: it has nothing to do with z.
     """
     n = operator.n
-    if n <= QUICK_PROOF_ORDERS[-1] or operator.abs_row_sums() is not None:
-        return None
     vectors, images = operator.probes()
     looked = kernels.look_at_point(operator.apply, z, Cz, vectors[1], images[1])
     if looked is None:
@@ -47,9 +54,10 @@ def certify_by_products(operator: Operator, z: NDArray, Cz: NDArray, tolerance: 
     numbers = _Numbers(operator, seen, NormOfC(allowed), tolerance)
     error = numbers.error
     least = least_value(ENOUGH * tolerance * numbers.scale, n, numbers.gradient, numbers.rounding)
-    # half of the usual probability of a failure, as another run may follow, for both ends of the spectrum
-    limit, rate = growth_and_loss(n, FAILURE / 4)
     rounding = _TWO_PRODUCTS * rounding_of_product(error, operator.row_length(), seen.largest)
+    limit, rate = growth_and_loss(n, _LOWER * FAILURE, sharp=True)
+    if not rate * rounding <= _LITTLE_LOST * abs(seen.objective) / n:
+        limit, rate = growth_and_loss(n, _LOWER * FAILURE)
     run = begin(min(_STEPS, n - 2))
     ending = run.advance(_STEPS, kernels.Goal(least + error, limit, 1.25 * rate * rounding, give_up=True))
     operator.count(run.steps - 1)
@@ -57,7 +65,8 @@ def certify_by_products(operator: Operator, z: NDArray, Cz: NDArray, tolerance: 
         return None
     lost = rate * (rounding * math.sqrt(run.steps) + 1.1 * run.taken)
     value = kernels.proved_by_lanczos(run.alpha, run.beta, limit) - lost
-    largest = lost - kernels.proved_by_lanczos(-run.alpha, run.beta, limit)
+    rarer = _LOWER / _UPPER
+    largest = math.sqrt(rarer) * lost - kernels.proved_by_lanczos(-run.alpha, run.beta, rarer * limit)
     proved = seen.largest + max(abs(value), abs(largest)) + seen.gradient / math.sqrt(n)
     if not proved <= allowed:  # the run allowed too little for rounding
         return None

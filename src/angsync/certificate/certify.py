@@ -114,11 +114,13 @@ def certify_component(
     clock: Clock,
     rng: np.random.Generator,
     turned_product: NDArray | None = None,
+    allowance: float = 1.0,
     search: Search = "whole",
 ) -> Certificate:
     """The certificate of one connected component (or of an operator whose components are not known).
 
     ``turned_product`` is C z, where it is known from a point that differs from z by one phase and by rounding.
+    ``allowance``: what a proof that was tried before leaves of the probability of a failure.
     ``search``: how far to look for a better point where nothing is proved.
     """
     z = z.astype(np.complex128)
@@ -134,14 +136,14 @@ def certify_component(
     if clock.expired or (method == "auto" and _is_proved_by_misfit(operator, point)):
         bound = SpectralBound(-math.inf, 1.0, OUT_OF_TIME, z, 0.0)
     else:
-        bound = _bound(operator, z, point, rng, clock, method)
+        bound = _bound(operator, z, point, rng, clock, method, allowance)
         only_products = operator.abs_row_sums() is None and operator.augmented() is None
         if only_products and bound.method != OUT_OF_TIME:
             proved = _norm_from(point, bound)
             found = norm_estimate(operator, rng) if math.isinf(proved) else NormOfC(proved, proved)
             point = at(found)
             if found.allowed > norm_of_C.allowed:  # the run allowed too little for rounding: a new one
-                bound = _bound(operator, z, point, rng, clock, method)
+                bound = _bound(operator, z, point, rng, clock, method, allowance)
     witness = None
     if search != "none" and not point.is_certified_by(bound) and not clock.expired:
         with clock.paused():  # most points are proved and need no way out
@@ -161,13 +163,20 @@ def certify_component(
 
 
 def _bound(
-    operator: Operator, z: NDArray, point: _Point, rng: np.random.Generator, clock: Clock, method: ProofName
+    operator: Operator,
+    z: NDArray,
+    point: _Point,
+    rng: np.random.Generator,
+    clock: Clock,
+    method: ProofName,
+    allowance: float,
 ) -> SpectralBound:
     """The spectrum of S at the point; no bound at all where there was no time for it."""
     error, rows = point.rounding.eigenvalue, point.rounding.rows
     question = Question(
-        operator, z, point.s, point.b, error, rng, point.is_proved_by, clock, rows, point.joint, point.least_value()
-    )
+        operator, z, point.s, point.b, error, rng, point.is_proved_by, clock, rows, point.joint, point.least_value(),
+        allowance,
+    )  # fmt: skip
     try:
         with until(clock):
             return spectral_bound(question, method)

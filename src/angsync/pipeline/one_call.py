@@ -212,11 +212,13 @@ def _wide(z: NDArray) -> NDArray[np.complex128]:
 def _certified(operator: Operator, found: WholeSolve, call: Call, clock: Clock) -> Certificate:
     """The certificate of the point: by the quick proof of small dense problems, or else by the general way."""
     quick = None if clock.expired else certify_quickly(operator, _wide(found.z), found.product, GAP_TOLERANCE)
+    allowance = 1.0
     if quick is None and operator.is_known_by_products and call.seed.is_usual and clock.max_seconds is None:
         # loaded by the first who needs it
-        from angsync.certificate.by_products import certify_by_products
+        from angsync.certificate.by_products import LEFT, certify_by_products, is_certified_by_products
 
-        quick = certify_by_products(operator, found.z, found.product, GAP_TOLERANCE)
+        if is_certified_by_products(operator):
+            quick, allowance = certify_by_products(operator, found.z, found.product, GAP_TOLERANCE), LEFT
     if quick is not None:
         return quick
     part = normalised(operator)
@@ -232,6 +234,7 @@ def _certified(operator: Operator, found: WholeSolve, call: Call, clock: Clock) 
         clock=clock,
         rng=call.seed.generator,
         turned_product=turned,
+        allowance=allowance,
         search=witness_search(operator, call),
     )
     if certificate.verdict is not Verdict.CERTIFIED:  # uniqueness is claimed of proved optima alone

@@ -6,7 +6,8 @@ from scipy.sparse.linalg import LinearOperator
 
 import angsync as ang
 from angsync import kernels
-from angsync.certificate import GAP_TOLERANCE
+from angsync.certificate import GAP_TOLERANCE, by_products
+from angsync.certificate.bounds.lanczos import FAILURE, lanczos_bound
 from angsync.certificate.by_products import certify_by_products
 from angsync.certificate.certify import certify_component
 from angsync.problem.components import normalised
@@ -100,3 +101,26 @@ def test_a_solve_takes_no_product_twice():
     exact = (counted.C.astype(np.clongdouble) @ z).astype(complex)
     # two products of 300 terms each, the second of a way of a hundredth: a few units of the row sums
     assert np.abs(result.product - exact).max() < 30 * 2.0**-53 * np.abs(counted.C).sum(axis=1).max()
+
+
+def test_products_may_lie_in_memory_as_they_like():
+    C = gaussian(250, 0.05, 2)
+    strided = LinearOperator(C.shape, matvec=lambda x: np.stack([C @ x, x], axis=1)[:, 0], dtype=complex)
+    plain = ang.synchronize(Counted(C).operator)
+    assert ang.synchronize(strided).certificate == plain.certificate
+
+
+def test_the_general_way_follows_with_what_is_left_of_the_probability(monkeypatch):
+    asked = []
+
+    def noted(*arguments, failure, **settings):
+        asked.append(failure)
+        return lanczos_bound(*arguments, failure=failure, **settings)
+
+    monkeypatch.setattr("angsync.certificate.bounds.lanczos.lanczos_bound", noted)
+    monkeypatch.setattr(by_products, "_STEPS", 2)  # too few for a proof
+    result = ang.synchronize(Counted(gaussian(250, 0.2, 4)).operator)
+    assert result.certificate.verdict is ang.Verdict.CERTIFIED
+    # it may take two runs, each for both ends
+    assert asked == [pytest.approx(by_products.LEFT * FAILURE / 4)]
+    assert by_products._LOWER + by_products._UPPER + by_products.LEFT <= 1 + 1e-12

@@ -69,6 +69,8 @@ class Question:
     least: float | None = None
     """The least positive value of S on the complement of z for which ``is_proof`` holds, infinite where none does; None
     where only ``is_proof`` can tell."""
+    allowance: float = 1.0
+    """Share of the usual probability of a failure that proofs before this one have left."""
 
     def is_settled_by(self, bound: SpectralBound) -> bool:
         """Whether nothing else is to be tried: the bound proves what is asked for, or there is no time for more."""

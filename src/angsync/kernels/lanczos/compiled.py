@@ -172,6 +172,7 @@ def look_at_point(
     block, found = np.empty((3, n), dtype=np.complex128), np.empty(7)
     s, place = np.empty(n), own_address(block)
     places = (own_address(s), place, place + 16 * n, place + 32 * n, own_address(found))
+    image = np.ascontiguousarray(image, dtype=np.complex128)  # somebody else's
     _lanczos_look(n, address(z), address(product), address(vector), address(image), *places)
 
     def begin(most: int) -> reference.Lanczos:
