@@ -54,7 +54,7 @@ def certify_by_products(operator: Operator, z: NDArray, Cz: NDArray, tolerance: 
     numbers = _Numbers(operator, seen, NormOfC(allowed), tolerance)
     error = numbers.error
     least = least_value(ENOUGH * tolerance * numbers.scale, n, numbers.gradient, numbers.rounding)
-    rounding = _TWO_PRODUCTS * rounding_of_product(error, operator.row_length(), seen.largest)
+    rounding = _TWO_PRODUCTS * rounding_of_product(error, operator.rounding_length(), seen.largest)
     limit, rate = growth_and_loss(n, _LOWER * FAILURE, sharp=True)
     if not rate * rounding <= _LITTLE_LOST * abs(seen.objective) / n:
         limit, rate = growth_and_loss(n, _LOWER * FAILURE)

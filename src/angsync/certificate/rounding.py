@@ -68,9 +68,10 @@ class Rounding:
         """
         if sums is None and operator.augmented() is not None:
             return _with_eliminated(operator, z)
-        # An entry of C z is an inner product of k terms, that is, two real ones of 2 k terms: its error is at most
-        # sqrt(2) gamma_2k times the row sum of |C| (Higham, sections 3.1 and 3.6; 8 more cover the rounding of z to
-        # unit modulus and the product with conj(z)). The sum over j adds that of pairwise summation, below gamma_64.
+        # An entry of C z is an inner product of complex terms, that is, two real ones of twice as many. If no term
+        # passes through more than k additions of complex numbers, the error is at most sqrt(2) gamma_2k times the row
+        # sum of |C| (Higham, sections 3.1, 3.6 and 4.2; 8 more cover the rounding of z to unit modulus and the product
+        # with conj(z)). The sum over j adds that of pairwise summation, below gamma_64.
         if sums is None:
             assert norm_of_C is not None
             error, objective = product_rounding(operator, norm_of_C, turned=turned)
@@ -91,7 +92,7 @@ def product_rounding(operator: Operator, norm_of_C: NormOfC, *, turned: bool) ->
 
 def _share(operator: Operator, turned: bool) -> float:
     """The error of an entry of conj(z) C z over the row sum of |C|."""
-    return math.sqrt(2) * gamma(2 * operator.row_length() + 8 + (_TURNING if turned else 0))
+    return math.sqrt(2) * gamma(2 * operator.rounding_length() + 8 + (_TURNING if turned else 0))
 
 
 def _with_eliminated(operator: Operator, z: NDArray) -> Rounding:

@@ -113,13 +113,13 @@ def extreme_values(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> tup
     return float(values[0]), float(values[-1])
 
 
-def rounding_of_product(error: float, row_length: int, largest: float) -> float:
+def rounding_of_product(error: float, length: int, largest: float) -> float:
     """The rounding of a product with S and of the few operations with its result, in norm, for a vector of norm 1.
 
-    ``error`` is that of s, ``largest`` the largest modulus in s. A unit of the row sums of |C| is at most
-    error / (sqrt(2) (2 row + 8)).
+    ``error`` is that of s, ``length`` the rounding length of C, ``largest`` the largest modulus in s. A unit of the row
+    sums of |C| is at most error / (sqrt(2) (2 length + 8)).
     """
-    return error * (1 + 48 / (2 * row_length + 8)) + gamma(96) * largest
+    return error * (1 + 48 / (2 * length + 8)) + gamma(96) * largest
 
 
 def growth_and_loss(n: int, failure: float, *, sharp: bool = False) -> tuple[float, float]:
@@ -142,7 +142,7 @@ def by_lanczos(question: Question, *, failure: float = FAILURE, max_steps: int =
     # where the row sums of C are not known, the other end of the spectrum shows how large C is; either end may fail
     both_ends = operator.abs_row_sums() is None and operator.augmented() is None
     failure *= question.allowance / 2 if both_ends else question.allowance
-    size = rounding_of_product(question.error, operator.row_length(), float(np.abs(s).max()))
+    size = rounding_of_product(question.error, operator.rounding_length(), float(np.abs(s).max()))
     single = operator.abs_row_sums() is None and precision(operator.dtype).epsilon > _DOUBLE
     dense = operator.shifted_matrix(s, narrow=False)
     bound = lanczos_bound(

@@ -174,11 +174,18 @@ static int is_near_enough(whole_t *call, const double *image, double off) {
 }
 
 /* Whether the product at z that the inner solve has is as good as another one with somebody else's C. It is the product at
- * the point before and the product of the way from there, whose rounding is less in the measure in which the way is short:
- * that of 2 n + 8 units, as a product has them, is to stay within SPARE_UNITS. */
-static int is_short(const whole_t *call, double way) {
-    const double n = (double)call->model.n;
-    return call->full.call && !call->model.copy && (2 * n + 8) * way <= SPARE_UNITS * sqrt(n);
+ * the point before and the product of the way from there, whose rounding is less in the measure in which the way is short
+ * for every node: that of 2 n + 8 units, as a product has them, is to stay within SPARE_UNITS. */
+static int is_short(const whole_t *call) {
+    const int64_t n = call->model.n;
+    const double *x = call->z, *y = call->before;
+    double most = 0;
+    if (!call->full.call || call->model.copy) return 0;
+    for (int64_t j = 0; j < n; j++) {
+        double a = x[2 * j] - y[2 * j], b = x[2 * j + 1] - y[2 * j + 1];
+        most = larger(most, a * a + b * b);
+    }
+    return (2 * (double)n + 8) * sqrt(most) <= SPARE_UNITS;
 }
 
 int64_t dense_whole_size(void) { return sizeof(whole_t); }
@@ -271,7 +278,7 @@ int dense_whole(whole_t *call) {
         if (reason == OUT_OF_THE_ORDINARY && !call->tell) return reason;
         unit(n, z, before);
         double way = apart(2 * n, z, before), off = call->error * way / sqrt((double)n);
-        if (reason == SOLVED && is_short(call, way)) memcpy(w, inner.image, bytes);
+        if (reason == SOLVED && is_short(call)) memcpy(w, inner.image, bytes);
         else if (!narrow || settings->exact == EXACT || reason != SOLVED || !is_near_enough(call, inner.image, off)) {
             if (reason == FAILED || source_product(full, z, w)) {
                 memcpy(z, before, bytes);
