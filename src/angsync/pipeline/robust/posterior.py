@@ -1,9 +1,11 @@
 r"""Error bars that know that the choice of good edges may be wrong: the law of the phases over all such choices.
 
 Model: an edge is good with probability :math:`1 - \varepsilon`, then normal with variance :math:`\sigma^2 / w`, or else
-uniform on the circle; phases are uniform, :math:`\sigma` has the density :math:`1/\sigma`, :math:`\varepsilon` is
-Beta(a, b). For given good edges S the phases are normal around the least-squares fit, with covariance
-:math:`\sigma^2 L_S^+`, and can be integrated out; what remains is sampled (Gibbs, one edge after the other):
+uniform on the circle; phases are uniform, :math:`\sigma` has the density :math:`1/\sigma` unless it is given,
+:math:`\varepsilon` is Beta(a, b), one for each kind of edges (where evidence chose, the steps of a trajectory are one
+of their own, as there). Trusted edges are good. For given good edges S the phases are normal around the least-squares
+fit, with covariance :math:`\sigma^2 L_S^+`, and can be integrated out; what remains is sampled (Gibbs, one edge after
+the other):
 
 - edge k against all others: it is predicted with variance :math:`v = \sigma^2 (1/w_k + R_k)`, R the effective
   resistance between its ends without it, and misses by r (left-out residual); it is good with odds
@@ -29,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from angsync.pipeline.robust.by_evidence import steps
 from angsync.pipeline.robust.edges import Edges
 from angsync.pipeline.robust.noise import FLOOR
 from angsync.problem.measurements import Measurements
@@ -56,7 +59,11 @@ def _wrapped(angle: NDArray[np.float64]) -> NDArray[np.float64]:
 def is_for(report: RobustReport, measurements: Measurements) -> bool:
     """Whether the law is sampled: the noise is one of angles and known, and the graph is not too large."""
     small = measurements.n <= LARGEST_NODES and len(measurements) <= LARGEST_EDGES
-    return small and model_of(measurements).scale_is_sigma and not math.isnan(report.scale)
+    if not small or not model_of(measurements).scale_is_sigma:
+        return False
+    if math.isnan(report.scale):  # nothing believed closes a cycle: which edges are good is open, if any are not
+        return bool(report.distrusted.any())
+    return not (report.scale_given and not report.distrusted.any() and Edges.of(measurements).freedom == 0)
 
 
 def mixture_of(
@@ -70,11 +77,18 @@ def mixture_of(
 ) -> Mixture:
     """The law of the phases around z that the measurements leave, from what a robust fit says of them."""
     edges = Edges.of(measurements)
+    kinds = np.zeros(len(edges), dtype=np.int64)
+    if report.loss == "evidence":
+        kinds[~steps(edges)] = 1
+    if report.trusted.size:
+        kinds[report.trusted[edges.used]] = -1
     groups = [np.flatnonzero(components == label) for label in range(int(components.max()) + 1)]
     unit = math.sqrt(edges.unit)
     good = ~report.distrusted[edges.used]
-    given = None if sigma is None else sigma / unit
-    return mixture(edges, z.astype(np.complex128), good, report.scale / unit, groups, references, sigma=given)
+    if sigma is None and report.scale_given:
+        sigma = report.scale
+    law = _Law(edges, z.astype(np.complex128), good, kinds, groups, references)
+    return law.mixture(report.scale / unit, None if sigma is None else sigma / unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +143,7 @@ class _Chain:
         diagonal = np.diagonal(self.covariance)
         return np.maximum(diagonal[self.i] + diagonal[self.j] - 2 * self.covariance[self.i, self.j], 0.0)
 
-    def chance_of_good(self, sigma: float, wrong: float) -> NDArray[np.float64]:
+    def chance_of_good(self, sigma: float, wrong: NDArray[np.float64]) -> NDArray[np.float64]:
         """Of every edge, given all others."""
         resistance = self.resistance()
         residual = self.target - (self.mean[self.i] - self.mean[self.j])
@@ -162,9 +176,11 @@ class _Chain:
         self.covariance -= gain * column[:, None] * column
         self.mean += gain * miss * column
 
-    def sweep(self, sigma: float, wrong: float, rng: np.random.Generator) -> None:
-        """Every edge once, in order; between two flips nothing changes, so all chances are computed at once."""
-        drawn = rng.random(self.good.size)
+    def sweep(
+        self, sigma: float, wrong: NDArray[np.float64], free: NDArray[np.bool_], rng: np.random.Generator
+    ) -> None:
+        """Every free edge once, in order; between two flips nothing changes, so all chances are computed at once."""
+        drawn = np.where(free, rng.random(self.good.size), -1.0)  # below any chance: good
         place = 0
         while place < drawn.size:
             good = drawn < self.chance_of_good(sigma, wrong)
@@ -182,44 +198,57 @@ class _Chain:
         return float(np.sum(self.weight[self.good] * residual**2)), int(self.good.sum()) - self.n + pieces
 
 
-def mixture(
-    edges: Edges,
-    z: NDArray,
-    good: NDArray[np.bool_],
-    scale: float,
-    groups: list[NDArray[np.int64]],
-    references: NDArray[np.int64] | None,
-    *,
-    sigma: float | None,
-) -> Mixture:
-    """The law of the phases of these edges around z, from the good edges and the scale of a robust fit.
+@dataclass(frozen=True, eq=False)
+class _Law:
+    """What the law of the phases is made of."""
 
-    ``groups`` are the nodes of each component, ``references`` a node of each; None is the mean gauge.
-    """
-    rng = np.random.default_rng(0)
-    chain = _Chain(edges, z, good)
-    known = sigma is not None
-    sigma = max(scale if sigma is None else sigma, FLOOR)
-    least, most = max(scale / _RANGE, FLOOR), min(scale * _RANGE, 1.0)
-    offsets, spreads = [], []
-    for sweep in range(_SWEEPS):
-        bad = int(chain.good.size - chain.good.sum())
-        wrong = min(max(rng.beta(_WRONG_BEFORE + bad, _GOOD_BEFORE + chain.good.size - bad), 1e-9), 1 - 1e-9)
-        chain.sweep(sigma, wrong, rng)
-        if chain.flips > _FLIPS:
-            chain.refresh()
-        squares, freedom = chain.sum_of_squares()
-        if not known:
-            if freedom > 0:
-                sigma = math.sqrt(squares / max(rng.chisquare(freedom), 1e-300))
-                sigma = min(max(sigma, least), most)
-            else:
-                sigma = math.exp(rng.uniform(math.log(least), math.log(most)))
-        if sweep >= _BURN_IN:
-            offset, variance = _against(chain, groups, references)
-            offsets.append(offset)
-            spreads.append(sigma * np.sqrt(variance))
-    return Mixture(np.array(offsets), np.array(spreads))
+    edges: Edges
+    z: NDArray[np.complex128]
+    good: NDArray[np.bool_]
+    """Edges to begin with."""
+    kinds: NDArray[np.int64]
+    """0, 1, ...: the share of wrong ones is that of the kind; -1: good."""
+    groups: list[NDArray[np.int64]]
+    """Nodes of each component."""
+    references: NDArray[np.int64] | None
+    """A node of each component; None is the mean gauge."""
+
+    def mixture(self, scale: float, sigma: float | None) -> Mixture:
+        """The law around z, from the scale of a robust fit (NaN: unknown); ``sigma`` is held where it is given."""
+        rng = np.random.default_rng(0)
+        chain = _Chain(self.edges, self.z, self.good | (self.kinds < 0))
+        free = self.kinds >= 0
+        least, most = (FLOOR, 1.0) if math.isnan(scale) else (max(scale / _RANGE, FLOOR), min(scale * _RANGE, 1.0))
+        known = sigma is not None
+        sigma = max(math.sqrt(least * most) if math.isnan(scale) else scale, FLOOR) if sigma is None else sigma
+        sigma = max(sigma, FLOOR)
+        offsets, spreads = [], []
+        for sweep in range(_SWEEPS):
+            chain.sweep(sigma, self._wrong(chain, rng), free, rng)
+            if chain.flips > _FLIPS:
+                chain.refresh()
+            if not known:
+                squares, freedom = chain.sum_of_squares()
+                if freedom > 0:
+                    sigma = math.sqrt(squares / max(rng.chisquare(freedom), 1e-300))
+                    sigma = min(max(sigma, least), most)
+                else:
+                    sigma = math.exp(rng.uniform(math.log(least), math.log(most)))
+            if sweep >= _BURN_IN:
+                offset, variance = _against(chain, self.groups, self.references)
+                offsets.append(offset)
+                spreads.append(sigma * np.sqrt(variance))
+        return Mixture(np.array(offsets), np.array(spreads))
+
+    def _wrong(self, chain: _Chain, rng: np.random.Generator) -> NDArray[np.float64]:
+        """The share of wrong edges of its kind, drawn, for every edge."""
+        wrong = np.full(self.kinds.size, 0.5)
+        for kind in range(int(self.kinds.max(initial=-1)) + 1):
+            members = self.kinds == kind
+            bad = int(np.sum(members & ~chain.good))
+            drawn = rng.beta(_WRONG_BEFORE + bad, _GOOD_BEFORE + int(members.sum()) - bad)
+            wrong[members] = min(max(drawn, 1e-9), 1 - 1e-9)
+        return wrong
 
 
 def _against(
