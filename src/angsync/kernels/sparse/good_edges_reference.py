@@ -63,7 +63,7 @@ class GoodEdges:
         np.add.at(matrix, (i, j), -w)
         np.add.at(matrix, (j, i), -w)
         matrix[np.diag_indices(self.n)] = -matrix.sum(axis=1) + self.ridge
-        self.covariance = np.linalg.inv(matrix)
+        self.covariance[:] = np.linalg.inv(matrix)
         pull = w * self.target[self.good]
         self._flips = 0
         self._refreshes += 1
