@@ -16,6 +16,7 @@ from angsync.pipeline.robust.marginal.groups import edges_of_nodes, joined, loop
 from angsync.pipeline.robust.marginal.rotations import Rotations
 from angsync.pipeline.robust.marginal.search import Found, Task, search
 from angsync.pipeline.robust.marginal.wander import wander
+from angsync.pipeline.robust.narrower import narrow
 from angsync.pipeline.robust.report import RobustReport
 from angsync.pipeline.robust.settings import Robust, trusted_places
 from angsync.solvers.stopping import Clock
@@ -74,6 +75,7 @@ def weigh(
             search(task, clock, weighing.found)
             few = len(edges) <= _FEW_EDGES and not trusted.all()
             turns = wander(task, weighing.found, clock, rng) if few else []
+            narrow(task, weighing.found, clock)
             weighing.doubt = _of_few_values(edges, doubts(task, weighing.found, clock, turns))
     except OutOfTime:
         pass
