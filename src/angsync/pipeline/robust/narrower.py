@@ -3,12 +3,12 @@ r"""A narrower noise than the one that evidence found, where wrong edges are off
 The evidence takes wrong edges for uniform on the circle. To give one up then costs the logarithm of
 :math:`\sqrt{2\pi}/\sigma` and of the prior odds, 12 nats at 4e-4 rad, and edges off by 8 deviations are cheaper
 to believe with a scale that is twice too wide. But errors may be of any size: of two beliefs with different scales the
-one is taken that is more probable where half of the wrong edges are uniform, and the size of the error of the others is
-log-uniform from some deviations to half a turn,
+one is taken that is more probable where a share q of the wrong edges has errors of log-uniform size, from some
+deviations to half a turn, and the others are uniform,
 
-.. math:: p(r) = \frac{1}{4\pi} + \frac{1}{4 (1 + \log(\pi / c))\, \max(|r|, c)}, \qquad c = 3 \sigma / \sqrt{w} .
+.. math:: p(r) = \frac{1 - q}{2\pi} + \frac{q}{2 (1 + \log(\pi / c))\, \max(|r|, c)}, \qquad c = 3 \sigma / \sqrt{w},
 
-Uniform errors lose 0.4 nats each by that, with any belief, so that beliefs of one scale keep their order.
+with q unknown (a few values of it, equally likely). Where errors are uniform next to nothing is lost by that.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ from angsync.solvers.stopping import Clock
 
 _FACTORS = (0.5, 0.25, 0.1)  # of the scale of the best belief, from which gates are set anew
 _ROUNDS = 4
-_CLEANINGS = 6  # rounds in which single edges are given up
+_CLEANINGS = 8  # rounds in which single edges are given up
+_FEW_EDGES = 1000  # up to which single edges are given up before a belief is compared; a tenth of a second each
 _LEAST_REDUNDANCY = 1e-3  # edges below it are bridges, which nothing checks
 _NARROWER = 0.9  # a scale that is smaller by less is the same one
-_MORE_LIKELY = math.log(1000)  # nats by which the narrower belief has to win
+_MORE_LIKELY = 3.0  # nats by which the narrower belief has to win, as in noise.py
 _LEAST_DEVIATIONS = 3.0  # of a wrong edge
+_SHARES = (0.05, 0.5, 0.95)  # q
 
 
 def narrow(task: Task, found: Found, clock: Clock) -> None:
@@ -49,6 +51,8 @@ def narrow(task: Task, found: Found, clock: Clock) -> None:
             if clock.expired or rung < model.least_scale or not best.cycles:
                 break
             belief = settled(model, best.x, task.trusted, rung, None, clock)
+            if model.edges <= _FEW_EDGES:
+                belief = _without_small_errors(task, belief, clock)
             if with_small_errors(model, belief) < worth:
                 continue
             belief = ascend(model, belief, task.released, scale=None, clock=clock, search_scale=belief.scale)
@@ -64,16 +68,16 @@ def narrow(task: Task, found: Found, clock: Clock) -> None:
 
 def with_small_errors(model: Rotations, belief: Belief) -> float:
     """The evidence where wrong edges may be off by little, from the residuals of those that are not believed."""
-    log_ratio = _log_ratio(model, belief, model.residuals(belief.x)[:, 0])
-    return belief.evidence + float(np.sum(log_ratio[~belief.believed]))
+    residual, outside = model.residuals(belief.x)[:, 0], ~belief.believed
+    gains = [float(np.sum(_log_ratio(model, belief, residual, share)[outside])) for share in _SHARES]
+    return belief.evidence + float(np.logaddexp.reduce(gains)) - math.log(len(_SHARES))
 
 
-def _log_ratio(model: Rotations, belief: Belief, whitened: Floats) -> Floats:
+def _log_ratio(model: Rotations, belief: Belief, whitened: Floats, share: float = 0.5) -> Floats:
     """Log of the density of a wrong edge with this residual over the uniform one."""
     least = np.minimum(_LEAST_DEVIATIONS * belief.scale / model.root, math.pi)
     size = np.clip(np.abs(whitened) / model.root, least, math.pi)
-    ratio = 0.5 + 0.5 * math.pi / ((1 + np.log(math.pi / least)) * size)
-    return np.log(ratio)
+    return np.log(1 - share + share * math.pi / ((1 + np.log(math.pi / least)) * size))
 
 
 def _without_small_errors(task: Task, belief: Belief, clock: Clock) -> Belief:
