@@ -24,7 +24,7 @@ from angsync.pipeline.robust.noise import judged
 from angsync.pipeline.robust.report import RobustReport, reweighted
 from angsync.pipeline.robust.reweighting import Fit, Solve
 from angsync.pipeline.robust.search import search, search_in_time
-from angsync.pipeline.robust.settings import Robust
+from angsync.pipeline.robust.settings import Robust, trusted_places
 from angsync.pipeline.robust.tuning import loss_efficiency
 from angsync.problem.density import has_many_pairs
 from angsync.problem.intake import taken_in, translated
@@ -60,28 +60,47 @@ def solve(data: Any, call: Call, settings: Robust) -> SyncResult:
     start = call.start_for(measurements.n)
     final_call = dataclasses.replace(call, robust=None)
     trusted = trusted_edges(settings, len(measurements), edges)
+    given = _Given(settings, measurements)
     by_evidence = takes(edges, settings)
     settings = dataclasses.replace(settings, trusted=None, loss=_loss(settings, by_evidence))
     if edges.freedom == 0:
         note = "There are no cycles, so nothing can be checked: every measurement is taken as it is."
         report = dataclasses.replace(_trusting(measurements, settings, note), credible=None)
         in_time = dataclasses.replace(final_call, stopping=_remaining(call, clock))
-        return _finished(plain.solve(measurements, in_time), report, source, clock)
+        return _finished(plain.solve(measurements, in_time), given.noted(report), source, clock)
     kept = _Kept(None if isinstance(start, str) else start)
     if by_evidence:
         final, report = _believed(measurements, edges, final_call, settings, start, clock, trusted, kept)
-        return _finished(final, report, source, clock)
+        return _finished(final, given.noted(report), source, clock)
     try:
         final, report = _weighted(measurements, edges, final_call, settings, start, clock, kept)
-        return _finished(final, report, source, clock)
+        return _finished(final, given.noted(report), source, clock)
     except KeyboardInterrupt:
         final, report = _interrupted(measurements, edges, final_call, settings, kept)
-        return _finished(final, report, source, clock)
+        return _finished(final, given.noted(report), source, clock)
 
 
 def _loss(settings: Robust, by_evidence: bool) -> Any:
     """The name of what decides."""
     return "evidence" if by_evidence else "adaptive" if settings.loss == "auto" else settings.loss
+
+
+@dataclasses.dataclass(frozen=True)
+class _Given:
+    """What the user knows, which error bars have to respect."""
+
+    settings: Robust
+    measurements: Measurements
+
+    def noted(self, report: RobustReport) -> RobustReport:
+        known, scale = self.settings.trusted, self.settings.scale
+        trusted = report.trusted if known is None else trusted_places(known, len(self.measurements))
+        if scale is None:
+            return dataclasses.replace(report, trusted=trusted)
+        # the floor of the fit, or none: without cycles the scale was not needed, but error bars need it
+        return dataclasses.replace(
+            report, trusted=trusted, scale_given=True, scale=scale if math.isnan(report.scale) else report.scale
+        )
 
 
 @dataclasses.dataclass
