@@ -51,6 +51,35 @@ def test_a_clean_graph_stays_as_it_is():
     assert mean_error(result.z, ang.synchronize(data).z) < 1e-6
 
 
+@pytest.mark.parametrize("seed", [7, 129])
+def test_neither_the_order_nor_the_direction_of_the_edges_changes_anything(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(15, 30))
+    i = np.concatenate([np.arange(n - 1), rng.integers(0, n, n)])
+    j = np.concatenate([np.arange(1, n), (i[n - 1 :] + rng.integers(1, n, n)) % n])
+    theta = np.cumsum(rng.normal(0, 0.3, n))
+    wrong = rng.random(i.size) < 0.25
+    angle = np.where(wrong, rng.uniform(-3, 3, i.size), theta[i] - theta[j] + 0.02 * rng.standard_normal(i.size))
+    weight = rng.uniform(0.5, 2, i.size)
+    answers = []
+    for _ in range(3):
+        order, turned = rng.permutation(i.size), rng.random(i.size) < 0.5
+        a, b = np.where(turned, j, i)[order], np.where(turned, i, j)[order]
+        data = ang.Measurements(a, b, np.where(turned, -angle, angle)[order], weight[order], n=n)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CorruptionWarning)
+            result = ang.synchronize(data, solver=ang.Robust())
+        distrusted = np.empty(i.size, dtype=bool)
+        distrusted[order] = result.robust.distrusted
+        answers.append((result, distrusted))
+    first = answers[0]
+    for other in answers[1:]:
+        assert np.array_equal(other[1], first[1])
+        assert other[0].robust.credible is first[0].robust.credible
+        assert other[0].robust.evidence == first[0].robust.evidence
+        assert mean_error(other[0].z, first[0].z) < 1e-6
+
+
 def test_random_angles_are_not_credible_and_nothing_is_called_certified(tmp_path):
     data, *_ = trajectory(loops=0, false=30, seed=3)
     with pytest.warns(CorruptionWarning, match="no better than random angles"):

@@ -2,9 +2,13 @@ r"""How sure is the best belief?
 
 The angles have to agree better than chance would let them: with the prior :math:`\pi(S)` over sets the sum
 :math:`\sum_S \pi(S) e^{E(S)}` has the mean 1 for random angles, so that one term exceeds 1000 with probability at most
-1/1000 (Markov). Then the answer is doubted where
+1/1000 (Markov).
 
-- another set within odds of 1000 turns the nodes,
+Where sets were drawn with their probabilities (:mod:`.wander`), the answer is doubted if more than a tenth of them turn
+the nodes by more than 10 degrees, or if one set that does so has as much probability beside the best: walks pass from
+one explanation to another seldom. Without draws probabilities are not known, and another set within odds of 1000 that
+turns the nodes is enough. Also where
+
 - the edges that are held by odds of less than 100, left out together, leave the nodes turned,
 - pieces hang by single edges, which nothing checks, and which are wrong as often as the others, or are contradicted by
   edges that were distrusted only because they are in the minority,
@@ -36,11 +40,13 @@ _HELD_NATS = math.log(100)
 _CHANCE_NATS = math.log(1000)
 _TURN_DEGREES = 2.0  # mean turn of the nodes that matters, where the noise itself does not turn them more
 _SPREADS = 2.0  # and in units of the mean error that the noise gives
-_FAR_DEGREES = 4.0  # mean turn of drawn sets that matters
-_WANDERING_SHARE = 0.2  # of drawn sets that turn the nodes so far
+_FAR_DEGREES = 10.0  # mean turn of drawn sets that matters: an answer so far away is another one
+_PROBABLE = 0.1  # share of drawn sets that turn the nodes so far
+_NEAR_DEGREES = 4.0  # the same for a smaller turn
+_MOSTLY = 0.6
 _FEW_CYCLES = 10  # with fewer, a graph that fails the test of chance is not judged rather than not credible
 _SCALE_RATIO = 1.3  # the scale found over the one given, from which edges contradict each other
-_LOOSE_DEGREES = 3.0  # mean error to be expected from pieces that nothing checks
+_LOOSE_DEGREES = 5.0  # mean error to be expected from pieces that nothing checks
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,17 +77,15 @@ def doubts(task: Task, found: Found, clock: Clock, turns: Sequence[float] = ()) 
     corruption = np.where(untrusted, 1 / (1 + np.exp(np.clip(margin, -700, 700))), 0.0)
     undecided = best.believed & untrusted & (margin < _HELD_NATS)
     sentences: list[str] = []
-    turn = max(_TURN_DEGREES, _SPREADS * model.spread(best))
+    spread = model.spread(best)
+    turn = max(_TURN_DEGREES, _SPREADS * spread)
     rivals = _rivals(task, found, turn)
-    if rivals:
+    drawn = np.asarray(turns)
+    if drawn.size:
+        turn = max(_FAR_DEGREES, turn)
+        sentences += _of_draws(drawn, rivals, max(_NEAR_DEGREES, _SPREADS * spread))
+    elif rivals:
         sentences.append(str(rivals[0]))
-    far = max(_FAR_DEGREES, turn)
-    share = float(np.mean(np.array(turns) > far)) if len(turns) else 0.0
-    if share > _WANDERING_SHARE:
-        sentences.append(
-            f"of other sets, drawn with their probabilities, {share:.0%} turn the phases by more than {far:.2g} "
-            f"degrees on average, half of these by more than {np.median([t for t in turns if t > far]):.2g}."
-        )
     moved = _turn_without(task, best, undecided)
     if moved > turn:
         sentences.append(
@@ -108,6 +112,22 @@ def doubts(task: Task, found: Found, clock: Clock, turns: Sequence[float] = ()) 
     if credible and clock.expired:
         credible, sentences = None, ["there was no time left to look for other explanations."]
     return Doubt(credible, tuple(sentences), evidence, rivals, undecided, corruption)
+
+
+def _of_draws(drawn: Floats, rivals: Sequence[Rival], near: float) -> list[str]:
+    """What sets say that were drawn with their probabilities: ``drawn`` are the turns to their answers."""
+    sentences = [
+        str(some) for some in rivals if some.degrees > _FAR_DEGREES and 1 / (1 + math.exp(some.nats)) >= _PROBABLE
+    ][:1]
+    for far, most in ((_FAR_DEGREES, _PROBABLE), (near, _MOSTLY)):
+        share = float(np.mean(drawn > far))
+        if share > most:
+            sentences.append(
+                f"of other sets, drawn with their probabilities, {share:.0%} turn the phases by more than {far:.2g} "
+                f"degrees on average, half of these by more than {np.median(drawn[drawn > far]):.2g}."
+            )
+            break
+    return sentences
 
 
 def margins(task: Task, best: Belief, clock: Clock) -> Floats:
