@@ -32,9 +32,10 @@ class WalkState(walk_reference.WalkState):
     ) -> tuple[int, float]:
         told = _Walk(n=self.x.size, free_count=self.free.size, moves=len(uniform))
         told.swaps, told.coldness, told.scale = swaps, coldness, scale
-        given = dict(i=self.i, j=self.j, free=self.free, angle=self.angle, root=self.root, price=price, uniform=uniform)
-        for name, array in (*given.items(), ("believed", self.believed), ("x", self.x), ("inverse", self.inverse)):
-            setattr(told, name, address(array))
+        told.i, told.j, told.free = address(self.i), address(self.j), address(self.free)
+        told.angle, told.root = address(self.angle), address(self.root)
+        told.price, told.uniform = address(price), address(uniform)
+        told.believed, told.x, told.inverse = address(self.believed), address(self.x), address(self.inverse)
         if not _go(ctypes.byref(told)):
             raise MemoryError
         return int(told.moves), float(told.log_det)

@@ -124,6 +124,20 @@ def test_a_trusted_edge_that_contradicts_all_others_is_named():
     assert not result.robust.distrusted[steps | wrong].any()
 
 
+@pytest.mark.parametrize("seed", [1, 2, 4])
+def test_one_false_trusted_edge_that_makes_good_ones_be_distrusted_is_not_credible(seed):
+    data, _, _, _ = trajectory(n=40, loops=40, seed=seed)
+    degree = np.bincount(np.concatenate([data.i, data.j]))
+    false = int(np.flatnonzero((degree[data.i] > 2) & (degree[data.j] > 2))[5])
+    angle = data.angle.copy()
+    angle[false] += 1.5
+    with pytest.warns(CorruptionWarning, match="Without one of the trusted measurements"):
+        result = ang.synchronize(ang.Measurements(data.i, data.j, angle, n=40), solver=ang.Robust(trusted=[false]))
+    assert result.robust.credible is False
+    right = ang.synchronize(data, solver=ang.Robust(trusted=[false]))
+    assert right.robust.credible is True
+
+
 def test_a_scale_that_is_too_small_is_a_contradiction():
     data, _, steps, _ = trajectory(sigma=0.03, seed=6)
     with pytest.warns(CorruptionWarning, match="contradict"):

@@ -1,5 +1,5 @@
-r"""Random walks over sets of believed edges, with the probability :math:`\pi(S) e^{E(S) / T}`, on graphs of some hundred
-edges: what ascents miss they find, and how far their answers are from the best is the doubt about the best.
+r"""Random walks over sets of believed edges, with the probability :math:`(\pi(S) e^{E(S)})^{1/T}`, on graphs of some
+hundred edges: what ascents miss they find, and how far their answers are from the best is the doubt about the best.
 
 The moves are those of :class:`angsync.kernels.sparse.walk_reference.WalkState`. The scale is drawn anew after every
 sweep from its law given the residuals. Walks that begin warm (T > 1) and cool down look for the best set, and for
@@ -109,7 +109,7 @@ class Walk:
 
 
 def wander(task: Task, found: Found, clock: Clock, rng: np.random.Generator) -> list[float]:
-    """Look for better sets, and for rivals of the best; then the turns, in degrees, from the best to where a walk leads."""
+    """Look for better sets and for rivals of the best; then the turns, in degrees, from the best to where a walk leads."""
     model = task.model
     assert isinstance(model, Rotations)
     free = np.flatnonzero(~task.trusted)
