@@ -145,6 +145,29 @@ def test_a_scale_that_is_too_small_is_a_contradiction():
     assert result.robust.scale == pytest.approx(0.012)
 
 
+@pytest.mark.parametrize("turning", [False, True])
+@pytest.mark.parametrize("side", [20, pytest.param(45, marks=pytest.mark.slow)])
+def test_a_mesh_with_many_wrong_ones_is_not_credible_and_wrong(side, turning):
+    """A grid numbered row by row is no trajectory (one of rows in turn is): 55 degrees off it was credible."""
+    place = np.arange(side**2).reshape(side, side)
+    if turning:
+        place[1::2] = place[1::2, ::-1]
+    i = np.concatenate([place[:, :-1].ravel(), place[:-1].ravel()])
+    j = np.concatenate([place[:, 1:].ravel(), place[1:].ravel()])
+    edges = Edges.of(ang.Measurements(i, j, np.zeros(i.size), n=side**2))
+    assert bool(by_evidence._steps(edges).any()) is turning
+    rng = np.random.default_rng(1)
+    theta = rng.uniform(0, 6.28, side**2)
+    angle = theta[i] - theta[j] + 0.05 * rng.standard_normal(i.size)
+    wrong = rng.random(i.size) < 0.2
+    angle[wrong] = rng.uniform(0, 6.28, int(wrong.sum()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CorruptionWarning)
+        result = ang.synchronize(ang.Measurements(i, j, angle, n=side**2), solver=ang.Robust(), certify=False)
+    assert result.robust.credible is not True or mean_error(result.z, np.exp(1j * theta)) < 10
+    assert result.robust.credible is True or result.robust.note
+
+
 def test_a_loss_does_not_judge_sparse_graphs():
     data, *_ = trajectory(seed=2)
     result = ang.synchronize(data, solver=ang.Robust("adaptive"))

@@ -109,7 +109,7 @@ class Walk:
 
 
 def wander(task: Task, found: Found, clock: Clock, rng: np.random.Generator) -> list[float]:
-    """Look for better sets and for rivals of the best; then the turns, in degrees, from the best to where a walk leads."""
+    """Look for better sets and for rivals; then the turns, in degrees, from the best to where a walk leads."""
     model = task.model
     assert isinstance(model, Rotations)
     free = np.flatnonzero(~task.trusted)
