@@ -1,4 +1,4 @@
-"""Checks that every operator and every solver must pass, shipped so that users can check their own.
+"""Checks that every operator, every solver and every application must pass, shipped so that users can check their own.
 
 Each raises ``AssertionError`` with what failed, and returns None when all is well.
 """
@@ -23,6 +23,11 @@ from angsync.solvers.stopping import Stopping
 def _require(condition: bool, message: str) -> None:
     if not condition:
         raise AssertionError(message)
+
+
+def _require_frozen(record: Any, why: str) -> None:
+    params = getattr(type(record), "__dataclass_params__", None)
+    _require(params is not None and params.frozen, f"{type(record).__name__} must be frozen: {why}")
 
 
 def check_operator(operator: Any, *, rng: Any = 0) -> None:
@@ -93,8 +98,7 @@ def check_solver(solver: Solver | SolverBase, *, monotone: bool = False) -> None
     """
     name = type(solver).__name__
     _require(dataclasses.is_dataclass(solver), f"{name} must be a dataclass")
-    params = getattr(type(solver), "__dataclass_params__", None)
-    _require(params is not None and params.frozen, f"{name} must be frozen: progress belongs into the state")
+    _require_frozen(solver, "progress belongs into the state")
     _require(isinstance(solver, Solver), f"{name} must have init and step")
     problem = gaussian(40, 0.5, rng=1)
     operator = DenseOperator(problem.C)
@@ -150,3 +154,43 @@ def _reference() -> Solver:
     from angsync.solvers import Newton
 
     return Newton()
+
+
+def check_application(result: Any) -> None:
+    """Check that the result of an application keeps to :class:`angsync.applications.result.ApplicationResult`.
+
+    Frozen; the solved problem in ``sync``; a description whose table is complete; text, page, file and JSON that are
+    made of it, the page without scripts and without anything to load, and all of them the same when made twice.
+    """
+    import json
+    import tempfile
+    from pathlib import Path
+
+    from angsync.applications.result import ApplicationResult
+    from angsync.io.strict_json import to_json
+
+    name = type(result).__name__
+    _require(isinstance(result, ApplicationResult), f"{name} must inherit from ApplicationResult")
+    _require(dataclasses.is_dataclass(result), f"{name} must be a dataclass")
+    _require_frozen(result, "a result does not change")
+    _require(any(field.name == "sync" for field in dataclasses.fields(result)), f"{name} must have the field sync")
+    told = result.describe()
+    _require(bool(told.rows) and bool(told.columns), f"{name}.describe must have rows and columns")
+    _require(all(1 < len(row) <= 3 for row in told.rows), f"{name}: a row is a label, a value and perhaps a note")
+    text = str(result)
+    _require(text == str(result) and result.proof.words in text, f"{name}: print must say what is proved")
+    _require(all(sentence in text for sentence in told.sentences), f"{name}: print leaves out a sentence")
+    _require(isinstance(json.loads(to_json(result.to_dict())), dict), f"{name}.to_dict must be an object for JSON")
+    with tempfile.TemporaryDirectory() as folder:
+        page, table, arrays = (Path(folder) / file for file in ("page.html", "table.csv", "table.npz"))
+        result.to_html(page)
+        content = page.read_text(encoding="utf-8")
+        _require("<script" not in content and "http-equiv" not in content, f"{name}: the page holds a script")
+        _require('src="http' not in content and 'href="http' not in content, f"{name}: the page loads something")
+        result.save(table)
+        lines = table.read_text(encoding="utf-8").splitlines()
+        _require(lines[0].startswith(f"# angsync-{told.kind} "), f"{name}: the file does not say what it holds")
+        _require(len(lines) >= 2 + len(next(iter(told.columns.values()))), f"{name}: the file lacks rows")
+        result.save(arrays)
+        with np.load(arrays) as kept:
+            _require({*told.columns, *told.arrays, "facts"} == set(kept.files), f"{name}: npz lacks arrays")

@@ -232,3 +232,14 @@ def test_certificates_on_the_device_are_those_of_the_host(noise, dtype):
     # and a point that is none is refuted by the direction that came back
     wrong = z * np.where(np.arange(n) < 200, -1, 1)
     assert ang.certify(_arrays.cupy().asarray(C), wrong).verdict is ang.Verdict.REFUTED
+
+
+@needs_device
+def test_a_proof_counts_the_additions_of_the_kernel_and_not_the_length_of_a_row():
+    """n terms in a row, of which a proof that lets errors conspire with its start does not survive at n = 32,768."""
+    import cupy
+
+    operator = DeviceOperator(cupy.asarray(hermitian(4096)))
+    assert operator.row_length() == 4096
+    assert 32 <= operator.rounding_length() < 512
+    assert ScaledOperator(operator, 3).rounding_length() == operator.rounding_length()

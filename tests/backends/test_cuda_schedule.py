@@ -57,3 +57,56 @@ def test_pieces_shrink_towards_the_end():
     work = (heights * 1024.0)[-264:].sum() / (65_536.0**2 / 2)
     # a last round of full pieces would be a quarter of all the work
     assert work < 0.03
+
+
+class Chain:
+    """A number that counts the additions that any of its terms has passed through."""
+
+    def __init__(self, terms: int, longest: int) -> None:
+        self.terms, self.longest = terms, longest
+
+    def __add__(self, other: "Chain") -> "Chain":
+        if not self.terms or not other.terms:  # adding 0 is exact
+            return self if self.terms else other
+        return Chain(self.terms + other.terms, 1 + max(self.longest, other.longest))
+
+
+def in_order(chains):
+    total = Chain(0, 0)
+    for chain in chains:
+        total = total + chain
+    return total
+
+
+def in_a_tree(chains):
+    while len(chains) > 1:
+        chains = [a + b for a, b in zip(chains[::2], chains[1::2], strict=True)]
+    return chains[0]
+
+
+@pytest.mark.parametrize(("n", "lane", "groups", "longest"), [(700, 4, 2, 256), (1500, 4, 4, 512), (2100, 4, 8, 1024)])
+def test_no_term_passes_through_more_additions_than_are_stated(n, lane, groups, longest):
+    """The sums of an entry, in the order of product.cu and step.cu, with eight warps and eight parts of the slots."""
+    warps, parts = 8, 8
+    width, row_groups = 32 * lane * groups, warps // groups
+    plan = schedule(n, width, 4, longest=longest)
+    # each term is one addition of its product: a fused one, to a sum that begins with 0
+    term = Chain(1, 1)
+    for entry in (0, n // 2, n - 1):
+        strip = entry // width
+        by_column = []
+        for _, first, height, _ in plan.pieces[plan.pieces[:, 0] == strip]:
+            share = height // row_groups
+            rows = [range(first + g * share, min(first + (g + 1) * share, entry)) for g in range(row_groups)]
+            by_column.append(in_order([in_order([term] * len(r)) for r in rows]))
+        by_row = []
+        for other in range(strip, plan.strips):
+            columns = np.arange(other * width, (other + 1) * width).reshape(groups, lane // 2, 32, 2)
+            there = (columns >= entry) & (columns < n)
+            lanes = there.transpose(0, 2, 1, 3).reshape(groups, 32, lane).sum(axis=2)
+            by_row.append(in_order([in_a_tree([in_order([term] * k) for k in warp]) for warp in lanes]))
+        slots = by_column + by_row
+        total = in_order([in_order(slots[p::parts]) for p in range(parts)])
+        assert total.terms == n
+        assert total.longest <= plan.rounding_length(lane, groups, warps)
+    assert plan.rounding_length(lane, groups, warps) < n / 2

@@ -67,10 +67,11 @@ class Rounding:
         """
         if sums is None and operator.augmented() is not None:
             return _with_eliminated(operator, z)
-        # An entry of C z is an inner product of k terms, that is, two real ones of 2 k terms: its error is at most
-        # sqrt(2) gamma_2k times the row sum of |C| (Higham, sections 3.1 and 3.6; 8 more cover the rounding of z to
-        # unit modulus and the product with conj(z)). The sum over j adds that of pairwise summation, below gamma_64.
-        g = math.sqrt(2) * gamma(2 * operator.row_length() + 8 + (_TURNING if turned else 0))
+        # An entry of C z is an inner product of complex terms, that is, two real ones of twice as many. If no term
+        # passes through more than k additions of complex numbers, the error is at most sqrt(2) gamma_2k times the row
+        # sum of |C| (Higham, sections 3.1, 3.6 and 4.2; 8 more cover the rounding of z to unit modulus and the product
+        # with conj(z)). The sum over j adds that of pairwise summation, below gamma_64.
+        g = math.sqrt(2) * gamma(2 * operator.rounding_length() + 8 + (_TURNING if turned else 0))
         if sums is None:
             # Only products are known. Assumed: they are as accurate as those of a matrix of this norm, in the
             # precision of the operator, would be.

@@ -247,10 +247,11 @@ def _footer(result: ReportedResult, tolerance: float | None, settings: Sequence[
     if result.certificate is not None:
         facts.append(f"certificate tolerance: {pretty_number(result.certificate.tolerance)}")
     facts += [": ".join(str(part) for part in row) for row in settings]
-    return footer(f"angsync {_version()}", facts)
+    return footer(f"angsync {angsync_version()}", facts)
 
 
-def _version() -> str:
+def angsync_version() -> str:
+    """The version of the package, for the foot of a page."""
     try:
         return metadata.version("angsync")
     except metadata.PackageNotFoundError:

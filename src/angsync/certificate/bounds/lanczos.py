@@ -122,8 +122,8 @@ def by_lanczos(question: Question, *, failure: float = FAILURE, max_steps: int =
     both_ends = operator.abs_row_sums() is None and operator.augmented() is None
     failure = failure / 2 if both_ends else failure
     # the rounding of a product with S and of the few operations with its result; a unit of the row sums of |C| is at
-    # most question.error / (sqrt(2) (2 row + 8))
-    size = question.error * (1 + 48 / (2 * operator.row_length() + 8)) + gamma(96) * float(np.abs(s).max())
+    # most question.error / (sqrt(2) (2 rounding_length + 8))
+    size = question.error * (1 + 48 / (2 * operator.rounding_length() + 8)) + gamma(96) * float(np.abs(s).max())
     single = operator.abs_row_sums() is None and precision(operator.dtype).epsilon > _DOUBLE
     dense = operator.shifted_matrix(s, narrow=False)
     bound = lanczos_bound(

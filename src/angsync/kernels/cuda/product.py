@@ -103,6 +103,7 @@ class Product:
         blocks = kind.resident * C.device.attributes["MultiProcessorCount"]
         plan, self.pieces, counts = _plan(C.device.id, self.n, kind, blocks)
         self.row_slots_at = plan.row_slots_at
+        self.rounding_length = plan.rounding_length(kind.lane, kind.column_groups, _WARPS)
         values = cupy.empty((plan.slots, self.n), dtype=cupy.complex128)
         places = (np.int32(plan.strips), np.int32(kind.width), np.int32(plan.row_slots_at), np.int32(self.n))
         self.slots: tuple[Any, ...] = (values, counts, *places)

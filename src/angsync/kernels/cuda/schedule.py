@@ -41,6 +41,17 @@ class Schedule:
     def slots(self) -> int:
         return self.row_slots_at + self.strips
 
+    def rounding_length(self, lane: int, column_groups: int, warps: int) -> int:
+        """How many complex additions a term of the product passes through, at most: in its piece, then over the slots.
+
+        In a piece a term is added to the sum of its column, by one warp down its rows and then across the row groups,
+        or to that of its row: over a lane's columns, across the lanes of a warp (five levels), and over column groups.
+        """
+        row_groups = warps // column_groups
+        down = -(-int(self.pieces[:, 2].max()) // row_groups) + row_groups
+        across = lane + 5 + column_groups
+        return max(down, across) + self.slots
+
 
 def schedule(
     n: int, width: int, blocks: int, *, longest: int = 2048, shortest: int = GRAIN, rounds: float = 2.0

@@ -178,8 +178,12 @@ class Operator(ABC):
         return not self.probes().images[0].imag.any()
 
     def row_length(self) -> int:
-        """Largest number of terms in one entry of a product, which bounds its rounding error."""
+        """Largest number of terms in one entry of a product."""
         return self.n
+
+    def rounding_length(self) -> int:
+        """Terms of such an entry that are added one after another, at most: its rounding error grows with them."""
+        return self.row_length()
 
     # The diagonal.
 
@@ -277,10 +281,7 @@ class Operator(ABC):
     # What is made of these copies and kernels, in the units of this operator and with its products counted.
 
     def narrow_product(self) -> Callable[[NDArray], NDArray] | None:
-        """The product with a narrow copy of a dense C (16 bits a number), counted; None without one.
-
-        For a vector, or for a block (n, k) of vectors, which counts k.
-        """
+        """The product with a narrow copy of a dense C, of a vector or a block (n, k), counted; None without one."""
         inner, exponent = self.unwrapped()
         copy = inner.narrow
         if copy is None:

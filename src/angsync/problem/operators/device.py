@@ -112,6 +112,10 @@ class DeviceOperator(Operator):
 
         return ShiftedMatrix(self._kernel, s, scale)
 
+    def rounding_length(self) -> int:
+        """That of the kernel, which adds pieces, and then their sums; a library's own product may add in any order."""
+        return self.n if self._kernel is None else min(self.n, int(self._kernel.rounding_length))
+
     def diagonal(self) -> NDArray[np.float64]:
         return np.real(to_numpy(diagonal(self.matrix))).astype(np.float64)
 

@@ -62,11 +62,14 @@ class Triangle:
             return self.stored.read(rows, columns)
         return np.conj(self.stored.read(columns, rows)).T
 
+    def sides(self, unit: int = 1) -> tuple[int, int]:
+        """Height and width of a tile, both multiples of ``unit``."""
+        height, width = self.stored.sides()[:: -1 if self.lower else 1]
+        return max(unit, round(height / unit) * unit), max(unit, round(width / unit) * unit)
+
     def tiles(self, unit: int = 1) -> Iterator[tuple[slice, slice]]:
-        """Rows and columns of all tiles; their sides are multiples of ``unit``, but for the last ones."""
-        height, width = (
-            max(unit, round(side / unit) * unit) for side in self.stored.sides()[:: -1 if self.lower else 1]
-        )
+        """Rows and columns of all tiles: as :meth:`sides` says, but for the last ones."""
+        height, width = self.sides(unit)
         for j in range(0, self.n, height):
             rows = slice(j, min(self.n, j + height))
             for k in range(j // width * width, self.n, width):

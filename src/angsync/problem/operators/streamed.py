@@ -69,6 +69,11 @@ class StreamedOperator(Operator):
         """The sum of ``|C_jl - conj(C_lj)|`` over j < l; C is the triangle that counts."""
         return self._seen.asymmetry
 
+    def rounding_length(self) -> int:
+        """A term is added within its tile, in any order, and then with the tiles of its row and of its column."""
+        sides = self._triangle.sides()
+        return min(self.n, max(sides) + sum(-(-self.n // side) for side in sides) + 1)
+
     def is_real(self) -> bool:
         return self._seen.is_real
 

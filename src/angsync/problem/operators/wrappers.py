@@ -99,6 +99,9 @@ class Wrapper(Operator):
     def row_length(self) -> int:
         return self.base.row_length()
 
+    def rounding_length(self) -> int:
+        return self.base.rounding_length()
+
     def upper_bound(self) -> float | None:
         return self.base.upper_bound()
 

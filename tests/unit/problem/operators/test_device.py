@@ -50,6 +50,8 @@ def test_one_triangle_is_enough(device, C, triangle):
 class Kernel:
     """The product of a device in place of the CUDA kernel: counts, and takes and gives arrays of the device."""
 
+    rounding_length = 100
+
     def __init__(self, C, device):
         self.C, self.device, self.calls = device(C), device, 0
 
@@ -100,3 +102,10 @@ def test_the_loop_leaves_its_last_product_to_the_solvers(device, C, monkeypatch)
     made.clear()
     assert ang.synchronize(device(C)).certificate.verdict is ang.Verdict.CERTIFIED
     assert sum(kernel.calls for kernel in made) == (1 if C.dtype == np.complex64 else 2)
+
+
+def test_the_kernel_says_how_many_additions_a_term_passes_through(device):
+    operator = DeviceOperator(device(hermitian(200)))
+    assert operator.rounding_length() == operator.row_length() == 200  # a library's own product: any order
+    operator._kernel = Kernel(hermitian(200), device)
+    assert operator.rounding_length() == 100

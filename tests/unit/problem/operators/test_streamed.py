@@ -58,6 +58,10 @@ def test_products_and_sums_are_those_of_the_matrix(chunks, dtype, hermitian):
     assert np.abs(image - wide @ probe).max() < 1e-13 * scale
     assert operator.component_labels().tolist() == [0] * 500
     assert not operator.is_real()
+    # what node 400 is part of, as a row or as a column: so many sums are added, each of a tile
+    reads = [sides for sides in operator._triangle.tiles() if any(side.start <= 400 < side.stop for side in sides)]
+    longest = max(max(rows.stop - rows.start, columns.stop - columns.start) for rows, columns in reads)
+    assert min(500, longest + len(reads)) <= operator.rounding_length() <= 500
     assert operator.asymmetry() == 0
     ang.testing.check_operator(operator)
 

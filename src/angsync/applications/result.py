@@ -1,0 +1,170 @@
+"""What the results of all applications can do: print, ``to_html``, ``save``, ``plot``, and say whether they are proved.
+
+An application's result is a frozen dataclass that inherits from :class:`ApplicationResult`, has the solved problem (or
+the stack of them) as ``sync``, and tells in :meth:`~ApplicationResult.describe` what there is to show; nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.batch.result import BatchResult, BatchStatus
+from angsync.certificate.verdict import Verdict
+from angsync.errors import InputError
+from angsync.io.result_table import write_result_table
+from angsync.pipeline.result import SyncResult
+from angsync.problem.array_libraries import to_numpy
+from angsync.report.pictures import Picture
+from angsync.report.words import certificate_in_words
+from angsync.report.words import headline as headline_of
+from angsync.solvers.stopping import Status
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a result tells about itself, in the words of its field."""
+
+    kind: str
+    """One word: what the file says that it holds, such as ``clocks``."""
+    title: str
+    rows: Sequence[tuple[str, ...]]
+    """The summary: a label, a value and, if wanted, a note."""
+    columns: Mapping[str, NDArray]
+    """The table: one row an item (a clock, a player, a monitor), its first column the name."""
+    pictures: Sequence[Picture] = ()
+    sentences: Sequence[str] = ()
+    """What the reader has to know beyond the numbers: doubts, what was left out, what is not proved."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Numbers about the whole, which a file keeps beside the table."""
+    arrays: Mapping[str, NDArray] = field(default_factory=dict)
+    """Arrays of other shapes, which only npz files keep."""
+
+    def __post_init__(self) -> None:
+        lengths = {name: len(column) for name, column in self.columns.items()}
+        if len(set(lengths.values())) > 1:
+            raise InputError(f"the columns of a table must have one length, not {lengths}.")
+
+
+class Proof(NamedTuple):
+    """What is proved of a result, as its badge (good, bad, open, none), in a few words, and in sentences."""
+
+    look: str
+    headline: str
+    words: str
+
+
+class ApplicationResult(ABC):
+    """Base of the results of applications."""
+
+    sync: SyncResult | BatchResult
+    """The solved problem, or stack of problems, behind the result."""
+
+    @abstractmethod
+    def describe(self) -> Description:
+        """What there is to show."""
+
+    @property
+    def proof(self) -> Proof:
+        """What is proved about the phases behind this result."""
+        if isinstance(self.sync, BatchResult):
+            return _proof_of_stack(self.sync)
+        certificate, weights = self.sync.certificate, self.sync.robust
+        pieces = int(self.sync.components.max(initial=0)) + 1
+        words = certificate_in_words(certificate, pieces, anchored=self.sync.gauge == "anchors", weights=weights)
+        return Proof(_look_of(self.sync), headline_of(certificate, weights), words)
+
+    @property
+    def is_proved(self) -> bool:
+        """Converged, certified (every problem of a stack that holds data), and credible where weights were found."""
+        sync = self.sync
+        if isinstance(sync, BatchResult):
+            return sync.certified is not None and bool(np.all(to_numpy(sync.certified)[_with_data(sync)]))
+        return sync.converged and _look_of(sync) == "good"
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether Ctrl-C ended the work."""
+        if isinstance(self.sync, BatchResult):
+            return bool(np.any(to_numpy(self.sync.status) == BatchStatus.INTERRUPTED))
+        return self.sync.status is Status.INTERRUPTED
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the table as csv, npz or parquet, by the suffix; npz holds the other arrays too."""
+        told = self.describe()
+        write_result_table(path, told.kind, told.columns, told.facts, told.arrays)
+
+    def to_html(self, path: str | os.PathLike[str], title: str | None = None) -> Path:
+        """Write one self-contained page: summary, pictures, certificate, table."""
+        from angsync.report.field_page import write_field_page
+
+        told, proof = self.describe(), self.proof
+        return write_field_page(
+            path, title or told.title, badge_look=proof.look, headline=proof.headline, rows=told.rows,
+            certificate=proof.words, sentences=told.sentences, pictures=told.pictures, columns=told.columns,
+        )  # fmt: skip
+
+    def plot(self, figure: Any = None) -> Any:
+        """The pictures on a matplotlib ``Figure`` (a new one unless given), which is returned; nothing is shown."""
+        from angsync.report.picture_plot import plot_pictures
+
+        told = self.describe()
+        return plot_pictures(told.pictures, f"{told.title}: {self.proof.headline}", figure)
+
+    def to_dict(self, *, with_table: bool = True) -> dict[str, Any]:
+        """Facts, proof and, unless it is not wanted, the table, for JSON."""
+        told, proof = self.describe(), self.proof
+        content: dict[str, Any] = {"kind": told.kind, **told.facts, "proved": self.is_proved, "proof": proof.words}
+        content["notes"] = list(told.sentences)
+        if with_table:
+            content["columns"] = {name: column.tolist() for name, column in told.columns.items()}
+        return content
+
+    def __repr__(self) -> str:
+        told = self.describe()
+        return f"{type(self).__name__}({told.title}; {self.proof.headline})"
+
+    def __str__(self) -> str:
+        told, proof = self.describe(), self.proof
+        lines = [told.title]
+        for label, value, note in ((*row, "")[:3] for row in told.rows):
+            lines.append(f"  {label.lower():<12} {value}" + (f" ({note})" if note else ""))
+        lines += [f"  {'note':<12} {sentence}" for sentence in told.sentences]
+        return "\n".join([*lines, f"  {'certificate':<12} {proof.words}"])
+
+
+def _look_of(sync: SyncResult) -> str:
+    if sync.robust is not None and sync.robust.credible is False:
+        return "bad"
+    if sync.certificate is None:
+        return "none"
+    return {Verdict.CERTIFIED: "good", Verdict.REFUTED: "bad"}.get(sync.certificate.verdict, "open")
+
+
+def _with_data(sync: BatchResult) -> NDArray[np.bool_]:
+    return np.asarray(to_numpy(sync.status) != BatchStatus.EMPTY)
+
+
+def _proof_of_stack(sync: BatchResult) -> Proof:
+    data = _with_data(sync)
+    count = int(data.sum())
+    empty = f" {data.size - count:,} hold no data." if count < data.size else ""
+    if sync.certified is None:
+        words = f"Not certified: no certificate was computed for these {count:,} problems.{empty}"
+        return Proof("none", "Not certified", words)
+    proved = int(to_numpy(sync.certified)[data].sum())
+    words = (
+        f"Proved for {proved:,} of {count:,} problems: no assignment of phases fits better by more than the gap bound "
+        f"of the problem.{empty}"
+    )
+    if proved < count:
+        words += f" Of the other {count - proved:,} nothing is proved: treat their phases with care."
+        return Proof("open", f"{proved:,} of {count:,} certified", words)
+    return Proof("good" if count else "none", f"All {count:,} certified" if count else "No data", words)

@@ -1,0 +1,41 @@
+"""Colour scales, and numbers on a grid as a PNG image: no library is needed for either."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Stops of equal distance on the scale. Sequential: dark blue to light yellow, lighter all the way, so that it can be
+# read without colours. Cyclic: light at 0, dark at half a turn, blue on one side and red on the other.
+_SEQUENTIAL = ((22, 30, 84), (34, 94, 146), (45, 148, 150), (122, 193, 120), (245, 231, 120))
+_CYCLIC = ((43, 20, 51), (39, 82, 158), (126, 174, 204), (236, 232, 230), (219, 148, 116), (160, 52, 66), (43, 20, 51))
+NO_VALUE = (150, 150, 150)
+"""Where there is no finite number."""
+
+
+def colours(values: NDArray[np.float64], low: float, high: float, *, cyclic: bool) -> NDArray[np.uint8]:
+    """Red, green and blue of each number (..., 3); beyond the ends of the scale its last colour."""
+    stops = np.array(_CYCLIC if cyclic else _SEQUENTIAL, dtype=float)
+    share = (np.asarray(values, dtype=float) - low) / (high - low)
+    finite = np.isfinite(share)
+    place = np.clip(np.where(finite, share, 0.0), 0.0, 1.0) * (len(stops) - 1)
+    found = np.stack([np.interp(place, np.arange(len(stops)), stops[:, k]) for k in range(3)], axis=-1)
+    found[~finite] = NO_VALUE
+    return found.round().astype(np.uint8)
+
+
+def png(pixels: NDArray[np.uint8]) -> bytes:
+    """Pixels (rows, columns, 3) as a PNG file (ISO/IEC 15948): signature, header, compressed rows, end."""
+    rows, columns, _ = pixels.shape
+    lines = np.zeros((rows, 1 + 3 * columns), dtype=np.uint8)  # each row begins with its filter: none
+    lines[:, 1:] = pixels.reshape(rows, -1)
+    header = struct.pack(">IIBBBBB", columns, rows, 8, 2, 0, 0, 0)
+    parts = (b"IHDR", header), (b"IDAT", zlib.compress(lines.tobytes(), 9)), (b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*part) for part in parts)
+
+
+def _chunk(name: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))

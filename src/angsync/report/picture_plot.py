@@ -1,0 +1,71 @@
+"""Pictures with matplotlib, for ``plot()``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from angsync.errors import MissingDependencyError
+from angsync.report.colours import colours
+from angsync.report.pictures import TWO_SIDED_95, Curves, Map, Picture
+
+# Okabe and Ito: told apart by every eye; the series colours of the page
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+_MARKERS = ("o", "D", "s", "^")
+
+
+def plot_pictures(pictures: Sequence[Picture], title: str, figure: Any = None) -> Any:
+    """Draw pictures side by side on a matplotlib ``Figure`` (a new one unless given) and return it."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingDependencyError("matplotlib", "plot", "plotting a result") from None
+    count = max(1, len(pictures))
+    if figure is None:
+        figure = Figure(figsize=(5.2 * count, 4.2), layout="constrained")
+    figure.suptitle(title)
+    for k, picture in enumerate(pictures):
+        axes = figure.add_subplot(1, count, k + 1)
+        axes.set_title(picture.title, fontsize="medium")
+        if isinstance(picture, Map):
+            _draw_map(picture, figure, axes)
+        else:
+            _draw_curves(picture, axes)
+    return figure
+
+
+def _draw_curves(picture: Curves, axes: Any) -> None:
+    axes.set_xlabel(picture.x_label)
+    axes.set_ylabel(picture.y_label)
+    for k, series in enumerate(picture.series):
+        one, colour = series.drawn(), _COLOURS[k % len(_COLOURS)]
+        style = {"color": colour, "label": one.label or None}
+        if one.line:
+            axes.plot(one.x, one.y, "-", **style)
+        else:
+            axes.plot(one.x, one.y, _MARKERS[k % len(_MARKERS)], ms=3, mec="none", **style)
+        if one.error is not None:
+            reach = TWO_SIDED_95 * np.where(np.isfinite(one.error), one.error, 0.0)
+            axes.errorbar(one.x, one.y, reach, fmt="none", ecolor=colour, elinewidth=0.8, capsize=1.5)
+    if picture.log_y:
+        axes.set_yscale("log")
+    if picture.level is not None:
+        axes.axhline(picture.level[0], ls="--", lw=1, color="0.4", label=picture.level[1])
+    if axes.get_legend_handles_labels()[1]:
+        axes.legend(frameon=False, fontsize="small")
+    axes.grid(alpha=0.25)
+
+
+def _draw_map(picture: Map, figure: Any, axes: Any) -> None:
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import ListedColormap, Normalize
+
+    low, high = picture.limits()
+    steps = colours(np.linspace(low, high, 256), low, high, cyclic=picture.cyclic)
+    axes.imshow(colours(picture.drawn(), low, high, cyclic=picture.cyclic), interpolation="nearest")
+    axes.set_xticks([])
+    axes.set_yticks([])
+    scale = ScalarMappable(Normalize(low, high), ListedColormap(steps / 255))
+    figure.colorbar(scale, ax=axes, label=picture.unit, shrink=0.8)

@@ -1,0 +1,103 @@
+"""Pictures as data: an application says what there is to see, and this room draws it, as SVG or with matplotlib."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST_POINTS = 1500
+"""Points of a series that are drawn: more than that cannot be told apart."""
+MOST_PIXELS = 400
+"""Rows or columns of a map that are drawn; a larger one is thinned."""
+TWO_SIDED_95 = 1.959963984540054
+"""Standard errors from the middle of a 95 % interval to its end."""
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Points, or a line through them."""
+
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    label: str = ""
+    error: NDArray[np.float64] | None = None
+    """Standard errors of ``y``, drawn as 95 % intervals."""
+    line: bool = False
+
+    def drawn(self) -> Series:
+        """What can be drawn of it: finite numbers, and no more points than can be told apart, evenly chosen."""
+        x, y = np.asarray(self.x, dtype=float), np.asarray(self.y, dtype=float)
+        error = None if self.error is None else np.asarray(self.error, dtype=float)
+        places = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+        if places.size > MOST_POINTS:
+            places = places[np.unique(np.linspace(0, places.size - 1, MOST_POINTS).round().astype(int))]
+        return Series(x[places], y[places], self.label, None if error is None else error[places], self.line)
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """Series on common axes; the label of each axis names its unit."""
+
+    title: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    caption: str
+    log_y: bool = False
+    level: tuple[float, str] | None = None
+    """A reference line: its height, and what it is."""
+
+    def span(self) -> tuple[tuple[float, float], tuple[float, float]] | None:
+        """Range of x and of y, error bars included, with a little room around; None where there is nothing to draw."""
+        drawn = [one.drawn() for one in self.series]
+        if not any(one.x.size for one in drawn):
+            return None
+        x = np.concatenate([one.x for one in drawn])
+        y = [one.y for one in drawn]
+        for one in drawn:
+            if one.error is not None:
+                reach = TWO_SIDED_95 * np.where(np.isfinite(one.error), one.error, 0.0)
+                y += [one.y - reach, one.y + reach]
+        heights = np.concatenate(y)
+        if self.level is not None:
+            heights = np.append(heights, self.level[0])
+        return _with_room(x), _with_room(heights)
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """A picture of numbers on a grid, first row on top; cyclic ones are angles, in radians."""
+
+    title: str
+    values: NDArray[np.float64]
+    unit: str
+    caption: str
+    cyclic: bool = False
+
+    def drawn(self) -> NDArray[np.float64]:
+        """The values, thinned where there are more than can be seen."""
+        values = np.asarray(self.values, dtype=float)
+        rows, columns = (max(1, -(-size // MOST_PIXELS)) for size in values.shape)
+        return values[::rows, ::columns]
+
+    def limits(self) -> tuple[float, float]:
+        """The ends of the colour scale: a whole turn, or all but the outermost hundredth at either end."""
+        if self.cyclic:
+            return -np.pi, np.pi
+        finite = np.asarray(self.values, dtype=float)
+        finite = finite[np.isfinite(finite)]
+        if finite.size == 0:
+            return 0.0, 1.0
+        low, high = (float(end) for end in np.quantile(finite, (0.01, 0.99)))
+        return (low, high) if high > low else (low - 0.5, low + 0.5)
+
+
+Picture = Curves | Map
+
+
+def _with_room(values: NDArray[np.float64]) -> tuple[float, float]:
+    low, high = float(values.min()), float(values.max())
+    room = 0.04 * (high - low) or 0.5 * abs(high) or 1.0
+    return low - room, high + room
