@@ -96,11 +96,13 @@ def _of_few_values(edges: Edges, doubt: Doubt) -> Doubt:
 
 def _with_weak_backbone(task: Task, found: Found, doubt: Doubt) -> Doubt:
     """A larger graph that nothing reliable holds together, where the search may fail: not judged."""
+    if not doubt.credible or bool(task.trusted[task.held].all()):
+        return doubt
     best = found.best
     assert task.model.kinds is not None
     first = task.model.kinds == 0  # steps of a trajectory, or all that are not trusted
     is_clear = best.scale <= _LITTLE_NOISE and float(np.mean(~best.believed[first])) <= _FEW_WRONG
-    if not doubt.credible or bool(task.trusted[task.held].all()) or is_clear:
+    if is_clear:
         return doubt
     sentence = (
         f"beyond {_FEW_EDGES} measurements, with more than a tenth of them wrong (of the steps, in a trajectory) or "
