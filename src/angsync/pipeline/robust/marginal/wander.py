@@ -29,6 +29,8 @@ _ANNEALINGS = 6  # that do not improve the best, after which the search ends
 _FORCED = 100  # edges that are forced into the set, one by one
 _FORCED_SWEEPS = 10
 _ROUNDS = 4
+_WORK = 5e9  # entries of the inverse changed in all, about two seconds: beyond it walks are shorter and fewer
+_BY_NUMPY = 2e5  # entries that would be changed while NumPy makes one move
 _BETTER = 1e-6  # nats
 _NEAR_NATS = 10.0
 _LOOKS = 200  # sweeps of the walk at temperature 1, each of which ends in a look
@@ -113,35 +115,46 @@ def wander(task: Task, found: Found, clock: Clock, rng: np.random.Generator) -> 
     model = task.model
     assert isinstance(model, Rotations)
     free = np.flatnonzero(~task.trusted)
-    for _ in range(_ROUNDS):
+    part = _affordable(model, free.size, int(np.sum(~found.best.believed)))
+    for _ in range(_ROUNDS if part == 1 else 1):
         best = found.best
-        _anneal(task, found, free, clock, rng)
-        _force(task, found, free, clock, rng)
+        _anneal(task, found, free, clock, rng, part)
+        _force(task, found, free, clock, rng, part)
         if clock.expired:
             return []
         if found.best.evidence <= best.evidence + _BETTER:
             break
     best = found.best
-    return [model.difference(best.x, look.x) for look in Walk(task, free, rng, best).go(_LOOKS, clock).seen]
+    return [
+        model.difference(best.x, look.x)
+        for look in Walk(task, free, rng, best).go(math.ceil(part * _LOOKS), clock).seen
+    ]
 
 
-def _anneal(task: Task, found: Found, free: Places, clock: Clock, rng: np.random.Generator) -> None:
+def _affordable(model: Rotations, free: int, outside: int) -> float:
+    """The part of all walks that there is time for."""
+    sweeps = _ANNEALINGS * _SWEEPS + min(_FORCED, outside) * _FORCED_SWEEPS + _LOOKS
+    a_move = model.nodes**2 + (0 if kernels.COMPILED else _BY_NUMPY)
+    return min(1.0, _WORK / (sweeps * max(free, 1) * a_move))
+
+
+def _anneal(task: Task, found: Found, free: Places, clock: Clock, rng: np.random.Generator, part: float) -> None:
     """Walks from the best, warm and then colder, until some of them in turn have found nothing better."""
     idle = 0
     while idle < _ANNEALINGS and not clock.expired:
         best = found.best
-        walk = Walk(task, free, rng, best).go(_SWEEPS, clock, _WARM, 1.0)
+        walk = Walk(task, free, rng, best).go(math.ceil(part * _SWEEPS), clock, _WARM, 1.0)
         for look in (max(walk.seen, key=lambda some: some.evidence), walk.seen[-1]) if walk.seen else ():
             _taken_up(task, found, look, task.released, clock)
         idle = 0 if found.best.evidence > best.evidence + _BETTER else idle + 1
 
 
-def _force(task: Task, found: Found, free: Places, clock: Clock, rng: np.random.Generator) -> None:
+def _force(task: Task, found: Found, free: Places, clock: Clock, rng: np.random.Generator, part: float) -> None:
     """Sets with an edge that the best does not believe: the answer of a set that believes no such edge is the same."""
     model, best = task.model, found.best
     outside = free[~best.believed[free]]
     likely = outside[np.argsort(-margins(task, best, clock)[outside], kind="stable")]
-    for edge in likely[:_FORCED].tolist():
+    for edge in likely[: math.ceil(part * min(_FORCED, likely.size))].tolist():
         if clock.expired:
             break
         with_it = best.believed.copy()
