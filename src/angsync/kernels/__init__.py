@@ -69,6 +69,7 @@ _KERNELS = (  # the compiled module, the one in NumPy, and the names that are ta
             "ShiftedMatrix",
             "begin_lanczos",
             "growth",
+            "look_at_point",
             "proved_by_lanczos",
             "smallest_ritz_value",
             "smallest_ritz_vector",
