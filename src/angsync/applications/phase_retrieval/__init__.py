@@ -10,5 +10,6 @@ from angsync.applications.phase_retrieval.masks import Masks, local_masks, measu
 from angsync.applications.phase_retrieval.recovered import Recovered
 from angsync.applications.phase_retrieval.recovery import recover
 from angsync.applications.phase_retrieval.simulated import Simulated, simulate
+from angsync.applications.phase_retrieval.stitching import Stitched, stitch
 
-__all__ = ["Masks", "Recovered", "Simulated", "local_masks", "measure", "recover", "simulate"]
+__all__ = ["Masks", "Recovered", "Simulated", "Stitched", "local_masks", "measure", "recover", "simulate", "stitch"]
