@@ -7,9 +7,22 @@ intensities themselves (:mod:`~angsync.applications.phase_retrieval.fit`).
 """
 
 from angsync.applications.phase_retrieval.masks import Masks, local_masks, measure
+from angsync.applications.phase_retrieval.reading import read, read_patches
 from angsync.applications.phase_retrieval.recovered import Recovered
 from angsync.applications.phase_retrieval.recovery import recover
 from angsync.applications.phase_retrieval.simulated import Simulated, simulate
 from angsync.applications.phase_retrieval.stitching import Stitched, stitch
 
-__all__ = ["Masks", "Recovered", "Simulated", "Stitched", "local_masks", "measure", "recover", "simulate", "stitch"]
+__all__ = [
+    "Masks",
+    "Recovered",
+    "Simulated",
+    "Stitched",
+    "local_masks",
+    "measure",
+    "read",
+    "read_patches",
+    "recover",
+    "simulate",
+    "stitch",
+]

@@ -113,7 +113,7 @@ class Fit:
         return float(np.linalg.norm(left) / np.sqrt(free))
 
     def errors(self, x: NDArray[np.complex128], noise: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Standard errors of phases (radians) and of entries (root of the mean square of the complex error).
+        """Standard errors of phases (radians) and of sizes.
 
         After the best turn of the whole: the global phase is nobody's error.
         """
@@ -134,7 +134,7 @@ class Fit:
         along = noise * np.linalg.norm(along, axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
             phase = np.minimum(across / size, UNKNOWN)
-        return np.where(np.isnan(phase), UNKNOWN, phase), np.hypot(along, across)
+        return np.where(np.isnan(phase), UNKNOWN, phase), along
 
 
 def _stepped(

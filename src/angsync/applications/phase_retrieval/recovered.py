@@ -29,8 +29,8 @@ class Recovered(ApplicationResult):
     phase_error: NDArray[np.float64]
     """Standard error of every phase in radians, after the best global turn; pi / sqrt(3) = 1.81 where nothing is
     known, NaN where it was not computed."""
-    entry_error: NDArray[np.float64]
-    """Root of the mean square of the (complex) error of every entry."""
+    size_error: NDArray[np.float64]
+    """Standard error of the size (modulus) of every entry."""
     condition: float
     """Of the linear map from products of neighbours to intensities: noise is amplified by up to this factor."""
     noise: float
@@ -94,7 +94,7 @@ class Recovered(ApplicationResult):
         flat = self.signal.ravel()
         columns |= {
             "real": flat.real, "imaginary": flat.imag, "magnitude": np.abs(flat), "phase": np.angle(flat),
-            "phase_error": self.phase_error.ravel(), "entry_error": self.entry_error.ravel(),
+            "phase_error": self.phase_error.ravel(), "size_error": self.size_error.ravel(),
             "piece": self.pieces.ravel(),
         }  # fmt: skip
         return Description(
@@ -148,7 +148,7 @@ def _pictures(result: Recovered) -> list[Picture]:
     signal, error = result.signal, result.phase_error
     if signal.ndim == 1:
         index = np.arange(signal.size, dtype=float)
-        sizes = Series(index, np.abs(signal), "size", error=result.entry_error)
+        sizes = Series(index, np.abs(signal), "size", error=result.size_error)
         phases = Series(index, np.angle(signal), "phase", error=error)
         return [
             Curves("Sizes", "entry", "size", (sizes,), "Sizes of the entries with 95 % intervals."),

@@ -68,11 +68,11 @@ def recover(
             interrupted = True
     noise = fit.noise(x)
     if polish and not interrupted:
-        phase_error, entry_error = fit.errors(x, noise)
+        phase_error, size_error = fit.errors(x, noise)
     elif band.inverse is not None and np.isfinite(noise):
-        phase_error, entry_error = errors_of_synchronised(band, x, used, noise * spread_of_data)
+        phase_error, size_error = errors_of_synchronised(band, x, used, noise * spread_of_data)
     else:
-        phase_error, entry_error = np.full(x.size, np.nan), np.full(x.size, np.nan)
+        phase_error, size_error = np.full(x.size, np.nan), np.full(x.size, np.nan)
     phase_error = np.where((pieces != 0) & np.isfinite(phase_error), UNKNOWN, phase_error)
     if pieces.max(initial=0) > 0:
         warn_user(
@@ -86,7 +86,7 @@ def recover(
     return Recovered(
         signal=(x * np.exp(-1j * np.angle(x[np.abs(x).argmax()]))).reshape(shape),
         phase_error=phase_error.reshape(shape),
-        entry_error=entry_error.reshape(shape),
+        size_error=size_error.reshape(shape),
         condition=band.condition,
         noise=float(noise * np.sqrt(np.mean(fit.sigma**2))),
         misfit=misfit,

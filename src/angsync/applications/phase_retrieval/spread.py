@@ -20,7 +20,7 @@ _TOGETHER = 50  # probes at a time, for the memory
 def errors_of_synchronised(
     band: Band, x: NDArray[np.complex128], used: NDArray[np.bool_], sigma: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Standard errors of phases and of entries; ``used``: which pairs of the band were synchronised."""
+    """Standard errors of phases and of sizes; ``used``: which pairs of the band were synchronised."""
     import scipy.sparse
     import scipy.sparse.linalg
 
@@ -60,6 +60,6 @@ def errors_of_synchronised(
     phase, along = scale * np.sqrt(phase), scale * np.sqrt(along)
     with np.errstate(divide="ignore", invalid="ignore"):
         # the error of a size is that of its square by 2 |x|, but for small ones never more than the root of it
-        entry = np.hypot(phase, np.minimum(along / (2 * size), np.sqrt(along)))
+        of_size = np.fmin(along / (2 * size), np.sqrt(along))
         error = np.minimum(phase / size, UNKNOWN)
-    return np.where(np.isnan(error) | (size == 0), UNKNOWN, error), np.where(np.isnan(entry), np.sqrt(along), entry)
+    return np.where(np.isnan(error) | (size == 0), UNKNOWN, error), of_size

@@ -163,7 +163,7 @@ def stitch(
     off = np.angle(np.exp(1j * overlaps.angle) * np.conj(z[overlaps.first]) * z[overlaps.second])
     pieces = int(sync.components.max(initial=0)) + 1
     loops = int((~bad).sum()) - (z.size - pieces)
-    if sync.robust is not None:
+    if sync.robust is not None and loops > 0:
         errors = sync.standard_errors()
     else:
         # where errors of neighbouring pixels hang together the weights are too large, and the loops can show it

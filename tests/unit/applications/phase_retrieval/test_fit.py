@@ -77,11 +77,12 @@ def test_error_bars_are_those_of_many_repetitions():
         x = Fit(truth.masks.matrix, noisy, np.ones(noisy.size), False).polished(truth.signal)
         x = x * np.vdot(x, truth.signal) / abs(np.vdot(x, truth.signal))
         errors.append(x - truth.signal)
-    phase, entry = fit_of(truth).errors(truth.signal, sigma)
+    phase, size = fit_of(truth).errors(truth.signal, sigma)
     found = np.sqrt(np.mean(np.imag(np.array(errors) / truth.signal) ** 2, axis=0))
     # 100 repetitions: 7 % a standard deviation
     assert found == pytest.approx(phase, rel=0.28)
-    assert np.sqrt(np.mean(np.abs(errors) ** 2, axis=0)) == pytest.approx(entry, rel=0.28)
+    along = np.real(np.array(errors) / turns(truth.signal))
+    assert np.sqrt(np.mean(along**2, axis=0)) == pytest.approx(size, rel=0.28)
 
 
 def test_a_zero_has_no_phase():
