@@ -16,6 +16,7 @@ from angsync.pipeline.robust.marginal.groups import edges_of_nodes, joined, loop
 from angsync.pipeline.robust.marginal.rotations import Rotations
 from angsync.pipeline.robust.marginal.search import Found, Task, search
 from angsync.pipeline.robust.marginal.wander import wander
+from angsync.pipeline.robust.narrower import narrow
 from angsync.pipeline.robust.report import RobustReport
 from angsync.pipeline.robust.settings import Robust, trusted_places
 from angsync.solvers.stopping import Clock
@@ -74,6 +75,7 @@ def weigh(
             search(task, clock, weighing.found)
             few = len(edges) <= _FEW_EDGES and not trusted.all()
             turns = wander(task, weighing.found, clock, rng) if few else []
+            narrow(task, weighing.found, clock)
             weighing.doubt = _of_few_values(edges, doubts(task, weighing.found, clock, turns))
     except OutOfTime:
         pass
@@ -91,7 +93,7 @@ def _task(edges: Edges, settings: Robust, trusted: NDArray[np.bool_]) -> Task:
     model = Rotations(edges)
     scale = None if settings.scale is None else settings.scale / math.sqrt(edges.unit)
     rungs = _RUNGS if scale is None else (_WIDER * max(scale, model.least_scale), max(scale, model.least_scale))
-    chain = _steps(edges)
+    chain = steps(edges)
     held = trusted | least_doubtful_forest(
         model.nodes, model.i, model.j, trusted, np.where(chain, 0.0, 1.0) + 1 / (2 + edges.precision)
     )
@@ -109,15 +111,15 @@ def _is_searched_thoroughly(edges: Edges) -> bool:
     return len(edges) <= (_MESH_EDGES if is_mesh else _FEW_EDGES)
 
 
-def _steps(edges: Edges) -> NDArray[np.bool_]:
-    """One edge from every node k to k + 1, where the numbering is that of a trajectory; otherwise none."""
+def steps(edges: Edges) -> NDArray[np.bool_]:
+    """The edges from a node k to k + 1, where the numbering is that of a trajectory; otherwise none.
+
+    Of several edges of a step each is one: which of them is odometry must not depend on their order.
+    """
     step = np.abs(edges.i - edges.j) == 1
-    low = np.minimum(edges.i, edges.j)
-    places = np.flatnonzero(step)
-    chosen = np.zeros(len(edges), dtype=bool)
-    chosen[places[np.unique(low[places], return_index=True)[1]]] = True
+    present = np.unique(np.minimum(edges.i, edges.j)[step]).size
     needed = len(edges) - edges.freedom
-    return chosen if chosen.sum() >= _CHAIN_SHARE * needed else np.zeros_like(chosen)
+    return step if present >= _CHAIN_SHARE * needed else np.zeros_like(step)
 
 
 def trusted_edges(settings: Robust, count: int, edges: Edges) -> NDArray[np.bool_]:
