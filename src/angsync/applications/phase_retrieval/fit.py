@@ -33,8 +33,7 @@ class Fit:
     """Rows a_i^H of the intensities that were measured."""
     intensities: NDArray[np.float64]
     sigma: NDArray[np.float64]
-    """Standard deviations of the intensities, up to a common factor where ``is_scale_known`` is False."""
-    is_scale_known: bool
+    """Standard deviations of the intensities, or what is proportional to them."""
 
     def residuals(self, x: NDArray[np.complex128]) -> NDArray[np.float64]:
         """In units of sigma."""
@@ -102,8 +101,6 @@ class Fit:
         """What sigma has to be multiplied by: from the residuals that no small change of x explains."""
         from scipy.sparse.linalg import lsmr
 
-        if self.is_scale_known:
-            return 1.0
         free = self.intensities.size - (2 * x.size - 1)
         if free <= 0:
             return float("nan")

@@ -20,6 +20,7 @@ from angsync.solvers.stopping import Stopping
 
 _ROUNDING = 16 * np.finfo(float).eps  # of a product, by the condition and the largest product
 _TOLERANCE = 1e-13  # of the phases: noiseless data are to come back to the last digits
+_SIGMA_OFF = 1.5  # factor: with 100 free intensities, seven standard deviations
 _DOUBTFUL_MISFIT = 0.05  # from here on it is asked whether squares of the data would fit better
 
 
@@ -58,7 +59,7 @@ def recover(
     x, sync, used, pieces = _synchronised(band, certify, stopping, rng)
     known = np.flatnonzero(~np.isnan(data.ravel()))
     matrix = masks.matrix if known.size == data.size else masks.matrix[known]
-    fit = Fit(matrix, data.ravel()[known], spread_of_data.ravel()[known], sigma is not None)
+    fit = Fit(matrix, data.ravel()[known], spread_of_data.ravel()[known])
     first, moved, interrupted = x, None, False
     if polish:
         try:
@@ -66,7 +67,8 @@ def recover(
             moved = _distance(x, first)
         except KeyboardInterrupt:
             interrupted = True
-    noise = fit.noise(x)
+    seen = fit.noise(x)
+    noise = seen if sigma is None else 1.0
     if polish and not interrupted:
         phase_error, size_error = fit.errors(x, noise)
     elif band.inverse is not None and np.isfinite(noise):
@@ -81,7 +83,8 @@ def recover(
             DisconnectedWarning,
         )
     misfit = float(np.linalg.norm(fit.residuals(x) * fit.sigma) / np.linalg.norm(fit.intensities))
-    notes = _notes(data, masks, misfit)
+    notes = [] if sigma is None else _doubts_about_sigma(seen)
+    notes += _doubts_about_data(data, masks, misfit)
     shape = masks.shape
     return Recovered(
         signal=(x * np.exp(-1j * np.angle(x[np.abs(x).argmax()]))).reshape(shape),
@@ -95,7 +98,7 @@ def recover(
         sync=sync,
         masks=masks,
         is_polish_interrupted=interrupted,
-        notes=notes,
+        notes=tuple(notes),
     )
 
 
@@ -185,14 +188,24 @@ def _distance(x: NDArray[np.complex128], y: NDArray[np.complex128]) -> float:
     return float(np.linalg.norm(turn * x - y) / np.linalg.norm(y))
 
 
-def _notes(data: NDArray[np.float64], masks: Masks, misfit: float) -> tuple[str, ...]:
+def _doubts_about_sigma(seen: float) -> list[str]:
+    """Whether what the fit leaves over is of another size than was said."""
+    if not seen > 0 or 1 / _SIGMA_OFF < seen < _SIGMA_OFF:
+        return []
+    return [
+        f"The fit leaves over {seen:.3g} times the noise that was given (sigma): error bars are as wrong as that. "
+        "Leave sigma out to have the noise estimated."
+    ]
+
+
+def _doubts_about_data(data: NDArray[np.float64], masks: Masks, misfit: float) -> list[str]:
     """What looks wrong about the data."""
     if misfit <= _DOUBTFUL_MISFIT or np.nanmin(data) < 0:
-        return ()
+        return []
     band = solve_band(data**2, masks)
     x, *_ = _synchronised(band, False, None, 0)
     known = ~np.isnan(data)
     left = np.abs(masks.matrix @ x).reshape(data.shape)[known] ** 2 - data[known] ** 2
     if np.linalg.norm(left) < 0.5 * misfit * np.linalg.norm(data[known] ** 2):
-        return ("These look like magnitudes, not intensities: their squares fit much better. Give intensities ** 2.",)
-    return ()
+        return ["These look like magnitudes, not intensities: their squares fit much better. Give intensities ** 2."]
+    return []

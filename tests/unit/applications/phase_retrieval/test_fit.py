@@ -9,10 +9,8 @@ from angsync.applications.phase_retrieval.fit import UNKNOWN, Fit, turns
 from angsync.applications.phase_retrieval.simulated import simulate
 
 
-def fit_of(problem, **changes):
-    count = problem.intensities.size
-    fields = {"sigma": np.ones(count), "is_scale_known": False, **changes}
-    return Fit(problem.masks.matrix, problem.intensities.ravel(), **fields)
+def fit_of(problem):
+    return Fit(problem.masks.matrix, problem.intensities.ravel(), np.ones(problem.intensities.size))
 
 
 def test_the_jacobian_is_the_derivative():
@@ -53,7 +51,6 @@ def test_noise_is_estimated_at_the_fit_and_near_it():
     # 1000 intensities, 399 unknowns: 601 free, so 2.9 % a standard deviation
     assert fit.noise(fit.polished(problem.signal)) == pytest.approx(problem.sigma, rel=0.09)
     assert fit.noise(problem.signal) == pytest.approx(problem.sigma, rel=0.09)
-    assert fit_of(problem, is_scale_known=True).noise(problem.signal) == 1.0
 
 
 def test_error_bars_exact_and_from_probes_agree(monkeypatch):
@@ -74,7 +71,7 @@ def test_error_bars_are_those_of_many_repetitions():
     errors = []
     for _ in range(100):
         noisy = truth.intensities.ravel() + sigma * rng.standard_normal(truth.intensities.size)
-        x = Fit(truth.masks.matrix, noisy, np.ones(noisy.size), False).polished(truth.signal)
+        x = Fit(truth.masks.matrix, noisy, np.ones(noisy.size)).polished(truth.signal)
         x = x * np.vdot(x, truth.signal) / abs(np.vdot(x, truth.signal))
         errors.append(x - truth.signal)
     phase, size = fit_of(truth).errors(truth.signal, sigma)

@@ -73,6 +73,13 @@ def test_known_noise_of_each_intensity_is_used():
     assert weighted.noise == pytest.approx(np.sqrt(np.mean(sigma**2)))
 
 
+def test_noise_that_is_not_as_stated_is_said():
+    problem = simulate(64, 3, 40, rng=13)
+    for factor, off in ((0.2, True), (1.0, False), (5.0, True)):
+        result = recover(problem.intensities, problem.masks, sigma=factor * problem.sigma)
+        assert ("the noise that was given" in str(result)) is off
+
+
 def test_lost_intensities_are_left_out():
     problem = simulate(40, 3, rng=4)
     windows = np.concatenate([problem.masks.windows, np.conj(problem.masks.windows[:, ::-1])])
