@@ -131,7 +131,7 @@ def ptychography_rows(quick: bool) -> list[Row]:
     what = "siemens-star-small: data error"
     if scan is None:
         return [Row(what, "not run", note="needs ANGSYNC_DATA")]
-    steps = 3 if quick else 10
+    steps = 3 if quick else 25
     image, probe = epie(scan, steps)
     whole = data_error(scan, image, probe)
     # the probe of the patches: refined on the patterns in the middle alone, and never on the others

@@ -70,7 +70,7 @@ class Masks:
 
     @property
     def data_shape(self) -> tuple[int, ...]:
-        """Of the intensities: (K, *shape), or (K, S) where shifts were given."""
+        """Of the intensities: ``(K, *shape)``, or (K, S) where shifts were given."""
         return (len(self.windows), *(self.shape if self.shifts is None else (len(self.shifts),)))
 
     @cached_property
@@ -153,7 +153,7 @@ def local_masks(shape: int | tuple[int, ...], band: int | tuple[int, ...], shift
 
 
 def measure(x: ArrayLike, masks: Masks | ArrayLike) -> NDArray[np.float64]:
-    """The intensities that masks see of ``x``: (K, *shape of x), or (K, S) where the masks have shifts of their own."""
+    """The intensities that masks see of ``x``: one row a mask, and in it every shift of the masks."""
     signal = _complex_array(x, "the signal")
     masks = as_masks(masks, signal.shape)
     if signal.shape != masks.shape:

@@ -32,7 +32,7 @@ class PatchData:
 
 
 def read(path: str | os.PathLike[str]) -> Data:
-    """``intensities`` (K, *shape) and ``masks`` (K, *band) from npz or hdf5; ``sigma`` where it is there.
+    """``intensities`` ``(K, *shape)`` and ``masks`` ``(K, *band)`` from npz or hdf5; ``sigma`` where it is there.
 
     With ``shifts`` (S, axes), intensities are (K, S) and ``shape`` has to be there as well.
     """

@@ -40,7 +40,7 @@ def recover(
     Parameters
     ----------
     intensities
-        (K, *shape): mask k at every shift, as :func:`measure` gives them, or (K, S) for masks with shifts of their
+        ``(K, *shape)``: mask k at every shift, as :func:`measure` gives them, or (K, S) for masks with shifts of their
         own. NaN, or what is masked (``numpy.ma``), was not measured. Noise may make some negative.
     masks
         :class:`Masks`, or an array of windows (K, band) or (K, rows, columns).
