@@ -26,6 +26,7 @@ _UNDETERMINED = 1e-6  # share of a random vector that the data do not see; 0 to 
 _PROBES = 3  # random vectors: a product that is not determined hides from one of them with probability 0
 _MOST_STEPS = 4000  # of LSMR, whose error falls by exp(-2 / condition) a step: enough for a condition of 250
 _POWER_STEPS, _INVERSE_STEPS = 30, 6  # of the estimate of the condition: good to some per cent
+_BLOCK_BYTES = 2**25  # of systems that are solved together
 _NAMED = 6  # examples in a message
 
 
@@ -80,20 +81,37 @@ def _by_frequency(intensities: NDArray[np.float64], masks: Masks) -> Band:
             f"shift are unknown (products of entries less than {_by(masks.band)} apart). {unknown - count} more masks "
             f"are needed (local_masks has {np.prod([2 * b - 1 for b in masks.band])}), or masks of fewer entries."
         )
-    system = np.stack([_transfer(masks, s) for s in offsets], axis=-1)
     # the intensities are real: frequencies f and -f have the same singular values
-    some = np.indices(masks.shape)[-1].ravel() <= masks.shape[-1] // 2
-    singular = np.linalg.svd(system[some], compute_uv=False)
+    some = np.flatnonzero(np.indices(masks.shape)[-1].ravel() <= masks.shape[-1] // 2)
+    singular = np.concatenate(
+        [np.linalg.svd(_systems(masks, offsets, block), compute_uv=False) for block in _blocks(some, count * unknown)]
+    )
     smallest = float(singular.min())
     condition = float(singular.max()) / smallest if smallest > 0 else np.inf
     if not condition <= LARGEST_CONDITION:
-        raise InputError(_not_seen(system[some], singular, offsets, masks))
-    factor, triangle = np.linalg.qr(system)
-    inverse = np.linalg.solve(triangle, np.conj(np.swapaxes(factor, 1, 2)))[:, :half]
+        raise InputError(_not_seen(masks, offsets, some, singular))
+    inverse = np.empty((masks.size, half, count), dtype=np.complex128)
+    for block in _blocks(np.arange(masks.size), count * unknown):
+        factor, triangle = np.linalg.qr(_systems(masks, offsets, block))
+        inverse[block] = np.linalg.solve(triangle, np.conj(np.swapaxes(factor, 1, 2)))[:, :half]
     # of complex numbers: half of it is imaginary, whatever their phase, on the average over phases
     spread = np.sqrt(np.mean(np.sum(np.abs(inverse) ** 2, axis=2), axis=0) / 2)
     determined = np.ones((half, masks.size), dtype=bool)
     return Band(masks, _applied(inverse, intensities, masks), spread, determined, condition, inverse)
+
+
+def _blocks(frequencies: NDArray[np.int64], entries: int) -> list[NDArray[np.int64]]:
+    """Frequencies in parts whose systems, of so many entries each, need little memory."""
+    return np.array_split(frequencies, -(-frequencies.size * entries * 16 // _BLOCK_BYTES))
+
+
+def _systems(masks: Masks, offsets: list[tuple[int, ...]], frequencies: NDArray[np.int64]) -> NDArray[np.complex128]:
+    """(frequencies, K, offsets): what the Fourier transforms of the D_s are multiplied by."""
+    within = np.indices(masks.band).reshape(len(masks.band), -1)
+    at = np.stack(np.unravel_index(frequencies, masks.shape)) / np.array(masks.shape)[:, None]
+    waves = np.exp(2j * np.pi * (at.T @ within))
+    products = np.stack([masks.products(s).reshape(len(masks.windows), -1) for s in offsets], axis=-1)
+    return np.tensordot(waves, products, axes=(1, 1))
 
 
 def _applied(inverse: NDArray[np.complex128], intensities: NDArray[np.float64], masks: Masks) -> NDArray[np.complex128]:
@@ -104,22 +122,16 @@ def _applied(inverse: NDArray[np.complex128], intensities: NDArray[np.float64], 
     return np.asarray(np.fft.ifftn(whole, axes=axes).reshape(found.shape))
 
 
-def _transfer(masks: Masks, s: tuple[int, ...]) -> NDArray[np.complex128]:
-    """(frequencies, K): what the Fourier transform of D_s is multiplied by."""
-    around = np.zeros((len(masks.windows), *masks.shape), dtype=np.complex128)
-    around[(slice(None), *map(slice, masks.band))] = np.conj(masks.products(s))
-    axes = tuple(range(1, around.ndim))
-    return np.conj(np.fft.fftn(around, axes=axes)).reshape(len(around), -1).T
-
-
-def _not_seen(system: NDArray, singular: NDArray, offsets: list[tuple[int, ...]], masks: Masks) -> str:
+def _not_seen(
+    masks: Masks, offsets: list[tuple[int, ...]], frequencies: NDArray[np.int64], singular: NDArray[np.float64]
+) -> str:
     """Which products masks of full number leave open, from the directions that they do not see."""
-    small = singular[:, -1] <= singular.max() / LARGEST_CONDITION
+    least = float(singular.max()) / LARGEST_CONDITION
+    small = frequencies[singular[:, -1] <= least]
     weight = np.zeros(len(offsets))
-    for one in system[small][:64]:  # more frequencies say no more
+    for one in _systems(masks, offsets, small[:64]):  # more frequencies say no more
         _, values, rows = np.linalg.svd(one)
-        values = np.concatenate([values, np.zeros(len(rows) - len(values))])
-        weight += np.sum(np.abs(rows[values <= singular.max() / LARGEST_CONDITION]) ** 2, axis=0)
+        weight += np.sum(np.abs(rows[values <= least]) ** 2, axis=0)
     named = [
         s if len(s) > 1 else s[0]
         for s, w in zip(offsets, weight, strict=True)
@@ -130,7 +142,7 @@ def _not_seen(system: NDArray, singular: NDArray, offsets: list[tuple[int, ...]]
         why = " Real masks cannot tell x from its conjugate: give them complex factors."
     return (
         f"the sampling is too sparse: these {len(masks.windows)} masks do not determine the products of entries "
-        f"{', '.join(map(str, named[:_NAMED]))} apart (at {int(small.sum())} of {len(system)} frequencies of the "
+        f"{', '.join(map(str, named[:_NAMED]))} apart (at {small.size} of {frequencies.size} frequencies of the "
         f"shifts).{why} Add masks that differ (local_masks(shape, band) has enough), or take fewer entries a mask."
     )
 
