@@ -7,6 +7,7 @@ the likelihood of intensities with normal noise. Errors are those of small noise
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ UNKNOWN = np.pi / np.sqrt(3)
 """Standard deviation of a phase of which nothing is known, in radians."""
 PROBES = 200
 """Random probes: error bars from them are themselves good to 1 / sqrt(2 * 200) = 5 %."""
+_TOGETHER = 20  # probes at a time, for the memory
 _EXACT_UP_TO_ENTRIES = 300  # errors from a dense inverse (0.1 s); beyond, from random probes
 _MOST_STEPS = 50  # of the polish, which takes some 4 to 8
 _SMALLEST_GAIN = 1e-14  # of the sum of squares: a step that promises less is the last
@@ -118,20 +120,28 @@ class Fit:
         J = self.jacobian(x)
         information = (J.T @ J).tocsc()
         kept, solve = self._solver(information, x, 0.0)
-        change = np.zeros((2 * x.size, kept.size if x.size <= _EXACT_UP_TO_ENTRIES else PROBES))
-        if x.size <= _EXACT_UP_TO_ENTRIES:
-            # a root of the covariance: sums of squares of its rows are variances
-            values, vectors = np.linalg.eigh(solve(np.eye(kept.size)))
-            change[kept] = vectors * np.sqrt(np.maximum(values, 0.0))
-        else:
-            probes = np.random.default_rng(0).standard_normal((J.shape[0], PROBES))
-            change[kept] = solve((J.T @ probes)[kept]) / np.sqrt(PROBES)
-        along, across = np.split(change, 2)
-        across = noise * np.linalg.norm(without_turn(across, size), axis=1)
-        along = noise * np.linalg.norm(along, axis=1)
+        along, across = np.zeros(x.size), np.zeros(x.size)
+        for change in _changes(J, kept, solve, exact=x.size <= _EXACT_UP_TO_ENTRIES):
+            whole = np.zeros((2 * x.size, change.shape[1]))
+            whole[kept] = change
+            along += np.sum(whole[: x.size] ** 2, axis=1)
+            across += np.sum(without_turn(whole[x.size :], size) ** 2, axis=1)
+        along, across = noise * np.sqrt(along), noise * np.sqrt(across)
         with np.errstate(divide="ignore", invalid="ignore"):
             phase = np.minimum(across / size, UNKNOWN)
         return np.where(np.isnan(phase), UNKNOWN, phase), along
+
+
+def _changes(J: Any, kept: NDArray[np.int64], solve: Any, *, exact: bool) -> Iterator[NDArray[np.float64]]:
+    """Columns whose outer products sum up to the covariance of the free unknowns, some at a time."""
+    if exact:
+        values, vectors = np.linalg.eigh(solve(np.eye(kept.size)))
+        yield vectors * np.sqrt(np.maximum(values, 0.0))
+        return
+    rng = np.random.default_rng(0)
+    for _ in range(PROBES // _TOGETHER):
+        probes = rng.standard_normal((J.shape[0], _TOGETHER))
+        yield solve((J.T @ probes)[kept]) / np.sqrt(PROBES)
 
 
 def _stepped(
