@@ -41,6 +41,7 @@ _KERNELS = (  # the compiled module, the one in NumPy, and the names that are ta
         ("Level", "apply", "contract", "hermitian_gap", "hessian_apply", "match_edges", "rotate", "smooth"),
     ),
     ("sparse.pose_blocks_compiled", "sparse.pose_blocks_reference", ("BlockPattern", "group_choice")),
+    ("sparse.walk_compiled", "sparse.walk_reference", ("WalkState",)),
     ("sparse.blocks_compiled", "sparse.blocks_reference", ("aggregate", "block_apply", "block_shifted")),
     ("sparse.dissection", "sparse.dissection_reference", ("dissection_blocks", "dissection_rows")),
     ("sparse.good_edges", "sparse.good_edges_reference", ("GoodEdges",)),

@@ -59,9 +59,10 @@ def solve(data: Any, call: Call, settings: Robust) -> SyncResult:
     edges = Edges.of(measurements)
     start = call.start_for(measurements.n)
     final_call = dataclasses.replace(call, robust=None)
-    trusted = trusted_edges(settings, len(measurements), edges)
     given = _Given(settings, measurements)
     by_evidence = takes(edges, settings)
+    edges = edges.in_order() if by_evidence else edges
+    trusted = trusted_edges(settings, len(measurements), edges)
     settings = dataclasses.replace(settings, trusted=None, loss=_loss(settings, by_evidence))
     if edges.freedom == 0:
         note = "There are no cycles, so nothing can be checked: every measurement is taken as it is."
