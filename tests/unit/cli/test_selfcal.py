@@ -14,7 +14,7 @@ RING = ("--diameter", "42", "--dipole", "0.5", "--width", "10")
 
 
 @pytest.fixture(autouse=True)
-def _night(tmp_path):
+def _night(_own_folder):
     radio.simulate(slots=4, rng=0).save("night.csv")
 
 
