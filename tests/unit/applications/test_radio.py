@@ -18,11 +18,11 @@ def wrapped(degrees):
 
 def errors_of(gains, night):
     """Phases less the truth, both against the reference of each phase, where there is an error bar."""
-    place = {name: k for k, name in enumerate(night.station)}  # some may never see the source
+    assert (gains.station, gains.phase.shape) == (night.station, night.phase.shape)
+    place = {name: k for k, name in enumerate(night.station)}
     slot, station = np.nonzero(gains.standard_error > 0)
-    own = np.array([place[gains.station[k]] for k in station])
     reference = np.array([place[name] for name in gains.reference[slot, station]])
-    truth = night.phase[slot, own] - night.phase[slot, reference]
+    truth = night.phase[slot, station] - night.phase[slot, reference]
     return wrapped(gains.phase[slot, station] - truth), gains.standard_error[slot, station]
 
 

@@ -68,7 +68,7 @@ def synchronise(
         tables = read(tables)
     given: tuple[PhaseTable, ...] = read(*tables)
     net = network(given, reference)
-    sync, outlier, wrong = solved(net, robust)
+    sync, outlier, wrong, doubtful = solved(net, robust)
     fit = agreement(net, sync, outlier)
     notes = _notes(given, net, fit)
     tied = sync.components == sync.components[net.reference]
@@ -79,10 +79,12 @@ def synchronise(
     model = (net.model - net.model[net.reference]) % 1
     moved, found, said = _turned(net, raw - model, error, turns)
     phase = (raw - moved) % 1
-    if wrong.any():
-        names = ", ".join(net.name[k] for k in np.flatnonzero(wrong)[:10])
+    if outlier.any():
+        names = ", ".join(net.name[k] for k in np.flatnonzero(wrong | doubtful)[:10])
         notes.append(f"{int(outlier.sum())} rows contradict the others and were left out; they are about {names}.")
-    flags = np.select([~tied, wrong, found != 0], ["apart", "outlier", "turn"], "ok").astype(object)
+    flags = np.select([~tied, wrong, doubtful, found != 0], ["apart", "outlier", "doubtful", "turn"], "ok").astype(
+        object
+    )
     return BeamResult(
         name=net.name,
         s=net.place,

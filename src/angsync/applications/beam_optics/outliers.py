@@ -22,32 +22,38 @@ _FALSE_FLAGS = 1e-3  # probability that any row of good tables is called an outl
 _MOST_ROUNDS = 100
 _OF_THE_WORST = 0.8  # of the largest residual: smaller ones wait, for they may be what a larger one brought about
 _MOST_SHARE = 0.25  # of the rows: where more are wrong, nobody can tell which
+_UNCLEAR = 9.0  # of chi-square, by which one row explains a contradiction better than another: odds of 90 to 1
+_MANY_TIMES = (
+    3  # rows of a monitor over those of another: of a row between a reference and a monitor, this one is meant
+)
 _UNCHECKED = 1e-9  # of its variance that is left in the residual of a row: nothing else checks it
 
 
 class Believed(NamedTuple):
-    """The fit, which rows it leaves out, and which monitors these are about."""
+    """The fit, which rows it leaves out, which monitors these are about, and which they may be about."""
 
     sync: SyncResult
     outlier: NDArray[np.bool_]
     monitors: NDArray[np.bool_]
+    doubtful: NDArray[np.bool_]
 
 
 def solved(net: Network, robust: bool) -> Believed:
     """The fit of the rows that agree; of all of them without ``robust``, and where nobody can tell which are wrong."""
     sync = whole = synchronize(net.measurements, gauge=net.reference)
     outlier = np.zeros(len(net.measurements), dtype=bool)
-    all_used = Believed(whole, outlier, np.zeros(net.n, dtype=bool))
+    all_used = Believed(whole, outlier, *np.zeros((2, net.n), dtype=bool))
     if not robust:
         return all_used
-    culprit = np.full(outlier.size, -1)
+    culprits: dict[int, list[int]] = {}
     limit = _limit(outlier.size)
     for _ in range(_MOST_ROUNDS):
         scaled = _standardised(net, sync, outlier)
         worst = _worst(net, scaled, limit)
         if not worst.any():
             break
-        culprit[worst] = _culprits(net, scaled, worst)
+        for row in np.flatnonzero(worst):
+            culprits[int(row)] = _culprits(net, scaled, int(row))
         outlier = outlier | worst
         if outlier.sum() > _MOST_SHARE * outlier.size:
             _give_up()
@@ -61,9 +67,11 @@ def solved(net: Network, robust: bool) -> Believed:
         if again.any():
             outlier = outlier & ~again
             sync = _without(net, outlier)
-    monitors = np.zeros(net.n, dtype=bool)
-    monitors[culprit[outlier]] = True
-    return Believed(sync, outlier, monitors)
+    clear, unclear = np.zeros(net.n, dtype=bool), np.zeros(net.n, dtype=bool)
+    for row in np.flatnonzero(outlier):
+        found = culprits[int(row)]
+        (clear if len(found) == 1 else unclear)[found] = True
+    return Believed(sync, outlier, clear, unclear & ~clear)
 
 
 def _give_up() -> None:
@@ -105,14 +113,31 @@ def _worst(net: Network, scaled: NDArray[np.float64], limit: float) -> NDArray[n
     return (scaled > max(limit, _OF_THE_WORST * float(scaled.max(initial=0.0)))) & leads
 
 
-def _culprits(net: Network, scaled: NDArray[np.float64], worst: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Of the two monitors of a wrong row the one whose other rows are further off, in the mean of their squares."""
+def _culprits(net: Network, scaled: NDArray[np.float64], row: int) -> list[int]:
+    """The monitor that a wrong row is about, or several of which nobody can tell.
+
+    Rows of its monitors that are nearly as far off may be the wrong ones as well, and so may rows of theirs: the one
+    monitor that all of them share is meant. A reference, which has many times the rows of others, is not.
+    """
     i, j = net.measurements.i, net.measurements.j
-    squares, rows = (
-        np.bincount(i, weights, net.n) + np.bincount(j, weights, net.n) for weights in (scaled**2, np.ones(scaled.size))
-    )
-    first, second = ((squares[end[worst]] - scaled[worst] ** 2) / np.maximum(rows[end[worst]] - 1, 1) for end in (i, j))
-    return np.where(first >= second, i[worst], j[worst])
+    rows = np.bincount(i, minlength=net.n) + np.bincount(j, minlength=net.n)
+    is_hub = rows > _MANY_TIMES * np.median(rows)
+    near = scaled**2 > scaled[row] ** 2 - _UNCLEAR
+
+    def monitors(which: int) -> set[int]:
+        ends = {int(i[which]), int(j[which])}
+        return {end for end in ends if not is_hub[end]} or ends
+
+    rivals, waiting = {row: monitors(row)}, set(monitors(row))
+    seen: set[int] = set()
+    while waiting:
+        monitor = waiting.pop()
+        seen.add(monitor)
+        for other in np.flatnonzero(near & ((i == monitor) | (j == monitor))):
+            rivals[int(other)] = monitors(int(other))
+            waiting |= rivals[int(other)] - seen
+    shared = set.intersection(*rivals.values())
+    return sorted(shared if len(shared) == 1 else set.union(*rivals.values()))
 
 
 def _predicted(net: Network, sync: SyncResult, outlier: NDArray[np.bool_]) -> NDArray[np.float64]:

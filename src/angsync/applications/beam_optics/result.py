@@ -41,8 +41,9 @@ class BeamResult(ApplicationResult):
     delta_phase: NDArray[np.float64]
     """Phase less model, in [-0.5, 0.5)."""
     flags: NDArray
-    """``ok``, ``outlier`` (rows about it contradict the others, and were left out), ``turn`` (its clock is off by whole
-    turns; corrected) or ``apart`` (no rows tie it to the reference)."""
+    """``ok``, ``outlier`` (rows about it contradict the others, and were left out), ``doubtful`` (the same, or another
+    monitor is meant), ``turn`` (its clock is off by whole turns; corrected) or ``apart`` (no rows tie it to the
+    reference)."""
     turns: Mapping[str, int]
     """Whole turns by which monitors differ from most: those that are not 0."""
     plane: str
@@ -124,7 +125,7 @@ class BeamResult(ApplicationResult):
 
     def describe(self) -> Description:
         """Summary, table of monitors, pictures, doubts."""
-        counts = {flag: int(np.sum(self.flags == flag)) for flag in ("outlier", "turn", "apart")}
+        counts = {flag: int(np.sum(self.flags == flag)) for flag in ("outlier", "doubtful", "turn", "apart")}
         listed = ", ".join(f"{number} {flag}" for flag, number in counts.items() if number) or "none"
         rms = rms_around_mean(self.delta_phase)
         bars = "combined" if self.is_combined else "best single chain of rows: nothing is combined"
@@ -159,7 +160,7 @@ class BeamResult(ApplicationResult):
                 flag,
                 error=self.standard_error if flag == "ok" else None,
             )
-            for flag in ("ok", "turn", "outlier")
+            for flag in ("ok", "turn", "outlier", "doubtful")
             if np.any(self.flags == flag)
         ]
         return [

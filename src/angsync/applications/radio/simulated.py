@@ -28,7 +28,8 @@ class Simulated:
     table: dict[str, NDArray] = field(repr=False)
     """Columns as the Event Horizon Telescope names them; :func:`angsync.applications.radio.selfcal` takes it."""
     phase: NDArray[np.float64] = field(repr=False)
-    """(slots, stations): the true phases, degrees; NaN where a station does not see the source."""
+    """(slots, stations): the true phases, degrees, of the times and stations in the table; NaN where a station does not
+    see the source."""
     station: tuple[str, ...]
     model: Model
 
@@ -97,13 +98,17 @@ def simulate(
     sigma = noise * np.sqrt(quality[i] * quality[j])
     value = np.exp(1j * (phase[slot, i] - phase[slot, j])) * sky(du, dv)
     value = value + sigma * (rng.standard_normal(slot.size) + 1j * rng.standard_normal(slot.size))
-    names = tuple(f"S{k + 1}" for k in range(stations))
+    digits = len(str(stations))
+    names = tuple(f"S{k + 1:0{digits}d}" for k in range(stations))
     labels = np.array(names, dtype=object)
     columns = (time[slot], labels[i], labels[j], du, dv, np.abs(value), np.rad2deg(np.angle(value)), sigma)
     table = {usual[0]: column for usual, column in zip(COLUMNS.values(), columns, strict=True)}
     there = np.zeros((slots, stations), dtype=bool)
     there[slot, i] = there[slot, j] = True
-    return Simulated(table, np.where(there, np.rad2deg(phase), np.nan), names, sky)
+    # times without a baseline, and idle stations, are in no row
+    seen, looking = np.unique(slot), np.union1d(i, j)
+    truth = np.where(there, np.rad2deg(phase), np.nan)[np.ix_(seen, looking)]
+    return Simulated(table, truth, tuple(names[k] for k in looking), sky)
 
 
 def _positions(stations: int, rng: np.random.Generator) -> NDArray[np.float64]:
