@@ -36,7 +36,7 @@ def _m87() -> list[Row]:
     return [
         Row("M87, ring 43.7, dipole 0.71, width 10: chi-square per degree of freedom", f"{ring.chi_square_per_dof:.2f}",
             f"point source {point.chi_square_per_dof:.2f}", "at most 1.8", ring.chi_square_per_dof <= 1.8, note),
-        Row("M87, ring: phase residual where |V| > 3 sigma, degrees rms", f"{ring.residual_rms:.1f}",
+        Row("M87, ring: phase residual of visibilities above 3 sigma, degrees rms", f"{ring.residual_rms:.1f}",
             f"{ring.rms_before:.1f} before", "at most 11", ring.residual_rms <= 11),
         Row("M87, ring: slots certified", f"{int(ring.certified.sum())} of {slots}", "scipy proves nothing", "all",
             bool(ring.certified.all())),

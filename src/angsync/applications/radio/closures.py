@@ -128,12 +128,18 @@ def with_position_angle(ring: Ring, data: Visibilities) -> Ring:
     from scipy.optimize import minimize_scalar
 
     even, east, north = (np.where(data.flagged, 0, part) for part in ring.parts(data.u, data.v))
+    # the sides of the triangles, once for all angles: even part, and what sine and cosine of the angle multiply
+    sides, sine, cosine = (
+        triangles.averaged(part)[triangles.baselines.T] for part in (even + 0j, 1j * east, 1j * north)
+    )
+    wanted = np.conj(triangles.bispectrum) / triangles.variance
 
     def misfit(degrees: float) -> float:
-        angle = np.deg2rad(degrees)
-        model = even + 1j * (np.sin(angle) * east + np.cos(angle) * north)
-        apart = np.abs(triangles.bispectrum - triangles.around(model)) ** 2 / triangles.variance
-        return float(np.nansum(apart))
+        first, second, third = sides + np.sin(np.deg2rad(degrees)) * sine + np.cos(np.deg2rad(degrees)) * cosine
+        product = first * second * np.conj(third)
+        size = np.abs(product)
+        # |a - b|^2 = 2 - 2 Re(conj(a) b) of unit numbers: less the constant
+        return -2 * float(np.sum((wanted * product).real / np.where(size > 0, size, 1)))
 
     coarse = np.arange(0, 360, _COARSE_DEGREES)
     best = float(coarse[np.argmin([misfit(float(angle)) for angle in coarse])])
