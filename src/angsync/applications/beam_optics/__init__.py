@@ -82,9 +82,7 @@ def synchronise(
     if outlier.any():
         names = ", ".join(net.name[k] for k in np.flatnonzero(wrong | doubtful)[:10])
         notes.append(f"{int(outlier.sum())} rows contradict the others and were left out; they are about {names}.")
-    flags = np.select([~tied, wrong, doubtful, found != 0], ["apart", "outlier", "doubtful", "turn"], "ok").astype(
-        object
-    )
+    flags = np.select([~tied, wrong, doubtful, found != 0], ["apart", "outlier", "doubtful", "turn"], "").astype(object)
     return BeamResult(
         name=net.name,
         s=net.place,

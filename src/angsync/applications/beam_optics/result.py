@@ -41,9 +41,9 @@ class BeamResult(ApplicationResult):
     delta_phase: NDArray[np.float64]
     """Phase less model, in [-0.5, 0.5)."""
     flags: NDArray
-    """``ok``, ``outlier`` (rows about it contradict the others, and were left out), ``doubtful`` (the same, or another
-    monitor is meant), ``turn`` (its clock is off by whole turns; corrected) or ``apart`` (no rows tie it to the
-    reference)."""
+    """Empty where all is well, ``outlier`` (rows about it contradict the others, and were left out), ``doubtful`` (the
+    same, or another monitor is meant), ``turn`` (its clock is off by whole turns; corrected) or ``apart`` (no rows tie
+    it to the reference)."""
     turns: Mapping[str, int]
     """Whole turns by which monitors differ from most: those that are not 0."""
     plane: str
@@ -61,8 +61,8 @@ class BeamResult(ApplicationResult):
 
     @property
     def flagged(self) -> NDArray[np.bool_]:
-        """Monitors with a flag other than ``ok``."""
-        return np.array([flag != "ok" for flag in self.flags], dtype=bool)
+        """Monitors with any flag."""
+        return np.asarray(self.flags, dtype=bool)
 
     @property
     def NAME(self) -> tuple[str, ...]:
@@ -96,7 +96,8 @@ class BeamResult(ApplicationResult):
             "NAME": np.array(self.name, dtype=object), "S": self.s, f"PHASE{plane}": self.phase,
             f"ERRPHASE{plane}": self.standard_error, f"PHASE{plane}MDL": self.model_phase,
             f"DELTAPHASE{plane}": self.delta_phase, f"ERRDELTAPHASE{plane}": self.standard_error,
-            "FLAG": self.flags, "TURNS": np.array([self.turns.get(name, 0) for name in self.name], dtype=float),
+            "FLAG": np.where(self.flagged, self.flags, "ok"),
+            "TURNS": np.array([self.turns.get(name, 0) for name in self.name], dtype=float),
         }  # fmt: skip
 
     def headers(self) -> dict[str, Any]:
@@ -157,10 +158,10 @@ class BeamResult(ApplicationResult):
             Series(
                 np.where(self.flags == flag, place, np.nan),
                 self.delta_phase,
-                flag,
-                error=self.standard_error if flag == "ok" else None,
+                flag or "ok",
+                error=None if flag else self.standard_error,
             )
-            for flag in ("ok", "turn", "outlier", "doubtful")
+            for flag in ("", "turn", "outlier", "doubtful")
             if np.any(self.flags == flag)
         ]
         return [

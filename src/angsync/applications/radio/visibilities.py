@@ -22,7 +22,7 @@ from angsync.io.field_table import FieldTable, field_table
 from angsync.problem.units import FULL_TURN, check_unit
 
 COLUMNS = {
-    "time": ("time(UTC)", "time", "utc", "mjd", "jd"),
+    "time": ("time(UTC)", "#time(UTC)", "time", "utc", "mjd", "jd"),
     "station1": ("T1", "station1", "antenna1", "ant1"),
     "station2": ("T2", "station2", "antenna2", "ant2"),
     "u": ("U(lambda)", "u"),

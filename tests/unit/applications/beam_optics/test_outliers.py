@@ -7,7 +7,7 @@ import pytest
 
 from angsync.applications import beam_optics
 from angsync.applications.beam_optics.network import network
-from angsync.applications.beam_optics.outliers import solved
+from angsync.applications.beam_optics.outliers import _limit, _predicted, solved
 from angsync.errors import CorruptionWarning
 
 
@@ -40,6 +40,15 @@ def test_nothing_is_left_out_without_robust():
     net = network(beam_optics.simulate(60, bad=3, bad_sigmas=30, rng=0).tables, None)
     assert not solved(net, robust=False).outlier.any()
     assert solved(net, robust=True).outlier.sum() == 3
+
+
+@pytest.mark.filterwarnings("ignore::angsync.errors.DisconnectedWarning")
+def test_rows_that_agree_in_the_end_are_taken_back():
+    """With many wrong rows a good one may be put out for what its neighbours did."""
+    for seed in range(100, 115):
+        net = network(beam_optics.simulate(200, bad=30, bad_sigmas=15, rng=seed).tables, None)
+        found = solved(net, robust=True)
+        assert (_predicted(net, found.sync, found.outlier)[found.outlier] > _limit(398)).all()
 
 
 def test_where_nobody_can_tell_all_rows_are_used():

@@ -31,7 +31,9 @@ def test_the_reference_may_be_the_one_that_is_off():
 def test_noise_is_not_taken_for_turns():
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        assert not turn_offsets(rng.uniform(-0.5, 0.5, 50), np.full(50, 0.1), 0.537, 0).is_believed
+        noise = rng.uniform(-0.5, 0.5, 50)
+        assert not turn_offsets(noise, np.full(50, 0.1), 0.537, 0).is_believed
+        assert not turn_offsets(noise, np.full(50, 0.001), 0.6, 0).is_believed  # where three values leave the least
     # nor are distances that are small without any turn
     calm = turn_offsets(distances(3, np.zeros(40, dtype=int)), np.full(40, 0.002), 0.28, 0)
     assert not calm.is_believed

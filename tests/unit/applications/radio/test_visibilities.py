@@ -42,7 +42,9 @@ def test_a_header_without_a_hash_and_a_data_frame_are_the_same(tmp_path):
     plain = radio.read(written(tmp_path, HEADER[1:] + ROWS))
     pandas = pytest.importorskip("pandas")
     frame = radio.read(pandas.read_csv(tmp_path / "vis.csv"))
-    for other in (plain, frame):
+    (tmp_path / "vis.csv").write_text(HEADER + ROWS)
+    hashed = radio.read(pandas.read_csv(tmp_path / "vis.csv"))  # its first column is called '#time(UTC)'
+    for other in (plain, frame, hashed):
         assert np.array_equal(other.value, expected.value)
         assert other.station == expected.station
 
