@@ -87,11 +87,19 @@ class ZarrStore(Store):
             chunks = tuple(min(size, side) if axis >= len(shape) - 2 else size for axis, size in enumerate(shape))
             self._array(name, shape, chunks, kind, dims[-len(shape) :])
         for name, values in coordinates.items():
-            if name == "dims":
-                continue
-            values = _storable(np.asarray(values))
-            if values.ndim == 1 and name in dims:
-                self._array(name, values.shape, values.shape, values.dtype, (name,))[...] = values
+            self._coordinate(name, np.asarray(values), dims)
+
+    def _coordinate(self, name: str, values: NDArray, dims: tuple[str, ...]) -> None:
+        if name not in dims or values.ndim != 1:
+            return
+        if values.dtype.kind == "M":  # the way of the CF conventions
+            array = self._array(name, values.shape, values.shape, np.int64, (name,))
+            array[...] = values.astype("datetime64[s]").astype(np.int64)
+            array.attrs.update(units="seconds since 1970-01-01", calendar="proleptic_gregorian")
+        elif values.dtype.kind in "biuf":
+            self._array(name, values.shape, values.shape, values.dtype, (name,))[...] = values
+        else:  # zarr has no type for text that other programs know
+            self._group.attrs[name] = [str(x) for x in values]
 
     def _array(self, name: str, shape: Any, chunks: Any, kind: Any, dims: Any) -> Any:
         array = self._group.create_array(
@@ -144,7 +152,7 @@ class NetcdfStore(Store):
             self._file.createVariable(name, np.int64, (name,))[:] = values.astype("datetime64[s]").astype(np.int64)
             self._file[name].units = "seconds since 1970-01-01"
         elif values.dtype.kind in "biuf":
-            self._file.createVariable(name, values.dtype, (name,))[:] = values
+            self._file.createVariable(name, values.dtype.name, (name,))[:] = values
         else:
             self._file.createVariable(name, str, (name,))[:] = np.array([str(x) for x in values], dtype=object)
 
@@ -213,12 +221,6 @@ def save_images(result: Linked, path: str | os.PathLike[str], side: int = 512) -
     except BaseException:
         store.abandon()
         raise
-
-
-def _storable(values: NDArray) -> NDArray:
-    if values.dtype.kind == "M":
-        return np.datetime_as_string(values, unit="D")
-    return np.array([str(x) for x in values]) if values.dtype.kind == "O" else values
 
 
 def _library(name: str, path: Path) -> Any:
