@@ -53,15 +53,15 @@ def coherence_errors(
     """Standard errors (count, n) in radians of phases found from sample coherences (count, n, n), against one date.
 
     :mod:`angsync.kernels.batch.bars_reference` has the formulas. ``inverse``: whether the weights are those of
-    :func:`angsync.batch.emi_matrix` with this ``beta``, or all ones; ``moduli``: of the eigenvector that the phases are
-    those of.
+    :func:`angsync.batch.emi_matrix` with this ``beta``, or the moduli of C; ``moduli``: of the eigenvector that the
+    phases are those of.
     """
     count, n = C.shape[:2]
     C = np.ascontiguousarray(C)
     beta, looks = (np.ascontiguousarray(np.broadcast_to(x, (count,)), dtype=np.float64) for x in (beta, looks))
     looks = np.maximum(looks, 1)  # pixels without any have no data either
     sizes = None if moduli is None else np.ascontiguousarray(moduli, dtype=np.float64)
-    weights = bars_reference.INVERSE if inverse else bars_reference.ONES
+    weights = bars_reference.INVERSE if inverse else bars_reference.MODULI
     errors = np.empty((count, n))
     if n <= MAX_ORDER and kernels.batch_kernels().instructions != "NumPy":
         kernels.link_bars(C, beta, looks, sizes, weights, reference, errors)

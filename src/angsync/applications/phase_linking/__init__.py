@@ -65,10 +65,11 @@ def link(
         Rows and columns that are averaged around each pixel; cut off at the edges of the images.
     method
         ``"mle"``: the phases of largest likelihood, with a certificate. ``"emi"``: the eigenvector that approximates
-        them. ``"evd"``: the leading eigenvector of the coherences.
+        them. ``"evd"``: the leading eigenvector of the coherences, each
+        weighted by its modulus.
     beta
         Part of the identity in the coherence matrix that is inverted (mle, emi), at least: with few looks it is raised
-        to 0.2 n / looks, at most 0.5. 0 is taken literally: with fewer looks than dates such phases are worthless,
+        to 0.4 n / looks, at most 0.5. 0 is taken literally: with fewer looks than dates such phases are worthless,
         and the pixels have the status FEW_LOOKS.
     reference
         The date whose phase is 0: its number, or its name.

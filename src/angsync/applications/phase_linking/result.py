@@ -18,7 +18,7 @@ from angsync.report.pictures import MOST_PIXELS, Map
 
 ESTIMATES = {
     "mle": "maximum likelihood",
-    "evd": "leading eigenvector of the coherences (EVD)",
+    "evd": "leading eigenvector of the weighted coherences (EVD)",
     "emi": "eigenvector of the likelihood (EMI)",
     "network": "synchronization of the interferograms of each pixel",
 }

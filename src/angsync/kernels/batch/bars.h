@@ -228,7 +228,7 @@ static void N(bars_group)(const bars_t *call, int64_t first, int used, V *work) 
         for (int j = 0; j < i; j++) {
             V modulus = AT(W, i, j), both = there[i] * there[j];
             AT(H, j, i) = (modulus * modulus - floor) / (1 - floor) * both;
-            AT(W, i, j) = call->weights ? (1 - beta) * modulus * both : both;
+            AT(W, i, j) = (call->weights ? 1 - beta : N(all)(1)) * modulus * both;
         }
         if (call->weights) AT(W, i, i) = N(pick)((M)(there[i] > (V){0}), (1 - beta) * AT(W, i, i) + beta, N(all)(1));
         else AT(W, i, i) = there[i];

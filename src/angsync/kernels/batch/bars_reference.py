@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from angsync.kernels.batch.proof_reference import cholesky
 
-ONES, INVERSE = 0, 1
-"""The weights W: all ones (phases of the leading eigenvector of C), or minus the inverse of the coherences."""
+MODULI, INVERSE = 0, 1
+"""The weights W: the moduli of C (phases of the eigenvector of |C| o C), or minus the inverse of the coherences."""
 
 # Chosen on simulated stacks (30 dates, 121 looks; stationary, bad dates, season, event), seeds 100 to 500.
 SHARE = 0.1  # of X: with 0 the dates of a season have 98.5 %, with 1 they have 85 %
@@ -99,8 +99,8 @@ def _weights(
     """The weights, and where what they are the inverse of is positive definite."""
     n = size.shape[1]
     pairs = there[:, :, None] & there[:, None, :]
-    if weights == ONES:
-        return pairs.astype(float), np.ones(len(size), dtype=bool)
+    if weights == MODULI:
+        return np.where(pairs, size, 0), np.ones(len(size), dtype=bool)
     G = np.where(pairs, (1 - beta)[:, None, None] * size, 0) + beta[:, None, None] * np.eye(n)
     np.einsum("kii->ki", G)[~there] = 1
     _, sound = cholesky(G)

@@ -82,7 +82,7 @@ typedef struct {
     int64_t count;
     int32_t n, threads, set;
     int32_t wide;              /* C holds doubles, not floats */
-    int32_t weights;           /* 0 ones, 1 minus the inverse of the coherences */
+    int32_t weights;           /* 0 the moduli of C, 1 minus the inverse of the coherences */
     int32_t reference;         /* the date that errors are against */
     const void *C;             /* (count, n, n), zeros on the diagonal where a date has no data */
     const double *beta, *looks; /* of each problem */

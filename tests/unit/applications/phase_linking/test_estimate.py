@@ -63,7 +63,7 @@ def test_few_looks_raise_beta_and_keep_the_phases():
     for looks in (10, 20):
         C = sampled(G, looks, 200, looks)
         assert rms_of(run(C, looks)) <= 1.03 * rms_of(run(C, looks, "evd"))
-    assert run(C, 20).beta[0] == pytest.approx(0.3)
+    assert run(C, 30).beta[0] == pytest.approx(0.4)
     assert run(C, 10).beta[0] == 0.5
     assert run(C, 400).beta[0] == 0.1
 
