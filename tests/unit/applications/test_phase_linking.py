@@ -170,7 +170,14 @@ def test_covariances_that_are_none_are_refused_or_told():
     with pytest.raises(InputError, match="above 1"):
         phase_linking.link_covariance(C - 1.2 * np.eye(4), looks=9)
     with pytest.raises(InputError, match="Hermitian"):
-        phase_linking.link_covariance(C + 0.3j, looks=9)
+        phase_linking.link_covariance(C + 0.05j, looks=9)
+    late = C.copy()
+    late[2, 1, 3] += 0.3j
+    for method in phase_linking.METHODS:
+        with pytest.raises(InputError, match="Hermitian"):
+            phase_linking.link_covariance(late, looks=9, method=method)
+    with pytest.raises(InputError, match="negative numbers on the diagonal"):
+        phase_linking.link_covariance(-C, looks=9)
     with pytest.raises(InputError, match="looks must be positive"):
         phase_linking.link_covariance(C, looks=0)
     with pytest.raises(ShapeError, match="two dates or more"):

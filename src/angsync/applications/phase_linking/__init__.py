@@ -36,6 +36,10 @@ __all__ = [
     "link_covariance", "link_network", "read", "simulate",
 ]  # fmt: skip
 
+_SKEW = 1e-3  # by which coherences may miss their mirror image, or 1
+_ROUNDED = 1e-6  # by which a diagonal may miss 1
+_BLOCK_BYTES = 1 << 22  # of matrices that are worked on together: they stay in the cache from one step to the next
+
 
 @names_keywords
 def link(
@@ -141,19 +145,20 @@ def link_covariance(
     n, leading = C.shape[-1], C.shape[:-2]
     names = labels_of(dates, n)
     settings = Settings(method, beta, position_of(reference, names), certify)
-    matrices = _coherences(C.reshape(-1, n, n))
+    matrices = C.reshape(-1, n, n)
     try:
         samples = np.broadcast_to(np.asarray(looks, dtype=float), leading).reshape(-1).copy()
     except ValueError:
         raise ShapeError(f"looks has the shape {np.shape(looks)}, which does not broadcast to {leading}.") from None
     if not np.all(samples > 0):
         raise InputError(f"looks must be positive: how many samples each matrix is the mean of. It is {looks!r}.")
-    found = Gathered.of((n, len(matrices), 1), matrices.dtype == np.complex64, None, TILE, {}, keep_problems=True)
-    size = max(1, (1 << 25) // (n * n * matrices.dtype.itemsize))
+    single = C.dtype in (np.complex64, np.float32)
+    found = Gathered.of((n, len(matrices), 1), single, None, TILE, {}, keep_problems=True)
+    size = max(64, _BLOCK_BYTES // (n * n * C.dtype.itemsize))
     try:
         for k in range(0, len(matrices), size):
             part = slice(k, min(len(matrices), k + size))
-            if found.add_block(part, estimate(matrices[part], samples[part], settings), samples[part]):
+            if found.add_block(part, estimate(_coherences(matrices[part], k), samples[part], settings), samples[part]):
                 break
     except KeyboardInterrupt:
         found.interrupted = True
@@ -162,31 +167,37 @@ def link_covariance(
     return result
 
 
-def _coherences(C: NDArray) -> NDArray:
-    """With ones on the diagonal, zeros where a date has no power or a matrix is not finite."""
+def _coherences(C: NDArray, first: int) -> NDArray:
+    """With ones on the diagonal, zeros where a date has no power or a matrix is not finite; ``first`` is the number of
+    the first one in the caller's stack."""
     kind: Any = np.complex64 if C.dtype in (np.complex64, np.float32) else np.complex128
-    finite = np.isfinite(C).all(axis=(1, 2))
     power = np.einsum("kii->ki", C).real
-    if not np.all(power[finite] >= 0):
+    if (power < 0).any():
         raise InputError("C must be covariances, but some have negative numbers on the diagonal.")
-    good = (power > 0) & finite[:, None]
-    over = np.where(good, 1 / np.sqrt(np.where(good, power, 1)), 0)
-    found = (np.where(finite[:, None, None], C, 0) * over[:, :, None] * over[:, None, :]).astype(kind)
-    size = np.abs(found)
-    skew = np.abs(found - found.conj().swapaxes(1, 2)).max(axis=(1, 2), initial=0)
-    if (skew > 1e-3).any():
+    squares = np.square(C.real) + np.square(C.imag)
+    finite = np.isfinite(squares.sum(axis=(1, 2)))
+    if not finite.all() or np.abs(power - 1).max(initial=0) > _ROUNDED:
+        good = (power > 0) & finite[:, None]
+        over = np.where(good, 1 / np.sqrt(np.where(good, power, 1)), 0)
+        C = np.where(finite[:, None, None], C, 0) * over[:, :, None] * over[:, None, :]
+        squares = np.square(C.real) + np.square(C.imag)
+        C = C.astype(kind, copy=False)
+        np.einsum("kii->ki", C)[:] = good
+    most = squares.max(initial=0)
+    if most > (1 + _SKEW) ** 2:
+        place = first + int(np.argmax(squares.max(axis=(1, 2))))
         raise InputError(
-            f"C must be Hermitian, C[j, l] the mean of x_j conj(x_l), but matrix {int(np.argmax(skew))} is not: the "
-            f"difference to its conjugate transpose is {skew.max():.2e} of the power."
-        )
-    if (size > 1 + 1e-3).any():
-        place = int(np.argmax(size.max(axis=(1, 2))))
-        raise InputError(
-            f"matrix {place} is no covariance: a coherence |C_jl| / sqrt(C_jj C_ll) of {size.max():.4g} is above 1. "
+            f"matrix {place} is no covariance: a coherence |C_jl| / sqrt(C_jj C_ll) of {np.sqrt(most):.4g} is above 1. "
             "Pass the mean of x_j conj(x_l) over the looks, its diagonal included."
         )
-    np.einsum("kii->ki", found)[:] = good
-    return found
+    skew = np.abs(C[:, 0] - C[:, :, 0].conj()).max(axis=1, initial=0)  # the rest is looked at where they are solved
+    if (skew > _SKEW).any():
+        place = first + int(np.argmax(skew))
+        raise InputError(
+            f"C must be Hermitian, C[j, l] the mean of x_j conj(x_l), but matrix {place} is not: its first row and "
+            f"column differ by {skew.max():.2e} of the power."
+        )
+    return C.astype(kind, copy=False)
 
 
 def _window(window: Any) -> tuple[int, int]:

@@ -23,6 +23,7 @@ METHODS = ("mle", "evd", "emi")
 # keeps 10 to 60 looks (30 dates, stationary and with an event; seeds 600 and 910 to 960) below the error of EVD; with
 # 0.2 n / looks, low coherence at 60 looks is 4 % above it.
 _MORE_BETA, _MOST_BETA = 0.4, 0.5
+_SKEW = 1e-3  # by which an entry may miss its mirror image, of the largest one
 
 
 class LinkStatus(IntEnum):
@@ -97,7 +98,7 @@ def estimate(C: NDArray, looks: NDArray[np.float64], settings: Settings) -> Bloc
     if settings.method == "mle":
         sync = synchronize_stack(
             objective, mask=~there if missing.any() else None, certify=settings.certify, gauge=settings.reference,
-            on_failure="ignore", hermitian="upper",
+            on_failure="ignore",
         )  # fmt: skip
     else:
         sync, moduli = _leading(objective, there, settings.reference)
@@ -134,6 +135,8 @@ def _status(
 def _leading(A: NDArray, there: NDArray[np.bool_], reference: int) -> tuple[BatchResult, NDArray[np.float64]]:
     """Phases of the eigenvectors of the largest eigenvalues, and the moduli, whose mean square is 1."""
     count, n = there.shape
+    if np.nanmax(np.abs(A - A.conj().swapaxes(1, 2)), initial=0) > _SKEW * np.nanmax(np.abs(A), initial=0):
+        raise InputError("the matrices must be Hermitian: C[j, l] is the mean of x_j conj(x_l) over the looks.")
     finite = np.isfinite(A).all(axis=(1, 2))
     wide = np.where(finite[:, None, None], A, 0).astype(np.complex128)
     scale = np.abs(wide).sum(axis=(1, 2))

@@ -13,7 +13,7 @@ from angsync.applications.phase_linking.estimate import Block, LinkStatus, Setti
 from angsync.batch.coherence import coherence_matrices
 from angsync.errors import InputError
 
-_BLOCK_BYTES = 1 << 25  # of coherence matrices in memory at a time; work on them takes about as much again, twice
+_BLOCK_BYTES = 1 << 22  # of coherence matrices that are worked on together: they stay in the cache
 TILE = 512
 """Rows and columns of a part that is read at a time, unless the caller says another number."""
 

@@ -169,17 +169,25 @@ static void N(matrices)(int n, const V *x, const V *y, V *out) {
 }
 #undef ACROSS
 
-/* Moduli of C into the lower triangle of W, 1 on the diagonal, and which dates have data. */
+/* Moduli of C into the lower triangle of W, and which dates have data. */
 static void N(read_moduli)(const bars_t *call, int64_t first, int used, V *W, V *there) {
     int n = call->n;
-    int64_t size = (int64_t)n * n;
-    emi_t read = {.wide = call->wide, .C = call->C};
+    double *lanes = (double *)W;
     for (int p = 0; p < 8; p++) {
-        int64_t at = (first + (p < used ? p : 0)) * size;
+        int64_t at = (first + (p < used ? p : 0)) * n * n;
+        const double *doubles = (const double *)call->C + 2 * at;
+        const float *floats = (const float *)call->C + 2 * at;
         for (int i = 0; i < n; i++)
-            for (int j = 0; j <= i; j++) AT(W, i, j)[p] = emi_modulus(&read, at + (int64_t)i * n + j);
-        for (int i = 0; i < n; i++) there[i][p] = AT(W, i, i)[p] > 0;
+            for (int j = 0; j <= i; j++) {
+                int k = i * n + j;
+                double re = call->wide ? doubles[2 * k] : floats[2 * k];
+                double im = call->wide ? doubles[2 * k + 1] : floats[2 * k + 1];
+                lanes[8 * k + p] = re * re + im * im; /* coherences are at most 1: no square overflows */
+            }
     }
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j <= i; j++) AT(W, i, j) *= N(inverse_root)(AT(W, i, j));
+    for (int i = 0; i < n; i++) there[i] = N(pick)((M)(AT(W, i, i) > (V){0}), N(all)(1), (V){0});
 }
 
 /* Conductances of the graph into H (Laplacian), the covariance of the sums into J; needs WG and, in J, WGW. */

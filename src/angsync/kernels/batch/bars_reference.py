@@ -156,6 +156,7 @@ def pooling(n: int) -> NDArray[np.float64]:
     width = np.maximum(POOLED * (lag - 2), 1e-3)
     found = np.exp(-0.5 * np.minimum(((lag[:, None] - lag) / width[:, None]) ** 2, 1400))
     found[0, :] = found[:, 0] = 0
+    found[found < 1e-6] = 0
     return found
 
 
