@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from angsync.applications.phase_linking import correlation
 from angsync.applications.phase_linking.dates import labels_of, position_of
 from angsync.applications.phase_linking.estimate import METHODS, LinkStatus, Settings, estimate
 from angsync.applications.phase_linking.gathered import Gathered
@@ -106,6 +108,7 @@ def link(
     single = np.dtype(images.data.dtype) == np.complex64
     found = Gathered.of((n, rows, columns), single, output, side, images.coordinates, keep_problems=output is None)
     whole = Images(images.data, hidden, sides, looks)
+    doubt = correlation.in_words(images.data, sides) if looks is None else ""
     try:
         try:
             for piece in linked_pieces(whole, settings, side):
@@ -118,6 +121,8 @@ def link(
     except BaseException:
         found.store.abandon()
         raise
+    if doubt:
+        result = replace(result, notes=(*result.notes, doubt))
     _warn(result)
     return images.like_given(result) if output is None else result
 
@@ -225,5 +230,5 @@ def _mask(mask: Any, shape: tuple[int, int]) -> Any:
 
 def _warn(result: Linked) -> None:
     for note in result.notes:
-        if note.startswith(("fewer", "interrupted", "no pixel")):
+        if note.startswith(("fewer", "interrupted", "no pixel", "neighbouring")):
             warn_user(note, AngsyncWarning)
