@@ -104,6 +104,25 @@ def test_fewer_looks_than_dates_are_said():
     assert not literal.certified.any()
 
 
+def test_exact_phases_are_found_and_what_cannot_be_inverted_is_told():
+    theta = np.linspace(0, 2, 6)[:, None, None] * np.ones((6, 8, 8))
+    slc = np.exp(1j * theta) * (1 + np.random.default_rng(0).random((8, 8)))
+    linked = phase_linking.link(slc, 5, looks=25)
+    np.testing.assert_allclose(linked.phase, theta, atol=1e-7)
+    assert linked.certified.all()
+    singular = phase_linking.link(slc, 5, beta=0.0, looks=50)
+    assert (singular.status == LinkStatus.NOT_FINITE).all()
+    assert any("cannot be inverted" in note for note in singular.notes)
+
+
+def test_single_precision_is_as_certain_as_double():
+    slc = stack(3, (40, 40)).slc
+    assert slc.dtype == np.complex64
+    linked = phase_linking.link(slc, 5)
+    assert linked.certified.all()
+    assert linked.phase.dtype == np.float32
+
+
 def test_looks_that_are_given_widen_the_error_bars():
     slc = stack().slc
     every = phase_linking.link(slc, (7, 7), beta=0.5)

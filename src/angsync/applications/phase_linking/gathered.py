@@ -144,6 +144,11 @@ class Gathered:
                 )
         elif low < high and settings.method != "evd":
             notes.append(f"beta is {low:.3g} to {high:.3g}: it is raised where there are few looks.")
+        if counts["NOT_FINITE"]:
+            notes.append(
+                f"{counts['NOT_FINITE']:,} pixels have coherences that cannot be inverted: no phases there. Take "
+                "beta=0.1 or method='evd'."
+            )
         if counts["CONSTANT"]:
             notes.append(f"{counts['CONSTANT']:,} pixels have the same number at every date: taken for a fill value.")
         if counts["NO_REFERENCE"]:
