@@ -6,9 +6,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from angsync.applications import phase_linking, pose_graph
+    from angsync.applications import phase_linking, pose_graph, ranking
 
-__all__ = ["phase_linking", "pose_graph"]
+__all__ = ["phase_linking", "pose_graph", "ranking"]
 
 
 def __getattr__(name: str) -> Any:

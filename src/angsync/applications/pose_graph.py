@@ -23,8 +23,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from angsync.applications.pose_graph_data import NOT_DEFINITE, PoseGraph, first_indefinite
+from angsync.certificate.verdict import Verdict
 from angsync.errors import (
     AngsyncWarning,
+    ConvergenceError,
+    ConvergenceWarning,
     CorruptionWarning,
     DisconnectedWarning,
     FileFormatError,
@@ -46,6 +49,8 @@ if TYPE_CHECKING:
     from angsync.pipeline.robust.settings import Robust
 
 __all__ = ["PoseGraph", "PoseGraphResult", "optimise", "read"]
+
+_NO_TIME = "Stopped at max_seconds, before the search for wrong edges was finished; raise it."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -159,12 +164,10 @@ def optimise(
     """
     stopping = Stopping() if stopping is None else stopping
     if robust is not None or trusted is not None:
-        from angsync.applications.pose_graph_robust import checked
-
-        settings = checked(robust, trusted)
-        if settings is not None:
-            options = {"certify": certify, "callback": callback, "on_failure": on_failure, "rng": rng}
-            return _robustly(graph, settings, trusted, stopping, options)
+        options = {"certify": certify, "callback": callback, "on_failure": on_failure, "rng": rng}
+        found = _robustly(graph, robust, trusted, stopping, options)
+        if found is not None:
+            return found
     clock = Clock(stopping.max_seconds)
     pieces = _pieces(graph)
     if pieces:
@@ -209,14 +212,27 @@ def optimise(
 
 
 def _robustly(
-    graph: PoseGraph, settings: Robust, trusted: ArrayLike | str | None, stopping: Stopping, options: dict[str, Any]
-) -> PoseGraphResult:
-    """Find the edges to believe, then their poses of least cost."""
-    from angsync.applications.pose_graph_robust import Robustly
-
+    graph: PoseGraph, robust: Any, trusted: ArrayLike | str | None, stopping: Stopping, options: dict[str, Any]
+) -> PoseGraphResult | None:
+    """Find the edges to believe, then their poses of least cost; None where the graph is to be taken as it is."""
     clock = Clock(stopping.max_seconds)
-    robustly = Robustly(graph, settings, trusted, stopping.max_seconds)
-    robustly.run()
+    interrupted = False
+    try:
+        import angsync.applications.pose_graph_robust as fit
+    except KeyboardInterrupt:  # what loads for the first time can be loaded again
+        import angsync.applications.pose_graph_robust as fit
+
+        interrupted = True
+    settings = fit.checked(robust, trusted)
+    if settings is None:
+        return None
+    try:
+        robustly = fit.Robustly(graph, settings, trusted, stopping.max_seconds)
+    except KeyboardInterrupt:
+        robustly, interrupted = fit.Robustly(graph, settings, trusted, stopping.max_seconds), True
+    robustly.interrupted = interrupted
+    if not interrupted:
+        robustly.run()
     if robustly.interrupted:
         stopping, options = replace(stopping, max_iterations=0), {**options, "certify": False, "on_failure": "ignore"}
 
@@ -224,15 +240,35 @@ def _robustly(
         return optimise(robustly.believed_graph(), stopping=replace(stopping, max_seconds=clock.left), **options)
 
     result = solved()
-    if result.sync.status is not Status.INTERRUPTED and robustly.improved_from(result.poses):
-        result = solved()
-    report = robustly.report()
+    robustly.interrupted |= result.sync.status is Status.INTERRUPTED
+    try:
+        if robustly.improved_from(result.poses):
+            result = solved()
+        report = robustly.report()
+    except KeyboardInterrupt:
+        robustly.interrupted = True
+        report = robustly.report()
     if robustly.interrupted:
-        sync = replace(result.sync, status=Status.INTERRUPTED, message=Status.INTERRUPTED.value)
-        result = replace(result, sync=sync)
+        result = replace(result, sync=_ended(result.sync, Status.INTERRUPTED, Status.INTERRUPTED.value))
+    elif robustly.out_of_time:
+        known = result.sync.status is Status.TIME_LIMIT or options["on_failure"] == "ignore"
+        result = replace(result, sync=_ended(result.sync, Status.TIME_LIMIT, _NO_TIME))
+        if not known and options["on_failure"] == "raise":
+            raise ConvergenceError(f"TIME_LIMIT: {_NO_TIME}", result.sync)
+        if not known:
+            warn_user(f"TIME_LIMIT: {_NO_TIME}", ConvergenceWarning)
     if report.credible is False:
         warn_user(f"NOT CREDIBLE: {' '.join(report.reasons)}", CorruptionWarning)
     return replace(result, graph=graph, robust=report, seconds=clock.seconds)
+
+
+def _ended(sync: SyncResult, status: Status, message: str) -> SyncResult:
+    """The headings of edges that are not known to be the right ones: whatever is proved about them decides nothing."""
+    certificate = sync.certificate
+    if certificate is not None:
+        untried = "the search for wrong edges was not finished"
+        certificate = replace(certificate, verdict=Verdict.UNDECIDED, unique=False, untried=untried)
+    return replace(sync, status=status, message=message, certificate=certificate)
 
 
 def read(path: str | os.PathLike[str]) -> PoseGraph:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from angsync.applications.pose_graph_data import PoseGraph
 from angsync.circle import wrap
 from angsync.errors import InputError
+from angsync.pipeline.robust.settings import Robust, trusted_places
 
 _TRUSTED, _STEP, _LOOP = 1.0, 2.0, 3.0  # costs in the spanning tree: each kind is taken before the next
 
@@ -47,22 +47,7 @@ def trusted_edges(graph: PoseGraph, trusted: ArrayLike | str | None) -> NDArray[
                 "follow each other, or every step was measured twice. Say which edges are trusted: one boolean an edge."
             )
         return steps
-    given = np.asarray(trusted)
-    if given.dtype == bool:
-        if given.shape != (len(graph),):
-            raise InputError(
-                f"trusted has shape {given.shape}, but the graph has {len(graph)} edges: give one boolean an edge."
-            )
-        return given.copy()
-    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
-        raise InputError("trusted must be one boolean an edge, or the places of the trusted edges as whole numbers.")
-    places: Any = given.astype(np.int64)
-    if places.size and (places.min() < 0 or places.max() >= len(graph)):
-        wrong = int(places[(places < 0) | (places >= len(graph))][0])
-        raise InputError(f"trusted names edge {wrong}, but the edges are 0 to {len(graph) - 1}.")
-    mask = np.zeros(len(graph), dtype=bool)
-    mask[places] = True
-    return mask
+    return np.asarray(trusted_places(Robust(trusted=trusted).trusted, len(graph)), dtype=bool)
 
 
 def odometry_edges(graph: PoseGraph) -> NDArray[np.bool_]:

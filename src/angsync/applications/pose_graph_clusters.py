@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 
 from angsync.applications.pose_graph_model import D, PoseFit, PoseModel
 from angsync.circle import wrap
+from angsync.solvers.stopping import Clock
 
-_REACH_POSES = 5  # loops whose ends are both within so many poses are one group
+REACH_POSES = 5  # loops whose ends are both within so many poses are one group
 _MOST_LOOPS = 12  # of one group: its subsets are searched
+_AT_ONCE = 2000  # pairs between two looks at the clock: 0.1 s of a graph of 3500 poses
 _WRONG_SCALES = (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625)  # of the noise within a mistaken place, in units of the stated
 
 
@@ -30,13 +32,13 @@ def groups_of(i: NDArray[np.int64], j: NDArray[np.int64], loops: NDArray[np.int6
     low, high = np.minimum(i, j)[loops], np.maximum(i, j)[loops]
     order = np.lexsort((high, low))
     low, high = low[order], high[order]
-    ends = np.searchsorted(low, low + _REACH_POSES, side="right")
+    ends = np.searchsorted(low, low + REACH_POSES, side="right")
     free = np.ones(loops.size, dtype=bool)
     found = []
     for t in range(loops.size):
         if free[t]:
             near = np.arange(t, ends[t])
-            near = near[free[near] & (np.abs(high[near] - high[t]) <= _REACH_POSES)][:_MOST_LOOPS]
+            near = near[free[near] & (np.abs(high[near] - high[t]) <= REACH_POSES)][:_MOST_LOOPS]
             free[near] = False
             found.append(loops[order[near]])
     return found
@@ -45,14 +47,22 @@ def groups_of(i: NDArray[np.int64], j: NDArray[np.int64], loops: NDArray[np.int6
 class Clusters:
     """What the loops of each group are worth together: log densities relative to a uniform one."""
 
-    def __init__(self, model: PoseModel, groups: NDArray[np.int64], edges: NDArray[np.int64], fit: PoseFit) -> None:
+    def __init__(
+        self, model: PoseModel, groups: NDArray[np.int64], edges: NDArray[np.int64], fit: PoseFit, clock: Clock
+    ) -> None:
         sizes = np.diff(groups)
         square = np.concatenate([[0], np.cumsum(sizes**2)])
         self._pivot, self._other, self._place = _ordered_pairs(groups, square)
         self._size, self._loops = int(square[-1]), edges.size
         self._starts = groups[:-1]
         self._edges = edges
-        self._half_log, self._squares = _disagreement(model, edges[self._pivot], edges[self._other], fit)
+        self._half_log, self._squares = np.full((2, self._pivot.size), np.inf)  # where no time is left: no agreement
+        for begin in range(0, self._pivot.size, _AT_ONCE):
+            if clock.expired:
+                break
+            part = slice(begin, begin + _AT_ONCE)
+            both = disagreement(model, edges[self._pivot[part]], edges[self._other[part]], fit)
+            self._half_log[part], self._squares[part] = both
 
     def table(self, peak: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
         """For every group the square [pivot, other], flat; never below 0: uniform is always possible."""
@@ -93,7 +103,7 @@ def _ordered_pairs(
     return np.concatenate(pivots), np.concatenate(others), np.concatenate(places)
 
 
-def _disagreement(
+def disagreement(
     model: PoseModel, p: NDArray[np.int64], k: NDArray[np.int64], fit: PoseFit
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Half the log determinant of Cov e, and e^T inv(Cov e) e, for every pair of loops."""

@@ -3,9 +3,10 @@ r"""The whole SE(2) problem as least squares: residuals of motions, Gauss-Newton
 The residual of the edge :math:`i \to j` is taken in the frame of pose i and in units of its stated noise,
 
 .. math:: r = W \begin{pmatrix} R(\theta_i)^T (p_j - p_i) - d \\ \theta_j - \theta_i - \delta \end{pmatrix},
-          \qquad W = \mathrm{diag}(\sqrt\tau, \sqrt\tau, \sqrt\kappa),
+          \qquad W = \mathrm{diag}(\sqrt\tau, \sqrt\tau, w \sqrt\kappa),
 
-with the weights of the certified cost (:mod:`angsync.applications.pose_graph_data`), so that the edges are judged by
+w the weight of turns (1 as stated, :mod:`angsync.applications.pose_graph_balance` estimates it), otherwise with the
+weights of the certified cost (:mod:`angsync.applications.pose_graph_data`), so that the edges are judged by
 what the poses are then found with. Judged with their full information, loops of real graphs are given up that are
 long off in a direction in which a scan matcher claimed millimetres (CSAIL: three of 128 instead of one, and less
 evidence for the graph as a whole; on intel and manhattan the full information has more evidence, and gives up as
@@ -26,6 +27,7 @@ from angsync import kernels
 from angsync.applications.pose_graph_data import PoseGraph
 from angsync.circle import wrap
 from angsync.kernels.blas import in_one_thread
+from angsync.problem.pieces import piece_count
 
 D = 3  # numbers that an edge measures
 _SMALL_TURN = 1e-3  # radians: a step that turns no pose more,
@@ -56,10 +58,8 @@ class PoseModel:
     def __init__(self, graph: PoseGraph) -> None:
         self.graph = graph
         self.i, self.j, self.n = graph.i, graph.j, graph.n
-        root_tau, root_kappa = np.sqrt(graph.tau), np.sqrt(graph.kappa)
-        self.whitening = np.column_stack([root_tau, root_tau, root_kappa])
-        self.log_density = np.log(self.whitening).sum(axis=1) - 0.5 * D * np.log(2 * np.pi)
-        """Of each motion at its maximum, as stated."""
+        self._rotations = graph.rotations()
+        self.turn_weight = 1.0
         self._number = np.full(graph.n, -1, dtype=np.int64)
         free = np.setdiff1d(np.arange(graph.n), graph.references)
         self._number[free] = np.arange(free.size)
@@ -68,11 +68,38 @@ class PoseModel:
         self.rank = free.size  # edges of a spanning forest
         self._pattern: tuple[NDArray[np.bool_], Any] | None = None  # of the last set, which is often fitted again
 
+    @property
+    def turn_weight(self) -> float:
+        """Times the root of the stated information of turns: their noise may not be that of the displacements."""
+        return self._turn_weight
+
+    @turn_weight.setter
+    def turn_weight(self, weight: float) -> None:
+        root_tau, root_kappa = np.sqrt(self.graph.tau), np.sqrt(self.graph.kappa)
+        self._turn_weight = weight
+        self.whitening = np.column_stack([root_tau, root_tau, weight * root_kappa])
+        self.log_density = np.log(self.whitening).sum(axis=1) - 0.5 * D * np.log(2 * np.pi)
+        """Of each motion at its maximum."""
+
+    def bridges(self, believed: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The believed edges without which the graph falls apart: nothing can be said against them, nor for them."""
+        from angsync.uncertainty.cycle_labels import bridges_of  # its room loads scipy.special
+
+        return bridges_of(self._rotations, believed.astype(np.float64))
+
+    def spans(self, believed: NDArray[np.bool_]) -> bool:
+        """Whether the edges join what all edges join."""
+        return piece_count(self.n, self.i[believed], self.j[believed]) == self.n - self.rank
+
     # --- fits -----------------------------------------------------------------------------------------------------
 
     def residuals(self, poses: NDArray[np.float64]) -> NDArray[np.float64]:
         """Whitened residuals (edges, 3)."""
         return self.whitening * self._plain(poses)[0]
+
+    def plain_residuals(self, poses: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Residuals without weights (edges, 3)."""
+        return self._plain(poses)[0]
 
     def _plain(self, poses: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Residuals without weights, and the displacement of each edge seen from its first pose."""

@@ -13,20 +13,25 @@ from numpy.typing import NDArray
 
 from angsync.applications.pose_graph_backbone import backbone, trusted_edges
 from angsync.applications.pose_graph_data import PoseGraph
+from angsync.applications.pose_graph_doubts import (
+    HELD_NATS,
+    TURN_DEGREES,
+    UNFINISHED,
+    Doubt,
+    against_chance,
+    doubts,
+    mean_turn,
+    stated_scale,
+)
+from angsync.applications.pose_graph_exchange import unbent
 from angsync.applications.pose_graph_model import D, PoseModel
 from angsync.applications.pose_graph_search import Belief, Groups, Search
-from angsync.circle import wrap
 from angsync.errors import InputError, OutputError
 from angsync.io.atomic import atomic_open, check_writable
 from angsync.pipeline.robust.report import Rival
 from angsync.pipeline.robust.settings import Robust
 from angsync.solvers.stopping import Clock
 
-_RIVAL_NATS = math.log(1000)  # another set within these odds is a rival
-_HELD_NATS = math.log(100)  # an edge or a group that is held by less is not decided
-_CHANCE_NATS = math.log(1000)  # loops that agree by chance do so by more with probability at most 1/1000
-_TURN_DEGREES = 1.0  # a mean turn of the headings that matters
-_CONTRADICTION = 1.3  # noise in units of the stated one from which believed edges contradict each other
 _SEARCH_SHARE = 0.6  # of a time limit: the rest is for the poses and their certificate
 
 
@@ -107,152 +112,101 @@ def checked(robust: Any, trusted: Any) -> Robust | None:
     return settings
 
 
-_NOTHING_TRUSTED = (
-    "nothing is trusted, and another set of edges may explain them as well: say which are known to be good "
-    "(trusted='odometry')."
-)
-
-
 class Robustly:
-    """One graph: the search for its believed edges and what is to be said about them."""
+    """One graph: the search for its believed edges and what is to be said about them.
+
+    The edges are sorted first, so that their order in the list decides nothing.
+    """
 
     def __init__(self, graph: PoseGraph, settings: Robust, trusted: Any, max_seconds: float | None) -> None:
-        self.graph = graph
         self.trusted = trusted_edges(graph, settings.trusted if trusted is None else trusted)
-        clock = Clock(None if max_seconds is None else _SEARCH_SHARE * max_seconds)
-        self._spine = backbone(graph, self.trusted)
-        self._search = Search(PoseModel(graph), self._spine, settings.scale, clock)
+        self._clock = Clock(None if max_seconds is None else _SEARCH_SHARE * max_seconds)
+        keys = (self.trusted, *graph.information.reshape(-1, D * D).T, *graph.motion.T, graph.j, graph.i)
+        self._order = np.lexsort(keys)
+        self.graph = _with_edges(graph, self._order)
+        self._spine = backbone(self.graph, self.trusted[self._order])
+        self._search = Search(PoseModel(self.graph), self._spine, settings.scale, self._clock)
         self._belief: Belief | None = None
+        self._doubt = Doubt(None, ())
         self.interrupted = False
+        self.out_of_time = False
 
     def run(self) -> None:
-        """Search; Ctrl-C keeps the best so far, where there is one."""
+        """Search and judge; Ctrl-C keeps the best so far, and so does the time limit."""
+        search = self._search
         try:
-            self._search.run()
-            self._belief = self._search.finished()
+            search.run()
+            unbent(search)
+            self._belief = search.best
+            self._belief = search.finished()
+            self.out_of_time = self._clock.expired
+            self._judge()
         except KeyboardInterrupt:
-            if not self._search.found:
-                raise
             self.interrupted = True
-            self._belief = self._search.best
+            if search.found and self._belief is None:
+                self._belief = search.best
+
+    def _judge(self) -> None:
+        assert self._belief is not None
+        told = bool((self.graph.information != np.eye(D)).any())  # unit information says nothing about the noise
+        self._doubt = doubts(self._search, self._belief, finished=not self.out_of_time, told=told)
 
     @property
-    def belief(self) -> Belief:
-        """The edges believed."""
-        assert self._belief is not None
-        return self._belief
+    def _believed(self) -> NDArray[np.bool_]:
+        return self._spine.edges if self._belief is None else self._belief.believed
 
     def improved_from(self, poses: NDArray[np.float64]) -> bool:
         """Whether the poses of least cost, where they are far from those of the search, change what is believed."""
-        search, old = self._search, self.belief
-        if self.interrupted or search.clock.expired or _turn(poses, old.fit.poses) < _TURN_DEGREES:
+        search, old = self._search, self._belief
+        if self.interrupted or old is None or self._clock.expired:
             return False
-        found = search.ascend(old.believed, poses, old.scale, Groups.single(search.groups.edges))
-        better = found.evidence > old.evidence
-        if better:
-            self._belief = found
-        return better and not np.array_equal(found.believed, old.believed)
+        if mean_turn(poses, old.fit.poses) < TURN_DEGREES:
+            return False
+        found = search.one_by_one(old.believed, poses, old.scale)
+        if found.evidence <= old.evidence:
+            return False
+        self._belief = found
+        self._judge()
+        return not np.array_equal(found.believed, old.believed)
 
     def believed_graph(self) -> PoseGraph:
         """The same poses with the believed edges only."""
-        graph, kept = self.graph, self.belief.believed
-        return PoseGraph(
-            graph.i[kept], graph.j[kept], graph.motion[kept], graph.information[kept],
-            poses=graph.poses, ids=graph.ids, fixed=graph.fixed,
-        )  # fmt: skip
+        return _with_edges(self.graph, np.flatnonzero(self._believed))
 
     def report(self) -> PoseRobustReport:
-        """What is said about the edges."""
-        search, belief = self._search, self.belief
-        edges = np.flatnonzero(~self.trusted)
-        margin = np.full(len(self.graph), np.inf)
-        if edges.size:
-            margin[edges] = search.judged(belief, Groups.single(edges), search=False).margin
-        freedom = D * (int(belief.believed.sum()) - search.model.rank)
-        others = [other for other in search.found if not np.array_equal(other.believed, search.best.believed)]
-        nats = [search.best.evidence - other.evidence for other in others]
-        rivals = self._rivals()
-        credible, reasons = self._credible(rivals, freedom)
-        if credible and not self.trusted.any():
-            credible, reasons = None, (_NOTHING_TRUSTED,)
+        """What is said about the edges, in the order in which they were given."""
+        search, belief, doubt = self._search, self._belief, self._doubt
+        if self.interrupted:
+            doubt = UNFINISHED
+        untrusted = ~self._spine.trusted
+        margin = np.where(untrusted, np.nan, np.inf)
+        if belief is not None and untrusted.any() and not self.interrupted:
+            single = Groups.single(np.flatnonzero(untrusted))
+            margin[untrusted] = search.judged(belief, single, search=False).margin
+            margin[search.model.bridges(belief.believed)] = np.inf
+        distrusted = ~self._believed
         return PoseRobustReport(
-            distrusted=~belief.believed,
-            corruption=1 / (1 + np.exp(np.clip(margin, -700, 700))) * ~self.trusted,
+            distrusted=self._as_given(distrusted),
+            corruption=self._as_given(1 / (1 + np.exp(np.clip(margin, -700, 700)))) * ~self.trusted,
             trusted=self.trusted,
-            scale=math.sqrt(belief.fit.chi2 / freedom) if freedom > 0 else math.nan,
-            evidence=self._against_chance(),
-            rivals=rivals,
-            next_best=min(nats, default=math.inf),
-            undecided=np.abs(margin) < _HELD_NATS,
-            credible=credible,
-            reasons=reasons,
+            scale=math.nan if belief is None else stated_scale(search, belief),
+            evidence=math.nan if belief is None else against_chance(search),
+            rivals=doubt.rivals,
+            next_best=doubt.next_best,
+            undecided=self._as_given(~(np.abs(margin) >= HELD_NATS)),
+            credible=doubt.credible,
+            reasons=doubt.reasons,
         )
 
-    # --- doubts ---------------------------------------------------------------------------------------------------
-
-    def _against_chance(self) -> float:
-        """Nats for the loops believed, less the price of having chosen k of m: log (m + 1) and log (m choose k)."""
-        search = self._search
-        loops = search.groups.edges
-        m, k = loops.size, int(search.best.believed[loops].sum())
-        choice = math.lgamma(m + 1) - math.lgamma(k + 1) - math.lgamma(m - k + 1)
-        return search.best.evidence - search.found[0].evidence - math.log(m + 1) - choice
-
-    def _rivals(self) -> tuple[Rival, ...]:
-        best, rivals = self._search.best, []
-        for other in self._search.found:
-            nats, turn = best.evidence - other.evidence, _turn(other.fit.poses, self.belief.fit.poses)
-            if 0 < nats < _RIVAL_NATS and turn > _TURN_DEGREES:
-                rivals.append(Rival(nats, turn, int((other.believed != self.belief.believed).sum())))
-        return tuple(sorted(rivals, key=lambda rival: rival.nats))
-
-    def _credible(self, rivals: tuple[Rival, ...], freedom: int) -> tuple[bool | None, tuple[str, ...]]:
-        search, belief = self._search, self.belief
-        if self.interrupted or search.clock.expired:
-            return None, ("the search for wrong edges was not finished.",)
-        if search.groups.edges.size == 0:
-            return None, ("there are no loops, so nothing can be checked.",)
-        reasons = []
-        if self._against_chance() < _CHANCE_NATS:
-            reasons.append("the loops agree no better with each other than random ones would.")
-        reasons += [
-            f"another consistent set fits as well (odds {math.exp(rival.nats):.3g} to 1): it differs in {rival.edges} "
-            f"edges and turns headings by {rival.degrees:.2g} degrees."
-            for rival in rivals[:1]
-        ]
-        reasons += self._weakly_held()
-        stated = 1.0 if search.given_scale is None else search.given_scale
-        told = bool((self.graph.information != np.eye(D)).any())  # unit information says nothing about the noise
-        if freedom > 0 and (told or search.given_scale is not None):
-            ratio = math.sqrt(belief.fit.chi2 / freedom) / stated
-            if ratio > _CONTRADICTION:
-                reasons.append(
-                    f"the believed edges contradict each other {ratio:.2g} x more than their information says."
-                )
-        return not reasons, tuple(reasons)
-
-    def _weakly_held(self) -> list[str]:
-        """Groups that are held by odds of less than 100: what if they are all wrong?"""
-        search, belief = self._search, self.belief
-        groups = search.groups
-        held = search.judged(belief, groups, search=False).held
-        weak = groups.edges[(held < _HELD_NATS)[groups.of_edge]]
-        weak = weak[belief.believed[weak]]
-        if weak.size == 0:
-            return []
-        without = belief.believed.copy()
-        without[weak] = False
-        fit = search.model.fit(without, belief.fit.poses, steps=20)
-        turn = math.inf if fit is None else _turn(fit.poses, belief.fit.poses)
-        if turn <= _TURN_DEGREES:
-            return []
-        moved = "parts of the graph come loose" if fit is None else f"headings move by {turn:.2g} degrees"
-        held_by = "1 loop is" if weak.size == 1 else f"{weak.size} loops are"
-        return [f"{held_by} held by less than odds 100; without {'it' if weak.size == 1 else 'them'} {moved}."]
+    def _as_given(self, values: NDArray) -> NDArray:
+        given = np.empty_like(values)
+        given[self._order] = values
+        return given
 
 
-def _turn(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """Mean difference of headings in degrees, after the best common turn."""
-    apart = one[:, 2] - other[:, 2]
-    common = np.angle(np.exp(1j * apart).sum())
-    return float(np.degrees(np.abs(wrap(apart - common)).mean()))
+def _with_edges(graph: PoseGraph, kept: NDArray[np.int64]) -> PoseGraph:
+    """The same poses with these edges only."""
+    return PoseGraph(
+        graph.i[kept], graph.j[kept], graph.motion[kept], graph.information[kept],
+        poses=graph.poses, ids=graph.ids, fixed=graph.fixed,
+    )  # fmt: skip

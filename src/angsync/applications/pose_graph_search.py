@@ -12,8 +12,8 @@ around its best value, and :mod:`~angsync.applications.pose_graph_clusters` for 
 Search: from the backbone (trusted edges, steps, a tree) loops are taken in by groups as long as the evidence grows,
 short ones first by themselves, since they are predicted best (pursuit), at several noise scales; then the scale is
 free. A group is judged by what the rest of the believed edges predicts for it: residuals *left out*, with their
-covariance. In the end loops are judged one by one: in a world that is known, a loop that fits is believed, whatever its
-neighbours do.
+covariance. In the end loops are judged one by one: in a world that is known, a loop that fits is believed, unless it
+and its neighbours agree with each other far better than with the world.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from angsync import kernels
 from angsync.applications.pose_graph_backbone import Backbone
+from angsync.applications.pose_graph_balance import balanced
 from angsync.applications.pose_graph_clusters import Clusters, groups_of
 from angsync.applications.pose_graph_model import D, PoseFit, PoseModel
 from angsync.errors import InputError
@@ -37,6 +38,8 @@ _TAKEN_AT_ONCE = 0.3  # groups that gain at least this share of the largest gain
 _ROUNDS = 60  # of one ascent: it ends by itself after 5 to 30
 _PATIENCE = 3  # rounds without more evidence
 _SMALL_GAIN = 1e-3  # nats
+_BALANCE_NATS = math.log(100)  # another weight of turns is one number more: it has to be worth these odds
+_TOGETHER_NATS = math.log(100)  # by which loops that fit one by one are rather wrong together
 _TIMES_DOUBTED = 4  # the best is doubted again as often as a better one is found
 _MOST_DOUBTED = 12  # groups that are doubted each time,
 _DOUBTED_WORK = 600  # and at most this over the number of groups: a round of an ascent looks at all of them
@@ -96,16 +99,21 @@ class Search:
     found: list[Belief] = field(default_factory=list)
     peak: NDArray[np.float64] = field(init=False)
     groups: Groups = field(init=False)
+    _balanced_for: bytes = field(init=False, default=b"")
 
     def __post_init__(self) -> None:
-        poses = self.backbone.poses
-        sides = np.ptp(poses[:, :2], axis=0)
-        sides = np.maximum(sides, max(_FLATTEST_SHARE * sides.max(), np.finfo(float).tiny))
-        self.peak = self.model.log_density + math.log(2 * math.pi) + float(np.log(sides).sum())
+        self._weigh(1.0)
         loops = np.flatnonzero(~self.backbone.edges)
         parts = groups_of(self.model.i, self.model.j, loops)
         starts = np.concatenate([[0], np.cumsum([part.size for part in parts])]).astype(np.int64)
         self.groups = Groups(starts, np.concatenate(parts) if parts else loops)
+
+    def _weigh(self, turn_weight: float) -> None:
+        """Judge the turns by their stated noise over ``turn_weight``."""
+        self.model.turn_weight = turn_weight
+        sides = np.ptp(self.backbone.poses[:, :2], axis=0)
+        sides = np.maximum(sides, max(_FLATTEST_SHARE * sides.max(), np.finfo(float).tiny))
+        self.peak = self.model.log_density + math.log(2 * math.pi) + float(np.log(sides).sum())
 
     @property
     def best(self) -> Belief:
@@ -122,17 +130,50 @@ class Search:
             )
         clusters = None
         if self.groups.edges.size:
-            clusters = self.groups.clusters = Clusters(self.model, self.groups.starts, self.groups.edges, start)
+            clusters = self._clustered(start)
         self.found.append(self._belief(self.backbone.edges, start, self.given_scale or 1.0, clusters))
         if clusters is None:
             return
         rungs = _RUNGS if self.given_scale is None else (self.given_scale, 3 * self.given_scale)
         for rung in rungs:
             pursued = self.ascend(self.backbone.edges, start.poses, rung, self.groups, fixed=True)
-            self._keep(self.ascend(pursued.believed, pursued.fit.poses, rung, self.groups))
+            self.keep(self.ascend(pursued.believed, pursued.fit.poses, rung, self.groups))
             if self.clock.expired:
                 return
+            if rung in (rungs[0], rungs[-1]):
+                self._balance()
         self._doubt()
+
+    def _clustered(self, fit: PoseFit) -> Clusters:
+        groups = self.groups
+        groups.clusters = Clusters(self.model, groups.starts, groups.edges, fit, self.clock)
+        return groups.clusters
+
+    def _balance(self) -> None:
+        """Weigh turns against displacements as the believed edges do, and look at what was found once more."""
+        old, before = self.best, self.model.turn_weight
+        if self.given_scale is not None or old.believed.tobytes() == self._balanced_for:
+            return
+        self._balanced_for = old.believed.tobytes()
+        # without what wrong loops are worth together, which is not known yet for the new weight
+        stated = self._belief(old.believed, old.fit, old.scale)
+        fit = balanced(self.model, old.believed, old.fit)
+        if self.model.turn_weight == before:
+            return
+        self._weigh(self.model.turn_weight)
+        new = None if fit is None else self._belief(old.believed, fit, old.scale)
+        start = self.model.fit(self.backbone.edges, self.found[0].fit.poses, steps=20)
+        if new is None or start is None or new.evidence < stated.evidence + _BALANCE_NATS:
+            self._weigh(before)
+            return
+        clusters = self._clustered(start)
+        before_that = self.found[1:]
+        self.found = [
+            self._belief(self.backbone.edges, start, self.found[0].scale, clusters),
+            self._belief(new.believed, new.fit, new.scale, clusters),
+        ]
+        for other in before_that:
+            self.keep(self.ascend(other.believed, other.fit.poses, new.scale, self.groups))
 
     def _doubt(self) -> None:
         """Go on from the best without one of its weakest groups, barred until the others have settled.
@@ -150,7 +191,7 @@ class Search:
                 without = best.believed.copy()
                 without[barred] = False
                 other = self.ascend(without, best.fit.poses, best.scale, self.groups, barred=barred)
-                self._keep(self.ascend(other.believed, other.fit.poses, other.scale, self.groups))
+                self.keep(self.ascend(other.believed, other.fit.poses, other.scale, self.groups))
                 if self.clock.expired:
                     return
             if self.best is best:
@@ -161,8 +202,7 @@ class Search:
         best = self.best
         if self.groups.edges.size == 0 or self.clock.expired:
             return best
-        loops = Groups.single(self.groups.edges)
-        best = self.ascend(best.believed, best.fit.poses, best.scale, loops)
+        best = self.one_by_one(best.believed, best.fit.poses, best.scale)
         released = np.flatnonzero(self.backbone.edges & ~self.backbone.trusted)
         if released.size:
             both = Groups.single(np.concatenate([self.groups.edges, released]))
@@ -171,10 +211,23 @@ class Search:
                 # one wrong step makes all later loops look wrong: from all edges it is the step that stands out
                 everything = np.ones_like(best.believed)
                 other = self.ascend(everything, self.backbone.poses, best.scale, both, one_at_a_time=released)
-                best = max(best, other, key=self._with_clusters)
+                best = max(best, other, key=self.with_clusters)
         return best
 
-    def _with_clusters(self, belief: Belief) -> float:
+    def one_by_one(self, believed: NDArray[np.bool_], poses: NDArray[np.float64], scale: float) -> Belief:
+        """Loops judged one by one. Groups that are rather wrong together, by odds of 100, stay as they were."""
+        groups = self.groups
+        found = self.ascend(believed, poses, scale, Groups.single(groups.edges))
+        held = self.judged(found, groups, search=False).held
+        together = groups.edges[(held < -_TOGETHER_NATS)[groups.of_edge]]
+        kept = found.believed.copy()
+        kept[together] &= believed[together]
+        if np.array_equal(kept, found.believed):
+            return found
+        fit = self.model.fit(kept, found.fit.poses, steps=8)
+        return found if fit is None else self._belief(kept, fit, found.scale)
+
+    def with_clusters(self, belief: Belief) -> float:
         """The evidence, wrong loops together: else cutting two steps frees a cluster of false loops, and pays."""
         clusters = self.groups.clusters
         return belief.evidence + (0.0 if clusters is None else clusters.together(self.peak, belief.believed)[0])
@@ -203,6 +256,8 @@ class Search:
             if self.clock.expired:
                 break
             judged = self.judged(now, groups, barred=barred)
+            if one_at_a_time is not None:  # nothing can be said against a bridge
+                judged.gain[np.isin(groups.edges[groups.starts[:-1]], self.model.bridges(now.believed))] = 0
             changed = self._changed(now.believed, judged, groups, one_at_a_time)
             if changed is None:
                 break
@@ -251,6 +306,10 @@ class Search:
         at = change[groups.of_edge]
         result = believed.copy()
         result[groups.edges[at]] = judged.chosen[at]
+        if one_at_a_time is not None and not self.model.spans(result):  # loops and a step together are a cut
+            at = groups.of_edge == int(np.argmax(judged.gain))
+            result = believed.copy()
+            result[groups.edges[at]] = judged.chosen[at]
         return result
 
     def _belief(
@@ -274,6 +333,7 @@ class Search:
                 evidence -= 0.5 * math.log(freedom / math.pi) + math.log(math.log(LARGEST_SCALE / LEAST_SCALE))
         return Belief(believed, fit, scale, evidence)
 
-    def _keep(self, belief: Belief) -> None:
+    def keep(self, belief: Belief) -> None:
+        """Add it to what was found, unless the set is known."""
         if not any(np.array_equal(belief.believed, other.believed) for other in self.found):
             self.found.append(belief)

@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 
 # Times the norm of C z / sqrt n: what the norm of a C that is known by its products is taken for until it is proved.
 # The proof by Lanczos gives 2 at low noise (s and the end of S count in full), and 3 at 0.3 sqrt n.
-_FIRST_NORM = 4.0
+FIRST_NORM = 4.0
+ENOUGH = 0.75  # of the tolerance: a gap with something to spare
 _LARGE_TREE_NODES = 20_000  # from which a factorisation, for lambda_2 alone, would take longer than the solve
 
 Search = Literal["none", "short", "whole"]
@@ -113,11 +114,13 @@ def certify_component(
     clock: Clock,
     rng: np.random.Generator,
     turned_product: NDArray | None = None,
+    allowance: float = 1.0,
     search: Search = "whole",
 ) -> Certificate:
     """The certificate of one connected component (or of an operator whose components are not known).
 
     ``turned_product`` is C z, where it is known from a point that differs from z by one phase and by rounding.
+    ``allowance``: what a proof that was tried before leaves of the probability of a failure.
     ``search``: how far to look for a better point where nothing is proved.
     """
     z = z.astype(np.complex128)
@@ -128,19 +131,19 @@ def certify_component(
     def at(norm_of_C: NormOfC) -> _Point:
         return _Point.at(operator, z, Cz, tolerance, norm_of_C, turned=turned_product is not None)
 
-    norm_of_C = NormOfC(_FIRST_NORM * norm(Cz) / math.sqrt(operator.n))
+    norm_of_C = NormOfC(FIRST_NORM * norm(Cz) / math.sqrt(operator.n))
     point = at(norm_of_C)
     if clock.expired or (method == "auto" and _is_proved_by_misfit(operator, point)):
         bound = SpectralBound(-math.inf, 1.0, OUT_OF_TIME, z, 0.0)
     else:
-        bound = _bound(operator, z, point, rng, clock, method)
+        bound = _bound(operator, z, point, rng, clock, method, allowance)
         only_products = operator.abs_row_sums() is None and operator.augmented() is None
         if only_products and bound.method != OUT_OF_TIME:
             proved = _norm_from(point, bound)
             found = norm_estimate(operator, rng) if math.isinf(proved) else NormOfC(proved, proved)
             point = at(found)
             if found.allowed > norm_of_C.allowed:  # the run allowed too little for rounding: a new one
-                bound = _bound(operator, z, point, rng, clock, method)
+                bound = _bound(operator, z, point, rng, clock, method, allowance)
     witness = None
     if search != "none" and not point.is_certified_by(bound) and not clock.expired:
         with clock.paused():  # most points are proved and need no way out
@@ -160,11 +163,20 @@ def certify_component(
 
 
 def _bound(
-    operator: Operator, z: NDArray, point: _Point, rng: np.random.Generator, clock: Clock, method: ProofName
+    operator: Operator,
+    z: NDArray,
+    point: _Point,
+    rng: np.random.Generator,
+    clock: Clock,
+    method: ProofName,
+    allowance: float,
 ) -> SpectralBound:
     """The spectrum of S at the point; no bound at all where there was no time for it."""
     error, rows = point.rounding.eigenvalue, point.rounding.rows
-    question = Question(operator, z, point.s, point.b, error, rng, point.is_proved_by, clock, rows, point.joint)
+    question = Question(
+        operator, z, point.s, point.b, error, rng, point.is_proved_by, clock, rows, point.joint, point.least_value(),
+        allowance,
+    )  # fmt: skip
     try:
         with until(clock):
             return spectral_bound(question, method)
@@ -261,7 +273,11 @@ class _Point:
     def is_proved_by(self, bound: SpectralBound) -> bool:
         """Whether the bound is enough, with something to spare."""
         gap, scale, _ = self._judged(bound)
-        return bound.value > 0 and gap <= 0.75 * self.tolerance * scale
+        return bound.value > 0 and gap <= ENOUGH * self.tolerance * scale
+
+    def least_value(self) -> float:
+        """The least value of S on the complement of z that is enough in this sense."""
+        return self.gap_of.least_value(ENOUGH * self.tolerance * self.scale)
 
     def is_certified_by(self, bound: SpectralBound) -> bool:
         """Whether the gap is below the tolerance."""

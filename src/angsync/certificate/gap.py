@@ -69,6 +69,11 @@ class Gap:
         spectral = trace * max(0.0, -self.smallest_eigenvalue(bound))
         return min(spectral, bound.gap, self.misfit) + self.rounding.objective
 
+    def least_value(self, most: float) -> float:
+        """The least value of S on the complement of z, without weights, for which the gap is ``most``."""
+        rounding = self.rounding.objective
+        return 0.0 if self.misfit <= most - rounding else least_value(most, self.b.size, self._gradient, rounding)
+
     def _trace(self, bound: SpectralBound) -> float:
         return float(self.b.size) if bound.weights is None else float(bound.weights.sum())
 
@@ -97,14 +102,12 @@ class Gap:
             return True
         if self.curvature is None or not value > 0:
             return False
-        ratio = self._gradient_for(bound) / value
-        lift = offset + ratio * ratio * value / trace  # epsilon, and what S_jj may lack
+        gradient = self._gradient_for(bound)
         if bound.weights is None:
-            most = float(self.curvature.max()) + lift
-        else:
-            most = float(((self.curvature / bound.weights + lift) / bound.weights).max())
-        # mu^2 > (S_jj + epsilon) |Sz|^2 / mu; twice, for the rounding of these few numbers
-        return bool(value > 2 * most * ratio * ratio)
+            return is_unique(value, float(self.curvature.max()), gradient, trace, offset)
+        lift = _lift(value, gradient, trace, offset)
+        most = float(((self.curvature / bound.weights + lift) / bound.weights).max())
+        return _is_above(value, most, gradient)
 
     def smallest_eigenvalue(self, bound: SpectralBound) -> float:
         """Lower bound on the smallest eigenvalue of S (or of D^{-1/2} S D^{-1/2}), u^H S u being within +- offset."""
@@ -117,13 +120,48 @@ class Gap:
         if bound.about == "second_eigenvalue":
             # S minus its value at u has u^H S u = 0 and a second eigenvalue that is at most ``offset`` smaller
             return -((e + offset) ** 2) / (value - offset) - offset if value > offset else -math.inf
-        if value <= 0:
-            return (value - offset - math.hypot(value + offset, 2 * e)) / 2
-        # (value - offset - sqrt((value + offset)^2 + 4 e^2)) / 2 without cancellation
-        below = (value - offset + math.hypot(value + offset, 2 * e)) / 2
-        if not SQUARES_FROM < below < SQUARES_TO:
-            return -(e * (e / below) + offset * (value / below))
-        return -(e * e + value * offset) / below
+        return smallest_eigenvalue(value, e, offset)
+
+
+def smallest_eigenvalue(value: float, e: float, offset: float) -> float:
+    """Lower bound on the smallest eigenvalue of S, which is ``value`` or more on the complement of u, |S u| being e."""
+    if value <= 0:
+        return (value - offset - math.hypot(value + offset, 2 * e)) / 2
+    # (value - offset - sqrt((value + offset)^2 + 4 e^2)) / 2 without cancellation
+    below = (value - offset + math.hypot(value + offset, 2 * e)) / 2
+    if not SQUARES_FROM < below < SQUARES_TO:
+        return -(e * (e / below) + offset * (value / below))
+    return -(e * e + value * offset) / below
+
+
+def least_value(most: float, n: int, gradient: float, rounding: float) -> float:
+    r"""The least value of S on the complement of z for which the gap is ``most``; infinite where there is none.
+
+    The formula of the text is below q, :math:`q = (\text{most} - \text{rounding}) / n`, once
+    :math:`\nu \ge e^2 / (q - o) - q`, u^H S u being within +- o, the rounding over n.
+    """
+    share, offset, e = (most - rounding) / n, rounding / n, gradient / math.sqrt(n)
+    return max(0.0, e * (e / (share - offset)) - share) if share > offset else math.inf
+
+
+def is_unique(value: float, curvature: float, gradient: float, trace: float, offset: float) -> bool:
+    """Whether ``value``, less than S on the complement of z by the offset, proves the optimum to be unique.
+
+    ``curvature`` is a bound on the diagonal of S; ``gradient`` one on the norm of S z.
+    """
+    return _is_above(value, curvature + _lift(value, gradient, trace, offset), gradient)
+
+
+def _lift(value: float, gradient: float, trace: float, offset: float) -> float:
+    """Epsilon, and what S_jj may lack."""
+    ratio = gradient / value
+    return offset + ratio * ratio * value / trace
+
+
+def _is_above(value: float, most: float, gradient: float) -> bool:
+    """mu^2 > (S_jj + epsilon) |Sz|^2 / mu; twice, for the rounding of these few numbers."""
+    ratio = gradient / value
+    return bool(value > 2 * most * ratio * ratio)
 
 
 def bound_without_weights(value: float, weights: NDArray[np.float64] | None) -> float:

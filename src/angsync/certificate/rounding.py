@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from angsync.certificate.bounds.eliminated import EliminatedUnknowns
 from angsync.certificate.bounds.lanczos import Krylov, lanczos
-from angsync.kernels.rounding import gamma
+from angsync.kernels.rounding import gamma, precision
 from angsync.problem.operators import Operator
 from angsync.problem.residual import norm
 
 # Units of rounding, relative to the row sum, in which a turned product may differ from that of the turned point: five
 # for the phases before and after (two products and a division each), five for the phase itself (a mean of such
-# products), three for the product with it; twice that, to be safe.
+# products), three for the product with it; twice that, to be safe. (Where C is known by its products, the other half
+# is for a product that is made of two: SPARE_UNITS in kernels/dense/whole.c.)
 _TURNING = 26
 
 
@@ -71,16 +72,27 @@ class Rounding:
         # passes through more than k additions of complex numbers, the error is at most sqrt(2) gamma_2k times the row
         # sum of |C| (Higham, sections 3.1, 3.6 and 4.2; 8 more cover the rounding of z to unit modulus and the product
         # with conj(z)). The sum over j adds that of pairwise summation, below gamma_64.
-        g = math.sqrt(2) * gamma(2 * operator.rounding_length() + 8 + (_TURNING if turned else 0))
         if sums is None:
-            # Only products are known. Assumed: they are as accurate as those of a matrix of this norm, in the
-            # precision of the operator, would be.
-            g *= float(np.finfo(operator.dtype).eps) * 2.0**52
             assert norm_of_C is not None
-            sums = np.full(operator.n, norm_of_C.allowed)
-            return Rounding((g + gamma(64)) * float(sums.sum()), g * sums, least_diagonal=-norm_of_C.proved)
+            error, objective = product_rounding(operator, norm_of_C, turned=turned)
+            return Rounding(objective, np.full(operator.n, error), least_diagonal=-norm_of_C.proved)
+        g = _share(operator, turned)
         # what was given may differ from C, its upper triangle: f of both by the asymmetry, at z and at the optimum
         return Rounding((g + gamma(64)) * float(sums.sum()) + 2 * operator.asymmetry(), g * sums)
+
+
+def product_rounding(operator: Operator, norm_of_C: NormOfC, *, turned: bool) -> tuple[float, float]:
+    """Where only products are known: the error of each entry of conj(z) C z, and of f.
+
+    Assumed: products are as accurate as those of a matrix of this norm, in the precision of the operator, would be.
+    """
+    g = _share(operator, turned) * precision(operator.dtype).epsilon * 2.0**52
+    return g * norm_of_C.allowed, (g + gamma(64)) * norm_of_C.allowed * operator.n
+
+
+def _share(operator: Operator, turned: bool) -> float:
+    """The error of an entry of conj(z) C z over the row sum of |C|."""
+    return math.sqrt(2) * gamma(2 * operator.rounding_length() + 8 + (_TURNING if turned else 0))
 
 
 def _with_eliminated(operator: Operator, z: NDArray) -> Rounding:

@@ -73,7 +73,8 @@ def posegraph(
                     result.robust.save_rejected(rejected, graph)
             content = partial(_object, result, with_poses=output is None)
             show(json, content, result.__str__, poses=output, picture=picture, rejected=rejected)
-        raise typer.Exit(exit_code(result.sync))
+        doubted = result.robust is not None and result.robust.credible is False
+        raise typer.Exit(exit_code(result.sync) or int(doubted))
 
 
 def _robust(robust: bool, trust_odometry: bool, scale: float | None, rejected: Path | None) -> dict[str, Any]:

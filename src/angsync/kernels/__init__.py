@@ -41,8 +41,10 @@ _KERNELS = (  # the compiled module, the one in NumPy, and the names that are ta
         ("Level", "apply", "contract", "hermitian_gap", "hessian_apply", "match_edges", "rotate", "smooth"),
     ),
     ("sparse.pose_blocks_compiled", "sparse.pose_blocks_reference", ("BlockPattern", "group_choice")),
+    ("sparse.walk_compiled", "sparse.walk_reference", ("WalkState",)),
     ("sparse.blocks_compiled", "sparse.blocks_reference", ("aggregate", "block_apply", "block_shifted")),
     ("sparse.dissection", "sparse.dissection_reference", ("dissection_blocks", "dissection_rows")),
+    ("sparse.good_edges", "sparse.good_edges_reference", ("GoodEdges",)),
     ("sparse.fronts", "sparse.fronts_reference", ("fronts_factorise", "fronts_solve")),
     (
         "dense.compiled",
@@ -68,6 +70,7 @@ _KERNELS = (  # the compiled module, the one in NumPy, and the names that are ta
             "ShiftedMatrix",
             "begin_lanczos",
             "growth",
+            "look_at_point",
             "proved_by_lanczos",
             "smallest_ritz_value",
             "smallest_ritz_vector",

@@ -101,25 +101,6 @@ class Factor:
         """Whether all pivots are positive. No proof that A is definite: the factors are rounded."""
         return self.symmetric and bool((self.pivots > 0).all())
 
-    @property
-    def places(self) -> NDArray[np.int32]:
-        """Row k of A is row ``places[k]`` of L; the same for columns of U where the factor is ``symmetric``."""
-        if self._order is None:
-            return self._lu.perm_r
-        places = np.empty_like(self._lu.perm_r)
-        places[self._order] = self._lu.perm_r
-        return places
-
-    @property
-    def lower(self) -> Matrix:
-        """L, by columns."""
-        return scipy.sparse.csc_array(self._lu.L)  # a matrix before scipy 1.15, with other rules for *
-
-    @property
-    def upper(self) -> Matrix:
-        """U, by columns."""
-        return scipy.sparse.csc_array(self._lu.U)
-
 
 def _factorised(matrix: Matrix) -> tuple[NDArray[np.int64] | None, Any]:
     """The order of the nodes that was chosen here, None where SuperLU chose it, and SuperLU's factors."""

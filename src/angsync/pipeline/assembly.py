@@ -178,6 +178,11 @@ def result_of(
     return result
 
 
+def stopped_by(result: SyncResult, status: Status) -> SyncResult:
+    """The result of a call of which this was the end, whatever its last part says."""
+    return dataclasses.replace(result, status=status, message=result.message.replace(result.status.value, status.value))
+
+
 def one_certificate(certificates: list[Certificate], indices: list[NDArray[np.int64]], z: NDArray) -> Certificate:
     if len(certificates) < len(indices):
         return interrupted()

@@ -37,6 +37,11 @@ class Seed:
         # a small whole number is a seed for certain; making a generator of anything else shows whether it can be used
         self._rng = rng if type(rng) is int and rng >= 0 else random_generator(rng)
 
+    @property
+    def is_usual(self) -> bool:
+        """Whether nobody asked for other numbers than those of every call."""
+        return type(self._rng) is int and self._rng == 0
+
     @cached_property
     def generator(self) -> np.random.Generator:
         return random_generator(self._rng)

@@ -30,7 +30,7 @@ from angsync.pipeline.task import Attempt
 from angsync.problem.components import normalised
 from angsync.problem.nodes import gauge_node
 from angsync.problem.operators import Operator, ScaledOperator
-from angsync.problem.residual import rounding_floor, shown_residual
+from angsync.problem.residual import norm, rounding_floor, shown_residual
 from angsync.solvers.accelerated import DEEP, MOST_REJECTIONS, NARROW_NOISE, NOISE, SHARE, products_a_call
 from angsync.solvers.loop import Outcome
 from angsync.solvers.starts.chance import small_turns
@@ -150,7 +150,7 @@ def _settings(operator: Operator, call: Call, free: bool) -> tuple[WholeSettings
     if operator.is_known_by_products:
         # Entries of a product with a random vector are as large as the rows of C are long. Whether everything is near
         # to everything is not known: the start is trusted where the leading eigenvalue stands clear of the others.
-        moduli = _GAUSSIAN_SHARE * operator.n * float(np.linalg.norm(operator.probes().images[0]))
+        moduli = _GAUSSIAN_SHARE * operator.n * norm(operator.probes().images[0])
         mixing = math.inf if operator.is_streamed else _CLEAR_OF_OTHERS
     else:
         assert sums is not None  # C is a matrix
@@ -212,6 +212,13 @@ def _wide(z: NDArray) -> NDArray[np.complex128]:
 def _certified(operator: Operator, found: WholeSolve, call: Call, clock: Clock) -> Certificate:
     """The certificate of the point: by the quick proof of small dense problems, or else by the general way."""
     quick = None if clock.expired else certify_quickly(operator, _wide(found.z), found.product, GAP_TOLERANCE)
+    allowance = 1.0
+    if quick is None and operator.is_known_by_products and call.seed.is_usual and clock.max_seconds is None:
+        # loaded by the first who needs it
+        from angsync.certificate.by_products import LEFT, certify_by_products, is_certified_by_products
+
+        if is_certified_by_products(operator):
+            quick, allowance = certify_by_products(operator, found.z, found.product, GAP_TOLERANCE), LEFT
     if quick is not None:
         return quick
     part = normalised(operator)
@@ -227,6 +234,7 @@ def _certified(operator: Operator, found: WholeSolve, call: Call, clock: Clock) 
         clock=clock,
         rng=call.seed.generator,
         turned_product=turned,
+        allowance=allowance,
         search=witness_search(operator, call),
     )
     if certificate.verdict is not Verdict.CERTIFIED:  # uniqueness is claimed of proved optima alone

@@ -16,6 +16,7 @@ import numpy as np
 
 from angsync.problem.density import has_many_pairs
 from angsync.problem.operators import Operator
+from angsync.problem.residual import norm
 from angsync.solvers import GPM, AcceleratedGPM, Newton
 from angsync.solvers.base import SolverBase
 from angsync.solvers.loop import is_even
@@ -167,10 +168,10 @@ def _is_plain(operator: Operator) -> bool:
     """C that is known by its products: as far as it is known, in double precision, connected and even."""
     if (operator.dtype != np.complex128 and not operator.is_streamed) or operator.n <= _SMALL_NODES:
         return False
-    largest = float(np.abs(operator.probes().images[0]).max())
+    size = norm(operator.probes().images[0])
     sums, labels = operator.abs_row_sums(), operator.component_labels()
     return bool(
-        _SQUARES[0] < largest < _SQUARES[1]
+        _SQUARES[0] < size < _SQUARES[1]
         and (sums is None or (is_even(sums) and not operator.has_dominant_diagonal()))
         and (labels is None or not labels.any())
     )

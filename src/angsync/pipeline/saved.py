@@ -136,9 +136,10 @@ def _robust(inside: _Fields | None) -> RobustReport | None:
         "corruption": inside.array("corruption", "f", weights.size),
         "distrusted": inside.array("distrusted", "b", weights.size),
     }
-    if inside.has("undecided"):
-        undecided = inside.array("undecided", "b")
-        named["undecided"] = undecided if undecided.size == weights.size else np.zeros(0, dtype=bool)
+    for name in ("undecided", "trusted"):
+        if inside.has(name):
+            column = inside.array(name, "b")
+            named[name] = column if column.size == weights.size else np.zeros(0, dtype=bool)
     if inside.has("rivals"):
         table = inside.array("rivals", "f")
         named["rivals"] = tuple(Rival(a, b, int(c)) for a, b, c in table.reshape(-1, 3).tolist())
@@ -146,7 +147,9 @@ def _robust(inside: _Fields | None) -> RobustReport | None:
         named["credible"] = None
     for field in dataclasses.fields(RobustReport):
         if field.name not in named and (inside.has(field.name) or field.default is dataclasses.MISSING):
-            ask = {"bool | None": inside.flag, "str": inside.text}.get(str(field.type), inside.number)
+            ask = {"bool | None": inside.flag, "bool": inside.flag, "str": inside.text}.get(
+                str(field.type), inside.number
+            )
             named[field.name] = ask(field.name)
     return RobustReport(**named)
 

@@ -98,8 +98,11 @@ class Task:
         later = self.run(solver, z, first_iteration=earlier.iterations + (1 if jump else 0))
         return replace(later, history=earlier.history.followed_by(later.history, jump=jump))
 
-    def certify(self, outcome: Outcome) -> Certificate | None:
-        """What can be proved about the point that is returned for this outcome; None where nobody asked."""
+    def certify(self, outcome: Outcome, clock: Clock | None = None) -> Certificate | None:
+        """What can be proved about the point that is returned for this outcome; None where nobody asked.
+
+        ``clock``: another one than that of the whole call.
+        """
         if not self.call.certify:
             return None
         if outcome.status is Status.INTERRUPTED:
@@ -113,7 +116,7 @@ class Task:
                 z,
                 tolerance=GAP_TOLERANCE,
                 method="auto",
-                clock=self.clock,
+                clock=self.clock if clock is None else clock,
                 rng=self.rng,
                 turned_product=product_turned_to(outcome, z) if known else None,
                 search=witness_search(self.operator.base, self.call),

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
+from scipy.sparse.linalg import LinearOperator
 
 from angsync.errors import InputError
 from angsync.kernels.dense.view import TriangleView
@@ -37,7 +38,7 @@ class Intake(NamedTuple):
 
 def translated(data: Any) -> Any:
     """Graphs and data frames as :class:`angsync.Measurements`; everything else as it is, but no path."""
-    if type(data) is np.ndarray:  # the usual case: no graph, no data frame, no path
+    if type(data) is np.ndarray or isinstance(data, LinearOperator):  # no graph, no data frame, no path
         return data
     if isinstance(data, (str, bytes, os.PathLike)):
         raise InputError(f"{data!r} is a path: read it first, ang.synchronize(ang.read(path)).")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -30,14 +30,14 @@ class Probes(NamedTuple):
     """Two random vectors and their products with C: the first is real, the second complex, entries of variance 1."""
 
     vectors: NDArray
-    images: NDArray
+    images: Sequence[NDArray]
 
 
 def random_probes(apply: Callable[[NDArray], NDArray], n: int, dtype: np.dtype[Any]) -> Probes:
     """The probes of C; the vectors are the same for every C of this order: the same input gives the same bits."""
     kind = np.result_type(dtype, np.complex64)
     vectors = _kept_vectors(n, kind) if n <= _KEPT_UP_TO_NODES else _probe_vectors(n, kind)
-    return Probes(vectors, np.stack([apply(v.copy()) for v in vectors]))
+    return Probes(vectors, [apply(v.copy()) for v in vectors])
 
 
 def _probe_vectors(n: int, dtype: np.dtype[Any]) -> NDArray:

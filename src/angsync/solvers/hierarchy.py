@@ -24,6 +24,7 @@ from angsync import kernels
 from angsync.kernels import time_limit
 from angsync.problem.operators.edge_list import EdgeList
 
+_AT_ONCE = 50_000  # rows of relaxed vectors, or edges between them, that are worked on between two looks at the clock
 _ROUNDS = 8  # of matching; four leave one node in ten alone
 _SINGLE = np.complex64  # of the relaxed vectors: they only choose the pairs
 
@@ -83,7 +84,7 @@ def pair_up(edges: EdgeList, vectors: NDArray | None = None) -> Aggregation:
         together: NDArray = edges.value
         strength = np.abs(edges.value)
     else:
-        together = np.einsum("ek,ek->e", vectors[i], vectors[j].conj())
+        together = _products_along(edges, vectors)
         size = np.maximum(np.linalg.norm(vectors, axis=1), np.finfo(np.float32).tiny)
         strength = np.abs(together) / (size[i] * size[j])
     partner = matching(n, i, j, strength)
@@ -112,6 +113,16 @@ def pair_up(edges: EdgeList, vectors: NDArray | None = None) -> Aggregation:
     return Aggregation(int(leads.sum()), label, phase)
 
 
+def _products_along(edges: EdgeList, vectors: NDArray) -> NDArray:
+    """For each edge the inner product of the rows of both ends; some edges at a time, to look at the clock between."""
+    found = np.empty(edges.i.size, dtype=vectors.dtype)
+    for begin in range(0, found.size, _AT_ONCE):
+        time_limit.check()
+        part = slice(begin, begin + _AT_ONCE)
+        found[part] = np.einsum("ek,ek->e", vectors[edges.i[part]], vectors[edges.j[part]].conj())
+    return found
+
+
 def _unit(x: NDArray) -> NDArray:
     size = np.abs(x)
     return np.where(size > 0, x / np.where(size > 0, size, 1), 1)
@@ -131,8 +142,17 @@ def relaxed_vectors(edges: EdgeList, count: int, steps: int, rng: np.random.Gene
     matrix = edges.to_csr().astype(_SINGLE)
     degrees = np.bincount(edges.i, np.abs(edges.value), edges.n) + np.bincount(edges.j, np.abs(edges.value), edges.n)
     scale = (2 / 3 / np.where(degrees > 0, degrees, 1)).astype(np.float32)[:, None]
-    x = np.exp(2j * np.pi * rng.random((edges.n, count))).astype(_SINGLE)
+    x = np.empty((edges.n, count), dtype=_SINGLE)
+    for begin in range(0, edges.n, _AT_ONCE):
+        time_limit.check()
+        rows = x[begin : begin + _AT_ONCE]
+        rows[:] = np.exp(2j * np.pi * rng.random(rows.shape))
     for _ in range(steps):
         time_limit.check()
-        x = scale * (matrix @ x) + x / 3
+        # scale * (matrix @ x) + x / 3, in the memory that is there
+        image = matrix @ x
+        image *= scale
+        x /= 3
+        image += x
+        x = image
     return x

@@ -150,8 +150,10 @@ def iterate(
             iteration += 1 + len(state.intermediate)
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
-    except OutOfTime:  # in the middle of a step
-        status = Status.TIME_LIMIT
+    except OutOfTime:
+        if trail.best is None:  # inside the very first product, on the clock of a caller, who knows what to do
+            raise
+        status = Status.TIME_LIMIT  # in the middle of a step
     if state is None or trail.best is None:  # interrupted inside the very first product
         nan = float("nan")
         return Outcome(z, np.zeros_like(z), nan, nan, Status.INTERRUPTED, iteration, trail.history())

@@ -291,7 +291,7 @@ def test_it_is_loaded_when_it_is_first_used():
         "import angsync.applications\n"
         "assert 'angsync.applications.pose_graph' not in sys.modules\n"
         "ang.applications.pose_graph.PoseGraph\n"
-        "assert dir(ang.applications) == ['pose_graph']\n"
+        "assert 'pose_graph' in dir(ang.applications)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -26,6 +26,8 @@ def test_odometry_is_the_first_step_between_neighbours_in_either_direction():
 def test_booleans_and_places_mean_the_same():
     graph = graph_of([(0, 1), (1, 2), (2, 3)])
     assert trusted_edges(graph, [True, False, True]).tolist() == trusted_edges(graph, [2, 0]).tolist()
+    # from the end, as synchronize() and lists count
+    assert trusted_edges(graph, [-1]).tolist() == [False, False, True]
     assert not trusted_edges(graph, None).any()
     assert not trusted_edges(graph, []).any()
 
@@ -34,11 +36,11 @@ def test_booleans_and_places_mean_the_same():
     ("trusted", "words"),
     [
         ("steps", "'odometry'"),
-        ([True, False], "has shape .2,., but the graph has 3 edges"),
-        ([0.5, 1.0], "one boolean an edge"),
-        ([[0]], "one boolean an edge"),
-        ([7], "names edge 7, but the edges are 0 to 2"),
-        ([-1], "names edge -1"),
+        ([True, False], "has 2 booleans for 3 measurements"),
+        ([0.5, 1.0], "must be booleans"),
+        ([[0]], "must be booleans"),
+        ([7], "names measurement 7, but they are numbered from 0 to 2"),
+        ([-4], "names measurement -4"),
     ],
 )
 def test_anything_else_is_refused(trusted, words):

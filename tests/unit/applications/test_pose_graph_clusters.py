@@ -8,8 +8,9 @@ from false_loops import PAIRS, walk, with_false
 
 from angsync.applications.pose_graph import PoseGraph
 from angsync.applications.pose_graph_backbone import backbone, trusted_edges
-from angsync.applications.pose_graph_clusters import Clusters, _disagreement, groups_of
+from angsync.applications.pose_graph_clusters import Clusters, disagreement, groups_of
 from angsync.applications.pose_graph_model import PoseModel
+from angsync.solvers.stopping import Clock
 
 
 def test_groups_have_both_ends_near_each_other():
@@ -47,7 +48,7 @@ def test_what_two_loops_of_one_mistaken_place_disagree_by_is_chi_squared(reverse
         spine = backbone(both, trusted_edges(both, "odometry"))
         fit = model.fit(spine.edges, spine.poses, steps=1)
         loops = np.flatnonzero(~spine.edges)
-        squares.append(_disagreement(model, loops[:1], loops[1:], fit)[1][0])
+        squares.append(disagreement(model, loops[:1], loops[1:], fit)[1][0])
     # mean 3, variance 6: four standard errors
     assert np.mean(squares) == pytest.approx(3, abs=4 * np.sqrt(6 / 100))
 
@@ -59,7 +60,7 @@ def test_only_loops_that_agree_are_worth_more_together():
     model = PoseModel(given)
     loops = np.flatnonzero(false)
     starts = np.array([0, 4, 8, 12])
-    clusters = Clusters(model, starts, loops, model.fit(spine.edges, spine.poses, steps=1))
+    clusters = Clusters(model, starts, loops, model.fit(spine.edges, spine.poses, steps=1), Clock())
     peak = np.full(len(given), 15.0)
     believed = spine.edges.copy()
     worth, scale = clusters.together(peak, believed)
@@ -71,7 +72,7 @@ def test_only_loops_that_agree_are_worth_more_together():
     spoiled = PoseGraph(
         given.i, given.j, given.motion + 5.0 * false[:, None] * np.arange(len(given))[:, None], given.information
     )
-    apart = Clusters(PoseModel(spoiled), starts, loops, model.fit(spine.edges, spine.poses, steps=1))
+    apart = Clusters(PoseModel(spoiled), starts, loops, model.fit(spine.edges, spine.poses, steps=1), Clock())
     assert apart.together(peak, spine.edges)[0] == 0
 
 

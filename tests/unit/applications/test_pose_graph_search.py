@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from false_loops import PAIRS, walk, with_false
+from pose_graphs import motions
 
+from angsync.applications.pose_graph import PoseGraph
 from angsync.applications.pose_graph_backbone import backbone, trusted_edges
 from angsync.applications.pose_graph_model import PoseModel
 from angsync.applications.pose_graph_search import Groups, Search
@@ -52,6 +54,25 @@ def test_evidence_is_the_same_for_every_tree():
         fit = search.model.fit(tree.edges, tree.poses, steps=1)
         values.append(search._belief(tree.edges, fit, 1.0).evidence)
     assert np.ptp(values) < 1e-6
+
+
+def test_loops_of_a_mistaken_place_that_all_but_fit_stay_wrong_together():
+    # one of five fits by itself, and then three more do: they agree with each other far better than with the map
+    truth, graph = walk(seed=12)
+    first, second = np.arange(10, 15), np.arange(33, 38)
+    moved = truth + np.array([0.9, 0.9, 0.0])
+    ends = np.stack([truth[first], moved[second]], axis=1).reshape(-1, 3)
+    motion = motions(ends, np.arange(0, 10, 2), np.arange(1, 10, 2))
+    motion += [0.005, 0.005, 0.002] * np.random.default_rng(0).standard_normal((5, 3))
+    spoiled = PoseGraph(
+        [*graph.i, *first], [*graph.j, *second], [*graph.motion, *motion], [*graph.information, *graph.information[:5]]
+    )
+    search = searched(spoiled)
+    one_by_one = search.ascend(
+        search.best.believed, search.best.fit.poses, search.best.scale, Groups.single(search.groups.edges)
+    )
+    assert one_by_one.believed[len(graph) :].sum() == 4
+    assert np.flatnonzero(~search.finished().believed).tolist() == list(range(len(graph), len(graph) + 5))
 
 
 def test_a_given_scale_stays():

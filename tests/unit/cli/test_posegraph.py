@@ -158,6 +158,17 @@ def test_wrong_loops_are_left_out_and_listed():
     assert content["robust"]["credible"] is True
 
 
+def test_a_search_that_had_no_time_is_no_success():
+    """It said CONVERGED, proved, and exit code 0 for the backbone alone."""
+    spoiled_file()
+    answer = call("posegraph", "walk.g2o", "--robust", "--max-seconds", "0")
+    assert answer.code == 1
+    assert "TIME_LIMIT" in answer.stdout
+    assert "Proved" not in answer.stdout
+    content = json.loads(call("posegraph", "walk.g2o", "--robust", "--max-seconds", "0", "--json").stdout)
+    assert (content["status"], content["certificate"]["verdict"]) == ("TIME_LIMIT", "UNDECIDED")
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -100,3 +100,34 @@ def test_an_interruption_between_two_runs_keeps_the_best(monkeypatch):
     assert found.outcome.status is Status.INTERRUPTED
     assert found.certificate.interrupted
     assert found.outcome.objective == pytest.approx(ang.synchronize(C).objective, rel=1e-12)
+
+
+def test_no_time_for_a_start_leaves_none_for_a_proof_by_the_spectrum(monkeypatch):
+    """The clock of the start runs out before that of the call: what is left is for the result, not for a proof."""
+
+    def out_of_time(*_):
+        raise OutOfTime
+
+    monkeypatch.setattr(component, "_starting_point", out_of_time)
+    asked = []
+    monkeypatch.setattr("angsync.certificate.certify.spectral_bound", lambda *given: asked.append(given))
+    found = solved(ang.simulate.grid(30, 30, 0.3, rng=0).C)
+    assert found.outcome.status is Status.TIME_LIMIT
+    assert found.certificate.out_of_time
+    assert not asked
+
+
+def test_the_time_kept_for_the_end_is_that_of_some_products():
+    operator = as_operator(ang.simulate.grid(30, 30, 0.3, rng=0).C)
+    call = Call()
+
+    def kept(limit):
+        task = Task(
+            CountingOperator(operator), operator, call, call.start, None, Clock(limit), np.random.default_rng(7)
+        )
+        return component._seconds_to_end(task), task.operator.products
+
+    assert kept(None) == (0.0, 0)
+    seconds, products = kept(100.0)
+    assert seconds > 0
+    assert products == 0  # it is not one of the solve

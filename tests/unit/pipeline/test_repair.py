@@ -9,7 +9,8 @@ import pytest
 
 import angsync as ang
 from angsync.pipeline import component
-from angsync.pipeline.repair import _neighbourhood, repaired
+from angsync.pipeline.region import nodes_around
+from angsync.pipeline.repair import repaired
 from angsync.problem.objective import objective
 from angsync.problem.operators import as_operator
 from angsync.solvers.loop import iterate
@@ -63,7 +64,7 @@ def test_the_neighbourhood_is_what_can_be_reached_in_so_many_steps(stuck):
     problem, operator, z = stuck
     C, edges = problem.C, operator.edges
     reversed_ones = (np.conj(z[edges.i]) * edges.value * z[edges.j]).real < 0
-    near, far = (_neighbourhood(operator, reversed_ones, reach) for reach in (0, 3))
+    near, far = (nodes_around(operator, reversed_ones, reach) for reach in (0, 3))
     off = np.abs(np.angle(C.toarray() * np.outer(z.conj(), z))) > np.pi / 2
     assert np.array_equal(near, (off & (C.toarray() != 0)).any(axis=1))
     pattern = (abs(C) > 0).astype(float)

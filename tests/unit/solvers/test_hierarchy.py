@@ -7,8 +7,11 @@ import pytest
 import scipy.sparse
 
 import angsync as ang
+from angsync.kernels.time_limit import OutOfTime, until
 from angsync.problem.operators.edge_list import EdgeList
+from angsync.solvers import hierarchy
 from angsync.solvers.hierarchy import Aggregation, contract, matching, pair_up, relaxed_vectors
+from angsync.solvers.stopping import Clock
 
 
 def edge_list(C):
@@ -142,3 +145,23 @@ def test_relaxed_vectors_point_along_the_truth():
     assert np.abs(turned - turned[0]).max() < 0.05 * np.abs(turned[0]).max()
     assert np.isfinite(relaxed_vectors(EdgeList(2, *[np.empty(0, np.int32)] * 2, np.empty(0, complex)), 2, 3,
                                        np.random.default_rng(0))).all()  # fmt: skip
+
+
+def test_relaxed_vectors_and_their_pairs_in_parts_are_those_at_once(monkeypatch):
+    edges = edge_list(ang.simulate.grid(20, 20, 0.3, rng=0).C)
+    found = []
+    for size in (7, 10**6):
+        monkeypatch.setattr(hierarchy, "_AT_ONCE", size)
+        vectors = relaxed_vectors(edges, 4, 3, np.random.default_rng(0))
+        found.append((vectors, pair_up(edges, vectors)))
+    (first, pairs), (second, others) = found
+    assert np.array_equal(first, second)
+    assert np.array_equal(pairs.label, others.label)
+    assert np.array_equal(pairs.phase, others.phase)
+
+
+def test_a_time_limit_ends_the_products_along_edges():
+    edges = edge_list(ang.simulate.grid(20, 20, 0.3, rng=0).C)
+    vectors = relaxed_vectors(edges, 4, 3, np.random.default_rng(0))
+    with until(Clock(0.0)), pytest.raises(OutOfTime):
+        hierarchy._products_along(edges, vectors)

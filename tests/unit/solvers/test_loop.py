@@ -10,6 +10,7 @@ from problems import interrupt
 from scipy.sparse.linalg import aslinearoperator
 
 import angsync as ang
+from angsync.kernels.time_limit import OutOfTime, until
 from angsync.problem.operators import CountingOperator
 from angsync.solvers.gpm import GPMState
 from angsync.solvers.loop import iterate
@@ -156,3 +157,9 @@ def test_whoever_does_not_ask_for_the_status_is_interrupted_too():
     stopped = iterate(OPERATOR, ang.GPM(4.0), ONES, Stopping(), callback=interrupt)
     with pytest.raises(KeyboardInterrupt):
         stopped.unless_interrupted()
+
+
+def test_a_time_limit_of_the_caller_inside_the_first_product_is_no_interruption():
+    operator = CountingOperator(ang.as_operator(ang.simulate.grid(5, 5, 0.3, rng=0).C))
+    with until(Clock(0.0)), pytest.raises(OutOfTime):
+        iterate(operator, ang.Newton(), np.ones(25, dtype=complex), ang.Stopping(), clock=Clock(60.0))

@@ -25,8 +25,8 @@ class SpectralBound:
     """Proved: x^H S x >= value for every unit x orthogonal to z (with probability ``confidence``)."""
     confidence: float
     method: str
-    direction: NDArray
-    """A unit vector orthogonal to z along which x^H S x is nearly smallest: where to look for an escape."""
+    along: NDArray | Callable[[], NDArray]
+    """:attr:`direction`, or the function that makes it: most bounds are proofs, and nobody asks for it."""
     estimate: float
     """x^H S x at ``direction``: an upper bound for the same minimum, not a proof of anything below it."""
     about: Literal["complement", "second_eigenvalue"] = "complement"
@@ -39,6 +39,11 @@ class SpectralBound:
     """Proved as ``value`` is, in another way: f* - f(z) is at most this; infinite where nobody looked."""
     unique: bool = False
     """Whether it is proved, in another way than from ``value``, that the optimum is unique up to a phase."""
+
+    @property
+    def direction(self) -> NDArray:
+        """A unit vector orthogonal to z along which x^H S x is nearly smallest: where to look for an escape."""
+        return self.along() if callable(self.along) else self.along
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,11 @@ class Question:
     """Bounds on the rounding errors of each s_j and b_j, where they are known one by one."""
     joint: JointPoint | None = None
     """The point with the unknowns that a Schur complement eliminated."""
+    least: float | None = None
+    """The least positive value of S on the complement of z for which ``is_proof`` holds, infinite where none does; None
+    where only ``is_proof`` can tell."""
+    allowance: float = 1.0
+    """Share of the usual probability of a failure that proofs before this one have left."""
 
     def is_settled_by(self, bound: SpectralBound) -> bool:
         """Whether nothing else is to be tried: the bound proves what is asked for, or there is no time for more."""

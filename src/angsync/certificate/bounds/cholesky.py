@@ -109,7 +109,7 @@ def half_diagonal_bound(
     value = half - _backward_error_of(n, float(diagonal.sum()) + lift, half) * (1 + 1e-10) - forming
     place = int(np.argmin(diagonal))
     # x = (e_p - conj(u_p) u) / |.| has x^H S x = S_pp n / (n - 1): u^H S u = 0, and (S u)_p conj(u_p) is imaginary
-    return SpectralBound(value, 1.0, "cholesky", _away_from(u, place), float(diagonal[place]) * n / (n - 1))
+    return SpectralBound(value, 1.0, "cholesky", lambda: _away_from(u, place), float(diagonal[place]) * n / (n - 1))
 
 
 def smallest_eigenvalue_bound(S: NDArray) -> float:

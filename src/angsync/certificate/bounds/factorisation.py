@@ -42,6 +42,7 @@ from angsync.certificate.bounds.sharper import (
     sharper_gap,
 )
 from angsync.errors import InputError
+from angsync.kernels.time_limit import check
 from angsync.problem.operators import Operator
 
 LARGEST_FRONT = 6_000  # order of a dense block: 0.6 GB
@@ -98,10 +99,15 @@ def _matrix(question: Question) -> AnchoredMatrix:
     assert sparse is not None
     assert sums is not None
     base, exponent = sparse
-    data = base.matrix.data.astype(np.complex128)
-    # 2**-exponent itself may be out of range
-    data = np.ldexp(data.view(np.float64), -exponent).view(np.complex128)
-    C = scipy.sparse.csr_array((data, base.matrix.indices, base.matrix.indptr), shape=base.matrix.shape)
+    data = base.matrix.data.astype(np.complex128, copy=False).view(np.float64)
+    if abs(exponent) < 1000:
+        data = data * 2.0**-exponent  # as exact as ldexp, and several times as fast
+    else:  # 2**-exponent itself may be out of range
+        data = np.ldexp(data, -exponent)
+    check()
+    C = scipy.sparse.csr_array(
+        (data.view(np.complex128), base.matrix.indices, base.matrix.indptr), shape=base.matrix.shape
+    )
     return AnchoredMatrix(C, question.s, sums)
 
 
@@ -143,6 +149,7 @@ class _Proof:
         """The least shift with which the plain gap would be proof enough, with something to spare."""
         shift = _LEAST_SHIFT
         while self.gradient is not None and shift <= _LARGEST_SHIFT:
+            check()
             gap = plain_gap(self.matrix, shift / 2, self.gradient)
             if self.question.is_proof(dataclasses.replace(self._about(shift / 2, None), gap=gap)):
                 return shift
@@ -152,6 +159,7 @@ class _Proof:
     def _definite(self, shift: float) -> tuple[Outcome, NDArray | None]:
         """A factorisation that runs to its end at this shift or a lower one, or a direction in which S is negative."""
         for _ in range(_SHIFTS if self.keep else 2):
+            check()
             outcome = self.matrix.at(shift, keep=self.keep)
             if outcome.run.failed < 0:
                 break

@@ -24,6 +24,8 @@ FAILURE = 1e-10
 _STEPS, _NARROW_STEPS = 400, 120  # at most: with C itself, and with its narrow copy, which has to decide soon
 _FULL_MATRIX_UP_TO_STEPS = 24  # up to so many steps the Ritz values come from a full matrix
 _DOUBLE = 1e-12  # products with a larger unit of rounding are not in double precision
+_EXPONENTS, _HALVINGS = 52.0, 12  # of two, over which the least value that is proof enough is searched, to a percent
+_HALVES = 1 << _HALVINGS
 _BASIS_BYTES = 1 << 30  # the basis is kept for full reorthogonalisation; this caps it
 _ENTRIES_AT_ONCE = 200_000_000  # of products with a dense matrix between two looks at the clock: a second at most
 
@@ -111,6 +113,25 @@ def extreme_values(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> tup
     return float(values[0]), float(values[-1])
 
 
+def rounding_of_product(error: float, length: int, largest: float) -> float:
+    """The rounding of a product with S and of the few operations with its result, in norm, for a vector of norm 1.
+
+    ``error`` is that of s, ``length`` the rounding length of C, ``largest`` the largest modulus in s. A unit of the row
+    sums of |C| is at most error / (sqrt(2) (2 length + 8)).
+    """
+    return error * (1 + 48 / (2 * length + 8)) + gamma(96) * largest
+
+
+def growth_and_loss(n: int, failure: float, *, sharp: bool = False) -> tuple[float, float]:
+    r"""The growth that a run has to have, and how many times its errors the shift is lowered: :func:`lanczos_bound`.
+
+    ``sharp``: less growth for a larger loss. In the words used there, with :math:`50 F / t` instead of :math:`5 F / t`,
+    and V, of at most 60 vectors, below 1.001 in norm, :math:`1.001 / \sqrt{1.05} + 1/50 < 1`.
+    """
+    limit = max(1, n - 2) / failure
+    return (1.05 * limit, 50 * math.sqrt(limit)) if sharp else (2 * limit, 5 * math.sqrt(limit))
+
+
 def by_lanczos(question: Question, *, failure: float = FAILURE, max_steps: int = _STEPS) -> SpectralBound:
     """The bound by this method: one run on S, with products of C as it is given.
 
@@ -120,10 +141,8 @@ def by_lanczos(question: Question, *, failure: float = FAILURE, max_steps: int =
     operator, s = question.operator, question.s
     # where the row sums of C are not known, the other end of the spectrum shows how large C is; either end may fail
     both_ends = operator.abs_row_sums() is None and operator.augmented() is None
-    failure = failure / 2 if both_ends else failure
-    # the rounding of a product with S and of the few operations with its result; a unit of the row sums of |C| is at
-    # most question.error / (sqrt(2) (2 rounding_length + 8))
-    size = question.error * (1 + 48 / (2 * operator.rounding_length() + 8)) + gamma(96) * float(np.abs(s).max())
+    failure *= question.allowance / 2 if both_ends else question.allowance
+    size = rounding_of_product(question.error, operator.rounding_length(), float(np.abs(s).max()))
     single = operator.abs_row_sums() is None and precision(operator.dtype).epsilon > _DOUBLE
     dense = operator.shifted_matrix(s, narrow=False)
     bound = lanczos_bound(
@@ -132,6 +151,7 @@ def by_lanczos(question: Question, *, failure: float = FAILURE, max_steps: int =
         question.rng,
         max_steps=max_steps,
         is_proof=_is_proof_at_distance(question),
+        least=None if question.least is None else question.least + question.error,
         clock=question.clock,
         rounding=size,
         failure=failure,
@@ -158,10 +178,11 @@ def by_narrow_lanczos(question: Question, *, failure: float) -> SpectralBound | 
         question.rng,
         max_steps=_NARROW_STEPS,
         is_proof=_is_proof_at_distance(question, distance),
+        least=None if question.least is None else question.least + distance + question.error,
         clock=question.clock,
         rounding=operator.narrow_rounding() + question.error,
         give_up=True,
-        failure=failure,
+        failure=failure * question.allowance,
         errors_may_conspire=False,
     )
     operator.count(narrow.products)
@@ -189,6 +210,7 @@ def lanczos_bound(
     failure: float = FAILURE,
     max_steps: int = _STEPS,
     is_proof: Callable[[float], bool],
+    least: float | None = None,
     clock: Clock,
     rounding: float,
     give_up: bool = False,
@@ -224,17 +246,15 @@ def lanczos_bound(
     the norm of F (norm-preserving dilations: Davis, Kahan and Weinberger, SIAM J. Numer. Anal. 19, 1982). Its
     eigenvector depends on the errors; that these do not conspire with b is assumed there.
 
-    ``is_proof`` has to be monotone. The run ends once a value is proof enough, once ``clock`` has expired (it is
-    looked at after every part of a run that takes long) and, with ``give_up``, once no value can become proof enough.
+    ``is_proof`` has to be monotone; ``least``, where it is known, is the least value that it takes for proof. The run
+    ends once a value is proof enough, once ``clock`` has expired (it is looked at after every part of a run that takes
+    long) and, with ``give_up``, once no value can become proof enough.
     ``both_ends``: what the same run proves about -S is a bound on the largest eigenvalue; it fails with the same
     probability again.
     """
     u = z.astype(np.complex128)
     n = u.size
-    limit = max(1, n - 2) / failure
-    rate = 1.0
-    if errors_may_conspire:
-        limit, rate = 2 * limit, 5 * math.sqrt(limit)
+    limit, rate = growth_and_loss(n, failure) if errors_may_conspire else (max(1, n - 2) / failure, 1.0)
     steps = affordable_steps(u, max_steps)
     if isinstance(product, kernels.ShiftedElsewhere):
         run = product.begin(u, _gaussian(u, rng), steps)
@@ -245,9 +265,10 @@ def lanczos_bound(
     if isinstance(product, kernels.ShiftedMatrix) and (clock.max_seconds is None or not callable(product.matrix)):
         part = max(1, _ENTRIES_AT_ONCE // n**2)
     ending = run.advance(1)
-    least = least_proof(is_proof, float(run.alpha[0]))
+    first = float(run.alpha[0])
+    aim = least_proof(is_proof, first) if least is None else _aim(least, first)
     # what the basis will take away is not known yet: a fifth of the rounding is more than it ever does
-    goal = kernels.Goal(least, limit, rate * rounding * (1.25 if errors_may_conspire else 1), give_up)
+    goal = kernels.Goal(aim, limit, rate * rounding * (1.25 if errors_may_conspire else 1), give_up)
     while not ending and run.steps < run.most and not clock.expired:
         ending = run.advance(part, goal)
     lost = rate * rounding * math.sqrt(run.steps)
@@ -259,16 +280,27 @@ def lanczos_bound(
     value = kernels.proved_by_lanczos(run.alpha, run.beta, limit) - lost
     largest = lost - kernels.proved_by_lanczos(-run.alpha, run.beta, limit) if both_ends else math.inf
     smallest = kernels.smallest_ritz_value(run.alpha, run.beta)
-    direction = run.combination(kernels.smallest_ritz_vector(run.alpha, run.beta))
+
+    def direction() -> NDArray:
+        return run.combination(kernels.smallest_ritz_vector(run.alpha, run.beta))
+
     return SpectralBound(value, 1 - failure, "lanczos", direction, smallest, largest=largest)
+
+
+def _aim(least: float, most: float) -> float:
+    """What :func:`least_proof` finds where the least value is known: the next of its 4096 exponents."""
+    if not (most > 0 and least <= most):
+        return math.inf
+    place = math.ceil(math.log2(least / most) * _HALVES / _EXPONENTS) if least > 0 else -_HALVES
+    return most * 2.0 ** (max(place, 1 - _HALVES) * (_EXPONENTS / _HALVES))
 
 
 def least_proof(is_proof: Callable[[float], bool], most: float) -> float:
     """About the least positive value that is proof enough, to a percent; infinite where even ``most`` is not."""
     if not (most > 0 and is_proof(most)):
         return math.inf
-    low, high = -52.0, 0.0  # exponents of two
-    for _ in range(12):
+    low, high = -_EXPONENTS, 0.0
+    for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         if is_proof(most * 2.0**middle):
             high = middle

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from angsync.kernels.dense.narrow import SEGMENT, NarrowCopy
 from angsync.kernels.dense.view import KINDS, TriangleView
 from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, aligned, function
+from angsync.kernels.spare_memory import own_address
 from angsync.kernels.thread_count import threads
 
 DENSE_FROM = 48  # order below which NumPy is as fast
@@ -85,8 +86,7 @@ class Products:
         self.product, self.n = product, n
         self.error: BaseException | None = None
         self.given, self.image = np.empty((2, n), dtype=np.complex128)
-        self._call = _CALL(self._multiply)
-        self.address = ctypes.cast(self._call, ADDRESS).value
+        self.call = _CALL(self._multiply)
 
     def _multiply(self) -> int:
         try:
@@ -118,7 +118,7 @@ class Source(ctypes.Structure):
 
     _fields_ = (
         ("n", SIZE), ("matrix", Matrix), ("copy", ADDRESS), ("scale", ADDRESS), ("diagonal", ADDRESS),
-        ("work", ADDRESS), ("avx512", ctypes.c_int32), ("threads", ctypes.c_int32), ("call", ADDRESS),
+        ("work", ADDRESS), ("avx512", ctypes.c_int32), ("threads", ctypes.c_int32), ("call", _CALL),
         ("given", ADDRESS), ("image", ADDRESS), ("deadline", REAL),
     )  # fmt: skip
 
@@ -133,8 +133,8 @@ class Source(ctypes.Structure):
         """``work`` is the address of a work space that the caller keeps; without one it is made here."""
         self.arrays: tuple[Any, ...] = (matrix,)  # alive as long as their addresses are in use
         if isinstance(matrix, Products) and copy is None:
-            vectors = (address(matrix.given), address(matrix.image))
-            super().__init__(matrix.n, _NOWHERE, *4 * (None,), avx512, 1, matrix.address, *vectors)
+            vector = own_address(matrix.given)
+            super().__init__(matrix.n, _NOWHERE, *4 * (None,), avx512, 1, matrix.call, vector, vector + 16 * matrix.n)
             return
         n, narrow = matrix.n if isinstance(matrix, Products) else matrix.shape[0], copy is not None
         count = thread_count(n, narrow=narrow)

@@ -14,6 +14,7 @@ from angsync.kernels.dense.source import DENSE_FROM, HAS_AVX512, Products, Sourc
 from angsync.kernels.lanczos import reference
 from angsync.kernels.lanczos.reference import Goal, RunEnding
 from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, function
+from angsync.kernels.spare_memory import own_address
 from angsync.kernels.thread_count import threads
 
 
@@ -24,10 +25,11 @@ class Run(ctypes.Structure):
         ("scale", REAL), ("s", ADDRESS), ("deflated", ADDRESS), ("basis", ADDRESS), ("alpha", ADDRESS),
         ("beta", ADDRESS), ("steps", SIZE), ("last", SIZE), ("size", REAL), ("target", REAL), ("limit", REAL),
         ("rounding", REAL), ("own", ADDRESS), ("give_up", ctypes.c_int32), ("threads", ctypes.c_int32),
-        ("taken", REAL), ("drift", REAL),
+        ("known", SIZE), ("taken", REAL), ("drift", REAL),
     )  # fmt: skip
 
 
+_SHARED_FROM = 100_000  # numbers of the basis below which one thread does all: SHARED_FROM in lanczos.c
 _COEFFICIENTS = (SIZE, ADDRESS, ADDRESS)  # steps, alpha, beta
 _growth = function("tridiagonal_growth", *_COEFFICIENTS, REAL, returns=REAL)
 _smallest = function("tridiagonal_smallest", *_COEFFICIENTS, ctypes.POINTER(REAL), returns=REAL)
@@ -36,6 +38,7 @@ _proved = function("tridiagonal_proved", *_COEFFICIENTS, REAL, returns=REAL)
 _verdict = function("lanczos_verdict", *_COEFFICIENTS, REAL, REAL, REAL, INT, returns=INT)
 _orthogonalise = function("orthogonalise", SIZE, SIZE, *4 * (ADDRESS,), INT, ctypes.POINTER(REAL), returns=REAL)
 _orthogonalise_work = function("orthogonalise_work", SIZE, returns=SIZE)
+_lanczos_look = function("lanczos_look", SIZE, *9 * (ADDRESS,))
 _lanczos_run = function("lanczos_run", ctypes.POINTER(Source), ctypes.POINTER(Run), returns=INT)
 
 
@@ -115,17 +118,21 @@ class DenseLanczos(reference.Lanczos):
         deflated: NDArray[np.complex128],
         start: NDArray,
         most: int,
+        image: NDArray | None = None,
         *,
         avx512: bool = HAS_AVX512,
     ) -> None:
         super().__init__(product, np.ascontiguousarray(deflated), start, most)
+        if image is not None:
+            self._columns[1] = image
         self._matrix = as_source(product.matrix, deflated.size)
         self._source = Source(self._matrix, product.copy, avx512=avx512)
         # The arrays stay alive with self, so their addresses may be kept. The basis and its work array may grow: their
         # addresses are renewed.
         self._run = Run(
             scale=product.scale, s=address(product.s), deflated=address(self.deflated),
-            alpha=address(self._alpha), beta=address(self._beta), threads=threads(),
+            alpha=own_address(self._alpha), beta=own_address(self._beta), known=image is not None,
+            threads=1 if deflated.size * self.most < _SHARED_FROM else threads(),
         )  # fmt: skip
 
     def advance(self, count: int, goal: Goal | None = None) -> RunEnding:
@@ -137,10 +144,10 @@ class DenseLanczos(reference.Lanczos):
         while True:
             run.last = min(until, self._room())
             own = np.empty(run.threads * _orthogonalise_work(run.last))
-            run.basis, run.own = address(self._columns), address(own)
+            run.basis, run.own = own_address(self._columns), own_address(own)
             run.steps, run.size, run.taken, run.drift = self.steps, self._size, self._taken, self._drift
             ending = RunEnding(_lanczos_run(ctypes.byref(self._source), ctypes.byref(run)))
-            self.product.products += run.steps - self.steps
+            self.product.products += run.steps - self.steps - (run.known if self.steps == 0 else 0)
             self.steps, self._size, self._taken, self._drift = run.steps, run.size, run.taken, run.drift
             if isinstance(self._matrix, Products):
                 self._matrix.raise_again()
@@ -148,15 +155,42 @@ class DenseLanczos(reference.Lanczos):
                 return ending
 
 
+def look_at_point(
+    apply: Callable[[NDArray], NDArray],
+    z: NDArray[np.complex128],
+    product: NDArray[np.complex128],
+    vector: NDArray[np.complex128],
+    image: NDArray[np.complex128],
+) -> tuple[reference.PointSeen, Callable[[int], reference.Lanczos]] | None:
+    """What a point, a vector and their products with C tell, and how a run on the complement of z begins there.
+
+    ``apply`` multiplies with C. The run has at most so many steps, the first of which takes no product.
+    """
+    n = z.size
+    if n < DENSE_FROM:
+        return None
+    block, found = np.empty((3, n), dtype=np.complex128), np.empty(7)
+    s, place = np.empty(n), own_address(block)
+    places = (own_address(s), place, place + 16 * n, place + 32 * n, own_address(found))
+    image = np.ascontiguousarray(image, dtype=np.complex128)  # somebody else's
+    _lanczos_look(n, address(z), address(product), address(vector), address(image), *places)
+
+    def begin(most: int) -> reference.Lanczos:
+        unit, start, start_image = block
+        return DenseLanczos(reference.ShiftedMatrix(apply, None, 1.0, s), unit, start, most, start_image)
+
+    return reference.PointSeen(*found.tolist()), begin
+
+
 def begin_lanczos(
-    product: Callable[[NDArray], NDArray], deflated: NDArray, start: NDArray, most: int
+    product: Callable[[NDArray], NDArray], deflated: NDArray, start: NDArray, most: int, image: NDArray | None = None
 ) -> reference.Lanczos:
-    """A run of at most so many steps."""
+    """A run of at most so many steps. ``image``: the product of C, not of S, and the start, where that is known."""
     if (
         isinstance(product, reference.ShiftedMatrix)
         and deflated.dtype == np.complex128
         and deflated.size >= DENSE_FROM
         and (callable(product.matrix) or is_readable(product.matrix))
     ):
-        return DenseLanczos(product, deflated, start, most)
+        return DenseLanczos(product, deflated, start, most, image)
     return Lanczos(product, deflated, start, most)

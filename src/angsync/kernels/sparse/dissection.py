@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from angsync.kernels.library import ADDRESS, REAL, SIZE, address, function
 from angsync.kernels.sparse import dissection_reference as reference
 from angsync.kernels.sparse.dissection_reference import Cuts
+from angsync.kernels.time_limit import waited_for
 
 _LONGS = ctypes.POINTER(SIZE)
 _GRAPH = (SIZE, ADDRESS, ADDRESS)  # order, indptr, indices
@@ -22,6 +23,7 @@ _rows = function(
 _free = function("dissection_free", _LONGS)
 _LARGEST_INDEX = 2**31 - 1  # of 32 bits
 _NO_MEMORY = -1  # as in dissection.c
+_WAITED_FOR_ENTRIES = 1_000_000  # of the graph, from which an order takes a tenth of a second and more
 
 
 def dissection_blocks(graph: scipy.sparse.csr_array, cuts: Cuts) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
@@ -31,7 +33,12 @@ def dissection_blocks(graph: scipy.sparse.csr_array, cuts: Cuts) -> tuple[NDArra
     n, indptr, indices = _narrow(graph)
     order, starts = np.empty(n, dtype=np.int64), np.zeros(n + 1, dtype=np.int64)
     settings = (cuts.leaf, cuts.small, cuts.balance, cuts.poor, cuts.largest)
-    count = _blocks(n, address(indptr), address(indices), *settings, address(order), address(starts))
+
+    def work(_held: object = (indptr, indices, order, starts)) -> int:  # it may go on when nobody waits any more
+        found: int = _blocks(n, address(indptr), address(indices), *settings, address(order), address(starts))
+        return found
+
+    count = work() if indices.size < _WAITED_FOR_ENTRIES else waited_for(work)
     if count < 0:
         _raise_if_no_memory(count, n)
         return None

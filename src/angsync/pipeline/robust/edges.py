@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse
@@ -59,6 +59,23 @@ class Edges:
 
     def __len__(self) -> int:
         return int(self.i.size)
+
+    def in_order(self) -> Edges:
+        """The same edges from the lower node to the higher one and sorted, so that the order in which they were given,
+        and their direction, change nothing."""
+        turned = self.i > self.j
+        low, high = np.minimum(self.i, self.j), np.maximum(self.i, self.j)
+        turn = np.where(turned, np.conj(self.turn), self.turn)
+        order = np.lexsort((self.strength, self.precision, np.angle(turn), high, low))
+        return replace(
+            self,
+            i=low[order],
+            j=high[order],
+            turn=turn[order],
+            strength=self.strength[order],
+            precision=self.precision[order],
+            used=self.used[order],
+        )
 
     def residuals(self, z: NDArray) -> NDArray[np.float64]:
         """Measured minus fitted angle in (-pi, pi]."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.kernels.time_limit import check
 from angsync.pipeline.robust.edges import Edges
 
 _MOST_WEDGES = 2_000_000  # some seconds and 0.2 GB; above it triangles are sampled
@@ -52,6 +53,7 @@ def edge_scores(edges: Edges, rng: np.random.Generator) -> EdgeScores:
         return EdgeScores(np.zeros(total), unjudged)
     score = mean
     for beta in _SHARPNESS:
+        check()
         trust = np.exp(-beta * (score - score[~unjudged].min()))
         above, below = np.zeros(total), np.zeros(total)
         for own, other, third in ((0, 1, 2), (1, 0, 2), (2, 0, 1)):

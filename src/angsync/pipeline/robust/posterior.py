@@ -1,9 +1,11 @@
 r"""Error bars that know that the choice of good edges may be wrong: the law of the phases over all such choices.
 
 Model: an edge is good with probability :math:`1 - \varepsilon`, then normal with variance :math:`\sigma^2 / w`, or else
-uniform on the circle; phases are uniform, :math:`\sigma` has the density :math:`1/\sigma`, :math:`\varepsilon` is
-Beta(a, b). For given good edges S the phases are normal around the least-squares fit, with covariance
-:math:`\sigma^2 L_S^+`, and can be integrated out; what remains is sampled (Gibbs, one edge after the other):
+uniform on the circle; phases are uniform, :math:`\sigma` has the density :math:`1/\sigma` unless it is given,
+:math:`\varepsilon` is Beta(a, b), one for each kind of edges (where evidence chose, the steps of a trajectory are one
+of their own, as there). Trusted edges are good. For given good edges S the phases are normal around the least-squares
+fit, with covariance :math:`\sigma^2 L_S^+`, and can be integrated out; what remains is sampled (Gibbs, one edge after
+the other):
 
 - edge k against all others: it is predicted with variance :math:`v = \sigma^2 (1/w_k + R_k)`, R the effective
   resistance between its ends without it, and misses by r (left-out residual); it is good with odds
@@ -29,6 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from angsync.kernels import GoodEdges
+from angsync.kernels.sparse.good_edges_reference import UNIFORM, wrapped
+from angsync.pipeline.robust.by_evidence import steps
 from angsync.pipeline.robust.edges import Edges
 from angsync.pipeline.robust.noise import FLOOR
 from angsync.problem.measurements import Measurements
@@ -37,26 +42,26 @@ from angsync.uncertainty.noise_models import model_of
 if TYPE_CHECKING:
     from angsync.pipeline.robust.report import RobustReport
 
-_SWEEPS, _BURN_IN = 300, 60
+# With 300 sweeps coverage is lower by 0.02 to 0.04 where a third of the edges of a sparse graph is wrong.
+_SWEEPS, _LEAST_SWEEPS = 3000, 300
+_LOOKS_EVERY = 5  # sweeps: the next one is hardly another
+_BURN_IN = 1 / 6  # share of the looks that is left out
+_MOST_WORK = 2e9  # multiplications, a second: the walk ends after so many, if it has the least number of sweeps
 _FLIPS = 40  # after which the covariance is computed anew: each may lose a digit or two of the eight that are to spare
 _WRONG_BEFORE, _GOOD_BEFORE = 0.2, 2.0  # a and b; chosen on other draws than those reported (benchmarks/cases)
-_LOOSE = 1e8  # variance of a phase that nothing ties, over that of an edge
-_APART = 1e5  # resistances above it, over that of an edge: nothing good between the two nodes
-_UNIFORM = 4.0  # radians squared: a normal law of this variance is uniform on the circle, to 13 %
 _RANGE = 100.0  # sigma is looked for within this factor of the scale of the fit
 NORMAL_LEVEL, NORMAL_QUANTILE = 0.95, 1.959963984540054  # intervals of this level are the standard errors times this
 LARGEST_NODES, LARGEST_EDGES = 120, 1_500  # a second of work; beyond it one choice of edges stands for all
 
 
-def _wrapped(angle: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Into [-pi, pi], quickly: the chain asks for nothing else so often."""
-    return angle - 2 * np.pi * np.rint(angle / (2 * np.pi))
-
-
 def is_for(report: RobustReport, measurements: Measurements) -> bool:
     """Whether the law is sampled: the noise is one of angles and known, and the graph is not too large."""
     small = measurements.n <= LARGEST_NODES and len(measurements) <= LARGEST_EDGES
-    return small and model_of(measurements).scale_is_sigma and not math.isnan(report.scale)
+    if not small or not model_of(measurements).scale_is_sigma:
+        return False
+    if math.isnan(report.scale):  # nothing believed closes a cycle: which edges are good is open, if any are not
+        return bool(report.distrusted.any())
+    return not (report.scale_given and not report.distrusted.any() and Edges.of(measurements).freedom == 0)
 
 
 def mixture_of(
@@ -70,11 +75,18 @@ def mixture_of(
 ) -> Mixture:
     """The law of the phases around z that the measurements leave, from what a robust fit says of them."""
     edges = Edges.of(measurements)
+    kinds = np.zeros(len(edges), dtype=np.int64)
+    if report.loss == "evidence":
+        kinds[~steps(edges)] = 1
+    if report.trusted.size:
+        kinds[report.trusted[edges.used]] = -1
     groups = [np.flatnonzero(components == label) for label in range(int(components.max()) + 1)]
     unit = math.sqrt(edges.unit)
     good = ~report.distrusted[edges.used]
-    given = None if sigma is None else sigma / unit
-    return mixture(edges, z.astype(np.complex128), good, report.scale / unit, groups, references, sigma=given)
+    if sigma is None and report.scale_given:
+        sigma = report.scale
+    law = _Law(edges, z.astype(np.complex128), good, kinds, groups, references)
+    return law.mixture(report.scale / unit, None if sigma is None else sigma / unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +100,7 @@ class Mixture:
     def half_widths(self, level: float) -> NDArray[np.float64]:
         """Half the lengths of the intervals around the answer that hold this share."""
         low, high = np.zeros(self.offset.shape[1]), np.full(self.offset.shape[1], np.pi)
-        loose = ~(self.spread**2 < _UNIFORM)
+        loose = ~(self.spread**2 < UNIFORM)
         spread = np.where(loose, 1.0, np.maximum(self.spread, 1e-300))
         for _ in range(40):
             middle = (low + high) / 2
@@ -98,132 +110,67 @@ class Mixture:
         return high
 
 
-class _Chain:
-    """The state of the sampler: which edges are good, the fit to them, its covariance for sigma = 1."""
+@dataclass(frozen=True, eq=False)
+class _Law:
+    """What the law of the phases is made of."""
 
-    def __init__(self, edges: Edges, z: NDArray, good: NDArray[np.bool_]) -> None:
-        self.i, self.j, self.n = edges.i, edges.j, edges.n
-        self.weight = edges.precision
-        self.angle = edges.residuals(z)  # phases count from the answer
-        self.unit = 1 / float(np.median(self.weight))
-        self.good = good.copy()
-        self.mean = np.zeros(self.n)
-        self.target = self.angle.copy()
-        self.refresh()
+    edges: Edges
+    z: NDArray[np.complex128]
+    good: NDArray[np.bool_]
+    """Edges to begin with."""
+    kinds: NDArray[np.int64]
+    """0, 1, ...: the share of wrong ones is that of the kind; -1: good."""
+    groups: list[NDArray[np.int64]]
+    """Nodes of each component."""
+    references: NDArray[np.int64] | None
+    """A node of each component; None is the mean gauge."""
 
-    def refresh(self) -> None:
-        """Fit and covariance anew, against rounding."""
-        gap = self.mean[self.i] - self.mean[self.j]
-        self.target = gap + _wrapped(self.angle - gap)
-        i, j, w = self.i[self.good], self.j[self.good], self.weight[self.good]
-        matrix = np.zeros((self.n, self.n))
-        np.add.at(matrix, (i, j), -w)
-        np.add.at(matrix, (j, i), -w)
-        matrix[np.diag_indices(self.n)] = -matrix.sum(axis=1) + 1 / (_LOOSE * self.unit)
-        self.covariance = np.linalg.inv(matrix)
-        pull = w * self.target[self.good]
-        self.flips = 0
-        self.mean = self.covariance @ (np.bincount(i, pull, self.n) - np.bincount(j, pull, self.n))
-
-    def resistance(self) -> NDArray[np.float64]:
-        diagonal = np.diagonal(self.covariance)
-        return np.maximum(diagonal[self.i] + diagonal[self.j] - 2 * self.covariance[self.i, self.j], 0.0)
-
-    def chance_of_good(self, sigma: float, wrong: float) -> NDArray[np.float64]:
-        """Of every edge, given all others."""
-        resistance = self.resistance()
-        residual = self.target - (self.mean[self.i] - self.mean[self.j])
-        redundancy = np.where(self.good, np.maximum(1 - self.weight * resistance, 1e-12), 1.0)
-        variance = sigma**2 * (1 / self.weight + resistance / redundancy)
-        residual = _wrapped(residual / redundancy)
-        apart = (resistance / redundancy > _APART * self.unit) | (variance > _UNIFORM)
-        variance = np.where(apart, 1.0, variance)
-        odds = math.sqrt(2 * math.pi) * np.exp(-0.5 * residual**2 / variance) / np.sqrt(variance)
-        odds = np.where(apart, 1.0, odds) * (1 - wrong) / wrong
-        return odds / (1 + odds)
-
-    def flip(self, k: int) -> None:
-        i, j, w = self.i[k], self.j[k], self.weight[k]
-        column = self.covariance[:, i] - self.covariance[:, j]
-        resistance = column[i] - column[j]
-        self.good[k] = not self.good[k]
-        self.flips += 1
-        if self.good[k]:
-            gap = self.mean[i] - self.mean[j]
-            miss = float(_wrapped(self.angle[k] - gap))
-            self.target[k] = gap + miss
-            gain = 1 / (1 / w + resistance)
-        else:
-            if 1 - w * resistance < 1e-3:  # nearly a bridge: rounding would be divided by nearly nothing
-                self.refresh()
-                return
-            miss = self.target[k] - (self.mean[i] - self.mean[j])
-            gain = -1 / (1 / w - resistance)
-        self.covariance -= gain * column[:, None] * column
-        self.mean += gain * miss * column
-
-    def sweep(self, sigma: float, wrong: float, rng: np.random.Generator) -> None:
-        """Every edge once, in order; between two flips nothing changes, so all chances are computed at once."""
-        drawn = rng.random(self.good.size)
-        place = 0
-        while place < drawn.size:
-            good = drawn < self.chance_of_good(sigma, wrong)
-            differs = np.flatnonzero(good[place:] != self.good[place:])
-            if not differs.size:
+    def mixture(self, scale: float, sigma: float | None) -> Mixture:
+        """The law around z, from the scale of a robust fit (NaN: unknown); ``sigma`` is held where it is given."""
+        rng = np.random.default_rng(0)
+        edges, free = self.edges, self.kinds >= 0
+        # phases count from the answer
+        chain = GoodEdges(edges.n, edges.i, edges.j, edges.precision, edges.residuals(self.z), self.good | ~free)
+        least, most = (FLOOR, 1.0) if math.isnan(scale) else (max(scale / _RANGE, FLOOR), min(scale * _RANGE, 1.0))
+        known = sigma is not None
+        sigma = max(math.sqrt(least * most) if math.isnan(scale) else scale, FLOOR) if sigma is None else sigma
+        sigma = max(sigma, FLOOR)
+        offsets, spreads = [], []
+        for sweep in range(_SWEEPS):
+            drawn = np.where(free, rng.random(len(edges)), -1.0)  # below any chance: good
+            chain.sweep(sigma, self._odds(chain, rng), drawn)
+            if chain.flips > _FLIPS:
+                chain.refresh()
+            if not known:
+                squares, freedom = chain.sum_of_squares()
+                if freedom > 0:
+                    sigma = math.sqrt(squares / max(rng.chisquare(freedom), 1e-300))
+                    sigma = min(max(sigma, least), most)
+                else:
+                    sigma = math.exp(rng.uniform(math.log(least), math.log(most)))
+            if sweep % _LOOKS_EVERY == 0:
+                offset, variance = _against(chain, self.groups, self.references)
+                offsets.append(offset)
+                spreads.append(sigma * np.sqrt(variance))
+            if sweep >= _LEAST_SWEEPS and chain.refreshes * edges.n**3 > _MOST_WORK:
                 break
-            place += int(differs[0])
-            self.flip(place)
-            place += 1
+        first = int(_BURN_IN * len(offsets))
+        return Mixture(np.array(offsets[first:]), np.array(spreads[first:]))
 
-    def sum_of_squares(self) -> tuple[float, int]:
-        """Chi-square of the good edges for sigma = 1, and its degrees of freedom."""
-        residual = (self.target - (self.mean[self.i] - self.mean[self.j]))[self.good]
-        pieces = round(float(np.trace(self.covariance)) / (_LOOSE * self.unit))
-        return float(np.sum(self.weight[self.good] * residual**2)), int(self.good.sum()) - self.n + pieces
-
-
-def mixture(
-    edges: Edges,
-    z: NDArray,
-    good: NDArray[np.bool_],
-    scale: float,
-    groups: list[NDArray[np.int64]],
-    references: NDArray[np.int64] | None,
-    *,
-    sigma: float | None,
-) -> Mixture:
-    """The law of the phases of these edges around z, from the good edges and the scale of a robust fit.
-
-    ``groups`` are the nodes of each component, ``references`` a node of each; None is the mean gauge.
-    """
-    rng = np.random.default_rng(0)
-    chain = _Chain(edges, z, good)
-    known = sigma is not None
-    sigma = max(scale if sigma is None else sigma, FLOOR)
-    least, most = max(scale / _RANGE, FLOOR), min(scale * _RANGE, 1.0)
-    offsets, spreads = [], []
-    for sweep in range(_SWEEPS):
-        bad = int(chain.good.size - chain.good.sum())
-        wrong = min(max(rng.beta(_WRONG_BEFORE + bad, _GOOD_BEFORE + chain.good.size - bad), 1e-9), 1 - 1e-9)
-        chain.sweep(sigma, wrong, rng)
-        if chain.flips > _FLIPS:
-            chain.refresh()
-        squares, freedom = chain.sum_of_squares()
-        if not known:
-            if freedom > 0:
-                sigma = math.sqrt(squares / max(rng.chisquare(freedom), 1e-300))
-                sigma = min(max(sigma, least), most)
-            else:
-                sigma = math.exp(rng.uniform(math.log(least), math.log(most)))
-        if sweep >= _BURN_IN:
-            offset, variance = _against(chain, groups, references)
-            offsets.append(offset)
-            spreads.append(sigma * np.sqrt(variance))
-    return Mixture(np.array(offsets), np.array(spreads))
+    def _odds(self, chain: GoodEdges, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Of every edge, those to be good before its angle is known: the share of wrong ones of its kind is drawn."""
+        odds = np.ones(self.kinds.size)
+        for kind in range(int(self.kinds.max(initial=-1)) + 1):
+            members = self.kinds == kind
+            bad = int(np.sum(members & ~chain.good))
+            drawn = rng.beta(_WRONG_BEFORE + bad, _GOOD_BEFORE + int(members.sum()) - bad)
+            wrong = min(max(drawn, 1e-9), 1 - 1e-9)
+            odds[members] = (1 - wrong) / wrong
+        return odds
 
 
 def _against(
-    chain: _Chain, groups: list[NDArray[np.int64]], references: NDArray[np.int64] | None
+    chain: GoodEdges, groups: list[NDArray[np.int64]], references: NDArray[np.int64] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Means and variances (for sigma = 1) against the reference, or the mean of the nodes that hang together."""
     offset, variance = np.zeros(chain.n), np.zeros(chain.n)
@@ -231,13 +178,13 @@ def _against(
     for number, nodes in enumerate(groups):
         leader = nodes[np.argmin(diagonal[nodes])] if references is None else references[number]
         found = diagonal[nodes] + diagonal[leader] - 2 * chain.covariance[nodes, leader]
-        tied = found < _APART * chain.unit
+        tied = found < chain.apart
         mean = chain.mean[leader]
         if references is None:
             inner = nodes[tied]
             block = chain.covariance[np.ix_(nodes, inner)]
             mean = float(np.mean(chain.mean[inner]))
             found = diagonal[nodes] - 2 * block.mean(axis=1) + float(block[tied].mean())
-        offset[nodes] = _wrapped(chain.mean[nodes] - mean)
+        offset[nodes] = wrapped(chain.mean[nodes] - mean)
         variance[nodes] = np.where(tied, np.maximum(found, 0.0), np.inf)
     return offset, variance

@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.errors import ErrorBarWarning, warn_user
 from angsync.problem.measurements import Measurements
+
+_FAR = 0.5  # radians: half an interval that says next to nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +63,10 @@ class RobustReport:
     """Other sets within odds of 1000 that turn the phases, the likeliest first."""
     undecided: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)
     """Believed measurements that the others confirm by odds of less than 100 only; empty where a loss was used."""
+    trusted: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)
+    """Measurements that were given as known to be good (``Robust(trusted=...)``); empty where none were."""
+    scale_given: bool = False
+    """Whether ``scale`` was given and not estimated."""
 
     def __str__(self) -> str:
         count = int(self.distrusted.sum())
@@ -87,11 +94,21 @@ class RobustReport:
         weights[kept], corruption[kept], distrusted[kept] = (
             column[:count] for column in (self.weights, self.corruption, self.distrusted)
         )
-        undecided = self.undecided
-        if undecided.size:
-            undecided = np.zeros(kept.size, dtype=bool)
-            undecided[kept] = self.undecided[:count]
-        return replace(self, weights=weights, corruption=corruption, distrusted=distrusted, undecided=undecided)
+
+        def lengthened(column: NDArray[np.bool_]) -> NDArray[np.bool_]:
+            longer = np.zeros(kept.size if column.size else 0, dtype=bool)
+            if column.size:
+                longer[kept] = column[:count]
+            return longer
+
+        return replace(
+            self,
+            weights=weights,
+            corruption=corruption,
+            distrusted=distrusted,
+            undecided=lengthened(self.undecided),
+            trusted=lengthened(self.trusted),
+        )
 
     def standard_errors(
         self,
@@ -133,10 +150,15 @@ class RobustReport:
         from angsync.pipeline.robust.posterior import is_for, mixture_of
 
         if is_for(self, measurements):
-            law = mixture_of(self, measurements, z, components, sigma=sigma, references=references)
-            return law.half_widths(level)
+            half = mixture_of(self, measurements, z, components, sigma=sigma, references=references).half_widths(level)
+            if references is not None and float(np.median(half)) > _FAR:
+                law = mixture_of(self, measurements, z, components, sigma=sigma, references=None)
+                _doubt_reference(half, law.half_widths(level))
+            return half
         errors = self.standard_errors(measurements, z, components, sigma=sigma, references=references)
         used = self.believed(measurements)
+        if sigma is None and self.scale_given:
+            sigma = self.scale
         return errors * uncertainty.confidence_factor(used, z, components, level=level, sigma=sigma)
 
     def fields(self) -> dict[str, Any]:
@@ -145,6 +167,18 @@ class RobustReport:
         values["rivals"] = np.array([(some.nats, some.degrees, some.edges) for some in self.rivals]).reshape(-1, 3)
         values["credible"] = "not judged" if self.credible is None else self.credible
         return values
+
+
+def _doubt_reference(half: NDArray[np.float64], against_mean: NDArray[np.float64]) -> None:
+    """Warn where errors are those of the reference node, and not of the others."""
+    usual, others = float(np.median(half)), float(np.median(against_mean))
+    if others < usual / 2:
+        warn_user(
+            f"Standard errors: the reference node hangs on measurements that may be wrong, so that others are known "
+            f"against it to {math.degrees(usual):.2g} degrees only (half an interval), against their mean to "
+            f"{math.degrees(others):.2g}. Give gauge='mean', or another node as gauge.",
+            ErrorBarWarning,
+        )
 
 
 def reweighted(measurements: Measurements, factors: NDArray[np.float64]) -> Measurements:

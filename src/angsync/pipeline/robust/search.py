@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.kernels.time_limit import OutOfTime, check, until
 from angsync.pipeline.robust.edges import Edges
 from angsync.pipeline.robust.losses import LOSSES, Loss
 from angsync.pipeline.robust.message_passing import edge_scores
@@ -26,6 +27,7 @@ _MAX_RECOUNTS = 6
 _NARROWINGS = (
     4  # refits at a narrower scale: from the median residual, which wrong edges inflate, one or two are enough
 )
+_TIMES_INTAKE = 3.0  # as long as it took to take in the measurements: left for what follows the search
 _TUNINGS = 2  # the residuals that the width is chosen by depend a little on the width
 _WIDEST_RADIANS = np.pi
 
@@ -105,6 +107,33 @@ def search(
         best = recounted
         kept[:] = [best]
     return best
+
+
+def search_in_time(
+    edges: Edges,
+    solve: Solve,
+    settings: Robust,
+    *,
+    given: NDArray | None,
+    clock: Clock,
+    rng: np.random.Generator,
+    kept: list[Fit],
+) -> Fit | None:
+    """The best fit within the time limit, some of which is left for the result; None where there was no time for one.
+
+    Taking in the measurements is one third of what follows a search: a report, the final problem, its result.
+    """
+    left = clock.left
+    early = Clock(None if left is None else max(0.0, left - _TIMES_INTAKE * clock.seconds))
+    try:
+        with until(early):
+            check()
+            fit = search(edges, solve, settings, given=given, clock=early, rng=rng, kept=kept)
+    except OutOfTime:
+        if not kept:
+            return None
+        fit = kept[0]
+    return None if early.expired and not fit.settled else fit
 
 
 def _narrowed(edges: Edges, fit: Fit, fitted: Callable[..., Fit], clock: Clock) -> Fit:

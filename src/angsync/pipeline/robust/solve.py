@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from angsync.certificate.verdict import interrupted
 from angsync.errors import AngsyncWarning, CorruptionWarning, warn_user
+from angsync.kernels.time_limit import OutOfTime, until
 from angsync.pipeline import plain
+from angsync.pipeline.assembly import stopped_by
 from angsync.pipeline.call import Call
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.by_evidence import Weighing, evidence_report, is_sparse, takes, trusted_edges, weigh
@@ -21,8 +23,8 @@ from angsync.pipeline.robust.evidence import is_credible
 from angsync.pipeline.robust.noise import judged
 from angsync.pipeline.robust.report import RobustReport, reweighted
 from angsync.pipeline.robust.reweighting import Fit, Solve
-from angsync.pipeline.robust.search import search
-from angsync.pipeline.robust.settings import Robust
+from angsync.pipeline.robust.search import search, search_in_time
+from angsync.pipeline.robust.settings import Robust, trusted_places
 from angsync.pipeline.robust.tuning import loss_efficiency
 from angsync.problem.density import has_many_pairs
 from angsync.problem.intake import taken_in, translated
@@ -57,28 +59,49 @@ def solve(data: Any, call: Call, settings: Robust) -> SyncResult:
     edges = Edges.of(measurements)
     start = call.start_for(measurements.n)
     final_call = dataclasses.replace(call, robust=None)
-    trusted = trusted_edges(settings, len(measurements), edges)
+    given = _Given(settings, measurements)
     by_evidence = takes(edges, settings)
+    edges = edges.in_order() if by_evidence else edges
+    trusted = trusted_edges(settings, len(measurements), edges)
     settings = dataclasses.replace(settings, trusted=None, loss=_loss(settings, by_evidence))
     if edges.freedom == 0:
         note = "There are no cycles, so nothing can be checked: every measurement is taken as it is."
         report = dataclasses.replace(_trusting(measurements, settings, note), credible=None)
-        return _finished(plain.solve(measurements, final_call), report, source, clock)
+        in_time = dataclasses.replace(final_call, stopping=_remaining(call, clock))
+        return _finished(plain.solve(measurements, in_time), given.noted(report), source, clock)
     kept = _Kept(None if isinstance(start, str) else start)
     if by_evidence:
         final, report = _believed(measurements, edges, final_call, settings, start, clock, trusted, kept)
-        return _finished(final, report, source, clock)
+        return _finished(final, given.noted(report), source, clock)
     try:
         final, report = _weighted(measurements, edges, final_call, settings, start, clock, kept)
-        return _finished(final, report, source, clock)
+        return _finished(final, given.noted(report), source, clock)
     except KeyboardInterrupt:
         final, report = _interrupted(measurements, edges, final_call, settings, kept)
-        return _finished(final, report, source, clock)
+        return _finished(final, given.noted(report), source, clock)
 
 
 def _loss(settings: Robust, by_evidence: bool) -> Any:
     """The name of what decides."""
     return "evidence" if by_evidence else "adaptive" if settings.loss == "auto" else settings.loss
+
+
+@dataclasses.dataclass(frozen=True)
+class _Given:
+    """What the user knows, which error bars have to respect."""
+
+    settings: Robust
+    measurements: Measurements
+
+    def noted(self, report: RobustReport) -> RobustReport:
+        known, scale = self.settings.trusted, self.settings.scale
+        trusted = report.trusted if known is None else trusted_places(known, len(self.measurements))
+        if scale is None:
+            return dataclasses.replace(report, trusted=trusted)
+        # the floor of the fit, or none: without cycles the scale was not needed, but error bars need it
+        return dataclasses.replace(
+            report, trusted=trusted, scale_given=True, scale=scale if math.isnan(report.scale) else report.scale
+        )
 
 
 @dataclasses.dataclass
@@ -108,10 +131,19 @@ def _weighted(
     def solver(some: Edges) -> Solve:
         return _solver(some, start if isinstance(start, str) else "auto", clock, kept if some is edges else None)
 
-    fit = search(edges, solver(edges), settings, given=kept.z, clock=clock, rng=rng, kept=kept.fits)
+    fit = search_in_time(edges, solver(edges), settings, given=kept.z, clock=clock, rng=rng, kept=kept.fits)
+    if fit is None:  # weights that are not settled say nothing: as many as all may be distrusted
+        report = kept.report = dataclasses.replace(_trusting(measurements, settings, _NO_TIME), credible=None)
+        final_call = dataclasses.replace(call, start=start if kept.z is None else kept.z)
+        final = plain.solve(measurements, dataclasses.replace(final_call, stopping=_remaining(call, clock)))
+        return stopped_by(final, Status.TIME_LIMIT), report
     kept.fits[:] = [fit]
     credible = is_credible(edges, fit, settings, solver, clock=clock, rng=rng)
-    report = _report(measurements, edges, fit, settings, credible)
+    try:
+        with until(clock):
+            report = _report(measurements, edges, fit, settings, credible)
+    except OutOfTime:  # each edge by its own residual
+        report = _report(measurements, edges, fit, settings, None, one_by_one=False)
     if credible and is_sparse(edges):  # better than chance, but a wrong edge over a long chain has a small residual too
         report = dataclasses.replace(report, credible=None, note=f"{_SPARSE} {report.note}".strip())
     kept.report = report
@@ -200,9 +232,7 @@ def _interrupted(
         warnings.simplefilter("ignore", AngsyncWarning)
         final = plain.solve(reweighted(measurements, report.weights), only_said)
     return dataclasses.replace(
-        final,
-        status=Status.INTERRUPTED,
-        message=final.message.replace(final.status.value, Status.INTERRUPTED.value),
+        stopped_by(final, Status.INTERRUPTED),
         certificate=interrupted() if call.certify else None,
         tolerance=call.stopping.tolerance_for(final.z.dtype),
     ), report
@@ -249,9 +279,16 @@ def _solver(edges: Edges, start: str, clock: Clock, kept: _Kept | None) -> Solve
 
 
 def _report(
-    measurements: Measurements, edges: Edges, fit: Fit, settings: Robust, credible: bool | None
+    measurements: Measurements,
+    edges: Edges,
+    fit: Fit,
+    settings: Robust,
+    credible: bool | None,
+    *,
+    one_by_one: bool = True,
 ) -> RobustReport:
-    if fit.loss.redescending:
+    """``one_by_one``: each edge is judged by the residual that it would have if it were left out."""
+    if fit.loss.redescending and one_by_one:
         fit = dataclasses.replace(fit, noise=judged(edges, fit.z, fit.noise, fit.weights))
     distrusted = fit.noise.corruption > 0.5
     weights = fit.weights

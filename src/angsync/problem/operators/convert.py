@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
@@ -166,6 +167,14 @@ def _finished(matrix: scipy.sparse.csr_array, data: Any, largest: float) -> scip
     return matrix
 
 
+def _norm(x: NDArray) -> float:
+    square = float(np.vdot(x, x).real)
+    if 1e-280 < square < 1e280:
+        return math.sqrt(square)
+    largest = float(np.abs(x).max()) or 1.0  # squares of 1e200, or of 1e-200, would be infinite, or 0
+    return float(np.linalg.norm(x / largest)) * largest
+
+
 def _checked_linear_operator(data: LinearOperator) -> LinearOperatorAdapter:
     check_square(data.shape)
     dtype = np.dtype(np.complex128) if data.dtype is None else complex_type(np.dtype(data.dtype), "the operator")
@@ -173,11 +182,8 @@ def _checked_linear_operator(data: LinearOperator) -> LinearOperatorAdapter:
     # Only products are known, so symmetry is tested on random vectors: x^H (A y) = conj(y^H (A x)). The products are
     # kept: they also show whether C is real and how large it is, and the search for a start goes on from the first.
     (x, y), (image_x, image_y) = operator.probes()
-    if not (np.isfinite(image_x).all() and np.isfinite(image_y).all()):
-        raise NotFiniteError("the operator gives NaN or infinity for a finite vector; check its matvec.")
     gap = abs(np.vdot(x, image_y) - np.conj(np.vdot(y, image_x)))
-    largest = float(np.abs(image_y).max()) or 1.0  # squares of 1e200, or of 1e-200, would be infinite, or 0
-    size = float(np.linalg.norm(x) * np.linalg.norm(image_y / largest)) * largest
+    size = _norm(x) * _norm(image_y)
     if gap > hermitian_limit(dtype, size):
         raise NotHermitianError(
             f"the operator must be Hermitian: for random x and y, |x^H A y - conj(y^H A x)| = {gap:.2e} where "

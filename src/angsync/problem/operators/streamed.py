@@ -79,7 +79,7 @@ class StreamedOperator(Operator):
 
     def probes(self) -> Probes:
         """One vector alone: everything else was looked at entry by entry."""
-        return Probes(self._seen.probe[None], self._seen.image[None])
+        return Probes(self._seen.probe[None], [self._seen.image])
 
     @property
     def narrow(self) -> NarrowCopy | None:

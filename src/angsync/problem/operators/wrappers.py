@@ -157,7 +157,7 @@ class ScaledOperator(Wrapper):
 
     def probes(self) -> Probes:
         vectors, images = self.base.probes()
-        return Probes(vectors, self.scaled(images))
+        return Probes(vectors, [self.scaled(image) for image in images])
 
     def abs_row_sums(self) -> NDArray[np.float64] | None:
         return self._abs_row_sums

@@ -28,6 +28,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
+from angsync.kernels.time_limit import check
 from angsync.uncertainty.resistance.dissection import Dissection
 
 _PANEL_COLUMNS = 16  # columns that are treated one by one between two matrix products
@@ -87,6 +88,7 @@ class Elimination:
         waiting = np.bincount(form.parent[form.parent >= 0], minlength=len(form.rows))
         fronts: dict[int, NDArray[np.float64]] = {}
         for block in range(len(form.rows) - 1, -1, -1):
+            check()
             begin, end = int(form.starts[block]), int(form.starts[block + 1])
             rows, width = form.rows[block], end - begin
             front = np.zeros((width + rows.size, width + rows.size))
@@ -111,6 +113,7 @@ class Elimination:
         form = self.dissection
         updates: list[list[tuple[NDArray, NDArray[np.float64]]]] = [[] for _ in form.rows]
         for block, rows in enumerate(form.rows):
+            check()
             begin, end = int(form.starts[block]), int(form.starts[block + 1])
             width = end - begin
             front = np.zeros((width + rows.size, width + rows.size))

@@ -40,6 +40,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from angsync.errors import ConvergenceWarning, warn_user
+from angsync.kernels.time_limit import check
 from angsync.uncertainty.resistance.network import Network
 
 ACCURACY = 0.1  # relative standard deviation of a variance; half of it for a standard error
@@ -186,6 +187,7 @@ def _conjugate_gradients(
     least = _ROUNDING_SHARE * product
     gains: list[NDArray[np.float64]] = []
     for _ in range(_MOST_STEPS):
+        check()
         image = matrix @ direction
         curvature = np.einsum("ij,ij->j", direction, image)
         step = np.divide(product, curvature, out=np.zeros_like(product), where=product > least)

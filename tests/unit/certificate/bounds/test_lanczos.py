@@ -11,7 +11,9 @@ import scipy.linalg
 import angsync as ang
 from angsync import kernels
 from angsync.certificate.bounds import lanczos as module
-from angsync.certificate.bounds.lanczos import extreme_values, lanczos, lanczos_bound
+from angsync.certificate.bounds.bound import SpectralBound
+from angsync.certificate.bounds.lanczos import _aim, extreme_values, lanczos, lanczos_bound, least_proof
+from angsync.certificate.gap import Gap
 from angsync.certificate.rounding import Rounding
 from angsync.kernels.lanczos import reference as lanczos_reference
 from angsync.problem.components import normalised
@@ -291,3 +293,19 @@ def test_a_certificate_proves_uniqueness_and_no_more_than_there_is(n):
         if exact > 0:
             assert certificate.unique
             assert 0 < certificate.lambda_2 < exact
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_least_value_that_is_proof_is_known_without_a_search(seed):
+    rng = np.random.default_rng(seed)
+    n, error = 50, 10.0 ** rng.uniform(-16, -6)
+    rounding = Rounding(n * error, np.full(n, error))
+    misfit = math.inf if seed % 5 else 10.0 ** rng.uniform(-12, 0)
+    gap = Gap(10.0 ** rng.uniform(-9, -1) * rng.standard_normal(n), misfit, rounding)
+    enough, most = 10.0 ** rng.uniform(-8, 0), 10.0 ** rng.uniform(-2, 2)
+
+    def is_proof(value):
+        bound = SpectralBound(value, 1.0, "lanczos", np.ones(n), value)
+        return value > 0 and gap(bound) <= enough
+
+    assert _aim(gap.least_value(enough), most) == least_proof(is_proof, most)

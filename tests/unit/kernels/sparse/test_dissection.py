@@ -10,6 +10,8 @@ import angsync as ang
 from angsync import kernels
 from angsync.kernels.sparse import dissection_reference as reference
 from angsync.kernels.sparse.dissection_reference import Cuts
+from angsync.kernels.time_limit import OutOfTime, until
+from angsync.solvers.stopping import Clock
 
 needs_compiled = pytest.mark.skipif(not kernels.COMPILED, reason="the compiled kernels are not in use")
 
@@ -70,3 +72,17 @@ def test_wide_indices_are_narrowed_and_no_nodes_are_no_blocks():
     assert order.size == 0
     assert starts.tolist() == [0]
     assert kernels.dissection_rows(empty, order, starts, 100)[0] == []
+
+
+@needs_compiled
+def test_a_time_limit_ends_it(monkeypatch):
+    from angsync.kernels.sparse import dissection
+
+    graph, cuts = ang.simulate.grid(20, 20, 0.1, rng=0).C, Cuts(40, 512, 0.3, 0.2, 1000)
+    expected = dissection.dissection_blocks(graph, cuts)
+    monkeypatch.setattr(dissection, "_WAITED_FOR_ENTRIES", 0)
+    with until(Clock(0.0)), pytest.raises(OutOfTime):
+        dissection.dissection_blocks(graph, cuts)
+    with until(Clock(60.0)):
+        found = dissection.dissection_blocks(graph, cuts)
+    assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))

@@ -51,6 +51,35 @@ def test_a_clean_graph_stays_as_it_is():
     assert mean_error(result.z, ang.synchronize(data).z) < 1e-6
 
 
+@pytest.mark.parametrize("seed", [7, 129])
+def test_neither_the_order_nor_the_direction_of_the_edges_changes_anything(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(15, 30))
+    i = np.concatenate([np.arange(n - 1), rng.integers(0, n, n)])
+    j = np.concatenate([np.arange(1, n), (i[n - 1 :] + rng.integers(1, n, n)) % n])
+    theta = np.cumsum(rng.normal(0, 0.3, n))
+    wrong = rng.random(i.size) < 0.25
+    angle = np.where(wrong, rng.uniform(-3, 3, i.size), theta[i] - theta[j] + 0.02 * rng.standard_normal(i.size))
+    weight = rng.uniform(0.5, 2, i.size)
+    answers = []
+    for _ in range(3):
+        order, turned = rng.permutation(i.size), rng.random(i.size) < 0.5
+        a, b = np.where(turned, j, i)[order], np.where(turned, i, j)[order]
+        data = ang.Measurements(a, b, np.where(turned, -angle, angle)[order], weight[order], n=n)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CorruptionWarning)
+            result = ang.synchronize(data, solver=ang.Robust())
+        distrusted = np.empty(i.size, dtype=bool)
+        distrusted[order] = result.robust.distrusted
+        answers.append((result, distrusted))
+    first = answers[0]
+    for other in answers[1:]:
+        assert np.array_equal(other[1], first[1])
+        assert other[0].robust.credible is first[0].robust.credible
+        assert other[0].robust.evidence == first[0].robust.evidence
+        assert mean_error(other[0].z, first[0].z) < 1e-6
+
+
 def test_random_angles_are_not_credible_and_nothing_is_called_certified(tmp_path):
     data, *_ = trajectory(loops=0, false=30, seed=3)
     with pytest.warns(CorruptionWarning, match="no better than random angles"):
@@ -95,11 +124,48 @@ def test_a_trusted_edge_that_contradicts_all_others_is_named():
     assert not result.robust.distrusted[steps | wrong].any()
 
 
+@pytest.mark.parametrize("seed", [1, 2, 4])
+def test_one_false_trusted_edge_that_makes_good_ones_be_distrusted_is_not_credible(seed):
+    data, _, _, _ = trajectory(n=40, loops=40, seed=seed)
+    degree = np.bincount(np.concatenate([data.i, data.j]))
+    false = int(np.flatnonzero((degree[data.i] > 2) & (degree[data.j] > 2))[5])
+    angle = data.angle.copy()
+    angle[false] += 1.5
+    with pytest.warns(CorruptionWarning, match="Without one of the trusted measurements"):
+        result = ang.synchronize(ang.Measurements(data.i, data.j, angle, n=40), solver=ang.Robust(trusted=[false]))
+    assert result.robust.credible is False
+    right = ang.synchronize(data, solver=ang.Robust(trusted=[false]))
+    assert right.robust.credible is True
+
+
 def test_a_scale_that_is_too_small_is_a_contradiction():
     data, _, steps, _ = trajectory(sigma=0.03, seed=6)
     with pytest.warns(CorruptionWarning, match="contradict"):
         result = ang.synchronize(data, solver=ang.Robust(trusted=steps, scale=0.012))
     assert result.robust.scale == pytest.approx(0.012)
+
+
+@pytest.mark.parametrize("turning", [False, True])
+@pytest.mark.parametrize("side", [20, pytest.param(45, marks=pytest.mark.slow)])
+def test_a_mesh_with_many_wrong_ones_is_not_credible_and_wrong(side, turning):
+    """A grid numbered row by row is no trajectory (one of rows in turn is): 55 degrees off it was credible."""
+    place = np.arange(side**2).reshape(side, side)
+    if turning:
+        place[1::2] = place[1::2, ::-1]
+    i = np.concatenate([place[:, :-1].ravel(), place[:-1].ravel()])
+    j = np.concatenate([place[:, 1:].ravel(), place[1:].ravel()])
+    edges = Edges.of(ang.Measurements(i, j, np.zeros(i.size), n=side**2))
+    assert bool(by_evidence.steps(edges).any()) is turning
+    rng = np.random.default_rng(1)
+    theta = rng.uniform(0, 6.28, side**2)
+    angle = theta[i] - theta[j] + 0.05 * rng.standard_normal(i.size)
+    wrong = rng.random(i.size) < 0.2
+    angle[wrong] = rng.uniform(0, 6.28, int(wrong.sum()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CorruptionWarning)
+        result = ang.synchronize(ang.Measurements(i, j, angle, n=side**2), solver=ang.Robust(), certify=False)
+    assert result.robust.credible is not True or mean_error(result.z, np.exp(1j * theta)) < 10
+    assert result.robust.credible is True or result.robust.note
 
 
 def test_a_loss_does_not_judge_sparse_graphs():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import angsync as ang
+from angsync.errors import ErrorBarWarning
 from angsync.pipeline.robust.posterior import Mixture
 
 
@@ -44,3 +45,75 @@ def test_the_interval_of_a_mixture():
     # one law in ten is uniform: 0.9 + 0.1 x / pi = 0.95
     half = Mixture(np.zeros((100, 1)), np.where(np.arange(100) < 10, np.inf, 1e-3)[:, None])
     assert half.half_widths(0.95) == pytest.approx(np.pi / 2, abs=1e-6)
+
+
+def trajectory(*, trusted=None, scale=None, weight=None):
+    """Forty poses in a chain of which nothing confirms the last steps; 8 of 25 loops are wrong; sigma 0.01."""
+    rng = np.random.default_rng(1)
+    n = 40
+    theta = np.cumsum(rng.normal(0, 0.3, n))
+    first = rng.integers(0, n - 20, 25)
+    i, j = np.r_[np.arange(n - 1), first], np.r_[np.arange(1, n), first + rng.integers(5, 20, 25)]
+    angle = theta[i] - theta[j] + 0.01 * rng.standard_normal(i.size)
+    angle[-8:] += np.linspace(1, 3, 8)
+    m = ang.Measurements(i, j, angle, weight=weight, n=n)
+    return ang.synchronize(m, solver=ang.Robust(trusted=trusted, scale=scale))
+
+
+@pytest.mark.filterwarnings("ignore::angsync.errors.AngsyncWarning")
+def test_trusted_edges_are_good_in_error_bars_and_a_given_scale_is_held(tmp_path):
+    odometry = np.arange(64) < 39
+    result = trajectory(trusted=odometry)
+    assert result.robust.trusted.tolist() == odometry.tolist()
+    assert not result.robust.scale_given
+    # a few steps of 0.01 rad, not "somewhere": 59 to 85 degrees where trusted steps may be wrong
+    assert result.standard_errors().max() < 0.06
+    narrow, wide = (trajectory(trusted=odometry, scale=scale) for scale in (0.01, 0.03))
+    assert wide.robust.scale_given
+    # sigma is not drawn, so the chain is one and the same but for what it believes of the loops
+    assert (wide.standard_errors()[1:] / narrow.standard_errors()[1:]) == pytest.approx(3.0, rel=0.05)
+    wide.save(tmp_path / "wide.npz")
+    back = ang.load_result(tmp_path / "wide.npz").robust
+    assert back.trusted.tolist() == odometry.tolist()
+    assert back.scale_given is True
+    assert trajectory().robust.trusted.size == 0
+
+
+@pytest.mark.filterwarnings("ignore::angsync.errors.AngsyncWarning")
+def test_steps_of_a_trajectory_are_wrong_less_often_than_its_loops():
+    # 30 steps are right and 16 of 40 loops wrong: that a loop is wrong as often says nothing about the steps
+    rng = np.random.default_rng(3)
+    n = 31
+    theta = np.cumsum(rng.normal(0, 0.3, n))
+    first = rng.integers(1, 20, 40)
+    i, j = np.r_[np.arange(n - 1), first], np.r_[np.arange(1, n), first + rng.integers(4, 11, 40)]
+    angle = theta[i] - theta[j] + 0.01 * rng.standard_normal(i.size)
+    angle[-16:] = rng.uniform(-np.pi, np.pi, 16)
+    for order in (np.arange(i.size), rng.permutation(i.size)):
+        result = ang.synchronize(ang.Measurements(i[order], j[order], angle[order], n=n), solver=ang.Robust())
+        assert np.median(result.standard_errors()) < 0.05  # the first step is a bridge; errors are against its end
+
+
+def test_a_reference_that_hangs_loosely_is_named():
+    # a well-measured complete graph of 12 nodes, in which 20 of the 66 edges are wrong, and node 0 hangs on one edge
+    rng = np.random.default_rng(5)
+    i, j = np.triu_indices(12, 1)
+    i, j = np.r_[0, i + 1], np.r_[1, j + 1]
+    angle = 0.01 * rng.standard_normal(i.size)
+    angle[rng.permutation(66)[:20] + 1] = rng.uniform(-np.pi, np.pi, 20)
+    result = ang.synchronize(ang.Measurements(i, j, angle, n=13), solver=ang.Robust())
+    with pytest.warns(ErrorBarWarning, match="gauge='mean'"):
+        assert np.median(result.standard_errors()) > 0.5
+    assert np.median(result.standard_errors(gauge="mean")) < 0.02
+
+
+@pytest.mark.filterwarnings("ignore::angsync.errors.AngsyncWarning")
+def test_intervals_where_nothing_believed_closes_a_cycle():
+    # two loops that contradict each other: either may be wrong, and the scale is unknown
+    theta = np.zeros(6)
+    i, j = np.array([0, 1, 2, 3, 4, 0, 1]), np.array([1, 2, 3, 4, 5, 5, 4])
+    angle = theta[i] - theta[j] + np.array([0.5, -1.2, 2.0, 0.3, -0.4, 2.5, -2.0])
+    result = ang.synchronize(ang.Measurements(i, j, angle, n=6), solver=ang.Robust())
+    half = np.diff(result.confidence_intervals(), axis=1)[1:, 0] / 2
+    assert np.isnan(result.robust.scale)
+    assert half.min() > 0.5

@@ -9,6 +9,8 @@ from problems import corrupted, mean_error
 
 import angsync as ang
 from angsync.errors import ContradictionWarning, DisconnectedWarning, InputError
+from angsync.kernels.time_limit import OutOfTime
+from angsync.pipeline.robust import solve as solve_module
 
 
 @pytest.mark.parametrize("loss", ["adaptive", "geman_mcclure", "truncated", "huber", "l1"])
@@ -172,3 +174,26 @@ def test_time_limits_are_kept():
     )
     assert result.status is ang.Status.TIME_LIMIT
     assert result.robust is not None
+
+
+def test_weights_that_had_no_time_to_settle_distrust_nothing():
+    """From a tree, residuals of all other edges are large: weights from them would leave the tree alone, and fit."""
+    m = ang.simulate.grid(200, 200, 0.3, rng=0).measurements
+    result = ang.synchronize(
+        m, solver=ang.Robust(), stopping=ang.Stopping(max_seconds=1e-3), on_failure="ignore", certify=False
+    )
+    assert result.status is ang.Status.TIME_LIMIT
+    assert result.robust.credible is None
+    assert not result.robust.distrusted.any()
+
+
+def test_out_of_time_for_leverages_each_edge_is_judged_by_its_own_residual(monkeypatch):
+    m = ang.simulate.grid(12, 12, 0.1, rng=0).measurements
+
+    def out_of_time(*_):
+        raise OutOfTime
+
+    monkeypatch.setattr(solve_module, "judged", out_of_time)
+    result = ang.synchronize(m, solver=ang.Robust(loss="adaptive"))
+    assert result.robust.credible is None
+    assert result.robust.trusted_share > 0.95

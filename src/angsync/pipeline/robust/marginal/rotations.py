@@ -60,6 +60,11 @@ class Rotations(Model):
         rows[free] = np.arange(int(free.sum()))
         return rows
 
+    def load(self, weights: Floats, x: Floats) -> Floats:
+        """What the residuals at x pull the nodes by: H times the step of Gauss and Newton."""
+        pull = weights * self.root * self.residuals(x)[:, 0]
+        return _summed(self.i, pull, self.nodes) - _summed(self.j, pull, self.nodes)
+
     def residuals(self, x: NDArray) -> Floats:
         return (self.root * wrap(self.angle - x[self.i] + x[self.j]))[:, None]
 
@@ -69,13 +74,10 @@ class Rotations(Model):
 
     def solve(self, weights: Floats, x: NDArray) -> NDArray:
         factor = self.factor(weights, x)
-        weighted = weights * self.root
         previous = math.inf
         for _ in range(_MAX_STEPS):
             check()
-            pull = weighted * self.residuals(x)[:, 0]
-            load = _summed(self.i, pull, self.nodes) - _summed(self.j, pull, self.nodes)
-            step = factor.states(load)
+            step = factor.states(self.load(weights, x))
             x = x + step
             size = float(np.abs(step).max(initial=0.0))
             if size < _STEP_RADIANS or (size > 0.9 * previous and size < 1e-3):
@@ -83,8 +85,8 @@ class Rotations(Model):
             previous = size
         return x
 
-    def inverse(self, weights: Floats) -> Floats:
-        """H^-1 as a full matrix over all nodes, with zeros for the first node of each piece."""
+    def inverse(self, weights: Floats) -> tuple[Floats, float]:
+        """H^-1 as a full matrix over all nodes, with zeros for the first node of each piece; and log det H."""
         conductance = weights * self._precision
         rows, size = self._reduced, int(self._reduced.max(initial=0))
         matrix = np.zeros((size + 1, size + 1))
@@ -92,8 +94,10 @@ class Rotations(Model):
         for left, right, sign in ((a, a, 1), (b, b, 1), (a, b, -1), (b, a, -1)):
             np.add.at(matrix, (left, right), sign * conductance)
         matrix[size] = matrix[:, size] = 0
-        matrix[:size, :size] = np.linalg.inv(matrix[:size, :size])
-        return matrix[np.ix_(rows, rows)]
+        with in_one_thread():
+            root = np.linalg.cholesky(matrix[:size, :size])
+            matrix[:size, :size] = np.linalg.inv(matrix[:size, :size])
+        return matrix[np.ix_(rows, rows)], 2 * float(np.log(np.diagonal(root)).sum())
 
     def factor(self, weights: Floats, x: NDArray) -> RotationFactor:
         return RotationFactor(self, weights * self._precision)

@@ -1,9 +1,9 @@
-r"""A random walk over sets of believed edges, with the probability :math:`\pi(S) e^{E(S)}`, on graphs of some hundred
-edges: what ascents miss it may find, and how far its answers are from the best is the doubt about the best.
+r"""Random walks over sets of believed edges, with the probability :math:`(\pi(S) e^{E(S)})^{1/T}`, on graphs of some
+hundred edges: what ascents miss they find, and how far their answers are from the best is the doubt about the best.
 
-Moves: one edge in or out (Gibbs), and swaps: one edge in, then one of all out, by the probabilities of what is left
-(reversible, because either way the set between is the same). The inverse of H and the angles are updated by rank one.
-The scale is drawn anew at every sweep from its law given the residuals. Warm walks (temperature above 1) explore.
+The moves are those of :class:`angsync.kernels.sparse.walk_reference.WalkState`. The scale is drawn anew after every
+sweep from its law given the residuals. Walks that begin warm (T > 1) and cool down look for the best set, and for
+rivals: simulated annealing. A walk at T = 1 says how probable other answers are.
 """
 
 from __future__ import annotations
@@ -12,156 +12,165 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from angsync.pipeline.robust.marginal.ascent import ascend, with_bonds
-from angsync.pipeline.robust.marginal.model import Floats, Mask
-from angsync.pipeline.robust.marginal.rotations import Rotations, wrap
-from angsync.pipeline.robust.marginal.score import Belief, judged
+from angsync import kernels
+from angsync.pipeline.robust.marginal.ascent import ascend
+from angsync.pipeline.robust.marginal.doubt import margins
+from angsync.pipeline.robust.marginal.model import Floats, Mask, Places
+from angsync.pipeline.robust.marginal.rotations import Rotations
+from angsync.pipeline.robust.marginal.score import Belief, evidence_of, judged
 from angsync.pipeline.robust.marginal.search import Found, Task
 from angsync.solvers.stopping import Clock
 
-_MOVES = 2500  # of one walk
 _SWAPS = 0.3  # share of swaps among the moves
-_WARM = 2.0  # temperature of the exploring walks
+_WARM = 4.0  # temperature at which annealing begins
+_SWEEPS = 30  # of one annealing walk
+_ANNEALINGS = 6  # that do not improve the best, after which the search ends
+_FORCED = 100  # edges that are forced into the set, one by one
+_FORCED_SWEEPS = 10
+_ROUNDS = 4
+_WORK = 5e9  # entries of the inverse changed in all, about two seconds: beyond it walks are shorter and fewer
+_BY_NUMPY = 2e5  # entries that would be changed while NumPy makes one move
+_BETTER = 1e-6  # nats
+_NEAR_NATS = 10.0
+_LOOKS = 200  # sweeps of the walk at temperature 1, each of which ends in a look
 _RENEWED_EVERY = 400  # moves after which the inverse is reckoned anew
-_LOOKS = 80  # samples of one walk
-_ROUNDS = 3  # walks from a new best, at most
-_BRIDGE = 1e-7  # 1 - h below this: the edge alone holds a piece
+_RIVALS = 4  # sets that are looked at closer
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """Where a walk was."""
+
+    believed: Mask
+    x: Floats
+    evidence: float
 
 
 @dataclass(eq=False)
 class Walk:
     """Where the walk is, and what it saw."""
 
-    model: Rotations
-    believed: Mask
-    x: Floats
-    scale: float
-    given: float | None
-    free: NDArray[np.int64]
-    temperature: float
+    task: Task
+    free: Places
+    """Edges that it takes in or out."""
     rng: np.random.Generator
-    gain: float = 0.0
-    """Evidence over that of the beginning, roughly: the scale changes on the way."""
-    best_gain: float = 0.5
-    best: Mask | None = None
-    seen: list[Floats] = field(default_factory=list)
+    start: Belief
+    seen: list[Look] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._price = self.model.peak + self.model.log_odds(self.believed)
-        self._renew()
+        model = self.task.model
+        assert isinstance(model, Rotations)
+        self.model, self.given = model, self.task.scale
+        self.scale = self.start.scale
+        believed, x = self.start.believed.copy(), np.array(self.start.x, dtype=np.float64)
+        inverse, self._log_det = model.inverse(believed.astype(np.float64))
+        self.state = kernels.WalkState(model.i, model.j, model.angle, model.root, self.free, believed, x, inverse)
+        self._moves = 0
 
-    def go(self, moves: int, clock: Clock) -> None:
-        """Wander; states are looked at in regular intervals."""
-        for count in range(1, moves + 1):
-            if count % _RENEWED_EVERY == 0:
-                if clock.expired:
-                    break
+    def go(self, sweeps: int, clock: Clock, begin: float = 1.0, end: float = 1.0) -> Walk:
+        """So many sweeps, with temperatures from ``begin`` to ``end``; a look after each."""
+        for sweep in range(sweeps):
+            if clock.expired:
+                break
+            temperature = begin * (end / begin) ** (sweep / max(1, sweeps - 1))
+            self.moves(self.free.size, 1 / temperature)
+            self.seen.append(Look(self.state.believed.copy(), self.state.x.copy(), self._judge()))
+        return self
+
+    def moves(self, count: int, coldness: float) -> None:
+        """So many moves with one scale."""
+        price = self.model.peak + self.model.log_odds(self.state.believed)
+        uniform = self.rng.random((count, 3))
+        while len(uniform):
+            made, grown = self.state.walk(uniform, price, self.scale, coldness, _SWAPS)
+            uniform = uniform[made:]
+            self._log_det += grown
+            self._moves += made
+            if self._moves >= _RENEWED_EVERY or len(uniform):
                 self._renew()
-            if self.rng.random() < _SWAPS:
-                self._swap()
-            else:
-                self._flip(int(self.free[self.rng.integers(self.free.size)]))
-            if count % self.free.size == 0 and self.given is None:
-                self._draw_scale()
-            if self.gain > self.best_gain:
-                self.best_gain, self.best = self.gain, self.believed.copy()
-            if count % max(1, moves // _LOOKS) == 0:
-                self.seen.append(self.x.copy())
 
     def _renew(self) -> None:
-        model = self.model
-        weights = self.believed.astype(np.float64)
-        self.x = model.solve(weights, self.x)
-        self._inverse = model.inverse(weights)
+        """The inverse and the angles of the set, without what rounding has added."""
+        model, state = self.model, self.state
+        self._moves = 0
+        weights = state.believed.astype(np.float64)
+        inverse, self._log_det = model.inverse(weights)
+        state.inverse[:] = inverse
+        state.x += inverse @ model.load(weights, state.x)
 
-    def _draw_scale(self) -> None:
-        cycles = int(self.believed.sum()) - (self.model.nodes - self.model.pieces)
-        if cycles > 0:
-            square = float(np.sum(self.model.residuals(self.x)[self.believed] ** 2))
+    def _judge(self) -> float:
+        """The evidence of the set; the scale is drawn from its law."""
+        model, believed = self.model, self.state.believed
+        cycles = int(believed.sum()) - (model.nodes - model.pieces)
+        square = float(np.sum(model.residuals(self.state.x)[believed] ** 2))
+        if cycles > 0 and self.given is None:
             drawn = math.sqrt(square / self.rng.chisquare(cycles))
-            self.scale = min(max(drawn, self.model.least_scale), self.model.largest_scale)
-        self._price = self.model.peak + self.model.log_odds(self.believed)
-
-    def _log_odds_in(self, edges: NDArray[np.int64]) -> tuple[Floats, Floats]:
-        """Of these edges: log of the odds to be believed, given all others, and h."""
-        model, inverse = self.model, self._inverse
-        i, j, root = model.i[edges], model.j[edges], model.root[edges]
-        h = root**2 * (inverse[i, i] + inverse[j, j] - 2 * inverse[i, j])
-        angle = wrap(model.angle[edges] - self.x[i] + self.x[j])
-        inside = self.believed[edges]
-        left = np.where(inside, np.maximum(1 - h, _BRIDGE), 1.0)
-        rho = root * np.where(inside, wrap(angle / left), angle)
-        variance = np.where(inside, 1 / left, 1 + h)
-        value = self._price[edges] - math.log(self.scale) - rho**2 / (2 * self.scale**2 * variance)
-        return value - 0.5 * np.log(variance), h
-
-    def _flip(self, edge: int) -> None:
-        value, h = self._log_odds_in(np.array([edge]))
-        inside = bool(self.believed[edge])
-        if inside and 1 - h[0] < 10 * _BRIDGE:
-            return
-        odds = float(value[0]) / self.temperature
-        wanted = self.rng.random() < 1 / (1 + math.exp(min(-odds, 700.0)))
-        if wanted != inside:
-            self._change(edge)
-            self.gain += float(value[0]) * (1 if wanted else -1)
-
-    def _swap(self) -> None:
-        outside = self.free[~self.believed[self.free]]
-        if not outside.size:
-            return
-        edge = int(outside[self.rng.integers(outside.size)])
-        value, _ = self._log_odds_in(np.array([edge]))
-        self._change(edge)
-        inside = self.free[self.believed[self.free]]
-        values, h = self._log_odds_in(inside)
-        lost = np.where(1 - h < 10 * _BRIDGE, -np.inf, -values / self.temperature)
-        if not np.isfinite(lost.max()):  # nothing can be left out, or the numbers are beyond what can be computed
-            self._change(edge)
-            return
-        chances = np.nan_to_num(np.exp(lost - lost.max()))
-        out = int(self.rng.choice(inside.size, p=chances / chances.sum()))
-        self._change(int(inside[out]))
-        self.gain += float(value[0]) - float(values[out])
-
-    def _change(self, edge: int) -> None:
-        model = self.model
-        i, j, root = int(model.i[edge]), int(model.j[edge]), float(model.root[edge])
-        column = root * (self._inverse[:, i] - self._inverse[:, j])
-        h = root * float(column[i] - column[j])
-        r = root * float(wrap(model.angle[edge] - self.x[i] + self.x[j]))
-        sign = -1.0 if self.believed[edge] else 1.0
-        self._inverse -= sign / (1 + sign * h) * np.outer(column, column)
-        self.x = self.x + sign * r / (1 + sign * h) * column
-        self.believed[edge] = sign > 0
+            self.scale = min(max(drawn, model.least_scale), model.largest_scale)
+        return evidence_of(model, believed, self._log_det, square, self.given)
 
 
 def wander(task: Task, found: Found, clock: Clock, rng: np.random.Generator) -> list[float]:
-    """Look for better sets by walks from the best; then the turns, in degrees, from the best to where walks lead."""
+    """Look for better sets and for rivals; then the turns, in degrees, from the best to where a walk leads."""
     model = task.model
     assert isinstance(model, Rotations)
     free = np.flatnonzero(~task.trusted)
-    turns: list[float] = []
-    for _ in range(_ROUNDS):
+    part = _affordable(model, free.size, int(np.sum(~found.best.believed)))
+    for _ in range(_ROUNDS if part == 1 else 1):
         best = found.best
-        warm = _walk(task, best, free, _WARM, rng, clock)
-        cold = _walk(task, best, free, 1.0, rng, clock)
-        turns = [model.difference(best.x, x) for x in cold.seen]
-        for walk in (warm, cold):
-            if walk.best is not None and not clock.expired:
-                other = judged(model, with_bonds(model, walk.best, best.x), walk.x, task.scale)
-                found.add(ascend(model, other, task.released, scale=task.scale, clock=clock))
-        if found.best is best or clock.expired:
+        _anneal(task, found, free, clock, rng, part)
+        _force(task, found, free, clock, rng, part)
+        if clock.expired:
+            return []
+        if found.best.evidence <= best.evidence + _BETTER:
             break
-    return turns
+    best = found.best
+    return [
+        model.difference(best.x, look.x)
+        for look in Walk(task, free, rng, best).go(math.ceil(part * _LOOKS), clock).seen
+    ]
 
 
-def _walk(
-    task: Task, best: Belief, free: NDArray[np.int64], temperature: float, rng: np.random.Generator, clock: Clock
-) -> Walk:
-    assert isinstance(task.model, Rotations)
-    walk = Walk(task.model, best.believed.copy(), best.x, best.scale, task.scale, free, temperature, rng)
-    walk.go(_MOVES, clock)
-    return walk
+def _affordable(model: Rotations, free: int, outside: int) -> float:
+    """The part of all walks that there is time for."""
+    sweeps = _ANNEALINGS * _SWEEPS + min(_FORCED, outside) * _FORCED_SWEEPS + _LOOKS
+    a_move = model.nodes**2 + (0 if kernels.COMPILED else _BY_NUMPY)
+    return min(1.0, _WORK / (sweeps * max(free, 1) * a_move))
+
+
+def _anneal(task: Task, found: Found, free: Places, clock: Clock, rng: np.random.Generator, part: float) -> None:
+    """Walks from the best, warm and then colder, until some of them in turn have found nothing better."""
+    idle = 0
+    while idle < _ANNEALINGS and not clock.expired:
+        best = found.best
+        walk = Walk(task, free, rng, best).go(math.ceil(part * _SWEEPS), clock, _WARM, 1.0)
+        for look in (max(walk.seen, key=lambda some: some.evidence), walk.seen[-1]) if walk.seen else ():
+            _taken_up(task, found, look, task.released, clock)
+        idle = 0 if found.best.evidence > best.evidence + _BETTER else idle + 1
+
+
+def _force(task: Task, found: Found, free: Places, clock: Clock, rng: np.random.Generator, part: float) -> None:
+    """Sets with an edge that the best does not believe: the answer of a set that believes no such edge is the same."""
+    model, best = task.model, found.best
+    outside = free[~best.believed[free]]
+    likely = outside[np.argsort(-margins(task, best, clock)[outside], kind="stable")]
+    for edge in likely[: math.ceil(part * min(_FORCED, likely.size))].tolist():
+        if clock.expired:
+            break
+        with_it = best.believed.copy()
+        with_it[edge] = True
+        start = judged(model, with_it, best.x, task.scale)
+        walk = Walk(task, free[free != edge], rng, start).go(_FORCED_SWEEPS, clock, _WARM, 1.0)
+        for look in sorted(walk.seen, key=lambda some: -some.evidence)[:1]:
+            if look.evidence > found.best.evidence - _NEAR_NATS:
+                others = task.released[~(task.released == edge).any(axis=1)]
+                _taken_up(task, found, look, others, clock)
+
+
+def _taken_up(task: Task, found: Found, look: Look, groups: Places, clock: Clock) -> None:
+    """The set that was seen, and the one that it leads to uphill."""
+    model = task.model
+    if any(np.array_equal(look.believed, some.believed) for some in found.beliefs):
+        return
+    belief = found.add(judged(model, look.believed, look.x, task.scale))
+    found.add(ascend(model, belief, groups, scale=task.scale, clock=clock))

@@ -1,0 +1,153 @@
+"""What a ranking returns: ranks, intervals, predictions, and how it is shown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.special
+from numpy.typing import NDArray
+
+from angsync.applications.ranking.games import Comparisons
+from angsync.applications.ranking.holdout import Holdout
+from angsync.applications.result import ApplicationResult, Description
+from angsync.errors import InputError
+from angsync.pipeline.result import SyncResult
+from angsync.report.numbers import counted, plain_number
+from angsync.report.pictures import Curves, Series
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RankingResult(ApplicationResult):
+    """What :func:`rank` returns. Arrays have one entry a player, in the order of ``players``."""
+
+    players: tuple[Hashable, ...]
+    rank: NDArray[np.float64]
+    """1 is best; equal scores share a rank; NaN for players without games. Each component is ranked by itself."""
+    score: NDArray[np.float64]
+    """In units of the encoding: a difference of scores is the encoded margin to be expected; mean 0 a component."""
+    standard_error: NDArray[np.float64]
+    """Of the scores, against the mean of the component; NaN where there are no games to estimate the noise from."""
+    rank_interval: NDArray[np.float64]
+    """(players, 2): ranks that the player may have, with 95 % confidence; NaN like the standard errors."""
+    upset: float
+    """The share of pairs that the order gets wrong, of those with a winner. A fit to these games, not a prediction."""
+    component: NDArray[np.int64]
+    """Players of different components never met, directly or through others; -1 for players without games."""
+    shift: int
+    orientation: int
+    noise: float
+    """Standard deviation of an encoded margin about what the scores say; NaN where it cannot be estimated."""
+    encoding: str
+    radians_a_unit: float
+    played: Comparisons
+    sync: SyncResult
+    ties: str = "zero"
+    angle: float | None = None
+    prediction: Holdout | None = None
+    """Accuracy on games that were held out, where it was asked for."""
+
+    def order(self) -> list[Hashable]:
+        """The players from the best to the last, those without games left out; components one after the other."""
+        known = np.flatnonzero(np.isfinite(self.rank))
+        return [self.players[k] for k in known[np.lexsort((self.rank[known], self.component[known]))]]
+
+    @cached_property
+    def _number(self) -> dict[Hashable, int]:
+        return {name: k for k, name in enumerate(self.players)}
+
+    def place(self, player: Hashable) -> int:
+        """The number of a player, by name."""
+        try:
+            return self._number[player]
+        except KeyError:
+            raise InputError(f"there is no player {player!r}.") from None
+
+    def predict(self, i: Hashable, j: Hashable) -> float:
+        """The probability that i beats j, ties left out; one half where nothing connects them.
+
+        Normal noise in the encoded margin, and the uncertainty of both scores added to it, as if independent.
+        """
+        a, b = self.place(i), self.place(j)
+        lead = self.score[a] - self.score[b]
+        if a == b or not np.isfinite(lead) or self.component[a] != self.component[b]:
+            return 0.5
+        if not np.isfinite(self.noise):
+            return 0.5 if lead == 0 else float(lead > 0)
+        spread = math.sqrt(self.noise**2 + self.standard_error[a] ** 2 + self.standard_error[b] ** 2)
+        return float(scipy.special.ndtr(lead / spread)) if spread > 0 else 0.5 + 0.5 * float(np.sign(lead))
+
+    def compare(self, *, share: float = 0.2, splits: int = 20, rng: int = 0) -> Holdout:
+        """Accuracy on held-out games beside other ways to rank: see :func:`angsync.applications.ranking.holdout`."""
+        from angsync.applications.ranking import holdout
+
+        return holdout(
+            self.played, encoding=self.encoding, ties=self.ties, angle=self.angle, share=share, splits=splits, rng=rng
+        )
+
+    def describe(self) -> Description:
+        known = np.isfinite(self.rank)
+        best = np.lexsort(
+            (np.where(known, self.rank, np.inf), np.where(known, self.component, self.component.max() + 1))
+        )
+        names = np.array([str(name) for name in self.players], dtype=object)
+        rows = [
+            ("Players", f"{int(known.sum()):,}", counted(len(self.played), "comparison")),
+            ("Best", ", ".join(str(name) for name in self.order()[:3])),
+            (
+                "Upsets",
+                f"{100 * self.upset:.2f} %",
+                "of the pairs with a winner; a fit to these games, not a prediction",
+            ),
+            ("Noise", plain_number(self.noise, 3), f"standard deviation of an encoded margin ({self.encoding})"),
+        ]
+        columns = {
+            "player": names[best], "rank": self.rank[best], "rank_low": self.rank_interval[best, 0],
+            "rank_high": self.rank_interval[best, 1], "score": self.score[best],
+            "standard_error": self.standard_error[best], "component": self.component[best],
+        }  # fmt: skip
+        drawn = best[known[best]]
+        series = Series(self.rank[drawn], self.score[drawn], error=self.standard_error[drawn])
+        picture = Curves(
+            "Scores", "rank", f"score (encoded margin, {self.encoding})", (series,),
+            "The score of every player with its 95 % interval, the best on the left.",
+        )  # fmt: skip
+        if self.prediction is not None:
+            rows += [
+                (
+                    "Held out",
+                    f"{value:.4f}",
+                    f"accuracy of {name} on unseen pairs, mean of {self.prediction.splits} splits",
+                )
+                for name, value in self.prediction.accuracy.items()
+            ]
+        facts = {
+            "accuracy": None if self.prediction is None else self.prediction.accuracy,
+            "players": len(self.players), "comparisons": len(self.played), "upset": self.upset, "noise": self.noise,
+            "encoding": self.encoding, "radians_a_unit": self.radians_a_unit, "shift": self.shift,
+        }  # fmt: skip
+        title = f"ranking of {counted(int(known.sum()), 'player')}"
+        return Description("ranking", title, rows, columns, [picture], self._sentences(), facts)
+
+    def _sentences(self) -> list[str]:
+        said = []
+        count = int(self.component.max(initial=-1)) + 1
+        if count > 1:
+            said.append(
+                f"The games fall into {count} groups of players that never met each other; each is ranked by itself, "
+                "and ranks of different groups cannot be compared."
+            )
+        isolated = [str(self.players[k]) for k in np.flatnonzero(self.component < 0)]
+        if isolated:
+            said.append(f"Without games, and so without a rank: {', '.join(isolated[:10])}"
+                        + (f" and {len(isolated) - 10} more." if len(isolated) > 10 else "."))  # fmt: skip
+        if not np.isfinite(self.noise):
+            said.append("There are too few games to see the noise: no intervals, and predictions are all or nothing.")
+        if self.orientation < 0:
+            said.append(
+                "The circle is read backwards, because the games fit that order better: they are nearly cyclic."
+            )
+        return said

@@ -1,0 +1,72 @@
+"""``angsync rank``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from angsync.cli import options
+from angsync.cli.application import TableFile, run_application
+from angsync.cli.root import app
+
+if TYPE_CHECKING:
+    from angsync.applications.ranking import RankingResult
+
+
+@app.command(short_help="Rank players by their games, with rank intervals.")
+def rank(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Games (csv, parquet), or a matrix A[i, j] = how far i beat j (npz, npy, mtx)."
+        ),
+    ],
+    output: TableFile = None,
+    report: options.ReportFile = None,
+    winner: Annotated[str | None, typer.Option(metavar="NAME", help="Column of the winner.")] = None,
+    loser: Annotated[str | None, typer.Option(metavar="NAME", help="Column of the loser.")] = None,
+    margin: Annotated[str | None, typer.Option(metavar="NAME", help="Column of the margin; 1 without one.")] = None,
+    home: Annotated[str | None, typer.Option(metavar="NAME", help="Column of the first player, with scores.")] = None,
+    away: Annotated[str | None, typer.Option(metavar="NAME", help="Column of the second player.")] = None,
+    home_score: Annotated[str | None, typer.Option(metavar="NAME", help="Column of the first one's score.")] = None,
+    away_score: Annotated[str | None, typer.Option(metavar="NAME", help="Column of the second one's score.")] = None,
+    encoding: Annotated[str, typer.Option(help="What a margin counts: sqrt, log, linear, ratio or sign.")] = "sqrt",
+    ties: Annotated[str, typer.Option(help="zero: a tie means equally good; drop: it means nothing.")] = "zero",
+    angle: Annotated[
+        float | None, typer.Option(help="Root mean square of the angles (radians); at most 0.2 unless given.")
+    ] = None,
+    holdout: Annotated[
+        float | None, typer.Option(help="Hold out this share of the pairs, and show the accuracy beside other methods.")
+    ] = None,
+    splits: Annotated[int, typer.Option(help="Random splits of --holdout.", min=1)] = 20,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+) -> None:
+    """Rank players by their games.
+
+    The table has rank, 95 % rank interval, score and standard error of every player. Upsets are a fit to the games
+    given; --holdout measures prediction, beside least squares, SpringRank, Bradley-Terry and David's score.
+    """
+
+    def solve(played: Any) -> RankingResult:
+        from dataclasses import replace
+
+        from angsync.applications import ranking
+
+        result = ranking.rank(played, encoding, ties=ties, angle=angle)
+        if holdout is None:
+            return result
+        return replace(result, prediction=result.compare(share=holdout, splits=splits, rng=seed))
+
+    def read() -> Any:
+        from angsync.applications import ranking
+
+        names = {
+            "winner": winner, "loser": loser, "margin": margin, "home": home, "away": away, "home_score": home_score,
+            "away_score": away_score,
+        }  # fmt: skip
+        return ranking.read(file, **names)
+
+    run_application([file], read, solve, output=output, report=report, json=json)
