@@ -6,9 +6,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from angsync.applications import pose_graph, ranking
+    from angsync.applications import clocks, pose_graph, ranking
 
-__all__ = ["pose_graph", "ranking"]
+__all__ = ["clocks", "pose_graph", "ranking"]
 
 
 def __getattr__(name: str) -> Any:

@@ -47,6 +47,11 @@ class FieldTable:
             f"{self.source}: there is no column {wanted} for {what}; the columns found are {listed(self.names)}.{hint}"
         )
 
+    def is_text(self, name: str) -> bool:
+        """Whether a column is text as it was written, with all its digits."""
+        column = self._columns[name]
+        return isinstance(column, list) or column.dtype.kind in "OU"
+
     def texts(self, name: str) -> list[str]:
         """A column as text, without blanks around it; what is missing is an error."""
         column = self._columns[name]
