@@ -131,7 +131,8 @@ def _wrong(seeds) -> list[Row]:
                 f"links; {lost} of {good} good ones",
                 f"rms {np.sqrt(np.mean(ours)):.3f} sigma, least squares {np.sqrt(np.mean(line)):.3f}",
                 "" if target is None else "at least 0.99, all with more than two links", met,
-                f"95 % intervals hold {np.mean(held):.3f}",
+                f"95 % intervals hold {np.mean(held):.3f}; where a wrong link and one good one alone connect "
+                "clocks to the rest, nobody can tell them apart (result.undecided)",
             )
         )  # fmt: skip
     return found

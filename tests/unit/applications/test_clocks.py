@@ -5,7 +5,7 @@ import pytest
 
 import angsync as ang
 from angsync.applications import clocks
-from angsync.errors import InputError
+from angsync.errors import CorruptionWarning, InputError
 from angsync.testing import check_application
 
 
@@ -194,3 +194,17 @@ def test_settings_of_robust_are_taken(network):
     a = network[0].links
     result = clocks.synchronise(a.i, a.j, a.offset, robust=ang.Robust(loss="truncated"))
     np.testing.assert_array_equal(result.bad_links, network[0].is_bad)
+
+
+def test_what_nobody_can_decide_is_said():
+    """Two complete groups of eight joined by two links, one of them wrong: which one, nothing tells."""
+    made = np.random.default_rng(40)
+    one, other = np.triu_indices(8, 1)
+    i, j = np.concatenate([one, one + 8, [0, 1]]), np.concatenate([other, other + 8, [8, 9]])
+    y = 0.1 * made.standard_normal(i.size)
+    y[-1] += 3.0
+    with pytest.warns(CorruptionWarning, match="hang by single measurements"):
+        result = clocks.synchronise(i, j, y)
+    assert np.flatnonzero(result.bad_links).tolist() in ([56], [57])
+    assert np.flatnonzero(result.undecided).tolist() in ([56], [57])
+    assert "Believed on weak grounds" in str(result)

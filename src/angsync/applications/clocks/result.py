@@ -69,6 +69,15 @@ class ClockResult(ApplicationResult):
         return self.links.unit
 
     @property
+    def undecided(self) -> NDArray[np.bool_]:
+        """One a measurement: believed, but by odds of less than 100 only, such as one of two links that alone connect
+        some clocks to the rest and contradict each other. Not judged (all False) over rounds and above 2,000 links."""
+        report = self.sync.robust
+        if report is None or report.undecided.size != len(self.links):
+            return np.zeros(len(self.links), dtype=bool)
+        return report.undecided & ~self.bad_links
+
+    @property
     def skew_ppm(self) -> NDArray[np.float64]:
         """Skews in parts per million; needs a unit."""
         if self.unit is None:
@@ -230,6 +239,12 @@ class ClockResult(ApplicationResult):
         if hanging.size and self.freedom > 0:
             names = _listed([str(self.clocks[k]) for k in hanging])
             said.append(f"Hanging on one believed link or none, which nothing checks: {names}.")
+        doubtful = np.flatnonzero(self.undecided)
+        if doubtful.size and self.bad_links.any():
+            pairs_named = [f"{self.clocks[self.links.i[k]]} to {self.clocks[self.links.j[k]]}" for k in doubtful]
+            said.append(
+                f"Believed on weak grounds, and perhaps wrong in place of one left out: {_listed(pairs_named)}."
+            )
         if self.skew_sync is not None and np.isnan(self.skew[np.isfinite(self.offset)]).any():
             said.append("Some clocks have links at one time only: their skew is not known and was taken as 0.")
         return said
