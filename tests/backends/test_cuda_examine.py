@@ -116,7 +116,9 @@ def test_the_kernels_of_a_stack_count_pieces_and_see_what_is_not_hermitian(n):
     known = {name: found[name] for name in ("status", "components")} | {"skew": np.linspace(0, 1, 60)}
     fields_array = cuda_proof.proved(cupy.asarray(C), arrays["z"])
     told = (arrays["status"], arrays["components"], cupy.asarray(known["skew"]))
-    claims = cuda_proof.claim_batch(fields_array, *told, n, GAP_TOLERANCE)
+    count = cupy.full(1, 7, dtype=cupy.uint64)
+    claims = cuda_proof.claim_batch(fields_array, *told, n, GAP_TOLERANCE, open_=count)
+    assert int(count[0]) == 7 + np.count_nonzero(claims["verdict"].get())
     expected = certificates({name: fields[name].get() for name in FIELDS} | known, n)
     for name, values in expected.items():
         np.testing.assert_allclose(claims[name].get(), values, rtol=1e-12, err_msg=name)

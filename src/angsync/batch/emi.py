@@ -15,7 +15,7 @@ from angsync.kernels.batch.numbers import MAX_ORDER
 
 
 def emi_matrix(
-    C: ArrayLike, coherence: ArrayLike | None = None, *, beta: float = 0.0, looks: float | None = None
+    C: ArrayLike, coherence: ArrayLike | None = None, *, beta: ArrayLike = 0.0, looks: float | None = None
 ) -> NDArray:
     r"""The objective of the maximum-likelihood phases of a stack of coherence matrices, :math:`-|\Gamma|^{-1} \circ C`.
 
@@ -36,7 +36,8 @@ def emi_matrix(
         :math:`|\Gamma|`, symmetric, the moduli of C unless given.
     beta
         From 0 to 1: :math:`(1 - \beta) |\Gamma| + \beta I` is inverted in place of :math:`|\Gamma|`. Moduli of sample
-        coherences are too large where the truth is small; a few per cent make the inverse of them harmless.
+        coherences are too large where the truth is small; a few per cent make the inverse of them harmless. A number,
+        or one for each problem.
     looks
         How many samples each coherence was estimated from, where that is known: fewer than n leave
         :math:`|\Gamma|` without support, which is warned about where beta is 0.
@@ -45,12 +46,17 @@ def emi_matrix(
     C = np.asarray(C)
     if C.ndim < 2 or C.shape[-1] != C.shape[-2]:
         raise ShapeError(f"C must be square matrices (..., n, n), but its shape is {C.shape}.")
-    if not 0 <= beta <= 1:
-        raise InputError(f"beta must be between 0 and 1, but it is {beta}.")
-    n = C.shape[-1]
+    n, leading = C.shape[-1], C.shape[:-2]
+    shares = np.asarray(beta, dtype=np.float64)
+    if not np.all((shares >= 0) & (shares <= 1)):
+        raise InputError(f"beta must be between 0 and 1, but it is {beta!r}.")
+    try:
+        shares = np.ascontiguousarray(np.broadcast_to(shares, leading).reshape(-1))
+    except ValueError:
+        raise ShapeError(f"beta has the shape {shares.shape}, which does not broadcast to {leading}.") from None
     if looks is not None and not looks > 0:
         raise InputError(f"looks must be a positive number, but it is {looks}.")
-    if looks is not None and looks < n and beta == 0:
+    if looks is not None and looks < n and not np.any(beta):
         warn_user(
             f"a coherence of {n} dates from {looks:g} looks cannot be inverted with confidence: take more looks than "
             "dates, or a beta of a few per cent.",
@@ -63,7 +69,7 @@ def emi_matrix(
         raise InputError(f"coherence must be real, the moduli of Gamma, but its dtype is {gamma.dtype}.")
     narrow = C.real.dtype if gamma is None else gamma.dtype
     limit = 0.1 / float(np.finfo(narrow if narrow.kind == "f" else np.float64).eps)
-    shape = (math.prod(C.shape[:-2]), n, n)
+    shape = (math.prod(leading), n, n)
     wide = C if C.dtype == np.complex64 else C.astype(np.complex128, copy=False)
     problems = np.ascontiguousarray(wide).reshape(shape)
     if gamma is not None:
@@ -71,8 +77,8 @@ def emi_matrix(
         gamma = np.ascontiguousarray(gamma, dtype=kind).reshape(shape)
     out, state = np.empty_like(problems), np.zeros(shape[0], dtype=np.int8)
     invert = kernels.emi if n <= MAX_ORDER else emi_reference.emi
-    invert(problems, gamma, float(beta), limit, out, state)
-    _report(state, C.shape[:-2])
+    invert(problems, gamma, shares, limit, out, state)
+    _report(state, leading)
     return out.reshape(C.shape)
 
 

@@ -43,7 +43,10 @@ _CHUNK_ENTRIES = 1 << 26  # of the problems solved at a time by the library's ow
 
 
 def solve_where_it_lies(data: Any, call: StackCall) -> tuple[BatchResult, bool]:
-    """The stack of a device, and whether some problem is other than converged. The host waits for the device once."""
+    """The stack of a device, and whether some problem is other than converged, or asked to be certified and is not.
+
+    The host waits for the device once.
+    """
     begin = time.perf_counter()
     dtype = np.dtype(dtype_name(data))
     check_stack(tuple(data.shape), dtype)
@@ -108,7 +111,7 @@ def _by_kernels(C: Any, gauge: int, certify: bool, options: dict[str, Any]) -> t
     if certify:
         fields = cuda_proof.proved(C, found["z"])
         known = (found["status"], found["components"], found["skew"])
-        found |= cuda_proof.claim_batch(fields, *known, n, GAP_TOLERANCE)
+        found |= cuda_proof.claim_batch(fields, *known, n, GAP_TOLERANCE, open_=told[1:2])
     del found["skew"]
     return found, told
 
@@ -125,7 +128,7 @@ def _by_the_library(
 ) -> tuple[dict[str, Any], bool]:
     """Any order, either precision: array functions of the library, and the host for problems in several pieces.
 
-    Also whether some problem is other than converged.
+    Also whether some problem is other than converged, or not certified.
     """
     space, n = namespace(C), C.shape[1]
     found = _generally(C, {"power_steps": 20, "settled": SETTLED_RADIANS} | options)
@@ -139,7 +142,7 @@ def _by_the_library(
         proved = {name: to_numpy(array) for name, array in _proved(C, found["z"]).items()}
         known = {name: to_numpy(found[name]) for name in ("status", "components")} | {"skew": skew}
         found |= {name: from_numpy(array, C) for name, array in certificates(proved | known, n).items()}
-    return found, bool(space.any(found["status"] != 0))
+    return found, bool(space.any(found["status"] != 0)) or (certify and bool(space.any(found["verdict"] != 0)))
 
 
 def _settle_pieces(C: Any, found: dict[str, Any], gauge: int, shape: tuple[int, ...]) -> NDArray[np.float64]:

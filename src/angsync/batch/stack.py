@@ -70,8 +70,7 @@ def solve(data: Any, call: Call) -> BatchResult:
         from angsync.batch.on_device import solve_where_it_lies
 
         result, troubled = solve_where_it_lies(data, own)
-        result = _improved_on_the_host(data, result, own)
-        return reported(result, own) if troubled else result
+        return reported(_improved_on_the_host(data, result, own), own) if troubled else result
     return reported(_solve_stack(data, own), own)
 
 

@@ -17,7 +17,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from angsync.cli.root import app
 
-COMMANDS = ("demo", "solve", "certify", "simulate", "posegraph", "clocks", "rank", "reproduce", "bench", "info")
+COMMANDS = (
+    "demo", "solve", "certify", "simulate", "posegraph", "clocks", "rank", "phaseless", "link", "beam", "selfcal",
+    "reproduce", "bench", "info",
+)  # fmt: skip
 """One file each, which registers its command when it is loaded; the help lists them in this order."""
 
 __all__ = ["COMMANDS", "app", "main"]

@@ -52,6 +52,10 @@ class FieldTable:
         column = self._columns[name]
         return isinstance(column, list) or column.dtype.kind in "OU"
 
+    def column(self, name: str) -> Any:
+        """A column as it is: texts of a file, otherwise an array."""
+        return self._columns[name]
+
     def texts(self, name: str) -> list[str]:
         """A column as text, without blanks around it; what is missing is an error."""
         column = self._columns[name]
@@ -70,6 +74,8 @@ class FieldTable:
         column = self._columns[name]
         if not isinstance(column, list) and column.dtype.kind in "biuf":
             numbers = column.astype(np.float64)
+        elif isinstance(column, list) and (quick := _plain_numbers(column)) is not None:
+            numbers = quick
         else:
             values = column if isinstance(column, list) else column.tolist()
             numbers = np.array([self._number(x, k, name, missing) for k, x in enumerate(values)], dtype=np.float64)
@@ -93,6 +99,14 @@ class FieldTable:
         raise InputError(
             f"{self.where(row)}, column {name!r}: {quoted(text)} is not a number. Mend it, or leave the row out."
         )
+
+
+def _plain_numbers(texts: list[str]) -> NDArray[np.float64] | None:
+    """A column in which every text is a number; otherwise None, and somebody has to look at one after the other."""
+    try:
+        return None if any("_" in text for text in texts) else np.array(list(map(float, texts)), dtype=np.float64)
+    except ValueError:
+        return None
 
 
 def field_table(source: Any, needed: Collection[str] = ()) -> FieldTable:

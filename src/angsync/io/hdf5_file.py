@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Collection
 from pathlib import Path
 from typing import IO, Any
 
@@ -53,6 +54,15 @@ def load_datasets(path: Path, names: ColumnNames, column_major: bool) -> dict[st
             else:
                 arrays[name] = part.T if column_major and part is not None and part.dtype.kind != "O" else part
         return arrays
+
+
+def load_named(path: Path, wanted: Collection[str]) -> dict[str, Any]:
+    """The datasets at the root that are ``wanted``, and None under the names of all others."""
+    if importlib.util.find_spec("h5py") is None:
+        raise MissingDependencyError("h5py", "hdf5", f"reading {path}")
+    with reading(path, "HDF5"):
+        parts = _parts(path, sorted(wanted))
+        return {name: _matlab_sparse(part) if isinstance(part, dict) else part for name, part in parts.items()}
 
 
 def _parts(path: Path, wanted: list[str]) -> dict[str, Any]:

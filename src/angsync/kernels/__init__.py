@@ -78,6 +78,7 @@ _KERNELS = (  # the compiled module, the one in NumPy, and the names that are ta
         ),
     ),
     ("lanczos.reference", "lanczos.reference", ("ShiftedElsewhere",)),
+    ("batch.looks_compiled", "batch.looks_reference", ("agreement", "coherence")),
 )
 _HOME = {name: compiled if COMPILED else numpy for compiled, numpy, names in _KERNELS for name in names}
 
@@ -97,9 +98,19 @@ def solve_batch(
     return suspects
 
 
-def emi(C: "NDArray", coherence: "NDArray | None", beta: float, limit: float, out: "NDArray", state: "NDArray") -> None:
+def emi(
+    C: "NDArray", coherence: "NDArray | None", beta: "NDArray", limit: float, out: "NDArray", state: "NDArray"
+) -> None:
     """The objective of interferogram stacks; :func:`angsync.kernels.batch.emi_reference.emi` says what is computed."""
     batch_kernels().emi(C, coherence, beta, limit, out, state)
+
+
+def link_bars(
+    C: "NDArray", beta: "NDArray", looks: "NDArray", moduli: "NDArray | None", weights: int, reference: int,
+    out: "NDArray",
+) -> None:  # fmt: skip
+    """Error bars of linked phases; :func:`angsync.kernels.batch.bars_reference.bars` says what is computed."""
+    batch_kernels().bars(C, beta, looks, moduli, weights, reference, out)
 
 
 @cache
@@ -132,6 +143,7 @@ __all__ = [
     "description",
     "emi",
     "limited",
+    "link_bars",
     "name",
     "solve_batch",
     "threads",

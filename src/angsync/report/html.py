@@ -82,8 +82,8 @@ def figure(drawn: str, caption: str, class_: str = "") -> str:
 
 def footer(maker: str, settings: Iterable[str], *more: str) -> str:
     """Who made the page and with what; ``more`` are further sentences."""
-    lines = (
-        f"Made by {maker}. This page is complete in itself: it loads nothing.",
-        f"Settings: {'; '.join(settings)}.",
-    )
+    lines = [f"Made by {maker}. This page is complete in itself: it loads nothing."]
+    told = "; ".join(settings)
+    if told:
+        lines.append(f"Settings: {told}.")
     return "\n".join(("<footer>", *(f"<p>{escape(line)}</p>" for line in (*lines, *more)), "</footer>"))

@@ -81,7 +81,7 @@ which are padded to whole segments."""
 
 ROTATED_TRIANGLE = {
     "narrow": MemoryBudget(vectors=25, matrix_copies=0.0635),
-    "full": MemoryBudget(vectors=100, matrix_copies=0.25),
+    "full": MemoryBudget(vectors=102, matrix_copies=0.25),
     "numpy": MemoryBudget(vectors=8, matrix_copies=0.5),
 }
 """Re(Z^H C Z) of a dense C, while Newton's method takes a step of more than a few products, added to what a solver

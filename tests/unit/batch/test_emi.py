@@ -100,7 +100,7 @@ def test_emi_in_single_precision_is_flagged_by_its_own_rounding():
 
 def made_by(kernel, C, coherence=None, beta=0.0, limit=4.5e14):
     out, state = np.empty_like(C), np.empty(len(C), np.int8)
-    kernel(C, coherence, beta, limit, out, state)
+    kernel(C, coherence, np.full(len(C), float(beta)), limit, out, state)
     return out, state
 
 
@@ -134,6 +134,15 @@ def test_beta_mixes_in_the_identity():
     np.testing.assert_allclose(emi_matrix(C, np.abs(C), beta=0.1), expected, rtol=1e-10)
     np.testing.assert_allclose(emi_matrix(C, beta=1.0), -np.eye(6) * C, atol=1e-15)
     assert np.isfinite(emi_matrix(np.ones((1, 4, 4)), beta=0.05)).all()  # singular without it
+
+
+def test_every_problem_may_have_its_own_beta():
+    C = np.array([np.eye(3) + 0.3, np.eye(3) + 0.1], dtype=complex)
+    both = emi_matrix(C, beta=[0.1, 0.4])
+    for k, beta in enumerate((0.1, 0.4)):
+        np.testing.assert_array_equal(both[k], emi_matrix(C[k], beta=beta))
+    with pytest.raises(ShapeError, match="beta has the shape"):
+        emi_matrix(C, beta=[0.1, 0.2, 0.3])
     for beta in (-0.1, 1.1, np.nan):
         with pytest.raises(InputError, match="beta must be between 0 and 1"):
             emi_matrix(C, beta=beta)

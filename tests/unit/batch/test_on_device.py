@@ -107,3 +107,15 @@ def test_what_the_triangles_differ_by_is_in_the_gap_on_a_device():
     apart = abs(near[1, 4, 2] - C[1, 4, 2])
     assert found[1] >= 2 * apart > 100 * exact[1]
     np.testing.assert_array_equal(found[[0, 2]], exact[[0, 2]])
+
+
+def test_what_is_left_open_is_trouble():
+    """Further starts follow where something is not proved: a stack that converged may not be passed over."""
+    rng = np.random.default_rng(0)
+    noise = rng.standard_normal((8, 30, 30)) + 1j * rng.standard_normal((8, 30, 30))
+    C = noise + np.conj(np.swapaxes(noise, 1, 2))
+    result, troubled = solve_where_it_lies(C, CALL)
+    assert not result.certified.all()
+    assert troubled
+    converged, troubled = solve_where_it_lies(C, replace(CALL, certify=False))
+    assert troubled == (not converged.converged.all())

@@ -68,7 +68,7 @@ typedef struct {
     int32_t n, threads, set;
     int32_t wide;          /* C holds doubles, not floats */
     int32_t given;         /* coherence: 0 the moduli of C, 1 floats, 2 doubles */
-    double beta;           /* the part of the identity */
+    const double *beta;    /* of each problem: the part of the identity */
     double limit;          /* largest condition number */
     double askew;          /* relative difference of the triangles of a coherence above which it is not symmetric */
     const void *C, *coherence;
@@ -76,6 +76,27 @@ typedef struct {
     int8_t *state;         /* of each problem: see below, or 1 where |Gamma| is not positive definite */
 } emi_t;
 enum { EMI_SINGULAR = 2, EMI_UNEVEN = 3 };
+
+/* One call for error bars of interferogram stacks. In Python: BarsCall in compiled.py. */
+typedef struct {
+    int64_t count;
+    int32_t n, threads, set;
+    int32_t wide;              /* C holds doubles, not floats */
+    int32_t weights;           /* 0 the moduli of C, 1 minus the inverse of the coherences */
+    int32_t reference;         /* the date that errors are against */
+    const void *C;             /* (count, n, n), zeros on the diagonal where a date has no data */
+    const double *beta, *looks; /* of each problem */
+    const double *moduli;      /* (count, n) of an eigenvector, or NULL */
+    const double *pool;        /* (n, n): how much lag l counts for lag k */
+    double *out;               /* (count, n) */
+} bars_t;
+/* bars_reference.py says what they are */
+#define BARS_SHARE 0.1
+#define BARS_FLOOR 0.02
+#define BARS_MOST 0.9999
+#define BARS_CHANCE 1.8137993642342178
+#define BARS_ROUNDS 2
+#define BARS_REFINED 2
 
 static inline double emi_modulus(const emi_t *call, int64_t at) {
     if (call->given == 1) return ((const float *)call->coherence)[at];
@@ -180,6 +201,15 @@ int batch_emi(const emi_t *call) {
     if (call->set == 1) return emi_double_avx2(call);
 #endif
     return emi_double_plain(call);
+}
+
+/* Standard errors of linked phases. Returns -2 without memory. */
+int batch_bars(const bars_t *call) {
+#ifdef SEVERAL_SETS
+    if (call->set == 2) return bars_double_avx512(call);
+    if (call->set == 1) return bars_double_avx2(call);
+#endif
+    return bars_double_plain(call);
 }
 
 #else

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError
+from angsync.kernels.batch.bars_reference import pooling
 from angsync.kernels.batch.emi_reference import UNEVEN_SHARE
 from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, BatchNumbers, BatchOptions, asymmetry_share
 from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, function, threads_for
@@ -55,12 +56,25 @@ class EmiCall(ctypes.Structure):
 
     _fields_ = (
         ("count", SIZE), ("n", ctypes.c_int32), ("threads", ctypes.c_int32), ("set", ctypes.c_int32),
-        ("wide", ctypes.c_int32), ("given", ctypes.c_int32), ("beta", REAL), ("limit", REAL), ("askew", REAL),
+        ("wide", ctypes.c_int32), ("given", ctypes.c_int32), ("beta", ADDRESS), ("limit", REAL), ("askew", REAL),
         ("C", ADDRESS), ("coherence", ADDRESS), ("out", ADDRESS), ("state", ADDRESS),
     )  # fmt: skip
 
 
 _emi = function("batch_emi", ctypes.POINTER(EmiCall), returns=INT)
+
+
+class BarsCall(ctypes.Structure):
+    """``bars_t`` in batch.c."""
+
+    _fields_ = (
+        ("count", SIZE), ("n", ctypes.c_int32), ("threads", ctypes.c_int32), ("set", ctypes.c_int32),
+        ("wide", ctypes.c_int32), ("weights", ctypes.c_int32), ("reference", ctypes.c_int32), ("C", ADDRESS),
+        ("beta", ADDRESS), ("looks", ADDRESS), ("moduli", ADDRESS), ("pool", ADDRESS), ("out", ADDRESS),
+    )  # fmt: skip
+
+
+_bars = function("batch_bars", ctypes.POINTER(BarsCall), returns=INT)
 _MOST_ITERATIONS = 2**30  # what fits into the counter of batch.c
 
 
@@ -112,17 +126,50 @@ def solve(
 
 
 def emi(
-    C: NDArray, coherence: NDArray | None, beta: float, limit: float, out: NDArray, state: NDArray[np.int8]
+    C: NDArray,
+    coherence: NDArray | None,
+    beta: NDArray[np.float64],
+    limit: float,
+    out: NDArray,
+    state: NDArray[np.int8],
 ) -> None:
     """What :func:`angsync.kernels.batch.emi_reference.emi` does, in C; contiguous arrays, the order at most 128."""
     count, n = C.shape[:2]
     assert n <= MAX_ORDER
     assert (out.shape, out.dtype, state.shape, state.dtype) == (C.shape, C.dtype, (count,), np.int8)
     assert coherence is None or coherence.shape == C.shape
+    assert (beta.shape, beta.dtype) == ((count,), np.float64)
     given = 0 if coherence is None else 1 if coherence.dtype == np.float32 else 2
     call = EmiCall(
-        count, n, threads_for(count * n * n), SETS.index(instructions), C.dtype == np.complex128, given, beta, limit,
-        UNEVEN_SHARE, address(C), None if coherence is None else address(coherence), address(out), address(state),
+        count, n, threads_for(count * n * n), SETS.index(instructions), C.dtype == np.complex128, given, address(beta),
+        limit, UNEVEN_SHARE, address(C), None if coherence is None else address(coherence), address(out),
+        address(state),
     )  # fmt: skip
     if _emi(ctypes.byref(call)) < 0:
+        raise MemoryError(f"no memory for the work of {count} problems of order {n}")
+
+
+def bars(
+    C: NDArray,
+    beta: NDArray[np.float64],
+    looks: NDArray[np.float64],
+    moduli: NDArray[np.float64] | None,
+    weights: int,
+    reference: int,
+    out: NDArray[np.float64],
+) -> None:
+    """What :func:`angsync.kernels.batch.bars_reference.bars` does, in C; contiguous arrays, the order at most 128."""
+    count, n = C.shape[:2]
+    assert n <= MAX_ORDER
+    assert 0 <= reference < n
+    assert (out.shape, out.dtype) == ((count, n), np.float64)
+    assert all((given.shape, given.dtype) == ((count,), np.float64) for given in (beta, looks))
+    assert moduli is None or (moduli.shape, moduli.dtype) == ((count, n), np.float64)
+    pool = pooling(n)
+    call = BarsCall(
+        count, n, threads_for(count * n * n), SETS.index(instructions), C.dtype == np.complex128, weights, reference,
+        address(C), address(beta), address(looks), None if moduli is None else address(moduli), address(pool),
+        address(out),
+    )  # fmt: skip
+    if _bars(ctypes.byref(call)) < 0:
         raise MemoryError(f"no memory for the work of {count} problems of order {n}")

@@ -52,12 +52,13 @@ static void N(emi_group)(const emi_t *call, int64_t first, int used, V *a, V *ke
     int uneven[8] = {0};
     for (int p = 0; p < 8; p++) {
         int64_t at = first + (p < used ? p : 0); /* lanes that hold no problem repeat the first one */
+        double beta = call->beta[at];
         for (int i = 0; i < n; i++)
             for (int j = 0; j <= i; j++) { /* the upper triangle, as everywhere */
                 double value = emi_modulus(call, at * size + (int64_t)j * n + i);
                 double mirrored = call->given ? emi_modulus(call, at * size + (int64_t)i * n + j) : value;
                 if (fabs(value - mirrored) > call->askew * fmax(fabs(value), fabs(mirrored))) uneven[p] = 1;
-                lanes[8 * ((int64_t)i * n + j) + p] = (1 - call->beta) * value + (i == j ? call->beta : 0);
+                lanes[8 * ((int64_t)i * n + j) + p] = (1 - beta) * value + (i == j ? beta : 0);
             }
     }
     memcpy(kept, a, sizeof(V) * (size_t)size);

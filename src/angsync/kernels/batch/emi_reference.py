@@ -15,10 +15,15 @@ UNEVEN_SHARE = 1e-3  # relative difference of the two triangles of a coherence a
 
 
 def emi(
-    C: NDArray, coherence: NDArray | None, beta: float, limit: float, out: NDArray, state: NDArray[np.int8]
+    C: NDArray,
+    coherence: NDArray | None,
+    beta: NDArray[np.float64],
+    limit: float,
+    out: NDArray,
+    state: NDArray[np.int8],
 ) -> None:
-    """Write -G^-1 o C into ``out`` for matrices C (count, n, n), G = (1 - beta) coherence + beta I, and what became of
-    each into ``state``.
+    """Write -G^-1 o C into ``out`` for matrices C (count, n, n), G = (1 - beta) coherence + beta I with its own beta,
+    and what became of each into ``state``.
 
     ``coherence`` are the moduli of C where it is None; its upper triangle counts. A condition number of G (the product
     of two 1-norms) above ``limit`` makes a problem SINGULAR.
@@ -30,8 +35,8 @@ def emi(
         limits = UNEVEN_SHARE * np.maximum(np.abs(gamma), np.abs(mirrored))
         uneven = (np.abs(gamma - mirrored) > limits).any(axis=(1, 2)) & (coherence is not None)
     upper = np.triu(gamma, 1)
-    G = (1 - beta) * (upper + upper.swapaxes(1, 2))
-    np.einsum("kii->ki", G)[:] = (1 - beta) * np.einsum("kii->ki", gamma) + beta
+    G = (1 - beta)[:, None, None] * (upper + upper.swapaxes(1, 2))
+    np.einsum("kii->ki", G)[:] = (1 - beta)[:, None] * np.einsum("kii->ki", gamma) + beta[:, None]
     finite = np.isfinite(G).all(axis=(1, 2))
     G[~finite] = np.eye(n)
     _, positive = cholesky(G)

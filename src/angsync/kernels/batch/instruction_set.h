@@ -29,6 +29,7 @@
 #include "proof.h"
 #include "examine.h"
 #include "emi.h"
+#include "bars.h"
 #include "run.h"
 #undef GROUP_OF_DOUBLES
 #undef N

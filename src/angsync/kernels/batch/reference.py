@@ -21,6 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.kernels.batch.bars_reference import bars
 from angsync.kernels.batch.emi_reference import emi
 from angsync.kernels.batch.numbers import (
     CONVERGED,
@@ -35,7 +36,7 @@ from angsync.kernels.batch.numbers import (
 from angsync.kernels.batch.pieces_reference import count_pieces, first_of_piece, in_gauge
 from angsync.kernels.batch.proof_reference import bounds, cholesky
 
-__all__ = ["emi", "instructions", "solve"]
+__all__ = ["bars", "emi", "instructions", "solve"]
 
 instructions = "NumPy"
 """Stands in reports where the compiled kernels name their set of instructions."""

@@ -4,13 +4,13 @@ constexpr signed char NOT_FINITE = 2;
 
 // found: (problems, 8), the fields of proof_reference.py in their order. g, g_64 and g_squares: gamma of Higham's book
 // for products, for sums and for the sum of all moduli; floor_rounding: what is added where numbers are not normal. skew:
-// the sum of |C_jl - conj(C_lj)| over the pairs of each problem.
+// the sum of |C_jl - conj(C_lj)| over the pairs of each problem. open: the problems without a proof are added to it.
 extern "C" __global__ void claim_batch(const double* __restrict__ found, const signed char* __restrict__ status,
                                        const int* __restrict__ components, const double* __restrict__ skew,
                                        long long count, double g, double g_64, double g_squares, double floor_rounding,
                                        double tolerance, signed char* __restrict__ verdict,
                                        double* __restrict__ gap_bound, double* __restrict__ relative_gap,
-                                       double* __restrict__ lambda_2) {
+                                       double* __restrict__ lambda_2, unsigned long long* __restrict__ open) {
     const double nothing = __longlong_as_double(0x7ff8000000000000LL), INFINITE = __longlong_as_double(0x7ff0000000000000LL);
     for (long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x; k < count; k += (long long)gridDim.x * blockDim.x) {
         const double2* field = reinterpret_cast<const double2*>(found) + 4 * k;
@@ -40,6 +40,7 @@ extern "C" __global__ void claim_batch(const double* __restrict__ found, const s
         if (in_pieces) second_eigenvalue = fmin(second_eigenvalue, 0.0);
         if (status[k] == NOT_FINITE) gap = relative = second_eigenvalue = nothing;
         verdict[k] = !(relative <= tolerance) || in_pieces;
+        if (verdict[k]) atomicAdd(open, 1ULL);
         gap_bound[k] = gap, relative_gap[k] = relative, lambda_2[k] = second_eigenvalue;
     }
 }

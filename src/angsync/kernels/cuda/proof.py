@@ -138,8 +138,13 @@ def _claiming_kernel(device: int) -> Any:
     return cupy.RawModule(code=source("claims.cu"), options=("--std=c++17",)).get_function("claim_batch")
 
 
-def claim_batch(found: Any, status: Any, components: Any, skew: Any, n: int, tolerance: float) -> dict[str, Any]:
-    """Verdict, gaps and second eigenvalue from what :func:`prove_batch` found, as certificate/stacked.py says."""
+def claim_batch(
+    found: Any, status: Any, components: Any, skew: Any, n: int, tolerance: float, *, open_: Any = None
+) -> dict[str, Any]:
+    """Verdict, gaps and second eigenvalue from what :func:`prove_batch` found, as certificate/stacked.py says.
+
+    ``open_``: a number on the device (one uint64), to which the problems without a proof are added.
+    """
     count = status.size
     with status.device:
         kinds = {"verdict": cupy.int8, "gap_bound": cupy.float64, "relative_gap": cupy.float64,
@@ -149,7 +154,8 @@ def claim_batch(found: Any, status: Any, components: Any, skew: Any, n: int, tol
             # below the normal numbers each of a few n^2 operations is off by half of the smallest one instead
             rounding = (math.sqrt(2) * gamma(2 * n + 8), gamma(64), gamma(n * n + 64), 8 * n * n * 5e-324, tolerance)
             numbers = (np.float64(value) for value in rounding)
-            arguments = (found, status, components, skew, np.int64(count), *numbers, *out.values())
+            counter = cupy.zeros(1, dtype=cupy.uint64) if open_ is None else open_
+            arguments = (found, status, components, skew, np.int64(count), *numbers, *out.values(), counter)
             _claiming_kernel(status.device.id)((-(-count // 256),), (256,), arguments)
     return out
 

@@ -1,0 +1,234 @@
+r"""InSAR phase linking: one phase a date from all pairs of dates of a stack of radar images, with error bars and proof.
+
+The looks of a pixel (those of its window) give a coherence matrix of all dates; the phases that maximise the likelihood
+of those looks are a phase synchronization problem with :math:`C = -|\hat\Gamma|^{-1} \circ \hat\Gamma`, one small
+problem a pixel.
+
+>>> from angsync.applications import phase_linking
+>>> truth = phase_linking.simulate(8, (12, 12), gamma_inf=0.6)
+>>> linked = phase_linking.link(truth.slc, window=(7, 7))
+>>> linked.phase.shape, bool(linked.certified.all())
+((8, 12, 12), True)
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from angsync.applications.phase_linking import correlation
+from angsync.applications.phase_linking.dates import labels_of, position_of
+from angsync.applications.phase_linking.estimate import METHODS, LinkStatus, Settings, estimate
+from angsync.applications.phase_linking.gathered import Gathered
+from angsync.applications.phase_linking.network import LinkedNetwork, link_network
+from angsync.applications.phase_linking.result import Linked
+from angsync.applications.phase_linking.simulated import MODELS, SimulatedStack, coherence_of, simulate
+from angsync.applications.phase_linking.tiles import TILE, Images, linked_pieces
+from angsync.errors import AngsyncWarning, InputError, ShapeError, names_keywords, warn_user
+from angsync.io.image_stack import ImageStack, image_stack
+from angsync.io.image_stack import read_images as read
+
+__all__ = [
+    "METHODS", "MODELS", "LinkStatus", "Linked", "LinkedNetwork", "SimulatedStack", "coherence_of", "link",
+    "link_covariance", "link_network", "read", "simulate",
+]  # fmt: skip
+
+_SKEW = 1e-3  # by which coherences may miss their mirror image, or 1
+_ROUNDED = 1e-6  # by which a diagonal may miss 1
+_BLOCK_BYTES = 1 << 22  # of matrices that are worked on together: they stay in the cache from one step to the next
+
+
+@names_keywords
+def link(
+    stack: Any,
+    window: tuple[int, int] | int = (11, 11),
+    method: str = "mle",
+    beta: float = 0.1,
+    reference: Any = 0,
+    mask: ArrayLike | None = None,
+    *,
+    looks: float | None = None,
+    dates: Any = None,
+    chunk: int | None = None,
+    output: str | os.PathLike[str] | None = None,
+    certify: bool = True,
+) -> Linked:
+    """Link the phases of a stack of single-look complex images.
+
+    Parameters
+    ----------
+    stack
+        Complex images (dates, rows, columns): an array of NumPy, xarray, zarr, h5py or dask, what :func:`read` returns,
+        or a path that it reads. NaN and exact zeros are no data; a pixel with the same number at every date is taken
+        for a fill value. A date that is missing in a whole window has phase NaN there. Arrays of xarray come back as
+        such, with their coordinates.
+    window
+        Rows and columns that are averaged around each pixel; cut off at the edges of the images.
+    method
+        ``"mle"``: the phases of largest likelihood, with a certificate. ``"emi"``: the eigenvector that approximates
+        them. ``"evd"``: the leading eigenvector of the coherences, each
+        weighted by its modulus.
+    beta
+        Part of the identity in the coherence matrix that is inverted (mle, emi), at least: with few looks it is raised
+        to 0.4 n / looks, at most 0.5. 0 is taken literally: with fewer looks than dates such phases are worthless,
+        and the pixels have the status FEW_LOOKS.
+    reference
+        The date whose phase is 0: its number, or its name.
+    mask
+        Booleans (rows, columns): True leaves a pixel out, of all windows as well.
+    looks
+        How many independent looks a full window has, where samples are correlated (oversampled images); every sample
+        counts as one unless given. Error bars and beta depend on it.
+    dates
+        Names of the dates, in order; taken from the stack where it has them.
+    chunk
+        Rows and columns that are read and linked at a time, with a halo; 512 unless given. The bits of the result do
+        not depend on it.
+    output
+        A zarr store or NetCDF file to write the result to, chunk by chunk; nothing as large as the images is then kept
+        in memory.
+    certify
+        Whether to prove the phases of ``"mle"``.
+    """
+    begin = time.perf_counter()
+    images = stack if isinstance(stack, ImageStack) else image_stack(stack, dates)
+    n, rows, columns = images.data.shape
+    names = labels_of(images.dates if dates is None else dates, n)
+    settings = Settings(method, beta, position_of(reference, names), certify)
+    side = _whole(TILE if chunk is None else chunk, "chunk")
+    sides = _window(window)
+    hidden = _mask(mask, (rows, columns))
+    if looks is not None and not looks > 0:
+        raise InputError(f"looks must be a positive number, but it is {looks}.")
+    single = np.dtype(images.data.dtype) == np.complex64
+    found = Gathered.of((n, rows, columns), single, output, side, images.coordinates, keep_problems=output is None)
+    whole = Images(images.data, hidden, sides, looks)
+    doubt = correlation.in_words(images.data, sides) if looks is None else ""
+    try:
+        try:
+            for piece in linked_pieces(whole, settings, side):
+                if found.add(piece):
+                    break
+        except KeyboardInterrupt:
+            found.interrupted = True
+        path = None if output is None else os.fspath(output)
+        result = found.result(settings, names, begin, images.coordinates, n=n, path=path)
+    except BaseException:
+        found.store.abandon()
+        raise
+    if doubt:
+        result = replace(result, notes=(*result.notes, doubt))
+    _warn(result)
+    return images.like_given(result) if output is None else result
+
+
+@names_keywords
+def link_covariance(
+    C: ArrayLike,
+    *,
+    looks: ArrayLike,
+    method: str = "mle",
+    beta: float = 0.1,
+    reference: Any = 0,
+    dates: Any = None,
+    certify: bool = True,
+) -> Linked:
+    """Link the phases of covariance or coherence matrices (..., n, n), estimated from ``looks`` samples each.
+
+    Fields are (..., n) and (...). A matrix with NaN in it is EMPTY; a date without power (0 on the diagonal) has phase
+    NaN. The other parameters are those of :func:`link`.
+    """
+    begin = time.perf_counter()
+    C = np.asarray(C)
+    if C.ndim < 2 or C.shape[-1] != C.shape[-2] or C.shape[-1] < 2:
+        raise ShapeError(f"C must be square matrices (..., n, n) of two dates or more, but its shape is {C.shape}.")
+    n, leading = C.shape[-1], C.shape[:-2]
+    names = labels_of(dates, n)
+    settings = Settings(method, beta, position_of(reference, names), certify)
+    matrices = C.reshape(-1, n, n)
+    try:
+        samples = np.broadcast_to(np.asarray(looks, dtype=float), leading).reshape(-1).copy()
+    except ValueError:
+        raise ShapeError(f"looks has the shape {np.shape(looks)}, which does not broadcast to {leading}.") from None
+    if not np.all(samples > 0):
+        raise InputError(f"looks must be positive: how many samples each matrix is the mean of. It is {looks!r}.")
+    single = C.dtype in (np.complex64, np.float32)
+    found = Gathered.of((n, len(matrices), 1), single, None, TILE, {}, keep_problems=True)
+    size = max(64, _BLOCK_BYTES // (n * n * C.dtype.itemsize))
+    try:
+        for k in range(0, len(matrices), size):
+            part = slice(k, min(len(matrices), k + size))
+            if found.add_block(part, estimate(_coherences(matrices[part], k), samples[part], settings), samples[part]):
+                break
+    except KeyboardInterrupt:
+        found.interrupted = True
+    result = found.result(settings, names, begin, {}, n=n, leading=leading)
+    _warn(result)
+    return result
+
+
+def _coherences(C: NDArray, first: int) -> NDArray:
+    """With ones on the diagonal, zeros where a date has no power or a matrix is not finite; ``first`` is the number of
+    the first one in the caller's stack."""
+    kind: Any = np.complex64 if C.dtype in (np.complex64, np.float32) else np.complex128
+    power = np.einsum("kii->ki", C).real
+    if (power < 0).any():
+        raise InputError("C must be covariances, but some have negative numbers on the diagonal.")
+    squares = np.square(C.real) + np.square(C.imag)
+    finite = np.isfinite(squares.sum(axis=(1, 2)))
+    if not finite.all() or np.abs(power - 1).max(initial=0) > _ROUNDED:
+        good = (power > 0) & finite[:, None]
+        over = np.where(good, 1 / np.sqrt(np.where(good, power, 1)), 0)
+        C = np.where(finite[:, None, None], C, 0) * over[:, :, None] * over[:, None, :]
+        squares = np.square(C.real) + np.square(C.imag)
+        C = C.astype(kind, copy=False)
+        np.einsum("kii->ki", C)[:] = good
+    most = squares.max(initial=0)
+    if most > (1 + _SKEW) ** 2:
+        place = first + int(np.argmax(squares.max(axis=(1, 2))))
+        raise InputError(
+            f"matrix {place} is no covariance: a coherence |C_jl| / sqrt(C_jj C_ll) of {np.sqrt(most):.4g} is above 1. "
+            "Pass the mean of x_j conj(x_l) over the looks, its diagonal included."
+        )
+    skew = np.abs(C[:, 0] - C[:, :, 0].conj()).max(axis=1, initial=0)  # the rest is looked at where they are solved
+    if (skew > _SKEW).any():
+        place = first + int(np.argmax(skew))
+        raise InputError(
+            f"C must be Hermitian, C[j, l] the mean of x_j conj(x_l), but matrix {place} is not: its first row and "
+            f"column differ by {skew.max():.2e} of the power."
+        )
+    return C.astype(kind, copy=False)
+
+
+def _window(window: Any) -> tuple[int, int]:
+    sides = (window, window) if isinstance(window, (int, np.integer)) else tuple(window)
+    if len(sides) != 2:
+        raise InputError(f"window must be a number of rows and one of columns, but it is {window!r}.")
+    return _whole(sides[0], "window"), _whole(sides[1], "window")
+
+
+def _whole(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise InputError(f"{name} must be made of positive whole numbers, but there is {value!r}.")
+    return int(value)
+
+
+def _mask(mask: Any, shape: tuple[int, int]) -> Any:
+    if mask is None:
+        return None
+    if tuple(np.shape(mask)) != shape:
+        raise ShapeError(f"mask must have the shape of an image, {shape}, but it has {np.shape(mask)}.")
+    if np.dtype(mask.dtype if isinstance(mask, np.ndarray) else np.asarray(mask).dtype) != np.bool_:
+        raise InputError("mask must be boolean: True leaves a pixel out.")
+    return np.asarray(mask)
+
+
+def _warn(result: Linked) -> None:
+    for note in result.notes:
+        if note.startswith(("fewer", "interrupted", "no pixel", "neighbouring")):
+            warn_user(note, AngsyncWarning)

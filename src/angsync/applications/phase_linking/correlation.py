@@ -1,0 +1,64 @@
+"""Whether neighbouring samples are independent: oversampled images have fewer looks than samples, and error bars that
+count samples are too narrow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_PATCH = 128  # rows and columns in the middle of the images that are looked at
+_DATES = 5  # images that are looked at
+_FARTHEST = 3  # lag in pixels up to which samples of one image are taken to be correlated
+_FEWEST = 400  # samples from which a correlation is told from chance: it is then known to 0.05
+_TOLD = 1.2  # samples for each look above which it is said: error bars are then too narrow by a tenth
+
+
+def samples_per_look(data: Any, window: tuple[int, int]) -> float:
+    r"""How many samples of a full window are one independent look, from the middle of the images.
+
+    Of looks with correlations :math:`\rho`, the mean of a window has the variance of
+    :math:`N / (1 + 2 \sum_k (1 - k/w) |\rho_k|^2)` independent ones along each axis.
+    """
+    n, rows, columns = data.shape
+    top, left = max(0, (rows - _PATCH) // 2), max(0, (columns - _PATCH) // 2)
+    dates = sorted({round(k) for k in np.linspace(0, n - 1, min(n, _DATES))})
+    patch = data[:, top : top + _PATCH, left : left + _PATCH]
+    images = np.asarray(np.ma.filled(patch, np.nan))[dates]
+    images = np.where(np.isfinite(images), images, 0).astype(np.complex128)
+    factor = 1.0
+    for axis, side in ((1, window[0]), (2, window[1])):
+        factor *= 1 + 2 * sum(
+            (1 - lag / side) * _squared_correlation(images, axis, lag)
+            for lag in range(1, min(_FARTHEST, side - 1, images.shape[axis] - 1) + 1)
+        )
+    return factor
+
+
+def _squared_correlation(images: NDArray[np.complex128], axis: int, lag: int) -> float:
+    """Mean over the images of the squared correlation of samples so far apart, without what chance adds to it."""
+    size = images.shape[axis]
+    first = np.take(images, range(size - lag), axis)
+    second = np.take(images, range(lag, size), axis)
+    both = (first != 0) & (second != 0)
+    found = []
+    for x, y, told in zip(first, second, both, strict=True):
+        count = np.count_nonzero(told)
+        if count < _FEWEST:
+            continue
+        power = np.sum(np.abs(x[told]) ** 2) * np.sum(np.abs(y[told]) ** 2)
+        found.append(max(0.0, float(np.abs(np.sum(x[told] * y[told].conj())) ** 2 / power) - 1 / count))
+    return float(np.mean(found)) if found else 0.0
+
+
+def in_words(data: Any, window: tuple[int, int]) -> str:
+    """One sentence where samples are no looks of their own; empty otherwise."""
+    factor = samples_per_look(data, window)
+    if factor < _TOLD:
+        return ""
+    looks = window[0] * window[1] / factor
+    return (
+        f"neighbouring samples are correlated: the {window[0] * window[1]} of a window are worth {looks:.3g} looks, "
+        f"and error bars are too narrow by {np.sqrt(factor):.2g}. Pass looks={looks:.3g}."
+    )

@@ -1,0 +1,122 @@
+"""An image chunk by chunk: parts with a halo as wide as the window are read and linked; the same bits at any size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.applications.phase_linking.estimate import Block, LinkStatus, Settings, estimate
+from angsync.batch.coherence import coherence_matrices
+from angsync.errors import InputError
+
+_BLOCK_BYTES = 1 << 22  # of coherence matrices that are worked on together: they stay in the cache
+TILE = 512
+"""Rows and columns of a part that is read at a time, unless the caller says another number."""
+
+
+class Tile(NamedTuple):
+    """Pixels of an image, the last ones excluded."""
+
+    first_row: int
+    last_row: int
+    first_column: int
+    last_column: int
+
+    @property
+    def place(self) -> tuple[slice, slice]:
+        return slice(self.first_row, self.last_row), slice(self.first_column, self.last_column)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.last_row - self.first_row, self.last_column - self.first_column
+
+
+def tiles(rows: int, columns: int, side: int) -> Iterator[Tile]:
+    """The image in squares, row after row."""
+    for row in range(0, rows, side):
+        for column in range(0, columns, side):
+            yield Tile(row, min(rows, row + side), column, min(columns, column + side))
+
+
+@dataclass(frozen=True, eq=False)
+class Images:
+    """A stack of images that is read in parts, with what is known about its axes."""
+
+    data: Any
+    """Anything with a shape (dates, rows, columns), a complex dtype and slices."""
+    mask: Any
+    """(rows, columns), True for pixels to leave out, or None."""
+    window: tuple[int, int]
+    looks: float | None
+    """Independent samples of a whole window, where that is known; otherwise every sample counts."""
+
+    def read(self, tile: Tile) -> tuple[NDArray, NDArray[np.bool_], Tile]:
+        """The pixels of a tile and all that their windows need, those to leave out, and where the tile lies in it."""
+        _, rows, columns = self.data.shape
+        (up, down), (left, right) = (((size - 1) // 2, size // 2) for size in self.window)
+        top, bottom = max(0, tile.first_row - up), min(rows, tile.last_row + down)
+        first, last = max(0, tile.first_column - left), min(columns, tile.last_column + right)
+        part = np.asanyarray(self.data[:, top:bottom, first:last])
+        if isinstance(part, np.ma.MaskedArray):
+            part = part.filled(np.nan)
+        if not np.iscomplexobj(part):
+            raise InputError(f"the images must be complex (single-look complex), but their dtype is {part.dtype}.")
+        out = np.zeros(part.shape[1:], dtype=bool)
+        if self.mask is not None:
+            out |= np.asarray(self.mask[top:bottom, first:last], dtype=bool)
+        inside = Tile(tile.first_row - top, tile.last_row - top, tile.first_column - first, tile.last_column - first)
+        return part, out, inside
+
+
+class Piece(NamedTuple):
+    """What was found for some pixels."""
+
+    tile: Tile
+    block: Block
+    looks: NDArray[np.float64]
+
+
+def linked_pieces(images: Images, settings: Settings, side: int) -> Iterator[Piece]:
+    """All pixels, some at a time, in a memory that does not depend on the size of the images."""
+    n, rows, columns = images.data.shape
+    for tile in tiles(rows, columns, side):
+        part, out, inside = images.read(tile)
+        bare = ~(np.isfinite(part) & (part != 0)).any(axis=0) | out
+        constant = (part == part[:1]).all(axis=0) & ~bare if n > 1 else np.zeros_like(bare)
+        width = part.dtype.itemsize if part.dtype == np.complex64 else 16
+        at_once = max(1, _BLOCK_BYTES // (n * n * width))
+        for some in _blocks(inside, at_once):
+            C, samples = coherence_matrices(part, images.window, some, out | constant)
+            looks = _effective(samples, images)
+            empty, same = bare[some.place].ravel(), constant[some.place].ravel()
+            C[empty | same] = 0
+            looks[empty | same] = 0
+            block = estimate(C, looks, settings)
+            block.status[same] = LinkStatus.CONSTANT
+            place = Tile(
+                tile.first_row + some.first_row - inside.first_row, tile.first_row + some.last_row - inside.first_row,
+                tile.first_column + some.first_column - inside.first_column,
+                tile.first_column + some.last_column - inside.first_column,
+            )  # fmt: skip
+            yield Piece(place, block, looks)
+
+
+def _effective(samples: NDArray[np.int32], images: Images) -> NDArray[np.float64]:
+    found = samples.astype(float)
+    if images.looks is not None:
+        found *= images.looks / (images.window[0] * images.window[1])
+    return found
+
+
+def _blocks(inside: Tile, at_once: int) -> Iterator[Tile]:
+    """Rows of a tile, or parts of rows, of at most so many pixels."""
+    _, columns = inside.shape
+    across = min(columns, at_once)
+    down = max(1, at_once // across)
+    for row in range(inside.first_row, inside.last_row, down):
+        for column in range(inside.first_column, inside.last_column, across):
+            yield Tile(row, min(inside.last_row, row + down), column, min(inside.last_column, column + across))

@@ -1,0 +1,192 @@
+"""One image from patches that were reconstructed apart, each up to a phase of its own (ptychography, tomography)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from angsync.applications.phase_retrieval.overlaps import Overlaps, Patches, checked_patches, compare
+from angsync.applications.result import ApplicationResult, Description
+from angsync.errors import InputError, names_keywords
+from angsync.front_door import synchronize
+from angsync.pipeline.result import SyncResult
+from angsync.pipeline.robust.settings import Robust
+from angsync.problem.measurements import Measurements
+from angsync.report.pictures import Curves, Map, Series
+
+LEAST_COHERENCE = 0.7
+"""Below, patches differ by more than a phase and little noise: 1 / sqrt(2) is a signal as large as its error."""
+LARGEST_RATIO = 1.25
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stitched(ApplicationResult):
+    """What :func:`angsync.applications.phase_retrieval.stitch` returns."""
+
+    image: NDArray[np.complex128]
+    """The whole, from the first row and column that a patch shows; NaN where no patch shows anything."""
+    origin: tuple[int, int]
+    """Row and column of its first pixel, in the coordinates of ``positions``."""
+    coverage: NDArray[np.int64]
+    """Patches that show each pixel."""
+    phase: NDArray[np.float64]
+    """Phase of every patch in radians: the image is the mean of the patches turned back by it."""
+    standard_error: NDArray[np.float64]
+    """Of these phases, against their mean, for pixels with independent errors; larger where overlaps disagree more
+    around loops than such errors explain. Errors that neighbouring patches share are in nobody's error bars."""
+    bad_overlaps: NDArray[np.bool_]
+    """Overlaps that contradict the others, in the order of ``overlaps``; none without ``robust``."""
+    residual: float
+    """Root mean square of what the overlaps disagree by, in radians."""
+    sync: SyncResult
+    overlaps: Overlaps = field(repr=False)
+    pieces: NDArray[np.int64] = field(repr=False)
+    """Which patches hang together by overlaps."""
+    loops: int = 0
+    """Overlaps beyond those that are needed to tie the patches: what errors are judged by."""
+
+    @property
+    def is_proved(self) -> bool:
+        """Phases proved to be the best, and patches that hang together."""
+        return super().is_proved and self.pieces.max(initial=0) == 0
+
+    def describe(self) -> Description:
+        """What there is to show."""
+        overlaps = self.overlaps
+        good = ~self.bad_overlaps
+        rows: list[tuple[str, ...]] = [
+            ("Patches", f"{self.phase.size:,}", f"{overlaps.first.size:,} overlaps"),
+            ("Image", f"{self.image.shape[0]} x {self.image.shape[1]}", f"from {self.origin}"),
+            ("Coherence", f"{np.median(overlaps.coherence[good]):.3f}" if good.any() else "none", "median of overlaps"),
+            ("Residual", f"{self.residual:.3g} rad", f"rms over overlaps, {self.loops:,} of them beyond a tree"),
+            ("Phase error", f"{np.nanmedian(self.standard_error):.3g} rad", "median standard error of a patch"),
+        ]
+        count = np.bincount(np.concatenate([overlaps.first, overlaps.second]), minlength=self.phase.size)
+        patch = np.arange(self.phase.size)
+        columns = {
+            "patch": patch, "phase": self.phase, "standard_error": self.standard_error, "overlaps": count,
+            "piece": self.pieces,
+        }  # fmt: skip
+        points = Series(patch.astype(float), self.phase, "phase", error=self.standard_error)
+        return Description(
+            kind="stitched",
+            title=f"image stitched from {self.phase.size:,} patches",
+            rows=rows,
+            columns=columns,
+            pictures=[
+                Map("Sizes", np.abs(self.image), "1", "Sizes of the pixels."),
+                Map("Phases", np.angle(self.image), "rad", "Phases of the pixels.", cyclic=True),
+                Curves("Patches", "patch", "radians", (points,), "Phases of the patches with 95 % intervals."),
+            ],
+            sentences=self._sentences(),
+            facts={
+                "origin": list(self.origin), "residual": self.residual, "overlaps": int(overlaps.first.size),
+                "bad_overlaps": int(self.bad_overlaps.sum()), "loops": self.loops,
+            },
+            arrays={"image": self.image, "coverage": self.coverage},
+        )  # fmt: skip
+
+    def _sentences(self) -> list[str]:
+        said = []
+        apart = int(self.pieces.max(initial=0)) + 1
+        if apart > 1:
+            said.append(f"The patches fall into {apart} pieces without overlap: no phase between them is measured.")
+        bad = int(self.bad_overlaps.sum())
+        if bad:
+            pairs = ", ".join(
+                f"{p}-{q}" for p, q in zip(self.overlaps.first[self.bad_overlaps][:6],
+                                           self.overlaps.second[self.bad_overlaps][:6], strict=True)
+            )  # fmt: skip
+            said.append(f"{bad} overlaps contradict the others and were left out: {pairs}{' ...' * (bad > 6)}.")
+        low = float(np.median(self.overlaps.coherence))
+        if low < LEAST_COHERENCE:
+            said.append(
+                f"Overlaps agree badly (median coherence {low:.2f}): the patches differ by more than a phase. Usual "
+                "causes are a slope of phase (probes that were refined apart), a shift, or noise."
+            )
+        ratio = self.overlaps.size_ratio
+        if ratio.size and float(np.median(np.maximum(ratio, 1 / ratio))) > LARGEST_RATIO:
+            said.append("Overlapping patches differ in size: scale them alike, which is not done here.")
+        if self.loops == 0:
+            said.append("No overlap can be checked against others: error bars rest on the noise of the pixels alone.")
+        empty = int(np.sum(self.coverage == 0))
+        if empty:
+            said.append(f"{empty:,} pixels of the rectangle are in no patch: they are NaN.")
+        return said
+
+
+@names_keywords
+def stitch(
+    patches: Sequence[ArrayLike],
+    positions: ArrayLike,
+    *,
+    weights: Sequence[ArrayLike] | None = None,
+    robust: bool | Robust = False,
+    certify: bool = True,
+    rng: Any = 0,
+) -> Stitched:
+    """Join patches of one image that each have a global phase of their own.
+
+    Parameters
+    ----------
+    patches
+        Complex images, of any sizes; a stack (P, rows, columns) is taken too.
+    positions
+        Row and column of the first pixel of every patch, in whole pixels.
+    weights
+        How sure every pixel is, one array a patch: the illumination in ptychography; 0 for pixels that show nothing.
+        All alike unless given.
+    robust
+        Whether to look for overlaps that contradict the others (a patch whose reconstruction went wrong), and leave
+        them out; or :class:`angsync.Robust` settings.
+    certify, rng
+        As in :func:`angsync.synchronize`.
+    """
+    checked = checked_patches(patches, positions, weights)
+    overlaps = compare(checked)
+    if overlaps.first.size == 0:
+        raise InputError(
+            "no two patches share a pixel that both show: nothing ties their phases. Check positions (row, column of "
+            "the first pixel) and weights."
+        )
+    measurements = Measurements(overlaps.first, overlaps.second, overlaps.angle, overlaps.weight, n=len(checked.images))
+    how: dict[str, Any] = {}
+    if robust:
+        how["solver"] = robust if isinstance(robust, Robust) else Robust()
+    sync = synchronize(measurements, certify=certify, rng=rng, gauge="mean", **how)
+    bad = np.zeros(overlaps.first.size, dtype=bool) if sync.robust is None else sync.robust.distrusted
+    z = sync.phases
+    off = np.angle(np.exp(1j * overlaps.angle) * np.conj(z[overlaps.first]) * z[overlaps.second])
+    pieces = int(sync.components.max(initial=0)) + 1
+    loops = int((~bad).sum()) - (z.size - pieces)
+    if sync.robust is not None and loops > 0:
+        errors = sync.standard_errors()
+    else:
+        # where errors of neighbouring pixels hang together the weights are too large, and the loops can show it
+        chi = float(np.sum(overlaps.weight * off**2))
+        errors = sync.standard_errors(sigma=np.sqrt(max(chi / loops, 1.0)) if loops > 0 else 1.0)
+    image, coverage = _joined(checked, z)
+    return Stitched(
+        image=image, origin=checked.origin, coverage=coverage, phase=sync.angles.astype(np.float64),
+        standard_error=errors, bad_overlaps=bad, residual=float(np.sqrt(np.mean(off[~bad] ** 2))),
+        sync=sync, overlaps=overlaps, pieces=sync.components, loops=max(loops, 0),
+    )  # fmt: skip
+
+
+def _joined(patches: Patches, z: NDArray) -> tuple[NDArray[np.complex128], NDArray[np.int64]]:
+    """The mean of all patches, each turned back, by their weights."""
+    total = np.zeros(patches.shape, dtype=np.complex128)
+    sure, coverage = np.zeros(patches.shape), np.zeros(patches.shape, dtype=np.int64)
+    for image, (row, column), weight, phase in zip(patches.images, patches.corners, patches.weights, z, strict=True):
+        place = (slice(row, row + image.shape[0]), slice(column, column + image.shape[1]))
+        total[place] += weight * np.conj(phase) * image
+        sure[place] += weight
+        coverage[place] += weight > 0
+    shown = sure > 0
+    total[shown] /= sure[shown]
+    total[~shown] = np.nan
+    return total, coverage

@@ -1,0 +1,212 @@
+"""Visibilities as rows: when, between which stations, where in the plane of spatial frequencies, and how large.
+
+Rows without a usable number (no amplitude, no phase, no error, a station with itself) are kept and flagged, never lost:
+a time at which nothing is left is an empty slot.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.errors import InputError, MissingDependencyError, UnitWarning, names_keywords, warn_user
+from angsync.io.failures import existing_file, listed, reading
+from angsync.io.field_table import FieldTable, field_table
+from angsync.problem.units import FULL_TURN, check_unit
+
+COLUMNS = {
+    "time": ("time(UTC)", "#time(UTC)", "time", "utc", "mjd", "jd"),
+    "station1": ("T1", "station1", "antenna1", "ant1"),
+    "station2": ("T2", "station2", "antenna2", "ant2"),
+    "u": ("U(lambda)", "u"),
+    "v": ("V(lambda)", "v"),
+    "amplitude": ("Iamp(Jy)", "amplitude", "amp"),
+    "phase": ("Iphase(d)", "phase", "phase(d)"),
+    "sigma": ("Isigma(Jy)", "sigma", "error"),
+}
+"""What is needed, and the usual names of its column: those of the Event Horizon Telescope first."""
+UV_UNITS = {"lambda": 1.0, "klambda": 1e3, "Mlambda": 1e6, "Glambda": 1e9}
+"""Units of u and v, in wavelengths."""
+UV_SUFFIXES = (".uvfits", ".uvf", ".fits", ".uvh5")
+"""Files that pyuvdata reads."""
+_FEW_ROWS = 20  # of fewer phases that all are small nobody can say whether they are radians
+_PARALLEL_HANDS = ((1,), (-1, -2), (-5, -6))  # codes of AIPS memo 117: Stokes I, RR and LL, XX and YY
+_LIGHT_SPEED = 299_792_458.0  # metres a second
+
+
+@dataclass(frozen=True, eq=False)
+class Visibilities:
+    """Rows of visibilities; ``V = g_first conj(g_second) M(u, v)`` with the gains g of the stations."""
+
+    time: NDArray
+    """Times of the slots, in order, as they were given."""
+    station: tuple[str, ...]
+    """Names, in the order of the alphabet."""
+    slot: NDArray[np.int64]
+    """Place of the time of each row."""
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    """Places of the stations of each row."""
+    u: NDArray[np.float64]
+    v: NDArray[np.float64]
+    """Wavelengths."""
+    value: NDArray[np.complex128]
+    """Jy."""
+    sigma: NDArray[np.float64]
+    """Standard deviation of the real and of the imaginary part, Jy."""
+    flagged: NDArray[np.bool_]
+    """Rows that are not used: a number is missing or cannot be, or a station is paired with itself."""
+
+    def __len__(self) -> int:
+        return int(self.slot.size)
+
+
+@names_keywords
+def read(
+    source: Any, *, unit: str = "deg", uv_unit: str = "lambda", columns: Mapping[str, str] | None = None
+) -> Visibilities:
+    """Visibilities of a table (csv, parquet, data frame, mapping) with the columns of the Event Horizon Telescope, or
+    of a UVFITS or uvh5 file (by pyuvdata; weights are taken as 1/sigma^2, parallel hands and channels averaged).
+
+    Parameters
+    ----------
+    unit
+        Of the phases in a table: ``"deg"``, ``"rad"`` or ``"turn"``.
+    uv_unit
+        Of u and v in a table: ``"lambda"``, ``"klambda"``, ``"Mlambda"`` or ``"Glambda"``.
+    columns
+        Other names of columns: ``{"amplitude": "RRamp(Jy)"}``; the keys are time, station1, station2, u, v, amplitude,
+        phase and sigma.
+    """
+    if isinstance(source, Visibilities):
+        return source
+    check_unit(unit)
+    if uv_unit not in UV_UNITS:
+        raise InputError(f"uv_unit must be one of {', '.join(map(repr, UV_UNITS))}, but it is {uv_unit!r}.")
+    names = dict(columns or {})
+    unknown = sorted(set(names) - set(COLUMNS))
+    if unknown:
+        raise InputError(f"columns names {listed(unknown)}; what can be named is {listed(COLUMNS)}.")
+    if isinstance(source, (str, os.PathLike)) and Path(source).suffix.lower() in UV_SUFFIXES:
+        return _of_uv_file(existing_file(source))
+    wanted = [names.get(what, usual[0]) for what, usual in COLUMNS.items() if what in ("station1", "station2")]
+    return _of_table(field_table(source, wanted), names, unit, uv_unit)
+
+
+def _of_table(table: FieldTable, names: Mapping[str, str], unit: str, uv_unit: str) -> Visibilities:
+    found = {
+        what: table.choose(what, names.get(what), *usual, option=f"columns={{{what!r}: ...}} (--column {what}=NAME)")
+        for what, usual in COLUMNS.items()
+    }
+    number = {what: table.numbers(found[what], missing=True) for what in ("u", "v", "amplitude", "phase", "sigma")}
+    negative = number["amplitude"] < 0
+    if negative.any():
+        k = int(np.argmax(negative))
+        raise InputError(
+            f"{table.where(k)}, column {found['amplitude']!r}: an amplitude of {number['amplitude'][k]:g} cannot be. "
+            "Is this the column of amplitudes?"
+        )
+    _doubt_unit(number["phase"], unit)
+    turns = np.fmod(number["phase"], FULL_TURN[unit]) / FULL_TURN[unit]
+    return _gathered(
+        time=_times(table, found["time"]),
+        first=table.texts(found["station1"]),
+        second=table.texts(found["station2"]),
+        u=number["u"] * UV_UNITS[uv_unit],
+        v=number["v"] * UV_UNITS[uv_unit],
+        value=number["amplitude"] * np.exp(2j * np.pi * turns),
+        sigma=number["sigma"],
+    )
+
+
+def _times(table: FieldTable, name: str) -> NDArray:
+    """Numbers where the first entry is one, dates where they are dates, otherwise text, such as ISO dates."""
+    raw = table.column(name)
+    if isinstance(raw, np.ndarray) and raw.dtype.kind == "M":
+        return raw
+    texts = table.texts(name)
+    try:
+        float(texts[0])
+    except ValueError:
+        return np.array(texts)
+    return table.numbers(name)
+
+
+def _doubt_unit(phase: NDArray[np.float64], unit: str) -> None:
+    """Warn where degrees look like radians or turns: no phase is larger than one turn of those."""
+    known = np.abs(phase[np.isfinite(phase)])
+    if unit == "deg" and known.size >= _FEW_ROWS and 0 < known.max() <= 2 * math.pi:
+        other = "turn" if known.max() <= 1 else "rad"
+        warn_user(
+            f"all {known.size} phases are within {known.max():.3g} degrees of 0: are these {other}? Then say "
+            f"unit={other!r} (--unit {other}). They are taken as degrees.",
+            UnitWarning,
+        )
+
+
+def _gathered(
+    *,
+    time: NDArray,
+    first: list[str],
+    second: list[str],
+    u: NDArray[np.float64],
+    v: NDArray[np.float64],
+    value: NDArray[np.complex128],
+    sigma: NDArray[np.float64],
+) -> Visibilities:
+    """Slots and stations numbered, and what cannot be used flagged."""
+    slots, slot = np.unique(time, return_inverse=True)
+    names = sorted({*first, *second})
+    place = {name: k for k, name in enumerate(names)}
+    i, j = (np.array([place[name] for name in side], dtype=np.int64) for side in (first, second))
+    usable = np.isfinite(value) & (np.abs(value) > 0) & np.isfinite(sigma) & (sigma > 0) & np.isfinite(u + v) & (i != j)
+    if not usable.any():
+        raise InputError(
+            f"none of {usable.size} visibilities can be used: amplitude, phase, sigma, u or v is missing, or sigma is "
+            "not positive, in every row."
+        )
+    return Visibilities(slots, tuple(names), slot.astype(np.int64).ravel(), i, j, u, v, value, sigma, ~usable)
+
+
+def _of_uv_file(path: Path) -> Visibilities:
+    try:
+        from pyuvdata import UVData
+    except ImportError:
+        raise MissingDependencyError("pyuvdata", "radio", f"reading {path}") from None
+    with reading(path, "visibilities (UVFITS or uvh5)"):
+        data = UVData.from_file(str(path), run_check_acceptability=False)
+        codes = [int(code) for code in data.polarization_array]
+        hands = next((hands for hands in _PARALLEL_HANDS if set(hands) & set(codes)), None)
+        if hands is None:
+            raise InputError(f"it holds the polarisations {codes}; Stokes I, RR and LL, or XX and YY are needed.")
+        chosen = [codes.index(code) for code in hands if code in codes]
+        weight = np.where(data.flag_array, 0.0, data.nsample_array)[:, :, chosen].astype(float)
+        total = weight.sum(axis=(1, 2))
+        some = total > 0
+        summed = np.sum(np.where(weight > 0, data.data_array[:, :, chosen], 0) * weight, axis=(1, 2))
+        frequency = np.broadcast_to(np.asarray(data.freq_array).ravel(), weight.shape[:2])
+        mean = np.sum(frequency * weight.sum(axis=2), axis=1) / np.where(some, total, 1)
+        waves = -data.uvw_array * (mean / _LIGHT_SPEED)[:, None]
+        ids = {int(number): str(name) for number, name in _antennas(data)}
+        return _gathered(
+            time=np.asarray(data.time_array),
+            first=[ids[int(k)] for k in data.ant_1_array],
+            second=[ids[int(k)] for k in data.ant_2_array],
+            u=waves[:, 0],
+            v=waves[:, 1],
+            # pyuvdata conjugates what it reads and turns u and v round; the stations keep their places. Undone here.
+            value=np.where(some, np.conj(summed) / np.where(some, total, 1), np.nan),
+            sigma=np.where(some, 1 / np.sqrt(np.where(some, total, 1)), np.nan),
+        )
+
+
+def _antennas(data: Any) -> Any:
+    array = data.telescope
+    return zip(array.antenna_numbers, array.antenna_names, strict=True)

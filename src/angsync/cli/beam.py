@@ -1,0 +1,57 @@
+"""``angsync beam``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from angsync.cli import options
+from angsync.cli.application import run_application
+from angsync.cli.root import app
+
+
+@app.command(short_help="Phases of beam position monitors, from tables of phase advances.")
+def beam(
+    files: Annotated[list[Path], typer.Argument(metavar="FILES", help="Phase tables of one plane (TFS).")],
+    independent: Annotated[
+        bool, typer.Option("--independent", help="The tables are different measurements: combine their errors.")
+    ] = False,
+    reference: Annotated[
+        str | None, typer.Option(help="The monitor with phase 0; that of a total table unless given.")
+    ] = None,
+    robust: Annotated[bool, typer.Option(help="Leave out rows that contradict the others.")] = True,
+    turns: Annotated[bool, typer.Option(help="Correct monitors that are off by whole turns of the beam.")] = True,
+    plane: Annotated[str | None, typer.Option(help="x or y, where a table has both.")] = None,
+    unit: Annotated[options.UnitName, typer.Option(help="Unit of the phases and their errors in FILES.")] = "turn",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the table of monitors here (tfs, csv, npz or parquet).")
+    ] = None,
+    report: options.ReportFile = None,
+    json: options.Json = False,
+) -> None:
+    """Find the phase of every beam position monitor that fits all rows of FILES best, in turns.
+
+    The neighbour and the total phases of one analysis are one measurement written twice: their errors are combined only
+    with --independent, and never where the tables agree too well for that.
+    """
+
+    def read() -> Any:
+        from angsync.applications import beam_optics
+
+        return beam_optics.read(*files, plane=plane, unit=str(unit))
+
+    def solve(tables: Any) -> Any:
+        from angsync.applications import beam_optics
+
+        return beam_optics.synchronise(tables, independent, reference=reference, robust=robust, turns=turns)
+
+    run_application(files, read, solve, output=output, report=report, json=json, check_output=_check_output)
+
+
+def _check_output(path: Path) -> object:
+    from angsync.io.result_table import check_table_path
+    from angsync.io.tfs_file import check_tfs_path
+
+    return check_tfs_path(path) if path.suffix.lower() == ".tfs" else check_table_path(path)

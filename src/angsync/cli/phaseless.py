@@ -1,0 +1,75 @@
+"""``angsync phaseless``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from angsync.cli import options
+from angsync.cli.application import TableFile, run_application
+from angsync.cli.root import app
+from angsync.errors import InputError
+
+if TYPE_CHECKING:
+    from angsync.applications.result import ApplicationResult
+
+
+@app.command(short_help="Recover a signal or image from local intensities.")
+def phaseless(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="npz or hdf5 with 'intensities' and 'masks' (see below).")
+    ],
+    output: TableFile = None,
+    report: Annotated[Path | None, typer.Option(help="Write a page about the result here (html).")] = None,
+    sigma: Annotated[
+        float | None, typer.Option(help="Noise of an intensity (standard deviation); estimated unless given.")
+    ] = None,
+    polish: Annotated[
+        bool, typer.Option("--polish/--no-polish", help="Go on to the best fit of the intensities themselves.")
+    ] = True,
+    stitch: Annotated[
+        bool, typer.Option("--stitch", help="FILE holds 'patches' and 'positions': join them to one image.")
+    ] = False,
+    robust: Annotated[
+        bool, typer.Option("--robust", help="With --stitch: leave out overlaps that contradict.")
+    ] = False,
+    certify: options.Certify = True,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+) -> None:
+    """Find the signal or image whose intensities FILE holds, up to one global phase, with error bars and a proof.
+
+    FILE holds 'intensities' (masks, entries) or (masks, rows, columns): mask k at every shift of the periodic signal,
+    NaN where not measured; 'masks' (masks, band) or (masks, rows, columns) on their support; and, if wanted, 'sigma'
+    (noise of each intensity) or 'shifts' with 'shape', where the masks stood at some shifts only.
+
+    With --stitch FILE holds 'patches' (patches, rows, columns), complex, each with a phase of its own, 'positions'
+    (patches, 2), and, if wanted, 'weights' like the patches.
+
+    A csv or npz output has one row an entry; npz holds the whole 'signal' (or 'image') too.
+    """
+
+    def read() -> Any:
+        from angsync.applications.phase_retrieval.reading import read, read_patches
+
+        if robust and not stitch:
+            raise InputError("--robust is about overlaps of patches. Add --stitch.")
+        if sigma is not None and stitch:
+            raise InputError("--sigma is about intensities: leave it out with --stitch.")
+        return read_patches(file) if stitch else read(file)
+
+    def solve(data: Any) -> ApplicationResult:
+        from angsync.applications import phase_retrieval
+
+        if stitch:
+            return phase_retrieval.stitch(
+                data.patches, data.positions, weights=data.weights, robust=robust, certify=certify, rng=seed
+            )
+        noise = data.sigma if sigma is None else sigma
+        return phase_retrieval.recover(
+            data.intensities, data.masks, sigma=noise, polish=polish, certify=certify, rng=seed
+        )
+
+    run_application([file], read, solve, output=output, report=report, json=json)

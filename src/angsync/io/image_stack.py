@@ -1,0 +1,261 @@
+"""Stacks of complex images that are read in parts: arrays, zarr stores, NetCDF files, folders of GeoTIFFs."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.errors import FileFormatError, InputError, MissingDependencyError, ShapeError
+from angsync.io.failures import listed
+
+
+@dataclass(frozen=True, eq=False)
+class ImageStack:
+    """Images (dates, rows, columns) behind slices, with the names of the dates and the coordinates of the axes."""
+
+    data: Any
+    dates: Any = None
+    coordinates: Mapping[str, Any] = field(default_factory=dict)
+    """``dims``: the names of the axes; and the coordinates by their names."""
+    template: Any = None
+    """The array of xarray that was given, or None."""
+
+    def like_given(self, result: Any) -> Any:
+        """The arrays of a result as arrays of xarray, where the stack was one."""
+        if self.template is None:
+            return result
+        import xarray
+
+        dims = self.coordinates["dims"]
+        changed = {}
+        for name in ("phase", "standard_error", "temporal_coherence", "certified", "status", "looks"):
+            array = vars(result)[name]
+            own = dims if array.ndim == 3 else dims[1:]
+            coords = {key: value for key, value in self.template.coords.items() if set(value.dims) <= set(own)}
+            changed[name] = xarray.DataArray(array, coords, own, name)
+        return replace(result, **changed)
+
+
+def image_stack(stack: Any, dates: Any = None) -> ImageStack:
+    """The images of an array of NumPy, xarray, zarr, h5py or dask, or of a path."""
+    if isinstance(stack, (str, os.PathLike)):
+        return read_images(stack)
+    if not isinstance(stack, np.ndarray) and type(stack).__module__.partition(".")[0] == "xarray":
+        if type(stack).__name__ == "Dataset":
+            raise InputError(
+                f"a Dataset has several variables ({listed(list(stack.data_vars))}): pass the one with the images."
+            )
+        found = _of_xarray(stack)
+    else:
+        data = stack if isinstance(stack, np.ma.MaskedArray) or _has_slices(stack) else np.asarray(stack)
+        found = ImageStack(data)
+    return _checked(found)
+
+
+def _has_slices(stack: Any) -> bool:
+    known = isinstance(stack, np.ndarray)
+    return known or type(stack).__module__.partition(".")[0] in ("zarr", "h5py", "dask") or isinstance(stack, _Lazy)
+
+
+def _checked(images: ImageStack) -> ImageStack:
+    shape = tuple(images.data.shape)
+    if len(shape) != 3:
+        raise ShapeError(f"the stack must be images (dates, rows, columns), but its shape is {shape}.")
+    if shape[0] < 2:
+        raise ShapeError(f"there must be two dates or more on the first axis, but the shape is {shape}.")
+    if 0 in shape:
+        raise ShapeError(f"the images are empty: their shape is {shape}.")
+    if np.dtype(images.data.dtype).kind != "c":
+        raise InputError(
+            f"the images must be complex (single-look complex), but their dtype is {images.data.dtype}. Amplitudes or "
+            "interferograms cannot be linked this way; interferograms go to link_network."
+        )
+    return images
+
+
+def _of_xarray(array: Any) -> ImageStack:
+    dims = tuple(str(name) for name in array.dims)
+    coordinates: dict[str, Any] = {"dims": dims}
+    coordinates.update({name: array.coords[name].values for name in dims if name in array.coords})
+    dates = coordinates.get(dims[0]) if dims else None
+    return ImageStack(_Lazy(array.shape, array.dtype, lambda index: array[index].values), dates, coordinates, array)
+
+
+class _Lazy:
+    """An array behind a function that reads a part of it."""
+
+    def __init__(self, shape: Any, dtype: Any, read: Any) -> None:
+        self.shape, self.dtype, self._read = tuple(shape), np.dtype(dtype), read
+
+    def __getitem__(self, index: Any) -> NDArray:
+        return np.asarray(self._read(index))
+
+
+def read_images(path: str | os.PathLike[str], variable: str | None = None) -> ImageStack:
+    """Open the images at a path, to be read in parts.
+
+    A zarr store (an array, or a group with a complex array of three axes), a NetCDF file (a complex variable, or two of
+    the same name that end in real and imag), a folder of GeoTIFFs (one complex band each, sorted by the date in the
+    name), or an ``npy`` file. ``variable`` names the array where there are several.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileFormatError(f"there is no {path}.")
+    if path.suffix.lower() == ".npy":
+        return _checked(ImageStack(np.load(path, mmap_mode="r", allow_pickle=False)))
+    if path.is_dir() and any((path / name).exists() for name in ("zarr.json", ".zarray", ".zgroup")):
+        return _checked(_of_zarr(path, variable))
+    if path.is_dir():
+        return _checked(_of_geotiffs(path))
+    if path.suffix.lower() in (".nc", ".nc4", ".h5", ".hdf5"):
+        return _checked(_of_netcdf(path, variable))
+    raise FileFormatError(
+        f"{path} is not a stack of images: a zarr store, a NetCDF file (.nc), a folder of GeoTIFFs (.tif) or .npy is."
+    )
+
+
+def _one_of(found: list[str], variable: str | None, path: Path) -> str:
+    if variable is not None:
+        if variable not in found:
+            raise FileFormatError(f"{path}: there are no images in {variable!r}, but in {listed(found) or 'nothing'}.")
+        return variable
+    if len(found) != 1:
+        what = f"there are several, {listed(found)}: name one with variable" if found else "there is none"
+        raise FileFormatError(f"{path}: one complex array of three axes (dates, rows, columns) is needed; {what}.")
+    return found[0]
+
+
+def _of_zarr(path: Path, variable: str | None) -> ImageStack:
+    try:
+        import zarr
+    except ImportError:
+        raise MissingDependencyError("zarr", "insar", f"reading {path}") from None
+    opened = zarr.open(str(path), mode="r")
+    if isinstance(opened, zarr.Array):
+        return ImageStack(opened)
+    arrays = {str(name): array for name, array in sorted(opened.arrays())}
+    name = _one_of([k for k, a in arrays.items() if len(a.shape) == 3 and a.dtype.kind == "c"], variable, path)
+    try:
+        dims = arrays[name].metadata.dimension_names  # zarr 3; before, xarray has them among the attributes
+    except AttributeError:
+        dims = None
+    dims = dims or arrays[name].attrs.get("_ARRAY_DIMENSIONS")
+    if not dims:
+        return ImageStack(arrays[name])
+    coordinates: dict[str, Any] = {"dims": tuple(dims)}
+    for key in dims:
+        if key in arrays and len(arrays[key].shape) == 1:
+            coordinates[key] = _times(arrays[key][...], arrays[key].attrs.get("units"))
+    return ImageStack(arrays[name], coordinates.get(dims[0]), coordinates)
+
+
+def _times(values: NDArray, units: Any) -> NDArray:
+    """Numbers of the CF conventions ("days since 2020-01-01") as times."""
+    found = re.match(r"(second|minute|hour|day)s? since (\d{4}-\d{2}-\d{2})", str(units or ""))
+    if found is None or values.dtype.kind not in "iuf":
+        return values
+    seconds = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}[found[1]]
+    return np.datetime64(found[2], "s") + np.round(np.asarray(values, dtype=float) * seconds).astype("timedelta64[s]")
+
+
+def _of_netcdf(path: Path, variable: str | None) -> ImageStack:
+    try:
+        import h5py
+    except ImportError:
+        raise MissingDependencyError("h5py", "hdf5", f"reading {path}") from None
+    try:
+        opened = h5py.File(path, "r")
+    except OSError as error:
+        raise FileFormatError(f"{path} is no NetCDF-4 file ({error}).") from None
+    images: dict[str, Any] = {}
+    planes = {name: data for name, data in opened.items() if isinstance(data, h5py.Dataset) and data.ndim == 3}
+    for name, data in planes.items():
+        if data.dtype.kind == "c":
+            images[name] = data
+        elif name.endswith("real") and f"{name[:-4]}imag" in planes:
+            images[name[:-4].rstrip("_") or "slc"] = _joined(data, planes[f"{name[:-4]}imag"])
+    chosen = _one_of(list(images), variable, path)
+    data = planes.get(chosen, planes.get(f"{chosen}_real", planes.get(f"{chosen}real", planes.get("real"))))
+    coordinates = _netcdf_coordinates(opened, data)
+    dims = coordinates.get("dims", ())
+    return ImageStack(images[chosen], coordinates.get(dims[0]) if dims else None, coordinates)
+
+
+def _joined(real: Any, imaginary: Any) -> _Lazy:
+    kind = np.complex64 if real.dtype.itemsize == 4 else np.complex128
+
+    def read(index: Any) -> NDArray:
+        part = np.empty(real[index].shape, dtype=kind)
+        part.real, part.imag = real[index], imaginary[index]
+        return part
+
+    return _Lazy(real.shape, kind, read)
+
+
+def _netcdf_coordinates(opened: Any, data: Any) -> dict[str, Any]:
+    """Names of the axes and their values, as HDF5's dimension scales have them."""
+    names = []
+    for axis in data.dims:
+        if not len(axis):
+            return {}
+        names.append(axis[0].name.rpartition("/")[2])
+    found: dict[str, Any] = {"dims": tuple(names)}
+    for name in names:
+        values = opened[name][...]
+        if opened[name].attrs.get("NAME", b"").startswith(b"This is a netCDF dimension but not"):
+            continue
+        units = opened[name].attrs.get("units")
+        units = units.decode() if isinstance(units, bytes) else units
+        if values.dtype.kind == "O":
+            values = np.array([x.decode() if isinstance(x, bytes) else str(x) for x in values])
+        found[name] = _times(values, units)
+    return found
+
+
+def _of_geotiffs(folder: Path) -> ImageStack:
+    try:
+        import rasterio
+    except ImportError:
+        raise MissingDependencyError("rasterio", "insar", f"reading the GeoTIFFs in {folder}") from None
+    files = sorted(file for file in folder.iterdir() if file.suffix.lower() in (".tif", ".tiff"))
+    if not files:
+        raise FileFormatError(f"{folder} holds no GeoTIFFs (.tif, .tiff).")
+    days = [re.search(r"(?<!\d)((?:19|20)\d{2})-?([01]\d)-?([0-3]\d)", file.stem) for file in files]
+    undated = [file.name for file, day in zip(files, days, strict=True) if day is None]
+    if undated:
+        raise FileFormatError(f"{folder}: the name of {undated[0]} holds no date (such as 20200113).")
+    named = sorted((("".join(day.groups()), file) for day, file in zip(days, files, strict=True) if day is not None))
+    shape, transform = None, None
+    for _, file in named:
+        with rasterio.open(file) as image:
+            if not np.issubdtype(np.dtype(image.dtypes[0].replace("complex_int16", "complex64")), np.complexfloating):
+                raise FileFormatError(f"{file}: the band is {image.dtypes[0]}, not complex.")
+            if shape is not None and image.shape != shape:
+                raise FileFormatError(f"{file} is {image.shape}, but the images before it are {shape}.")
+            shape, transform = image.shape, image.transform
+
+    def read(index: Any) -> NDArray:
+        rows, columns = (range(*part.indices(size)) for part, size in zip(index[1:], shape or (), strict=True))
+        window = rasterio.windows.Window(columns.start, rows.start, len(columns), len(rows))
+        part = np.empty((len(named), len(rows), len(columns)), dtype=np.complex64)
+        for k, (_, file) in enumerate(named):
+            with rasterio.open(file) as image:
+                part[k] = image.read(1, window=window)
+        return part[index[0]]
+
+    assert shape is not None
+    assert transform is not None
+    coordinates: dict[str, Any] = {"dims": ("date", "y", "x")}
+    dates = np.array([f"{day[:4]}-{day[4:6]}-{day[6:]}" for day, _ in named], dtype="datetime64[D]")
+    if transform.b == 0 and transform.d == 0:
+        coordinates["x"] = transform.c + transform.a * (np.arange(shape[1]) + 0.5)
+        coordinates["y"] = transform.f + transform.e * (np.arange(shape[0]) + 0.5)
+    coordinates["date"] = dates
+    return ImageStack(_Lazy((len(named), *shape), np.complex64, read), dates, coordinates)

@@ -1,0 +1,85 @@
+"""Phase tables: which way round, units, what is left out or refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from angsync.applications import beam_optics
+from angsync.errors import InputError, UnitWarning
+
+HEAD = "@ Q1 %le 0.31\n* NAME S NAME2 S2 MUXMDL PHASEX ERRPHASEX PHASEXMDL\n$ %s %le %s %le %le %le %le %le\n"
+NEIGHBOURS = "a 0 b 1 0.0 0.2 0.01 0.2\nb 1 c 2 0.2 0.35 0.01 0.3\nc 2 a 0 0.5 0.5 0.01 0.5\n"
+TOTALS = "a 0 a 0 0.0 0 0 0\nb 1 a 0 0.2 0.2 0.01 0.2\nc 2 a 0 0.5 0.55 0.02 0.5\n"
+
+
+def table(tmp_path, rows, head=HEAD):
+    path = tmp_path / "phase.tfs"
+    path.write_text(head + rows)
+    return beam_optics.read(path)[0]
+
+
+def test_rows_are_turned_to_first_less_second(tmp_path):
+    near = table(tmp_path, NEIGHBOURS)  # in the file NAME2 less NAME
+    assert near.phase[:2].tolist() == [-0.2, -0.35]
+    total = table(tmp_path, TOTALS)  # in the file NAME less NAME2
+    assert total.phase.tolist() == [0.2, 0.55]
+    assert (total.first, total.second) == (("b", "c"), ("a", "a"))  # a against itself is no row
+    assert total.left_out == 0
+    assert (total.plane, total.tune, total.model) == ("X", 0.31, {"a": 0.0, "b": 0.2, "c": 0.5})
+
+
+def test_without_a_model_the_names_tell_the_direction(tmp_path):
+    head = "* NAME NAME2 PHASEX ERRPHASEX\n$ %s %s %le %le\n"
+    assert table(tmp_path, "a b 0.2 0.01\nb c 0.3 0.01\n", head).phase.tolist() == [-0.2, -0.3]
+    assert table(tmp_path, "b a 0.2 0.01\nc a 0.3 0.01\n", head).phase.tolist() == [0.2, 0.3]
+
+
+def test_rows_without_a_phase_are_counted(tmp_path):
+    found = table(tmp_path, TOTALS.replace("0.55", "nan"))
+    assert (len(found), found.left_out) == (1, 1)
+
+
+def test_units(tmp_path):
+    with pytest.warns(UnitWarning, match=r"are these deg\? Then say unit='deg'"):
+        table(tmp_path, "b 1 a 0 0.2 72 3.6 0.2\nc 2 a 0 0.5 180 3.6 0.5\n")
+    degrees = beam_optics.read(tmp_path / "phase.tfs", unit="deg")[0]
+    assert degrees.phase.tolist() == pytest.approx([0.2, 0.5])
+    assert degrees.error.tolist() == pytest.approx([0.01, 0.01])
+
+
+def test_a_frame_of_tfs_pandas_is_a_table(tmp_path):
+    tfs = pytest.importorskip("tfs")
+    expected = table(tmp_path, TOTALS)
+    found = beam_optics.read(tfs.read(tmp_path / "phase.tfs"))[0]
+    assert found.phase.tolist() == expected.phase.tolist()
+    assert found.tune == 0.31
+
+
+@pytest.mark.parametrize(
+    ("rows", "head", "words"),
+    [
+        ("a b 1\n", "* NAME NAME2 BETX\n", "there is no column PHASEX or PHASEY"),
+        ("a b 1 1\n", "* NAME NAME2 PHASEX PHASEY\n", "a column PHASEX and a column PHASEY.*Name the plane"),
+        ("a 0.1 0.1\n", "* NAME PHASEX ERRPHASEX\n", "no column 'NAME2' for the second monitor"),
+        ("a b 0.1\n", "* NAME NAME2 PHASEX\n", "no column 'ERRPHASEX' for its standard error"),
+        ("a b 0.1 -1\n", "* NAME NAME2 PHASEX ERRPHASEX\n", "line 2, column 'ERRPHASEX': a standard error of -1"),
+        ("a b 0.1 0\n", "* NAME NAME2 PHASEX ERRPHASEX\n", "no row has a standard error above 0"),
+        ("a b x 1\n", "* NAME NAME2 PHASEX ERRPHASEX\n", "line 2, column 'PHASEX': 'x' is not a number"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, rows, head, words):
+    with pytest.raises(InputError, match=words):
+        table(tmp_path, rows, head)
+
+
+def test_a_wrong_call_is_refused(tmp_path):
+    with pytest.raises(InputError, match="no table was named"):
+        beam_optics.read()
+    with pytest.raises(InputError, match="plane must be"):
+        beam_optics.read("x.tfs", plane="z")
+    both = "* NAME NAME2 PHASEX ERRPHASEX PHASEY ERRPHASEY\n"
+    path = tmp_path / "phase.tfs"
+    path.write_text(both + "b a 0.1 0.01 0.2 0.01\n")
+    assert beam_optics.read(path, plane="y")[0].phase.tolist() == [0.2]
+    assert np.isnan(beam_optics.synchronise(beam_optics.read(path, plane="y")).delta_phase).all()
