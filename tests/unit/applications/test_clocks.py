@@ -208,3 +208,13 @@ def test_what_nobody_can_decide_is_said():
     assert np.flatnonzero(result.bad_links).tolist() in ([56], [57])
     assert np.flatnonzero(result.undecided).tolist() in ([56], [57])
     assert "Believed on weak grounds" in str(result)
+
+
+def test_a_wrong_link_of_the_tree_itself_is_found_by_whole_turns():
+    i, j = np.triu_indices(12, 1)
+    y = 1e-6 * np.random.default_rng(41).standard_normal(i.size)
+    y[0] += 3e7 + 1 / 3
+    result = clocks.synchronise(i, j, y)
+    assert np.flatnonzero(result.bad_links).tolist() == [0]
+    # ten or eleven links a clock: 3e-7 each, and the rounding of 3e7 in double precision
+    assert np.abs(result.offset).max() < 6 * 3e-7 + 2e-8
