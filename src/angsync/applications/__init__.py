@@ -6,9 +6,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from angsync.applications import beam_optics, phase_linking, phase_retrieval, pose_graph, radio, ranking
+    from angsync.applications import beam_optics, clocks, phase_linking, phase_retrieval, pose_graph, radio, ranking
 
-__all__ = ["beam_optics", "phase_linking", "phase_retrieval", "pose_graph", "radio", "ranking"]
+__all__ = ["beam_optics", "clocks", "phase_linking", "phase_retrieval", "pose_graph", "radio", "ranking"]
 
 
 def __getattr__(name: str) -> Any:

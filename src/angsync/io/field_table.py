@@ -47,6 +47,11 @@ class FieldTable:
             f"{self.source}: there is no column {wanted} for {what}; the columns found are {listed(self.names)}.{hint}"
         )
 
+    def is_text(self, name: str) -> bool:
+        """Whether a column is text as it was written, with all its digits."""
+        column = self._columns[name]
+        return isinstance(column, list) or column.dtype.kind in "OU"
+
     def column(self, name: str) -> Any:
         """A column as it is: texts of a file, otherwise an array."""
         return self._columns[name]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -14,13 +13,12 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from angsync.errors import AngsyncWarning, InputError, warn_user
+from angsync.applications.spelling import warn_of_spellings
+from angsync.errors import InputError
 from angsync.io.failures import existing_file, reading
 from angsync.io.field_table import FieldTable, field_table
 
 _MATRICES = (".npz", ".npy", ".mtx")
-_ALIKE = 0.88  # of difflib: one or two letters in a name of a dozen
-_MOST_NAMES = 3000  # names that are compared with each other; more would take minutes
 
 
 @dataclass(frozen=True)
@@ -158,7 +156,7 @@ def _from_games(table: FieldTable, columns: Columns) -> Comparisons:
             raise InputError(f"{table.where(k)}: {one!r} against himself. Mend a name, or leave the row out.")
     players = tuple(dict.fromkeys(name for pair in zip(first, second, strict=True) for name in pair))
     number = {name: k for k, name in enumerate(players)}
-    _warn_of_names(Counter([*first, *second]), table.source)
+    warn_of_spellings(Counter([*first, *second]), table.source, "player", "They are ranked apart.")
     i, j = (np.array([number[name] for name in names], dtype=np.int64) for names in (first, second))
     return Comparisons(players, i, j, margin, total)
 
@@ -174,28 +172,3 @@ def _margins(table: FieldTable, given: str | None) -> NDArray[np.float64]:
             f"{table.where(k)}: the margin of the winner is {margin[k]:g}. Swap winner and loser; a tie has margin 0."
         )
     return margin
-
-
-def _warn_of_names(games: Counter[str], source: str) -> None:
-    """Names that may be one player in two spellings: equal but for case and marks, or rare beside a common one."""
-    plain: dict[str, str] = {}
-    pairs = []
-    for name in games:
-        other = plain.setdefault("".join(c for c in name.casefold() if c.isalnum()) or name, name)
-        if other != name:
-            pairs.append((other, name))
-    if len(games) <= _MOST_NAMES:
-        common = [name for name, count in games.items() if count > 1]
-        for name in (name for name, count in games.items() if count == 1 and len(name) > 4):
-            close = difflib.get_close_matches(name, common, 1, _ALIKE)
-            if close and not any(name in pair for pair in pairs) and not _differ_by_number(name, close[0]):
-                pairs.append((close[0], name))
-    if pairs:
-        listed = ", ".join(f"{a!r} and {b!r}" for a, b in pairs[:5]) + (" and more" if len(pairs) > 5 else "")
-        warn_user(f"{source}: {listed} may be one player in two spellings. They are ranked apart.", AngsyncWarning)
-
-
-def _differ_by_number(one: str, other: str) -> bool:
-    """``player12`` and ``player13`` are no typing mistake."""
-    letters, rest = ("".join(c for c in text if not c.isdigit()) for text in (one, other))
-    return letters == rest

@@ -1,0 +1,211 @@
+r"""Clocks: the offset of every clock of a network, with error bars, from offsets measured between pairs.
+
+A measured offset is an angle, :math:`\theta_i - \theta_j = 2\pi (t_i - t_j) / T`. Where offsets are known modulo a
+period T (a carrier, a frame, a second), nothing that works on a line applies. Where they do not wrap, a period is
+chosen from the data so that nothing does, and the answer is that of least squares; what is gained then are error bars,
+wrong links found, and a proof.
+
+>>> from angsync.applications import clocks
+>>> result = clocks.synchronise(["a", "b", "c"], ["b", "c", "a"], [3.0, 4.0, -7.3], reference="a")
+>>> result.offset.round(3).tolist()
+[0.0, -3.1, -7.2]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from angsync.applications.clocks.fit import Differences, Fit, Settings, fitted
+from angsync.applications.clocks.links import UNITS, Columns, Links, check_unit, from_columns, from_table
+from angsync.applications.clocks.logs import FORMATS, read
+from angsync.applications.clocks.result import ClockResult
+from angsync.applications.clocks.rounds import Rounds, rounds_of
+from angsync.applications.clocks.simulation import Simulated, simulate
+from angsync.applications.clocks.timestamps import from_timestamps
+from angsync.errors import InputError, names_keywords
+from angsync.pipeline.robust.settings import Robust
+
+__all__ = [
+    "FORMATS",
+    "UNITS",
+    "ClockResult",
+    "Links",
+    "Simulated",
+    "from_timestamps",
+    "read",
+    "simulate",
+    "synchronise",
+]
+
+
+@names_keywords
+def synchronise(
+    i: Any,
+    j: Any = None,
+    offset: ArrayLike | None = None,
+    sigma: ArrayLike | None = None,
+    period: float | None = None,
+    reference: Hashable = "mean",
+    robust: bool | Robust = True,
+    *,
+    time: ArrayLike | None = None,
+    unit: str | None = None,
+    time_unit: str = "s",
+    n: int | None = None,
+    rng: Any = 0,
+) -> ClockResult:
+    """The offset of every clock, from offsets between pairs.
+
+    Parameters
+    ----------
+    i, j
+        The two clocks of each link: whole numbers, or names. Or only ``i``: links from :func:`read` or
+        :func:`from_timestamps`, or a table (csv or parquet file, data frame, mapping) with the columns i, j and offset
+        and perhaps sigma and time; a column ``offset_us`` says its unit.
+    offset
+        ``offset[k]`` is the time of clock i minus the time of clock j, in any unit; everything that comes out is in the
+        same.
+    sigma
+        Standard deviation of the offsets, one number or one a link. Unless given, all are equally good, and how good is
+        seen from the contradictions around cycles.
+    period
+        Offsets are known modulo this, in the same unit. None: they do not wrap.
+    reference
+        ``"mean"``: offsets have mean 0 (in every connected group of clocks). Or a clock, whose offset is 0.
+    robust
+        Whether links that contradict the others are left out (``bad_links``); the rest is fitted by least squares.
+        Settings such as ``ang.Robust(scale=...)`` (radians) say how. False: all links count.
+    time
+        When each offset was measured, in ``time_unit``: the skew of every clock is found too, and offsets are those at
+        ``result.epoch``. There must be several rounds of most links.
+    unit
+        ``"ns"``, ``"us"``, ``"ms"`` or ``"s"``: the unit of the offsets where they do not say it, else what they are
+        converted to.
+    n
+        Number of clocks, where they are numbers and the last ones have no links.
+    """
+    check_unit(unit)
+    check_unit(time_unit, "time_unit")
+    links = _links(i, j, offset, sigma, time, unit, time_unit, n)
+    if period is not None and not (np.isfinite(period) and period > 0):
+        raise InputError(f"period must be positive and finite, not {period}; leave it out where offsets do not wrap.")
+    settings = Settings(_place(links, reference), _settings(robust), rng)
+    if links.time is not None and np.ptp(links.time) > 0:
+        return _over_time(links, links.time, period, reference, settings)
+    sigmas = np.ones(len(links)) if links.sigma is None else links.sigma
+    fit = fitted(
+        Differences(links.n, links.i, links.j, links.offset, sigmas, links.sigma is not None, period), settings
+    )
+    return _result(links, fit, period, reference, fit.bad, fit.residual)
+
+
+def _links(
+    i: Any, j: Any, offset: Any, sigma: Any, time: Any, unit: str | None, time_unit: str, n: int | None
+) -> Links:
+    if j is not None or offset is not None:
+        if j is None or offset is None:
+            raise InputError("give i, j and offset, or one table.")
+        return from_columns(i, j, offset, sigma, time, unit, time_unit, n)
+    if time is not None or n is not None:
+        raise InputError("time and n go with i, j and offset; a table has a column time.")
+    links = i if isinstance(i, Links) else from_table(i, Columns(), unit, time_unit)
+    links = links if unit is None else links.to(unit)
+    if sigma is None:
+        return links
+    said = from_columns(links.i, links.j, links.offset, sigma, None, None, "s", links.n)
+    return replace(links, sigma=said.sigma)
+
+
+def _settings(robust: Any) -> Robust | None:
+    if isinstance(robust, Robust):
+        return robust
+    if not isinstance(robust, (bool, np.bool_)):
+        raise InputError(f"robust must be True, False or ang.Robust(...), not {robust!r}.")
+    return Robust() if robust else None
+
+
+def _place(links: Links, reference: Hashable) -> int | None:
+    if isinstance(reference, str) and reference == "mean":
+        return None
+    if reference in links.clocks:
+        return links.clocks.index(reference)
+    if str(reference) in links.clocks:  # names from a file are text
+        return links.clocks.index(str(reference))
+    raise InputError(f"reference must be 'mean' or a clock, but there is no clock {reference!r}.")
+
+
+def _over_time(
+    links: Links, time: NDArray[np.float64], period: float | None, reference: Hashable, settings: Settings
+) -> ClockResult:
+    """Skews from the slopes of the links, then offsets from what is left, both by synchronization."""
+    is_absolute, n = links.sigma is not None, links.n
+    by_pair = rounds_of(
+        n, links.i, links.j, links.offset, links.sigma, time, period, robust=settings.robust is not None
+    )
+    epoch = float(np.average(time, weights=by_pair.weight))
+    slope, variance = by_pair.slopes()
+    sloped = np.isfinite(variance)
+    skew, bad_slope = None, np.zeros(sloped.size, dtype=bool)
+    if sloped.any():
+        given = Differences(
+            n, by_pair.i[sloped], by_pair.j[sloped], slope[sloped], np.sqrt(variance[sloped]), is_absolute
+        )
+        skew = fitted(given, settings)
+        bad_slope[sloped] = skew.bad
+    rate = np.zeros(n) if skew is None else np.nan_to_num(skew.value)
+    moved = by_pair.value - (rate[by_pair.i] - rate[by_pair.j])[by_pair.pair] * (time - epoch)
+    lapse = by_pair.mean(time) - epoch
+    doubt = np.zeros(n) if skew is None else np.nan_to_num(skew.error)
+    deviation = _of_means(by_pair, is_absolute, lapse**2 * (doubt[by_pair.i] ** 2 + doubt[by_pair.j] ** 2))
+    fit = fitted(Differences(n, by_pair.i, by_pair.j, by_pair.mean(moved), deviation, is_absolute, period), settings)
+    bad = by_pair.outlying | (fit.bad | bad_slope)[by_pair.pair]
+    value = np.nan_to_num(fit.value)
+    residual = moved - (value[by_pair.i] - value[by_pair.j])[by_pair.pair]
+    if period is not None:
+        residual = residual - period * np.rint(residual / period)
+    residual = np.where(links.i == by_pair.i[by_pair.pair], residual, -residual)
+    if by_pair.scatter > 0 and fit.freedom == 0 and not is_absolute:
+        # no cycles: what the rounds scatter by is all that is known
+        scaled = Differences(n, by_pair.i, by_pair.j, by_pair.mean(moved), by_pair.scatter * deviation, True, period)
+        fit = fitted(scaled, settings)
+        if skew is not None:
+            skew = fitted(replace(given, sigma=by_pair.scatter * given.sigma, is_absolute=True), settings)
+    return _result(links, fit, period, reference, bad, residual, skew=skew, epoch=epoch, by_pair=by_pair)
+
+
+def _of_means(by_pair: Rounds, is_absolute: bool, from_skews: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Standard deviations of the means of the links: their rounds, and the skew to the common time."""
+    scale = 1.0 if is_absolute or not by_pair.scatter > 0 else by_pair.scatter
+    total = np.bincount(by_pair.pair, by_pair.weight)
+    deviation = np.sqrt(scale**2 / total + from_skews)
+    return deviation / (1.0 if is_absolute else scale)
+
+
+def _result(
+    links: Links,
+    fit: Fit,
+    period: float | None,
+    reference: Hashable,
+    bad: NDArray[np.bool_],
+    residual: NDArray[np.float64],
+    *,
+    skew: Fit | None = None,
+    epoch: float = math.nan,
+    by_pair: Rounds | None = None,
+) -> ClockResult:
+    missing = np.full(links.n, np.nan)
+    return ClockResult(
+        clocks=links.clocks, offset=fit.value, standard_error=fit.error,
+        skew=missing if skew is None else skew.value, skew_error=missing if skew is None else skew.error,
+        bad_links=bad, residual=residual, noise=fit.noise, reference=reference, period=period,
+        internal_period=fit.period, epoch=epoch, component=np.asarray(fit.sync.components), links=links,
+        sync=fit.sync, skew_sync=None if skew is None else skew.sync, freedom=fit.freedom,
+        scatter=math.nan if by_pair is None else by_pair.scatter,
+        doubts=fit.doubts,
+    )  # fmt: skip

@@ -1,0 +1,225 @@
+"""Links between clocks: who was compared with whom, the offset that was read, how well, and when."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from angsync.applications.spelling import warn_of_spellings
+from angsync.errors import InputError
+from angsync.io.field_table import FieldTable, field_table
+from angsync.problem.measurements import Measurements
+
+UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+"""Units of time, in seconds."""
+_PTP_IDENTITY = re.compile(r"[0-9a-f]{6}\.[0-9a-f]{4}\.[0-9a-f]{6}", re.IGNORECASE)
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """Measured offsets between clocks, one entry each: ``offset[k]`` is the time of clock i minus that of clock j."""
+
+    clocks: tuple[Hashable, ...]
+    i: NDArray[np.int64]
+    j: NDArray[np.int64]
+    offset: NDArray[np.float64]
+    sigma: NDArray[np.float64] | None = None
+    """Standard deviations of the offsets, where they are known."""
+    time: NDArray[np.float64] | None = None
+    """When each was measured, in ``time_unit``; needed for skews."""
+    delay: NDArray[np.float64] | None = None
+    """Round trips, where the offsets come from exchanges of messages."""
+    unit: str | None = None
+    """Of offset, sigma and delay: ns, us, ms or s; None where nobody said."""
+    time_unit: str = "s"
+    notes: tuple[str, ...] = ()
+    """What the reader found, for the result to say."""
+
+    def __len__(self) -> int:
+        return int(self.offset.size)
+
+    def __repr__(self) -> str:
+        return f"Links({len(self)} offsets between {self.n} clocks, unit {self.unit})"
+
+    @property
+    def n(self) -> int:
+        return len(self.clocks)
+
+    def to(self, unit: str) -> Links:
+        """The same in another unit; where none is known, it is declared to be this one."""
+        check_unit(unit)
+        if self.unit is None or self.unit == unit:
+            return replace(self, unit=unit)
+        factor = UNITS[self.unit] / UNITS[unit]
+        sigma, delay = (None if x is None else x * factor for x in (self.sigma, self.delay))
+        return replace(self, offset=self.offset * factor, sigma=sigma, delay=delay, unit=unit)
+
+
+def check_unit(unit: str | None, what: str = "unit") -> None:
+    if unit is not None and unit not in UNITS:
+        raise InputError(f"{what} must be one of {', '.join(UNITS)}, not {unit!r}.")
+
+
+def from_columns(
+    i: Any,
+    j: Any,
+    offset: ArrayLike,
+    sigma: ArrayLike | None,
+    time: ArrayLike | None,
+    unit: str | None,
+    time_unit: str,
+    n: int | None = None,
+) -> Links:
+    """Links from arrays; whole numbers are the places of the clocks, other names are kept as they are."""
+    y = _numbers(offset, "offset")
+    graph = Measurements(i, j, np.zeros(y.size), n=n)  # names, numbers, and clocks compared with themselves
+    if len(graph) != y.size:
+        raise InputError("i or j is masked where offset is not: leave such rows out.")
+    clocks: tuple[Hashable, ...] = tuple(range(graph.n)) if graph.labels is None else graph.labels
+    times = None if time is None else _numbers(time, "time", y.size)
+    return Links(clocks, graph.i, graph.j, y, _deviations(sigma, y.size), times, None, unit, time_unit)
+
+
+def _numbers(values: Any, name: str, size: int | None = None) -> NDArray[np.float64]:
+    if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
+        raise InputError(f"{name} has masked entries: leave those links out of all columns.")
+    try:
+        numbers = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be numbers, one a link.") from None
+    if numbers.ndim != 1 or (size is not None and numbers.size != size):
+        wanted = "one-dimensional" if size is None else f"{size} numbers, one a link"
+        raise InputError(f"{name} must be {wanted}, but its shape is {numbers.shape}.")
+    if numbers.size == 0:
+        raise InputError("there are no links.")
+    if not np.isfinite(numbers).all():
+        k = int(np.argmin(np.isfinite(numbers)))
+        raise InputError(f"{name}[{k}] is {numbers[k]}: leave out what was not measured.")
+    return numbers
+
+
+def _deviations(sigma: ArrayLike | None, size: int) -> NDArray[np.float64] | None:
+    if sigma is None:
+        return None
+    values = np.full(size, float(np.asarray(sigma))) if np.ndim(sigma) == 0 else _numbers(sigma, "sigma", size)
+    if not (np.isfinite(values) & (values > 0)).all():
+        k = int(np.argmin(np.isfinite(values) & (values > 0)))
+        raise InputError(
+            f"sigma[{k}] is {values[k]}: a standard deviation is positive and finite. Leave sigma out where it is not "
+            "known: it is then estimated."
+        )
+    return values
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a table are called; None looks for the usual names."""
+
+    i: str | None = None
+    j: str | None = None
+    offset: str | None = None
+    sigma: str | None = None
+    time: str | None = None
+
+
+def from_table(source: Any, columns: Columns, unit: str | None, time_unit: str) -> Links:
+    """Links from a table with the columns i, j and offset, and perhaps sigma and time.
+
+    A column ``offset_us`` (or ``_ns``, ``_ms``, ``_s``) says its unit.
+    """
+    table = field_table(source, ("i", "j", "offset"))
+    first, second = end_names(table, columns.i, columns.j)
+    suffixes = tuple(f"offset_{one}" for one in UNITS)
+    name = table.choose("the offset", columns.offset, "offset", *suffixes, option="--offset")
+    said = name.rpartition("_")[2] if name in suffixes else None
+    y = table.numbers(name)
+    sigma = _optional(table, columns.sigma, "sigma", *(f"sigma_{said}",) if said else ())
+    if sigma is not None and not (sigma > 0).all():
+        k = int(np.argmin(sigma > 0))
+        raise InputError(f"{table.where(k)}: sigma is {sigma[k]:g}, but a standard deviation is positive.")
+    time = _optional(table, columns.time, "time")
+    clocks, i, j = numbered(table, first, second)
+    links = Links(clocks, i, j, y, sigma, time, None, said or unit, time_unit)
+    return links if unit is None else links.to(unit)
+
+
+def _optional(table: FieldTable, given: str | None, *usual: str) -> NDArray[np.float64] | None:
+    if given is None and not any(name.casefold() in usual for name in table.names):
+        return None
+    return table.numbers(table.choose(usual[0], given, *usual, option=f"--{usual[0]}"))
+
+
+def end_names(table: FieldTable, i: str | None, j: str | None) -> tuple[list[str], list[str]]:
+    """The names of the two clocks of every row."""
+    first = table.choose("the first clock", i, "i", "from", "clock_i", "client", option="--i")
+    second = table.choose("the second clock", j, "j", "to", "clock_j", "server", option="--j")
+    return table.texts(first), table.texts(second)
+
+
+def numbered(
+    table: FieldTable, first: Sequence[str], second: Sequence[str]
+) -> tuple[tuple[Hashable, ...], NDArray[np.int64], NDArray[np.int64]]:
+    """Names, and the places of both ends among them; complains of a clock compared with itself."""
+    for k, (one, other) in enumerate(zip(first, second, strict=True)):
+        if one == other:
+            raise InputError(f"{table.where(k)}: clock {one!r} is compared with itself. Mend a name, or leave it out.")
+    return number_names(first, second, table.source)
+
+
+def number_names(
+    first: Sequence[str], second: Sequence[str], source: str
+) -> tuple[tuple[Hashable, ...], NDArray[np.int64], NDArray[np.int64]]:
+    """Names in their order (numbers by size), and places; warns of names that may be one clock in two spellings."""
+    count = Counter([*first, *second])
+    named = Counter({name: k for name, k in count.items() if not _is_address(name)})
+    warn_of_spellings(named, source, "clock", "They are taken as two clocks.")
+    names = list(dict.fromkeys(name for pair in zip(first, second, strict=True) for name in pair))
+    if all(name.isdecimal() for name in names):
+        names.sort(key=int)
+    place = {name: k for k, name in enumerate(names)}
+    i, j = (np.array([place[name] for name in ends], dtype=np.int64) for ends in (first, second))
+    return tuple(names), i, j
+
+
+def _is_address(name: str) -> bool:
+    """Addresses that look alike are no typing mistakes."""
+    if _PTP_IDENTITY.fullmatch(name):
+        return True
+    try:
+        ipaddress.ip_address(name.partition(" ")[0])
+    except ValueError:
+        return False
+    return True
+
+
+def joined(parts: Sequence[Links]) -> Links:
+    """Several lists as one: clocks of the same name are the same clock."""
+    names = tuple(dict.fromkeys(name for part in parts for name in part.clocks))
+    place = {name: k for k, name in enumerate(names)}
+    moved = [np.array([place[name] for name in part.clocks], dtype=np.int64) for part in parts]
+    first = parts[0]
+    parts = [part if first.unit is None else part.to(first.unit) for part in parts]
+
+    def all_of(columns: list[NDArray[np.float64] | None]) -> NDArray[np.float64] | None:
+        known = [column for column in columns if column is not None]
+        return np.concatenate(known) if len(known) == len(columns) else None
+
+    return Links(
+        names,
+        np.concatenate([at[part.i] for at, part in zip(moved, parts, strict=True)]),
+        np.concatenate([at[part.j] for at, part in zip(moved, parts, strict=True)]),
+        np.concatenate([part.offset for part in parts]),
+        all_of([part.sigma for part in parts]),
+        all_of([part.time for part in parts]),
+        all_of([part.delay for part in parts]),
+        first.unit,
+        first.time_unit,
+        tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+    )

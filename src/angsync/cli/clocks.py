@@ -1,0 +1,102 @@
+"""``angsync clocks``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from angsync.cli import options
+from angsync.cli.application import TableFile, run_application
+from angsync.cli.root import app
+
+if TYPE_CHECKING:
+    from angsync.applications.clocks import ClockResult
+
+_FILES = "Tables of links (csv, parquet) or logs of time daemons; HOST=FILE names the host of a log."
+_LINKS = "Write the links with residuals and bad ones marked here (csv, npz, parquet)."
+_FORMAT = "table, timestamps (T1 to T4), rawstats or peerstats (ntpd), chrony, ptp4l; else by the content."
+_UNIT = "ns, us, ms or s: of the offsets of a table; logs are converted to it."
+_PERIOD = "Offsets are known modulo this, in the same unit; without it they do not wrap."
+_SIGMA = "Standard deviation of an offset; estimated from the cycles unless given."
+_NAME = "Another name for an address; may be repeated."
+
+
+@app.command(short_help="Offsets and skews of clocks from offsets between pairs.")
+def clocks(
+    files: Annotated[list[str], typer.Argument(metavar="FILES", help=_FILES)],
+    output: TableFile = None,
+    report: options.ReportFile = None,
+    links: Annotated[Path | None, typer.Option(help=_LINKS)] = None,
+    format: Annotated[str | None, typer.Option(help=_FORMAT)] = None,
+    unit: Annotated[str | None, typer.Option(help=_UNIT)] = None,
+    time_unit: Annotated[str, typer.Option(help="Unit of the column time.")] = "s",
+    period: Annotated[float | None, typer.Option(help=_PERIOD)] = None,
+    sigma: Annotated[float | None, typer.Option(help=_SIGMA)] = None,
+    reference: Annotated[str, typer.Option(help="mean, or the clock whose offset is 0.")] = "mean",
+    robust: Annotated[bool, typer.Option(help="Leave out links that contradict the others.")] = True,
+    name: Annotated[list[str] | None, typer.Option(metavar="ADDRESS=NAME", help=_NAME)] = None,
+    i: Annotated[str | None, typer.Option("--i", metavar="NAME", help="Column of the first clock.")] = None,
+    j: Annotated[str | None, typer.Option("--j", metavar="NAME", help="Column of the second clock.")] = None,
+    offset: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Column of the offset, first minus second.")
+    ] = None,
+    error: Annotated[str | None, typer.Option(metavar="NAME", help="Column of the standard deviations.")] = None,
+    time: Annotated[str | None, typer.Option(metavar="NAME", help="Column of the times, for skews.")] = None,
+    json: options.Json = False,
+) -> None:
+    """Find the offset of every clock of a network.
+
+    An offset is the time of the first clock minus that of the second. The table has offset and standard error of every
+    clock, and its skew where there are times. Logs of several hosts are given together.
+    """
+    hosts = _hosts(files)
+    columns = {"i": i, "j": j, "offset": offset, "sigma": error, "time": time}
+
+    def read() -> Any:
+        from angsync.applications import clocks as application
+
+        names = _names(name or [])
+        return application.read(hosts, format, unit=unit, time_unit=time_unit, names=names, columns=columns)
+
+    def solve(data: Any) -> ClockResult:
+        from angsync.applications import clocks as application
+
+        return application.synchronise(data, sigma=sigma, period=period, reference=reference, robust=robust, unit=unit)
+
+    judged = (links, _check_links, "links", _write_links)
+    run_application(list(hosts), read, solve, output=output, report=report, json=json, others=[judged])
+
+
+def _hosts(files: Sequence[str]) -> dict[Path, str | None]:
+    """The host of every file where it is named; a file that has the sign in its own name is that file."""
+    hosts: dict[Path, str | None] = {}
+    for one in files:
+        host, sign, rest = one.partition("=")
+        named = bool(sign and host) and not Path(one).exists()
+        hosts[Path(rest if named else one)] = host if named else None
+    return hosts
+
+
+def _names(pairs: Sequence[str]) -> dict[str, str]:
+    from angsync.errors import InputError
+
+    names = {}
+    for pair in pairs:
+        address, sign, called = pair.partition("=")
+        if not (sign and address and called):
+            raise InputError(f"--name {pair!r} must be ADDRESS=NAME.")
+        names[address] = called
+    return names
+
+
+def _check_links(path: Path) -> object:
+    from angsync.io.result_table import check_table_path
+
+    return check_table_path(path)
+
+
+def _write_links(result: Any, path: Path) -> None:
+    result.save_links(path)
