@@ -178,9 +178,14 @@ def result_of(
     return result
 
 
-def stopped_by(result: SyncResult, status: Status) -> SyncResult:
-    """The result of a call of which this was the end, whatever its last part says."""
-    return dataclasses.replace(result, status=status, message=result.message.replace(result.status.value, status.value))
+def stopped_by(result: SyncResult, status: Status, on_failure: str = "ignore") -> SyncResult:
+    """The result of a call of which this was the end, whatever its last part says; its failure is told if wanted."""
+    if result.status is status:
+        return result
+    message = result.message.replace(result.status.value, status.value)
+    result = dataclasses.replace(result, status=status, message=message)
+    _report_failure(result, on_failure)
+    return result
 
 
 def one_certificate(certificates: list[Certificate], indices: list[NDArray[np.int64]], z: NDArray) -> Certificate:

@@ -66,7 +66,7 @@ def solve(data: Any, call: Call, settings: Robust) -> SyncResult:
     settings = dataclasses.replace(settings, trusted=None, loss=_loss(settings, by_evidence))
     if edges.freedom == 0:
         note = "There are no cycles, so nothing can be checked: every measurement is taken as it is."
-        report = dataclasses.replace(_trusting(measurements, settings, note), credible=None)
+        report = _trusting(measurements, settings, note, credible=None)
         in_time = dataclasses.replace(final_call, stopping=_remaining(call, clock))
         return _finished(plain.solve(measurements, in_time), given.noted(report), source, clock)
     kept = _Kept(None if isinstance(start, str) else start)
@@ -133,10 +133,10 @@ def _weighted(
 
     fit = search_in_time(edges, solver(edges), settings, given=kept.z, clock=clock, rng=rng, kept=kept.fits)
     if fit is None:  # weights that are not settled say nothing: as many as all may be distrusted
-        report = kept.report = dataclasses.replace(_trusting(measurements, settings, _NO_TIME), credible=None)
+        report = kept.report = _trusting(measurements, settings, _NO_TIME, credible=None)
         final_call = dataclasses.replace(call, start=start if kept.z is None else kept.z)
         final = plain.solve(measurements, dataclasses.replace(final_call, stopping=_remaining(call, clock)))
-        return stopped_by(final, Status.TIME_LIMIT), report
+        return stopped_by(final, Status.TIME_LIMIT, call.on_failure), report
     kept.fits[:] = [fit]
     credible = is_credible(edges, fit, settings, solver, clock=clock, rng=rng)
     try:
@@ -193,17 +193,19 @@ def _believed(
         report = evidence_report(_trusting(measurements, settings, ""), edges, weighing, _INTERRUPTED)
         kept.z, kept.report = np.exp(1j * weighing.found.best.x), report
         return _interrupted(measurements, edges, call, settings, kept)
+    in_time = dataclasses.replace(call, stopping=_remaining(call, clock))
     if not weighing.found.beliefs:  # no time for anything
-        report = dataclasses.replace(_trusting(measurements, settings, not_judged), credible=None)
-        return plain.solve(measurements, dataclasses.replace(call, stopping=_remaining(call, clock))), report
+        return plain.solve(measurements, in_time), _trusting(measurements, settings, not_judged, credible=None)
     report = kept.report = evidence_report(_trusting(measurements, settings, ""), edges, weighing, not_judged)
     kept.z = np.exp(1j * weighing.found.best.x)
     if report.credible is False:
         warn_user(f"These phases are not credible: {report.note}", CorruptionWarning)
     try:
         weighted = reweighted(measurements, report.weights)
-        final_call = dataclasses.replace(call, start=kept.z, stopping=_remaining(call, clock))
-        return plain.solve(weighted, final_call), report
+        final = plain.solve(weighted, dataclasses.replace(in_time, start=kept.z))
+        if weighing.doubt is None and not_judged is _NO_TIME:  # the set may be the first that was looked at
+            final = stopped_by(final, Status.TIME_LIMIT, call.on_failure)
+        return final, report
     except KeyboardInterrupt:
         return _interrupted(measurements, edges, call, settings, kept)
 
@@ -315,18 +317,13 @@ def _report(
     )
 
 
-def _trusting(measurements: Measurements, settings: Robust, note: str) -> RobustReport:
-    """Nothing is distrusted; measurements of weight 0 stay as they are."""
-    count = len(measurements)
+def _trusting(measurements: Measurements, settings: Robust, note: str, **judged: Any) -> RobustReport:
+    """Nothing is distrusted; measurements of weight 0 stay as they are. ``judged``: ``credible``, where it is known."""
+    none = np.zeros(len(measurements))
     return RobustReport(
-        weights=np.ones(count),
-        corruption=np.zeros(count),
-        distrusted=np.zeros(count, dtype=bool),
-        scale=float("nan"),
-        trusted_share=1.0,
-        loss=settings.loss,
-        note=note,
-    )
+        weights=1 - none, corruption=none, distrusted=none.astype(bool), scale=float("nan"), trusted_share=1.0,
+        loss=settings.loss, note=note, **judged,
+    )  # fmt: skip
 
 
 def _finished(final: SyncResult, report: RobustReport, source: Any, clock: Clock) -> SyncResult:

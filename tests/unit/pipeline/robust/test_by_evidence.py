@@ -9,7 +9,7 @@ import pytest
 from problems import mean_error
 
 import angsync as ang
-from angsync.errors import CorruptionWarning, InputError
+from angsync.errors import ConvergenceWarning, CorruptionWarning, InputError
 from angsync.pipeline.robust import by_evidence, solve
 from angsync.pipeline.robust.edges import Edges
 from angsync.pipeline.robust.marginal import search as inner
@@ -300,3 +300,20 @@ def test_weights_over_many_decades_raise_nothing(decades):
 def test_a_scale_that_is_none_is_refused(scale):
     with pytest.raises(InputError, match="scale must be a number"):
         ang.Robust(scale=scale)
+
+
+def test_no_time_for_the_search_is_no_convergence():
+    """The first set that is looked at, the chain alone, is none to call CONVERGED: every loop was thrown away."""
+    rng = np.random.default_rng(3)
+    n, loops = 3000, 2000
+    theta = np.cumsum(0.2 * rng.standard_normal(n))
+    first = rng.integers(0, n, loops)
+    i = np.concatenate([np.arange(n - 1), first])
+    j = np.concatenate([np.arange(1, n), (first + rng.integers(2, n - 2, loops)) % n])
+    angle = theta[i] - theta[j] + 0.02 * rng.standard_normal(i.size)
+    angle[-300:] = rng.uniform(-3, 3, 300)
+    limited = ang.Stopping(max_seconds=0.2)
+    with pytest.warns(ConvergenceWarning, match="TIME_LIMIT"):
+        result = ang.synchronize(ang.Measurements(i, j, angle, n=n), solver=ang.Robust(), stopping=limited)
+    assert result.status is ang.Status.TIME_LIMIT
+    assert result.robust.credible is None
