@@ -142,7 +142,9 @@ class Gains(ApplicationResult):
         data, told = self.visibilities, []
         if self.is_angle_found:
             told.append("The position angle of the ring was found from the closure phases of the same visibilities.")
-        flagged = int(data.flagged.sum())
+        if data.repeated:
+            told.append(f"{data.repeated:,} visibilities repeat another (same time, stations and value): counted once.")
+        flagged = int(data.flagged.sum()) - data.repeated
         if flagged:
             told.append(
                 f"{flagged:,} visibilities are not used: a number is missing or 0, sigma is not positive, or a station "

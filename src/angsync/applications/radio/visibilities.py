@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import InputError, MissingDependencyError, UnitWarning, names_keywords, warn_user
+from angsync.errors import ErrorBarWarning, InputError, MissingDependencyError, UnitWarning, names_keywords, warn_user
 from angsync.io.failures import existing_file, listed, reading
 from angsync.io.field_table import FieldTable, field_table
 from angsync.problem.units import FULL_TURN, check_unit
@@ -62,7 +62,10 @@ class Visibilities:
     sigma: NDArray[np.float64]
     """Standard deviation of the real and of the imaginary part, Jy."""
     flagged: NDArray[np.bool_]
-    """Rows that are not used: a number is missing or cannot be, or a station is paired with itself."""
+    """Rows that are not used: a number is missing or cannot be, a station is paired with itself, or the row repeats
+    another."""
+    repeated: int = 0
+    """Flagged rows that repeat another: the same time, stations and value."""
 
     def __len__(self) -> int:
         return int(self.slot.size)
@@ -172,7 +175,38 @@ def _gathered(
             f"none of {usable.size} visibilities can be used: amplitude, phase, sigma, u or v is missing, or sigma is "
             "not positive, in every row."
         )
-    return Visibilities(slots, tuple(names), slot.astype(np.int64).ravel(), i, j, u, v, value, sigma, ~usable)
+    slot = slot.astype(np.int64).ravel()
+    again = _repeats(slot, i, j, value, usable)
+    repeated = int(again.sum())
+    if repeated:
+        k = int(np.argmax(again))
+        warn_user(
+            f"{repeated:,} visibilities are there more than once, with the same time, stations and value, the first "
+            f"between {first[k]} and {second[k]} at {time[k]}: they count once, for error bars would shrink for "
+            "nothing. Remove the copies.",
+            ErrorBarWarning,
+        )
+    return Visibilities(slots, tuple(names), slot, i, j, u, v, value, sigma, ~usable | again, repeated)
+
+
+def _repeats(
+    slot: NDArray[np.int64],
+    first: NDArray[np.int64],
+    second: NDArray[np.int64],
+    value: NDArray[np.complex128],
+    usable: NDArray[np.bool_],
+) -> NDArray[np.bool_]:
+    """Usable rows that an earlier one has already, the other way round or not."""
+    rows = np.flatnonzero(usable)
+    imaginary = np.where(first < second, value.imag, -value.imag)
+    keys = [x[rows] for x in (imaginary, value.real, np.maximum(first, second), np.minimum(first, second), slot)]
+    order = np.lexsort(keys)  # stable: of equal rows the first comes first
+    same = np.ones(max(0, rows.size - 1), dtype=bool)
+    for key in keys:
+        same &= np.diff(key[order]) == 0
+    again = np.zeros(usable.size, dtype=bool)
+    again[rows[order[1:][same]]] = True
+    return again
 
 
 def _of_uv_file(path: Path) -> Visibilities:
