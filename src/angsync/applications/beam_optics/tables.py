@@ -17,6 +17,7 @@ from angsync.problem.units import FULL_TURN, check_unit
 
 TUNES = {"X": "Q1", "Y": "Q2"}
 """The header that holds the tune of each plane."""
+_MOST_ERROR = 1e30  # turns, and one over it the least: squares of such numbers say nothing any more
 _SAME_MODEL = 1e-3  # turns between the model of a row and that of its monitors
 
 
@@ -185,6 +186,13 @@ def _check_error(table: FieldTable, column: str, error: NDArray[np.float64]) -> 
     if (error < 0).any():
         row = int(np.argmax(error < 0))
         raise InputError(f"{table.where(row)}, column {column!r}: a standard error of {error[row]:g} cannot be.")
+    absurd = (error > 0) & ((error > _MOST_ERROR) | (error < 1 / _MOST_ERROR))
+    if absurd.any():
+        row = int(np.argmax(absurd))
+        raise InputError(
+            f"{table.where(row)}, column {column!r}: a standard error of {error[row]:g} turns cannot be. Mend it, or "
+            "leave the row out."
+        )
     if not (error > 0).any():
         raise InputError(
             f"{table.source}, column {column!r}: no row has a standard error above 0. Phases need weights."

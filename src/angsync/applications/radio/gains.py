@@ -13,7 +13,7 @@ from angsync.applications.radio.calibration import model_values
 from angsync.applications.radio.closures import Closures, closures, triangles_of
 from angsync.applications.radio.models import name_of
 from angsync.applications.radio.visibilities import Visibilities
-from angsync.applications.result import ApplicationResult, Description
+from angsync.applications.result import ApplicationResult, Description, if_known
 from angsync.batch.result import BatchResult, BatchStatus
 from angsync.report.pictures import Curves, Picture, Series
 
@@ -109,21 +109,26 @@ class Gains(ApplicationResult):
             "certified": self.certified[slot],
             "status": self.status[slot],
         }
-        closed = self.closure.residual
+        closed, expected = self.closure.residual, self.chi_square_expected
+        closed = closed[np.isfinite(closed)]
         kind, _, details = name_of(self.model).partition(", ")
         rows = [
             ("Data", f"{len(data):,} visibilities", f"{self.time.size:,} times, {len(self.station)} stations"),
             ("Model", kind, details),
             ("Reference", ", ".join(named) or "none"),
-            ("Residual", f"{self.residual_rms:.1f} degrees rms", f"{self.rms_before:.1f} before; where |V| > 3 sigma"),
+            (
+                "Residual",
+                if_known(self.residual_rms, f"{self.residual_rms:.1f} degrees rms"),
+                f"{if_known(self.rms_before, f'{self.rms_before:.1f}')} before; where |V| > 3 sigma",
+            ),
             (
                 "Chi-square",
-                f"{self.chi_square_per_dof:.3g} per degree of freedom",
-                f"{dof:,} degrees; noise alone gives {self.chi_square_expected:.3g}",
+                if_known(self.chi_square_per_dof, f"{self.chi_square_per_dof:.3g} per degree of freedom"),
+                f"{dof:,} degrees" + if_known(expected, f"; noise alone gives {expected:.3g}", ""),
             ),
         ]
         if closed.size:
-            rows.append(("Closure", f"{np.nanmedian(np.abs(closed)):.1f} degrees", f"median misfit, {closed.size:,}"))
+            rows.append(("Closure", f"{np.median(np.abs(closed)):.1f} degrees", f"median misfit, {closed.size:,}"))
         facts = {
             "visibilities": len(data), "used": int(self.used.sum()), "slots": int(self.time.size),
             "stations": list(self.station), "certified": int(self.certified.sum()), "references": named,

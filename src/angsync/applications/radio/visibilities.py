@@ -36,6 +36,7 @@ UV_UNITS = {"lambda": 1.0, "klambda": 1e3, "Mlambda": 1e6, "Glambda": 1e9}
 """Units of u and v, in wavelengths."""
 UV_SUFFIXES = (".uvfits", ".uvf", ".fits", ".uvh5")
 """Files that pyuvdata reads."""
+_MOST = 1e50  # Jy; nothing in the sky is so bright, and squares of such numbers overflow
 _FEW_ROWS = 20  # of fewer phases that all are small nobody can say whether they are radians
 _PARALLEL_HANDS = ((1,), (-1, -2), (-5, -6))  # codes of AIPS memo 117: Stokes I, RR and LL, XX and YY
 _LIGHT_SPEED = 299_792_458.0  # metres a second
@@ -93,6 +94,8 @@ def read(
     check_unit(unit)
     if uv_unit not in UV_UNITS:
         raise InputError(f"uv_unit must be one of {', '.join(map(repr, UV_UNITS))}, but it is {uv_unit!r}.")
+    if columns is not None and not isinstance(columns, Mapping):
+        raise InputError(f"columns must be a mapping, such as {{'amplitude': 'RRamp(Jy)'}}, but it is {columns!r}.")
     names = dict(columns or {})
     unknown = sorted(set(names) - set(COLUMNS))
     if unknown:
@@ -116,6 +119,14 @@ def _of_table(table: FieldTable, names: Mapping[str, str], unit: str, uv_unit: s
             f"{table.where(k)}, column {found['amplitude']!r}: an amplitude of {number['amplitude'][k]:g} cannot be. "
             "Is this the column of amplitudes?"
         )
+    for what in ("amplitude", "sigma"):
+        absurd = (number[what] > _MOST) | ((number[what] > 0) & (number[what] < 1 / _MOST) & (what == "sigma"))
+        if absurd.any():
+            k = int(np.argmax(absurd))
+            raise InputError(
+                f"{table.where(k)}, column {found[what]!r}: {number[what][k]:g} Jy cannot be. Mend it, or leave the "
+                "row out."
+            )
     _doubt_unit(number["phase"], unit)
     turns = np.fmod(number["phase"], FULL_TURN[unit]) / FULL_TURN[unit]
     return _gathered(

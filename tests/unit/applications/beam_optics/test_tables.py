@@ -102,6 +102,16 @@ def test_a_frame_of_tfs_pandas_is_a_table(tmp_path):
         ("a b 0.1\n", "* NAME NAME2 PHASEX\n", "no column 'ERRPHASEX' for its standard error"),
         ("a b 0.1 -1\n", "* NAME NAME2 PHASEX ERRPHASEX\n", "line 2, column 'ERRPHASEX': a standard error of -1"),
         ("a b 0.1 0\n", "* NAME NAME2 PHASEX ERRPHASEX\n", "no row has a standard error above 0"),
+        (
+            "a b 0.1 1e-200\n",
+            "* NAME NAME2 PHASEX ERRPHASEX\n",
+            "line 2, column 'ERRPHASEX': a standard error of 1e-200",
+        ),
+        (
+            "a b 0.1 1e200\n",
+            "* NAME NAME2 PHASEX ERRPHASEX\n",
+            r"line 2, column 'ERRPHASEX': a standard error of 1e\+200",
+        ),
         ("a b x 1\n", "* NAME NAME2 PHASEX ERRPHASEX\n", "line 2, column 'PHASEX': 'x' is not a number"),
     ],
 )
@@ -120,3 +130,9 @@ def test_a_wrong_call_is_refused(tmp_path):
     path.write_text(both + "b a 0.1 0.01 0.2 0.01\n")
     assert beam_optics.read(path, plane="y")[0].phase.tolist() == [-0.2]
     assert np.isnan(beam_optics.synchronise(beam_optics.read(path, plane="y")).delta_phase).all()
+
+
+def test_what_is_not_known_is_not_called_nan(tmp_path):
+    text = str(beam_optics.synchronise(table(tmp_path, "a b 0.2 0.01\n", "* NAME NAME2 PHASEX ERRPHASEX\n")))
+    assert "nan" not in text
+    assert "not known" in text

@@ -116,6 +116,8 @@ def test_what_cannot_be_used_is_flagged_and_not_lost():
         ({"station1": ["a", "", "b"]}, "column 'station1': nothing is there"),
         ({"phase": ["x", "1", "2"]}, "'x' is not a number"),
         ({"phase": [1.0, 2.0]}, "different lengths"),
+        ({"sigma": [0.1, 1e-300, 0.1]}, r"row 1 \(from 0\), column 'sigma': 1e-300 Jy cannot be"),
+        ({"amplitude": [1.0, 1.0, 1e300]}, r"row 2 \(from 0\), column 'amplitude': 1e\+300 Jy cannot be"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(changed, words):
@@ -165,3 +167,15 @@ def test_a_file_of_visibilities_without_pyuvdata_names_the_extra(tmp_path, monke
     (tmp_path / "x.uvfits").write_bytes(b"SIMPLE  = T")
     with pytest.raises(ImportError, match=r"angsync\[radio\]"):
         radio.read(tmp_path / "x.uvfits")
+
+
+def test_columns_that_are_no_mapping_are_refused():
+    with pytest.raises(InputError, match=r"columns must be a mapping.*but it is 'a'"):
+        radio.read(columns(), columns="a")
+
+
+def test_what_is_not_known_is_not_called_nan():
+    pair = {name: values[:1] for name, values in columns().items()}
+    text = str(radio.selfcal(pair, radio.point()))
+    assert "nan" not in text
+    assert "not known" in text
