@@ -53,6 +53,11 @@ class Description:
             raise InputError(f"the columns of a table must have one length, not {lengths}.")
 
 
+def if_known(value: float, text: str, otherwise: str = "not known") -> str:
+    """The text, where the value in it is a number."""
+    return text if np.isfinite(value) else otherwise
+
+
 class Proof(NamedTuple):
     """What is proved of a result, as its badge (good, bad, open, none), in a few words, and in sentences."""
 

@@ -153,6 +153,7 @@ def _turned(
 def _notes(tables: Sequence[PhaseTable], net: Network, fit: Agreement) -> list[str]:
     left_out = sum(table.left_out for table in tables)
     notes = [f"{left_out} rows have no phase and were left out."] if left_out else []
+    notes += [table.assumed for table in tables if table.assumed]
     if net.raised:
         notes.append(
             f"The error of {net.raised} rows was missing, or raised to {net.floor:.2g}: a tenth of the median."

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.applications.beam_optics.turns import rms_around_mean
-from angsync.applications.result import ApplicationResult, Description
+from angsync.applications.result import ApplicationResult, Description, if_known
 from angsync.errors import MissingDependencyError
 from angsync.io.tfs_file import write_tfs
 from angsync.pipeline.result import SyncResult
@@ -135,9 +135,9 @@ class BeamResult(ApplicationResult):
         rows = [
             ("Monitors", f"{len(self.name):,}", f"{self.outlier.size:,} phase advances, plane {self.plane}"),
             ("Reference", self.reference),
-            ("Error", f"{median:.3g} turns", f"median; {bars}"),
+            ("Error", if_known(median, f"{median:.3g} turns"), f"median; {bars}"),
             ("Chi-square", agreed, f"{self.degrees_of_freedom:,} degrees"),
-            ("Model", f"{rms:.3g} turns rms", "distance of the phases to it, around its mean"),
+            ("Model", if_known(rms, f"{rms:.3g} turns rms"), "distance of the phases to it, around its mean"),
             ("Flags", listed),
         ]
         facts = {

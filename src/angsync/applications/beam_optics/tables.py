@@ -17,6 +17,7 @@ from angsync.problem.units import FULL_TURN, check_unit
 
 TUNES = {"X": "Q1", "Y": "Q2"}
 """The header that holds the tune of each plane."""
+_MOST_ERROR = 1e30  # turns, and one over it the least: squares of such numbers say nothing any more
 _SAME_MODEL = 1e-3  # turns between the model of a row and that of its monitors
 
 
@@ -42,6 +43,8 @@ class PhaseTable:
     left_out: int = 0
     """Rows without a phase, and those of a monitor against itself."""
     headers: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    assumed: str = ""
+    """The direction that rows were taken to have, in a sentence, where the model does not decide it."""
 
     def __len__(self) -> int:
         return len(self.first)
@@ -105,10 +108,12 @@ def _table(table: FieldTable, headers: Mapping[str, Any], plane: str | None, uni
     _doubt_unit(table, phase, unit)
     place = _by_monitor(table, "S", first) | _by_monitor(table, "S2", second)
     model = _by_monitor(table, f"MU{letter}MDL", first)
-    forward = _is_forward(table, letter, first, second, model)
+    decided = _is_forward(table, letter, first, second, model)
+    forward = _is_of_neighbours(table, first, second) if decided is None else decided
     if forward:
         phase = -phase
-    _complete(model, table, letter, first, second, -1 if forward else 1)
+    if decided is not None:
+        _complete(model, table, letter, first, second, -1 if forward else 1)
     kept = np.isfinite(phase) & np.array([a != b for a, b in zip(first, second, strict=True)])
     tune = headers.get(TUNES[letter])
     return PhaseTable(
@@ -123,6 +128,7 @@ def _table(table: FieldTable, headers: Mapping[str, Any], plane: str | None, uni
         source=table.source,
         left_out=int(np.sum(~np.isfinite(phase))),
         headers=dict(headers),
+        assumed=_assumption(table, forward) if decided is None else "",
     )
 
 
@@ -135,21 +141,34 @@ def _by_monitor(table: FieldTable, column: str, names: list[str]) -> dict[str, f
 
 def _is_forward(
     table: FieldTable, letter: str, first: list[str], second: list[str], model: Mapping[str, float]
-) -> bool:
-    """Whether rows are NAME2 less NAME (neighbours), not NAME less NAME2 (against one monitor).
-
-    The model in the rows tells it, beside the model at the monitors; without a model the names do: total tables have
-    one NAME2 for all.
-    """
+) -> bool | None:
+    """Whether rows are NAME2 less NAME (neighbours), not NAME less NAME2 (against one monitor): told by the model in
+    the rows beside the model at the monitors. None where it does not decide."""
     column = f"PHASE{letter}MDL"
-    if column in table and model:
-        rows = table.numbers(column, missing=True)
-        step = np.array([model.get(b, np.nan) - model.get(a, np.nan) for a, b in zip(first, second, strict=True)])
-        ahead, back = (np.abs((rows - sign * step + 0.5) % 1 - 0.5) < _SAME_MODEL for sign in (1, -1))
-        votes = int(np.sum(ahead & ~back)) - int(np.sum(back & ~ahead))
-        if votes:
-            return votes > 0
-    return len(set(second)) > 1
+    if column not in table or not model:
+        return None
+    rows = table.numbers(column, missing=True)
+    step = np.array([model.get(b, np.nan) - model.get(a, np.nan) for a, b in zip(first, second, strict=True)])
+    ahead, back = (np.abs((rows - sign * step + 0.5) % 1 - 0.5) < _SAME_MODEL for sign in (1, -1))
+    votes = int(np.sum(ahead & ~back)) - int(np.sum(back & ~ahead))
+    return votes > 0 if votes else None
+
+
+def _is_of_neighbours(table: FieldTable, first: list[str], second: list[str]) -> bool:
+    """Whether it looks like a table of neighbours. Total tables are called so, or have a monitor against itself, or
+    few monitors that are second."""
+    if "total" in os.path.basename(table.source).lower() or any(a == b for a, b in zip(first, second, strict=True)):
+        return False
+    return 2 * len(set(second)) >= len({*first, *second})
+
+
+def _assumption(table: FieldTable, forward: bool) -> str:
+    kind, rule = ("neighbours", "NAME2 less NAME") if forward else ("total phases", "NAME less NAME2")
+    return (
+        f"The model does not tell the direction of the phases of {table.source}: rows are taken as {rule}, as in TFS "
+        f"tables of {kind}. If that is wrong, all its phases have the wrong sign: give the model (MU*MDL of both "
+        "monitors, PHASE*MDL)."
+    )
 
 
 def _complete(
@@ -167,6 +186,13 @@ def _check_error(table: FieldTable, column: str, error: NDArray[np.float64]) -> 
     if (error < 0).any():
         row = int(np.argmax(error < 0))
         raise InputError(f"{table.where(row)}, column {column!r}: a standard error of {error[row]:g} cannot be.")
+    absurd = (error > 0) & ((error > _MOST_ERROR) | (error < 1 / _MOST_ERROR))
+    if absurd.any():
+        row = int(np.argmax(absurd))
+        raise InputError(
+            f"{table.where(row)}, column {column!r}: a standard error of {error[row]:g} turns cannot be. Mend it, or "
+            "leave the row out."
+        )
     if not (error > 0).any():
         raise InputError(
             f"{table.source}, column {column!r}: no row has a standard error above 0. Phases need weights."

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from angsync.applications.radio.calibration import Solved, expected_chi_square, model_values, solve
 from angsync.applications.radio.closures import Closures, with_position_angle
-from angsync.applications.radio.gains import STRONG, Gains, rms_of
+from angsync.applications.radio.gains import NO_PHASE_DEGREES, STRONG, Gains, rms_of
 from angsync.applications.radio.models import Image, Point, Ring, image, name_of, point, ring
 from angsync.applications.radio.simulated import Simulated, simulate
 from angsync.applications.radio.visibilities import Visibilities, read
@@ -34,6 +34,7 @@ __all__ = [
 ]  # fmt: skip
 
 _UNRESOLVED = 1e-6  # relative variation of a model over all baselines below which it is no other than a point
+_BY_CHANCE = 0.01  # probability that noise alone has so much power, above which nothing else need be there
 _MISFIT = 2.0  # chi-square over that of noise alone beyond which the conjugate model is tried
 
 
@@ -73,7 +74,8 @@ def selfcal(
     solved = solve(data, values, gauge)
     status = np.array([BatchStatus(int(code)).name for code in solved.sync.status], dtype=object)
     there = ~np.isnan(solved.sync.z)
-    error = _standard_errors(solved, there)
+    is_noise = _is_noise(data)
+    error = _told(data, solved, values, _standard_errors(solved, there), is_noise)
     chi_square, freedom, expected = _chi_square(data, solved, values, there)
     total = int(freedom.sum())
     per_dof = float(chi_square.sum() / total) if total else float("nan")
@@ -99,6 +101,7 @@ def selfcal(
         visibilities=data,
         sync=solved.sync,
         is_angle_found=found,
+        is_noise=is_noise,
         rms_before=rms_of(np.rad2deg(np.angle(data.value[strong] * np.conj(values[strong])))),
     )
 
@@ -126,6 +129,37 @@ def _standard_errors(solved: Solved, there: NDArray[np.bool_]) -> NDArray[np.flo
         return np.full(there.shape, np.nan)
     errors = solved.sync.standard_errors(1 / np.sqrt(solved.scale / solved.rough_scale))
     return np.where(there, errors, np.nan)
+
+
+def _is_noise(data: Visibilities) -> bool:
+    """Whether the power of all visibilities is what noise of their sigmas alone would give."""
+    from scipy.special import gammaincc
+
+    used = ~data.flagged
+    power = float(np.sum((np.abs(data.value[used]) / data.sigma[used]) ** 2))
+    return bool(gammaincc(int(used.sum()), power / 2) > _BY_CHANCE)
+
+
+def _told(
+    data: Visibilities,
+    solved: Solved,
+    model: NDArray[np.complex128],
+    error: NDArray[np.float64],
+    is_noise: bool,
+) -> NDArray[np.float64]:
+    """The errors, NaN where they are too large to be believed.
+
+    Phases follow the noise where it is strong, and the amplitudes, which are its own then, seem to hold information.
+    So errors are judged by what is left of it without the power of the noise, |V|^2 / sigma^2 - 2.
+    """
+    used = solved.used
+    ratio = np.abs(data.value[used]) / data.sigma[used]
+    claimed = float(np.sum(solved.scale * ratio * np.abs(model[used]) / data.sigma[used]))
+    real = float(np.sum(ratio**2 - 2))
+    if is_noise or real <= 0:
+        return np.where(error > 0, np.nan, error)
+    judged = error * max(1.0, claimed / real) ** 0.5
+    return np.where(judged > np.deg2rad(NO_PHASE_DEGREES), np.nan, error)
 
 
 def _chi_square(

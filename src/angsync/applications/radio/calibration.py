@@ -47,13 +47,20 @@ def model_values(model: Any, data: Visibilities) -> NDArray[np.complex128]:
     used = ~data.flagged
     try:
         found = np.asarray(model(data.u[used], data.v[used]))
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         if callable(model):
+            if not isinstance(error, InputError) and _takes_numbers(model, data, used):
+                raise InputError(
+                    "the model works for single numbers only, but u and v are arrays, one entry a visibility: write it "
+                    f"with numpy (np.where, np.exp), or give np.vectorize(model, otypes=[complex]). It said: {error}"
+                ) from error
             raise
         raise InputError(
             f"the model must be radio.point(), radio.ring(...), radio.image(...) or a function of u and v, "
             f"but it is {model!r}."
         ) from error
+    if found.dtype.kind not in "biufc":
+        raise InputError(f"the model must give one complex number for each u and v, but it gave {found.dtype} values.")
     if found.shape != (int(used.sum()),):
         raise ShapeError(
             f"the model gave an array of shape {found.shape} for {int(used.sum())} visibilities: it must give one "
@@ -67,6 +74,16 @@ def model_values(model: Any, data: Visibilities) -> NDArray[np.complex128]:
     values = np.zeros(len(data), dtype=np.complex128)
     values[used] = found
     return values
+
+
+def _takes_numbers(model: Any, data: Visibilities, used: NDArray[np.bool_]) -> bool:
+    """Whether the model gives a number for one u and v."""
+    k = int(np.argmax(used))
+    try:
+        complex(model(float(data.u[k]), float(data.v[k])))
+    except Exception:  # whatever a model of the caller raises
+        return False
+    return True
 
 
 def solve(data: Visibilities, model: NDArray[np.complex128], gauge: str | int) -> Solved:

@@ -13,15 +13,15 @@ from angsync.applications.radio.calibration import model_values
 from angsync.applications.radio.closures import Closures, closures, triangles_of
 from angsync.applications.radio.models import name_of
 from angsync.applications.radio.visibilities import Visibilities
-from angsync.applications.result import ApplicationResult, Description
+from angsync.applications.result import ApplicationResult, Description, if_known
 from angsync.batch.result import BatchResult, BatchStatus
 from angsync.report.pictures import Curves, Picture, Series
 
 STRONG = 3.0
 """Signal to noise above which the rms of residuals is told: below, phases of visibilities are mostly noise."""
-_NO_PHASE_DEGREES = (
-    60.0  # a phase with a larger standard error is anywhere on the circle: 95 % are more than two thirds
-)
+NO_PHASE_DEGREES = 20.0
+"""A phase with a larger standard error has none: the law of its error is no normal one, and has a part all around the
+circle. Below, 95 % intervals hold 94 to 96 % (6 stations, signal to noise of a visibility from 2)."""
 _DOUBTFUL = 1.5  # chi-square over what noise alone gives
 
 
@@ -36,7 +36,8 @@ class Gains(ApplicationResult):
     """(slots, stations): gains ``exp(i phase)``, so that ``V = g_first conj(g_second) M``; NaN where a station has no
     visibility with information."""
     standard_error: NDArray[np.float64]
-    """(slots, stations), against the reference: of the noise in ``sigma`` alone, for a model that is right."""
+    """(slots, stations), against the reference: of the noise in ``sigma`` alone, for a model that is right. NaN where
+    there is no phase, and where it is not told: above some 20 degrees error bars would be far too small."""
     certified: NDArray[np.bool_]
     """Slots whose phases are proved to fit best."""
     status: NDArray
@@ -67,6 +68,8 @@ class Gains(ApplicationResult):
     sync: BatchResult = field(repr=False)
     is_angle_found: bool = False
     """Whether the position angle of the ring was found from the closure phases of these visibilities."""
+    is_noise: bool = False
+    """Whether the visibilities hold no more power than noise of their sigmas would."""
     rms_before: float = float("nan")
     """Rms of the phases of V / M before calibration, where the signal is stronger than three times its noise."""
 
@@ -79,6 +82,11 @@ class Gains(ApplicationResult):
     def gain(self) -> NDArray[np.complex128]:
         """(slots, stations): numbers of modulus 1; NaN where there is no phase."""
         return np.asarray(self.sync.z)
+
+    @property
+    def untold(self) -> NDArray[np.bool_]:
+        """(slots, stations): phases that have no standard error, for the signal is too weak."""
+        return np.isfinite(self.phase) & np.isnan(self.standard_error)
 
     @property
     def residual_rms(self) -> float:
@@ -101,27 +109,32 @@ class Gains(ApplicationResult):
             "certified": self.certified[slot],
             "status": self.status[slot],
         }
-        closed = self.closure.residual
+        closed, expected = self.closure.residual, self.chi_square_expected
+        closed = closed[np.isfinite(closed)]
         kind, _, details = name_of(self.model).partition(", ")
         rows = [
             ("Data", f"{len(data):,} visibilities", f"{self.time.size:,} times, {len(self.station)} stations"),
             ("Model", kind, details),
             ("Reference", ", ".join(named) or "none"),
-            ("Residual", f"{self.residual_rms:.1f} degrees rms", f"{self.rms_before:.1f} before; where |V| > 3 sigma"),
+            (
+                "Residual",
+                if_known(self.residual_rms, f"{self.residual_rms:.1f} degrees rms"),
+                f"{if_known(self.rms_before, f'{self.rms_before:.1f}')} before; where |V| > 3 sigma",
+            ),
             (
                 "Chi-square",
-                f"{self.chi_square_per_dof:.3g} per degree of freedom",
-                f"{dof:,} degrees; noise alone gives {self.chi_square_expected:.3g}",
+                if_known(self.chi_square_per_dof, f"{self.chi_square_per_dof:.3g} per degree of freedom"),
+                f"{dof:,} degrees" + if_known(expected, f"; noise alone gives {expected:.3g}", ""),
             ),
         ]
         if closed.size:
-            rows.append(("Closure", f"{np.nanmedian(np.abs(closed)):.1f} degrees", f"median misfit, {closed.size:,}"))
+            rows.append(("Closure", f"{np.median(np.abs(closed)):.1f} degrees", f"median misfit, {closed.size:,}"))
         facts = {
             "visibilities": len(data), "used": int(self.used.sum()), "slots": int(self.time.size),
             "stations": list(self.station), "certified": int(self.certified.sum()), "references": named,
             "model": name_of(self.model), "chi_square_per_dof": self.chi_square_per_dof, "degrees_of_freedom": dof,
             "chi_square_expected": self.chi_square_expected, "residual_rms_deg": self.residual_rms,
-            "flux_scale": self.flux_scale,
+            "flux_scale": self.flux_scale, "phases_not_told": int(self.untold.sum()), "is_noise": self.is_noise,
         }  # fmt: skip
         return Description(
             kind="gains", title="self-calibration of station phases", rows=rows, columns=columns,
@@ -134,7 +147,9 @@ class Gains(ApplicationResult):
         data, told = self.visibilities, []
         if self.is_angle_found:
             told.append("The position angle of the ring was found from the closure phases of the same visibilities.")
-        flagged = int(data.flagged.sum())
+        if data.repeated:
+            told.append(f"{data.repeated:,} visibilities repeat another (same time, stations and value): counted once.")
+        flagged = int(data.flagged.sum()) - data.repeated
         if flagged:
             told.append(
                 f"{flagged:,} visibilities are not used: a number is missing or 0, sigma is not positive, or a station "
@@ -151,10 +166,16 @@ class Gains(ApplicationResult):
         empty = int((self.status == BatchStatus.EMPTY.name).sum())
         if empty:
             told.append(f"{empty:,} times hold nothing that can be used.")
-        weak = int(np.sum(self.standard_error > _NO_PHASE_DEGREES))
-        if weak:
+        if self.is_noise:
             told.append(
-                f"{weak:,} phases have a standard error above {_NO_PHASE_DEGREES:g} degrees: they are not known."
+                "The visibilities hold no more than noise of their sigmas: no phase is told, and there are no error "
+                "bars. If there is a source, the sigmas are too large; otherwise average longer."
+            )
+        untold = int(self.untold.sum())
+        if untold and not np.isnan(self.flux_scale):
+            told.append(
+                f"{untold:,} phases are not told: the signal is too weak for a standard error below "
+                f"{NO_PHASE_DEGREES:g} degrees, so none is given (NaN). Average longer, or leave them out."
             )
         dof = int(self.degrees_of_freedom.sum())
         if dof == 0:
@@ -180,7 +201,7 @@ class Gains(ApplicationResult):
         stations = tuple(
             Series(when, self.phase[:, k], name, error=self.standard_error[:, k])
             for k, name in enumerate(self.station)
-            if np.any(self.standard_error[:, k] > 0)
+            if np.any(np.isfinite(self.phase[:, k]) & (self.standard_error[:, k] != 0))
         )
         strong = self.used & (np.abs(data.value) > STRONG * data.sigma)
         length = np.hypot(data.u, data.v) / 1e9

@@ -26,6 +26,12 @@ MICROARCSECOND = math.pi / 180 / 3600e6
 _FWHM_IN_SIGMAS = 2 * math.sqrt(2 * math.log(2))
 
 
+def _is_number(value: Any) -> bool:
+    """Whether it is one real, finite number."""
+    array = np.asarray(value)
+    return array.ndim == 0 and array.dtype.kind in "iuf" and bool(np.isfinite(array))
+
+
 @dataclass(frozen=True)
 class Point:
     """A point in the middle of the field: the same visibility on every baseline."""
@@ -61,11 +67,18 @@ class Ring:
     def __post_init__(self) -> None:
         sizes = {"diameter": self.diameter, "dipole": self.dipole, "width": self.width, "flux": self.flux}
         for name, value in sizes.items():
-            if not (np.isrealobj(value) and np.isfinite(value) and value >= 0):
+            if not (_is_number(value) and value >= 0):
                 raise InputError(f"{name} of a ring must be a number of at least 0, but it is {value!r}.")
-        if self.position_angle is not None and not np.isfinite(self.position_angle):
+        if self.diameter == 0:
+            raise InputError("diameter of a ring must be above 0, in microarcseconds. For a point give radio.point().")
+        if self.dipole > 1:
+            raise InputError(
+                f"dipole of a ring must be at most 1, but it is {self.dipole!r}: its faint side would have a negative "
+                "brightness."
+            )
+        if self.position_angle is not None and not _is_number(self.position_angle):
             raise InputError(f"position_angle must be in degrees, or None, but it is {self.position_angle!r}.")
-        if self.diameter > 0 and self.diameter * MICROARCSECOND > 1e-3:
+        if self.diameter * MICROARCSECOND > 1e-3:
             raise InputError(
                 f"the ring is {self.diameter:g} microarcseconds wide, which is no small field: give the diameter in "
                 "microarcseconds."
@@ -120,6 +133,8 @@ class Image:
     """Microarcseconds."""
 
     def __post_init__(self) -> None:
+        if np.iscomplexobj(self.pixels):
+            raise InputError("the pixels of an image must be real numbers, but they are complex. Give the brightness.")
         try:
             pixels = np.array(self.pixels, dtype=np.float64)
         except (TypeError, ValueError):
@@ -131,7 +146,7 @@ class Image:
             raise InputError(f"pixel [{row}, {column}] of the image is {pixels[row, column]}. Set such pixels to 0.")
         if not pixels.any():
             raise InputError("every pixel of the image is 0: there is nothing to compare visibilities with.")
-        if not (np.isfinite(self.pixel_size) and self.pixel_size > 0):
+        if not (_is_number(self.pixel_size) and self.pixel_size > 0):
             raise InputError(f"pixel_size must be positive, in microarcseconds, but it is {self.pixel_size!r}.")
         pixels.flags.writeable = False
         object.__setattr__(self, "pixels", pixels)
@@ -151,7 +166,7 @@ class Image:
 
 def point(flux: float = 1.0) -> Point:
     """A point source in the middle of the field; only the sign of its flux in Jy matters for the phases."""
-    if not (np.isrealobj(flux) and np.isfinite(flux) and flux > 0):
+    if not (_is_number(flux) and flux > 0):
         raise InputError(f"flux of a point source must be positive, but it is {flux!r}.")
     return Point(float(flux))
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import InputError, MissingDependencyError, UnitWarning, names_keywords, warn_user
+from angsync.errors import ErrorBarWarning, InputError, MissingDependencyError, UnitWarning, names_keywords, warn_user
 from angsync.io.failures import existing_file, listed, reading
 from angsync.io.field_table import FieldTable, field_table
 from angsync.problem.units import FULL_TURN, check_unit
@@ -36,6 +36,7 @@ UV_UNITS = {"lambda": 1.0, "klambda": 1e3, "Mlambda": 1e6, "Glambda": 1e9}
 """Units of u and v, in wavelengths."""
 UV_SUFFIXES = (".uvfits", ".uvf", ".fits", ".uvh5")
 """Files that pyuvdata reads."""
+_MOST = 1e50  # Jy; nothing in the sky is so bright, and squares of such numbers overflow
 _FEW_ROWS = 20  # of fewer phases that all are small nobody can say whether they are radians
 _PARALLEL_HANDS = ((1,), (-1, -2), (-5, -6))  # codes of AIPS memo 117: Stokes I, RR and LL, XX and YY
 _LIGHT_SPEED = 299_792_458.0  # metres a second
@@ -62,7 +63,10 @@ class Visibilities:
     sigma: NDArray[np.float64]
     """Standard deviation of the real and of the imaginary part, Jy."""
     flagged: NDArray[np.bool_]
-    """Rows that are not used: a number is missing or cannot be, or a station is paired with itself."""
+    """Rows that are not used: a number is missing or cannot be, a station is paired with itself, or the row repeats
+    another."""
+    repeated: int = 0
+    """Flagged rows that repeat another: the same time, stations and value."""
 
     def __len__(self) -> int:
         return int(self.slot.size)
@@ -90,6 +94,8 @@ def read(
     check_unit(unit)
     if uv_unit not in UV_UNITS:
         raise InputError(f"uv_unit must be one of {', '.join(map(repr, UV_UNITS))}, but it is {uv_unit!r}.")
+    if columns is not None and not isinstance(columns, Mapping):
+        raise InputError(f"columns must be a mapping, such as {{'amplitude': 'RRamp(Jy)'}}, but it is {columns!r}.")
     names = dict(columns or {})
     unknown = sorted(set(names) - set(COLUMNS))
     if unknown:
@@ -113,6 +119,14 @@ def _of_table(table: FieldTable, names: Mapping[str, str], unit: str, uv_unit: s
             f"{table.where(k)}, column {found['amplitude']!r}: an amplitude of {number['amplitude'][k]:g} cannot be. "
             "Is this the column of amplitudes?"
         )
+    for what in ("amplitude", "sigma"):
+        absurd = (number[what] > _MOST) | ((number[what] > 0) & (number[what] < 1 / _MOST) & (what == "sigma"))
+        if absurd.any():
+            k = int(np.argmax(absurd))
+            raise InputError(
+                f"{table.where(k)}, column {found[what]!r}: {number[what][k]:g} Jy cannot be. Mend it, or leave the "
+                "row out."
+            )
     _doubt_unit(number["phase"], unit)
     turns = np.fmod(number["phase"], FULL_TURN[unit]) / FULL_TURN[unit]
     return _gathered(
@@ -172,7 +186,38 @@ def _gathered(
             f"none of {usable.size} visibilities can be used: amplitude, phase, sigma, u or v is missing, or sigma is "
             "not positive, in every row."
         )
-    return Visibilities(slots, tuple(names), slot.astype(np.int64).ravel(), i, j, u, v, value, sigma, ~usable)
+    slot = slot.astype(np.int64).ravel()
+    again = _repeats(slot, i, j, value, usable)
+    repeated = int(again.sum())
+    if repeated:
+        k = int(np.argmax(again))
+        warn_user(
+            f"{repeated:,} visibilities are there more than once, with the same time, stations and value, the first "
+            f"between {first[k]} and {second[k]} at {time[k]}: they count once, for error bars would shrink for "
+            "nothing. Remove the copies.",
+            ErrorBarWarning,
+        )
+    return Visibilities(slots, tuple(names), slot, i, j, u, v, value, sigma, ~usable | again, repeated)
+
+
+def _repeats(
+    slot: NDArray[np.int64],
+    first: NDArray[np.int64],
+    second: NDArray[np.int64],
+    value: NDArray[np.complex128],
+    usable: NDArray[np.bool_],
+) -> NDArray[np.bool_]:
+    """Usable rows that an earlier one has already, the other way round or not."""
+    rows = np.flatnonzero(usable)
+    imaginary = np.where(first < second, value.imag, -value.imag)
+    keys = [x[rows] for x in (imaginary, value.real, np.maximum(first, second), np.minimum(first, second), slot)]
+    order = np.lexsort(keys)  # stable: of equal rows the first comes first
+    same = np.ones(max(0, rows.size - 1), dtype=bool)
+    for key in keys:
+        same &= np.diff(key[order]) == 0
+    again = np.zeros(usable.size, dtype=bool)
+    again[rows[order[1:][same]]] = True
+    return again
 
 
 def _of_uv_file(path: Path) -> Visibilities:

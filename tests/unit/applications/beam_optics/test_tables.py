@@ -35,6 +35,43 @@ def test_without_a_model_the_names_tell_the_direction(tmp_path):
     assert table(tmp_path, "b a 0.2 0.01\nc a 0.3 0.01\n", head).phase.tolist() == [0.2, 0.3]
 
 
+def tables_without_a_decision():
+    bare, modelled = "* NAME NAME2 PHASEX ERRPHASEX\n", "* NAME NAME2 MUXMDL PHASEX ERRPHASEX PHASEXMDL\n"
+    totals = "".join(
+        f"m{k} m{ref} {(k - ref) / 10 % 1 + (-1) ** k * 0.002 * ref} 0.01\n"
+        for ref in (1, 5)
+        for k in range(1, 8)
+        if k != ref
+    )
+    return [
+        ("phase.tfs", bare, "a b 0.2 0.01\n", -1),  # one row of neighbours
+        ("phase.tfs", modelled, "a b 0.1 0.2 0.01 0.2\n", -1),  # the model at b is not there
+        ("total_phase_x.tfs", bare, "b a 0.2 0.01\n", 1),
+        ("phase.tfs", bare, "a a 0 0\nb a 0.2 0.01\n", 1),  # only a total table has a monitor against itself
+        ("phase.tfs", bare, totals, 1),  # two references
+        ("phase.tfs", bare, "a b 0.2 0.01\nb c 0.3 0.01\n", -1),
+    ]
+
+
+@pytest.mark.parametrize(("name", "head", "rows", "sign"), tables_without_a_decision())
+def test_where_the_model_does_not_decide_the_convention_is_taken_and_said(tmp_path, name, head, rows, sign):
+    path = tmp_path / name
+    path.write_text(head + rows)
+    found = beam_optics.read(path)[0]
+    assert np.sign(found.phase[0]) == sign
+    words = "NAME2 less NAME" if sign < 0 else "NAME less NAME2"
+    assert f"rows are taken as {words}" in found.assumed
+    assert "b" not in found.model  # the model is not turned to agree with what was assumed
+    assert found.assumed in beam_optics.synchronise(found).notes
+
+
+def test_where_the_model_decides_nothing_is_said(tmp_path):
+    for rows in (NEIGHBOURS, TOTALS):
+        found = table(tmp_path, rows)
+        assert found.assumed == ""
+        assert "taken as NAME" not in " ".join(beam_optics.synchronise(found).notes)
+
+
 def test_rows_without_a_phase_are_counted(tmp_path):
     found = table(tmp_path, TOTALS.replace("0.55", "nan"))
     assert (len(found), found.left_out) == (1, 1)
@@ -65,6 +102,16 @@ def test_a_frame_of_tfs_pandas_is_a_table(tmp_path):
         ("a b 0.1\n", "* NAME NAME2 PHASEX\n", "no column 'ERRPHASEX' for its standard error"),
         ("a b 0.1 -1\n", "* NAME NAME2 PHASEX ERRPHASEX\n", "line 2, column 'ERRPHASEX': a standard error of -1"),
         ("a b 0.1 0\n", "* NAME NAME2 PHASEX ERRPHASEX\n", "no row has a standard error above 0"),
+        (
+            "a b 0.1 1e-200\n",
+            "* NAME NAME2 PHASEX ERRPHASEX\n",
+            "line 2, column 'ERRPHASEX': a standard error of 1e-200",
+        ),
+        (
+            "a b 0.1 1e200\n",
+            "* NAME NAME2 PHASEX ERRPHASEX\n",
+            r"line 2, column 'ERRPHASEX': a standard error of 1e\+200",
+        ),
         ("a b x 1\n", "* NAME NAME2 PHASEX ERRPHASEX\n", "line 2, column 'PHASEX': 'x' is not a number"),
     ],
 )
@@ -81,5 +128,11 @@ def test_a_wrong_call_is_refused(tmp_path):
     both = "* NAME NAME2 PHASEX ERRPHASEX PHASEY ERRPHASEY\n"
     path = tmp_path / "phase.tfs"
     path.write_text(both + "b a 0.1 0.01 0.2 0.01\n")
-    assert beam_optics.read(path, plane="y")[0].phase.tolist() == [0.2]
+    assert beam_optics.read(path, plane="y")[0].phase.tolist() == [-0.2]
     assert np.isnan(beam_optics.synchronise(beam_optics.read(path, plane="y")).delta_phase).all()
+
+
+def test_what_is_not_known_is_not_called_nan(tmp_path):
+    text = str(beam_optics.synchronise(table(tmp_path, "a b 0.2 0.01\n", "* NAME NAME2 PHASEX ERRPHASEX\n")))
+    assert "nan" not in text
+    assert "not known" in text

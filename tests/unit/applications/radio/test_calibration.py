@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -69,3 +71,16 @@ def test_the_flux_of_the_model_does_not_matter():
     assert np.allclose(bright.standard_error, once.standard_error, equal_nan=True)
     assert bright.flux_scale == pytest.approx(once.flux_scale / 1000)
     assert once.flux_scale == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (lambda u, v: 1 + 0j if u > 0 else 2 + 0j, "works for single numbers only.*arrays"),
+        (lambda u, v: complex(math.cos(u * 1e-9)), "works for single numbers only.*arrays"),
+        (lambda u, v: np.full(u.shape, "a"), "must give one complex number for each u and v"),
+    ],
+)
+def test_a_model_for_single_numbers_is_told_that_it_gets_arrays(model, words):
+    with pytest.raises(InputError, match=words):
+        radio.selfcal(radio.simulate(slots=2, rng=0).table, model)

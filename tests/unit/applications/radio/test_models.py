@@ -91,3 +91,20 @@ def test_names_of_models():
     assert name_of(ring(42, 0.5, 10, position_angle=90)) == (
         "ring of 42 microarcseconds, dipole 0.5, width 10, bright side at 90.0 degrees"
     )
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: ring("a", 1, 1), "diameter of a ring must be a number"),
+        (lambda: ring(42, 0.5, 10, position_angle="x"), "position_angle must be in degrees, or None, but it is 'x'"),
+        (lambda: ring(0, 0.5, 10), r"diameter of a ring must be above 0.*radio\.point\(\)"),
+        (lambda: ring(42, 5, 10), "dipole of a ring must be at most 1.*negative"),
+        (lambda: image(np.ones((3, 3)), "a"), "pixel_size must be positive, in microarcseconds, but it is 'a'"),
+        (lambda: image(np.ones((3, 3)) * 1j, 1), "the pixels of an image must be real numbers"),
+        (lambda: point("a"), "flux of a point source must be positive, but it is 'a'"),
+    ],
+)
+def test_what_is_no_number_or_no_source_is_named(make, words):
+    with pytest.raises(InputError, match=words):
+        make()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from angsync.applications import radio
-from angsync.errors import InputError, UnitWarning
+from angsync.errors import ErrorBarWarning, InputError, UnitWarning
 
 HEADER = "#time(UTC),T1,T2,U(lambda),V(lambda),Iamp(Jy),Iphase(d),Isigma(Jy)\n"
 ROWS = "2.5,AA,LM,1e9,-2e9,0.5,90,0.01\n2.5,AA,PV,2e9,1e9,0.25,-45,0.02\n1.5,LM,AA,3e9,0,1,180,0.01\n"
@@ -71,11 +71,29 @@ def test_units_of_phases_and_baselines():
 
 def test_phases_that_look_like_radians_are_doubted():
     many = {name: np.tile(values, 10) for name, values in columns(phase=[1.0, -3.0, 2.0]).items()}
+    many["time"] = np.repeat(np.arange(10.0), 3)
     with pytest.warns(UnitWarning, match=r"are these rad\? Then say unit='rad'"):
         radio.read(many)
     with pytest.warns(UnitWarning, match="are these turn"):
         radio.read(many | {"phase": np.tile([0.5, -0.2, 0.1], 10)})
     radio.read(many, unit="rad")  # no warning, which would be an error here
+
+
+def test_rows_given_twice_count_once():
+    once = radio.simulate(slots=5, rng=0)
+    twice = {name: np.concatenate([values, values]) for name, values in once.table.items()}
+    rows = len(once.table["T1"])
+    for name in ("U(lambda)", "V(lambda)", "Iphase(d)"):  # the second time the other way round
+        twice[name][rows:] *= -1
+    twice["T1"][rows:], twice["T2"][rows:] = once.table["T2"], once.table["T1"]
+    with pytest.warns(ErrorBarWarning, match=f"{rows:,} visibilities are there more than once"):
+        data = radio.read(twice)
+    assert (data.repeated, int(data.flagged.sum())) == (rows, rows)
+    direct, found = (radio.selfcal(source, once.model) for source in (once.table, data))
+    assert np.allclose(found.standard_error, direct.standard_error, equal_nan=True)
+    assert found.chi_square_per_dof == pytest.approx(direct.chi_square_per_dof)
+    assert f"{rows:,} visibilities repeat another" in str(found)
+    assert "a number is missing" not in str(found)
 
 
 def test_what_cannot_be_used_is_flagged_and_not_lost():
@@ -98,6 +116,8 @@ def test_what_cannot_be_used_is_flagged_and_not_lost():
         ({"station1": ["a", "", "b"]}, "column 'station1': nothing is there"),
         ({"phase": ["x", "1", "2"]}, "'x' is not a number"),
         ({"phase": [1.0, 2.0]}, "different lengths"),
+        ({"sigma": [0.1, 1e-300, 0.1]}, r"row 1 \(from 0\), column 'sigma': 1e-300 Jy cannot be"),
+        ({"amplitude": [1.0, 1.0, 1e300]}, r"row 2 \(from 0\), column 'amplitude': 1e\+300 Jy cannot be"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(changed, words):
@@ -147,3 +167,15 @@ def test_a_file_of_visibilities_without_pyuvdata_names_the_extra(tmp_path, monke
     (tmp_path / "x.uvfits").write_bytes(b"SIMPLE  = T")
     with pytest.raises(ImportError, match=r"angsync\[radio\]"):
         radio.read(tmp_path / "x.uvfits")
+
+
+def test_columns_that_are_no_mapping_are_refused():
+    with pytest.raises(InputError, match=r"columns must be a mapping.*but it is 'a'"):
+        radio.read(columns(), columns="a")
+
+
+def test_what_is_not_known_is_not_called_nan():
+    pair = {name: values[:1] for name, values in columns().items()}
+    text = str(radio.selfcal(pair, radio.point()))
+    assert "nan" not in text
+    assert "not known" in text
