@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from angsync.applications import ranking
-from angsync.errors import InputError
+from angsync.errors import AngsyncWarning, InputError
 from angsync.testing import check_application
 
 
@@ -134,3 +134,41 @@ def test_the_published_recipe_gives_the_published_fit(shared_data, name, upset, 
     assert result.upset == pytest.approx(upset, abs=5e-5)
     assert result.sync.objective == pytest.approx(objective, abs=1e-5)
     assert result.is_proved
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [2, 0, 3, 1]])
+def test_a_closed_circle_is_said_and_gives_no_intervals(order):
+    """Four players in a cycle at a large angle: every cut is as good, and the rows decided which was taken."""
+    games = {"winner": list("abcd"), "loser": list("bcda"), "margin": [1, 1, 1, 1]}
+    with pytest.warns(AngsyncWarning, match="depends on where it is cut"):
+        result = ranking.rank({name: [column[k] for k in order] for name, column in games.items()}, angle=1.5)
+    assert np.isnan(result.rank_interval).all()
+    assert result.predict("a", "b") == 0.5
+    assert "depends on where it is cut" in str(result)
+
+
+def test_an_angle_at_which_a_long_chain_closes_the_circle_is_said():
+    i = np.concatenate([np.arange(59), np.arange(58)])
+    j = np.concatenate([np.arange(1, 60), np.arange(2, 60)])
+    played = ranking.Comparisons(tuple(range(60)), i, j, 1e4 * (j - i) ** 2.0, 1e4 * (j - i) ** 2.0)
+    with pytest.warns(AngsyncWarning, match="Leave angle out"):
+        assert ranking.rank(played, angle=0.2).is_closed
+    assert ranking.rank(played).order() == list(range(60))
+
+
+@pytest.mark.parametrize("size", [1e-170, 1e-300, 1.0, 1e170, 1e300])
+@pytest.mark.parametrize("encoding", ["linear", "sqrt"])
+def test_margins_of_any_size_give_one_order(size, encoding):
+    margins = [size, size, 2 * size]
+    result = ranking.rank({"winner": list("cbc"), "loser": list("baa"), "margin": margins}, encoding)
+    assert result.rank.tolist() == [1, 2, 3]
+    assert result.upset == 0.0
+    assert result.predict("c", "a") > 0.5
+
+
+def test_games_that_are_all_ties_are_said_to_tell_nothing():
+    text = str(ranking.rank({"winner": ["a", "b"], "loser": ["b", "c"], "margin": [0, 0]}))
+    assert "nothing tells the players apart" in text
+    assert " nan" not in text
+    with pytest.raises(InputError, match="holds numbers"):
+        ranking.rank(np.array([["a", "b"], ["c", "d"]]))

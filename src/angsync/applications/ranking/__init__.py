@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.applications.ranking.encoding import ENCODINGS, components_of, encoded, radians_a_unit
+from angsync.applications.ranking.encoding import ENCODINGS, components_of, encoded, least_squares, radians_a_unit
 from angsync.applications.ranking.games import Columns, Comparisons, comparisons
 from angsync.applications.ranking.holdout import Holdout, held_out
 from angsync.applications.ranking.order import cut_circle, rank_intervals, ranks_of, upset_share
 from angsync.applications.ranking.peers import peers
-from angsync.applications.ranking.result import RankingResult
-from angsync.errors import DisconnectedWarning, ErrorBarWarning, InputError, names_keywords
+from angsync.applications.ranking.result import CLOSED, RankingResult
+from angsync.errors import AngsyncWarning, DisconnectedWarning, ErrorBarWarning, InputError, names_keywords, warn_user
 from angsync.front_door import synchronize
 from angsync.pipeline.result import SyncResult
 from angsync.problem.measurements import Measurements
@@ -79,7 +79,7 @@ def rank(
     played = comparisons(results, columns, players)
     if ties not in ("zero", "drop"):
         raise InputError(f"ties must be 'zero' or 'drop', not {ties!r}.")
-    if angle is not None and not 0 < angle < math.pi:
+    if angle is not None and not (isinstance(angle, int | float) and 0 < angle < math.pi):
         raise InputError(f"angle must lie between 0 and pi radians, not {angle}.")
     used = played if ties == "zero" else played.part(played.margin != 0)
     if len(used) == 0:
@@ -107,6 +107,8 @@ def _ranked(
     pairs = used.pairs()
     pair_i, pair_j, sign = number[pairs.i], number[pairs.j], np.sign(pairs.margin)
     shift, orientation = 0, 1
+    # by least squares, or by the phases themselves
+    closed = unit * float(np.ptp(least_squares(met.size, i, j, y))) > math.pi
     for label in range(int(component.max()) + 1):
         inside = np.flatnonzero(component == label)
         place = np.full(met.size, -1)
@@ -115,7 +117,11 @@ def _ranked(
         cut = cut_circle(phase[inside], place[pair_i[own]], place[pair_j[own]], sign[own])
         height[inside] = cut.height if not known else cut.height + _offset(cut.height, phase[inside])
         shift, orientation = (cut.shift, cut.orientation) if label == 0 else (shift, orientation)
+        closed = closed or cut.is_closed
     error, noise, freedom = _errors(sync, graph, unit)
+    if closed:
+        warn_user(CLOSED, AngsyncWarning)
+        error, noise, freedom = np.full(met.size, np.nan), math.nan, 0
     rank_, interval = np.empty(met.size), np.full((met.size, 2), np.nan)
     for label in range(int(component.max()) + 1):
         inside = component == label
@@ -126,7 +132,8 @@ def _ranked(
         standard_error=_placed(error, met, played.n), rank_interval=_placed(interval, met, played.n),
         upset=upset_share(_placed(height, met, played.n), pairs.i, pairs.j, np.sign(pairs.margin)),
         component=_placed(component, met, played.n, -1).astype(np.int64), shift=shift, orientation=orientation,
-        noise=noise, encoding=encoding, radians_a_unit=unit, played=played, sync=sync, ties=ties, angle=angle,
+        noise=noise, is_closed=closed, encoding=encoding, radians_a_unit=unit, played=played, sync=sync, ties=ties,
+        angle=angle,
     )  # fmt: skip
 
 

@@ -66,10 +66,12 @@ def radians_a_unit(
     Given, ``angle`` is the root mean square of all angles. Otherwise it is :data:`ANGLE`, or less where players would
     come so far apart that the circle closes: after a hundred small steps the best would stand beside the worst.
     """
-    rms = math.sqrt(float(np.mean(y**2))) if y.size else 0.0
-    if rms == 0:
+    largest = float(np.abs(y).max(initial=0.0))
+    if largest == 0:
         return 1.0
+    y = y / largest  # squares of the smallest and of the largest numbers would leave the range
+    rms = math.sqrt(float(np.mean(y**2)))
     if angle is not None:
-        return angle / rms
+        return angle / rms / largest
     scores = least_squares(n, i, j, y)
-    return min(ANGLE / rms, _WIDEST / max(float(np.ptp(scores)), 1e-300))
+    return min(ANGLE / rms, _WIDEST / max(float(np.ptp(scores)), 1e-300)) / largest

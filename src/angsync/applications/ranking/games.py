@@ -103,6 +103,10 @@ def _matrix_of(path: Path) -> Any:
 
 
 def _from_matrix(matrix: Any, players: Sequence[Hashable] | None) -> Comparisons:
+    if matrix.dtype.kind not in "biufc":
+        raise InputError(
+            f"results holds {matrix.dtype}: a matrix of results holds numbers, A[i, j] = how far i beat j."
+        )
     A = scipy.sparse.coo_array(matrix)
     n = A.shape[0]
     if A.ndim != 2 or A.shape[1] != n:

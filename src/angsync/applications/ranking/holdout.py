@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.applications.ranking.encoding import components_of
 from angsync.applications.ranking.games import Comparisons
 from angsync.errors import InputError
 
@@ -45,8 +46,9 @@ def held_out(
 ) -> Holdout:
     """Train every way on the same pairs, and ask it who won the others; the first way is ours.
 
-    Whole pairs are held out, with all their games. A pair that a way cannot order (a player without games, two of equal
-    score, players in different components) counts one half. Ties are not asked for.
+    Whole pairs are held out, with all their games. A pair that no way can order (a player without games left, players
+    whom no chain of games joins) counts one half for all of them, and two of equal score for the way that has them so.
+    Ties are not asked for.
     """
     if not 0 < share < 1 or splits < 1:
         raise InputError(f"share must lie between 0 and 1 and splits be at least 1, not {share} and {splits}.")
@@ -65,10 +67,12 @@ def held_out(
         if asked.size == 0 or not kept.any():
             continue
         known = played.part(kept[of_pair])
+        piece = components_of(played.n, known.i, known.j)
+        apart = piece[pairs.i[asked]] != piece[pairs.j[asked]]
         for name, way in ways.items():
             score = way(known)
             lead = (score[pairs.i[asked]] - score[pairs.j[asked]]) * np.sign(pairs.margin[asked])
-            unsure = ~np.isfinite(lead) | (lead == 0)
+            unsure = apart | ~np.isfinite(lead) | (lead == 0)
             found[name].append(float(np.mean(np.where(unsure, 0.5, lead > 0))))
     table = {name: np.array(values) for name, values in found.items()}
     ours = next(iter(table.values()))

@@ -26,6 +26,8 @@ class Cut(NamedTuple):
     """Players that were moved from the top of the circle, cut at its widest gap, to the bottom."""
     orientation: int
     """-1 where the circle had to be read the other way round."""
+    is_closed: bool = False
+    """Whether the phases fill more than half of the circle, so that the order depends on where it is cut."""
 
 
 def cut_circle(
@@ -61,7 +63,7 @@ def cut_circle(
         shift, orientation = int(np.argmin(backwards)), -1
     height[order[:shift]] -= 2 * math.pi
     height *= orientation
-    return Cut(height - height.mean(), shift, orientation)
+    return Cut(height - height.mean(), shift, orientation, is_closed=True)
 
 
 def ranks_of(height: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -92,6 +94,6 @@ def rank_intervals(score: NDArray[np.float64], error: NDArray[np.float64], freed
     for start in range(0, n, max(1, _AT_ONCE // n)):
         some = slice(start, start + max(1, _AT_ONCE // n))
         lead = score[None, :] - score[some, None]
-        clear = apart * np.sqrt(error[None, :] ** 2 + error[some, None] ** 2)
+        clear = apart * np.hypot(error[None, :], error[some, None])
         found[some] = np.stack([1 + np.sum(lead > clear, axis=1), n - np.sum(lead < -clear, axis=1)], axis=1)
     return found

@@ -19,6 +19,11 @@ from angsync.pipeline.result import SyncResult
 from angsync.report.numbers import counted, plain_number
 from angsync.report.pictures import Curves, Series
 
+CLOSED = (
+    "the angles are so large that the players fill more than half of the circle: who is first depends on where it is "
+    "cut, and there are no intervals. Leave angle out."
+)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankingResult(ApplicationResult):
@@ -41,6 +46,8 @@ class RankingResult(ApplicationResult):
     orientation: int
     noise: float
     """Standard deviation of an encoded margin about what the scores say; NaN where it cannot be estimated."""
+    is_closed: bool
+    """Whether the angles are so large that the order depends on where the circle is cut: no intervals then."""
     encoding: str
     radians_a_unit: float
     played: Comparisons
@@ -75,9 +82,11 @@ class RankingResult(ApplicationResult):
         lead = self.score[a] - self.score[b]
         if a == b or not np.isfinite(lead) or self.component[a] != self.component[b]:
             return 0.5
+        if self.is_closed:
+            return 0.5
         if not np.isfinite(self.noise):
             return 0.5 if lead == 0 else float(lead > 0)
-        spread = math.sqrt(self.noise**2 + self.standard_error[a] ** 2 + self.standard_error[b] ** 2)
+        spread = math.hypot(self.noise, self.standard_error[a], self.standard_error[b])
         return float(scipy.special.ndtr(lead / spread)) if spread > 0 else 0.5 + 0.5 * float(np.sign(lead))
 
     def compare(self, *, share: float = 0.2, splits: int = 20, rng: int = 0) -> Holdout:
@@ -99,10 +108,14 @@ class RankingResult(ApplicationResult):
             ("Best", ", ".join(str(name) for name in self.order()[:3])),
             (
                 "Upsets",
-                f"{100 * self.upset:.2f} %",
+                _share(self.upset),
                 "of the pairs with a winner; a fit to these games, not a prediction",
             ),
-            ("Noise", plain_number(self.noise, 3), f"standard deviation of an encoded margin ({self.encoding})"),
+            (
+                "Noise",
+                plain_number(self.noise, 3) if np.isfinite(self.noise) else "not known",
+                f"standard deviation of an encoded margin ({self.encoding})",
+            ),
         ]
         columns = {
             "player": names[best], "rank": self.rank[best], "rank_low": self.rank_interval[best, 0],
@@ -144,10 +157,18 @@ class RankingResult(ApplicationResult):
         if isolated:
             said.append(f"Without games, and so without a rank: {', '.join(isolated[:10])}"
                         + (f" and {len(isolated) - 10} more." if len(isolated) > 10 else "."))  # fmt: skip
-        if not np.isfinite(self.noise):
+        if self.is_closed:
+            said.append(CLOSED[0].upper() + CLOSED[1:])
+        elif not np.isfinite(self.noise):
             said.append("There are too few games to see the noise: no intervals, and predictions are all or nothing.")
+        if not np.any(self.played.margin):
+            said.append("Every game is a tie: nothing tells the players apart.")
         if self.orientation < 0:
             said.append(
                 "The circle is read backwards, because the games fit that order better: they are nearly cyclic."
             )
         return said
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.2f} %" if np.isfinite(value) else "no pair has a winner"

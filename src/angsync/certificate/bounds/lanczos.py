@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from angsync import kernels
 from angsync.certificate.bounds.bound import Question, SpectralBound
 from angsync.kernels.rounding import UNIT_ROUNDOFF, gamma, precision
+from angsync.problem.randomness import proof_generator
 from angsync.solvers.stopping import Clock
 
 FAILURE = 1e-10
@@ -256,6 +257,7 @@ def lanczos_bound(
     n = u.size
     limit, rate = growth_and_loss(n, failure) if errors_may_conspire else (max(1, n - 2) / failure, 1.0)
     steps = affordable_steps(u, max_steps)
+    rng = proof_generator(rng)
     if isinstance(product, kernels.ShiftedElsewhere):
         run = product.begin(u, _gaussian(u, rng), steps)
     else:

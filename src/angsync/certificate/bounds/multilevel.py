@@ -53,6 +53,7 @@ from angsync.errors import InputError
 from angsync.kernels import time_limit
 from angsync.kernels.rounding import UNIT_ROUNDOFF, gamma
 from angsync.problem.operators.edge_list import EdgeList
+from angsync.problem.randomness import proof_generator
 
 METHOD = "multilevel"
 _STEPS = 120  # at most: a cycle that needs more does not fit the problem
@@ -245,7 +246,7 @@ class _Proof:
         return cls(question.z / math.sqrt(n), cycle, failure, count, 1 / mean, energy**2 * (1 + 1e-9))
 
     def starts(self, rng: np.random.Generator) -> NDArray:
-        parts = rng.standard_normal((self.cycle.delta.size, 2 * self.count)) * math.sqrt(0.5)
+        parts = proof_generator(rng).standard_normal((self.cycle.delta.size, 2 * self.count)) * math.sqrt(0.5)
         return parts.view(np.complex128) / np.sqrt(self.cycle.delta)[:, None]
 
     def overlaps(self, run: _Run) -> NDArray[np.float64]:

@@ -48,3 +48,9 @@ def test_shares_that_make_no_sense_are_refused():
             ranking.holdout(played, share=share)
     with pytest.raises(InputError, match="nothing to hold out"):
         ranking.holdout(np.array([[0, 1], [0, 0]]))
+
+
+def test_a_pair_that_the_games_kept_do_not_join_counts_one_half_for_all():
+    """Two games of three players: whichever is held out, nothing is left to say about it."""
+    found = ranking.rank({"winner": ["a", "b"], "loser": ["b", "c"], "margin": [9, 9]}).compare(splits=4)
+    assert set(found.accuracy.values()) == {0.5}

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.sparse.linalg
 
 import angsync as ang
 from angsync import kernels
@@ -18,6 +19,7 @@ from angsync.certificate.rounding import Rounding
 from angsync.kernels.lanczos import reference as lanczos_reference
 from angsync.problem.components import normalised
 from angsync.problem.operators import CountingOperator, as_operator
+from angsync.problem.randomness import proof_generator
 from angsync.solvers.stopping import Clock
 
 needs_compiled = pytest.mark.skipif(not kernels.COMPILED, reason="the compiled kernels are not in use")
@@ -77,7 +79,8 @@ def test_the_bound_holds_exactly_where_the_start_overlaps_enough(matrix_with_spe
     x = scipy.linalg.eigh(S + 9 * np.outer(u, u.conj()))[1][:, 0]
     for seed in range(40):
         for steps in (1, 2, 3, 5, 8, 13, 39):
-            run = lanczos(lambda v: S @ v, u, np.random.default_rng(seed), max_steps=steps, enough=lambda *_: False)
+            stream = proof_generator(np.random.default_rng(seed))  # that of the bound below
+            run = lanczos(lambda v: S @ v, u, stream, max_steps=steps, enough=lambda *_: False)
             overlap = abs(np.vdot(x, run.basis[:, 0])) ** 2
             beta = np.append(run.beta, run.remainder)
             if run.smallest > 0.3 + 1e-9:  # once it is found, rounding decides on which side of it 0.3 lies
@@ -138,7 +141,8 @@ def test_what_is_proved_is_where_the_growth_is_the_reciprocal_of_the_overlap(mat
     bound = lanczos_bound(lambda v: S @ v, z, np.random.default_rng(0), rounding=0.0, **settings)
     # the same run, seen from outside: polynomials by their recurrence
     u = z / np.linalg.norm(z)
-    run = lanczos(lambda v: S @ v, u, np.random.default_rng(0), max_steps=25, enough=lambda *_: False)
+    stream = proof_generator(np.random.default_rng(0))
+    run = lanczos(lambda v: S @ v, u, stream, max_steps=25, enough=lambda *_: False)
     beta = np.append(run.beta, run.remainder)
 
     def growth(shift):
@@ -309,3 +313,15 @@ def test_the_least_value_that_is_proof_is_known_without_a_search(seed):
         return value > 0 and gap(bound) <= enough
 
     assert _aim(gap.least_value(enough), most) == least_proof(is_proof, most)
+
+
+@pytest.mark.parametrize("known_by_products", [False, True])
+def test_data_made_with_the_seed_of_the_call_are_seen_whole(known_by_products):
+    """S is negative along what QR makes orthogonal to the first draws of seed 0: those were the start of the run."""
+    n, rng = 300, np.random.default_rng(0)
+    drawn = [rng.standard_normal(n) + 1j * rng.standard_normal(n) for _ in range(2)]
+    Q = np.linalg.qr(np.stack([np.ones(n), *drawn], axis=1))[0]
+    S = np.eye(n) - Q @ Q.conj().T + Q @ np.diag([0, 1.5, -0.5]) @ Q.conj().T
+    C = 5 * np.eye(n) - (S + S.conj().T) / 2
+    data = scipy.sparse.linalg.aslinearoperator(C) if known_by_products else C
+    assert ang.certify(data, np.ones(n, dtype=complex)).verdict is ang.Verdict.REFUTED
