@@ -246,5 +246,5 @@ def _mask(mask: Any, shape: tuple[int, int]) -> Any:
 
 def _warn(result: Linked) -> None:
     for note in result.notes:
-        if note.startswith(("fewer", "interrupted", "no pixel", "neighbouring")):
+        if note.startswith(("fewer", "interrupted", "no pixel", "neighbouring", "coherences are not")):
             warn_user(note, AngsyncWarning)
