@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import FileFormatError, InputError, MissingDependencyError, ShapeError
-from angsync.io.failures import listed
+from angsync.io.failures import existing_file, listed, reading
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +109,9 @@ def read_images(path: str | os.PathLike[str], variable: str | None = None) -> Im
     if not path.exists():
         raise FileFormatError(f"there is no {path}.")
     if path.suffix.lower() == ".npy":
-        return _checked(ImageStack(np.load(path, mmap_mode="r", allow_pickle=False)))
+        with reading(existing_file(path), "npy"):
+            images = np.load(path, mmap_mode="r", allow_pickle=False)
+        return _checked(ImageStack(images))
     if path.is_dir() and any((path / name).exists() for name in ("zarr.json", ".zarray", ".zgroup")):
         return _checked(_of_zarr(path, variable))
     if path.is_dir():
@@ -220,13 +222,13 @@ def _netcdf_coordinates(opened: Any, data: Any) -> dict[str, Any]:
 
 
 def _of_geotiffs(folder: Path) -> ImageStack:
+    files = sorted(file for file in folder.iterdir() if file.suffix.lower() in (".tif", ".tiff"))
+    if not files:
+        raise FileFormatError(f"{folder} holds no GeoTIFFs (.tif, .tiff), and it is no zarr store. Check the path.")
     try:
         import rasterio
     except ImportError:
         raise MissingDependencyError("rasterio", "insar", f"reading the GeoTIFFs in {folder}") from None
-    files = sorted(file for file in folder.iterdir() if file.suffix.lower() in (".tif", ".tiff"))
-    if not files:
-        raise FileFormatError(f"{folder} holds no GeoTIFFs (.tif, .tiff).")
     days = [re.search(r"(?<!\d)((?:19|20)\d{2})-?([01]\d)-?([0-3]\d)", file.stem) for file in files]
     undated = [file.name for file, day in zip(files, days, strict=True) if day is None]
     if undated:

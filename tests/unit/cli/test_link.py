@@ -58,6 +58,8 @@ def test_a_mask_leaves_pixels_out():
     [
         (["nothing.zarr"], "there is no nothing.zarr"),
         (["slc.npy", "--window", "axb"], "such as 11x11"),
+        (["slc.npy", "--window", "5x5", "--looks", "26"], "at most the 25 samples"),
+        (["slc.npy", "--looks", "inf"], "at most the 121 samples"),
         (["slc.npy", "--method", "shp"], "method must be one of"),
         (["slc.npy", "--reference", "20200101"], "no date '20200101'"),
         (["slc.npy", "-o", "phase.tif"], "not as '.tif'"),

@@ -83,7 +83,7 @@ def link(
         Booleans (rows, columns): True leaves a pixel out, of all windows as well.
     looks
         How many independent looks a full window has, where samples are correlated (oversampled images); every sample
-        counts as one unless given. Error bars and beta depend on it.
+        counts as one unless given, and there are no more looks than samples. Error bars and beta depend on it.
     dates
         Names of the dates, in order; taken from the stack where it has them.
     chunk
@@ -103,8 +103,12 @@ def link(
     side = _whole(TILE if chunk is None else chunk, "chunk")
     sides = _window(window)
     hidden = _mask(mask, (rows, columns))
-    if looks is not None and not looks > 0:
-        raise InputError(f"looks must be a positive number, but it is {looks}.")
+    most = sides[0] * sides[1]
+    if looks is not None and not (_is_real(looks) and 0 < looks <= most):
+        raise InputError(
+            f"looks must be a positive number, at most the {most:,} samples of the window ({sides[0]} x {sides[1]}), "
+            f"but it is {looks!r}. Leave it out to count every sample."
+        )
     single = np.dtype(images.data.dtype) == np.complex64
     found = Gathered.of((n, rows, columns), single, output, side, images.coordinates, keep_problems=output is None)
     whole = Images(images.data, hidden, sides, looks)
@@ -152,11 +156,19 @@ def link_covariance(
     settings = Settings(method, beta, position_of(reference, names), certify)
     matrices = C.reshape(-1, n, n)
     try:
-        samples = np.broadcast_to(np.asarray(looks, dtype=float), leading).reshape(-1).copy()
+        given = np.asarray(looks, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"looks must be numbers: how many samples each matrix is the mean of. It is {looks!r}."
+        ) from None
+    try:
+        samples = np.broadcast_to(given, leading).reshape(-1).copy()
     except ValueError:
         raise ShapeError(f"looks has the shape {np.shape(looks)}, which does not broadcast to {leading}.") from None
-    if not np.all(samples > 0):
-        raise InputError(f"looks must be positive: how many samples each matrix is the mean of. It is {looks!r}.")
+    if not np.all((samples > 0) & (samples < np.inf)):
+        raise InputError(
+            f"looks must be positive and finite: how many samples each matrix is the mean of. It is {looks!r}."
+        )
     single = C.dtype in (np.complex64, np.float32)
     found = Gathered.of((n, len(matrices), 1), single, None, TILE, {}, keep_problems=True)
     size = max(64, _BLOCK_BYTES // (n * n * C.dtype.itemsize))
@@ -206,10 +218,14 @@ def _coherences(C: NDArray, first: int) -> NDArray:
 
 
 def _window(window: Any) -> tuple[int, int]:
-    sides = (window, window) if isinstance(window, (int, np.integer)) else tuple(window)
+    sides = (window, window) if np.ndim(window) == 0 else tuple(window)
     if len(sides) != 2:
         raise InputError(f"window must be a number of rows and one of columns, but it is {window!r}.")
     return _whole(sides[0], "window"), _whole(sides[1], "window")
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def _whole(value: Any, name: str) -> int:
@@ -230,5 +246,5 @@ def _mask(mask: Any, shape: tuple[int, int]) -> Any:
 
 def _warn(result: Linked) -> None:
     for note in result.notes:
-        if note.startswith(("fewer", "interrupted", "no pixel", "neighbouring")):
+        if note.startswith(("fewer", "interrupted", "no pixel", "neighbouring", "coherences are not")):
             warn_user(note, AngsyncWarning)

@@ -75,7 +75,7 @@ def link_network(
     m, rows, columns = values.shape
     first, second, names = _pairs(pairs, m, dates)
     n = len(names)
-    if not 0 <= gauge < n:
+    if isinstance(gauge, bool) or not isinstance(gauge, (int, np.integer)) or not 0 <= gauge < n:
         raise InputError(f"gauge must be the number of a date, 0 to {n - 1}, but it is {gauge!r}.")
     told = np.isfinite(values) & np.isfinite(weights) & (weights > 0)
     values = np.where(told, values, 0)
@@ -177,7 +177,10 @@ def _images(phase: Any, coherence: Any) -> tuple[NDArray[np.float64], NDArray[np
 
 
 def _pairs(pairs: Any, m: int, dates: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
-    both = np.asarray(pairs)
+    try:
+        both = np.asarray(pairs)
+    except ValueError:
+        raise ShapeError(f"pairs must have the shape {(m, 2)}, but their rows differ in length.") from None
     if both.shape != (m, 2):
         raise ShapeError(f"pairs must have the shape {(m, 2)}, two dates an interferogram, but it has {both.shape}.")
     if both.dtype.kind in "iu" and (dates is not None or both.max(initial=0) < 10 * m + 10):

@@ -112,8 +112,9 @@ class Linked(ApplicationResult):
             ("Dates", str(len(self.dates)), f"phases against date {self.dates[self.reference]}"),
             ("Estimate", ESTIMATES[self.method]),
             ("Looks", _span(*_ends(self._preview(self.looks)))),
-            ("Coherence", f"{_middle(quality):.3f}", "temporal coherence, median"),
-            ("Error", f"{np.degrees(_middle(columns['median_error'][_others(self)])):.2f} degrees", "standard, median"),
+            ("Coherence", _known(_middle(quality), ".3f"), "temporal coherence, median"),
+            ("Error", _known(np.degrees(_middle(columns["median_error"][_others(self)])), ".2f", " degrees"),
+             "standard, median"),
             ("Work", f"{self.seconds:.3g} s", f"{self.pixels / max(self.seconds, 1e-9):,.0f} pixels a second"),
         ]  # fmt: skip
         if self.method in ("mle", "emi"):
@@ -204,6 +205,10 @@ def _others(result: Linked) -> NDArray[np.bool_]:
 def _middle(values: NDArray) -> float:
     finite = values[np.isfinite(values)]
     return float(np.median(finite)) if finite.size else float("nan")
+
+
+def _known(value: float, form: str, unit: str = "") -> str:
+    return f"{value:{form}}{unit}" if np.isfinite(value) else "not known"
 
 
 def _ends(values: NDArray) -> tuple[float, float]:

@@ -14,6 +14,7 @@ from angsync.batch.coherence import coherence_matrices
 from angsync.errors import InputError
 
 _BLOCK_BYTES = 1 << 22  # of coherence matrices that are worked on together: they stay in the cache
+_LARGEST = 1e140  # of a value, and one over the least: sums of their squares are numbers
 TILE = 512
 """Rows and columns of a part that is read at a time, unless the caller says another number."""
 
@@ -65,11 +66,24 @@ class Images:
             part = part.filled(np.nan)
         if not np.iscomplexobj(part):
             raise InputError(f"the images must be complex (single-look complex), but their dtype is {part.dtype}.")
+        _check_size(part)
         out = np.zeros(part.shape[1:], dtype=bool)
         if self.mask is not None:
             out |= np.asarray(self.mask[top:bottom, first:last], dtype=bool)
         inside = Tile(tile.first_row - top, tile.last_row - top, tile.first_column - first, tile.last_column - first)
         return part, out, inside
+
+
+def _check_size(part: NDArray) -> None:
+    """Squares have to be numbers too."""
+    if part.dtype == np.complex64:
+        return  # worked on in double precision
+    size = np.maximum(np.abs(part.real), np.abs(part.imag))
+    size = size[np.isfinite(size) & (size > 0)]
+    if size.size and (size.max() > _LARGEST or size.max() < 1 / _LARGEST):
+        raise InputError(
+            f"the images have values of up to {size.max():.3g}, whose squares cannot be computed. Divide them by that."
+        )
 
 
 class Piece(NamedTuple):

@@ -99,6 +99,19 @@ class Fit:
         }
         return kept, splu(free, **how).solve
 
+    def unfinished(self, x: NDArray[np.complex128]) -> NDArray[np.float64]:
+        """Radians by which one more step, without damping or ridge, would turn each entry: 0 at the best fit."""
+        J, left, size = self.jacobian(x), self.residuals(x), np.abs(x)
+        step = np.zeros(2 * x.size)
+        if x.size <= _EXACT_UP_TO_ENTRIES:
+            kept = np.delete(np.arange(2 * x.size), x.size + int(size.argmax()))
+            step[kept] = np.linalg.lstsq(J.toarray()[:, kept], -left, rcond=1e-15)[0]
+        else:
+            kept, solve = self._solver((J.T @ J).tocsc(), x, 0.0)
+            step[kept] = -solve((J.T @ left)[kept])
+        across = np.abs(without_turn(step[x.size :, None], size)[:, 0])
+        return np.asarray(np.minimum(across / np.where(size > 0, size, np.inf), UNKNOWN))
+
     def noise(self, x: NDArray[np.complex128]) -> float:
         """What sigma has to be multiplied by: from the residuals that no small change of x explains."""
         from scipy.sparse.linalg import lsmr

@@ -17,6 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from angsync.errors import InputError, NotFiniteError, ShapeError
 
+LARGEST_RATIO = 1.25
+"""Sizes of patches may differ by this factor before they are scaled alike."""
+LEAST_COHERENCE = 0.7
+"""Below, patches differ by more than a phase and little noise: 1 / sqrt(2) is a signal as large as its error."""
+_MOST_PIXELS = 1 << 30  # of the whole image: 16 GiB of complex numbers
+_NOISIER, _GOOD_COHERENCE = 2.0, 0.9  # times the usual difference is more than noise, where coherence is not good
+_FAR, _LEAST_ANGLE = 6.0, 0.1  # a residual beyond so many of its errors, and so many radians, contradicts the others
 _LEAST_NOISE = 1e-12  # of the energy: patches that agree to rounding
 
 
@@ -42,6 +49,11 @@ class Patches:
         for (row, column), weight in zip(self.corners, self.weights, strict=True):
             total[row : row + weight.shape[0], column : column + weight.shape[1]] += weight
         return total
+
+    def scaled(self, factors: NDArray[np.float64]) -> Patches:
+        """Every patch divided by its factor."""
+        images = tuple(image / factor for image, factor in zip(self.images, factors, strict=True))
+        return Patches(images, self.corners, self.weights, self.origin)
 
     def pairs(self) -> NDArray[np.int64]:
         """(m, 2): patches whose rectangles share pixels."""
@@ -77,6 +89,10 @@ class Overlaps:
     """Of the two patches where they overlap: 1 where they differ by a phase only."""
     size_ratio: NDArray[np.float64]
     """Of the first patch by the second."""
+    pixels: NDArray[np.float64]
+    """That both patches show."""
+    excess: NDArray[np.float64]
+    """How much the two differ by after the best turn, as a power, by the usual one (1: as other overlaps)."""
 
 
 def compare(patches: Patches) -> Overlaps:
@@ -100,21 +116,85 @@ def compare(patches: Patches) -> Overlaps:
         noise = (sum(energies) - 2 * abs(S)) / float(np.sum(share * (sure + other)))
         gamma = min(abs(S) / np.sqrt(energies[0] * energies[1]), 1.0)
         power = sum(energies) / float(np.sum(share * (sure + other)))
-        found.append((int(p), int(q), np.angle(S), abs(S), gamma, np.sqrt(energies[0] / energies[1]), noise, power))
+        ratio, shown = np.sqrt(energies[0] / energies[1]), float(np.count_nonzero(both))
+        found.append((int(p), int(q), np.angle(S), abs(S), gamma, ratio, noise, power, shown))
     if not found:
-        return Overlaps(*(np.zeros(0, dtype=np.int64),) * 2, *(np.zeros(0),) * 4)
+        return Overlaps(*(np.zeros(0, dtype=np.int64),) * 2, *(np.zeros(0),) * 6)
     columns = [np.array(column) for column in zip(*found, strict=True)]
-    first, second, angle, size, coherence, ratio, noise_, power_ = columns
+    first, second, angle, size, coherence, ratios, noise_, power_, pixels = columns
     variance = max(float(np.median(noise_)), _LEAST_NOISE * float(np.median(power_)))
-    return Overlaps(first, second, angle, 2 * size / variance, coherence, ratio)
+    return Overlaps(first, second, angle, 2 * size / variance, coherence, ratios, pixels, noise_ / variance)
+
+
+def sizes_of(overlaps: Overlaps, count: int) -> NDArray[np.float64]:
+    """By which factor each patch is larger than most of those that hang together with it; 1 where they are alike.
+
+    Least squares of the logarithms of the ratios in the overlaps. A patch that is larger has larger noise too, which
+    would be taken for that of all, and its pixels would outweigh the others.
+    """
+    import scipy.sparse
+    from scipy.sparse.csgraph import connected_components
+    from scipy.sparse.linalg import spsolve
+
+    ratio = overlaps.size_ratio
+    if not np.any(np.maximum(ratio, 1 / ratio) > LARGEST_RATIO):
+        return np.ones(count)
+    shape = (count, count)
+    links = scipy.sparse.coo_matrix((overlaps.pixels, (overlaps.first, overlaps.second)), shape=shape).tocsr()
+    links = links + links.T
+    degree = np.asarray(links.sum(axis=1)).ravel()
+    laplacian = scipy.sparse.diags(degree + 1e-9 * degree.max()) - links
+    pull = overlaps.pixels * np.log(ratio)
+    right = np.bincount(overlaps.first, pull, count) - np.bincount(overlaps.second, pull, count)
+    logarithm = np.asarray(spsolve(laplacian.tocsc(), right))
+    pieces = connected_components(links, directed=False)[1]
+    for piece in range(int(pieces.max()) + 1):
+        logarithm[pieces == piece] -= np.median(logarithm[pieces == piece])
+    if np.abs(logarithm).max() <= np.log(LARGEST_RATIO):
+        return np.ones(count)
+    return np.asarray(np.exp(logarithm))
+
+
+def doubtful_patches(
+    overlaps: Overlaps, off: NDArray[np.float64], left_out: NDArray[np.bool_], loops: int
+) -> tuple[int, ...]:
+    """Patches that explain which overlaps disagree: the fewest, as far as taking the worst first finds them.
+
+    An overlap disagrees where its two patches differ by more than noise after the best turn (low coherence), or where
+    its angle misses the phases (``off``) by far more than its error; ``left_out``: what the phases were found without.
+    """
+    limit = np.maximum(_NOISIER, 1 + _FAR / np.sqrt(np.maximum(overlaps.pixels, 1)))
+    wrong = (overlaps.coherence < _GOOD_COHERENCE) & (overlaps.excess > limit)
+    if loops > 0:
+        errors = np.abs(off) * np.sqrt(overlaps.weight)
+        kept = errors[~left_out]
+        usual = max(1.0, float(np.median(kept)) / 0.6745 * np.sqrt(kept.size / loops))
+        wrong |= (errors > _FAR * usual) & (np.abs(off) > _LEAST_ANGLE) & ~left_out
+    count = int(max(overlaps.first.max(), overlaps.second.max())) + 1
+    every = np.bincount(np.concatenate([overlaps.first, overlaps.second]), minlength=count)
+    found: list[int] = []
+    while wrong.any():
+        ends = np.concatenate([overlaps.first[wrong], overlaps.second[wrong]])
+        many = np.bincount(ends, minlength=count)
+        worst = int(np.argmax(many + many / np.maximum(every, 1)))
+        found.append(worst)
+        wrong &= (overlaps.first != worst) & (overlaps.second != worst)
+    return tuple(sorted(found))
 
 
 def checked_patches(patches: Sequence[ArrayLike], positions: ArrayLike, weights: Sequence[ArrayLike] | None) -> Patches:
     """Patches as arrays; raises :class:`InputError` where something does not fit."""
+    if patches is None or isinstance(patches, (str, bytes)) or not np.iterable(patches):
+        raise InputError(
+            f"patches must be a sequence of images (rows, columns), but they are {type(patches).__name__}."
+        )
     images = tuple(_image(patch, f"patch {k}") for k, patch in enumerate(patches))
     if len(images) < 2:
         raise InputError(f"{len(images)} patches cannot be stitched: at least two are needed.")
-    corners = np.asarray(positions)
+    try:
+        corners = np.asarray(positions)
+    except ValueError:
+        raise ShapeError("positions must be one row and one column a patch, but their rows differ in length.") from None
     if corners.shape != (len(images), 2):
         raise ShapeError(
             f"positions have shape {corners.shape}, but ({len(images)}, 2) is needed: the row and the column of the "
@@ -128,14 +208,26 @@ def checked_patches(patches: Sequence[ArrayLike], positions: ArrayLike, weights:
     if weights is None:
         sure = tuple(np.ones(image.shape) for image in images)
     else:
+        if isinstance(weights, (str, bytes)) or not np.iterable(weights):
+            raise InputError(f"weights must be one array a patch, but they are {weights!r}.")
         sure = tuple(_weight(one, f"weights of patch {k}") for k, one in enumerate(weights))
         if [one.shape for one in sure] != [image.shape for image in images]:
             raise ShapeError("weights must be one array a patch, of the shape of the patch.")
-    return Patches(images, (corners - origin).astype(np.int64), sure, (int(origin[0]), int(origin[1])))
+    checked = Patches(images, (corners - origin).astype(np.int64), sure, (int(origin[0]), int(origin[1])))
+    rows, columns = checked.shape
+    if rows * columns > _MOST_PIXELS:
+        raise InputError(
+            f"the patches span {rows:,} x {columns:,} pixels, more than an image can have here ({_MOST_PIXELS:,}). "
+            "positions are in pixels, not in a unit of length: check them, or stitch parts."
+        )
+    return checked
 
 
 def _image(patch: ArrayLike, name: str) -> NDArray[np.complex128]:
-    image = np.asarray(patch)
+    try:
+        image = np.asarray(patch)
+    except ValueError:
+        raise ShapeError(f"{name} must be an image (rows, columns), but its rows differ in length.") from None
     if image.dtype.kind not in "biufc":
         raise InputError(f"{name} must hold numbers, but holds {image.dtype}.")
     if image.ndim != 2 or image.size == 0:
@@ -147,7 +239,10 @@ def _image(patch: ArrayLike, name: str) -> NDArray[np.complex128]:
 
 
 def _weight(weight: ArrayLike, name: str) -> NDArray[np.float64]:
-    sure = np.asarray(weight, dtype=np.float64)
+    try:
+        sure = np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be real numbers, one a pixel.") from None
     if not np.all(np.isfinite(sure) & (sure >= 0)):
         raise InputError(f"{name} must be finite and not negative.")
     return sure

@@ -82,7 +82,11 @@ class Recovered(ApplicationResult):
             ("Entries", f"{self.signal.size:,}", shape if self.signal.ndim > 1 else ""),
             ("Masks", f"{len(self.masks.windows)}", f"of {' x '.join(map(str, self.masks.band))} entries"),
             ("Condition", f"{self.condition:.3g}", "noise is amplified by at most this"),
-            ("Noise", f"{self.noise:.3g}", "standard deviation of an intensity"),
+            (
+                "Noise",
+                f"{self.noise:.3g}" if np.isfinite(self.noise) else "not known",
+                "standard deviation of an intensity",
+            ),
             ("Misfit", f"{self.misfit:.2e}", "left over, by the norm of the intensities"),
             ("Phase error", error, "median standard error"),
         ]

@@ -19,6 +19,8 @@ from angsync.problem.measurements import Measurements
 from angsync.solvers.stopping import Stopping
 
 _ROUNDING = 16 * np.finfo(float).eps  # of a product, by the condition and the largest product
+_LARGEST = 1e140  # of an intensity: sums of their squares are numbers
+_SHORT, _LEAST_REST = 3.0, 1e-8  # a step left of so many errors, and so many radians: the polish stopped short
 _TOLERANCE = 1e-13  # of the phases: noiseless data are to come back to the last digits
 _SIGMA_OFF = 1.5  # factor: with 100 free intensities, seven standard deviations
 _DOUBTFUL_MISFIT = 0.05  # from here on it is asked whether squares of the data would fit better
@@ -60,7 +62,7 @@ def recover(
     known = np.flatnonzero(~np.isnan(data.ravel()))
     matrix = masks.matrix if known.size == data.size else masks.matrix[known]
     fit = Fit(matrix, data.ravel()[known], spread_of_data.ravel()[known])
-    first, moved, interrupted = x, None, False
+    first, moved, interrupted, is_short = x, None, False, False
     if polish:
         try:
             x = fit.polished(first)
@@ -70,7 +72,11 @@ def recover(
     seen = fit.noise(x)
     noise = seen if sigma is None else 1.0
     if polish and not interrupted:
-        phase_error, size_error = fit.errors(x, noise)
+        rounding = float(np.finfo(float).eps * np.sqrt(np.mean((fit.intensities / fit.sigma) ** 2)))
+        phase_error, size_error = fit.errors(x, max(noise, rounding) if np.isfinite(noise) else noise)
+        rest = np.where(pieces == 0, fit.unfinished(x), 0.0) if pieces.max(initial=0) == 0 else np.zeros(x.size)
+        is_short = bool(np.any(rest > np.maximum(_SHORT * phase_error, _LEAST_REST)))
+        phase_error = np.fmax(phase_error, rest) if np.isfinite(noise) else phase_error
     elif band.inverse is not None and np.isfinite(noise):
         phase_error, size_error = errors_of_synchronised(band, x, used, noise * spread_of_data)
     else:
@@ -84,6 +90,11 @@ def recover(
         )
     misfit = float(np.linalg.norm(fit.residuals(x) * fit.sigma) / np.linalg.norm(fit.intensities))
     notes = [] if sigma is None else _doubts_about_sigma(seen)
+    if is_short:
+        notes.append(
+            f"The polish did not converge: one more step would turn entries by up to {rest.max():.1e} rad. Weak "
+            "entries tie parts of the signal too loosely for its arithmetic; error bars are at least that step."
+        )
     notes += _doubts_about_data(data, masks, misfit)
     shape = masks.shape
     return Recovered(
@@ -122,6 +133,11 @@ def _checked(intensities: ArrayLike, masks: Masks | ArrayLike) -> tuple[NDArray[
     if np.any(np.isinf(data)):
         place = tuple(int(p) for p in np.argwhere(np.isinf(data))[0])
         raise NotFiniteError(f"the intensity {place} is infinite. NaN stands for one that was not measured.")
+    largest = float(np.nanmax(np.abs(data), initial=0))
+    if largest > _LARGEST:
+        raise InputError(
+            f"intensities go up to {largest:.3g}, and their squares cannot be computed. Divide them by that."
+        )
     if not np.nansum(np.maximum(data, 0)) > 0:
         raise InputError("no intensity is positive: there is nothing to recover a signal from.")
     return data, masks
@@ -130,7 +146,10 @@ def _checked(intensities: ArrayLike, masks: Masks | ArrayLike) -> tuple[NDArray[
 def _checked_sigma(sigma: ArrayLike | None, data: NDArray[np.float64]) -> NDArray[np.float64]:
     if sigma is None:
         return np.ones(data.shape)
-    given = np.asarray(sigma, dtype=np.float64)
+    try:
+        given = np.asarray(sigma, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"sigma must be one number or one an intensity {data.shape}, but it is {sigma!r}.") from None
     if given.shape not in ((), data.shape):
         raise ShapeError(f"sigma has shape {given.shape}, but one number or one an intensity {data.shape} is needed.")
     spread = np.array(np.broadcast_to(given, data.shape))

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from angsync.applications.phase_retrieval.overlaps import Overlaps, Patches, checked_patches, compare
+from angsync.applications.phase_retrieval.overlaps import (
+    LARGEST_RATIO,
+    LEAST_COHERENCE,
+    Overlaps,
+    Patches,
+    checked_patches,
+    compare,
+    doubtful_patches,
+    sizes_of,
+)  # fmt: skip
 from angsync.applications.result import ApplicationResult, Description
 from angsync.errors import InputError, names_keywords
 from angsync.front_door import synchronize
@@ -18,9 +27,7 @@ from angsync.pipeline.robust.settings import Robust
 from angsync.problem.measurements import Measurements
 from angsync.report.pictures import Curves, Map, Series
 
-LEAST_COHERENCE = 0.7
-"""Below, patches differ by more than a phase and little noise: 1 / sqrt(2) is a signal as large as its error."""
-LARGEST_RATIO = 1.25
+_MOST_NAMED = 6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,11 +55,15 @@ class Stitched(ApplicationResult):
     """Which patches hang together by overlaps."""
     loops: int = 0
     """Overlaps beyond those that are needed to tie the patches: what errors are judged by."""
+    doubtful: tuple[int, ...] = ()
+    """Patches whose overlaps disagree by more than noise: they differ from the others by more than a phase."""
+    scale: NDArray[np.float64] | None = field(default=None, repr=False)
+    """What every patch was divided by so that all are of one size; None where they were alike."""
 
     @property
     def is_proved(self) -> bool:
-        """Phases proved to be the best, and patches that hang together."""
-        return super().is_proved and self.pieces.max(initial=0) == 0
+        """Phases proved to be the best, and patches that hang together and differ by phases only."""
+        return super().is_proved and self.pieces.max(initial=0) == 0 and not self.doubtful
 
     def describe(self) -> Description:
         """What there is to show."""
@@ -86,6 +97,7 @@ class Stitched(ApplicationResult):
             facts={
                 "origin": list(self.origin), "residual": self.residual, "overlaps": int(overlaps.first.size),
                 "bad_overlaps": int(self.bad_overlaps.sum()), "loops": self.loops,
+                "doubtful_patches": list(self.doubtful),
             },
             arrays={"image": self.image, "coverage": self.coverage},
         )  # fmt: skip
@@ -108,15 +120,32 @@ class Stitched(ApplicationResult):
                 f"Overlaps agree badly (median coherence {low:.2f}): the patches differ by more than a phase. Usual "
                 "causes are a slope of phase (probes that were refined apart), a shift, or noise."
             )
-        ratio = self.overlaps.size_ratio
-        if ratio.size and float(np.median(np.maximum(ratio, 1 / ratio))) > LARGEST_RATIO:
-            said.append("Overlapping patches differ in size: scale them alike, which is not done here.")
+        if self.doubtful:
+            one = len(self.doubtful) == 1
+            said.append(
+                f"{'Patch' if one else 'Patches'} {_named(map(str, self.doubtful))} {'does' if one else 'do'} not fit "
+                "the overlaps: low coherence, or residuals far beyond their errors. Usual causes are a slope of phase, "
+                "a conjugated or a failed reconstruction: make it again, or leave it out."
+            )
+        if self.scale is not None:
+            other = np.flatnonzero(np.maximum(self.scale, 1 / self.scale) > LARGEST_RATIO)
+            said.append(
+                "Overlapping patches differ in size: they were divided by what they are larger by than most, "
+                f"{_named(f'{self.scale[k]:.3g} (patch {k})' for k in other)}."
+            )
         if self.loops == 0:
             said.append("No overlap can be checked against others: error bars rest on the noise of the pixels alone.")
         empty = int(np.sum(self.coverage == 0))
         if empty:
             said.append(f"{empty:,} pixels of the rectangle are in no patch: they are NaN.")
         return said
+
+
+def _named(words: Iterable[str]) -> str:
+    every = list(words)
+    return ", ".join(every[:_MOST_NAMED]) + (
+        f" and {len(every) - _MOST_NAMED} more" if len(every) > _MOST_NAMED else ""
+    )
 
 
 @names_keywords
@@ -134,7 +163,8 @@ def stitch(
     Parameters
     ----------
     patches
-        Complex images, of any sizes; a stack (P, rows, columns) is taken too.
+        Complex images, of any sizes; a stack (P, rows, columns) is taken too. Where their moduli differ by a factor,
+        they are scaled alike, and the result says so.
     positions
         Row and column of the first pixel of every patch, in whole pixels.
     weights
@@ -153,6 +183,11 @@ def stitch(
             "no two patches share a pixel that both show: nothing ties their phases. Check positions (row, column of "
             "the first pixel) and weights."
         )
+    scale = sizes_of(overlaps, len(checked.images))
+    is_scaled = bool(np.any(scale != 1))
+    if is_scaled:
+        checked = checked.scaled(scale)
+        overlaps = compare(checked)
     measurements = Measurements(overlaps.first, overlaps.second, overlaps.angle, overlaps.weight, n=len(checked.images))
     how: dict[str, Any] = {}
     if robust:
@@ -174,6 +209,7 @@ def stitch(
         image=image, origin=checked.origin, coverage=coverage, phase=sync.angles.astype(np.float64),
         standard_error=errors, bad_overlaps=bad, residual=float(np.sqrt(np.mean(off[~bad] ** 2))),
         sync=sync, overlaps=overlaps, pieces=sync.components, loops=max(loops, 0),
+        doubtful=doubtful_patches(overlaps, off, bad, loops), scale=scale if is_scaled else None,
     )  # fmt: skip
 
 
