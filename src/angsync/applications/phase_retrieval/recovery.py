@@ -72,22 +72,13 @@ def recover(
     seen = fit.noise(x)
     noise = seen if sigma is None else 1.0
     if polish and not interrupted:
-        rounding = float(np.finfo(float).eps * np.sqrt(np.mean((fit.intensities / fit.sigma) ** 2)))
-        phase_error, size_error = fit.errors(x, max(noise, rounding) if np.isfinite(noise) else noise)
-        rest = np.where(pieces == 0, fit.unfinished(x), 0.0) if pieces.max(initial=0) == 0 else np.zeros(x.size)
-        is_short = bool(np.any(rest > np.maximum(_SHORT * phase_error, _LEAST_REST)))
-        phase_error = np.fmax(phase_error, rest) if np.isfinite(noise) else phase_error
+        phase_error, size_error, rest, is_short = _polished_errors(fit, x, noise, pieces)
     elif band.inverse is not None and np.isfinite(noise):
         phase_error, size_error = errors_of_synchronised(band, x, used, noise * spread_of_data)
     else:
         phase_error, size_error = np.full(x.size, np.nan), np.full(x.size, np.nan)
     phase_error = np.where((pieces != 0) & np.isfinite(phase_error), UNKNOWN, phase_error)
-    if pieces.max(initial=0) > 0:
-        warn_user(
-            f"The signal falls into {int(pieces.max()) + 1} pieces with only zeros between them: no phase between two "
-            "of them is measured. Wider masks would bridge the zeros.",
-            DisconnectedWarning,
-        )
+    _warn_of_pieces(pieces)
     misfit = float(np.linalg.norm(fit.residuals(x) * fit.sigma) / np.linalg.norm(fit.intensities))
     notes = [] if sigma is None else _doubts_about_sigma(seen)
     if is_short:
@@ -111,6 +102,26 @@ def recover(
         is_polish_interrupted=interrupted,
         notes=tuple(notes),
     )
+
+
+def _polished_errors(
+    fit: Fit, x: NDArray, noise: float, pieces: NDArray
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], bool]:
+    """Errors of phases and sizes after the polish, the step that is left, and whether that is more than they allow."""
+    rounding = float(np.finfo(float).eps * np.sqrt(np.mean((fit.intensities / fit.sigma) ** 2)))
+    phase_error, size_error = fit.errors(x, max(noise, rounding) if np.isfinite(noise) else noise)
+    rest = fit.unfinished(x) if pieces.max(initial=0) == 0 else np.zeros(x.size)
+    is_short = bool(np.any(rest > np.maximum(_SHORT * phase_error, _LEAST_REST)))
+    return np.fmax(phase_error, rest) if np.isfinite(noise) else phase_error, size_error, rest, is_short
+
+
+def _warn_of_pieces(pieces: NDArray) -> None:
+    if pieces.max(initial=0) > 0:
+        warn_user(
+            f"The signal falls into {int(pieces.max()) + 1} pieces with only zeros between them: no phase between two "
+            "of them is measured. Wider masks would bridge the zeros.",
+            DisconnectedWarning,
+        )
 
 
 def _checked(intensities: ArrayLike, masks: Masks | ArrayLike) -> tuple[NDArray[np.float64], Masks]:
