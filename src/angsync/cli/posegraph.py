@@ -54,7 +54,7 @@ def posegraph(
         how: dict[str, Any] = _robust(robust, trust_odometry, scale, rejected)
         outputs: list[Any] = [(output, check_g2o_path), (picture, check_picture_path)]
         if rejected is not None:
-            from angsync.applications.pose_graph_robust import check_rejected_path
+            from angsync.applications.pose_graph.robust import check_rejected_path
 
             outputs.append((rejected, check_rejected_path))
         check_outputs(file, *outputs)

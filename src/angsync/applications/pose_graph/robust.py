@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.applications.pose_graph_backbone import backbone, trusted_edges
-from angsync.applications.pose_graph_data import PoseGraph
-from angsync.applications.pose_graph_doubts import (
+from angsync.applications.pose_graph.backbone import backbone, trusted_edges
+from angsync.applications.pose_graph.data import PoseGraph
+from angsync.applications.pose_graph.doubts import (
     HELD_NATS,
     TURN_DEGREES,
     UNFINISHED,
@@ -23,9 +23,9 @@ from angsync.applications.pose_graph_doubts import (
     mean_turn,
     stated_scale,
 )
-from angsync.applications.pose_graph_exchange import unbent
-from angsync.applications.pose_graph_model import D, PoseModel
-from angsync.applications.pose_graph_search import Belief, Groups, Search
+from angsync.applications.pose_graph.exchange import unbent
+from angsync.applications.pose_graph.model import D, PoseModel
+from angsync.applications.pose_graph.search import Belief, Groups, Search
 from angsync.errors import InputError, OutputError
 from angsync.io.atomic import atomic_open, check_writable
 from angsync.pipeline.robust.report import Rival

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from angsync.applications.pose_graph_data import NOT_DEFINITE, PoseGraph, first_indefinite
+from angsync.applications.pose_graph.data import NOT_DEFINITE, PoseGraph, first_indefinite
 from angsync.certificate.verdict import Verdict
 from angsync.errors import (
     AngsyncWarning,
@@ -45,7 +45,7 @@ from angsync.report.words import certificate_in_words
 from angsync.solvers.stopping import Callback, Clock, Status, Stopping
 
 if TYPE_CHECKING:
-    from angsync.applications.pose_graph_robust import PoseRobustReport
+    from angsync.applications.pose_graph.robust import PoseRobustReport
     from angsync.pipeline.robust.settings import Robust
 
 __all__ = ["PoseGraph", "PoseGraphResult", "optimise", "read"]
@@ -218,9 +218,9 @@ def _robustly(
     clock = Clock(stopping.max_seconds)
     interrupted = False
     try:
-        import angsync.applications.pose_graph_robust as fit
+        import angsync.applications.pose_graph.robust as fit
     except KeyboardInterrupt:  # what loads for the first time can be loaded again
-        import angsync.applications.pose_graph_robust as fit
+        import angsync.applications.pose_graph.robust as fit
 
         interrupted = True
     settings = fit.checked(robust, trusted)

@@ -5,8 +5,8 @@ The residual of the edge :math:`i \to j` is taken in the frame of pose i and in 
 .. math:: r = W \begin{pmatrix} R(\theta_i)^T (p_j - p_i) - d \\ \theta_j - \theta_i - \delta \end{pmatrix},
           \qquad W = \mathrm{diag}(\sqrt\tau, \sqrt\tau, w \sqrt\kappa),
 
-w the weight of turns (1 as stated, :mod:`angsync.applications.pose_graph_balance` estimates it), otherwise with the
-weights of the certified cost (:mod:`angsync.applications.pose_graph_data`), so that the edges are judged by
+w the weight of turns (1 as stated, :mod:`angsync.applications.pose_graph.balance` estimates it), otherwise with the
+weights of the certified cost (:mod:`angsync.applications.pose_graph.data`), so that the edges are judged by
 what the poses are then found with. Judged with their full information, loops of real graphs are given up that are
 long off in a direction in which a scan matcher claimed millimetres (CSAIL: three of 128 instead of one, and less
 evidence for the graph as a whole; on intel and manhattan the full information has more evidence, and gives up as
@@ -24,7 +24,7 @@ import scipy.sparse.linalg
 from numpy.typing import NDArray
 
 from angsync import kernels
-from angsync.applications.pose_graph_data import PoseGraph
+from angsync.applications.pose_graph.data import PoseGraph
 from angsync.circle import wrap
 from angsync.kernels.blas import in_one_thread
 from angsync.problem.pieces import piece_count
