@@ -16,7 +16,7 @@ from pose_graphs import close, motions, moved_to_the_origin, residuals, simulate
 import angsync as ang
 from angsync.applications import pose_graph
 from angsync.applications.pose_graph import PoseGraph, optimise, read
-from angsync.errors import AngsyncWarning, FileFormatError, OutputError
+from angsync.errors import FileFormatError, OutputError
 from angsync.solvers.stopping import Status, Stopping
 
 EDGE = "EDGE_SE2 {} {} 1 0 {} 2 0 0 2 0 4\n"
@@ -187,15 +187,6 @@ def test_a_graph_made_of_arrays_can_be_written(tmp_path):
     assert (again.ids, again.fixed) == (graph.ids, graph.fixed)
     for name in ("i", "j", "motion", "information"):
         assert np.array_equal(getattr(again, name), getattr(graph, name)), name
-
-
-def test_landmarks_are_kept_and_named_in_a_warning(file, tmp_path):
-    content = SQUARE + "VERTEX_XY 99 1 2\nEDGE_SE2_XY 10 99 1 2 1 0 1\nFIX 99\n"
-    with pytest.warns(AngsyncWarning, match="'VERTEX_XY', 'EDGE_SE2_XY' are kept but not used"):
-        graph = read(file(content))
-    assert graph.ids == (10, 11, 12, 14)
-    optimise(graph).save(tmp_path / "out.g2o")
-    assert (tmp_path / "out.g2o").read_text().endswith("VERTEX_XY 99 1 2\nEDGE_SE2_XY 10 99 1 2 1 0 1\nFIX 99\n")
 
 
 @pytest.mark.parametrize(

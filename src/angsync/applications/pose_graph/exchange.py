@@ -16,7 +16,8 @@ import scipy.sparse.csgraph
 from numpy.typing import NDArray
 
 from angsync.applications.pose_graph.clusters import REACH_POSES, disagreement
-from angsync.applications.pose_graph.model import D, PoseModel
+from angsync.applications.pose_graph.equations import D
+from angsync.applications.pose_graph.model import PoseModel
 from angsync.applications.pose_graph.search import Belief, Search
 from angsync.circle import wrap
 

@@ -28,7 +28,8 @@ from angsync import kernels
 from angsync.applications.pose_graph.backbone import Backbone
 from angsync.applications.pose_graph.balance import balanced
 from angsync.applications.pose_graph.clusters import Clusters, groups_of
-from angsync.applications.pose_graph.model import D, PoseFit, PoseModel
+from angsync.applications.pose_graph.equations import D
+from angsync.applications.pose_graph.model import PoseFit, PoseModel
 from angsync.errors import InputError
 from angsync.solvers.stopping import Clock
 
