@@ -29,7 +29,7 @@ from angsync.applications.pose_graph.information import InformationModel, Linear
 from angsync.errors import InputError, OutputError
 from angsync.io.atomic import atomic_open, check_writable
 
-_AT_ONCE = 64  # poses whose columns are solved for together
+_AT_ONCE = 16  # poses whose columns are solved for together
 _DRAWS = 32  # of the trial: the mean of the ratios is then known to a few per cent
 POOR = 1.03
 """Squared change of the errors over that of the linear model, beyond which covariances are called doubtful. Of 1518
@@ -78,8 +78,8 @@ class Marginals:
             matrix = self._matrix(self._first, self._second)
             for begin in range(0, free.size, _AT_ONCE):
                 part = free[begin : begin + _AT_ONCE]
-                moved = (matrix @ self._columns(rows[part])).reshape(-1, part.size, D)
-                found[part] = np.einsum("kpa,kpb->pab", moved, moved)
+                moved = (matrix @ self._columns(rows[part])).reshape(-1, part.size, D).transpose(1, 2, 0)
+                found[part] = moved @ moved.transpose(0, 2, 1)
         return (found + found.transpose(0, 2, 1)) / 2
 
     def doubts(self) -> list[str]:
@@ -94,13 +94,10 @@ class Marginals:
 
     def _columns(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Columns of M^-1, three for each of these rows."""
-        size = self.model.free.size
-        solved = np.empty((size * D, rows.size * D))
-        for column in range(rows.size * D):
-            right = np.zeros((size, D))
-            right[rows[column // D], column % D] = 1.0
-            solved[:, column] = self._factor.solve(right).ravel()
-        return solved
+        right = np.zeros((self.model.free.size, D, rows.size * D))
+        for entry in range(D):
+            right[rows, entry, D * np.arange(rows.size) + entry] = 1.0
+        return np.asarray(self._factor.solve(right).reshape(-1, rows.size * D))
 
     def _matrix(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> scipy.sparse.csr_array:
         """Derivatives by the free nodes as one sparse matrix."""
