@@ -251,6 +251,32 @@ def test_the_picture_shows_before_and_after(file, tmp_path):
     assert [p.get("d").count("M") for p in paths if "links" in p.get("class")] == [1, 1, 1]
 
 
+def test_the_picture_has_units_the_verdict_and_landmarks(tmp_path):
+    made = pose_graph.simulate(30, loops=10, landmarks=5, rng=4)
+    optimise(made.graph).picture(tmp_path / "map.svg")
+    root, words = drawn(tmp_path / "map.svg")
+    assert words.count("x (m)") == words.count("y (m)") == 2
+    assert "Certified optimal" in words
+    assert any("per degree of freedom; moved by" in word and "degrees from before" in word for word in words)
+    marks = [group for group in root.iter("{http://www.w3.org/2000/svg}g") if "s3" in group.get("class", "")]
+    assert [len(group) for group in marks] == [made.landmarks.shape[0]] * 2 + [1]  # two panels and the legend
+    optimise(made.graph, cost="information").picture(tmp_path / "map.svg")
+    assert (
+        "Certified optimal (isotropic cost; of the information cost nothing is proved)"
+        in drawn(tmp_path / "map.svg")[1]
+    )
+    optimise(made.graph, certify=False).picture(tmp_path / "map.svg")
+    assert "Not certified" in drawn(tmp_path / "map.svg")[1]
+
+
+def test_the_page_has_costs_chi_square_and_a_map(tmp_path):
+    result = optimise(pose_graph.simulate(30, loops=10, landmarks=5, rng=4).graph)
+    page = result.to_html(tmp_path / "page.html").read_text()
+    for words in ("Certified optimal", "per degree of freedom", "x (m)", "landmark", result.goodness.sentence):
+        assert words in page
+    assert result.plot().axes[0].get_xlabel() == "x (m)"
+
+
 def test_without_vertices_the_picture_shows_the_odometry(file, tmp_path):
     content = "".join(line for line in SQUARE.splitlines(keepends=True) if "VERTEX" not in line)
     graph = read(file(content))

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from angsync.applications.pose_graph.data import PoseGraph
 from angsync.applications.pose_graph.equations import D, factorised, pattern_of, pulled
 from angsync.circle import wrap
+from angsync.errors import InputError
 from angsync.solvers.stopping import Clock
 
 MOST_STEPS = 100  # of Levenberg and Marquardt: from a certified point 5 to 20 are taken
@@ -70,7 +71,7 @@ class InformationModel:
         padded = np.zeros((len(seen), D, D))
         padded[:, :2, :2], padded[:, 2, 2] = seen.information, 1.0
         self.information = np.concatenate([graph.information, padded])
-        self.root = np.linalg.cholesky(self.information).transpose(0, 2, 1)
+        self.root = _roots(self.information, len(graph))
         """Whitens an error: I = root^T root."""
         held = graph.references if held is None else held
         still = np.concatenate([held, graph.n + seen.unseen])
@@ -180,3 +181,20 @@ class InformationModel:
         except KeyboardInterrupt:
             return Minimum(now.nodes, now.cost, False, steps, interrupted=True)
         return Minimum(now.nodes, now.cost, False, steps)
+
+
+def _roots(information: NDArray[np.float64], edges: int) -> NDArray[np.float64]:
+    """Upper triangles R with I = R^T R."""
+    try:
+        return np.asarray(np.linalg.cholesky(information).transpose(0, 2, 1))
+    except np.linalg.LinAlgError:
+        for k, one in enumerate(information):
+            try:
+                np.linalg.cholesky(one)
+            except np.linalg.LinAlgError:
+                name = f"edge {k}" if k < edges else f"sighting {k - edges}"
+                raise InputError(
+                    f"the information matrix of {name} is singular to rounding: a correlation is too near to 1 to be "
+                    "worked with. Mend it, or remove the edge."
+                ) from None
+        raise

@@ -194,7 +194,8 @@ class PoseGraphResult(ApplicationResult):
         """Write an SVG of the trajectory before and after; before are the poses given, otherwise the odometry alone."""
         graph = self.graph
         after = self.cost if self.polish is None else self.polish.isotropic_cost
-        panels = [Panel("after", self.poses, after, self.landmarks)]
+        name = "after" if self.polish is None else f"after (information cost {self.polish.cost:.6g}), isotropic"
+        panels = [Panel(name, self.poses, after, self.landmarks)]
         odometry = graph.odometry if self.initial_cost is None else None
         if self.initial_cost is not None:
             panels.insert(0, Panel("before", graph.poses, self.initial_cost, graph.landmarks.positions))

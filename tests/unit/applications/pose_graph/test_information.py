@@ -10,6 +10,7 @@ from pose_graphs import matrix, simulated
 from angsync.applications.pose_graph import Landmarks, PoseGraph, simulate
 from angsync.applications.pose_graph.information import InformationModel
 from angsync.circle import wrap
+from angsync.errors import InputError
 from angsync.solvers.stopping import Clock
 
 
@@ -100,3 +101,11 @@ def test_an_interruption_keeps_the_best_so_far(monkeypatch):
     assert found.interrupted
     assert not found.converged
     assert found.cost < model.cost(model.nodes(made.graph.odometry, np.empty((0, 2))))
+
+
+def test_an_information_that_is_singular_to_rounding_is_named():
+    """What passes the check of the input may still have no root in floating point."""
+    made = simulate(12, loops=3, landmarks=2, rng=1)
+    made.graph.information[4] = [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
+    with pytest.raises(InputError, match="edge 4 is singular to rounding"):
+        InformationModel(made.graph)
