@@ -75,7 +75,7 @@ def weigh(
     """Find the believed set and doubt it. ``starts(thoroughly)`` gives phases to begin from, where no edge is known."""
     task = weighing.task = _task(edges, settings, trusted)
     try:
-        with until(clock):
+        with until(clock), np.errstate(all="ignore"):  # what is not finite is found by Rotations.solve
             if not trusted[task.held].all():
                 task.starts.extend(np.angle(z) for z in starts(_is_searched_thoroughly(edges)))
             search(task, clock, weighing.found)

@@ -40,6 +40,8 @@ _BOND_WEIGHT = 1e-2  # of a distrusted edge that alone holds a node or a piece: 
 _INTERRUPTED = "Interrupted: these weights may not be the best, and whether they are credible was not judged."
 _BEYOND_NUMBERS = "Not judged: the weights span too many orders of magnitude for the evidence to be computed."
 _NO_TIME = "Not judged: there was no time left for other explanations."
+_NO_CYCLES = "There are no cycles, so nothing can be checked: every measurement is taken as it is."
+_NOTHING = "Not judged: no measurement has a positive weight, so nothing is known of the phases."
 _SPARSE = "Not judged: on a sparse graph a loss cannot tell; use loss='evidence' (of itself up to 30,000 measurements)."
 _CHANCE = "They agree no better than random angles would: nothing can be trusted."
 _CERTIFIES = (
@@ -65,8 +67,7 @@ def solve(data: Any, call: Call, settings: Robust) -> SyncResult:
     trusted = trusted_edges(settings, len(measurements), edges)
     settings = dataclasses.replace(settings, trusted=None, loss=_loss(settings, by_evidence))
     if edges.freedom == 0:
-        note = "There are no cycles, so nothing can be checked: every measurement is taken as it is."
-        report = _trusting(measurements, settings, note, credible=None)
+        report = _trusting(measurements, settings, _NO_CYCLES if len(edges) else _NOTHING, credible=None)
         in_time = dataclasses.replace(final_call, stopping=_remaining(call, clock))
         return _finished(plain.solve(measurements, in_time), given.noted(report), source, clock)
     kept = _Kept(None if isinstance(start, str) else start)
@@ -194,7 +195,8 @@ def _believed(
         kept.z, kept.report = np.exp(1j * weighing.found.best.x), report
         return _interrupted(measurements, edges, call, settings, kept)
     in_time = dataclasses.replace(call, stopping=_remaining(call, clock))
-    if not weighing.found.beliefs:  # no time for anything
+    beliefs = weighing.found.beliefs
+    if not beliefs or (not_judged is _BEYOND_NUMBERS and not beliefs[0].cycles):  # or a mere tree
         return plain.solve(measurements, in_time), _trusting(measurements, settings, not_judged, credible=None)
     report = kept.report = evidence_report(_trusting(measurements, settings, ""), edges, weighing, not_judged)
     kept.z = np.exp(1j * weighing.found.best.x)

@@ -105,7 +105,8 @@ def doubts(task: Task, found: Found, clock: Clock, turns: Sequence[float] = ()) 
     if evidence < _CHANCE_NATS:
         cycles = model.edges - model.nodes + model.pieces
         if cycles < _FEW_CYCLES:
-            few = f"{cycles} independent cycle{'s' * (cycles != 1)} are too few to tell whether the measurements agree."
+            many = "1 independent cycle is" if cycles == 1 else f"{cycles} independent cycles are"
+            few = f"{many} too few to tell whether the measurements agree."
             return Doubt(None, (few,), evidence, rivals, undecided, corruption)
         sentences.insert(0, "the measurements agree no better than random angles would.")
     if not untrusted.any():

@@ -80,6 +80,8 @@ class Rotations(Model):
             step = factor.states(self.load(weights, x))
             x = x + step
             size = float(np.abs(step).max(initial=0.0))
+            if not math.isfinite(size):
+                raise FloatingPointError("the weights span too many orders of magnitude")
             if size < _STEP_RADIANS or (size > 0.9 * previous and size < 1e-3):
                 break
             previous = size
