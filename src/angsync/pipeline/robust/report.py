@@ -171,6 +171,15 @@ class RobustReport:
         return values
 
 
+def not_checked(count: int) -> str:
+    """A sentence about so many measurements that lie on no cycle of believed ones; empty for none."""
+    if not count:
+        return ""
+    if count == 1:
+        return "1 believed measurement lies on no cycle of believed ones, so that nothing could check it."
+    return f"{count} believed measurements lie on no cycle of believed ones, so that nothing could check them."
+
+
 def _doubt_choice() -> None:
     """Warn where the graph is small, but its weights are too far apart."""
     warn_user(

@@ -21,9 +21,10 @@ _LARGEST_SCALE = 1e6  # beyond, nothing is an outlier
 class Robust:
     r"""Phases that bad measurements do not spoil, and a score for every measurement: ``solver=ang.Robust()``.
 
-    On sparse graphs (fewer than four measurements a node), or where ``trusted`` is given, the set of believed
-    measurements is the one of largest *evidence*: the probability of the angles with the phases integrated out, wrong
-    ones being uniform. On denser graphs edges are weighted by a robust loss :math:`\rho` until the weights settle,
+    On sparse graphs (fewer than four measurements a node, six where there are at most 600), or where ``trusted`` is
+    given, the set of believed measurements is the one of largest *evidence*: the probability of the angles with the
+    phases integrated out, wrong ones being uniform. On denser graphs edges are weighted by a robust loss :math:`\rho`
+    until the weights settle,
 
     .. math:: \min_z \sum_k \rho\bigl(\sqrt{w_k}\, |\arg(e^{\mathrm{i} a_k} \bar z_i z_j)|\bigr),
 

@@ -300,12 +300,9 @@ def _report(
         weights = np.where(distrusted, 0.0, weights)
         weights[bonds(edges, weights > 0, fit.noise.corruption + edges.standardised(fit.z))] = _BOND_WEIGHT
     everywhere = _trusting(measurements, settings, "")
-    for column, values in (
-        (everywhere.weights, weights),
-        (everywhere.corruption, fit.noise.corruption),
-        (everywhere.distrusted, distrusted),
-    ):
-        column[edges.used] = values
+    everywhere.weights[edges.used] = weights
+    everywhere.corruption[edges.used] = fit.noise.corruption
+    everywhere.distrusted[edges.used] = distrusted
     note = _NO_TIME if credible is None else "" if credible else _CHANCE
     if not fit.settled:
         note = f"{note} The weights had not settled after {fit.rounds} rounds.".strip()
@@ -330,16 +327,18 @@ def _trusting(measurements: Measurements, settings: Robust, note: str, **judged:
 
 def _finished(final: SyncResult, report: RobustReport, source: Any, clock: Clock) -> SyncResult:
     """The result of the weighted problem as an answer to the problem given."""
-    z = final.z.astype(np.complex128)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AngsyncWarning)  # contradictory edges are what this is for
-        operator = as_operator(source)
-    product = operator.apply(z)
+    product, objective = final.product, final.objective
+    if source is not final.source:  # not the very problem that was solved
+        z = final.z.astype(np.complex128)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", AngsyncWarning)  # contradictory edges are what this is for
+            product = as_operator(source).apply(z)
+        objective = float(np.vdot(z, product).real)
     said = final.certificate is not None and report.credible is not False
     message = f"{final.message} {_CERTIFIES}" if said else final.message
     return dataclasses.replace(
         final,
-        objective=float(np.vdot(z, product).real),
+        objective=objective,
         product=product,
         source=source,
         message=message,
