@@ -27,6 +27,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.kernels.time_limit import check
 from angsync.pipeline.robust.edges import Edges
 from angsync.problem.measurements import Measurements
 from angsync.problem.pieces import piece_count, piece_labels
@@ -92,6 +93,7 @@ def _climb(
     share = min(max(share, 0.01), 0.99)
     good = np.full(residuals.size, 0.5)
     for _ in range(_MAX_ROUNDS):
+        check()
         # an edge cannot be expected to be known better than the floor, whatever its weight
         deviation = np.maximum(scale / root, FLOOR)
         density = share * np.exp(-0.5 * (residuals / deviation) ** 2) / (math.sqrt(2 * math.pi) * deviation)
