@@ -106,16 +106,20 @@ class AnchoredMatrix:
 
     def at(self, shift: float, *, keep: bool) -> Outcome:
         """Factorise at this shift; with ``keep`` the factor stays, for :meth:`solve`."""
-        own = self.C.diagonal().real
-        diagonal = (self.s / self.weights - own / self.weights) - shift
-        diagonal[self.left_out] = 1.0
-        run = kernels.fronts_factorise(self._entries._replace(diagonal=diagonal), self._plan, keep=keep)
+        entries = self._entries._replace(diagonal=self._diagonal(shift))
+        run = kernels.fronts_factorise(entries, self._plan, keep=keep)
         if run.failed >= 0:
             return Outcome(-math.inf, run)
+        own = self.C.diagonal().real
         terms = (2 * run.terms + 8) * UNIT_ROUNDOFF
         error = float((math.sqrt(2) * terms / (1 - terms) * run.sums).max()) * _ROUNDED_UP
         size = float((2 * (np.abs(self.s) + np.abs(own)) / self.weights).max()) + shift
         return Outcome(shift - error - 3 * UNIT_ROUNDOFF * size - self.forming - _UNDERFLOW, run)
+
+    def _diagonal(self, shift: float) -> NDArray[np.float64]:
+        diagonal: NDArray = (self.s / self.weights - self.C.diagonal().real / self.weights) - shift
+        diagonal[self.left_out] = 1.0
+        return diagonal
 
     def solve(self, run: Run, b: NDArray) -> NDArray[np.complex128]:
         """The inverse of the matrix that was factorised on b (0 where the node is left out), by nodes."""
@@ -125,24 +129,37 @@ class AnchoredMatrix:
         x[self._plan.order] = kernels.fronts_solve(self._plan, run.kept, right, self.order)
         return x
 
-    def downwards(self, run: Run) -> NDArray[np.complex128]:
+    def downwards(self, run: Run, plan: Plan | None = None) -> NDArray[np.complex128]:
         r"""A vector with :math:`x^H \hat A x \le 0`, but for rounding, where a pivot was not positive.
 
         With a the column of that pivot p above it, :math:`x = (-\hat A_{<p}^{-1} a, 1)` gives the pivot itself.
+        ``plan``: that of the run, where it is a part of the whole one.
         """
         assert run.kept is not None
-        plan = self._plan
+        plan = self._plan if plan is None else plan
         node = plan.order[run.failed]
         row = slice(self.C.indptr[node], self.C.indptr[node + 1])
         others = self.C.indices[row]
-        column = np.zeros(self.order, dtype=np.complex128)
-        used = (others != self.left_out) & (others != node)
+        column = np.zeros(plan.order.size, dtype=np.complex128)
+        used = (others != self.left_out) & (others != node) & (plan.place[others] >= 0)
         scale = self.root[node] * self.root[others[used]]
         column[plan.place[others[used]]] = -np.conj(self.C.data[row][used]) / scale
-        x = np.empty(self.order, dtype=np.complex128)
+        x = np.zeros(self.order, dtype=np.complex128)
         x[plan.order] = -kernels.fronts_solve(plan, run.kept, column, run.failed)
         x[node] = 1.0
         return x
+
+    def downwards_again(self, shift: float, failed: int, *, most_numbers: int) -> NDArray[np.complex128] | None:
+        """The same vector where the factor was not kept: what the failed pivot depends on is factorised once more.
+
+        These are the blocks below its own in the tree of the elimination; on a graph with a local defect they are few.
+        None where their factor is too large to keep, or where this time, by rounding, the pivot is positive.
+        """
+        plan = part_below(self._plan, int(np.searchsorted(self._plan.starts, failed, side="right")) - 1)
+        if plan.offsets[-1] > most_numbers:
+            return None
+        run = kernels.fronts_factorise(self._entries._replace(diagonal=self._diagonal(shift)), plan, keep=True)
+        return None if run.failed < 0 else self.downwards(run, plan)
 
     def image(self, x: NDArray) -> NDArray[np.complex128]:
         """D^{-1/2} S D^{-1/2} x; the entry of the node left out is set to 0."""
@@ -150,3 +167,29 @@ class AnchoredMatrix:
         image = (self.s * y - self.C @ y) / self.root
         image[self.left_out] = 0
         return image
+
+
+def part_below(plan: Plan, block: int) -> Plan:
+    """The plan of this block and of all below it in the tree: columns and rows of nothing else; places count anew.
+
+    No other block adds to these columns, so that the factor is the same there. Nodes elsewhere have the place -1.
+    """
+    inside = np.zeros(plan.parent.size, dtype=bool)
+    inside[block] = True
+    for b in range(block - 1, -1, -1):  # parents come after their children
+        inside[b] = plan.parent[b] >= 0 and inside[plan.parent[b]]
+    blocks = np.flatnonzero(inside)
+    widths = np.diff(plan.starts)
+    old = np.flatnonzero(np.repeat(inside, widths))
+    new = np.full(plan.order.size + 1, -1, dtype=np.int64)  # the last one is for the anchor, which is nowhere here
+    new[old] = np.arange(old.size)
+    place = np.full(plan.place.size, -1, dtype=np.int64)
+    place[plan.order[old]] = np.arange(old.size)
+    rows = [new[plan.rows[plan.bounds[b] : plan.bounds[b + 1] - 1]] for b in blocks]
+    rows = [np.append(one[one >= 0], old.size) for one in rows]
+    bounds = np.concatenate([[0], np.cumsum([one.size for one in rows])])
+    numbers = np.cumsum(inside) - 1
+    parent = np.where(plan.parent[blocks] >= 0, numbers[plan.parent[blocks]], -1)
+    parent[-1] = -1
+    starts = np.concatenate([[0], np.cumsum(widths[blocks])])
+    return Plan(plan.order[old], place, starts, bounds, np.concatenate(rows), parent)

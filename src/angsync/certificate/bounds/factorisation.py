@@ -17,8 +17,9 @@ That S is so large without r is proved by one factorisation (:mod:`angsync.certi
 :math:`\lambda_2(D^{-1/2} S D^{-1/2}) \ge \nu`, which is what the bound says about the spectrum. Where the gradient is
 too large for the theorem, its sharper form is used (:mod:`angsync.certificate.bounds.sharper`).
 
-Where the factor is small it is kept: a few solves with it show how large the shift may be, and where a pivot is
-negative they give a direction in which S is.
+Where the factor is small it is kept: a few solves with it show how large the shift may be. Where a pivot is negative, a
+solve with the part of the factor that the pivot depends on gives a direction in which S is; where nothing was kept,
+that part is factorised once more.
 """
 
 from __future__ import annotations
@@ -51,10 +52,12 @@ _LARGEST_FRONT_ON_REQUEST = 15_000  # 3.6 GB, as for method="cholesky"
 _LEAST_SHIFT = 1e-9  # relative to the degrees; rounding is 1e-12 to 1e-10 of them, from a few nodes to 10^7
 _LARGEST_SHIFT = 1e-3  # up to which a shift is looked for that makes the plain gap small enough
 _KEPT_NUMBERS = 16_000_000  # of a factor up to which it is kept: 256 MB
+_KEPT_AGAIN_NUMBERS = 64_000_000  # of the part of it below a pivot that failed: 1 GB, a whole grid of a million nodes
 _INVERSE_STEPS = 24  # Lanczos steps on the inverse: they settle the smallest eigenvalue
 _SOLVES = 8  # steps of conjugate gradients with the factor, which is exact but for the shift
 _SHARES = (0.9, 0.5)  # shifts that are tried, as shares of that estimate
 _SHIFTS = 7  # that are tried where a pivot was not positive, but S is, along the direction that was found
+_FEW_SHIFTS = 3  # where the factor is large, and every one of them takes seconds
 _LOWER = 8.0  # the next shift is so much below what S is along it, which is above the smallest eigenvalue
 
 
@@ -158,21 +161,26 @@ class _Proof:
 
     def _definite(self, shift: float) -> tuple[Outcome, NDArray | None]:
         """A factorisation that runs to its end at this shift or a lower one, or a direction in which S is negative."""
-        for _ in range(_SHIFTS if self.keep else 2):
+        for _ in range(_SHIFTS if self.keep else _FEW_SHIFTS):
             check()
             outcome = self.matrix.at(shift, keep=self.keep)
             if outcome.run.failed < 0:
                 break
-            if not self.keep:
-                # nothing is known but that the shift was too large, or S is not definite
-                shift /= 16
-                continue
-            x = self.matrix.downwards(outcome.run)
+            x = self._downwards(outcome, shift)
+            if x is None:
+                # nothing is known but that the shift was too large, or S is not definite: once more, and no further
+                return self.matrix.at(shift / 16, keep=self.keep), None
             quotient = float(np.vdot(x, self.matrix.image(x)).real / np.vdot(x, x).real)
             if quotient <= 0:
                 return outcome, x
             shift = min(quotient, shift) / _LOWER
         return outcome, None
+
+    def _downwards(self, outcome: Outcome, shift: float) -> NDArray | None:
+        """A direction from the pivot that was not positive; None where that would take too much memory."""
+        if self.keep:
+            return self.matrix.downwards(outcome.run)
+        return self.matrix.downwards_again(shift, outcome.run.failed, most_numbers=_KEPT_AGAIN_NUMBERS)
 
     def _larger(self, outcome: Outcome) -> tuple[Outcome, NDArray]:
         """A factorisation at nearly the largest shift that is possible, and the direction that says what that is."""

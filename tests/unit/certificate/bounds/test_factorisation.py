@@ -189,18 +189,52 @@ def test_no_gap_is_violated(monkeypatch, kept):
     assert proved > 8
 
 
-def test_points_that_are_not_optimal_are_never_proved(monkeypatch):
+def twisted_torus():
+    """A torus without noise, and the critical point that turns once around it."""
     torus = ang.simulate.grid(12, 12, 0.0, rng=0).C.tolil()
     for k in range(12):
         for a, b in ((12 * k, 12 * k + 11), (k, 132 + k)):
             torus[a, b] = torus[b, a] = 1.0
     plain = scipy.sparse.csr_array(abs(torus.tocsr()).astype(complex))
-    twisted = np.exp(2j * np.pi * np.tile(np.arange(12), 12) / 12)
-    for kept in (0, 10**9):
-        monkeypatch.setattr(factorisation, "_KEPT_NUMBERS", kept)
-        certificate = ang.certify(plain, twisted, method="factorisation")
-        assert certificate.verdict is not Verdict.CERTIFIED
-        assert ang.certify(plain, np.ones(144), method="factorisation").verdict is Verdict.CERTIFIED
-        grid = ang.simulate.grid(12, 12, 0.3, rng=0).C
-        moved = ang.synchronize(grid).z * np.exp(1e-3j * np.random.default_rng(0).standard_normal(144))
-        assert ang.certify(grid, moved, method="factorisation").verdict is Verdict.REFUTED
+    return plain, np.exp(2j * np.pi * np.tile(np.arange(12), 12) / 12), np.ones(144)
+
+
+def vortex_pair():
+    """A grid, and the local optimum around two vortices half of its width apart."""
+    grid = ang.simulate.grid(24, 24, 0.15, rng=0)
+    place = np.add.outer(1j * np.arange(24), np.arange(24)).ravel()
+    pair = np.angle(place - (5.5 + 11.5j)) - np.angle(place - (17.5 + 11.5j))
+    ends = [
+        ang.synchronize(grid.C, start=z, solver=ang.Newton(), certify=False)
+        for z in (grid.z * np.exp(1j * pair), grid.z)
+    ]
+    assert ends[0].objective < ends[1].objective - 10
+    return grid.C, ends[0].z, ends[1].z
+
+
+def moved_point():
+    grid = ang.simulate.grid(12, 12, 0.3, rng=0).C
+    best = ang.synchronize(grid).z
+    return grid, best * np.exp(1e-3j * np.random.default_rng(0).standard_normal(144)), best
+
+
+@pytest.mark.parametrize("kept", [0, 10**9], ids=["forgotten", "kept"])
+@pytest.mark.parametrize("case", [twisted_torus, vortex_pair, moved_point])
+def test_points_that_are_not_optimal_are_refuted_with_a_witness(case, kept, monkeypatch):
+    monkeypatch.setattr(factorisation, "_KEPT_NUMBERS", kept)
+    C, z, best = case()
+    certificate = ang.certify(C, z, method="factorisation")
+    assert certificate.verdict is Verdict.REFUTED
+    assert certificate.method == "factorisation"
+    w = certificate.witness
+    assert np.vdot(w, C @ w).real > np.vdot(z, C @ z).real + 4 * certificate.rounding
+    assert ang.certify(C, best, method="factorisation").verdict is Verdict.CERTIFIED
+
+
+def test_a_part_that_is_too_large_to_keep_leaves_the_point_open(monkeypatch):
+    monkeypatch.setattr(factorisation, "_KEPT_NUMBERS", 0)
+    monkeypatch.setattr(factorisation, "_KEPT_AGAIN_NUMBERS", 0)
+    C, z, _ = vortex_pair()
+    certificate = ang.certify(C, z, method="factorisation")
+    assert certificate.verdict is Verdict.UNDECIDED
+    assert certificate.lambda_2 == -math.inf
