@@ -5,22 +5,23 @@ exact, and :math:`\hat A` the stored matrix :math:`\mathrm{fl}(D^{-1/2} S D^{-1/
 
 **Lemma.** If a Cholesky factorisation of :math:`\hat A` in floating point runs to its end, by fronts, in any order of
 the sums, then :math:`\hat A + E = L L^H` with
-:math:`|E_{ij}| \le \sqrt 2\, \gamma_{2 k_i + 8} (|L||L|^T)_{ij}`, where :math:`k_i` is the number of stored entries of
-row i of L. Hence
+:math:`|E_{ij}| \le \sqrt 2\, \gamma_{2 k_i + 8} (|L||L|^T)_{ij}`, where :math:`k_i` is the number of entries of row
+i of L that are not 0. Hence
 
 .. math:: \|E\|_2 \le \varepsilon := \max_i \sqrt 2\, \gamma_{2 k_i + 8} (|L||L|^T 1)_i
           \quad\text{and}\quad x^H D^{-1/2} S D^{-1/2} x \ge \nu \|x\|^2,\ x_r = 0, \quad
-          \nu = \mu - \varepsilon - 3u \max_j \big(2(|s_j| + |C_{jj}|)/D_{jj} + \mu\big).
+          \nu = \mu - \varepsilon - 3u \max_j \big(2(|s_j| + |C_{jj}|)/D_{jj} + |\mu|\big).
 
 *Proof.* Entry (i, j), i >= j, of L is :math:`a_{ij} - \sum_k l_{ik} \bar l_{jk}`, divided by :math:`l_{jj}`, or its
 root. Real and imaginary part are sums of at most :math:`2 k_{ij} + 1` real terms in some binary tree (inside BLAS, and
-from front to front; to add a stored zero is exact). Divide by the roundings that :math:`a_{ij}` passes: every term is
-left with at most :math:`2 k_{ij}` of them and one of its own, the last one with those of the division (or of the
-product with a rounded reciprocal) or of the root, four at the most (Higham, *Accuracy and Stability of Numerical
-Algorithms*, 2nd ed., Lemma 8.4 and Theorem 10.3). As
+from front to front; a product with a stored zero is 0, and to add 0 is exact). Divide by the roundings that
+:math:`a_{ij}` passes: every term is left with at most :math:`2 k_{ij}` of them and one of its own, the last one with
+those of the division (or of the product with a rounded reciprocal) or of the root, four at the most (Higham, *Accuracy
+and Stability of Numerical Algorithms*, 2nd ed., Lemma 8.4 and Theorem 10.3). As
 :math:`|\Re l_{ik}||\Re l_{jk}| + |\Im l_{ik}||\Im l_{jk}| \le |l_{ik}||l_{jk}|`, and the same for the mixed products,
 both parts of :math:`E_{ij}` are at most :math:`\gamma_{2k_{ij}+8} (|L||L|^T)_{ij}`. E is Hermitian,
 :math:`k_{ij} \le \min(k_i, k_j)`, and a Hermitian matrix has no eigenvalue beyond its largest row sum.
+(Row by row, as :math:`2 |x_i x_j| \le |x_i|^2 + |x_j|^2`, :math:`|x^H E x| \le \sum_i \varepsilon_i |x_i|^2`.)
 :math:`L L^H \succeq 0`. Forming :math:`\hat A` takes two subtractions on the diagonal; all else is exact, but for
 underflow, which is less than :math:`10^{-290}`. QED.
 
@@ -58,6 +59,8 @@ class Outcome:
     value: float
     """Proved: x^H D^{-1/2} S D^{-1/2} x >= value for unit x with x_r = 0; -inf where a pivot was not positive."""
     run: Run
+    rows: NDArray[np.float64]
+    """Proved for the same x, by nodes: x^H D^{-1/2} S D^{-1/2} x >= sum rows_j |x_j|^2. At most nodes it is larger."""
 
 
 class AnchoredMatrix:
@@ -109,12 +112,14 @@ class AnchoredMatrix:
         entries = self._entries._replace(diagonal=self._diagonal(shift))
         run = kernels.fronts_factorise(entries, self._plan, keep=keep)
         if run.failed >= 0:
-            return Outcome(-math.inf, run)
+            return Outcome(-math.inf, run, np.full(self.order, -math.inf))
         own = self.C.diagonal().real
         terms = (2 * run.terms + 8) * UNIT_ROUNDOFF
-        error = float((math.sqrt(2) * terms / (1 - terms) * run.sums).max()) * _ROUNDED_UP
-        size = float((2 * (np.abs(self.s) + np.abs(own)) / self.weights).max()) + shift
-        return Outcome(shift - error - 3 * UNIT_ROUNDOFF * size - self.forming - _UNDERFLOW, run)
+        error = np.empty(self.order)
+        error[self._plan.order] = math.sqrt(2) * terms / (1 - terms) * run.sums * _ROUNDED_UP
+        size = float((2 * (np.abs(self.s) + np.abs(own)) / self.weights).max()) + abs(shift)
+        forming = 3 * UNIT_ROUNDOFF * size + self.forming + _UNDERFLOW
+        return Outcome(shift - float(error.max()) - forming, run, shift - error - forming)
 
     def _diagonal(self, shift: float) -> NDArray[np.float64]:
         diagonal: NDArray = (self.s / self.weights - self.C.diagonal().real / self.weights) - shift

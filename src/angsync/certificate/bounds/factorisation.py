@@ -17,6 +17,16 @@ That S is so large without r is proved by one factorisation (:mod:`angsync.certi
 :math:`\lambda_2(D^{-1/2} S D^{-1/2}) \ge \nu`, which is what the bound says about the spectrum. Where the gradient is
 too large for the theorem, its sharper form is used (:mod:`angsync.certificate.bounds.sharper`).
 
+**Where S is singular without r**, two optima are equally good, as on a ring whose angles add up to pi. If
+:math:`v^H S v \ge -\sum_j \delta_j D_{jj} |v_j|^2` is all that is proved, then for any y with :math:`y_r = 0`, and
+:math:`\ell = g - S y`,
+
+.. math:: f^* - f(z) \le |y^H S y| + 4 \sum_{j \ne r} |\ell_j| + \sum_{j \ne r} \delta_j D_{jj} (2 + |y_j|)^2,
+
+because in the proof above, with v for :math:`\bar a v`, :math:`2 \Re(g^H v) + v^H S v = (v + y)^H S (v + y) - y^H S y
++ 2 \Re(\ell^H v)` and :math:`|v_j| \le 2`. That is a proof where :math:`\delta` and :math:`\ell` are of the size of
+rounding; that the optimum is unique is none of it.
+
 Where the factor is small it is kept: a few solves with it show how large the shift may be. Where a pivot is negative, a
 solve with the part of the factor that the pivot depends on gives a direction in which S is; where nothing was kept,
 that part is factorised once more.
@@ -41,8 +51,10 @@ from angsync.certificate.bounds.sharper import (
     plain_gap,
     proves_uniqueness,
     sharper_gap,
+    singular_gap,
 )
 from angsync.errors import InputError
+from angsync.kernels.sparse.fronts_reference import Run
 from angsync.kernels.time_limit import check
 from angsync.problem.operators import Operator
 
@@ -58,6 +70,9 @@ _SOLVES = 8  # steps of conjugate gradients with the factor, which is exact but 
 _SHARES = (0.9, 0.5)  # shifts that are tried, as shares of that estimate
 _SHIFTS = 7  # that are tried where a pivot was not positive, but S is, along the direction that was found
 _FEW_SHIFTS = 3  # where the factor is large, and every one of them takes seconds
+_BELOW_ZERO = (1e-15, 4e-15, 1.6e-14)  # shifts below 0 at which a singular S is tried: pivots are off by about as much
+_REFINEMENTS = 3  # of the solution there: the first leaves what the shift changed
+_ZERO = 1e-12  # relative to the degrees: what S is along a direction, when that is taken for rounding
 _LOWER = 8.0  # the next shift is so much below what S is along it, which is above the smallest eigenvalue
 
 
@@ -129,10 +144,14 @@ class _Proof:
         outcome, direction = self._definite(self._first_shift())
         if self.keep and outcome.run.failed < 0:
             outcome, direction = self._larger(outcome)
-        if not outcome.value > 0:
-            return self._about(-math.inf, direction)
-        found = self._about(outcome.value, direction)
-        return found if self.gradient is None else self._with_gap(found, outcome, self.gradient)
+        if outcome.value > 0:
+            found = self._about(outcome.value, direction)
+            found = found if self.gradient is None else self._with_gap(found, outcome, self.gradient)
+        else:
+            found = self._about(-math.inf, direction)
+        if direction is None or self.question.is_proof(found):
+            return found
+        return self._singular(found, direction) or found
 
     def _about(self, value: float, direction: NDArray | None) -> SpectralBound:
         """The bound with this value, and a vector (scaled by the roots of D) along which S is small or negative."""
@@ -208,6 +227,34 @@ class _Proof:
             if larger.value > outcome.value:
                 return dataclasses.replace(larger, run=run), x
         return outcome, x
+
+    def _singular(self, found: SpectralBound, direction: NDArray) -> SpectralBound | None:
+        """The bound for a singular S, where S is 0 but for rounding along this direction; None where it proves nothing.
+
+        Unknowns that were eliminated are not bounded as phases are, and nothing is said about them; nor about graphs
+        whose factor is large.
+        """
+        gradient, matrix = self.gradient, self.matrix
+        quotient = float(np.vdot(direction, matrix.image(direction)).real / np.vdot(direction, direction).real)
+        if not self.keep or gradient is None or self.question.joint is not None or abs(quotient) > _ZERO:
+            return None
+        for shift in _BELOW_ZERO:
+            check()
+            outcome = matrix.at(-shift, keep=True)
+            if outcome.run.failed < 0:
+                y = self._solution_beside(direction / matrix.root, outcome.run, gradient)
+                gap = singular_gap(matrix, outcome.rows, gradient, y)
+                bound = dataclasses.replace(self._about(outcome.value, direction), gap=min(found.gap, gap))
+                return bound if self.question.is_proof(bound) else None
+        return None
+
+    def _solution_beside(self, null: NDArray, run: Run, gradient: Gradient) -> NDArray:
+        """y with A y near g, by a factor that was kept, and nothing along ``null``: A hardly sees what is there."""
+        matrix, y = self.matrix, np.zeros(self.matrix.order, dtype=np.complex128)
+        for _ in range(_REFINEMENTS):
+            y = y + matrix.solve(run, gradient.left_by(y)[0] / matrix.root) / matrix.root
+            y = y - null * (np.vdot(null, y) / np.vdot(null, null))
+        return y
 
     def _with_gap(self, found: SpectralBound, outcome: Outcome, gradient: Gradient) -> SpectralBound:
         """The bound with its gap: the plain one where that is enough, otherwise the sharper one."""

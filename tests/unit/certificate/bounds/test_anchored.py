@@ -103,6 +103,18 @@ def test_a_failed_pivot_gives_a_direction():
     assert np.vdot(x, matrix.image(x)).real < 0
 
 
+def test_what_is_proved_row_by_row_holds_and_is_no_less():
+    grid = ang.simulate.grid(9, 8, 0.3, rng=0)
+    matrix = anchored(grid.C, ang.synchronize(grid.C, certify=False).z)
+    A = (np.diag(matrix.s) - matrix.C.toarray()) / matrix.root[:, None] / matrix.root
+    free = np.arange(72) != matrix.left_out
+    for shift in (-1e-3, 1e-9, 1e-3):
+        outcome = matrix.at(shift, keep=False)
+        assert (outcome.rows >= outcome.value).all()
+        assert outcome.rows.max() < shift
+        assert np.linalg.eigvalsh((A - np.diag(outcome.rows))[np.ix_(free, free)])[0] > 0
+
+
 def panels(plan, kept):
     """The factor as a dense matrix by nodes, the columns of this plan."""
     L, offsets = np.zeros((plan.place.size,) * 2, dtype=complex), plan.offsets

@@ -238,3 +238,48 @@ def test_a_part_that_is_too_large_to_keep_leaves_the_point_open(monkeypatch):
     certificate = ang.certify(C, z, method="factorisation")
     assert certificate.verdict is Verdict.UNDECIDED
     assert certificate.lambda_2 == -math.inf
+
+
+def ring_beside_pi(n, beyond, seed):
+    """A noisy ring whose angles add up to pi and a bit more, and the local optimum that is the worse by that bit."""
+    rng = np.random.default_rng(seed)
+    i = np.arange(n)
+    noise = 0.1 * rng.standard_normal(n)
+    noise -= noise.mean()
+    error = noise + (np.pi + beyond) / n  # the optimum leaves the same residual on every edge
+    truth = rng.uniform(-np.pi, np.pi, n)
+    data = ang.Measurements(i, (i + 1) % n, truth[i] - truth[(i + 1) % n] + error, n=n)
+    z = np.exp(1j * (truth - np.concatenate([[0.0], np.cumsum(noise)[:-1]])))
+    missing = 2 * n * (math.cos((np.pi - beyond) / n) - math.cos((np.pi + beyond) / n))
+    return data, z, missing
+
+
+@pytest.mark.parametrize("n", [61, 201, 501])
+def test_of_two_equal_optima_each_is_certified_and_none_is_unique(n):
+    data, z, _ = ring_beside_pi(n, 0.0, n)
+    certificate = ang.certify(data, ang.synchronize(data, start=z, certify=False).z)
+    assert certificate.verdict is Verdict.CERTIFIED
+    assert certificate.method == "factorisation"
+    assert certificate.confidence == 1.0
+    assert not certificate.unique
+    assert -1e-11 < certificate.lambda_2 < 0
+
+
+def test_the_gap_beside_a_singular_matrix_is_never_violated():
+    certified = singular = 0
+    for k in range(60):
+        rng = np.random.default_rng(k)
+        n = int(rng.integers(61, 160))
+        data, z, missing = ring_beside_pi(n, 10 ** rng.uniform(-14, -2), k)
+        moved = 10.0 ** rng.uniform(-14, -4) * rng.standard_normal(n)
+        z = z * np.exp(1j * moved)
+        # f is -2 sum of 1 - cos around the optimum: what a move loses is at least the square with the curvature there
+        lost = float(np.sum((moved - np.roll(moved, -1)) ** 2)) * (math.cos(np.pi / n) - 1e-3)
+        certificate = ang.certify(data, z, method="factorisation", max_seconds=20)
+        assert certificate.gap_bound >= missing + lost - 1e-13 * n
+        if certificate.verdict is Verdict.CERTIFIED:
+            certified += 1
+            assert missing <= 1e-8 * certificate.scale
+        singular += certificate.verdict is Verdict.CERTIFIED and certificate.lambda_2 < 0
+    assert singular >= 5
+    assert certified < 50
