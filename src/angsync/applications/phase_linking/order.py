@@ -16,7 +16,7 @@ from angsync.applications.phase_linking.tiles import Images, Tile, without_data
 from angsync.kernels.batch.bars_reference import coherence_model
 
 _PLACES = 4  # rows and columns of places in the images that are looked at
-_MATRICES = 64  # that are looked at: their mean squares are then known to 0.01 from 10 looks each
+_MATRICES = 32  # that are looked at: their mean squares are then known to 0.01 from 100 looks each
 _ENTRIES = 1 << 19  # of all those matrices, at most: of hundreds of dates fewer are looked at
 _LEAST_MISS = 0.02  # of squared coherences, rms: what the model must miss them by before two groups are tried
 _LARGEST_MISS = 0.05  # and before it is said that it does not fit
@@ -52,7 +52,7 @@ def sample_of(C: NDArray, looks: NDArray[np.float64]) -> Sample:
 
 
 def sample_of_images(images: Images) -> Sample:
-    """Coherences of pixels at places that do not depend on how the images are read: four at each of sixteen."""
+    """Coherences of pixels at places that do not depend on how the images are read: two at each of sixteen."""
     n, *sides = images.data.shape
     matrices, looks = [], []
     rows, columns = (np.unique((np.arange(_PLACES) + 0.5) * side // _PLACES).astype(int).tolist() for side in sides)
@@ -61,8 +61,8 @@ def sample_of_images(images: Images) -> Sample:
         part, out, inside = images.read(Tile(row, last[0], column, last[1]))
         bare, constant = without_data(part, out)
         # a window apart: they share no looks
-        ends = {inside.first_row, inside.last_row - 1}, {inside.first_column, inside.last_column - 1}
-        for r, c in product(*(sorted(end) for end in ends)):
+        ends = {(inside.first_row, inside.first_column), (inside.last_row - 1, inside.last_column - 1)}
+        for r, c in sorted(ends):
             C, own = images.coherences(part, Tile(r, r + 1, c, c + 1), bare, constant)
             matrices.append(C)
             looks.append(own)
@@ -82,15 +82,11 @@ def order_of(sample: Sample) -> Order:
     miss = _rms(off[apart])
     if miss <= _LEAST_MISS + chance:
         return Order(None, "")
-    # of two groups, pairs within one are above the model and pairs across are below it
-    second = np.linalg.eigh(off)[1][:, -1] > 0
-    order = np.argsort(second != second[0], kind="stable")
-    grouped = Sample(sample.size[:, order][:, :, order], sample.looks)
-    left = _rms((_observed(grouped) - _fitted(grouped))[apart])
-    if left <= min(_LARGEST_MISS + chance, _GAIN * miss):
-        names = " and ".join(_listed(np.flatnonzero(group)) for group in (second == second[0], second != second[0]))
+    found = min((_in_groups(sample, vector > 0) for vector in _splits(observed, off)), key=lambda one: one[0])
+    if found[0] <= min(_LARGEST_MISS + chance, _GAIN * miss):
+        names = " and ".join(_listed(np.flatnonzero(found[1] == group)) for group in (False, True))
         return Order(
-            order,
+            np.argsort(found[1], kind="stable"),
             f"the images are of two kinds (tracks?), numbers {names} from 0: error bars take one after the other.",
         )
     if miss <= _LARGEST_MISS + chance:
@@ -101,6 +97,21 @@ def order_of(sample: Sample) -> Order:
         f"model misses their squares by {miss:.2f}, and error bars may be wrong. Sort the images by time; link images "
         "of unlike kinds (tracks, seasons) apart.",
     )
+
+
+def _splits(observed: NDArray[np.float64], off: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    """Vectors whose signs may tell two groups: pairs within one are above what the model says and pairs across below it
+    (the leading eigenvector of what is left), or above and below the mean (the second one of the coherences)."""
+    return [np.linalg.eigh(off)[1][:, -1], np.linalg.eigh(observed)[1][:, -2]]
+
+
+def _in_groups(sample: Sample, second: NDArray[np.bool_]) -> tuple[float, NDArray[np.bool_]]:
+    """What the model misses where the dates of one group come after those of the other, and which do."""
+    second = second != second[0]
+    order = np.argsort(second, kind="stable")
+    grouped = Sample(sample.size[:, order][:, :, order], sample.looks)
+    apart = ~np.eye(second.size, dtype=bool)
+    return _rms((_observed(grouped) - _fitted(grouped))[apart]), second
 
 
 def _observed(sample: Sample) -> NDArray[np.float64]:
