@@ -41,9 +41,9 @@ class ClockResult(ApplicationResult):
     times were given."""
     skew_error: NDArray[np.float64]
     bad_links: NDArray[np.bool_]
-    """One a measurement: left out because it contradicts the others."""
+    """One a measurement: left out because it contradicts the others; False where it is masked."""
     residual: NDArray[np.float64]
-    """One a measurement: what it says beyond the offsets (and skews) found."""
+    """One a measurement: what it says beyond the offsets (and skews) found; NaN where it is masked."""
     noise: float
     """Standard deviation of a typical link (the mean of its rounds) as the cycles show it; NaN without cycles."""
     reference: Hashable
@@ -74,8 +74,8 @@ class ClockResult(ApplicationResult):
         some clocks to the rest and contradict each other. Not judged (all False) over rounds and above 2,000 links."""
         report = self.sync.robust
         if report is None or report.undecided.size != len(self.links):
-            return np.zeros(len(self.links), dtype=bool)
-        return report.undecided & ~self.bad_links
+            return np.zeros(self.bad_links.size, dtype=bool)
+        return self.links.by_row(report.undecided, False) & ~self.bad_links
 
     @property
     def skew_ppm(self) -> NDArray[np.float64]:
@@ -111,7 +111,7 @@ class ClockResult(ApplicationResult):
         names = np.array([str(name) for name in self.clocks], dtype=object)
         columns = {
             "i": names[self.links.i], "j": names[self.links.j], "offset": self.links.offset,
-            "residual": self.residual, "bad": self.bad_links,
+            "residual": self.links.by_link(self.residual), "bad": self.links.by_link(self.bad_links),
         }  # fmt: skip
         optional = {"time": self.links.time, "sigma": self.links.sigma, "delay": self.links.delay}
         columns |= {name: column for name, column in optional.items() if column is not None}
@@ -162,10 +162,10 @@ class ClockResult(ApplicationResult):
         order = order[np.isfinite(self.offset[order])]
         rank = np.arange(1.0, order.size + 1)
         offsets = Series(rank, self.offset[order], error=np.nan_to_num(self.standard_error[order]))
-        number = np.arange(1.0, len(self.links) + 1)
-        bad = self.bad_links
+        number = np.arange(1.0, self.bad_links.size + 1)
+        bad, believed = self.bad_links, self.links.by_row(~self.links.by_link(self.bad_links), False)
         series = (
-            Series(number[~bad], self.residual[~bad], "believed"),
+            Series(number[believed], self.residual[believed], "believed"),
             *((Series(number[bad], self.residual[bad], "bad"),) if bad.any() else ()),
         )
         return [
@@ -231,7 +231,7 @@ class ClockResult(ApplicationResult):
         return said
 
     def _about_checks(self) -> list[str]:
-        good, said = ~self.bad_links, []
+        good, said = ~self.links.by_link(self.bad_links), []
         i, j = self.links.i[good], self.links.j[good]
         pairs = np.unique(np.stack([np.minimum(i, j), np.maximum(i, j)]), axis=1)
         degree = np.bincount(pairs.ravel(), minlength=len(self.clocks))
@@ -239,7 +239,7 @@ class ClockResult(ApplicationResult):
         if hanging.size and self.freedom > 0:
             names = _listed([str(self.clocks[k]) for k in hanging])
             said.append(f"Hanging on one believed link or none, which nothing checks: {names}.")
-        doubtful = np.flatnonzero(self.undecided)
+        doubtful = np.flatnonzero(self.links.by_link(self.undecided))
         if doubtful.size and self.bad_links.any():
             pairs_named = [f"{self.clocks[self.links.i[k]]} to {self.clocks[self.links.j[k]]}" for k in doubtful]
             said.append(
