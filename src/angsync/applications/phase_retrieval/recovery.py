@@ -61,11 +61,13 @@ def recover(
     x, sync, used, pieces = _synchronised(band, certify, stopping, rng)
     known = np.flatnonzero(~np.isnan(data.ravel()))
     matrix = masks.matrix if known.size == data.size else masks.matrix[known]
-    fit = Fit(matrix, data.ravel()[known], spread_of_data.ravel()[known])
+    fit = Fit(matrix, data.ravel()[known], spread_of_data.ravel()[known], is_chain=len(masks.shape) == 1)
     first, moved, interrupted, is_short = x, None, False, False
     if polish:
         try:
             x = fit.polished(first)
+            if pieces.max(initial=0) == 0 and fit.unfinished(x).max() > _LEAST_REST:
+                x = fit.finished(x)
             moved = _distance(x, first)
         except KeyboardInterrupt:
             interrupted = True
