@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.applications.clocks.links import UNITS, Links
-from angsync.applications.result import ApplicationResult, Description
+from angsync.applications.result import ApplicationResult, Description, if_known
 from angsync.errors import InputError
 from angsync.io.result_table import write_result_table
 from angsync.pipeline.result import SyncResult
@@ -130,18 +130,23 @@ class ClockResult(ApplicationResult):
         unit = "" if self.unit is None else f" {self.unit}"
         known = np.isfinite(self.offset)
         names = np.array([str(name) for name in self.clocks], dtype=object)
-        has_skew = not math.isnan(self.epoch)
+        has_skew, typical = not math.isnan(self.epoch), _middle(self.standard_error)
         rows: list[tuple[str, ...]] = [
             ("Clocks", f"{int(known.sum()):,}", f"offsets from {self._origin()}"),
             ("Links", f"{len(self.links):,}", f"{int(self.bad_links.sum()):,} bad, left out"),
-            ("Noise", f"{plain_number(self.noise, 3)}{unit}", "standard deviation of a link, by the cycles"),
-            ("Error", f"{plain_number(_middle(self.standard_error), 3)}{unit}", "standard error of a typical offset"),
-        ]
+            ("Noise", if_known(self.noise, f"{plain_number(self.noise, 3)}{unit}"),
+             "standard deviation of a link, by the cycles"),
+            ("Error", if_known(typical, f"{plain_number(typical, 3)}{unit}"), "standard error of a typical offset"),
+        ]  # fmt: skip
         if has_skew:
             rate = f"{self.unit or 'units'}/{self.links.time_unit}"
-            error = plain_number(_middle(self.skew_error), 3)
+            error = _middle(self.skew_error)
             rows.append(
-                ("Skew error", f"{error} {rate}", f"of a typical clock; offsets are those at {self.epoch:.12g}")
+                (
+                    "Skew error",
+                    if_known(error, f"{plain_number(error, 3)} {rate}"),
+                    f"of a typical clock; offsets are those at {self.epoch:.12g}",
+                )
             )
         columns: dict[str, NDArray] = {"clock": names, "offset": self.offset, "standard_error": self.standard_error}
         if has_skew:
@@ -200,7 +205,7 @@ class ClockResult(ApplicationResult):
         if largest < period / 50:
             said.append(
                 f"No offset is longer than {largest:.3g}{unit}, a small part of the period of {period:.3g}{unit}: "
-                "either period is in another unit, or it is not needed."
+                "either period (--period) is in another unit, or it is not needed."
             )
         elif largest > 1e6 * period:
             said.append(f"Offsets are up to {largest / period:.2g} periods long: is period in the same unit?")
@@ -213,7 +218,9 @@ class ClockResult(ApplicationResult):
         if self.unit is not None:
             largest = float(np.abs(self.links.offset).max()) * UNITS[self.unit]
             if 0 < largest < 1e-12 or largest > 4e9:
-                said.append(f"The largest offset is {largest:.2g} s: is the unit ({self.unit}) right?")
+                said.append(
+                    f"The largest offset is {largest:.2g} s: is the unit ({self.unit}) right? Say it: unit (--unit)."
+                )
         if not np.isfinite(self.standard_error).any():
             said.append(
                 "There are no cycles and no sigma: nothing tells the noise, so there are no error bars, and no link is "

@@ -8,7 +8,7 @@ import pytest
 from angsync.applications.phase_retrieval import measure, recover
 from angsync.applications.phase_retrieval.fit import Fit
 from angsync.applications.phase_retrieval.masks import as_masks
-from angsync.errors import InputError
+from angsync.errors import InputError, ShapeError
 
 _RNG = np.random.default_rng(11)
 _MASKS = _RNG.standard_normal((6, 3)) + 1j * _RNG.standard_normal((6, 3))
@@ -23,6 +23,12 @@ def given(count=6):
 def test_sigma_is_a_number():
     with pytest.raises(InputError, match="sigma must be one number"):
         recover(*given(), sigma="a")
+
+
+def test_transposed_intensities_are_said_to_be():
+    intensities, masks = given()
+    with pytest.raises(ShapeError, match="look transposed"):
+        recover(intensities.T, masks)
 
 
 def test_intensities_whose_squares_are_no_numbers_are_refused():
