@@ -295,7 +295,7 @@ def _report(
 ) -> RobustReport:
     """``one_by_one``: each edge is judged by the residual that it would have if it were left out."""
     if fit.loss.redescending and one_by_one:
-        fit = dataclasses.replace(fit, noise=judged(edges, fit.z, fit.noise, fit.weights))
+        fit = dataclasses.replace(fit, noise=judged(edges, fit.z, fit.noise, fit.weights, fixed=settings.scale))
     distrusted = fit.noise.corruption > 0.5
     weights = fit.weights
     if fit.loss.redescending:
