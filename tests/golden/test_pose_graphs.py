@@ -44,3 +44,11 @@ def test_manhattan_is_below_what_is_printed(shared_data):
     assert result.cost == pytest.approx(6431.391387, rel=1e-9)
     assert result.cost - result.sync.certificate.gap_bound > 6431.39
     assert result.cost == pytest.approx(6432, rel=1e-4)
+
+
+@pytest.mark.parametrize(("name", "minimum"), [("MIT", 41.1633), ("CSAIL", 40.5551), ("intel", 45.0047)])
+def test_minima_of_the_information_cost(shared_data, name, minimum):
+    """What gtsam 4.3 reaches by Levenberg-Marquardt with the error of g2o, to six digits."""
+    result = pose_graph.optimise(pose_graph.read(shared_data / "pose-graphs" / f"{name}.g2o"), cost="information")
+    assert result.polish.converged
+    assert float(f"{result.information_cost:.6g}") == minimum

@@ -262,7 +262,7 @@ class PoseGraphResult(ApplicationResult):
                 f"About the isotropic cost and its optimum, {self.cost:.6g}, not about these poses: {words} Of the "
                 "information cost nothing is proved; the poses are a local minimum of it, reached from there."
             )
-            title = f"{title} (isotropic cost; of the information cost nothing is proved)"
+            title = f"Isotropic cost: {title[0].lower()}{title[1:]}; information cost: nothing proved"
             look = "open" if look == "good" else look
         return Proof(look, title, words)
 
@@ -296,11 +296,11 @@ class PoseGraphResult(ApplicationResult):
                 ("cost", f"{polish.cost:.10g}", f"full informations; {polish.cost_before:.10g} at the certified poses"),
                 ("isotropic", f"{polish.isotropic_cost:.10g}",
                  f"{self.cost:.10g} at the certified poses" + (f", {before}" if before else "")),
-                ("polish", str(polish)),
+                ("polish", *str(polish).split("; ", 1)),
             ]  # fmt: skip
         rows += [
             ("chi-square", if_known(good.per_degree, f"{good.per_degree:.3g} per degree of freedom"), good.expected),
-            ("status", f"{sync.status.name}: {sync.message}"),
+            ("status", sync.status.name, sync.message),
             ("work", f"iterations: {sync.iterations}, seconds: {self.seconds:.3g}"),
             ("method", *sync.method.split(", ", 1)),
         ]
