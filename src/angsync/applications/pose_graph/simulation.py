@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial import cKDTree
 
 from angsync.applications.pose_graph.data import PoseGraph
 from angsync.applications.pose_graph.landmarks import Landmarks
@@ -52,10 +53,11 @@ def simulate(
     side = 1.5 * np.sqrt(n)
     poses = _walk(n, side, rng)
     position = poses[:, 0] + 1j * poses[:, 1]
-    i, j = np.triu_indices(n, _APART)
-    near = np.flatnonzero(np.abs(position[i] - position[j]) < sight)
-    chosen = np.sort(rng.permutation(near)[:loops])
-    i, j = np.concatenate([np.arange(n - 1), i[chosen]]), np.concatenate([np.arange(1, n), j[chosen]])
+    near = cKDTree(poses[:, :2]).query_pairs(sight, output_type="ndarray").astype(np.int64)
+    near = near[near[:, 1] - near[:, 0] >= _APART]
+    near = near[np.lexsort((near[:, 1], near[:, 0]))]
+    chosen = near[np.sort(rng.permutation(len(near))[:loops])]
+    i, j = np.concatenate([np.column_stack([np.arange(n - 1), np.arange(1, n)]), chosen]).T
     motion = _measured(poses, i, j, _noise(motion_information, i.size, rng))
     marks, seen = np.empty((0, 2)), None
     if landmarks:

@@ -88,3 +88,12 @@ def test_unit_informations_state_no_noise():
     motion = [[1.0, 0.0, 1.57], [1.0, 0.1, 1.60], [0.9, 0.0, 1.55], [1.0, 0.0, 1.56]]
     good = optimise(PoseGraph([0, 1, 2, 3], [1, 2, 3, 0], motion)).goodness
     assert "All informations are 1" in good.sentence
+
+
+def test_of_very_many_measurements_the_largest_residuals_are_judged(monkeypatch):
+    graph = simulate(60, loops=20, rng=6, landmarks=5).graph
+    graph.landmarks.offset[4] += [3.0, 0.0]
+    monkeypatch.setattr("angsync.applications.pose_graph.goodness.MOST_JUDGED", 30)
+    good = optimise(graph).goodness
+    assert (good.worst[0].place, good.worst[0].is_sighting) == (4, True)
+    assert "Worst (of the 30 with the largest residuals): sighting" in good.sentence
