@@ -176,7 +176,8 @@ def test_of_the_points_with_and_without_moved_vortices_the_better_end_is_kept(
     task = Task(CountingOperator(operator), operator, Call(effort=effort), "auto", None, Clock(), rng)
     found = component._with_and_without_turns(task, None, attempt("before"))
     assert went == ends
-    assert found.outcome.objective == max(objectives[name] for name in ends)
+    assert found.plain.name == ("before" if "before" in ends else "moved")
+    assert found.best.outcome.objective == max(objectives[name] for name in ends)
 
 
 @pytest.mark.parametrize(("verdict", "better"), [("CERTIFIED", True), ("UNDECIDED", False), ("UNDECIDED", True)])
@@ -197,12 +198,12 @@ def test_a_large_graph_whose_certificate_stays_open_gets_another_careful_start(v
     monkeypatch.setattr(component, "also_from", also_from)
     monkeypatch.setattr(component, "look_again", passing("repairs", 2))
     monkeypatch.setattr(component, "move_vortices", passing("turns", 2))
-    monkeypatch.setattr(component, "_certified_with_ways_on", passing("proof", 2))
+    monkeypatch.setattr(component, "_certified_with_ways_on", passing("proof", 2))  # no vortex is moved
     operator = as_operator(ang.simulate.grid(50, 50, 0.1, rng=0).C)
     plan = component.plan_for(operator)
     rng = np.random.default_rng(7)
     task = Task(CountingOperator(operator), operator, Call(), "auto", None, Clock(), rng)
-    found = component._from_another_start(task, plan, attempt)
+    found = component._from_another_start(plan, component._Ends(attempt, attempt, task))
     if verdict == "CERTIFIED":
         assert found is attempt
     elif better:
