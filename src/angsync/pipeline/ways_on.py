@@ -62,7 +62,7 @@ def look_again(task: Task, plan: Plan, attempt: Attempt, start: str | None) -> A
         untried = start != CAREFUL and _is_suspicious(task, outcome) and _is_far_off(task, outcome)
     if not untried:
         return attempt
-    outcome, better = _also_from(task, plan.solver, plan.alternative, attempt.outcome)
+    outcome, better = also_from(task, plan.solver, plan.alternative, attempt.outcome)
     said = f"; {STARTS[plan.alternative].words} was tried as well and was {'better' if better else 'no better'}"
     return attempt.then(said, outcome=outcome)
 
@@ -115,7 +115,7 @@ def _jumped(
     return task.continued(solver, z, outcome, jump=True), True
 
 
-def _also_from(task: Task, solver: SolverBase, start: str, outcome: Outcome) -> tuple[Outcome, bool]:
+def also_from(task: Task, solver: SolverBase, start: str, outcome: Outcome) -> tuple[Outcome, bool]:
     """Solve again from another start; the better of both points, and whether it is the new one."""
     try:
         with until(task.clock):

@@ -14,7 +14,7 @@ from angsync.kernels.time_limit import OutOfTime
 from angsync.pipeline import component
 from angsync.pipeline.call import Call
 from angsync.pipeline.regime import Plan
-from angsync.pipeline.task import Task
+from angsync.pipeline.task import Attempt, Task
 from angsync.problem.operators import CountingOperator, as_operator
 from angsync.solvers.starts.names import STARTS
 from angsync.solvers.starts.tree import spanning_tree
@@ -176,4 +176,51 @@ def test_of_the_points_with_and_without_moved_vortices_the_better_end_is_kept(
     task = Task(CountingOperator(operator), operator, Call(effort=effort), "auto", None, Clock(), rng)
     found = component._with_and_without_turns(task, None, attempt("before"))
     assert went == ends
-    assert found.outcome.objective == max(objectives[name] for name in ends)
+    assert found.plain.name == ("before" if "before" in ends else "moved")
+    assert found.best.outcome.objective == max(objectives[name] for name in ends)
+
+
+@pytest.mark.parametrize(("verdict", "better"), [("CERTIFIED", True), ("UNDECIDED", False), ("UNDECIDED", True)])
+def test_a_large_graph_whose_certificate_stays_open_gets_another_careful_start(verdict, better, monkeypatch):
+    went = []
+    outcome = SimpleNamespace(status=Status.CONVERGED, objective=1.0)
+    certificate = SimpleNamespace(verdict=ang.Verdict[verdict], interrupted=False)
+    attempt = Attempt(outcome, certificate, "first")
+    higher = SimpleNamespace(status=Status.CONVERGED, objective=2.0)
+
+    def also_from(*given):
+        went.append("start")
+        return (higher, True) if better else (outcome, False)
+
+    def passing(name, place):
+        return lambda *given: went.append(name) or given[place]
+
+    monkeypatch.setattr(component, "also_from", also_from)
+    monkeypatch.setattr(component, "look_again", passing("repairs", 2))
+    monkeypatch.setattr(component, "move_vortices", passing("turns", 2))
+    monkeypatch.setattr(component, "_certified_with_ways_on", passing("proof", 2))  # no vortex is moved
+    operator = as_operator(ang.simulate.grid(50, 50, 0.1, rng=0).C)
+    plan = component.plan_for(operator)
+    rng = np.random.default_rng(7)
+    task = Task(CountingOperator(operator), operator, Call(), "auto", None, Clock(), rng)
+    found = component._from_another_start(plan, component._Ends(attempt, attempt, task))
+    if verdict == "CERTIFIED":
+        assert found is attempt
+    elif better:
+        assert went == ["start", "repairs", "turns", "proof"]
+        assert found.outcome is higher
+        assert "was tried once more and was better" in found.method
+    else:
+        assert went == ["start"]
+        assert found.outcome is outcome
+        assert found.certificate is certificate
+        assert "was tried once more and was no better" in found.method
+
+
+@pytest.mark.slow
+def test_a_lonely_vortex_at_high_noise_is_left_behind_by_another_start():
+    """The first start of this grid leaves one, 87 cells from the edge, and f ends 3.8e-5 of f short without another."""
+    grid = ang.simulate.grid(300, 300, 0.5, rng=4107)
+    reached = ang.synchronize(grid.C, start=grid.z, solver=ang.Newton(), certify=False)
+    found = ang.synchronize(grid.C, on_failure="ignore")
+    assert found.objective > reached.objective * (1 - 1e-6)
