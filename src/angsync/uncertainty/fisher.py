@@ -48,6 +48,8 @@ def degrees_of_freedom(measurements: Measurements, z: NDArray, components: NDArr
 def _sigma_and_freedom(measurements: Measurements, z: NDArray, components: NDArray[np.int64]) -> tuple[float, float]:
     information = information_weights(measurements, z)
     freedom = _freedom(measurements, information)
+    if not np.any(information > 0):
+        raise InputError("There are no error bars: no measurement has a positive weight, so nothing is known.")
     if freedom <= 0:
         raise InputError(
             "sigma cannot be estimated: there are no more measurements than phases, so the residuals are zero. "

@@ -286,9 +286,11 @@ static double leading(int k, const double *alpha, const double *beta, double *ve
 
 /* Lanczos from z until the residual of the largest Ritz value is `tolerance` of it, at most MEMORY steps; z becomes C
  * times its vector (not of unit modulus): a power step that takes no product. `vectors` as in acceleration_t. Returns the
- * number of products, or -1. After the deadline it ends with what it has. */
-int64_t dense_leading(const source_t *from, double *z, const double *known, double tolerance, double *vectors,
-                      double *second) {
+ * number of products, or -1. After the deadline it ends with what it has.
+ * With the product `known`, z is random: it may lie so far from the leading vector that a Ritz value among the noise looks
+ * as if it had arrived. It counts where it is `least` or more and the second one is not more than `mixing` of it. */
+int64_t dense_leading(const source_t *from, double *z, const double *known, double tolerance, double least, double mixing,
+                      double *vectors, double *second) {
     int64_t n = from->n;
     double *w = vectors, *basis = vectors + 13 * n, alpha[MEMORY], beta[MEMORY], y[MEMORY] = {1};
     double size = sqrt(dot(2 * n, z, z)), value = 0;
@@ -315,8 +317,9 @@ int64_t dense_leading(const source_t *from, double *z, const double *known, doub
         beta[k] = sqrt(dot(2 * n, w, w));
         k++;
         value = leading(k, alpha, beta, y, second);
-        int arrived = !(beta[k - 1] * fabs(y[k - 1]) > tolerance * fabs(value)) || is_late(from);
-        if (k == MEMORY || !(beta[k - 1] > 0) || (arrived && !(known && k == 1))) break; /* one vector shows little */
+        int arrived = !(beta[k - 1] * fabs(y[k - 1]) > tolerance * fabs(value));
+        if (known) arrived = arrived && k > 1 && value >= least && !(*second > mixing * value);
+        if (k == MEMORY || !(beta[k - 1] > 0) || arrived || is_late(from)) break;
         for (int64_t j = 0; j < 2 * n; j++) basis[2 * n * k + j] = w[j] / beta[k - 1];
     }
     /* C v = value v + y_k w: no product is needed */

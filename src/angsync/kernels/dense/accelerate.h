@@ -29,8 +29,9 @@ typedef struct {
 enum { REACHED = 0, OUT_OF_BUDGET = 1, STALLED = 2, STOPPED = 3, LATE = 4, FAILED = 5 };
 
 int dense_accelerate(const source_t *from, acceleration_t *a);
-/* `known`: C z, or NULL; `second`: the second largest Ritz value. -1 where a product ended it. */
-int64_t dense_leading(const source_t *from, double *z, const double *known, double tolerance, double *vectors,
-                      double *second);
+/* `known`: C z, or NULL; `least`, `mixing`: used with it; `second`: the second largest Ritz value. -1 where a product ended
+ * it. */
+int64_t dense_leading(const source_t *from, double *z, const double *known, double tolerance, double least, double mixing,
+                      double *vectors, double *second);
 
 #endif

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -60,7 +61,16 @@ _shifted_is_definite = function(
     "shifted_is_definite", SIZE, ADDRESS, REAL, ADDRESS, ADDRESS, REAL, REAL, ADDRESS, returns=INT
 )
 _dense_leading = function(
-    "dense_leading", ctypes.POINTER(Source), ADDRESS, ADDRESS, REAL, ADDRESS, ctypes.POINTER(REAL), returns=SIZE
+    "dense_leading",
+    ctypes.POINTER(Source),
+    ADDRESS,
+    ADDRESS,
+    REAL,
+    REAL,
+    REAL,
+    ADDRESS,
+    ctypes.POINTER(REAL),
+    returns=SIZE,
 )
 _dense_accelerate = function("dense_accelerate", ctypes.POINTER(Source), ctypes.POINTER(Acceleration), returns=INT)
 
@@ -276,7 +286,7 @@ class DenseModel:
     def leading(self, x: NDArray, tolerance: float) -> tuple[NDArray[np.complex128], int]:
         """C v for a vector v near the leading eigenvector, by at most ten steps of Lanczos from x."""
         z = np.array(x, dtype=np.complex128)
-        given = (ctypes.byref(self._source), address(z), None, tolerance, address(self._vectors))
+        given = (ctypes.byref(self._source), address(z), None, tolerance, 0.0, math.inf, address(self._vectors))
         products: int = _dense_leading(*given, ctypes.byref(REAL()))
         self._order[0] = 0  # the basis lay where the steps are kept
         return z, products

@@ -201,7 +201,8 @@ static int begin(whole_t *call, int64_t *products) {
     memcpy(before, z, sizeof(double) * 2 * (size_t)n);
     double second;
     const double *known = settings->strongest < 0 && call->known ? call->w : NULL;
-    int64_t steps = dense_leading(&call->model, z, known, settings->rough, call->vectors, &second);
+    int64_t steps = dense_leading(&call->model, z, known, settings->rough, settings->least, settings->mixing, call->vectors,
+                                  &second);
     call->order[0] = 0; /* the basis lay where the steps are kept */
     if (steps < 0) return FAILED;
     *products += steps;

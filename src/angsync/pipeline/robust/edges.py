@@ -42,7 +42,9 @@ class Edges:
         i, j = measurements.i[used], measurements.j[used]
         weight = measurements.weight[used]
         unit = float(np.median(weight)) if used.size else 1.0
-        touched = int(np.unique(np.concatenate([i, j])).size)
+        present = np.zeros(measurements.n, dtype=bool)
+        present[i] = present[j] = True
+        touched = int(np.count_nonzero(present))
         pieces = piece_count(measurements.n, i, j) - (measurements.n - touched)
         return cls(
             n=measurements.n,

@@ -88,6 +88,7 @@ def triangles(
         number = np.arange(wedges)
     else:
         number = np.sort(rng.integers(wedges, size=_MOST_WEDGES))
+    check()
     first = np.searchsorted(ends, number, side="right")
     second = first + 1 + number - (ends - later)[first]
     closing = np.minimum(high[first], high[second]) * n + np.maximum(high[first], high[second])

@@ -24,6 +24,7 @@ from angsync.pipeline.robust.marginal.model import Floats
 from angsync.pipeline.robust.marginal.rotations import Rotations
 from angsync.pipeline.robust.marginal.score import Belief, judged
 from angsync.pipeline.robust.marginal.search import Found, Task
+from angsync.pipeline.robust.noise import small_errors
 from angsync.solvers.stopping import Clock
 
 _FACTORS = (0.5, 0.25, 0.1)  # of the scale of the best belief, from which gates are set anew
@@ -76,8 +77,7 @@ def with_small_errors(model: Rotations, belief: Belief) -> float:
 def _log_ratio(model: Rotations, belief: Belief, whitened: Floats, share: float = 0.5) -> Floats:
     """Log of the density of a wrong edge with this residual over the uniform one."""
     least = np.minimum(_LEAST_DEVIATIONS * belief.scale / model.root, math.pi)
-    size = np.clip(np.abs(whitened) / model.root, least, math.pi)
-    return np.log(1 - share + share * math.pi / ((1 + np.log(math.pi / least)) * size))
+    return np.log(small_errors(np.abs(whitened) / model.root, least, share))
 
 
 def _without_small_errors(task: Task, belief: Belief, clock: Clock) -> Belief:

@@ -17,6 +17,9 @@ starts again from smaller scales and says whether one of them wins.
 **Leverage.** A residual shows only the share 1 - h of an error (h the leverage: the share of an edge in its own fit),
 so edges are judged by the residual that they would have if they were left out: r / (1 - h), of variance
 sigma^2 / (w (1 - h)).
+
+**Small errors.** Uniform errors are so rarely within a few sigma that an edge off by five counts as good where sigma is
+4e-4 rad. Where errors are not uniform but of any size, edges are judged by the law of :func:`small_errors`.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.kernels.time_limit import check
 from angsync.pipeline.robust.edges import Edges
 from angsync.problem.measurements import Measurements
 from angsync.problem.pieces import piece_count, piece_labels
@@ -43,6 +47,11 @@ _LEAST_CYCLES = 0.7
 _MANY_EDGES = 4  # edges a node from which the mean leverage, at most a quarter, stands for all
 _LEAST_REDUNDANCY = 0.02  # edges below it say nothing about the noise
 _LEAST_CHECKED = 1e-6  # below it an edge is a bridge up to rounding
+
+
+_SMALL_SHARE = 0.5  # q, the share of wrong edges with errors of any size, which is tried beside 0
+_SMALL_ROUNDS = 3
+_LEAST_DEVIATIONS = 3.0  # of a wrong edge
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +101,7 @@ def _climb(
     share = min(max(share, 0.01), 0.99)
     good = np.full(residuals.size, 0.5)
     for _ in range(_MAX_ROUNDS):
+        check()
         # an edge cannot be expected to be known better than the floor, whatever its weight
         deviation = np.maximum(scale / root, FLOOR)
         density = share * np.exp(-0.5 * (residuals / deviation) ** 2) / (math.sqrt(2 * math.pi) * deviation)
@@ -163,22 +173,57 @@ def _likelihood(edges: Edges, residuals: NDArray[np.float64], noise: Noise, kept
     return float(np.sum(np.log(noise.share * density + (1 - noise.share) / (2 * math.pi))))
 
 
-def judged(edges: Edges, z: NDArray, noise: Noise, weights: NDArray[np.float64]) -> Noise:
+def judged(
+    edges: Edges, z: NDArray, noise: Noise, weights: NDArray[np.float64], *, fixed: float | None = None
+) -> Noise:
     r"""The same noise, with every edge judged by the residual that it would have if it were left out of the fit.
 
     The fit is the least-squares problem with these weights a, of those edges that are trusted so far. Without edge k
     the residual would be :math:`r / (1 - h)`, of variance :math:`\sigma^2 (1/w + R)` with
     :math:`R = h / (a w (1 - h))` the resistance between its ends without it. A bridge is not checked by anything: its
-    corruption is the share of corrupted edges in all.
+    corruption is the share of corrupted edges in all. Where wrong edges are off by little (:func:`small_errors`), the
+    scale is estimated anew, unless it is ``fixed``.
     """
     weights = np.where(noise.corruption <= 0.5, weights, 0.0)
     redundancy = redundancy_of(edges, weights)
     checked = redundancy > _LEAST_CHECKED
     redundancy = np.where(checked, redundancy, 1.0)
     around = np.divide(1 - redundancy, weights * redundancy, out=np.zeros(len(edges)), where=weights > 0)
-    deviation = np.maximum(noise.scale * np.sqrt((1 + around) / edges.precision), FLOOR)
     left_out = np.minimum(np.abs(edges.residuals(z)) / redundancy, math.pi)
-    density = np.exp(-0.5 * (left_out / deviation) ** 2) / (math.sqrt(2 * math.pi) * deviation)
-    density = np.where(checked, density, 1 / (2 * math.pi))
-    good = noise.share * density / (noise.share * density + (1 - noise.share) / (2 * math.pi))
-    return replace(noise, corruption=1 - good)
+    uniform = np.ones(len(edges))
+
+    def good(scale: float) -> NDArray[np.float64]:
+        """Of every edge, the density of its residual as that of a good one of this scale."""
+        deviation = np.maximum(scale * np.sqrt((1 + around) / edges.precision), FLOOR)
+        density = np.exp(-0.5 * (left_out / deviation) ** 2) / (math.sqrt(2 * math.pi) * deviation)
+        return np.where(checked, density, 1 / (2 * math.pi))
+
+    def wrong(scale: float) -> NDArray[np.float64]:
+        """The density of its residual as that of a wrong one, over the uniform one."""
+        least = np.clip(_LEAST_DEVIATIONS * scale / np.sqrt(edges.precision), FLOOR, math.pi)
+        return np.where(checked, small_errors(left_out, least, _SMALL_SHARE), uniform)
+
+    chances, likelihood = _mixed(noise.share, good(noise.scale), uniform)
+    if _mixed(noise.share, good(noise.scale), wrong(noise.scale))[1] > likelihood + _MORE_LIKELY:
+        phases, squares = len(edges) - edges.freedom, edges.standardised(z) ** 2
+        for _ in range(_SMALL_ROUNDS):  # edges of some deviations had widened the scale
+            chances = _mixed(noise.share, good(noise.scale), wrong(noise.scale))[0]
+            scale = math.sqrt(float(np.sum(chances * squares)) / max(float(chances.sum()) - phases, _least(edges)))
+            scale = noise.scale if fixed is not None else min(max(scale, FLOOR), noise.scale)
+            noise = replace(noise, scale=scale, share=min(float(chances.mean()), 1 - 1e-9))
+    return replace(noise, corruption=1 - chances)
+
+
+def _mixed(share: float, good: NDArray[np.float64], wrong: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Chances to be good, and the log-likelihood of all; ``wrong`` is a density over the uniform one."""
+    total = share * good + (1 - share) * wrong / (2 * math.pi)
+    return share * good / total, float(np.sum(np.log(total)))
+
+
+def small_errors(size: NDArray[np.float64], least: NDArray[np.float64], share: float) -> NDArray[np.float64]:
+    r"""Density of the error of a wrong edge over the uniform one, where a share q of them has errors of any size.
+
+    The size of those is log-uniform, from ``least`` (c) to half a turn:
+    :math:`1 - q + q \pi / ((1 + \log(\pi / c)) \max(|r|, c))`.
+    """
+    return 1 - share + share * math.pi / ((1 + np.log(math.pi / least)) * np.clip(size, least, math.pi))

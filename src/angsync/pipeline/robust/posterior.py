@@ -54,10 +54,26 @@ NORMAL_LEVEL, NORMAL_QUANTILE = 0.95, 1.959963984540054  # intervals of this lev
 LARGEST_NODES, LARGEST_EDGES = 120, 1_500  # a second of work; beyond it one choice of edges stands for all
 
 
+# Weights beyond it, over the median, are not resolved: resistances are differences of numbers 1e8 times that of an edge
+# of median weight, so that the leverage of an edge of weight 1e5 has an error of 2e-16 * 1e8 * 1e5 = 0.002.
+_LARGEST_WEIGHT = 1e5
+
+
+def is_resolved(measurements: Measurements) -> bool:
+    """Whether the weights lie near enough to each other for the law to be computed."""
+    weight = measurements.weight[measurements.strength > 0]
+    return not weight.size or float(weight.max()) <= _LARGEST_WEIGHT * float(np.median(weight))
+
+
+def is_small(measurements: Measurements) -> bool:
+    """Whether the graph is one that the law is sampled for."""
+    return measurements.n <= LARGEST_NODES and len(measurements) <= LARGEST_EDGES
+
+
 def is_for(report: RobustReport, measurements: Measurements) -> bool:
-    """Whether the law is sampled: the noise is one of angles and known, and the graph is not too large."""
-    small = measurements.n <= LARGEST_NODES and len(measurements) <= LARGEST_EDGES
-    if not small or not model_of(measurements).scale_is_sigma:
+    """Whether the law is sampled: the noise is one of angles and known, the graph is not too large, weights are near
+    enough to each other."""
+    if not (is_small(measurements) and model_of(measurements).scale_is_sigma and is_resolved(measurements)):
         return False
     if math.isnan(report.scale):  # nothing believed closes a cycle: which edges are good is open, if any are not
         return bool(report.distrusted.any())
@@ -74,7 +90,7 @@ def mixture_of(
     references: NDArray[np.int64] | None,
 ) -> Mixture:
     """The law of the phases around z that the measurements leave, from what a robust fit says of them."""
-    edges = Edges.of(measurements)
+    edges = Edges.of(measurements).in_order()  # one and the same walk, whatever the order of the measurements
     kinds = np.zeros(len(edges), dtype=np.int64)
     if report.loss == "evidence":
         kinds[~steps(edges)] = 1

@@ -121,7 +121,7 @@ class RobustReport:
     ) -> NDArray[np.float64]:
         """As :func:`angsync.uncertainty.standard_errors`, from the trusted measurements and for this loss."""
         from angsync import uncertainty
-        from angsync.pipeline.robust.posterior import NORMAL_LEVEL, NORMAL_QUANTILE, is_for
+        from angsync.pipeline.robust.posterior import NORMAL_LEVEL, NORMAL_QUANTILE, is_for, is_resolved, is_small
         from angsync.uncertainty.noise_models import model_of
 
         if is_for(self, measurements):
@@ -129,6 +129,8 @@ class RobustReport:
                 measurements, z, components, level=NORMAL_LEVEL, sigma=sigma, references=references
             )
             return reach / NORMAL_QUANTILE
+        if is_small(measurements) and not is_resolved(measurements):
+            _doubt_choice()
         believed = self.believed(measurements)
         if sigma is None and model_of(measurements).scale_is_sigma and not math.isnan(self.scale):
             sigma = self.scale
@@ -167,6 +169,24 @@ class RobustReport:
         values["rivals"] = np.array([(some.nats, some.degrees, some.edges) for some in self.rivals]).reshape(-1, 3)
         values["credible"] = "not judged" if self.credible is None else self.credible
         return values
+
+
+def not_checked(count: int) -> str:
+    """A sentence about so many measurements that lie on no cycle of believed ones; empty for none."""
+    if not count:
+        return ""
+    if count == 1:
+        return "1 believed measurement lies on no cycle of believed ones, so that nothing could check it."
+    return f"{count} believed measurements lie on no cycle of believed ones, so that nothing could check them."
+
+
+def _doubt_choice() -> None:
+    """Warn where the graph is small, but its weights are too far apart."""
+    warn_user(
+        "Standard errors: the weights span too many decades to average over the choices of good measurements, so the "
+        "choice of good ones is taken for right. Where it is not, errors are larger.",
+        ErrorBarWarning,
+    )
 
 
 def _doubt_reference(half: NDArray[np.float64], against_mean: NDArray[np.float64]) -> None:

@@ -27,7 +27,10 @@ _MAX_RECOUNTS = 6
 _NARROWINGS = (
     4  # refits at a narrower scale: from the median residual, which wrong edges inflate, one or two are enough
 )
-_TIMES_INTAKE = 3.0  # as long as it took to take in the measurements: left for what follows the search
+_TIMES_INTAKE = 5.0  # as long as it took to take in the measurements: left for what follows the search
+# The same, below which no search is begun: triangles, two least-squares fits and their rounds take more, half of it in
+# steps that cannot be interrupted (a second each on a million nodes), and least squares makes better use of the time.
+_LEAST_TIMES_INTAKE = 20.0
 _TUNINGS = 2  # the residuals that the width is chosen by depend a little on the width
 _WIDEST_RADIANS = np.pi
 
@@ -121,9 +124,11 @@ def search_in_time(
 ) -> Fit | None:
     """The best fit within the time limit, some of which is left for the result; None where there was no time for one.
 
-    Taking in the measurements is one third of what follows a search: a report, the final problem, its result.
+    Taking in the measurements is one fifth of what follows a search: a report, the final problem, its result.
     """
     left = clock.left
+    if left is not None and left < _LEAST_TIMES_INTAKE * clock.seconds:
+        return None
     early = Clock(None if left is None else max(0.0, left - _TIMES_INTAKE * clock.seconds))
     try:
         with until(early):

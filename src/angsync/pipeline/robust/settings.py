@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, Literal
 
 from angsync.errors import InputError, names_init_keywords
@@ -19,9 +21,10 @@ _LARGEST_SCALE = 1e6  # beyond, nothing is an outlier
 class Robust:
     r"""Phases that bad measurements do not spoil, and a score for every measurement: ``solver=ang.Robust()``.
 
-    On sparse graphs (fewer than four measurements a node), or where ``trusted`` is given, the set of believed
-    measurements is the one of largest *evidence*: the probability of the angles with the phases integrated out, wrong
-    ones being uniform. On denser graphs edges are weighted by a robust loss :math:`\rho` until the weights settle,
+    On sparse graphs (fewer than four measurements a node, six where there are at most 600), or where ``trusted`` is
+    given, the set of believed measurements is the one of largest *evidence*: the probability of the angles with the
+    phases integrated out, wrong ones being uniform. On denser graphs edges are weighted by a robust loss :math:`\rho`
+    until the weights settle,
 
     .. math:: \min_z \sum_k \rho\bigl(\sqrt{w_k}\, |\arg(e^{\mathrm{i} a_k} \bar z_i z_j)|\bigr),
 
@@ -66,16 +69,20 @@ class Robust:
                 f"start must be one of {', '.join(map(repr, _STARTS))}, but it is {self.start!r}. Phases to start from "
                 "go to synchronize(data, solver=ang.Robust(), start=phases)."
             )
-        if self.scale is not None and not (isinstance(self.scale, (int, float)) and 0 <= self.scale <= _LARGEST_SCALE):
-            raise InputError(
-                f"scale must be a number from 0 to {_LARGEST_SCALE:g}, or None to estimate it, but is {self.scale!r}."
-            )
+        if self.scale is not None:
+            if not (_is_number(self.scale) and 0 <= self.scale <= _LARGEST_SCALE):
+                raise InputError(
+                    f"scale must be a number from 0 to {_LARGEST_SCALE:g}, or None to estimate it, but is "
+                    f"{self.scale!r}."
+                )
+            object.__setattr__(self, "scale", float(self.scale))
         if self.trusted is not None:
             object.__setattr__(self, "trusted", _places_or_booleans(self.trusted))
             if self.loss not in ("auto", "evidence"):
                 raise InputError(f"trusted needs loss='evidence' (or 'auto'), but loss is {self.loss!r}.")
-        if int(self.max_rounds) != self.max_rounds or self.max_rounds < 1:
-            raise InputError(f"max_rounds must be a whole number of at least 1, but it is {self.max_rounds}.")
+        if not (_is_number(self.max_rounds) and 1 <= self.max_rounds < math.inf and self.max_rounds % 1 == 0):
+            raise InputError(f"max_rounds must be a whole number of at least 1, but it is {self.max_rounds!r}.")
+        object.__setattr__(self, "max_rounds", int(self.max_rounds))
 
     def for_measurements(self, kept: Any, count: int) -> Robust:
         """The settings for a shorter list: those ``kept`` of the measurements, then others up to this count.
@@ -89,6 +96,11 @@ class Robust:
         trusted = np.zeros(count, dtype=bool)
         trusted[: int(np.sum(kept))] = trusted_places(self.trusted, len(kept))[kept]
         return replace(self, trusted=trusted)
+
+
+def _is_number(given: Any) -> bool:
+    """Whether it is a real number, of Python or NumPy."""
+    return isinstance(given, Real) and not isinstance(given, bool)
 
 
 def trusted_places(given: tuple[Any, ...], count: int) -> Any:

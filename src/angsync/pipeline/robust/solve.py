@@ -20,6 +20,7 @@ from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.by_evidence import Weighing, evidence_report, is_sparse, takes, trusted_edges, weigh
 from angsync.pipeline.robust.edges import Edges, bonds
 from angsync.pipeline.robust.evidence import is_credible
+from angsync.pipeline.robust.nodes_decided import with_loose_nodes
 from angsync.pipeline.robust.noise import judged
 from angsync.pipeline.robust.report import RobustReport, reweighted
 from angsync.pipeline.robust.reweighting import Fit, Solve
@@ -40,6 +41,8 @@ _BOND_WEIGHT = 1e-2  # of a distrusted edge that alone holds a node or a piece: 
 _INTERRUPTED = "Interrupted: these weights may not be the best, and whether they are credible was not judged."
 _BEYOND_NUMBERS = "Not judged: the weights span too many orders of magnitude for the evidence to be computed."
 _NO_TIME = "Not judged: there was no time left for other explanations."
+_NO_CYCLES = "There are no cycles, so nothing can be checked: every measurement is taken as it is."
+_NOTHING = "Not judged: no measurement has a positive weight, so nothing is known of the phases."
 _SPARSE = "Not judged: on a sparse graph a loss cannot tell; use loss='evidence' (of itself up to 30,000 measurements)."
 _CHANCE = "They agree no better than random angles would: nothing can be trusted."
 _CERTIFIES = (
@@ -65,8 +68,7 @@ def solve(data: Any, call: Call, settings: Robust) -> SyncResult:
     trusted = trusted_edges(settings, len(measurements), edges)
     settings = dataclasses.replace(settings, trusted=None, loss=_loss(settings, by_evidence))
     if edges.freedom == 0:
-        note = "There are no cycles, so nothing can be checked: every measurement is taken as it is."
-        report = _trusting(measurements, settings, note, credible=None)
+        report = _trusting(measurements, settings, _NO_CYCLES if len(edges) else _NOTHING, credible=None)
         in_time = dataclasses.replace(final_call, stopping=_remaining(call, clock))
         return _finished(plain.solve(measurements, in_time), given.noted(report), source, clock)
     kept = _Kept(None if isinstance(start, str) else start)
@@ -146,8 +148,9 @@ def _weighted(
         report = _report(measurements, edges, fit, settings, None, one_by_one=False)
     if credible and is_sparse(edges):  # better than chance, but a wrong edge over a long chain has a small residual too
         report = dataclasses.replace(report, credible=None, note=f"{_SPARSE} {report.note}".strip())
-    kept.report = report
-    kept.z = fit.z
+    elif credible:
+        report = with_loose_nodes(report, measurements, edges, fit, clock)
+    kept.report, kept.z = report, fit.z
     if credible is False:
         warn_user(
             f"The {len(edges)} measurements agree no better than random angles on the same graph would, so nothing "
@@ -194,7 +197,8 @@ def _believed(
         kept.z, kept.report = np.exp(1j * weighing.found.best.x), report
         return _interrupted(measurements, edges, call, settings, kept)
     in_time = dataclasses.replace(call, stopping=_remaining(call, clock))
-    if not weighing.found.beliefs:  # no time for anything
+    beliefs = weighing.found.beliefs
+    if not beliefs or (not_judged is _BEYOND_NUMBERS and not beliefs[0].cycles):  # or a mere tree
         return plain.solve(measurements, in_time), _trusting(measurements, settings, not_judged, credible=None)
     report = kept.report = evidence_report(_trusting(measurements, settings, ""), edges, weighing, not_judged)
     kept.z = np.exp(1j * weighing.found.best.x)
@@ -291,19 +295,16 @@ def _report(
 ) -> RobustReport:
     """``one_by_one``: each edge is judged by the residual that it would have if it were left out."""
     if fit.loss.redescending and one_by_one:
-        fit = dataclasses.replace(fit, noise=judged(edges, fit.z, fit.noise, fit.weights))
+        fit = dataclasses.replace(fit, noise=judged(edges, fit.z, fit.noise, fit.weights, fixed=settings.scale))
     distrusted = fit.noise.corruption > 0.5
     weights = fit.weights
     if fit.loss.redescending:
         weights = np.where(distrusted, 0.0, weights)
         weights[bonds(edges, weights > 0, fit.noise.corruption + edges.standardised(fit.z))] = _BOND_WEIGHT
     everywhere = _trusting(measurements, settings, "")
-    for column, values in (
-        (everywhere.weights, weights),
-        (everywhere.corruption, fit.noise.corruption),
-        (everywhere.distrusted, distrusted),
-    ):
-        column[edges.used] = values
+    everywhere.weights[edges.used] = weights
+    everywhere.corruption[edges.used] = fit.noise.corruption
+    everywhere.distrusted[edges.used] = distrusted
     note = _NO_TIME if credible is None else "" if credible else _CHANCE
     if not fit.settled:
         note = f"{note} The weights had not settled after {fit.rounds} rounds.".strip()
@@ -328,16 +329,18 @@ def _trusting(measurements: Measurements, settings: Robust, note: str, **judged:
 
 def _finished(final: SyncResult, report: RobustReport, source: Any, clock: Clock) -> SyncResult:
     """The result of the weighted problem as an answer to the problem given."""
-    z = final.z.astype(np.complex128)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AngsyncWarning)  # contradictory edges are what this is for
-        operator = as_operator(source)
-    product = operator.apply(z)
+    product, objective = final.product, final.objective
+    if source is not final.source:  # not the very problem that was solved
+        z = final.z.astype(np.complex128)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", AngsyncWarning)  # contradictory edges are what this is for
+            product = as_operator(source).apply(z)
+        objective = float(np.vdot(z, product).real)
     said = final.certificate is not None and report.credible is not False
     message = f"{final.message} {_CERTIFIES}" if said else final.message
     return dataclasses.replace(
         final,
-        objective=float(np.vdot(z, product).real),
+        objective=objective,
         product=product,
         source=source,
         message=message,

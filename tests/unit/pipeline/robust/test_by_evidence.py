@@ -114,7 +114,7 @@ def test_few_cycles_are_not_judged():
     data = ang.Measurements([0, 1, 2], [1, 2, 0], [0.1, 0.2, 1.0])
     result = ang.synchronize(data, solver=ang.Robust())
     assert result.robust.credible is None
-    assert "too few" in result.robust.note
+    assert result.robust.note == "Not judged: 1 independent cycle is too few to tell whether the measurements agree."
 
 
 def test_a_trusted_edge_that_contradicts_all_others_is_named():
@@ -177,10 +177,14 @@ def test_a_loss_does_not_judge_sparse_graphs():
 
 def test_which_way_is_taken():
     sparse, dense = Edges.of(trajectory()[0]), Edges.of(ang.simulate.outliers(n=60, p=0.4, rng=0).measurements)
+    # five edges a node
+    few, many = (Edges.of(ang.simulate.erdos_renyi(n, 10 / n, 0.1, rng=0).measurements) for n in (100, 200))
     for edges, settings, expected in (
         (sparse, ang.Robust(), True),
         (sparse, ang.Robust("adaptive"), False),
         (dense, ang.Robust(), False),
+        (few, ang.Robust(), True),
+        (many, ang.Robust(), False),
         (dense, ang.Robust("evidence"), True),
         (dense, ang.Robust(trusted=[0]), True),
     ):
@@ -317,3 +321,21 @@ def test_no_time_for_the_search_is_no_convergence():
         result = ang.synchronize(ang.Measurements(i, j, angle, n=n), solver=ang.Robust(), stopping=limited)
     assert result.status is ang.Status.TIME_LIMIT
     assert result.robust.credible is None
+
+
+@pytest.mark.parametrize("extra", [1, 3])
+def test_measurements_that_lie_on_no_cycle_are_counted(extra):
+    # two graphs that hold well, joined by one false measurement, and nodes that hang by one each
+    first, _, _, _ = trajectory(n=40, loops=30, false=3, seed=5)
+    m = len(first)
+    i, j = np.r_[first.i, first.i[: m - 3] + 40, 12], np.r_[first.j, first.j[: m - 3] + 40, 60]
+    angle = np.r_[first.angle, first.angle[: m - 3], 2.0]
+    for k in range(extra - 1):
+        i, j, angle = np.r_[i, 20 + k], np.r_[j, 80 + k], np.r_[angle, 0.3]
+    inner = ang.synchronize(first, solver=ang.Robust()).robust
+    ends = 0 if not inner.note else int(inner.note.split()[0])  # of the first graph itself: ends of its chain
+    report = ang.synchronize(ang.Measurements(i, j, angle), solver=ang.Robust()).robust
+    assert report.note.startswith(f"{extra + 2 * ends} believed measurement")
+    assert "on no cycle of believed ones" in report.note
+    trusting = ang.synchronize(first, solver=ang.Robust(trusted=np.arange(39))).robust
+    assert "no cycle" not in trusting.note

@@ -117,3 +117,31 @@ def test_intervals_where_nothing_believed_closes_a_cycle():
     half = np.diff(result.confidence_intervals(), axis=1)[1:, 0] / 2
     assert np.isnan(result.robust.scale)
     assert half.min() > 0.5
+
+
+@pytest.mark.parametrize("decades", [11, 14, 20, 40, 200])
+@pytest.mark.parametrize("trusted", [None, np.arange(64) < 39])
+@pytest.mark.filterwarnings("ignore::angsync.errors.CorruptionWarning")
+@pytest.mark.filterwarnings("ignore:.*not proved to be it:angsync.errors.ErrorBarWarning")
+def test_weights_over_many_decades_leave_one_choice_and_say_so(decades, trusted):
+    weight = 10.0 ** np.random.default_rng(2).uniform(-decades / 2, decades / 2, 64)
+    result = trajectory(trusted=trusted, weight=weight)
+    with pytest.warns(ErrorBarWarning, match="weights span .* the choice of good ones is taken for right"):
+        errors = result.standard_errors()
+    assert not np.isnan(errors).any()
+    with pytest.warns(ErrorBarWarning, match="taken for right"):
+        result.confidence_intervals()
+
+
+@pytest.mark.filterwarnings("ignore::angsync.errors.AngsyncWarning")
+def test_error_bars_do_not_depend_on_the_order_or_the_direction_of_the_measurements():
+    m, _ = drawn(np.random.default_rng(4), 0.2)
+    rng = np.random.default_rng(0)
+    errors = []
+    for order in (np.arange(len(m)), rng.permutation(len(m))):
+        turned = rng.random(len(m)) < (0.5 if len(errors) else 0.0)
+        i, j = np.where(turned, m.j, m.i)[order], np.where(turned, m.i, m.j)[order]
+        angle = np.where(turned, -m.angle, m.angle)[order]
+        errors.append(ang.synchronize(ang.Measurements(i, j, angle, n=m.n), solver=ang.Robust()).standard_errors())
+    # one chain of one and the same edges; the phases that they are counted from agree to rounding
+    assert errors[0] == pytest.approx(errors[1], rel=1e-6)

@@ -108,6 +108,16 @@ def test_one_node_and_no_measurements():
     assert result.robust.weights.size == 0
 
 
+@pytest.mark.filterwarnings("ignore::angsync.errors.DisconnectedWarning")
+def test_weights_that_are_all_zero_are_named():
+    data = ang.Measurements([0, 1, 2], [1, 2, 0], [0.3, 0.2, -0.5], weight=np.zeros(3))
+    result = ang.synchronize(data, solver=ang.Robust())
+    assert result.robust.credible is None
+    assert result.robust.note == "Not judged: no measurement has a positive weight, so nothing is known of the phases."
+    with pytest.raises(InputError, match="no measurement has a positive weight"):
+        result.standard_errors()
+
+
 def test_components_and_isolated_nodes():
     first, second = corrupted(n=25, seed=0), corrupted(n=25, seed=1)
     a, b = first.measurements, second.measurements

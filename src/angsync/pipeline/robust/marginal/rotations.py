@@ -3,6 +3,7 @@ r"""Edges of one angle each: :math:`r_k = \sqrt{w_k}\, \mathrm{wrap}(a_k - \thet
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -80,6 +81,8 @@ class Rotations(Model):
             step = factor.states(self.load(weights, x))
             x = x + step
             size = float(np.abs(step).max(initial=0.0))
+            if not math.isfinite(size):
+                raise FloatingPointError("the weights span too many orders of magnitude")
             if size < _STEP_RADIANS or (size > 0.9 * previous and size < 1e-3):
                 break
             previous = size
@@ -120,16 +123,19 @@ class Rotations(Model):
         return x
 
     def spread(self, belief: Belief) -> float:
-        """From draws of the law of the nodes, which is normal with the covariance s^2 H^-1."""
+        """From draws of the law of the nodes."""
+        none = np.zeros(self.nodes)
+        return float(np.mean([self.difference(one, none) for one in self.noise(belief, _DRAWS)]))
+
+    def noise(self, belief: Belief, count: int) -> Iterator[Floats]:
+        """So many draws of what the noise turns the nodes by: normal with the covariance s^2 H^-1."""
         rng = np.random.default_rng(0)
         factor = self.factor(belief.believed.astype(np.float64), belief.x)
         believed = np.flatnonzero(belief.believed)
-        total = 0.0
-        for _ in range(_DRAWS):
+        for _ in range(count):
             pull = belief.scale * rng.standard_normal(believed.size) * self.root[believed]
             load = _summed(self.i[believed], pull, self.nodes) - _summed(self.j[believed], pull, self.nodes)
-            total += self.difference(factor.states(load), np.zeros(self.nodes))
-        return total / _DRAWS
+            yield factor.states(load)
 
     def difference(self, x: NDArray, y: NDArray) -> float:
         turn = np.exp(1j * (x - y))

@@ -110,8 +110,8 @@ class Walk:
         return evidence_of(model, believed, self._log_det, square, self.given)
 
 
-def wander(task: Task, found: Found, clock: Clock, rng: np.random.Generator) -> list[float]:
-    """Look for better sets and for rivals; then the turns, in degrees, from the best to where a walk leads."""
+def wander(task: Task, found: Found, clock: Clock, rng: np.random.Generator) -> list[Floats]:
+    """Look for better sets and for rivals; then the states of sets that a walk from the best comes by."""
     model = task.model
     assert isinstance(model, Rotations)
     free = np.flatnonzero(~task.trusted)
@@ -124,11 +124,7 @@ def wander(task: Task, found: Found, clock: Clock, rng: np.random.Generator) -> 
             return []
         if found.best.evidence <= best.evidence + _BETTER:
             break
-    best = found.best
-    return [
-        model.difference(best.x, look.x)
-        for look in Walk(task, free, rng, best).go(math.ceil(part * _LOOKS), clock).seen
-    ]
+    return [look.x for look in Walk(task, free, rng, found.best).go(math.ceil(part * _LOOKS), clock).seen]
 
 
 def _affordable(model: Rotations, free: int, outside: int) -> float:
