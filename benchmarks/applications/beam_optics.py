@@ -15,7 +15,7 @@ from applications import Row
 
 
 def rows(quick: bool) -> list[Row]:
-    return [*_complete(3 if quick else 10), *_real(3 if quick else 30)]
+    return [*_complete(6 if quick else 10), *_real(3 if quick else 30)]
 
 
 def _wrapped(turns):

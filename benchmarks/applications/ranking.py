@@ -94,7 +94,7 @@ def _coverage(quick: bool) -> list[Row]:
         (20, 40, 1.0, 1.0),
     ):
         held, width = [], []
-        for seed in range(5 if quick else 40):
+        for seed in range(15 if quick else 40):
             played, score = ranking.simulate(n, games, noise, spread=spread, rng=70_000 + seed)
             result = ranking.rank(played)
             inside = np.flatnonzero(result.component == 0)

@@ -162,7 +162,13 @@ def pooling(n: int) -> NDArray[np.float64]:
 
 def _lags(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sums over all pairs of each lag (count, n)."""
-    return np.stack([np.trace(values, k, 1, 2) for k in range(values.shape[1])], axis=1)
+    count, n = values.shape[:2]
+    wide = np.zeros((count, n, 2 * n))
+    wide[:, :, :n] = values
+    matrix, row, entry = wide.strides
+    diagonals = np.lib.stride_tricks.as_strided(wide, (count, n, n), (matrix, entry, row + entry), writeable=False)
+    found: NDArray[np.float64] = diagonals.sum(axis=2)  # [., k, j] is entry (j, j + k), 0 beyond the last one
+    return found
 
 
 def _decay(
