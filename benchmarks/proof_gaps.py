@@ -2,7 +2,8 @@
 
 Rings, trees with chords and random graphs of 4 to 14 nodes, noise from none to uniform, weights over up to six decades.
 The best of several starts is what f* is at least; points are those optima, others of them, and points moved by 1e-9
-to 1 rad. Each is given to ``certify(method="factorisation")`` with the factor kept and forgotten.
+to 1 rad. Each is given to ``certify(method="factorisation")`` with the factor kept and forgotten. What has been seen
+so far is printed as it goes, and on Ctrl-C.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from angsync.certificate import escape
 from angsync.certificate.bounds import factorisation
 
 _STARTS, _POWER_STEPS = 5, 100
+_SAID_EVERY = 5_000  # graphs, in multiples of a batch of 500
 
 
 def graph(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -43,44 +45,64 @@ def values(C: np.ndarray, z: np.ndarray) -> np.ndarray:
     return np.einsum("kj,kjl,kl->k", z.conj(), C, z).real
 
 
+class Tally:
+    """What has been seen so far."""
+
+    def __init__(self) -> None:
+        self.done = self.proved = self.certified = self.violated = 0
+        self.closest, self.began = np.inf, time.perf_counter()
+
+    def add(self, C: np.ndarray, z: np.ndarray, best: float) -> None:
+        """One point of a graph, of which the best objective known is given."""
+        certificate = ang.certify(scipy.sparse.csr_array(C), z, method="factorisation")
+        missing = best - float(np.vdot(z, C @ z).real)
+        slack = 1e-14 * float(np.abs(C).sum())  # rounding of the two numbers compared here
+        self.done += 1
+        self.proved += certificate.lambda_2 > 0
+        self.certified += certificate.verdict is ang.Verdict.CERTIFIED
+        if missing > certificate.gap_bound + slack:
+            self.violated += 1
+            print(f"VIOLATED: {z.size} nodes, missing {missing:.3g}, gap {certificate.gap_bound:.3g}", flush=True)
+        elif missing > 10 * slack and certificate.lambda_2 > 0:
+            self.closest = min(self.closest, certificate.gap_bound / missing)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.done} graphs: {self.proved} with a definite S, {self.certified} certified, {self.violated} "
+            f"violated; least gap/missing {self.closest:.3g}; {time.perf_counter() - self.began:.0f} s"
+        )
+
+
+def batch(count: int, rng: np.random.Generator, tally: Tally) -> None:
+    """So many graphs of one size."""
+    n = int(rng.integers(4, 15))
+    C = np.stack([graph(n, rng) for _ in range(count)])
+    found = np.exp(2j * np.pi * rng.random((_STARTS, count, n)))
+    found[0] = ang.synchronize(C, certify=False).z
+    shift = np.abs(C).sum(axis=2)
+    for _ in range(_POWER_STEPS):  # never downwards: the shift makes C positive semidefinite
+        moved = np.matmul(C, found[1:, :, :, None])[..., 0] + shift * found[1:]
+        found[1:] = moved / np.abs(moved)
+    best = np.stack([values(C, z) for z in found]).max(axis=0)
+    for k in range(count):
+        z = found[rng.integers(_STARTS), k]
+        if rng.random() < 0.5:
+            z = z * np.exp(1j * 10 ** rng.uniform(-9, 0) * rng.standard_normal(n))
+        factorisation._KEPT_NUMBERS = int(rng.choice([0, 10**9]))
+        tally.add(C[k], z, float(best[k]))
+
+
 def main(graphs: int, seed: int) -> None:
     warnings.simplefilter("ignore")
     escape.find_better = lambda *_, **__: None  # the gap is what counts here, and a better point takes long to find
-    rng, began = np.random.default_rng(seed), time.perf_counter()
-    done = proved = certified = violated = 0
-    closest = np.inf
-    while done < graphs:
-        n, count = int(rng.integers(4, 15)), min(500, graphs - done)
-        C = np.stack([graph(n, rng) for _ in range(count)])
-        found = np.exp(2j * np.pi * rng.random((_STARTS, count, n)))
-        found[0] = ang.synchronize(C, certify=False).z
-        shift = np.abs(C).sum(axis=2)
-        for _ in range(_POWER_STEPS):  # never downwards: the shift makes C positive semidefinite
-            moved = np.matmul(C, found[1:, :, :, None])[..., 0] + shift * found[1:]
-            found[1:] = moved / np.abs(moved)
-        objective = np.stack([values(C, z) for z in found])
-        best = objective.max(axis=0)
-        for k in range(count):
-            z = found[rng.integers(_STARTS), k]
-            if rng.random() < 0.5:
-                z = z * np.exp(1j * 10 ** rng.uniform(-9, 0) * rng.standard_normal(n))
-            factorisation._KEPT_NUMBERS = int(rng.choice([0, 10**9]))
-            certificate = ang.certify(scipy.sparse.csr_array(C[k]), z, method="factorisation")
-            here = float(np.vdot(z, C[k] @ z).real)
-            missing = float(best[k]) - here
-            slack = 1e-14 * float(np.abs(C[k]).sum())  # rounding of the two numbers compared here
-            proved += certificate.lambda_2 > 0
-            certified += certificate.verdict is ang.Verdict.CERTIFIED
-            if missing > certificate.gap_bound + slack:
-                violated += 1
-                print(f"VIOLATED: {n} nodes, missing {missing:.3g}, gap {certificate.gap_bound:.3g}")
-            elif missing > 10 * slack and certificate.lambda_2 > 0:
-                closest = min(closest, certificate.gap_bound / missing)
-        done += count
-    print(
-        f"{done} graphs: {proved} with a definite S, {certified} certified, {violated} violated; least gap/missing "
-        f"{closest:.3g}; {time.perf_counter() - began:.0f} s"
-    )
+    rng, tally = np.random.default_rng(seed), Tally()
+    try:
+        while tally.done < graphs:
+            batch(min(500, graphs - tally.done), rng, tally)
+            if tally.done % _SAID_EVERY == 0 or tally.done == graphs:
+                print(tally, flush=True)
+    except KeyboardInterrupt:
+        print(f"interrupted: {tally}", flush=True)
 
 
 if __name__ == "__main__":

@@ -82,6 +82,7 @@ def exact_rows(quick: bool) -> list[Row]:
 def noise_rows(quick: bool) -> list[Row]:
     rows = []
     seeds = range(3 if quick else 20)
+    both = range(1 if quick else 6)  # the peers take 20 s a problem
     peers = {"error reduction": "er", "HIO": "hio"}
     for snr in SNR:
         found: dict[str, list[float]] = {}
@@ -90,18 +91,20 @@ def noise_rows(quick: bool) -> list[Row]:
             for name, polish in (("polished", True), ("synchronised", False)):
                 signal = recover(problem.intensities, problem.masks, polish=polish).signal
                 found.setdefault(name, []).append(decibels(problem.error(signal)))
-            for name, method in peers.items():
+            for name, method in peers.items() if seed in both else ():
                 signal = projections(problem, method, seed=seed, **({"starts": 3, "steps": 300} if quick else {}))
                 found.setdefault(name, []).append(decibels(problem.error(signal)))
         mean = {name: float(np.mean(values)) for name, values in found.items()}
         ours = f"{mean['polished']:.1f} dB (not polished {mean['synchronised']:.1f})"
+        same = {name: float(np.mean(found[name][: len(both)])) for name in ("polished", "synchronised")}
         others = ", ".join(f"{name} (own) {mean[name]:.1f}" for name in peers)
+        others += f" (seeds 0 to {len(both) - 1}, where ours is {same['polished']:.1f})"
         target = 10 - snr
         rows.append(
             Row(
                 f"d = 64, band 3, {snr} dB: error, mean of {len(seeds)}", ours, others, f"at most {target + 1} dB",
                 bool(mean["polished"] <= target + 1),
-                "" if mean["polished"] < min(mean[name] for name in peers) else "we do not win here",
+                "" if same["polished"] < min(mean[name] for name in peers) else "we do not win here",
             )
         )  # fmt: skip
     return rows

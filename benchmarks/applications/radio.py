@@ -24,11 +24,11 @@ def _m87() -> list[Row]:
         return [Row("M87, 10 April 2017", "not run: set ANGSYNC_DATA")]
     data = radio.read(Path(folder) / FILE)
     ring, point = radio.selfcal(data, radio.ring(43.7, 0.71, 10)), radio.selfcal(data, radio.point())
-    ours = min(_timed(lambda: radio.selfcal(data, ring.model)) for _ in range(5))
-    found = min(_timed(lambda: radio.selfcal(data, radio.ring(43.7, 0.71, 10))) for _ in range(5))
-    begin = time.perf_counter()
+    # of a few milliseconds, many: other processes take some of them
+    ours = min(_timed(lambda: radio.selfcal(data, ring.model)) for _ in range(60))
+    found = min(_timed(lambda: radio.selfcal(data, radio.ring(43.7, 0.71, 10))) for _ in range(60))
+    theirs = min(_timed(lambda: _least_squares(data, ring)) for _ in range(3))
     same, better = _least_squares(data, ring)
-    theirs = time.perf_counter() - begin
     note = "the bright side found from the closure phases of the same data; noise alone gives " + (
         f"{ring.chi_square_expected:.2f}"
     )
@@ -42,9 +42,11 @@ def _m87() -> list[Row]:
             bool(ring.certified.all())),
         Row("M87, ring: slots where scipy's least squares (from zero phases) finds the same optimum",
             f"{same} of {slots}", f"scipy better on {better}", "all", same == slots and better == 0),
-        Row("M87, ring: time of all slots, data in memory", f"{1e3 * ours:.1f} ms", f"scipy {1e3 * theirs:.0f} ms",
-            "50 times faster", theirs >= 50 * ours, f"{theirs / ours:.0f} times; with the position angle to be found "
-            f"{1e3 * found:.0f} ms, with error bars and flags in either; scipy one slot after the other, without"),
+        Row("M87, ring: time of all slots, data in memory, position angle given", f"{1e3 * ours:.1f} ms",
+            f"scipy {1e3 * theirs:.0f} ms", "50 times faster", theirs >= 50 * ours,
+            f"{theirs / ours:.0f} times, with error bars and proof; scipy one slot after the other, without"),
+        Row("M87, ring: the same, position angle found too", f"{1e3 * found:.1f} ms", f"scipy {1e3 * theirs:.0f} ms",
+            "50 times faster", theirs >= 50 * found, f"{theirs / found:.0f} times"),
     ]  # fmt: skip
 
 

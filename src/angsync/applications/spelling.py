@@ -27,11 +27,20 @@ def warn_of_spellings(rows: Counter[str], source: str, what: str, taken: str) ->
         common = [name for name, count in rows.items() if count > 1]
         for name in (name for name, count in rows.items() if count == 1 and len(name) > 4):
             close = difflib.get_close_matches(name, common, 1, _ALIKE)
+            close = close or [other for other in common if _is_swapped(name.casefold(), other.casefold())]
             if close and not any(name in pair for pair in pairs) and not _differ_by_number(name, close[0]):
                 pairs.append((close[0], name))
     if pairs:
         listed = ", ".join(f"{a!r} and {b!r}" for a, b in pairs[:5]) + (" and more" if len(pairs) > 5 else "")
         warn_user(f"{source}: {listed} may be one {what} in two spellings. {taken}", AngsyncWarning)
+
+
+def _is_swapped(one: str, other: str) -> bool:
+    """Whether two neighbouring letters have changed places, and nothing else."""
+    if len(one) != len(other) or one == other or sorted(one) != sorted(other):
+        return False
+    differ = [k for k, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
+    return len(differ) == 2 and differ[1] == differ[0] + 1
 
 
 def _differ_by_number(one: str, other: str) -> bool:

@@ -273,7 +273,7 @@ class _Point:
     def is_proved_by(self, bound: SpectralBound) -> bool:
         """Whether the bound is enough, with something to spare."""
         gap, scale, _ = self._judged(bound)
-        return bound.value > 0 and gap <= ENOUGH * self.tolerance * scale
+        return (bound.value > 0 or bound.gap < math.inf) and gap <= ENOUGH * self.tolerance * scale
 
     def least_value(self) -> float:
         """The least value of S on the complement of z that is enough in this sense."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @app.command(short_help="Recover a signal or image from local intensities.")
 def phaseless(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="npz or hdf5 with 'intensities' and 'masks' (see below).")
+        Path, typer.Argument(metavar="FILE", help="npz or hdf5 with 'intensities' and 'masks' (see above).")
     ],
     output: TableFile = None,
     report: Annotated[Path | None, typer.Option(help="Write a page about the result here (html).")] = None,

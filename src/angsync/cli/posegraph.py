@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -30,6 +30,22 @@ def posegraph(
         typer.Option(help="With --robust: noise in units of the stated one, 1 to believe it; estimated unless given."),
     ] = None,
     rejected: Annotated[Path | None, typer.Option(help="With --robust: write the edges left out here (csv).")] = None,
+    cost: Annotated[
+        str,
+        typer.Option(
+            metavar="isotropic|information",
+            help="What the poses minimise: the certified cost, or from there the one with full information matrices.",
+        ),
+    ] = "isotropic",
+    covariances: Annotated[
+        Path | None, typer.Option(help="Write marginal covariances of poses and landmarks here (csv).")
+    ] = None,
+    reference: Annotated[
+        int | None, typer.Option(help="With --covariances: the id of the pose that is known exactly.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write a self-contained page about the result here (html).")
+    ] = None,
     tolerance: options.Tolerance = None,
     max_iterations: options.MaxIterations = 10_000,
     max_seconds: options.MaxSeconds = None,
@@ -40,41 +56,90 @@ def posegraph(
     """Find the positions and headings that fit the motions in FILE best, and prove how good they are.
 
     The cost is that of SE-Sync: 2 kappa |z_j - z_i exp(i dtheta)|^2 + tau |p_j - p_i - z_i d|^2, kappa = I33,
-    tau = 2 / trace(inv(I_xy)). With --robust the proof is about the edges that are believed; a warning says where these
-    are not credible.
+    tau = 2 / trace(inv(I_xy)); landmarks (EDGE_SE2_XY) join with tau |q - p_i - z_i s|^2. With --robust the proof is
+    about the edges that are believed; a warning says where these are not credible. With --cost information the poses
+    are a minimum of e^T I e, which g2o and gtsam minimise, and the proof is still about the other cost.
     """
     with reporting() as console:
         from angsync.applications import pose_graph
         from angsync.cli.progress import watching
-        from angsync.io.g2o_writing import check_g2o_path
-        from angsync.report.trajectory import check_picture_path
         from angsync.solvers.stopping import Stopping
 
         # the call and the outputs are checked before the work, not after
-        how: dict[str, Any] = _robust(robust, trust_odometry, scale, rejected)
-        outputs: list[Any] = [(output, check_g2o_path), (picture, check_picture_path)]
-        if rejected is not None:
-            from angsync.applications.pose_graph_robust import check_rejected_path
-
-            outputs.append((rejected, check_rejected_path))
-        check_outputs(file, *outputs)
+        how: dict[str, Any] = {"cost": _known(cost), **_robust(robust, trust_odometry, scale, rejected)}
+        wanted = _Outputs(output, picture, rejected, covariances, reference, report)
+        wanted.check(file)
         stopping = Stopping(tolerance=tolerance, max_iterations=max_iterations, max_seconds=max_seconds)
         with watching(console, "reading"):
             graph = pose_graph.read(file)
         with watching(console, "solving", stopping) as callback:
-            result = pose_graph.optimise(graph, stopping=stopping, certify=certify, callback=callback, rng=seed, **how)
+            how.update(stopping=stopping, certify=certify, callback=callback, rng=seed)
+            result = pose_graph.optimise(graph, **how)
         with writing():
             with watching(console, "writing"):
-                if output is not None:
-                    result.save(output)
-                if picture is not None:
-                    result.picture(picture, title=file.name)
-                if rejected is not None and result.robust is not None:
-                    result.robust.save_rejected(rejected, graph)
-            content = partial(_object, result, with_poses=output is None)
-            show(json, content, result.__str__, poses=output, picture=picture, rejected=rejected)
-        doubted = result.robust is not None and result.robust.credible is False
+                wanted.write(result, file.name)
+            wanted.show(json, result)
+        doubted = result.credible is False or not result.has_reached_a_minimum
         raise typer.Exit(exit_code(result.sync) or int(doubted))
+
+
+class _Outputs(NamedTuple):
+    """The files that were asked for; None where one is not wanted."""
+
+    poses: Path | None
+    picture: Path | None
+    rejected: Path | None
+    covariances: Path | None
+    reference: int | None
+    report: Path | None
+
+    def check(self, file: Path) -> None:
+        """Raise if one of them could not be written later."""
+        if self.reference is not None and self.covariances is None:
+            raise InputError("--reference is about covariances. Add --covariances FILE.csv.")
+        from angsync.io.atomic import check_writable
+        from angsync.io.g2o_writing import check_g2o_path
+        from angsync.report.trajectory import check_picture_path
+
+        outputs: list[Any] = [
+            (self.poses, check_g2o_path), (self.picture, check_picture_path), (self.report, check_writable)
+        ]  # fmt: skip
+        if self.rejected is not None:
+            from angsync.applications.pose_graph.robust import check_rejected_path
+
+            outputs.append((self.rejected, check_rejected_path))
+        if self.covariances is not None:
+            from angsync.applications.pose_graph.marginals import check_covariances_path
+
+            outputs.append((self.covariances, check_covariances_path))
+        check_outputs(file, *outputs)
+
+    def write(self, result: Any, name: str) -> None:
+        """Each of them; ``name`` is that of the file that was read."""
+        if self.poses is not None:
+            result.save(self.poses)
+        if self.picture is not None:
+            result.picture(self.picture, title=name)
+        if self.rejected is not None and result.robust is not None:
+            result.robust.save_rejected(self.rejected, result.graph)
+        if self.covariances is not None:
+            result.save_covariances(self.covariances, reference=self.reference)
+        if self.report is not None:
+            result.to_html(self.report, title=f"{name}: {result.describe().title}")
+
+    def show(self, json: bool, result: Any) -> None:
+        """Print the result and what was written."""
+        content = partial(_object, result, with_poses=self.poses is None)
+        written = {"poses": self.poses, "picture": self.picture, "rejected": self.rejected}
+        show(json, content, result.__str__, **written, covariances=self.covariances, report=self.report)
+
+
+def _known(cost: str) -> str:
+    from angsync.applications.pose_graph import COSTS
+
+    if cost not in COSTS:
+        raise InputError(f"--cost must be {' or '.join(COSTS)}, but it is {cost!r}.")
+    return cost
 
 
 def _robust(robust: bool, trust_odometry: bool, scale: float | None, rejected: Path | None) -> dict[str, Any]:
@@ -95,7 +160,7 @@ def _object(result: Any, *, with_poses: bool) -> dict[str, Any]:
     from angsync.cli.terminal import result_object
 
     content = result_object(result.sync, with_phases=False)
-    content.update(cost=result.cost, initial_cost=result.initial_cost, edges=len(result.graph), seconds=result.seconds)
+    content.update(result.facts)
     if result.robust is not None:
         report = result.robust
         content["robust"] = {
@@ -105,4 +170,6 @@ def _object(result: Any, *, with_poses: bool) -> dict[str, Any]:
         }  # fmt: skip
     if with_poses:
         content["nodes"], content["poses"] = list(result.graph.ids), result.poses.tolist()
+        if result.graph.landmarks.count:
+            content["landmark_ids"], content["landmarks"] = list(result.graph.landmarks.ids), result.landmarks.tolist()
     return content

@@ -42,7 +42,7 @@ def selfcal(
     ] = "lambda",
     column: Annotated[
         list[str] | None,
-        typer.Option(help="WHAT=NAME: a column of another name, such as amplitude=RRamp; may be repeated."),
+        typer.Option(metavar="WHAT=NAME", help="A column of another name, such as amplitude=RRamp; may be repeated."),
     ] = None,
     output: TableFile = None,
     report: options.ReportFile = None,

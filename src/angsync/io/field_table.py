@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from angsync.errors import FileFormatError, InputError, MissingDependencyError
 from angsync.io.csv_table import CsvTable, read_table
 from angsync.io.failures import existing_file, listed, quoted, reading
+from angsync.problem.interop import frame_columns
 
 
 class FieldTable:
@@ -127,7 +128,9 @@ def field_table(source: Any, needed: Collection[str] = ()) -> FieldTable:
             return FieldTable(table.columns, lambda row: f"{path}, line {table.lines[row]}", str(path))
     if isinstance(source, Mapping):
         return _of_columns({str(name): np.asarray(column) for name, column in source.items()}, "the table")
-    return _of_columns(_frame_columns(source), "the data frame")
+    refusal = f"a {type(source).__name__} is neither a path, a mapping of columns nor a data frame in memory."
+    columns = frame_columns(source, refusal)
+    return _of_columns({str(name): column for name, column in columns.items()}, "the data frame")
 
 
 def _of_columns(columns: Mapping[str, NDArray], source: str) -> FieldTable:
@@ -137,20 +140,6 @@ def _of_columns(columns: Mapping[str, NDArray], source: str) -> FieldTable:
     if not columns or not next(iter(lengths.values())):
         raise InputError(f"{source} has no rows.")
     return FieldTable(columns, lambda row: f"{source}, row {row} (from 0)", source)
-
-
-def _frame_columns(frame: Any) -> dict[str, NDArray]:
-    try:
-        import narwhals.stable.v1 as nw
-    except ImportError:
-        raise MissingDependencyError("narwhals", "dataframe", "reading a data frame") from None
-    try:
-        table = nw.from_native(frame, eager_only=True)
-    except TypeError:
-        raise InputError(
-            f"a {type(frame).__name__} is neither a path, a mapping of columns nor a data frame in memory."
-        ) from None
-    return {str(name): table[name].to_numpy() for name in table.columns}
 
 
 def _parquet_columns(path: os.PathLike[str]) -> dict[str, NDArray]:

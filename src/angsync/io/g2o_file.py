@@ -2,7 +2,8 @@ r"""Pose graphs in g2o text: the lines of a 2-D graph, and its rotation part as 
 
 ``EDGE_SE2 i j dx dy dtheta I11 I12 I13 I22 I23 I33`` says :math:`\theta_j = \theta_i + d\theta`, so in the
 convention of angsync the measured angle :math:`\theta_i - \theta_j` is :math:`-d\theta`. Its weight kappa is
-I33. ``VERTEX_SE2 id x y theta`` is a pose, ``FIX id ...`` names poses that are to be held.
+I33. ``VERTEX_SE2 id x y theta`` is a pose, ``FIX id ...`` names poses that are to be held. ``VERTEX_XY id x y`` is a
+landmark, ``EDGE_SE2_XY pose landmark dx dy I11 I12 I22`` says where it was seen from a pose.
 """
 
 from __future__ import annotations
@@ -19,30 +20,36 @@ from angsync.io.csv_table import text_lines
 from angsync.io.failures import listed, quoted, reading
 from angsync.problem.measurements import Measurements
 
-_FIELDS = {"VERTEX_SE2": 5, "EDGE_SE2": 12}
+_FIELDS = {"VERTEX_SE2": 5, "EDGE_SE2": 12, "VERTEX_XY": 4, "EDGE_SE2_XY": 8}
+_MEANING = {
+    "VERTEX_SE2": "id x y theta",
+    "EDGE_SE2": "two ids, dx dy dtheta, and the 6 numbers of the upper triangle of the information",
+    "VERTEX_XY": "id x y: a landmark has no heading",
+    "EDGE_SE2_XY": "pose, landmark, dx dy, and the 3 numbers I11 I12 I22 of the information: a landmark has no heading",
+}
 
 
 @dataclass(frozen=True)
 class VertexLine:
-    """One VERTEX_SE2 and where it stands."""
+    """One VERTEX_SE2 or VERTEX_XY and where it stands."""
 
     line: int
     node: int
     pose: tuple[float, ...]
-    """x, y, theta."""
+    """x, y, theta; a landmark has no theta."""
 
 
 @dataclass(frozen=True)
 class EdgeLine:
-    """One EDGE_SE2 and where it stands."""
+    """One EDGE_SE2 or EDGE_SE2_XY and where it stands."""
 
     line: int
     first: int
     second: int
     motion: tuple[float, ...]
-    """dx, dy, dtheta."""
+    """dx, dy, dtheta; of a landmark dx, dy."""
     information: tuple[float, ...]
-    """I11, I12, I13, I22, I23, I33."""
+    """I11, I12, I13, I22, I23, I33; of a landmark I11, I12, I22."""
 
 
 @dataclass
@@ -52,6 +59,8 @@ class G2oContent:
     path: Path
     vertices: list[VertexLine] = field(default_factory=list)
     edges: list[EdgeLine] = field(default_factory=list)
+    landmarks: list[VertexLine] = field(default_factory=list)
+    sightings: list[EdgeLine] = field(default_factory=list)
     fixed: list[int] = field(default_factory=list)
     ignored: Counter[str] = field(default_factory=Counter)
     """Tags that mean nothing here, FIX included, and how often they occur."""
@@ -64,7 +73,7 @@ class G2oContent:
 
     @property
     def nodes(self) -> list[int]:
-        """The ids of all vertices and of all ends of edges, in ascending order."""
+        """The ids of all poses: vertices and ends of edges (landmarks are none), in ascending order."""
         ends = (end for edge in self.edges for end in (edge.first, edge.second))
         return sorted({vertex.node for vertex in self.vertices}.union(ends))
 
@@ -78,13 +87,15 @@ def parse_g2o(path: Path) -> G2oContent:
     with reading(path, "g2o"), open(path, encoding="utf-8-sig") as lines:
         for number, line in enumerate(text_lines(lines, path), start=1):
             fields = line.split()
-            if not fields or fields[0] != "VERTEX_SE2":
+            if not fields or fields[0] not in ("VERTEX_SE2", "VERTEX_XY"):
                 content.kept.append(line.rstrip("\r\n"))
             if fields and not fields[0].startswith("#"):
                 _read_line(fields, number, content)
         if not content.edges:
+            seen = {"VERTEX_XY": content.landmarks, "EDGE_SE2_XY": content.sightings}
+            tags = [*content.ignored, *(tag for tag, lines in seen.items() if lines)]
             raise FileFormatError(
-                f"{path} has no EDGE_SE2 line; the tags found are {listed(list(content.ignored)[:8])}. "
+                f"{path} has no EDGE_SE2 line; the tags found are {listed(tags[:8])}. "
                 "Give a 2-D pose graph in g2o text."
             )
     return content
@@ -122,18 +133,19 @@ def _read_line(fields: list[str], line: int, content: G2oContent) -> None:
         return
     if len(fields) != _FIELDS[tag]:
         raise FileFormatError(
-            f"{where}: {tag} needs {_FIELDS[tag] - 1} values, but there are {len(fields) - 1}. "
-            "Complete the line; at the end of the file it means a truncated file."
+            f"{where}: {tag} needs {_FIELDS[tag] - 1} values, but there are {len(fields) - 1} (wanted: "
+            f"{_MEANING[tag]}). Complete the line; at the end of the file it means a truncated file."
         )
-    ends = 2 if tag == "EDGE_SE2" else 1
+    ends = 2 if tag.startswith("EDGE") else 1
     nodes = [int(_number(text, where, int)) for text in fields[1 : 1 + ends]]
     numbers = tuple(float(_number(text, where, float)) for text in fields[1 + ends :])
-    if tag == "VERTEX_SE2":
-        content.vertices.append(VertexLine(line, nodes[0], numbers))
+    if ends == 1:
+        (content.vertices if tag == "VERTEX_SE2" else content.landmarks).append(VertexLine(line, nodes[0], numbers))
         return
     if nodes[0] == nodes[1]:
         raise FileFormatError(f"{where}: the edge joins node {nodes[0]} to itself. Remove the line.")
-    content.edges.append(EdgeLine(line, nodes[0], nodes[1], numbers[:3], numbers[3:]))
+    size, found = (3, content.edges) if tag == "EDGE_SE2" else (2, content.sightings)
+    found.append(EdgeLine(line, nodes[0], nodes[1], numbers[:size], numbers[size:]))
 
 
 def _number(text: str, where: str, kind: type) -> int | float:

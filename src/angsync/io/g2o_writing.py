@@ -20,18 +20,31 @@ def check_g2o_path(path: str | os.PathLike[str]) -> Path:
     return check_writable(path)
 
 
-def write_g2o(path: str | os.PathLike[str], nodes: Sequence[int], poses: NDArray, lines: Iterable[str]) -> None:
-    """One VERTEX_SE2 a node, then ``lines`` (edges, FIX, remarks) as they are given; complete or not at all.
+def write_g2o(
+    path: str | os.PathLike[str],
+    nodes: Sequence[int],
+    poses: NDArray,
+    lines: Iterable[str],
+    landmarks: Iterable[tuple[int, NDArray]] = (),
+) -> None:
+    """One VERTEX_SE2 a node, one VERTEX_XY a landmark (id and position), then ``lines`` (edges, FIX, remarks).
 
-    Numbers are written with as many digits as it takes to read the same double back.
+    Complete or not at all. Numbers are written with as many digits as it takes to read the same double back.
     """
     with atomic_open(check_g2o_path(path)) as stream:
         for node, pose in zip(nodes, poses.tolist(), strict=True):
             stream.write(f"VERTEX_SE2 {node} {' '.join(map(repr, pose))}\n")
+        for node, position in landmarks:
+            stream.write(f"VERTEX_XY {node} {' '.join(map(repr, position.tolist()))}\n")
         stream.writelines(f"{line}\n" for line in lines)
 
 
 def edge_line(first: int, second: int, motion: NDArray, information: NDArray) -> str:
-    """An EDGE_SE2 line: the motion, then the upper triangle of the information, row by row."""
-    upper = [information[row, column] for row in range(3) for column in range(row, 3)]
-    return f"EDGE_SE2 {first} {second} {' '.join(repr(float(number)) for number in [*motion, *upper])}"
+    """An EDGE_SE2 (or, for motions of two numbers, EDGE_SE2_XY) line.
+
+    The motion, then the upper triangle of the information, row by row.
+    """
+    size = len(motion)
+    upper = [information[row, column] for row in range(size) for column in range(row, size)]
+    tag = "EDGE_SE2" if size == 3 else "EDGE_SE2_XY"
+    return f"{tag} {first} {second} {' '.join(repr(float(number)) for number in [*motion, *upper])}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass, replace
 
@@ -9,12 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.certificate.relaxation import relax
-from angsync.certificate.verdict import Certificate, tightened
+from angsync.certificate.verdict import Certificate, Verdict, tightened
 from angsync.kernels.time_limit import Earlier, OutOfTime, until
 from angsync.pipeline.light_nodes import finish_light_nodes
 from angsync.pipeline.regime import Plan, is_slow, plan_for
-from angsync.pipeline.task import Attempt, Task
-from angsync.pipeline.ways_on import AFTER_THE_PROOF, MANY_REVERSED, REPAIR_FROM_NODES, look_again, more_starts
+from angsync.pipeline.task import FINISHED, Attempt, Task
+from angsync.pipeline.ways_on import (
+    AFTER_THE_PROOF,
+    MANY_REVERSED,
+    REPAIR_FROM_NODES,
+    look_again,
+    more_starts,
+    move_vortices,
+)
 from angsync.solvers import LowRankSDP, Newton
 from angsync.solvers.loop import Outcome, iterate
 from angsync.solvers.starts.at_once import at_once, in_words
@@ -131,7 +139,40 @@ def _automatically(task: Task, plan: Plan, start: Start) -> Attempt:
         method += f"; {plan.successor.describe()} took over after {outcome.iterations} iterations, because GPM was slow"
         outcome = task.continued(plan.successor, outcome.z, outcome)
     attempt = finish_light_nodes(task, Attempt(outcome, None, method))
-    attempt = look_again(task, plan, attempt, start.name)
+    return _with_and_without_turns(task, plan, look_again(task, plan, attempt, start.name))
+
+
+def _with_and_without_turns(task: Task, plan: Plan, attempt: Attempt) -> Attempt:
+    """Move single vortices, certify, go on; where the certificate stays open, go on from the point before as well.
+
+    A better point may be one from which no witness leads on, where the poorer one had a witness that leads further.
+    """
+    moved, rng = move_vortices(task, plan, attempt), copy.deepcopy(task.rng)
+    found = _certified_with_ways_on(task, plan, moved)
+    if moved is attempt or not _may_lead_on(task, found):
+        return found
+    other = _certified_with_ways_on(replace(task, rng=rng), plan, attempt)
+    if other.outcome.objective <= found.outcome.objective:
+        return found.then("; the point before that led to nothing better")
+    other = other.then("; moving single vortices first led to less")
+    moved = move_vortices(task, plan, other)
+    return other if moved is other else _certified_with_ways_on(task, plan, moved)
+
+
+def _may_lead_on(task: Task, attempt: Attempt) -> bool:
+    """Whether the certificate is open, in a call that looks for witnesses and has time for more of them."""
+    certificate = attempt.certificate
+    return (
+        certificate is not None
+        and certificate.verdict is not Verdict.CERTIFIED
+        and not certificate.interrupted
+        and attempt.outcome.status in FINISHED
+        and task.call.effort != "low"
+        and not task.clock.expired
+    )
+
+
+def _certified_with_ways_on(task: Task, plan: Plan, attempt: Attempt) -> Attempt:
     return _with_ways_on(task, plan, replace(attempt, certificate=task.certify(attempt.outcome)))
 
 

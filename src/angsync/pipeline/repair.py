@@ -2,7 +2,8 @@
 
 On a large graph a point may be optimal everywhere but for a handful of defects (on a grid: pairs of vortices), which
 no local step removes. The neighbourhoods of the offending measurements (:mod:`angsync.pipeline.region`) are solved
-again from other starts; then single measurements are turned (:mod:`angsync.pipeline.flips`).
+again from other starts (:func:`repaired`); single measurements are turned (:func:`turned`,
+:mod:`angsync.pipeline.flips`).
 """
 
 from __future__ import annotations
@@ -41,8 +42,16 @@ def repaired(operator: Operator, z: NDArray, rng: np.random.Generator, clock: Cl
         better = _solved_again(sparse.operator, here, region, rng, clock)
         if better is not None:
             best = better
+    return None if best is None else best.astype(operator.dtype)
+
+
+def turned(operator: Operator, z: NDArray, clock: Clock) -> NDArray | None:
+    """A point with a larger objective by turns of single measurements, or None; z itself is not changed."""
+    sparse, best = operator.sparse(), None
     for _ in range(_FLIPS):
-        better = None if clock.expired else flipped(sparse.operator, z if best is None else best, clock)
+        better = None
+        if sparse is not None and not clock.expired:
+            better = flipped(sparse.operator, z if best is None else best, clock)
         if better is None:
             break
         best = better

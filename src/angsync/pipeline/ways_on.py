@@ -1,8 +1,9 @@
 """Ways on from a point that may not be the best one, in the order in which they are tried.
 
-Before the proof: neighbourhoods of measurements that do not fit are solved again, and another start is tried
-(:func:`look_again`). After a proof that failed: more starts, the witness of a refutation, the semidefinite relaxation
-(:data:`AFTER_THE_PROOF`). Each way takes an attempt and gives back the same or a better one, with what is to be said.
+Before the proof: neighbourhoods of measurements that do not fit are solved again, another start is tried
+(:func:`look_again`), and single measurements are turned (:func:`move_vortices`). After a proof that failed: more
+starts, the witness of a refutation, the semidefinite relaxation (:data:`AFTER_THE_PROOF`). Each way takes an attempt
+and gives back the same or a better one, with what is to be said.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
+from numpy.typing import NDArray
+
 from angsync.certificate.relaxation import relax
 from angsync.certificate.verdict import Certificate, Verdict, tightened
 from angsync.kernels.time_limit import until
 from angsync.pipeline.call import Effort
 from angsync.pipeline.multistart import best_of_starts, worth_more_starts
 from angsync.pipeline.regime import Plan, witness_search
-from angsync.pipeline.repair import repaired
+from angsync.pipeline.repair import repaired, turned
 from angsync.pipeline.task import FINISHED, Attempt, Task
 from angsync.solvers import LowRankSDP, Newton
 from angsync.solvers.base import SolverBase
@@ -51,7 +54,9 @@ def look_again(task: Task, plan: Plan, attempt: Attempt, start: str | None) -> A
         return attempt
     untried = start != plan.alternative
     if task.operator.n > REPAIR_FROM_NODES:
-        outcome, better = _repaired(task, plan.solver, attempt.outcome)
+        outcome, better = _jumped(
+            task, plan.solver, attempt.outcome, lambda z: repaired(task.operator, z, task.rng, task.clock)
+        )
         said = "; what did not fit was " + ("repaired locally" if better else "looked at again in vain")
         attempt = attempt.then(said, outcome=outcome)
         untried = start != CAREFUL and _is_suspicious(task, outcome) and _is_far_off(task, outcome)
@@ -60,6 +65,17 @@ def look_again(task: Task, plan: Plan, attempt: Attempt, start: str | None) -> A
     outcome, better = _also_from(task, plan.solver, plan.alternative, attempt.outcome)
     said = f"; {STARTS[plan.alternative].words} was tried as well and was {'better' if better else 'no better'}"
     return attempt.then(said, outcome=outcome)
+
+
+def move_vortices(task: Task, plan: Plan, attempt: Attempt) -> Attempt:
+    """Where a point is still suspicious: turn single measurements; the same attempt where that finds nothing better."""
+    small = task.operator.n <= REPAIR_FROM_NODES
+    if plan.alternative is None or small or not _is_suspicious(task, attempt.outcome):
+        return attempt
+    outcome, better = _jumped(task, plan.solver, attempt.outcome, lambda z: turned(task.operator, z, task.clock))
+    if not better:
+        return attempt if outcome.status is attempt.outcome.status else replace(attempt, outcome=outcome)
+    return attempt.then("; single vortices were moved", outcome=outcome)
 
 
 def _is_suspicious(task: Task, outcome: Outcome) -> bool:
@@ -85,11 +101,13 @@ def _is_far_off(task: Task, outcome: Outcome) -> bool:
     return reversed_share(operator, outcome.z) > MANY_REVERSED or has_vortex(operator, outcome.z)
 
 
-def _repaired(task: Task, solver: SolverBase, outcome: Outcome) -> tuple[Outcome, bool]:
-    """The point with its defects repaired and polished, and whether a repair was found."""
+def _jumped(
+    task: Task, solver: SolverBase, outcome: Outcome, better: Callable[[NDArray], NDArray | None]
+) -> tuple[Outcome, bool]:
+    """The better point that a function finds from the present one, polished, and whether it found any."""
     try:
         with until(task.clock):  # out of time, the best of all runs is returned
-            z = repaired(task.operator, outcome.z, task.rng, task.clock)
+            z = better(outcome.z)
     except KeyboardInterrupt:
         return replace(outcome, status=Status.INTERRUPTED), False
     if z is None:

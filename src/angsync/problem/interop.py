@@ -55,6 +55,20 @@ def from_networkx(graph: Any, angle: str, weight: str, value: str, unit: Unit = 
 
 def from_dataframe(frame: Any, i: str, j: str, angle: str, weight: str | None, unit: Unit = "rad") -> Measurements:
     """See :meth:`angsync.Measurements.from_dataframe`."""
+    columns = frame_columns(frame)
+    n = len(columns)
+    if not {i, j, angle} & set(columns) and all(len(column) == n for column in columns.values()):
+        raise InputError(
+            f"this {n} x {n} data frame has no columns {i!r}, {j!r} and {angle!r}. If it is the matrix C itself, pass "
+            "frame.to_numpy(); if it is a list of edges, name its columns: ang.Measurements.from_dataframe(frame, "
+            "i=..., j=..., angle=...)."
+        )
+    return from_columns(columns, i=i, j=j, angle=angle, weight=weight, unit=unit)
+
+
+def frame_columns(frame: Any, refusal: str = "") -> dict[Any, Any]:
+    """The columns of a data frame of any library as arrays, by their names; ``refusal`` is what to say of a thing that
+    is none."""
     try:
         import narwhals.stable.v1 as nw
     except ImportError:
@@ -63,17 +77,11 @@ def from_dataframe(frame: Any, i: str, j: str, angle: str, weight: str | None, u
         table = nw.from_native(frame, eager_only=True)
     except TypeError:
         raise InputError(
-            f"a {type(frame).__name__} is not a data frame in memory that narwhals can read; collect a lazy one first."
+            refusal
+            or f"a {type(frame).__name__} is not a data frame in memory that narwhals can read; collect a lazy one "
+            "first."
         ) from None
-    if not {i, j, angle} & set(table.columns) and table.shape[0] == table.shape[1]:
-        n = table.shape[0]
-        raise InputError(
-            f"this {n} x {n} data frame has no columns {i!r}, {j!r} and {angle!r}. If it is the matrix C itself, pass "
-            "frame.to_numpy(); if it is a list of edges, name its columns: ang.Measurements.from_dataframe(frame, "
-            "i=..., j=..., angle=...)."
-        )
-    columns = {name: table[name].to_numpy() for name in table.columns}
-    return from_columns(columns, i=i, j=j, angle=angle, weight=weight, unit=unit)
+    return {name: table[name].to_numpy() for name in table.columns}
 
 
 def from_columns(

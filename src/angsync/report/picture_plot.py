@@ -51,6 +51,8 @@ def _draw_curves(picture: Curves, axes: Any) -> None:
             axes.errorbar(one.x, one.y, reach, fmt="none", ecolor=colour, elinewidth=0.8, capsize=1.5)
     if picture.log_y:
         axes.set_yscale("log")
+    if picture.equal:
+        axes.set_aspect("equal", adjustable="datalim")
     if picture.level is not None:
         axes.axhline(picture.level[0], ls="--", lw=1, color="0.4", label=picture.level[1])
     if axes.get_legend_handles_labels()[1]:

@@ -14,6 +14,7 @@ from angsync.report.svg import Chart, decades, drawing, element, text
 
 _SHAPES = ("circle", "diamond", "square", "triangle")
 _MAP_SIDE = 400.0  # pixels of the longer side of a map
+_SQUARE = 582.0  # pixels of a chart of width 560 whose axes, with a row of legend, are as long as each other
 
 
 def picture_figure(picture: Picture) -> Figure | None:
@@ -30,7 +31,7 @@ def _curves(picture: Curves) -> Figure | None:
     legend = sum(bool(one.label) for one in drawn)
     chart = Chart(
         picture.title, picture.x_label, picture.y_label, span[0], heights,
-        log_y=picture.log_y, width=560, height=320, legend_rows=1 if legend > 1 else 0,
+        log_y=picture.log_y, width=560, height=_SQUARE if picture.equal else 320, legend_rows=1 if legend > 1 else 0,
     )  # fmt: skip
     for k, one in enumerate(drawn):
         series = 1 + k % 6

@@ -48,6 +48,8 @@ class Curves:
     log_y: bool = False
     level: tuple[float, str] | None = None
     """A reference line: its height, and what it is."""
+    equal: bool = False
+    """Whether both axes have one scale, as on a map."""
 
     def span(self) -> tuple[tuple[float, float], tuple[float, float]] | None:
         """Range of x and of y, error bars included, with a little room around; None where there is nothing to draw."""
@@ -63,7 +65,12 @@ class Curves:
         heights = np.concatenate(y)
         if self.level is not None:
             heights = np.append(heights, self.level[0])
-        return _with_room(x), _with_room(heights)
+        across, up = _with_room(x), _with_room(heights)
+        if not self.equal:
+            return across, up
+        half = max(across[1] - across[0], up[1] - up[0]) / 2
+        middles = [(low + high) / 2 for low, high in (across, up)]
+        return (middles[0] - half, middles[0] + half), (middles[1] - half, middles[1] + half)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 from angsync.errors import OutputError
 from angsync.io.atomic import atomic_open, check_writable
 from angsync.report.numbers import pretty_number
-from angsync.report.svg import Scale, circles, drawing, element, text
+from angsync.report.svg import Scale, circles, drawing, element, markers, text
 
 _SIDE = 420.0  # longest side of a panel, pixels
 _SHORTEST = 140.0  # shortest side of a panel, pixels
 _NARROWEST = 440.0  # of the whole: the legend has to fit
-_LEFT, _TOP, _BOTTOM, _GAP = 58.0, 66.0, 62.0, 24.0
+_LEFT, _TOP, _BOTTOM, _GAP = 58.0, 66.0, 76.0, 24.0
+_LINE = 18.0  # height of a line of words, pixels
+_LETTER = 6.6  # width of a letter in them, at most
 _MOST_EDGES = 50_000  # that are drawn besides the path itself
 # what the page says of its body, for a picture that stands alone
 _STYLE = """
@@ -46,6 +48,8 @@ class Panel:
     poses: NDArray[np.float64]
     """x, y and theta, one row a pose; what is not finite is not drawn."""
     cost: float
+    landmarks: NDArray[np.float64] | None = None
+    """x and y, one row a landmark."""
 
 
 def write_trajectory(
@@ -54,34 +58,55 @@ def write_trajectory(
     j: NDArray[np.int64],
     panels: Sequence[Panel],
     title: str = "pose graph",
+    words: Sequence[str] = (),
 ) -> None:
     """Write the picture; see :func:`trajectory_picture`."""
     with atomic_open(check_picture_path(path)) as stream:
-        stream.write(trajectory_picture(i, j, panels, title) + "\n")
+        stream.write(trajectory_picture(i, j, panels, title, words) + "\n")
 
 
 def trajectory_picture(
-    i: NDArray[np.int64], j: NDArray[np.int64], panels: Sequence[Panel], title: str = "pose graph"
+    i: NDArray[np.int64],
+    j: NDArray[np.int64],
+    panels: Sequence[Panel],
+    title: str = "pose graph",
+    words: Sequence[str] = (),
 ) -> str:
-    """Poses joined by their edges (i, j), one panel for each trajectory.
+    """Poses joined by their edges (i, j), one panel for each trajectory, in metres.
 
-    Edges between poses that follow each other are the path; all others are drawn as thin links behind it.
+    Edges between poses that follow each other are the path; all others are drawn as thin links behind it. ``words`` are
+    lines below the title: what is proved, how far the poses moved.
     """
     series = [2, 1][-len(panels) :]
-    low, high, width, height = _frame([panel.poses for panel in panels])
+    low, high, width, height = _frame([_drawn_points(panel) for panel in panels])
     parts = [element("rect", class_="paper", width="100%", height="100%"), text(16, 26, title, "title")]
+    parts += [text(16, 26 + _LINE * (k + 1), line, "label") for k, line in enumerate(words)]
+    top = _TOP + _LINE * len(words)
     for number, panel in enumerate(panels):
         left = _LEFT + number * (width + _LEFT + _GAP)
         x = Scale(low[0], high[0], left, left + width)
-        y = Scale(low[1], high[1], _TOP + height, _TOP)
-        words = f"{panel.name}: cost {pretty_number(panel.cost, 6)}"
-        parts += [_axes(x, y, words), *_path(panel.poses, i, j, x, y, series[number])]
-    across, down = max(_NARROWEST, (_LEFT + width + _GAP) * len(panels)), _TOP + height + _BOTTOM
-    parts.append(_legend(down - 14, series))
+        y = Scale(low[1], high[1], top + height, top)
+        name = f"{panel.name}: cost {pretty_number(panel.cost, 6)}"
+        parts += [_axes(x, y, name), *_path(panel.poses, i, j, x, y, series[number])]
+        if panel.landmarks is not None and panel.landmarks.size:
+            known = panel.landmarks[np.isfinite(panel.landmarks).all(axis=1)]
+            parts.append(markers(x(known[:, 0]), y(known[:, 1]), 3.5, "dots s3", "diamond"))
+    longest = max((_LETTER * len(line) for line in words), default=0.0) + 32
+    across = max(_NARROWEST, longest, (_LEFT + width + _GAP) * len(panels))
+    down = top + height + _BOTTOM
+    has_landmarks = any(panel.landmarks is not None and panel.landmarks.size for panel in panels)
+    parts.append(_legend(down - 14, series, has_landmarks))
     style = element("style", html.escape(_page_style() + _STYLE, quote=False))
     picture = drawing(f"Trajectory of {title}", across, down, [style, *parts])
     size = f'xmlns="http://www.w3.org/2000/svg" width="{across:.0f}" height="{down:.0f}"'  # a file of its own
     return picture.replace("<svg ", f"<svg {size} ", 1)
+
+
+def _drawn_points(panel: Panel) -> NDArray[np.float64]:
+    points = panel.poses[np.isfinite(panel.poses).all(axis=1), :2]
+    if panel.landmarks is None or not panel.landmarks.size:
+        return points
+    return np.concatenate([points, panel.landmarks[np.isfinite(panel.landmarks).all(axis=1)]])
 
 
 def _page_style() -> str:
@@ -89,10 +114,10 @@ def _page_style() -> str:
 
 
 def _frame(
-    trajectories: Sequence[NDArray[np.float64]],
+    drawn: Sequence[NDArray[np.float64]],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
     """Corners in data and size in pixels of a panel that holds every trajectory, with a margin of 4 %."""
-    points = np.concatenate([poses[np.isfinite(poses).all(axis=1), :2] for poses in trajectories])
+    points = np.concatenate(drawn)
     low, high = points.min(axis=0), points.max(axis=0)
     extent = np.maximum(high - low, 0.05 * max(float((high - low).max()), 1e-9))
     margin = 0.04 * float(extent.max())
@@ -105,7 +130,9 @@ def _frame(
 
 
 def _axes(x: Scale, y: Scale, words: str) -> str:
-    parts = [text(x.start, _TOP - 12, words, "label")]
+    parts = [text(x.start, y.end - 12, words, "label")]
+    parts.append(text((x.start + x.end) / 2, y.start + 36, "x (m)", anchor="middle"))
+    parts.append(text(x.start - 8, y.end - 2, "y (m)", anchor="end"))
     for position, label in x.ticks(max(2, int((x.end - x.start) / 70))):
         parts.append(element("line", x1=position, x2=position, y1=y.end, y2=y.start, class_="grid"))
         parts.append(text(position, y.start + 18, label, anchor="middle"))
@@ -139,7 +166,7 @@ def _path(
     return [*drawn, circles(across[first], up[first], 4, f"dots s{series}", ["the first pose"] * first.size)]
 
 
-def _legend(baseline: float, series: Sequence[int]) -> str:
+def _legend(baseline: float, series: Sequence[int], has_landmarks: bool) -> str:
     parts, left = [], 16.0
     keys = [f"line s{k} thin" for k in series]
     for k, class_ in enumerate(keys):
@@ -150,4 +177,7 @@ def _legend(baseline: float, series: Sequence[int]) -> str:
     parts.append(text(left + 78, baseline, "other edges"))
     parts.append(circles([left + 178], [baseline - 4], 4, f"dots s{series[-1]}"))
     parts.append(text(left + 190, baseline, "first pose"))
+    if has_landmarks:
+        parts.append(markers([left + 272], [baseline - 4], 3.5, "dots s3", "diamond"))
+        parts.append(text(left + 282, baseline, "landmarks"))
     return "".join(parts)

@@ -218,3 +218,10 @@ def test_a_wrong_link_of_the_tree_itself_is_found_by_whole_turns():
     assert np.flatnonzero(result.bad_links).tolist() == [0]
     # ten or eleven links a clock: 3e-7 each, and the rounding of 3e7 in double precision
     assert np.abs(result.offset).max() < 6 * 3e-7 + 2e-8
+
+
+def test_what_the_cycles_do_not_tell_is_not_called_nan():
+    result = clocks.synchronise(["x", "y", "z"], ["y", "z", "x"], [1.0, 2.0, 40.0], sigma=0.1)
+    assert np.isnan(result.noise)
+    assert "nan" not in str(result)
+    assert "nan" not in str(clocks.synchronise(["x", "y"], ["y", "z"], [1.0, 2.0]))

@@ -16,7 +16,7 @@ from pose_graphs import close, motions, moved_to_the_origin, residuals, simulate
 import angsync as ang
 from angsync.applications import pose_graph
 from angsync.applications.pose_graph import PoseGraph, optimise, read
-from angsync.errors import AngsyncWarning, FileFormatError, OutputError
+from angsync.errors import FileFormatError, OutputError
 from angsync.solvers.stopping import Status, Stopping
 
 EDGE = "EDGE_SE2 {} {} 1 0 {} 2 0 0 2 0 4\n"
@@ -189,15 +189,6 @@ def test_a_graph_made_of_arrays_can_be_written(tmp_path):
         assert np.array_equal(getattr(again, name), getattr(graph, name)), name
 
 
-def test_landmarks_are_kept_and_named_in_a_warning(file, tmp_path):
-    content = SQUARE + "VERTEX_XY 99 1 2\nEDGE_SE2_XY 10 99 1 2 1 0 1\nFIX 99\n"
-    with pytest.warns(AngsyncWarning, match="'VERTEX_XY', 'EDGE_SE2_XY' are kept but not used"):
-        graph = read(file(content))
-    assert graph.ids == (10, 11, 12, 14)
-    optimise(graph).save(tmp_path / "out.g2o")
-    assert (tmp_path / "out.g2o").read_text().endswith("VERTEX_XY 99 1 2\nEDGE_SE2_XY 10 99 1 2 1 0 1\nFIX 99\n")
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -258,6 +249,32 @@ def test_the_picture_shows_before_and_after(file, tmp_path):
     paths = [element for element in root.iter("{http://www.w3.org/2000/svg}path") if element.get("class")]
     assert [p.get("d").count("M") for p in paths if "s1" in p.get("class")] == [3, 1]
     assert [p.get("d").count("M") for p in paths if "links" in p.get("class")] == [1, 1, 1]
+
+
+def test_the_picture_has_units_the_verdict_and_landmarks(tmp_path):
+    made = pose_graph.simulate(30, loops=10, landmarks=5, rng=4)
+    optimise(made.graph).picture(tmp_path / "map.svg")
+    root, words = drawn(tmp_path / "map.svg")
+    assert words.count("x (m)") == words.count("y (m)") == 2
+    assert "Certified optimal" in words
+    assert any("per degree of freedom; moved by" in word and "degrees from before" in word for word in words)
+    marks = [group for group in root.iter("{http://www.w3.org/2000/svg}g") if "s3" in group.get("class", "")]
+    assert [len(group) for group in marks] == [made.landmarks.shape[0]] * 2 + [1]  # two panels and the legend
+    optimise(made.graph, cost="information").picture(tmp_path / "map.svg")
+    assert (
+        "Certified optimal (isotropic cost; of the information cost nothing is proved)"
+        in drawn(tmp_path / "map.svg")[1]
+    )
+    optimise(made.graph, certify=False).picture(tmp_path / "map.svg")
+    assert "Not certified" in drawn(tmp_path / "map.svg")[1]
+
+
+def test_the_page_has_costs_chi_square_and_a_map(tmp_path):
+    result = optimise(pose_graph.simulate(30, loops=10, landmarks=5, rng=4).graph)
+    page = result.to_html(tmp_path / "page.html").read_text()
+    for words in ("Certified optimal", "per degree of freedom", "x (m)", "landmark", result.goodness.sentence):
+        assert words in page
+    assert result.plot().axes[0].get_xlabel() == "x (m)"
 
 
 def test_without_vertices_the_picture_shows_the_odometry(file, tmp_path):

@@ -186,3 +186,55 @@ def test_what_a_robust_call_cannot_mean_is_one_message(options, words):
     assert answer.code == 2
     assert words in " ".join(answer.stderr.split())
     assert files() == ["loop.g2o"]
+
+
+SEEN = "EDGE_SE2_XY 1 20 2 1 9 0 9\nEDGE_SE2_XY 3 20 1 -1.9 9 0 9\nVERTEX_XY 20 0 0\n"
+
+
+def test_landmarks_covariances_and_a_page():
+    Path("seen.g2o").write_text(LOOP + SEEN)
+    answer = call(
+        "posegraph", "seen.g2o", "-o", "out.g2o", "--covariances", "cov.csv", "--reference", "3", "--report",
+        "page.html", "--picture", "map.svg",
+    )  # fmt: skip
+    assert answer.code == 0
+    assert "1 landmarks and 2 sightings" in answer.stdout
+    assert "chi-square   " in answer.stdout
+    expected = pose_graph.optimise(pose_graph.read("seen.g2o"))
+    assert np.array_equal(pose_graph.read("out.g2o").landmarks.positions, expected.landmarks)
+    lines = Path("cov.csv").read_text().splitlines()
+    assert lines[3] == "3,pose,0.0,0.0,0.0,0.0,0.0,0.0"
+    assert lines[5].startswith("20,landmark,")
+    assert "seen.g2o: pose graph of 4 poses" in Path("page.html").read_text()
+    assert "Certified optimal" in Path("map.svg").read_text()
+    content = json.loads(call("posegraph", "seen.g2o", "--json").stdout)
+    assert (content["landmark_ids"], content["sightings"]) == ([20], 2)
+    assert content["landmarks"] == expected.landmarks.tolist()
+
+
+def test_the_information_cost_and_both_costs():
+    expected = pose_graph.optimise(pose_graph.read("loop.g2o"), cost="information")
+    answer = call("posegraph", "loop.g2o", "--cost", "information")
+    assert answer.code == 0  # the start is proved, and a minimum reached; the text says what the proof is about
+    assert "About the isotropic cost" in answer.stdout
+    assert f"cost         {expected.polish.cost:.10g} (full informations" in answer.stdout
+    content = json.loads(call("posegraph", "loop.g2o", "--cost", "information", "--json").stdout)
+    assert content["information_cost"] == expected.information_cost
+    assert (content["cost"], content["minimised"]) == (expected.cost, "information")
+    assert content["chi_square_per_dof"] == pytest.approx(expected.information_cost / 3, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--cost", "full"), "--cost must be isotropic or information"),
+        (("--reference", "3"), "--reference is about covariances"),
+        (("--covariances", "cov.txt"), "ends in .csv"),
+        (("--covariances", "cov.csv", "--reference", "77"), "there is no pose 77"),
+    ],
+)
+def test_options_that_make_no_sense(arguments, words):
+    answer = call("posegraph", "loop.g2o", *arguments)
+    assert answer.code != 0
+    assert words in answer.stderr
+    assert files() == ["loop.g2o"]

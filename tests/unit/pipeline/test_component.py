@@ -131,3 +131,49 @@ def test_the_time_kept_for_the_end_is_that_of_some_products():
     seconds, products = kept(100.0)
     assert seconds > 0
     assert products == 0  # it is not one of the solve
+
+
+@pytest.mark.parametrize(("seed", "certify"), [(20, True), (20, False), pytest.param(23, True, marks=pytest.mark.slow)])
+def test_moving_single_vortices_never_ends_lower_than_the_solve_without_it(seed, certify, monkeypatch):
+    """At 0.8 rad a third of such grids ended lower: from the point after the turns no witness led on."""
+    C = ang.simulate.grid(46, 46, 0.8, rng=seed).C
+    found = ang.synchronize(C, certify=certify, on_failure="ignore")
+    monkeypatch.setattr("angsync.pipeline.repair.flipped", lambda *_: None)
+    without = ang.synchronize(C, certify=certify, on_failure="ignore")
+    assert "single vortices" not in without.method
+    assert found.objective >= without.objective
+
+
+@pytest.mark.parametrize(
+    ("verdict", "effort", "before", "ends"),
+    [
+        ("CERTIFIED", "normal", 3.0, ["moved"]),  # a proof is enough
+        ("UNDECIDED", "low", 3.0, ["moved"]),  # nobody looks for witnesses
+        ("UNDECIDED", "normal", 1.0, ["moved", "before"]),
+        ("UNDECIDED", "normal", 3.0, ["moved", "before", "moved from there"]),
+    ],
+)
+def test_of_the_points_with_and_without_moved_vortices_the_better_end_is_kept(
+    verdict, effort, before, ends, monkeypatch
+):
+    objectives = {"moved": 2.0, "before": before, "moved from there": before + 1}
+    went = []
+
+    def attempt(name):
+        outcome = SimpleNamespace(status=Status.CONVERGED, objective=objectives[name])
+        certificate = SimpleNamespace(verdict=ang.Verdict[verdict], interrupted=False)
+        return SimpleNamespace(name=name, outcome=outcome, certificate=certificate, then=lambda _: attempt(name))
+
+    def going_on(task, plan, point):
+        went.append(point.name)
+        return point
+
+    moves = iter([attempt("moved"), attempt("moved from there")])
+    monkeypatch.setattr(component, "move_vortices", lambda *_: next(moves))
+    monkeypatch.setattr(component, "_certified_with_ways_on", going_on)
+    operator = as_operator(ang.simulate.grid(4, 4, 0.1, rng=0).C)
+    rng = np.random.default_rng(7)
+    task = Task(CountingOperator(operator), operator, Call(effort=effort), "auto", None, Clock(), rng)
+    found = component._with_and_without_turns(task, None, attempt("before"))
+    assert went == ends
+    assert found.outcome.objective == max(objectives[name] for name in ends)

@@ -48,3 +48,13 @@ def test_a_large_map_is_thinned_and_its_scale_leaves_out_the_outermost():
     assert Map("t", np.full((2, 2), np.nan), "m", "c").limits() == (0.0, 1.0)
     assert Map("t", np.ones((2, 2)), "m", "c").limits() == (0.5, 1.5)
     assert Map("t", values, "rad", "c", cyclic=True).limits() == (-np.pi, np.pi)
+
+
+def test_a_map_has_one_scale_on_both_axes():
+    series = Series(np.array([0.0, 10.0]), np.array([5.0, 6.0]), line=True)
+    span = Curves("t", "x (m)", "y (m)", (series,), "c", equal=True).span()
+    assert span is not None
+    (left, right), (low, high) = span
+    assert right - left == pytest.approx(high - low)
+    assert (low + high) / 2 == pytest.approx(5.5)
+    assert left < 0.0 < 10.0 < right

@@ -17,6 +17,7 @@ from angsync.problem.units import FULL_TURN, check_unit
 
 TUNES = {"X": "Q1", "Y": "Q2"}
 """The header that holds the tune of each plane."""
+_FEW_ROWS = 20  # of fewer phases that all are small nobody can say whether they are degrees
 _MOST_ERROR = 1e30  # turns, and one over it the least: squares of such numbers say nothing any more
 _SAME_MODEL = 1e-3  # turns between the model of a row and that of its monitors
 
@@ -201,6 +202,14 @@ def _check_error(table: FieldTable, column: str, error: NDArray[np.float64]) -> 
 
 def _doubt_unit(table: FieldTable, phase: NDArray[np.float64], unit: str) -> None:
     size = np.abs(phase[np.isfinite(phase)])
+    given = size * FULL_TURN[unit]
+    if unit == "deg" and size.size >= _FEW_ROWS and 0 < given.max() <= 2 * np.pi:
+        other = "turn" if given.max() <= 1 else "rad"
+        warn_user(
+            f"{table.source}: all {size.size} phases are within {given.max():.3g} degrees of 0: are these {other}? "
+            f"Then say unit={other!r} (--unit {other}). They are taken as degrees.",
+            UnitWarning,
+        )
     if unit == "turn" and size.size and np.mean(size > 1) > 0.5:
         other = "deg" if size.max() > 2 * np.pi else "rad"
         warn_user(

@@ -70,7 +70,7 @@ def synchronise(
         and perhaps sigma and time; a column ``offset_us`` says its unit.
     offset
         ``offset[k]`` is the time of clock i minus the time of clock j, in any unit; everything that comes out is in the
-        same.
+        same. Masked entries (of any column) are missing: such a row is no link.
     sigma
         Standard deviation of the offsets, one number or one a link. Unless given, all are equally good, and how good is
         seen from the contradictions around cycles.
@@ -119,6 +119,8 @@ def _links(
     if sigma is None:
         return links
     said = from_columns(links.i, links.j, links.offset, sigma, None, None, "s", links.n)
+    if said.missing is not None:
+        raise InputError("sigma has masked entries, but the links are a table already: give every link a sigma.")
     return replace(links, sigma=said.sigma)
 
 
@@ -203,7 +205,8 @@ def _result(
     return ClockResult(
         clocks=links.clocks, offset=fit.value, standard_error=fit.error,
         skew=missing if skew is None else skew.value, skew_error=missing if skew is None else skew.error,
-        bad_links=bad, residual=residual, noise=fit.noise, reference=reference, period=period,
+        bad_links=links.by_row(bad, False), residual=links.by_row(residual, np.nan), noise=fit.noise,
+        reference=reference, period=period,
         internal_period=fit.period, epoch=epoch, component=np.asarray(fit.sync.components), links=links,
         sync=fit.sync, skew_sync=None if skew is None else skew.sync, freedom=fit.freedom,
         scatter=math.nan if by_pair is None else by_pair.scatter,

@@ -41,6 +41,8 @@ class Links:
     time_unit: str = "s"
     notes: tuple[str, ...] = ()
     """What the reader found, for the result to say."""
+    missing: NDArray[np.bool_] | None = None
+    """One for each row that was given: masked, and so none of these links. None: every row is one."""
 
     def __len__(self) -> int:
         return int(self.offset.size)
@@ -51,6 +53,18 @@ class Links:
     @property
     def n(self) -> int:
         return len(self.clocks)
+
+    def by_row(self, values: NDArray, nothing: Any) -> NDArray:
+        """Values of the links for the rows that were given, ``nothing`` where those are masked."""
+        if self.missing is None:
+            return values
+        found = np.full(self.missing.size, nothing, dtype=values.dtype)
+        found[~self.missing] = values
+        return found
+
+    def by_link(self, values: NDArray) -> NDArray:
+        """The other way round."""
+        return values if self.missing is None else values[~self.missing]
 
     def to(self, unit: str) -> Links:
         """The same in another unit; where none is known, it is declared to be this one."""
@@ -77,19 +91,48 @@ def from_columns(
     time_unit: str,
     n: int | None = None,
 ) -> Links:
-    """Links from arrays; whole numbers are the places of the clocks, other names are kept as they are."""
+    """Links from arrays; whole numbers are the places of the clocks, other names are kept as they are.
+
+    Masked entries are missing: such rows are no links, but their clocks are there.
+    """
+    ends_given = {"i": i, "j": j}
+    missing = _masked(ends_given | {"offset": offset, "sigma": sigma, "time": time})
+    nowhere = _masked(ends_given)
+    if missing is not None:
+        named = np.ones(missing.size, dtype=bool) if nowhere is None else ~nowhere
+        i, j = _some(i, named), _some(j, named)
+        offset, sigma, time = _some(offset, ~missing), _some(sigma, ~missing), _some(time, ~missing)
     y = _numbers(offset, "offset")
-    graph = Measurements(i, j, np.zeros(y.size), n=n)  # names, numbers, and clocks compared with themselves
-    if len(graph) != y.size:
-        raise InputError("i or j is masked where offset is not: leave such rows out.")
+    ends = y.size if missing is None else int(np.count_nonzero(named))
+    graph = Measurements(i, j, np.zeros(ends), n=n)  # names, numbers, and clocks compared with themselves
     clocks: tuple[Hashable, ...] = tuple(range(graph.n)) if graph.labels is None else graph.labels
+    first, second = graph.i, graph.j
+    if missing is not None:
+        first, second = first[~missing[named]], second[~missing[named]]
     times = None if time is None else _numbers(time, "time", y.size)
-    return Links(clocks, graph.i, graph.j, y, _deviations(sigma, y.size), times, None, unit, time_unit)
+    return Links(
+        clocks, first, second, y, _deviations(sigma, y.size), times, None, unit, time_unit, missing=missing,
+        notes=() if missing is None else (f"{np.count_nonzero(missing):,} of {missing.size:,} rows are masked.",),
+    )  # fmt: skip
+
+
+def _some(values: Any, chosen: NDArray[np.bool_]) -> Any:
+    """Those rows of a column; what is no column stays as it is."""
+    return values if values is None or np.ndim(values) == 0 else np.ma.getdata(np.ma.asarray(values))[chosen]
+
+
+def _masked(columns: dict[str, Any]) -> NDArray[np.bool_] | None:
+    """Rows with a masked entry in any of the columns; None where there is none."""
+    masks = {name: np.ma.getmaskarray(x) for name, x in columns.items() if np.ma.isMaskedArray(x)}
+    sizes = {name: np.shape(x) for name, x in columns.items() if x is not None and np.ndim(x)}
+    if not any(mask.any() for mask in masks.values()):
+        return None
+    if len(set(sizes.values())) > 1:
+        raise InputError(f"the columns have different lengths: {', '.join(f'{k} {v}' for k, v in sizes.items())}.")
+    return np.asarray(np.logical_or.reduce([mask for mask in masks.values() if mask.ndim]), dtype=bool)
 
 
 def _numbers(values: Any, name: str, size: int | None = None) -> NDArray[np.float64]:
-    if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
-        raise InputError(f"{name} has masked entries: leave those links out of all columns.")
     try:
         numbers = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.applications.clocks.links import UNITS, Links
-from angsync.applications.result import ApplicationResult, Description
+from angsync.applications.result import ApplicationResult, Description, if_known
 from angsync.errors import InputError
 from angsync.io.result_table import write_result_table
 from angsync.pipeline.result import SyncResult
@@ -41,9 +41,9 @@ class ClockResult(ApplicationResult):
     times were given."""
     skew_error: NDArray[np.float64]
     bad_links: NDArray[np.bool_]
-    """One a measurement: left out because it contradicts the others."""
+    """One a measurement: left out because it contradicts the others; False where it is masked."""
     residual: NDArray[np.float64]
-    """One a measurement: what it says beyond the offsets (and skews) found."""
+    """One a measurement: what it says beyond the offsets (and skews) found; NaN where it is masked."""
     noise: float
     """Standard deviation of a typical link (the mean of its rounds) as the cycles show it; NaN without cycles."""
     reference: Hashable
@@ -74,8 +74,8 @@ class ClockResult(ApplicationResult):
         some clocks to the rest and contradict each other. Not judged (all False) over rounds and above 2,000 links."""
         report = self.sync.robust
         if report is None or report.undecided.size != len(self.links):
-            return np.zeros(len(self.links), dtype=bool)
-        return report.undecided & ~self.bad_links
+            return np.zeros(self.bad_links.size, dtype=bool)
+        return self.links.by_row(report.undecided, False) & ~self.bad_links
 
     @property
     def skew_ppm(self) -> NDArray[np.float64]:
@@ -111,7 +111,7 @@ class ClockResult(ApplicationResult):
         names = np.array([str(name) for name in self.clocks], dtype=object)
         columns = {
             "i": names[self.links.i], "j": names[self.links.j], "offset": self.links.offset,
-            "residual": self.residual, "bad": self.bad_links,
+            "residual": self.links.by_link(self.residual), "bad": self.links.by_link(self.bad_links),
         }  # fmt: skip
         optional = {"time": self.links.time, "sigma": self.links.sigma, "delay": self.links.delay}
         columns |= {name: column for name, column in optional.items() if column is not None}
@@ -130,18 +130,23 @@ class ClockResult(ApplicationResult):
         unit = "" if self.unit is None else f" {self.unit}"
         known = np.isfinite(self.offset)
         names = np.array([str(name) for name in self.clocks], dtype=object)
-        has_skew = not math.isnan(self.epoch)
+        has_skew, typical = not math.isnan(self.epoch), _middle(self.standard_error)
         rows: list[tuple[str, ...]] = [
             ("Clocks", f"{int(known.sum()):,}", f"offsets from {self._origin()}"),
             ("Links", f"{len(self.links):,}", f"{int(self.bad_links.sum()):,} bad, left out"),
-            ("Noise", f"{plain_number(self.noise, 3)}{unit}", "standard deviation of a link, by the cycles"),
-            ("Error", f"{plain_number(_middle(self.standard_error), 3)}{unit}", "standard error of a typical offset"),
-        ]
+            ("Noise", if_known(self.noise, f"{plain_number(self.noise, 3)}{unit}"),
+             "standard deviation of a link, by the cycles"),
+            ("Error", if_known(typical, f"{plain_number(typical, 3)}{unit}"), "standard error of a typical offset"),
+        ]  # fmt: skip
         if has_skew:
             rate = f"{self.unit or 'units'}/{self.links.time_unit}"
-            error = plain_number(_middle(self.skew_error), 3)
+            error = _middle(self.skew_error)
             rows.append(
-                ("Skew error", f"{error} {rate}", f"of a typical clock; offsets are those at {self.epoch:.12g}")
+                (
+                    "Skew error",
+                    if_known(error, f"{plain_number(error, 3)} {rate}"),
+                    f"of a typical clock; offsets are those at {self.epoch:.12g}",
+                )
             )
         columns: dict[str, NDArray] = {"clock": names, "offset": self.offset, "standard_error": self.standard_error}
         if has_skew:
@@ -162,10 +167,10 @@ class ClockResult(ApplicationResult):
         order = order[np.isfinite(self.offset[order])]
         rank = np.arange(1.0, order.size + 1)
         offsets = Series(rank, self.offset[order], error=np.nan_to_num(self.standard_error[order]))
-        number = np.arange(1.0, len(self.links) + 1)
-        bad = self.bad_links
+        number = np.arange(1.0, self.bad_links.size + 1)
+        bad, believed = self.bad_links, self.links.by_row(~self.links.by_link(self.bad_links), False)
         series = (
-            Series(number[~bad], self.residual[~bad], "believed"),
+            Series(number[believed], self.residual[believed], "believed"),
             *((Series(number[bad], self.residual[bad], "bad"),) if bad.any() else ()),
         )
         return [
@@ -200,7 +205,7 @@ class ClockResult(ApplicationResult):
         if largest < period / 50:
             said.append(
                 f"No offset is longer than {largest:.3g}{unit}, a small part of the period of {period:.3g}{unit}: "
-                "either period is in another unit, or it is not needed."
+                "either period (--period) is in another unit, or it is not needed."
             )
         elif largest > 1e6 * period:
             said.append(f"Offsets are up to {largest / period:.2g} periods long: is period in the same unit?")
@@ -213,7 +218,9 @@ class ClockResult(ApplicationResult):
         if self.unit is not None:
             largest = float(np.abs(self.links.offset).max()) * UNITS[self.unit]
             if 0 < largest < 1e-12 or largest > 4e9:
-                said.append(f"The largest offset is {largest:.2g} s: is the unit ({self.unit}) right?")
+                said.append(
+                    f"The largest offset is {largest:.2g} s: is the unit ({self.unit}) right? Say it: unit (--unit)."
+                )
         if not np.isfinite(self.standard_error).any():
             said.append(
                 "There are no cycles and no sigma: nothing tells the noise, so there are no error bars, and no link is "
@@ -231,7 +238,7 @@ class ClockResult(ApplicationResult):
         return said
 
     def _about_checks(self) -> list[str]:
-        good, said = ~self.bad_links, []
+        good, said = ~self.links.by_link(self.bad_links), []
         i, j = self.links.i[good], self.links.j[good]
         pairs = np.unique(np.stack([np.minimum(i, j), np.maximum(i, j)]), axis=1)
         degree = np.bincount(pairs.ravel(), minlength=len(self.clocks))
@@ -239,7 +246,7 @@ class ClockResult(ApplicationResult):
         if hanging.size and self.freedom > 0:
             names = _listed([str(self.clocks[k]) for k in hanging])
             said.append(f"Hanging on one believed link or none, which nothing checks: {names}.")
-        doubtful = np.flatnonzero(self.undecided)
+        doubtful = np.flatnonzero(self.links.by_link(self.undecided))
         if doubtful.size and self.bad_links.any():
             pairs_named = [f"{self.clocks[self.links.i[k]]} to {self.clocks[self.links.j[k]]}" for k in doubtful]
             said.append(

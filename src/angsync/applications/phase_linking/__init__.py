@@ -26,6 +26,7 @@ from angsync.applications.phase_linking.dates import labels_of, position_of
 from angsync.applications.phase_linking.estimate import METHODS, LinkStatus, Settings, estimate
 from angsync.applications.phase_linking.gathered import Gathered
 from angsync.applications.phase_linking.network import LinkedNetwork, link_network
+from angsync.applications.phase_linking.order import Sample, order_of, sample_of, sample_of_images, spread
 from angsync.applications.phase_linking.result import Linked
 from angsync.applications.phase_linking.simulated import MODELS, SimulatedStack, coherence_of, simulate
 from angsync.applications.phase_linking.tiles import TILE, Images, linked_pieces
@@ -114,6 +115,8 @@ def link(
     whole = Images(images.data, hidden, sides, looks)
     doubt = correlation.in_words(images.data, sides) if looks is None else ""
     try:
+        order = order_of(sample_of_images(whole))
+        settings = replace(settings, order=order.order)
         try:
             for piece in linked_pieces(whole, settings, side):
                 if found.add(piece):
@@ -125,8 +128,7 @@ def link(
     except BaseException:
         found.store.abandon()
         raise
-    if doubt:
-        result = replace(result, notes=(*result.notes, doubt))
+    result = _noted(result, doubt, order.note)
     _warn(result)
     return images.like_given(result) if output is None else result
 
@@ -172,6 +174,8 @@ def link_covariance(
     single = C.dtype in (np.complex64, np.float32)
     found = Gathered.of((n, len(matrices), 1), single, None, TILE, {}, keep_problems=True)
     size = max(64, _BLOCK_BYTES // (n * n * C.dtype.itemsize))
+    order = order_of(_sampled(matrices, samples))
+    settings = replace(settings, order=order.order)
     try:
         for k in range(0, len(matrices), size):
             part = slice(k, min(len(matrices), k + size))
@@ -179,9 +183,22 @@ def link_covariance(
                 break
     except KeyboardInterrupt:
         found.interrupted = True
-    result = found.result(settings, names, begin, {}, n=n, leading=leading)
+    result = _noted(found.result(settings, names, begin, {}, n=n, leading=leading), order.note)
     _warn(result)
     return result
+
+
+def _sampled(matrices: NDArray, looks: NDArray[np.float64]) -> Sample:
+    """Some that are looked at before all are solved: those that are refused then do not count now."""
+    some = spread(len(matrices), matrices.shape[1])
+    try:
+        return sample_of(_coherences(matrices[some], 0), looks[some])
+    except InputError:
+        return sample_of(matrices[:0], looks[:0])
+
+
+def _noted(result: Linked, *notes: str) -> Linked:
+    return replace(result, notes=(*result.notes, *(note for note in notes if note)))
 
 
 def _coherences(C: NDArray, first: int) -> NDArray:

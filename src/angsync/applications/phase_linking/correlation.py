@@ -25,8 +25,9 @@ def samples_per_look(data: Any, window: tuple[int, int]) -> float:
     top, left = max(0, (rows - _PATCH) // 2), max(0, (columns - _PATCH) // 2)
     dates = sorted({round(k) for k in np.linspace(0, n - 1, min(n, _DATES))})
     patch = data[:, top : top + _PATCH, left : left + _PATCH]
-    images = np.asarray(np.ma.filled(patch, np.nan))[dates]
-    images = np.where(np.isfinite(images), images, 0).astype(np.complex128)
+    patch = np.asarray(np.ma.filled(patch, np.nan))
+    fill = (patch == patch[:1]).all(axis=0)  # the same number at every date
+    images = np.where(np.isfinite(patch[dates]) & ~fill, patch[dates], 0).astype(np.complex128)
     factor = 1.0
     for axis, side in ((1, window[0]), (2, window[1])):
         factor *= 1 + 2 * sum(

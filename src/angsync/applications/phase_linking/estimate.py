@@ -15,7 +15,6 @@ from angsync.batch.emi import emi_matrix
 from angsync.batch.result import BatchResult, BatchStatus
 from angsync.batch.stack import synchronize_stack
 from angsync.errors import AngsyncWarning, InputError
-from angsync.kernels.batch.bars_reference import coherence_model
 
 METHODS = ("mle", "evd", "emi")
 """How phases are found: at the maximum of the likelihood, or as the eigenvector of |C| o C, or of the likelihood."""
@@ -25,7 +24,6 @@ METHODS = ("mle", "evd", "emi")
 # 0.2 n / looks, low coherence at 60 looks is 4 % above it.
 _MORE_BETA, _MOST_BETA = 0.4, 0.5
 _PROOFS = ("components", "gap_bound", "relative_gap", "lambda_2")
-_SAMPLED = 8  # pixels of a block whose coherences are compared with the model of the error bars
 _SKEW = 1e-3  # by which an entry may miss its mirror image, of the largest one
 
 
@@ -58,6 +56,8 @@ class Settings:
     beta: float
     reference: int
     certify: bool = True
+    order: NDArray[np.int64] | None = None
+    """Of the dates, in which error bars are worked out (:mod:`angsync.applications.phase_linking.order`)."""
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -73,16 +73,6 @@ class Settings:
         return np.maximum(self.beta, wanted)
 
 
-class Sample(NamedTuple):
-    """Squared coherences of a few pixels, summed up: as observed, without bias, and as error bars take them to be."""
-
-    observed: NDArray[np.float64]
-    fitted: NDArray[np.float64]
-    pixels: int
-    over_looks: float
-    """Sum of one over the looks."""
-
-
 class Block(NamedTuple):
     """What is known about some pixels, one row each."""
 
@@ -91,7 +81,6 @@ class Block(NamedTuple):
     temporal_coherence: NDArray[np.float64]
     status: NDArray[np.int8]
     beta: NDArray[np.float64]
-    sample: Sample
 
 
 def estimate(C: NDArray, looks: NDArray[np.float64], settings: Settings) -> Block:
@@ -111,9 +100,7 @@ def estimate(C: NDArray, looks: NDArray[np.float64], settings: Settings) -> Bloc
         sync, moduli = _leading(_objective(objective, beta), there, settings.reference)
     else:
         sync, moduli = _leading(objective, there, settings.reference)
-    errors = coherence_errors(
-        C, looks, beta, moduli=moduli, inverse=settings.method != "evd", reference=settings.reference
-    )
+    errors = _errors(C, looks, beta, moduli, settings)
     status = _status(sync.status, looks, there, settings)
     lost = np.isin(status, (LinkStatus.EMPTY, LinkStatus.NOT_FINITE, LinkStatus.NO_REFERENCE, LinkStatus.INTERRUPTED))
     z = sync.z
@@ -124,19 +111,26 @@ def estimate(C: NDArray, looks: NDArray[np.float64], settings: Settings) -> Bloc
     if sync.verdict is not None:
         sync.verdict[~np.isin(status, (LinkStatus.CONVERGED, LinkStatus.STALLED, LinkStatus.ITERATION_LIMIT))] = 1
     sync.status[:] = np.where(lost & (status != LinkStatus.NOT_FINITE), BatchStatus.EMPTY, sync.status)
-    return Block(sync, errors, quality, status, beta, _sample(C, looks, there, status))
+    return Block(sync, errors, quality, status, beta)
 
 
-def _sample(C: NDArray, looks: NDArray[np.float64], there: NDArray[np.bool_], status: NDArray[np.int8]) -> Sample:
-    n = C.shape[1]
-    good = np.flatnonzero((status == LinkStatus.CONVERGED) & there.all(axis=1) & (looks >= 2))
-    if not good.size:
-        return Sample(np.zeros((n, n)), np.zeros((n, n)), 0, 0.0)
-    some = good[:: max(1, -(-good.size // _SAMPLED))]
-    size, floor = np.abs(C[some].astype(np.complex128)), (1 / looks[some])[:, None, None]
-    fitted = coherence_model(size, there[some], looks[some]) ** 2
-    observed = (size**2 - floor) / (1 - floor)
-    return Sample(observed.sum(axis=0), fitted.sum(axis=0), some.size, float(np.sum(1 / looks[some])))
+def _errors(
+    C: NDArray,
+    looks: NDArray[np.float64],
+    beta: NDArray[np.float64],
+    moduli: NDArray[np.float64] | None,
+    settings: Settings,
+) -> NDArray[np.float64]:
+    """Of the phases, with the dates in the order that the model of coherences fits."""
+    inverse, order = settings.method != "evd", settings.order
+    if order is None:
+        return coherence_errors(C, looks, beta, moduli=moduli, inverse=inverse, reference=settings.reference)
+    turned = C[:, order][:, :, order]
+    sizes = None if moduli is None else moduli[:, order]
+    place = int(np.flatnonzero(order == settings.reference)[0])
+    errors = np.empty(C.shape[:2])
+    errors[:, order] = coherence_errors(turned, looks, beta, moduli=sizes, inverse=inverse, reference=place)
+    return errors
 
 
 def _status(

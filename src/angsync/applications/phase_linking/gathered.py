@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.applications.phase_linking.estimate import Block, LinkStatus, Sample, Settings
+from angsync.applications.phase_linking.estimate import Block, LinkStatus, Settings
 from angsync.applications.phase_linking.result import Linked
 from angsync.applications.phase_linking.stores import Memory, Store, layout, opened
 from angsync.applications.phase_linking.tiles import Piece, Tile
@@ -21,9 +21,6 @@ _PROBLEMS: dict[str, Any] = {
     "verdict": np.int8, "gap_bound": np.float64, "relative_gap": np.float64, "lambda_2": np.float64,
 }  # fmt: skip
 
-_LARGEST_MISS = 0.05  # of squared coherences: what the model may miss them by before it is said
-_VARIANCE = 0.3  # of a squared coherence from L looks, times L, at most: 2 g (1 - g)^2 for the square g
-
 
 class Gathered:
     """Arrays that are written piece by piece."""
@@ -33,8 +30,6 @@ class Gathered:
         self.counts = dict.fromkeys([*(status.name for status in LinkStatus), "CERTIFIED"], 0)
         self.beta = [np.inf, -np.inf]
         self.few = self.unused = 0
-        n = shape[0]
-        self.sample = Sample(np.zeros((n, n)), np.zeros((n, n)), 0, 0.0)
         self.interrupted = False
         self.has_verdict = False
 
@@ -83,11 +78,6 @@ class Gathered:
         for code, number in zip(*np.unique(block.status, return_counts=True), strict=True):
             self.counts[LinkStatus(int(code)).name] += int(number)
         self.counts["CERTIFIED"] += int(certified.sum())
-        old, new = self.sample, block.sample
-        self.sample = Sample(
-            old.observed + new.observed, old.fitted + new.fitted, old.pixels + new.pixels,
-            old.over_looks + new.over_looks,
-        )  # fmt: skip
         used = looks > 0
         if used.any():
             self.beta = [min(self.beta[0], block.beta[used].min()), max(self.beta[1], block.beta[used].max())]
@@ -137,17 +127,6 @@ class Gathered:
                     problems[name] = array.reshape(*leading, n) if name == "z" else array.reshape(leading)
         return BatchResult(tolerance=1e-10, gauge=settings.reference, seconds=seconds, **problems)
 
-    def _missed(self) -> float:
-        """Root mean square of what the model misses mean squared coherences by, where it is more than noise; or 0."""
-        observed, fitted, count, over_looks = self.sample
-        n = len(observed)
-        if not count or n < 3:
-            return 0.0
-        apart = ~np.eye(n, dtype=bool)
-        miss = float(np.sqrt(np.mean((observed - fitted)[apart] ** 2))) / count
-        chance = np.sqrt(_VARIANCE * over_looks) / count
-        return miss if miss > _LARGEST_MISS + 2 * chance else 0.0
-
     def _notes(self, settings: Settings, n: int) -> tuple[str, ...]:
         notes, counts = [], self.counts
         pixels = self.shape[1] * self.shape[2]
@@ -178,13 +157,6 @@ class Gathered:
             notes.append(f"at {counts['DISCONNECTED']:,} pixels, dates are in several groups without a common look.")
         if counts["INTERRUPTED"]:
             notes.append(f"interrupted: {counts['INTERRUPTED']:,} of {pixels:,} pixels were not reached.")
-        miss = self._missed()
-        if miss:
-            notes.append(
-                f"coherences are not as error bars take them to be (a factor a date, a decay with the lag, one event): "
-                f"the model misses their squares by {miss:.2f}, and error bars may be wrong. Sort the images by time; "
-                "link images of unlike kinds (tracks, seasons) apart."
-            )
         if counts["EMPTY"] + counts["CONSTANT"] == pixels:
             notes.append("no pixel holds data: every one is masked, zero, NaN or constant.")
         return tuple(notes)

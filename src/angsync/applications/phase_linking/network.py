@@ -33,7 +33,7 @@ class LinkedNetwork(Linked):
     weighted_residual: float = float("nan")
     """Root of the mean squared residual, weighted as the phases were, radians."""
     closure: float = float("nan")
-    """Root of the mean squared closure phase of the triangles of interferograms, radians."""
+    """Root of the mean squared closure phase of the triangles of interferograms, radians; NaN where there is none."""
 
 
 @names_keywords
@@ -144,9 +144,12 @@ def _notes(note: str, counts: dict[str, int], is_tree: bool, weighted: float, cl
         )
     if is_tree:
         notes.append("the network has no loops: nothing checks the interferograms, and there are no error bars.")
+    if counts["EMPTY"] == sum(counts.values()):
+        return [*notes, "no pixel holds data: every interferogram is NaN or has coherence 0 everywhere."]
+    closed = f"closure phases are {closure:.3f} rad" if np.isfinite(closure) else "no three of them close a triangle"
     notes.append(
-        f"interferograms miss the phases by {weighted:.4f} rad (weighted); closure phases are "
-        f"{closure:.3f} rad. On unwrapped phases without errors least squares does as well."
+        f"interferograms miss the phases by {weighted:.4f} rad (weighted); {closed}. On unwrapped phases without "
+        "errors least squares does as well."
     )
     return notes
 

@@ -73,6 +73,26 @@ class Images:
         inside = Tile(tile.first_row - top, tile.last_row - top, tile.first_column - first, tile.last_column - first)
         return part, out, inside
 
+    def coherences(
+        self, part: NDArray, some: Tile, bare: NDArray[np.bool_], constant: NDArray[np.bool_]
+    ) -> tuple[NDArray, NDArray[np.float64]]:
+        """Matrices (pixels, n, n) of some pixels of a part, and their looks; zeros where there is no data."""
+        C, samples = coherence_matrices(part, self.window, some, bare | constant)
+        looks = samples.astype(float)
+        if self.looks is not None:
+            looks *= self.looks / (self.window[0] * self.window[1])
+        lost = (bare | constant)[some.place].ravel()
+        C[lost] = 0
+        looks[lost] = 0
+        return C, looks
+
+
+def without_data(part: NDArray, out: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Pixels that are left out or hold nothing at any date, and those that hold the same number at every date."""
+    bare: NDArray[np.bool_] = ~(np.isfinite(part) & (part != 0)).any(axis=0) | out
+    constant = (part == part[:1]).all(axis=0) & ~bare if len(part) > 1 else np.zeros_like(bare)
+    return bare, constant
+
 
 def _check_size(part: NDArray) -> None:
     """Squares have to be numbers too."""
@@ -99,31 +119,19 @@ def linked_pieces(images: Images, settings: Settings, side: int) -> Iterator[Pie
     n, rows, columns = images.data.shape
     for tile in tiles(rows, columns, side):
         part, out, inside = images.read(tile)
-        bare = ~(np.isfinite(part) & (part != 0)).any(axis=0) | out
-        constant = (part == part[:1]).all(axis=0) & ~bare if n > 1 else np.zeros_like(bare)
+        bare, constant = without_data(part, out)
         width = part.dtype.itemsize if part.dtype == np.complex64 else 16
         at_once = max(1, _BLOCK_BYTES // (n * n * width))
         for some in _blocks(inside, at_once):
-            C, samples = coherence_matrices(part, images.window, some, out | constant)
-            looks = _effective(samples, images)
-            empty, same = bare[some.place].ravel(), constant[some.place].ravel()
-            C[empty | same] = 0
-            looks[empty | same] = 0
+            C, looks = images.coherences(part, some, bare, constant)
             block = estimate(C, looks, settings)
-            block.status[same] = LinkStatus.CONSTANT
+            block.status[constant[some.place].ravel()] = LinkStatus.CONSTANT
             place = Tile(
                 tile.first_row + some.first_row - inside.first_row, tile.first_row + some.last_row - inside.first_row,
                 tile.first_column + some.first_column - inside.first_column,
                 tile.first_column + some.last_column - inside.first_column,
             )  # fmt: skip
             yield Piece(place, block, looks)
-
-
-def _effective(samples: NDArray[np.int32], images: Images) -> NDArray[np.float64]:
-    found = samples.astype(float)
-    if images.looks is not None:
-        found *= images.looks / (images.window[0] * images.window[1])
-    return found
 
 
 def _blocks(inside: Tile, at_once: int) -> Iterator[Tile]:

@@ -21,6 +21,8 @@ PROBES = 200
 _TOGETHER = 20  # probes at a time, for the memory
 _EXACT_UP_TO_ENTRIES = 300  # errors from a dense inverse (0.1 s); beyond, from random probes
 _MOST_STEPS = 50  # of the polish, which takes some 4 to 8
+_MOST_WHOLE_STEPS = 10  # beyond the polish, where it stopped short: each takes two digits or more, or is not taken
+_LEAST_SINGULAR = 1e-6  # of the largest one: the scale of residuals in the augmented system, which may be anything near
 _SMALLEST_GAIN = 1e-14  # of the sum of squares: a step that promises less is the last
 _FIRST_DAMPING, _LARGEST_DAMPING = 1e-4, 1e4  # of the largest second derivative
 _ROUNDING = 1e-15  # of the intensities: nothing is left to be fitted
@@ -36,6 +38,8 @@ class Fit:
     intensities: NDArray[np.float64]
     sigma: NDArray[np.float64]
     """Standard deviations of the intensities, or what is proportional to them."""
+    is_chain: bool = False
+    """Whether the signal has one axis: factors of larger systems then stay sparse."""
 
     def residuals(self, x: NDArray[np.complex128]) -> NDArray[np.float64]:
         """In units of sigma."""
@@ -101,14 +105,53 @@ class Fit:
 
     def unfinished(self, x: NDArray[np.complex128]) -> NDArray[np.float64]:
         """Radians by which one more step, without damping or ridge, would turn each entry: 0 at the best fit."""
-        J, left, size = self.jacobian(x), self.residuals(x), np.abs(x)
+        return self._turned(x, self._whole_step(x))
+
+    def finished(self, x: NDArray[np.complex128]) -> NDArray[np.complex128]:
+        """The best fit near an end of the polish that is short of it: whole steps, as long as each is far shorter than
+        the one before and the fit gets no worse than rounding makes it."""
+        left = self.residuals(x)
+        cost, rounding = float(left @ left), (_ROUNDING * float(np.linalg.norm(self.intensities / self.sigma))) ** 2
+        step = self._whole_step(x)
+        for _ in range(_MOST_WHOLE_STEPS):
+            new = _stepped(x, *np.split(step, 2))
+            left = self.residuals(new)
+            after = self._whole_step(new)
+            longest = self._turned(x, step).max(), self._turned(new, after).max()
+            if longest[1] > longest[0] / 2 or float(left @ left) > cost + 100 * rounding:
+                break
+            x, step, cost = new, after, min(cost, float(left @ left))
+        return x
+
+    def _whole_step(self, x: NDArray[np.complex128]) -> NDArray[np.float64]:
+        """The step of Gauss and Newton to the accuracy of J itself, not of its square, where that can be afforded:
+        dense least squares, or the augmented system of residuals and step (Bjorck, Numerical Methods for Least Squares
+        Problems, 1996, section 2.5)."""
+        J, left = self.jacobian(x), self.residuals(x)
         step = np.zeros(2 * x.size)
+        kept = np.delete(np.arange(2 * x.size), x.size + int(np.abs(x).argmax()))
         if x.size <= _EXACT_UP_TO_ENTRIES:
-            kept = np.delete(np.arange(2 * x.size), x.size + int(size.argmax()))
             step[kept] = np.linalg.lstsq(J.toarray()[:, kept], -left, rcond=1e-15)[0]
-        else:
-            kept, solve = self._solver((J.T @ J).tocsc(), x, 0.0)
+            return step
+        information = (J.T @ J).tocsc()
+        if not self.is_chain:
+            kept, solve = self._solver(information, x, 0.0)
             step[kept] = -solve((J.T @ left)[kept])
+            return step
+        import scipy.sparse
+        from scipy.sparse.linalg import splu
+
+        J = J[:, kept]
+        weight = _LEAST_SINGULAR * float(np.sqrt(information.diagonal().max()))
+        system = scipy.sparse.block_array([[weight * scipy.sparse.identity(left.size), J], [J.T, None]], format="csc")
+        found = splu(system).solve(np.concatenate([-left, np.zeros(kept.size)]))
+        step[kept] = found[left.size :]
+        return step
+
+    @staticmethod
+    def _turned(x: NDArray[np.complex128], step: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Radians by which a step turns each entry, after the best turn of the whole."""
+        size = np.abs(x)
         across = np.abs(without_turn(step[x.size :, None], size)[:, 0])
         return np.asarray(np.minimum(across / np.where(size > 0, size, np.inf), UNKNOWN))
 

@@ -61,11 +61,13 @@ def recover(
     x, sync, used, pieces = _synchronised(band, certify, stopping, rng)
     known = np.flatnonzero(~np.isnan(data.ravel()))
     matrix = masks.matrix if known.size == data.size else masks.matrix[known]
-    fit = Fit(matrix, data.ravel()[known], spread_of_data.ravel()[known])
+    fit = Fit(matrix, data.ravel()[known], spread_of_data.ravel()[known], is_chain=len(masks.shape) == 1)
     first, moved, interrupted, is_short = x, None, False, False
     if polish:
         try:
             x = fit.polished(first)
+            if pieces.max(initial=0) == 0 and fit.unfinished(x).max() > _LEAST_REST:
+                x = fit.finished(x)
             moved = _distance(x, first)
         except KeyboardInterrupt:
             interrupted = True
@@ -135,11 +137,16 @@ def _checked(intensities: ArrayLike, masks: Masks | ArrayLike) -> tuple[NDArray[
         data[masked] = np.nan
     if data.ndim < 2:
         raise ShapeError(f"intensities have shape {data.shape}, but (masks, shifts) is needed.")
+    count = masks.data_shape[0] if isinstance(masks, Masks) else int(np.shape(masks)[0]) if np.ndim(masks) else 0
+    if data.shape[0] != count == data.shape[-1]:
+        raise ShapeError(
+            f"intensities have shape {data.shape}, but there are {count} masks: one row a mask is needed. They look "
+            "transposed: give their transpose."
+        )
     masks = as_masks(masks, data.shape[1:])
     if data.shape != masks.data_shape:
-        turned = " They look transposed: give their transpose." if data.T.shape == masks.data_shape else ""
         raise ShapeError(
-            f"intensities have shape {data.shape}, but {masks} measure {masks.data_shape}: one row a mask.{turned}"
+            f"intensities have shape {data.shape}, but {masks} measure {masks.data_shape}: one row a mask."
         )
     if np.any(np.isinf(data)):
         place = tuple(int(p) for p in np.argwhere(np.isinf(data))[0])

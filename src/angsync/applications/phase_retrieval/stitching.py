@@ -19,7 +19,7 @@ from angsync.applications.phase_retrieval.overlaps import (
     doubtful_patches,
     sizes_of,
 )  # fmt: skip
-from angsync.applications.result import ApplicationResult, Description
+from angsync.applications.result import ApplicationResult, Description, if_known
 from angsync.errors import InputError, names_keywords
 from angsync.front_door import synchronize
 from angsync.pipeline.result import SyncResult
@@ -69,13 +69,16 @@ class Stitched(ApplicationResult):
         """What there is to show."""
         overlaps = self.overlaps
         good = ~self.bad_overlaps
+        known = self.standard_error[np.isfinite(self.standard_error)]
+        error = float(np.median(known)) if known.size else float("nan")
         rows: list[tuple[str, ...]] = [
             ("Patches", f"{self.phase.size:,}", f"{overlaps.first.size:,} overlaps"),
             ("Image", f"{self.image.shape[0]} x {self.image.shape[1]}", f"from {self.origin}"),
             ("Coherence", f"{np.median(overlaps.coherence[good]):.3f}" if good.any() else "none", "median of overlaps"),
-            ("Residual", f"{self.residual:.3g} rad", f"rms over overlaps, {self.loops:,} of them beyond a tree"),
-            ("Phase error", f"{np.nanmedian(self.standard_error):.3g} rad", "median standard error of a patch"),
-        ]
+            ("Residual", if_known(self.residual, f"{self.residual:.3g} rad"),
+             f"rms over overlaps, {self.loops:,} of them beyond a tree"),
+            ("Phase error", if_known(error, f"{error:.3g} rad"), "median standard error of a patch"),
+        ]  # fmt: skip
         count = np.bincount(np.concatenate([overlaps.first, overlaps.second]), minlength=self.phase.size)
         patch = np.arange(self.phase.size)
         columns = {
@@ -133,12 +136,19 @@ class Stitched(ApplicationResult):
                 "Overlapping patches differ in size: they were divided by what they are larger by than most, "
                 f"{_named(f'{self.scale[k]:.3g} (patch {k})' for k in other)}."
             )
-        if self.loops == 0:
+        if not np.isfinite(self.standard_error).any():
+            said.append("There are no error bars: overlaps agree worse than chance, or none of them is believed.")
+        elif self.loops == 0:
             said.append("No overlap can be checked against others: error bars rest on the noise of the pixels alone.")
         empty = int(np.sum(self.coverage == 0))
         if empty:
             said.append(f"{empty:,} pixels of the rectangle are in no patch: they are NaN.")
         return said
+
+
+def _rms(values: NDArray[np.float64]) -> float:
+    """NaN of nothing."""
+    return float(np.sqrt(np.mean(values**2))) if values.size else float("nan")
 
 
 def _named(words: Iterable[str]) -> str:
@@ -207,7 +217,7 @@ def stitch(
     image, coverage = _joined(checked, z)
     return Stitched(
         image=image, origin=checked.origin, coverage=coverage, phase=sync.angles.astype(np.float64),
-        standard_error=errors, bad_overlaps=bad, residual=float(np.sqrt(np.mean(off[~bad] ** 2))),
+        standard_error=errors, bad_overlaps=bad, residual=_rms(off[~bad]),
         sync=sync, overlaps=overlaps, pieces=sync.components, loops=max(loops, 0),
         doubtful=doubtful_patches(overlaps, off, bad, loops), scale=scale if is_scaled else None,
     )  # fmt: skip

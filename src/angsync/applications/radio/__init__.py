@@ -33,6 +33,7 @@ __all__ = [
     "selfcal", "simulate",
 ]  # fmt: skip
 
+_STATUS_NAMES = np.array([status.name for status in BatchStatus], dtype=object)
 _UNRESOLVED = 1e-6  # relative variation of a model over all baselines below which it is no other than a point
 _BY_CHANCE = 0.01  # probability that noise alone has so much power, above which nothing else need be there
 _MISFIT = 2.0  # chi-square over that of noise alone beyond which the conjugate model is tried
@@ -72,7 +73,7 @@ def selfcal(
     values = model_values(model, data)
     _doubt_resolution(data, model, values)
     solved = solve(data, values, gauge)
-    status = np.array([BatchStatus(int(code)).name for code in solved.sync.status], dtype=object)
+    status = _STATUS_NAMES[solved.sync.status]
     there = ~np.isnan(solved.sync.z)
     is_noise = _is_noise(data)
     error = _told(data, solved, values, _standard_errors(solved, there), is_noise)
@@ -185,8 +186,12 @@ def _references(data: Visibilities, solved: Solved, there: NDArray[np.bool_], ga
     names = np.array([*data.station, "mean", ""], dtype=object)
     if gauge == "mean":
         return names[np.where(there, len(data.station), len(data.station) + 1)]
-    pieces = solved.sync.component_labels()
-    same = (pieces[:, :, None] == pieces[:, None, :]) & there[:, None, :]
+    assert solved.sync.components is not None
+    if (solved.sync.components <= 1).all():  # nobody is apart
+        same = there[:, :, None] & there[:, None, :]
+    else:
+        pieces = solved.sync.component_labels()
+        same = (pieces[:, :, None] == pieces[:, None, :]) & there[:, None, :]
     first = np.argmax(same, axis=2)
     chosen = np.where(same[:, :, int(gauge)], int(gauge), first)
     return names[np.where(there, chosen, len(data.station) + 1)]

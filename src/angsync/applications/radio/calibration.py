@@ -104,9 +104,11 @@ def _solved(
     data: Visibilities, used: NDArray[np.bool_], entry: NDArray[np.complex128], gauge: str | int
 ) -> BatchResult:
     n = len(data.station)
-    stack = np.zeros((data.time.size, n, n), dtype=np.complex128)
-    np.add.at(stack, (data.slot, data.first, data.second), entry)
-    np.add.at(stack, (data.slot, data.second, data.first), np.conj(entry))
+    place = (data.slot * n + data.first) * n + data.second
+    size = data.time.size * n * n
+    half = np.bincount(place, entry.real, size) + 1j * np.bincount(place, entry.imag, size)
+    half = half.reshape(data.time.size, n, n)
+    stack = half + np.conj(half.swapaxes(1, 2))
     absent = np.ones((data.time.size, n), dtype=bool)
     for station in (data.first, data.second):
         absent[data.slot[used], station[used]] = False
@@ -181,11 +183,15 @@ def _flux_scale(turned: NDArray[np.complex128], model: NDArray[np.complex128], s
 def expected_chi_square(signal_to_noise: NDArray[np.float64]) -> NDArray[np.float64]:
     r"""Mean of :math:`(|V|/\sigma)^2\, 2 (1 - \cos r)` for a visibility of this true signal to noise and phase error r.
 
-    1 for strong ones, 4 for pure noise. From :math:`E[|V| V] = \rho \sqrt2\, \Gamma(5/2)\, {}_1F_1(-1/2; 2;
-    -\rho^2/2)` of a complex normal number with mean :math:`\rho` and unit variance of each part.
+    1 for strong ones, 4 for pure noise. From :math:`E[|V| V] = \rho \sqrt2\, \Gamma(5/2)\, {}_1F_1(-1/2; 2; -x)`,
+    :math:`x = \rho^2/2`, of a complex normal number with mean :math:`\rho` and unit variance of each part, and
+    :math:`{}_1F_1(-1/2; 2; -x) = e^{-x/2} [(1 + 2x/3) I_0(x/2) + (1 + 2x)/3\, I_1(x/2)]` (a contiguous one of Rice's
+    mean, DLMF 13.3 and 13.6.9), which takes a tenth of the time of the series.
     """
-    from scipy.special import gamma, hyp1f1
+    from scipy.special import i0e, i1e
 
     rho = np.minimum(signal_to_noise, 1e4)  # beyond, 1 to nine digits, and the difference below would lose them
-    along = rho * math.sqrt(2) * gamma(2.5) * hyp1f1(-0.5, 2.0, -(rho**2) / 2)
+    x = rho**2 / 2
+    series = (1 + 2 * x / 3) * i0e(x / 2) + (1 + 2 * x) / 3 * i1e(x / 2)
+    along = rho * math.sqrt(2) * math.gamma(2.5) * series
     return 2 * (rho**2 + 2) - 2 * along

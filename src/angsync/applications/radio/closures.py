@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -14,7 +15,7 @@ from angsync.errors import InputError
 
 _ALL_TRIANGLES_UP_TO = 12  # stations; with more, the triangles of one station, which hold the same information
 _COARSE_DEGREES = 20  # of the first look at position angles; the misfit of a dipole varies over tens of degrees
-_FINE_DEGREES = 0.02  # far below what any data tell
+_STEPS_DEGREES = (5.0, 0.5, 0.1)  # of parabolas around the best angle; the last is far below what data tell
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,26 +126,69 @@ def with_position_angle(ring: Ring, data: Visibilities) -> Ring:
         raise InputError(
             "the position angle of the ring cannot be found: no slot has a triangle of stations. Give position_angle."
         )
-    from scipy.optimize import minimize_scalar
+    misfits = _misfits(triangles, *(np.where(data.flagged, 0, part) for part in ring.parts(data.u, data.v)))
+    coarse = np.arange(0, 180, _COARSE_DEGREES)
+    both = np.array([misfits(float(angle)) for angle in coarse])
+    place, turned = np.unravel_index(int(np.argmin(both)), both.shape)
+    return ring.turned(_lowest(lambda angle: misfits(angle)[0], float(coarse[place]) + 180 * float(turned)) % 360)
 
-    even, east, north = (np.where(data.flagged, 0, part) for part in ring.parts(data.u, data.v))
-    # the sides of the triangles, once for all angles: even part, and what sine and cosine of the angle multiply
-    sides, sine, cosine = (
-        triangles.averaged(part)[triangles.baselines.T] for part in (even + 0j, 1j * east, 1j * north)
-    )
+
+def _misfits(
+    triangles: Triangles, even: NDArray[np.float64], east: NDArray[np.float64], north: NDArray[np.float64]
+) -> Callable[[float], tuple[float, float]]:
+    """The misfit of closure phases, less a constant, as a function of the position angle; and that of the opposite one.
+
+    Visibilities are E + i O with O = sin(angle) east + cos(angle) north: the three sides of a triangle, the last passed
+    backwards, multiply to (E1 E2 E3 - E1 O2 O3 - ...) + i (E1 E2 O3 + ... - O1 O2 O3), two forms in sine and cosine
+    whose coefficients are worked out once. At the opposite angle O, and so the imaginary part, has the other sign.
+    """
+    values = (even.astype(np.complex128), 1j * east.astype(np.complex128), 1j * north.astype(np.complex128))
+    sides = [triangles.averaged(part)[triangles.baselines.T] for part in values]
+    E, S, D = sides[0].real, sides[1].imag, sides[2].imag
+    S[2], D[2] = -S[2], -D[2]
+    real, imaginary = [E[0] * E[1] * E[2]], []
+    for odd in ([S], [S, D], [D]):  # what sine^2, sine cosine and cosine^2 multiply
+        first, second = odd[0], odd[-1]
+        pairs = sum(E[k] * first[k - 1] * second[k - 2] for k in range(3))
+        if len(odd) == 2:
+            pairs = pairs + sum(E[k] * second[k - 1] * first[k - 2] for k in range(3))
+        real.append(-pairs)
+    for odd_part in (S, D):
+        imaginary.append(sum(odd_part[k] * E[k - 1] * E[k - 2] for k in range(3)))
+    mixed = [sum(A[k] * B[k - 1] * B[k - 2] for k in range(3)) for A, B in ((D, S), (S, D))]
+    imaginary += [-S[0] * S[1] * S[2], -mixed[0], -mixed[1], -D[0] * D[1] * D[2]]
+    along, across = np.stack(real), np.stack(imaginary)
     wanted = np.conj(triangles.bispectrum) / triangles.variance
+    x, y = wanted.real.copy(), wanted.imag.copy()
 
-    def misfit(degrees: float) -> float:
-        first, second, third = sides + np.sin(np.deg2rad(degrees)) * sine + np.cos(np.deg2rad(degrees)) * cosine
-        product = first * second * np.conj(third)
-        size = np.abs(product)
+    def misfits(degrees: float) -> tuple[float, float]:
+        s, c = np.sin(np.deg2rad(degrees)), np.cos(np.deg2rad(degrees))
+        a = np.array([1, s * s, s * c, c * c]) @ along
+        b = np.array([s, c, s**3, s * s * c, s * c * c, c**3]) @ across
+        size = np.sqrt(a * a + b * b)
+        over = 1 / np.where(size > 0, size, 1)
         # |a - b|^2 = 2 - 2 Re(conj(a) b) of unit numbers: less the constant
-        return -2 * float(np.sum((wanted * product).real / np.where(size > 0, size, 1)))
+        p, q = float(x @ (a * over)), float(y @ (b * over))
+        return -2 * (p - q), -2 * (p + q)
 
-    coarse = np.arange(0, 360, _COARSE_DEGREES)
-    best = float(coarse[np.argmin([misfit(float(angle)) for angle in coarse])])
-    fine = minimize_scalar(
-        misfit, bounds=(best - _COARSE_DEGREES, best + _COARSE_DEGREES), method="bounded",
-        options={"xatol": _FINE_DEGREES},
-    )  # fmt: skip
-    return ring.turned(float(fine.x) % 360 if fine.fun < misfit(best) else best)
+    return misfits
+
+
+def _lowest(misfit: Callable[[float], float], angle: float) -> float:
+    """The angle of the least misfit near one: walks to where both neighbours are higher, then takes the parabola
+    through the three, with shorter steps each time."""
+    lowest = misfit(angle)
+    for step in _STEPS_DEGREES:
+        below, above = misfit(angle - step), misfit(angle + step)
+        while min(below, above) < lowest:
+            if below < above:
+                angle, lowest, below, above = angle - step, below, misfit(angle - 2 * step), lowest
+            else:
+                angle, lowest, below, above = angle + step, above, lowest, misfit(angle + 2 * step)
+        bend = below + above - 2 * lowest
+        if bend > 0:
+            middle = angle + step / 2 * (below - above) / bend
+            found = misfit(middle)
+            if found < lowest:
+                angle, lowest = middle, found
+    return angle

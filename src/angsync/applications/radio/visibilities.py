@@ -37,6 +37,7 @@ UV_UNITS = {"lambda": 1.0, "klambda": 1e3, "Mlambda": 1e6, "Glambda": 1e9}
 UV_SUFFIXES = (".uvfits", ".uvf", ".fits", ".uvh5")
 """Files that pyuvdata reads."""
 _MOST = 1e50  # Jy; nothing in the sky is so bright, and squares of such numbers overflow
+_MOST_TURNS = 10  # of a phase in a table
 _FEW_ROWS = 20  # of fewer phases that all are small nobody can say whether they are radians
 _PARALLEL_HANDS = ((1,), (-1, -2), (-5, -6))  # codes of AIPS memo 117: Stokes I, RR and LL, XX and YY
 _LIGHT_SPEED = 299_792_458.0  # metres a second
@@ -154,8 +155,15 @@ def _times(table: FieldTable, name: str) -> NDArray:
 
 
 def _doubt_unit(phase: NDArray[np.float64], unit: str) -> None:
-    """Warn where degrees look like radians or turns: no phase is larger than one turn of those."""
+    """Warn where degrees look like radians or turns (no phase is larger than one turn of those), and where phases are
+    of many turns, as nobody writes them."""
     known = np.abs(phase[np.isfinite(phase)])
+    if known.size and known.max() > _MOST_TURNS * FULL_TURN[unit]:
+        warn_user(
+            f"phases of up to {known.max():.4g} {unit} are more than {_MOST_TURNS} turns: is this the column of "
+            "phases, and their unit? Say it with unit (--unit rad, deg or turn) or columns (--column phase=NAME).",
+            UnitWarning,
+        )
     if unit == "deg" and known.size >= _FEW_ROWS and 0 < known.max() <= 2 * math.pi:
         other = "turn" if known.max() <= 1 else "rad"
         warn_user(
@@ -183,8 +191,8 @@ def _gathered(
     usable = np.isfinite(value) & (np.abs(value) > 0) & np.isfinite(sigma) & (sigma > 0) & np.isfinite(u + v) & (i != j)
     if not usable.any():
         raise InputError(
-            f"none of {usable.size} visibilities can be used: amplitude, phase, sigma, u or v is missing, or sigma is "
-            "not positive, in every row."
+            f"none of {usable.size} visibilities can be used: in every row a number is missing, the amplitude is 0, "
+            "sigma is not positive, or a station is paired with itself."
         )
     slot = slot.astype(np.int64).ravel()
     again = _repeats(slot, i, j, value, usable)

@@ -51,7 +51,10 @@ def held_out(
     Ties are not asked for.
     """
     if not 0 < share < 1 or splits < 1:
-        raise InputError(f"share must lie between 0 and 1 and splits be at least 1, not {share} and {splits}.")
+        raise InputError(
+            f"the share that is held out (--holdout) must lie between 0 and 1, and splits be at least 1, not {share} "
+            f"and {splits}."
+        )
     generator = np.random.default_rng(rng)
     pairs = played.pairs()
     decided = np.flatnonzero(pairs.margin != 0)

@@ -72,7 +72,8 @@ def _by_fronts(question: Question) -> SpectralBound:
     resort: they prove nothing there, but still find what is clearly wrong.
     """
     bound = by_affordable_factorisation(question, largest_work=_QUICK_WORK)
-    if bound is not None and (bound.value > 0 or bound.estimate < 0 or question.operator.n <= _CHOLESKY_AT_ALL):
+    small = question.operator.n <= _CHOLESKY_AT_ALL
+    if bound is not None and (bound.value > 0 or bound.estimate < 0 or small or question.is_proof(bound)):
         return bound
     if question.operator.sparse() is not None:
         by_levels = _by_levels(question)

@@ -17,8 +17,19 @@ That S is so large without r is proved by one factorisation (:mod:`angsync.certi
 :math:`\lambda_2(D^{-1/2} S D^{-1/2}) \ge \nu`, which is what the bound says about the spectrum. Where the gradient is
 too large for the theorem, its sharper form is used (:mod:`angsync.certificate.bounds.sharper`).
 
-Where the factor is small it is kept: a few solves with it show how large the shift may be, and where a pivot is
-negative they give a direction in which S is.
+**Where S is singular without r**, two optima are equally good, as on a ring whose angles add up to pi. If
+:math:`v^H S v \ge -\sum_j \delta_j D_{jj} |v_j|^2` is all that is proved, then for any y with :math:`y_r = 0`, and
+:math:`\ell = g - S y`,
+
+.. math:: f^* - f(z) \le |y^H S y| + 4 \sum_{j \ne r} |\ell_j| + \sum_{j \ne r} \delta_j D_{jj} (2 + |y_j|)^2,
+
+because in the proof above, with v for :math:`\bar a v`, :math:`2 \Re(g^H v) + v^H S v = (v + y)^H S (v + y) - y^H S y
++ 2 \Re(\ell^H v)` and :math:`|v_j| \le 2`. That is a proof where :math:`\delta` and :math:`\ell` are of the size of
+rounding; that the optimum is unique is none of it.
+
+Where the factor is small it is kept: a few solves with it show how large the shift may be. Where a pivot is negative, a
+solve with the part of the factor that the pivot depends on gives a direction in which S is; where nothing was kept,
+that part is factorised once more.
 """
 
 from __future__ import annotations
@@ -40,8 +51,10 @@ from angsync.certificate.bounds.sharper import (
     plain_gap,
     proves_uniqueness,
     sharper_gap,
+    singular_gap,
 )
 from angsync.errors import InputError
+from angsync.kernels.sparse.fronts_reference import Run
 from angsync.kernels.time_limit import check
 from angsync.problem.operators import Operator
 
@@ -51,10 +64,15 @@ _LARGEST_FRONT_ON_REQUEST = 15_000  # 3.6 GB, as for method="cholesky"
 _LEAST_SHIFT = 1e-9  # relative to the degrees; rounding is 1e-12 to 1e-10 of them, from a few nodes to 10^7
 _LARGEST_SHIFT = 1e-3  # up to which a shift is looked for that makes the plain gap small enough
 _KEPT_NUMBERS = 16_000_000  # of a factor up to which it is kept: 256 MB
+_KEPT_AGAIN_NUMBERS = 64_000_000  # of the part of it below a pivot that failed: 1 GB, a whole grid of a million nodes
 _INVERSE_STEPS = 24  # Lanczos steps on the inverse: they settle the smallest eigenvalue
 _SOLVES = 8  # steps of conjugate gradients with the factor, which is exact but for the shift
 _SHARES = (0.9, 0.5)  # shifts that are tried, as shares of that estimate
 _SHIFTS = 7  # that are tried where a pivot was not positive, but S is, along the direction that was found
+_FEW_SHIFTS = 3  # where the factor is large, and every one of them takes seconds
+_BELOW_ZERO = (1e-15, 4e-15, 1.6e-14)  # shifts below 0 at which a singular S is tried: pivots are off by about as much
+_REFINEMENTS = 3  # of the solution there: the first leaves what the shift changed
+_ZERO = 1e-12  # relative to the degrees: what S is along a direction, when that is taken for rounding
 _LOWER = 8.0  # the next shift is so much below what S is along it, which is above the smallest eigenvalue
 
 
@@ -126,10 +144,14 @@ class _Proof:
         outcome, direction = self._definite(self._first_shift())
         if self.keep and outcome.run.failed < 0:
             outcome, direction = self._larger(outcome)
-        if not outcome.value > 0:
-            return self._about(-math.inf, direction)
-        found = self._about(outcome.value, direction)
-        return found if self.gradient is None else self._with_gap(found, outcome, self.gradient)
+        if outcome.value > 0:
+            found = self._about(outcome.value, direction)
+            found = found if self.gradient is None else self._with_gap(found, outcome, self.gradient)
+        else:
+            found = self._about(-math.inf, direction)
+        if direction is None or self.question.is_proof(found):
+            return found
+        return self._singular(found, direction) or found
 
     def _about(self, value: float, direction: NDArray | None) -> SpectralBound:
         """The bound with this value, and a vector (scaled by the roots of D) along which S is small or negative."""
@@ -158,21 +180,26 @@ class _Proof:
 
     def _definite(self, shift: float) -> tuple[Outcome, NDArray | None]:
         """A factorisation that runs to its end at this shift or a lower one, or a direction in which S is negative."""
-        for _ in range(_SHIFTS if self.keep else 2):
+        for _ in range(_SHIFTS if self.keep else _FEW_SHIFTS):
             check()
             outcome = self.matrix.at(shift, keep=self.keep)
             if outcome.run.failed < 0:
                 break
-            if not self.keep:
-                # nothing is known but that the shift was too large, or S is not definite
-                shift /= 16
-                continue
-            x = self.matrix.downwards(outcome.run)
+            x = self._downwards(outcome, shift)
+            if x is None:
+                # nothing is known but that the shift was too large, or S is not definite: once more, and no further
+                return self.matrix.at(shift / 16, keep=self.keep), None
             quotient = float(np.vdot(x, self.matrix.image(x)).real / np.vdot(x, x).real)
             if quotient <= 0:
                 return outcome, x
             shift = min(quotient, shift) / _LOWER
         return outcome, None
+
+    def _downwards(self, outcome: Outcome, shift: float) -> NDArray | None:
+        """A direction from the pivot that was not positive; None where that would take too much memory."""
+        if self.keep:
+            return self.matrix.downwards(outcome.run)
+        return self.matrix.downwards_again(shift, outcome.run.failed, most_numbers=_KEPT_AGAIN_NUMBERS)
 
     def _larger(self, outcome: Outcome) -> tuple[Outcome, NDArray]:
         """A factorisation at nearly the largest shift that is possible, and the direction that says what that is."""
@@ -200,6 +227,34 @@ class _Proof:
             if larger.value > outcome.value:
                 return dataclasses.replace(larger, run=run), x
         return outcome, x
+
+    def _singular(self, found: SpectralBound, direction: NDArray) -> SpectralBound | None:
+        """The bound for a singular S, where S is 0 but for rounding along this direction; None where it proves nothing.
+
+        Unknowns that were eliminated are not bounded as phases are, and nothing is said about them; nor about graphs
+        whose factor is large.
+        """
+        gradient, matrix = self.gradient, self.matrix
+        quotient = float(np.vdot(direction, matrix.image(direction)).real / np.vdot(direction, direction).real)
+        if not self.keep or gradient is None or self.question.joint is not None or abs(quotient) > _ZERO:
+            return None
+        for shift in _BELOW_ZERO:
+            check()
+            outcome = matrix.at(-shift, keep=True)
+            if outcome.run.failed < 0:
+                y = self._solution_beside(direction / matrix.root, outcome.run, gradient)
+                gap = singular_gap(matrix, outcome.rows, gradient, y)
+                bound = dataclasses.replace(self._about(outcome.value, direction), gap=min(found.gap, gap))
+                return bound if self.question.is_proof(bound) else None
+        return None
+
+    def _solution_beside(self, null: NDArray, run: Run, gradient: Gradient) -> NDArray:
+        """y with A y near g, by a factor that was kept, and nothing along ``null``: A hardly sees what is there."""
+        matrix, y = self.matrix, np.zeros(self.matrix.order, dtype=np.complex128)
+        for _ in range(_REFINEMENTS):
+            y = y + matrix.solve(run, gradient.left_by(y)[0] / matrix.root) / matrix.root
+            y = y - null * (np.vdot(null, y) / np.vdot(null, null))
+        return y
 
     def _with_gap(self, found: SpectralBound, outcome: Outcome, gradient: Gradient) -> SpectralBound:
         """The bound with its gap: the plain one where that is enough, otherwise the sharper one."""

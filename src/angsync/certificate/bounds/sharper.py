@@ -85,6 +85,19 @@ def plain_gap(matrix: AnchoredMatrix, nu: float, gradient: Gradient) -> float:
     return float(squares.sum()) / nu * (1 + 1e-6)
 
 
+def singular_gap(matrix: AnchoredMatrix, rows: NDArray[np.float64], gradient: Gradient, y: NDArray) -> float:
+    """The bound where S may be singular, from any y: :attr:`Outcome.rows` are not positive.
+
+    The text of :mod:`angsync.certificate.bounds.factorisation` has the proof. The node left out does not count.
+    """
+    free = np.arange(matrix.order) != matrix.left_out
+    y = np.where(free, y, 0)
+    left, rounded = gradient.left_by(y)
+    size, left = np.abs(y), np.abs(left) + rounded + gradient.error
+    terms = size * (np.abs(gradient.g) + left) + 4 * left + np.maximum(-rows, 0.0) * matrix.weights * (2 + size) ** 2
+    return float(terms[free].sum()) * (1 + 1e-6)
+
+
 def proves_uniqueness(matrix: AnchoredMatrix, nu: float, gradient: Gradient, gap: float) -> bool:
     """Whether a bound on g^H A^-1 g proves that the optimum is unique up to a phase (the text of this module)."""
     diagonal = np.maximum(matrix.s - matrix.C.diagonal().real, 0.0)

@@ -84,10 +84,12 @@ static void extend_add(const fronts_t *f, int64_t b, int64_t child, const comple
     }
 }
 
-/* Add this block's part of |L||L|^T 1 to the sums, and its columns to the number of terms of every row. */
+/* Add this block's part of |L||L|^T 1 to the sums, and the entries that are not 0 to the number of terms of every row. */
 static void add_sums(const fronts_t *f, int64_t b, const complex_t *panel, int64_t m, double *size_of) {
     int64_t begin = f->starts[b], width = f->starts[b + 1] - begin;
     const int64_t *rows = f->rows + f->bounds[b];
+    double *present = size_of + f->n + 1;
+    memset(present, 0, (size_t)m * sizeof(double));
     for (int64_t c = 0; c < width; c++) {
         const complex_t *column = panel + c * m;
         double sum = 0;
@@ -95,11 +97,13 @@ static void add_sums(const fronts_t *f, int64_t b, const complex_t *panel, int64
             size_of[k] = sqrt(column[k].re * column[k].re + column[k].im * column[k].im);
             sum += size_of[k];
         }
+        /* a loop of its own is vectorised; the square of what is not 0 may be 0 */
+        for (int64_t k = c; k < m; k++) present[k] += (column[k].re != 0) | (column[k].im != 0) ? 1.0 : 0.0;
         for (int64_t k = c; k < width; k++) f->sums[begin + k] += size_of[k] * sum;
         for (int64_t k = width; k < m; k++) f->sums[rows[k - width]] += size_of[k] * sum;
     }
-    for (int64_t k = 0; k < width; k++) f->terms[begin + k] += k + 1;
-    for (int64_t k = width; k < m; k++) f->terms[rows[k - width]] += width;
+    for (int64_t k = 0; k < width; k++) f->terms[begin + k] += (int64_t)present[k];
+    for (int64_t k = width; k < m; k++) f->terms[rows[k - width]] += (int64_t)present[k];
 }
 
 /* One block: its panel and its update (NULL where it has no rows). */
@@ -153,7 +157,7 @@ static int one_block(fronts_t *f, int64_t b, index_t *first_child, index_t *next
 int fronts_factorise(fronts_t *f) {
     index_t *children = malloc((size_t)(2 * f->count + f->n + 1) * sizeof(index_t));
     complex_t **updates = calloc((size_t)f->count + 1, sizeof(complex_t *));
-    double *size_of = malloc((size_t)(f->n + 1) * sizeof(double));
+    double *size_of = malloc((size_t)(2 * f->n + 2) * sizeof(double)); /* and a count for each */
     int code = children && updates && size_of ? DONE : NO_MEMORY;
     f->failed = -1;
     for (int64_t b = 0; code == DONE && b < f->count; b++) children[b] = children[f->count + b] = -1;

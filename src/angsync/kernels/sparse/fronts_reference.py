@@ -60,7 +60,7 @@ class Run(NamedTuple):
     sums: NDArray[np.float64]
     """Row sums of |L||L|^T, by places."""
     terms: NDArray[np.int64]
-    """Stored entries of each row of L, by places."""
+    """Entries of each row of L that are not 0, by places."""
     kept: NDArray[np.complex128] | None
     """The panels, one after the other, each by columns; up to the failed pivot."""
 
@@ -93,8 +93,7 @@ def fronts_factorise(entries: Entries, plan: Plan, *, keep: bool) -> Run:
                 return Run(begin + info - 1, sums, terms, kept)
             size = np.abs(panel)
             sums[places] += size @ size.sum(axis=0)
-            terms[begin:end] += np.arange(1, width + 1)
-            terms[rows] += width
+            terms[places] += np.count_nonzero(panel, axis=1)
             if rows.size:
                 left = blas.zherk(-1.0, panel[width:], beta=1.0, c=front[width:, width:], lower=1)
                 updates[plan.parent[block]].append((rows, np.tril(left)))

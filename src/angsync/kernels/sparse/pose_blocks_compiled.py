@@ -56,10 +56,10 @@ class BlockFactor:
         return -2 * float(np.log(np.diagonal(inverted, axis1=1, axis2=2)).sum())
 
     def solve(self, b: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The solution of M x = b; b is (n, D)."""
+        """The solution of M x = b; b is (n, D), or (n, D, columns)."""
         x = np.ascontiguousarray(b[self.pattern.order])
-        pattern = self.pattern
-        _solve(x.shape[1], pattern.n, address(pattern.begin), address(self._rows), address(self._L), 1, address(x))
+        pattern, width = self.pattern, 1 if b.ndim == 2 else b.shape[2]
+        _solve(x.shape[1], pattern.n, address(pattern.begin), address(self._rows), address(self._L), width, address(x))
         solution = np.empty_like(x)
         solution[pattern.order] = x
         return solution

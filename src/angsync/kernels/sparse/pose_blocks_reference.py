@@ -83,8 +83,9 @@ class BlockFactor:
         return float(np.log(self._pivots).sum())
 
     def solve(self, b: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The solution of M x = b; b is (n, D)."""
-        x = self._factor.solve(b[self.pattern.order].ravel()).reshape(b.shape)  # type: ignore[attr-defined]
+        """The solution of M x = b; b is (n, D), or (n, D, columns)."""
+        right = b[self.pattern.order].reshape(self.pattern.n * self._D, *b.shape[2:])
+        x = self._factor.solve(right).reshape(b.shape)  # type: ignore[attr-defined]
         solution = np.empty_like(x)
         solution[self.pattern.order] = x
         return solution

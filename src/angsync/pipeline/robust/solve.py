@@ -20,6 +20,7 @@ from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.by_evidence import Weighing, evidence_report, is_sparse, takes, trusted_edges, weigh
 from angsync.pipeline.robust.edges import Edges, bonds
 from angsync.pipeline.robust.evidence import is_credible
+from angsync.pipeline.robust.nodes_decided import with_loose_nodes
 from angsync.pipeline.robust.noise import judged
 from angsync.pipeline.robust.report import RobustReport, reweighted
 from angsync.pipeline.robust.reweighting import Fit, Solve
@@ -143,8 +144,9 @@ def _weighted(
         report = _report(measurements, edges, fit, settings, None, one_by_one=False)
     if credible and is_sparse(edges):  # better than chance, but a wrong edge over a long chain has a small residual too
         report = dataclasses.replace(report, credible=None, note=f"{_SPARSE} {report.note}".strip())
-    kept.report = report
-    kept.z = fit.z
+    elif credible:
+        report = with_loose_nodes(report, measurements, edges, fit, clock)
+    kept.report, kept.z = report, fit.z
     if credible is False:
         warn_user(
             f"The {len(edges)} measurements agree no better than random angles on the same graph would, so nothing "

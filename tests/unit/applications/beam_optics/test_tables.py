@@ -83,6 +83,10 @@ def test_units(tmp_path):
     degrees = beam_optics.read(tmp_path / "phase.tfs", unit="deg")[0]
     assert degrees.phase.tolist() == pytest.approx([0.2, 0.5])
     assert degrees.error.tolist() == pytest.approx([0.01, 0.01])
+    many = "".join(f"m{k} {k} a 0 {k / 40} {k / 40} 0.01 {k / 40}\n" for k in range(1, 31))
+    table(tmp_path, many)
+    with pytest.warns(UnitWarning, match=r"are these turn\? Then say unit='turn'"):
+        beam_optics.read(tmp_path / "phase.tfs", unit="deg")
 
 
 def test_a_frame_of_tfs_pandas_is_a_table(tmp_path):

@@ -41,3 +41,50 @@ def test_a_wrong_sigma_in_a_table_has_its_line(tmp_path):
     path.write_text("i,j,offset,sigma\na,b,3,0.1\nb,c,4,0\n")
     with pytest.raises(InputError, match="line 3: sigma is 0"):
         clocks.synchronise(path)
+
+
+@pytest.mark.parametrize("column", ["i", "j", "offset", "sigma", "time"])
+@pytest.mark.parametrize("named", [False, True])
+def test_masked_rows_are_missing_and_rows_keep_their_places(column, named):
+    made = clocks.simulate(12, radio_range=0.6, jitter=0.1, rounds=4 if column == "time" else 1, drift=1e-3, rng=3)
+    a = made.links
+    i, j = (np.array([f"c{k}" for k in x]) if named else x for x in (a.i, a.j))
+    given = {"i": i, "j": j, "offset": a.offset.copy(), "sigma": np.full(len(a), 0.1)}
+    if column == "time":
+        given["time"] = a.time
+    out = np.zeros(len(a), dtype=bool)
+    out[[1, 5]] = True
+    given["offset"][out] = 1e9  # what is masked does not matter
+    masked = given | {column: np.ma.array(given[column], mask=out)}
+    result = clocks.synchronise(**masked)
+    left = clocks.synchronise(**{name: values[~out] for name, values in given.items()})
+    at = [result.clocks.index(name) for name in left.clocks]
+    np.testing.assert_allclose(result.offset[at], left.offset, atol=1e-9)
+    np.testing.assert_array_equal(result.bad_links[~out], left.bad_links)
+    assert not result.bad_links[out].any()
+    assert np.isnan(result.residual[out]).all()
+    assert result.undecided.shape == out.shape
+    assert f"2 of {len(a)} rows are masked" in str(result)
+    assert len(result.links) == len(a) - 2
+
+
+def test_a_clock_whose_only_link_is_masked_is_kept_without_an_offset(tmp_path):
+    offset = np.ma.array([1.0, 2.0, 3.0, 7.0], mask=[False, False, False, True])
+    result = clocks.synchronise(["a", "b", "c", "a"], ["b", "c", "a", "d"], offset, sigma=1.0)
+    assert result.clocks == ("a", "b", "c", "d")
+    assert np.isnan(result.offset[3])
+    assert "Without links, and so without an offset: d" in str(result)
+    result.save_links(tmp_path / "links.csv")
+    assert len((tmp_path / "links.csv").read_text().strip().splitlines()) == 5  # two lines of header
+    result.to_html(tmp_path / "clocks.html")
+
+
+def test_masked_columns_of_other_lengths_and_nothing_left_are_refused():
+    offset = np.ma.array([1.0, 2.0], mask=[False, True])
+    with pytest.raises(InputError, match="different lengths"):
+        clocks.synchronise([0, 1, 2], [1, 2, 0], offset)
+    with pytest.raises(InputError, match="there are no links"):
+        clocks.synchronise([0, 1], [1, 2], np.ma.array([1.0, 2.0], mask=True))
+    links = clocks.simulate(5, radio_range=2.0, rng=1).links
+    with pytest.raises(InputError, match="sigma has masked entries"):
+        clocks.synchronise(links, sigma=np.ma.array(np.ones(len(links)), mask=np.arange(len(links)) == 0))

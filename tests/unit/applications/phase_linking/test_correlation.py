@@ -33,3 +33,9 @@ def test_averages_of_two_neighbours_are_correlated():
         linked = phase_linking.link(both[:, :60, :60])
     assert any("too narrow by 1.5" in note for note in linked.notes)
     phase_linking.link(both[:, :20, :20], looks=57)  # said: nothing to warn about
+
+
+def test_fill_values_are_no_samples():
+    filled = noise()
+    filled[:, :, :40] = 3
+    assert samples_per_look(filled, (11, 11)) == pytest.approx(1, abs=0.02)

@@ -85,6 +85,25 @@ def test_empty_and_disconnected_pixels_are_told_and_never_certified():
     assert any("several groups" in note for note in linked.notes)
 
 
+def test_networks_without_triangles_have_no_closure_phases():
+    ring = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0)]
+    rng = np.random.default_rng(4)
+    linked = phase_linking.link_network(rng.normal(0, 0.1, (6, 3, 4)), np.full((6, 3, 4), 0.8), ring)
+    assert np.isnan(linked.closure)
+    assert "no three of them close a triangle" in str(linked)
+    assert "nan" not in str(linked)
+
+
+@pytest.mark.parametrize("what", ["phase", "coherence"])
+def test_networks_without_data_are_told(what):
+    _, phase, coherence = network()
+    empty = {"phase": np.full_like(phase, np.nan)} if what == "phase" else {"coherence": np.zeros_like(coherence)}
+    linked = phase_linking.link_network(**{"phase": phase, "coherence": coherence, "pairs": PAIRS, **empty})
+    assert "no pixel holds data" in str(linked)
+    assert "nan" not in str(linked)
+    assert not linked.certified.any()
+
+
 def test_pairs_may_be_names():
     _, phase, coherence = network()
     names = [f"2020{k + 1:02d}01" for k in range(6)]

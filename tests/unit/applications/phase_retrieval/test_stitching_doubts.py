@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -72,3 +74,16 @@ def test_error_bars_hold_with_a_patch_of_another_size(factor):
 def test_calls_that_cannot_be_meant_get_one_message(arguments, how, words):
     with pytest.raises(InputError, match=words):
         stitch(*arguments, **how)
+
+
+def test_what_is_not_known_is_said_in_words():
+    result = stitch(nine(0)[0], CORNERS)
+    nothing = replace(
+        result,
+        standard_error=np.full(9, np.nan),
+        residual=float("nan"),
+        bad_overlaps=np.ones_like(result.bad_overlaps),
+    )
+    text = str(nothing)
+    assert "nan" not in text
+    assert "There are no error bars" in text

@@ -9,7 +9,7 @@ import pytest
 
 from angsync.applications import radio
 from angsync.applications.radio.calibration import model_values
-from angsync.applications.radio.closures import closures, triangles_of, with_position_angle
+from angsync.applications.radio.closures import _lowest, _misfits, closures, triangles_of, with_position_angle
 from angsync.errors import InputError
 
 SKY = radio.ring(42, 0.6, 10, position_angle=123)
@@ -66,6 +66,33 @@ def test_the_position_angle_is_found():
     assert gains.is_angle_found
     assert "found from the closure phases of the same visibilities" in str(gains)
     assert gains.chi_square_per_dof == pytest.approx(gains.chi_square_expected, rel=0.15)
+
+
+def test_misfits_are_those_of_the_bispectra_of_model_and_data():
+    """Also where rows are the wrong way round."""
+    data = radio.read(radio.simulate(slots=6, model=SKY, rng=4).table)
+    turn = np.arange(len(data)) % 3 == 0
+    data = dataclasses.replace(
+        data, first=np.where(turn, data.second, data.first), second=np.where(turn, data.first, data.second),
+        u=np.where(turn, -data.u, data.u), v=np.where(turn, -data.v, data.v),
+        value=np.where(turn, np.conj(data.value), data.value),
+    )  # fmt: skip
+    triangles = triangles_of(data)
+    ring = radio.ring(40, 0.5, 8)
+    misfits = _misfits(triangles, *ring.parts(data.u, data.v))
+    for angle in (17.0, 200.0):
+        for found, at in zip(misfits(angle), (angle, angle + 180), strict=True):
+            seen = triangles.around(model_values(ring.turned(at), data))
+            expected = -2 * np.sum((np.conj(triangles.bispectrum) * seen).real / triangles.variance)
+            assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_lowest_place_is_walked_to():
+    def bumpy(degrees):
+        return abs(degrees - 33.3) ** 1.5 + np.cos(degrees)
+
+    fine = np.arange(20, 50, 1e-3)
+    assert _lowest(bumpy, 20.0) == pytest.approx(fine[np.argmin([bumpy(x) for x in fine])], abs=0.02)
 
 
 def test_without_triangles_there_is_no_position_angle():

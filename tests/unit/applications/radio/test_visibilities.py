@@ -76,7 +76,14 @@ def test_phases_that_look_like_radians_are_doubted():
         radio.read(many)
     with pytest.warns(UnitWarning, match="are these turn"):
         radio.read(many | {"phase": np.tile([0.5, -0.2, 0.1], 10)})
+    with pytest.warns(UnitWarning, match="more than 10 turns: is this the column of phases"):
+        radio.read(many | {"phase": np.tile([5e3, -200.0, 10.0], 10)})
     radio.read(many, unit="rad")  # no warning, which would be an error here
+
+
+def test_what_makes_every_row_useless_is_said():
+    with pytest.raises(InputError, match="the amplitude is 0, sigma is not positive, or a station is paired with itse"):
+        radio.read(columns(amplitude=[0.0, 0.0, 0.0]))
 
 
 def test_rows_given_twice_count_once():

@@ -10,8 +10,10 @@ import pytest
 import scipy.sparse
 
 import angsync as ang
-from angsync.certificate.bounds.anchored import AnchoredMatrix
+from angsync import kernels
+from angsync.certificate.bounds.anchored import AnchoredMatrix, part_below
 from angsync.kernels.rounding import UNIT_ROUNDOFF
+from angsync.kernels.sparse import fronts_reference
 from angsync.problem.residual import along_and_across
 
 
@@ -99,6 +101,75 @@ def test_a_failed_pivot_gives_a_direction():
     x = matrix.downwards(outcome.run)
     assert x[matrix.left_out] == 0
     assert np.vdot(x, matrix.image(x)).real < 0
+
+
+def test_what_is_proved_row_by_row_holds_and_is_no_less():
+    grid = ang.simulate.grid(9, 8, 0.3, rng=0)
+    matrix = anchored(grid.C, ang.synchronize(grid.C, certify=False).z)
+    A = (np.diag(matrix.s) - matrix.C.toarray()) / matrix.root[:, None] / matrix.root
+    free = np.arange(72) != matrix.left_out
+    for shift in (-1e-3, 1e-9, 1e-3):
+        outcome = matrix.at(shift, keep=False)
+        assert (outcome.rows >= outcome.value).all()
+        assert outcome.rows.max() < shift
+        assert np.linalg.eigvalsh((A - np.diag(outcome.rows))[np.ix_(free, free)])[0] > 0
+
+
+def panels(plan, kept):
+    """The factor as a dense matrix by nodes, the columns of this plan."""
+    L, offsets = np.zeros((plan.place.size,) * 2, dtype=complex), plan.offsets
+    for block in range(plan.starts.size - 1):
+        begin, end = plan.starts[block], plan.starts[block + 1]
+        places = np.concatenate([np.arange(begin, end), plan.rows[plan.bounds[block] : plan.bounds[block + 1] - 1]])
+        panel = kept[offsets[block] : offsets[block + 1]].reshape(places.size, end - begin, order="F")
+        L[np.ix_(plan.order[places], plan.order[begin:end])] = np.tril(panel)
+    return L
+
+
+@pytest.mark.parametrize("kernel", [kernels.fronts_factorise, fronts_reference.fronts_factorise])
+def test_the_part_below_a_block_has_the_same_factor(kernel):
+    grid = ang.simulate.grid(17, 19, 0.2, rng=1)
+    matrix = anchored(grid.C, ang.synchronize(grid.C, certify=False).z)
+    plan, entries = matrix._plan, matrix._entries._replace(diagonal=matrix._diagonal(1e-9))
+    whole = panels(plan, kernel(entries, plan, keep=True).kept)
+    sizes = []
+    for block in range(plan.parent.size):
+        part = part_below(plan, block)
+        run = kernel(entries, part, keep=True)
+        assert run.failed == -1
+        nodes = part.order
+        np.testing.assert_allclose(
+            panels(part, run.kept)[np.ix_(nodes, nodes)], whole[np.ix_(nodes, nodes)], atol=1e-12
+        )
+        own = set(plan.order[plan.starts[block] : plan.starts[block + 1]].tolist())
+        assert own <= set(nodes.tolist())
+        # what is left out of the part below adds nothing to the columns of the block
+        rest = np.setdiff1d(plan.order[: plan.starts[block]], nodes)
+        assert not whole[np.ix_(sorted(own), rest)].any()
+        sizes.append(nodes.size)
+    assert max(sizes) == 17 * 19
+    assert np.median(sizes) < 60
+
+
+def test_a_failed_pivot_gives_the_same_direction_where_the_factor_was_not_kept():
+    grid = ang.simulate.grid(20, 20, 0.1, rng=0)
+    rng = np.random.default_rng(0)
+    parts = []
+    for _ in range(6):
+        z = ang.synchronize(grid.C, start=np.exp(2j * np.pi * rng.random(400)), certify=False).z
+        matrix = anchored(grid.C, z)
+        kept, forgotten = (matrix.at(1e-9, keep=keep).run for keep in (True, False))
+        assert kept.failed == forgotten.failed
+        if kept.failed < 0:
+            continue
+        x = matrix.downwards(kept)
+        again = matrix.downwards_again(1e-9, forgotten.failed, most_numbers=10**6)
+        np.testing.assert_allclose(again, x, atol=1e-9 * np.abs(x).max())
+        assert np.vdot(again, matrix.image(again)).real < 0
+        assert matrix.downwards_again(1e-9, forgotten.failed, most_numbers=1) is None
+        parts.append(np.count_nonzero(x))
+    assert len(parts) >= 3
+    assert min(parts) < 400
 
 
 def test_the_node_left_out_is_a_heavy_one():

@@ -189,18 +189,97 @@ def test_no_gap_is_violated(monkeypatch, kept):
     assert proved > 8
 
 
-def test_points_that_are_not_optimal_are_never_proved(monkeypatch):
+def twisted_torus():
+    """A torus without noise, and the critical point that turns once around it."""
     torus = ang.simulate.grid(12, 12, 0.0, rng=0).C.tolil()
     for k in range(12):
         for a, b in ((12 * k, 12 * k + 11), (k, 132 + k)):
             torus[a, b] = torus[b, a] = 1.0
     plain = scipy.sparse.csr_array(abs(torus.tocsr()).astype(complex))
-    twisted = np.exp(2j * np.pi * np.tile(np.arange(12), 12) / 12)
-    for kept in (0, 10**9):
-        monkeypatch.setattr(factorisation, "_KEPT_NUMBERS", kept)
-        certificate = ang.certify(plain, twisted, method="factorisation")
-        assert certificate.verdict is not Verdict.CERTIFIED
-        assert ang.certify(plain, np.ones(144), method="factorisation").verdict is Verdict.CERTIFIED
-        grid = ang.simulate.grid(12, 12, 0.3, rng=0).C
-        moved = ang.synchronize(grid).z * np.exp(1e-3j * np.random.default_rng(0).standard_normal(144))
-        assert ang.certify(grid, moved, method="factorisation").verdict is Verdict.REFUTED
+    return plain, np.exp(2j * np.pi * np.tile(np.arange(12), 12) / 12), np.ones(144)
+
+
+def vortex_pair():
+    """A grid, and the local optimum around two vortices half of its width apart."""
+    grid = ang.simulate.grid(24, 24, 0.15, rng=0)
+    place = np.add.outer(1j * np.arange(24), np.arange(24)).ravel()
+    pair = np.angle(place - (5.5 + 11.5j)) - np.angle(place - (17.5 + 11.5j))
+    ends = [
+        ang.synchronize(grid.C, start=z, solver=ang.Newton(), certify=False)
+        for z in (grid.z * np.exp(1j * pair), grid.z)
+    ]
+    assert ends[0].objective < ends[1].objective - 10
+    return grid.C, ends[0].z, ends[1].z
+
+
+def moved_point():
+    grid = ang.simulate.grid(12, 12, 0.3, rng=0).C
+    best = ang.synchronize(grid).z
+    return grid, best * np.exp(1e-3j * np.random.default_rng(0).standard_normal(144)), best
+
+
+@pytest.mark.parametrize("kept", [0, 10**9], ids=["forgotten", "kept"])
+@pytest.mark.parametrize("case", [twisted_torus, vortex_pair, moved_point])
+def test_points_that_are_not_optimal_are_refuted_with_a_witness(case, kept, monkeypatch):
+    monkeypatch.setattr(factorisation, "_KEPT_NUMBERS", kept)
+    C, z, best = case()
+    certificate = ang.certify(C, z, method="factorisation")
+    assert certificate.verdict is Verdict.REFUTED
+    assert certificate.method == "factorisation"
+    w = certificate.witness
+    assert np.vdot(w, C @ w).real > np.vdot(z, C @ z).real + 4 * certificate.rounding
+    assert ang.certify(C, best, method="factorisation").verdict is Verdict.CERTIFIED
+
+
+def test_a_part_that_is_too_large_to_keep_leaves_the_point_open(monkeypatch):
+    monkeypatch.setattr(factorisation, "_KEPT_NUMBERS", 0)
+    monkeypatch.setattr(factorisation, "_KEPT_AGAIN_NUMBERS", 0)
+    C, z, _ = vortex_pair()
+    certificate = ang.certify(C, z, method="factorisation")
+    assert certificate.verdict is Verdict.UNDECIDED
+    assert certificate.lambda_2 == -math.inf
+
+
+def ring_beside_pi(n, beyond, seed):
+    """A noisy ring whose angles add up to pi and a bit more, and the local optimum that is the worse by that bit."""
+    rng = np.random.default_rng(seed)
+    i = np.arange(n)
+    noise = 0.1 * rng.standard_normal(n)
+    noise -= noise.mean()
+    error = noise + (np.pi + beyond) / n  # the optimum leaves the same residual on every edge
+    truth = rng.uniform(-np.pi, np.pi, n)
+    data = ang.Measurements(i, (i + 1) % n, truth[i] - truth[(i + 1) % n] + error, n=n)
+    z = np.exp(1j * (truth - np.concatenate([[0.0], np.cumsum(noise)[:-1]])))
+    missing = 2 * n * (math.cos((np.pi - beyond) / n) - math.cos((np.pi + beyond) / n))
+    return data, z, missing
+
+
+@pytest.mark.parametrize("n", [61, 201, 501])
+def test_of_two_equal_optima_each_is_certified_and_none_is_unique(n):
+    data, z, _ = ring_beside_pi(n, 0.0, n)
+    certificate = ang.certify(data, ang.synchronize(data, start=z, certify=False).z)
+    assert certificate.verdict is Verdict.CERTIFIED
+    assert certificate.method == "factorisation"
+    assert certificate.confidence == 1.0
+    assert not certificate.unique
+    assert -1e-11 < certificate.lambda_2 < 0
+
+
+def test_the_gap_beside_a_singular_matrix_is_never_violated():
+    certified = singular = 0
+    for k in range(60):
+        rng = np.random.default_rng(k)
+        n = int(rng.integers(61, 160))
+        data, z, missing = ring_beside_pi(n, 10 ** rng.uniform(-14, -2), k)
+        moved = 10.0 ** rng.uniform(-14, -4) * rng.standard_normal(n)
+        z = z * np.exp(1j * moved)
+        # f is -2 sum of 1 - cos around the optimum: what a move loses is at least the square with the curvature there
+        lost = float(np.sum((moved - np.roll(moved, -1)) ** 2)) * (math.cos(np.pi / n) - 1e-3)
+        certificate = ang.certify(data, z, method="factorisation", max_seconds=20)
+        assert certificate.gap_bound >= missing + lost - 1e-13 * n
+        if certificate.verdict is Verdict.CERTIFIED:
+            certified += 1
+            assert missing <= 1e-8 * certificate.scale
+        singular += certificate.verdict is Verdict.CERTIFIED and certificate.lambda_2 < 0
+    assert singular >= 5
+    assert certified < 50

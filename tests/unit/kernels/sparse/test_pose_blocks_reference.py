@@ -46,6 +46,9 @@ def test_solutions_and_determinants_are_those_of_the_dense_matrix(way, D):
     b = np.random.default_rng(2).standard_normal((M.shape[0] // D, D))
     # condition below 1e5
     assert found.solve(b).ravel() == pytest.approx(np.linalg.solve(M, b.ravel()), rel=1e-9, abs=1e-9)
+    several = np.random.default_rng(3).standard_normal((M.shape[0] // D, D, 4))
+    flat = np.linalg.solve(M, several.reshape(-1, 4))
+    assert found.solve(several).reshape(-1, 4) == pytest.approx(flat, rel=1e-9, abs=1e-9)
     assert found.log_determinant == pytest.approx(np.linalg.slogdet(M)[1], rel=1e-11)
 
 

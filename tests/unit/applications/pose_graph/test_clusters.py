@@ -7,9 +7,9 @@ import pytest
 from false_loops import PAIRS, walk, with_false
 
 from angsync.applications.pose_graph import PoseGraph
-from angsync.applications.pose_graph_backbone import backbone, trusted_edges
-from angsync.applications.pose_graph_clusters import Clusters, disagreement, groups_of
-from angsync.applications.pose_graph_model import PoseModel
+from angsync.applications.pose_graph.backbone import backbone, trusted_edges
+from angsync.applications.pose_graph.clusters import Clusters, disagreement, groups_of
+from angsync.applications.pose_graph.model import PoseModel
 from angsync.solvers.stopping import Clock
 
 

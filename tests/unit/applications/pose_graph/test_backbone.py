@@ -7,7 +7,7 @@ import pytest
 from pose_graphs import close, simulated
 
 from angsync.applications.pose_graph import PoseGraph
-from angsync.applications.pose_graph_backbone import backbone, odometry_edges, trusted_edges
+from angsync.applications.pose_graph.backbone import backbone, odometry_edges, trusted_edges
 from angsync.errors import InputError
 
 

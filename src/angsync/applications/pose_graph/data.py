@@ -20,17 +20,12 @@ import scipy.sparse
 import scipy.sparse.csgraph
 from numpy.typing import ArrayLike, NDArray
 
+from angsync.applications.pose_graph.landmarks import Landmarks, checked_landmarks, informations, isotropic_weight
 from angsync.circle import wrap
 from angsync.errors import InputError, NotFiniteError, ShapeError
 from angsync.problem.measurements import Measurements
 from angsync.problem.operators.schur import SchurOperator
 from angsync.problem.pieces import piece_labels
-
-NOT_DEFINITE = (
-    "is not positive definite (all variances positive, all correlations below 1). Mend it or remove the edge: it "
-    "says how certain a measurement is."
-)
-_DEFINITE = 16 * float(np.finfo(float).eps)  # eigenvalues of a matrix scaled to unit diagonal are known to this
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -54,6 +49,8 @@ class PoseGraph:
         known pose, or its first pose where there is none.
     lines
         Of the file the graph was read from: everything but the vertices, for writing it again.
+    landmarks
+        Points that poses saw (:class:`~angsync.applications.pose_graph.landmarks.Landmarks`).
     """
 
     i: NDArray[np.int64]
@@ -64,6 +61,7 @@ class PoseGraph:
     ids: tuple[int, ...]
     fixed: tuple[int, ...]
     lines: tuple[str, ...] | None
+    landmarks: Landmarks
 
     def __init__(
         self,
@@ -76,6 +74,7 @@ class PoseGraph:
         ids: Sequence[int] | None = None,
         fixed: Sequence[int] = (),
         lines: Iterable[str] | None = None,
+        landmarks: Landmarks | None = None,
     ) -> None:
         first, second, motions = _edges(i, j, motion)
         if ids is not None:
@@ -94,9 +93,10 @@ class PoseGraph:
         if any(not 0 <= node < n for node in fixed):
             raise InputError(f"fixed must be numbers of poses, 0 to {n - 1}, but it is {tuple(fixed)}.")
         values: dict[str, Any] = {
-            "i": first, "j": second, "motion": motions, "information": _information(information, first.size),
+            "i": first, "j": second, "motion": motions, "information": informations(information, first.size, 3, "edge"),
             "poses": known, "ids": names, "fixed": tuple(int(node) for node in fixed),
             "lines": None if lines is None else tuple(lines),
+            "landmarks": checked_landmarks(landmarks, n, names),
         }  # fmt: skip
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -105,7 +105,9 @@ class PoseGraph:
         return int(self.i.size)
 
     def __repr__(self) -> str:
-        return f"PoseGraph(n={self.n}, edges={len(self)})"
+        seen = self.landmarks
+        more = f", landmarks={seen.count}, sightings={len(seen)}" if seen.count else ""
+        return f"PoseGraph(n={self.n}, edges={len(self)}{more})"
 
     @property
     def n(self) -> int:
@@ -119,14 +121,31 @@ class PoseGraph:
 
     @property
     def tau(self) -> NDArray[np.float64]:
-        """Weight of the translation of each edge: 2 / trace(inv(I_xy)) = 2 det(I_xy) / trace(I_xy)."""
-        xx, xy, yy = self.information[:, 0, 0], self.information[:, 0, 1], self.information[:, 1, 1]
-        return 2 * (xx * yy - xy * xy) / (xx + yy)
+        """Weight of the translation of each edge: 2 / trace(inv(I_xy))."""
+        return isotropic_weight(self.information)
+
+    @property
+    def components(self) -> NDArray[np.int64]:
+        """Label of the connected component of each pose, numbered by first appearance; landmarks join poses too."""
+        return self.pieces[: self.n]
 
     @cached_property
-    def components(self) -> NDArray[np.int64]:
-        """Label of the connected component of each pose, numbered by first appearance."""
-        return piece_labels(self.n, self.i, self.j)
+    def pieces(self) -> NDArray[np.int64]:
+        """Labels of the components of all points: poses, then landmarks."""
+        _, first, second, _, _ = self._displacements
+        return piece_labels(self.n + self.landmarks.count, first, second)
+
+    @cached_property
+    def _displacements(self) -> tuple[NDArray, NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], int]:
+        """What was measured between points (poses, then landmarks): displacements, both ends, weights, their number."""
+        seen = self.landmarks
+        return (
+            np.concatenate([self.motion[:, 0] + 1j * self.motion[:, 1], seen.offset[:, 0] + 1j * seen.offset[:, 1]]),
+            np.concatenate([self.i, seen.pose]),
+            np.concatenate([self.j, self.n + seen.landmark]),
+            np.concatenate([self.tau, seen.tau]),
+            len(self) + len(seen),
+        )
 
     @cached_property
     def references(self) -> NDArray[np.int64]:
@@ -140,8 +159,11 @@ class PoseGraph:
     @property
     def initial_cost(self) -> float | None:
         """The cost of the poses given; None where a pose with edges is not known."""
-        ends = np.union1d(self.i, self.j)
-        return self.cost(self.poses) if np.isfinite(self.poses[ends]).all() else None
+        seen = self.landmarks
+        ends = np.union1d(np.union1d(self.i, self.j), seen.pose)
+        if not np.isfinite(self.poses[ends]).all():
+            return None
+        return self.cost(self.poses, seen.positions if np.isfinite(seen.positions).all() else None)
 
     @property
     def odometry(self) -> NDArray[np.float64] | None:
@@ -152,27 +174,67 @@ class PoseGraph:
             return None
         steps = steps[which]  # where a step was measured twice, the first
         angle = np.concatenate([[0.0], np.cumsum(self.motion[steps, 2])])
-        position = np.concatenate([[0.0], np.cumsum(np.exp(1j * angle[:-1]) * self._displacement[steps])])
+        position = np.concatenate(
+            [[0.0], np.cumsum(np.exp(1j * angle[:-1]) * (self.motion[steps, 0] + 1j * self.motion[steps, 1]))]
+        )
         return np.column_stack([position.real, position.imag, wrap(angle)])
 
-    def cost(self, poses: NDArray[np.float64]) -> float:
-        """F at poses (n, 3), summed over the residuals, so that nothing cancels."""
+    def cost(self, poses: NDArray[np.float64], positions: NDArray[np.float64] | None = None) -> float:
+        """F at poses (n, 3) and positions of landmarks (L, 2; the best ones unless given).
+
+        Summed over the residuals, so that nothing cancels.
+        """
+        points = poses[:, 0] + 1j * poses[:, 1]
+        if self.landmarks.count:
+            found = self.best_landmarks(poses) if positions is None else np.asarray(positions)
+            points = np.concatenate([points, found[:, 0] + 1j * found[:, 1]])
         turn = poses[self.j, 2] - poses[self.i, 2] - self.motion[:, 2]
-        position = poses[:, 0] + 1j * poses[:, 1]
-        shift = position[self.j] - position[self.i] - np.exp(1j * poses[self.i, 2]) * self._displacement
-        return float(np.sum(8 * self.kappa * np.sin(turn / 2) ** 2 + self.tau * np.abs(shift) ** 2))
+        d, first, second, tau, _ = self._displacements
+        shift = points[second] - points[first] - np.exp(1j * poses[first, 2]) * d
+        return self._total(8 * self.kappa * np.sin(turn / 2) ** 2, tau * np.abs(shift) ** 2)
+
+    def best_landmarks(self, poses: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Positions (L, 2) of landmarks that cost least for given poses: weighted means of where they were seen."""
+        seen = self.landmarks
+        d = seen.offset[:, 0] + 1j * seen.offset[:, 1]
+        at = poses[seen.pose, 0] + 1j * poses[seen.pose, 1] + np.exp(1j * poses[seen.pose, 2]) * d
+        weight = np.bincount(seen.landmark, seen.tau, minlength=seen.count)
+        found = seen.positions.copy()
+        good = weight > 0
+        for axis, part in enumerate((at.real, at.imag)):
+            total = np.bincount(seen.landmark, seen.tau * part, minlength=seen.count)
+            found[good, axis] = total[good] / weight[good]
+        return found
 
     def cost_of(self, z: NDArray, unknowns: NDArray) -> float:
         """F at phases and eliminated unknowns of the operator: nothing is lost to angles and shifted positions."""
-        position = np.zeros(self.n, dtype=np.complex128)
-        position[self._free] = unknowns
+        points = self._points(unknowns)
         turn = z[self.j] - z[self.i] * np.exp(1j * self.motion[:, 2])
-        shift = position[self.j] - position[self.i] - z[self.i] * self._displacement
-        return float(np.sum(2 * self.kappa * np.abs(turn) ** 2 + self.tau * np.abs(shift) ** 2))
+        d, first, second, tau, _ = self._displacements
+        shift = points[second] - points[first] - z[first] * d
+        return self._total(2 * self.kappa * np.abs(turn) ** 2, tau * np.abs(shift) ** 2)
 
-    @property
-    def _displacement(self) -> NDArray[np.complex128]:
-        return self.motion[:, 0] + 1j * self.motion[:, 1]
+    def _total(self, turns: NDArray[np.float64], shifts: NDArray[np.float64]) -> float:
+        return float(np.sum(turns + shifts[: len(self)]) + np.sum(shifts[len(self) :]))
+
+    def _points(self, unknowns: NDArray) -> NDArray[np.complex128]:
+        """Positions of poses, then of landmarks, from the eliminated unknowns."""
+        points = np.zeros(self.pieces.size, dtype=np.complex128)
+        points[self._free] = unknowns
+        return points
+
+    def with_edges(self, kept: NDArray[np.int64]) -> PoseGraph:
+        """The same poses and landmarks with these edges only."""
+        return PoseGraph(
+            self.i[kept], self.j[kept], self.motion[kept], self.information[kept],
+            poses=self.poses, ids=self.ids, fixed=self.fixed, landmarks=self.landmarks,
+        )  # fmt: skip
+
+    def without_landmarks(self) -> PoseGraph:
+        """Poses and motions alone."""
+        return PoseGraph(
+            self.i, self.j, self.motion, self.information, poses=self.poses, ids=self.ids, fixed=self.fixed
+        )  # fmt: skip
 
     def rotations(self) -> Measurements:
         """The rotation part alone, weighted with kappa."""
@@ -182,8 +244,8 @@ class PoseGraph:
     def operator(self) -> SchurOperator:
         r"""C = -Q with :math:`F = z^H Q z` at the best positions for z.
 
-        With one row an edge, :math:`(Rz)_e = z_j - z_i e^{\mathrm{i}\delta}`, :math:`(Dz)_e = z_i d` and
-        :math:`(Ap)_e = p_j - p_i`,
+        With one row an edge, :math:`(Rz)_e = z_j - z_i e^{\mathrm{i}\delta}`, and one an edge or a sighting,
+        :math:`(Dz)_e = z_i d` and :math:`(Ap)_e = p_j - p_i` (p the positions of poses and landmarks),
 
         .. math:: K = \begin{pmatrix} 2 R^H \kappa R + D^H \tau D & -D^H \tau A \\
                   -A^T \tau D & A^T \tau A \end{pmatrix}.
@@ -191,65 +253,47 @@ class PoseGraph:
         Positions are relative to the first pose of their component, whose column of A is left out: a common shift
         costs nothing, and the rest of :math:`A^T \tau A` is positive definite.
         """
-        shape, rows = (len(self), self.n), np.arange(len(self))
-        ones = np.ones(len(self))
+        d, first, second, weights, count = self._displacements
 
-        def incidence(at_first: NDArray, at_second: NDArray) -> scipy.sparse.csr_array:
-            entries = (np.concatenate([at_first, at_second]), (np.tile(rows, 2), np.concatenate([self.i, self.j])))
-            return scipy.sparse.csr_array(entries, shape=shape)
+        def matrix(columns: int, *entries: tuple[NDArray, NDArray[np.int64]]) -> scipy.sparse.csr_array:
+            """One row a measurement, from values and the columns where they stand."""
+            size = entries[0][0].size
+            values, ends = (np.concatenate(part) for part in zip(*entries, strict=True))
+            places = (np.tile(np.arange(size), len(entries)), ends)
+            return scipy.sparse.csr_array((values, places), shape=(size, columns))
 
-        turned = incidence(-np.exp(1j * self.motion[:, 2]), ones)
-        moved = incidence(self._displacement, 0 * ones)
-        between = incidence(-ones, ones)[:, self._free]
-        kappa, tau = (scipy.sparse.diags_array(weight) for weight in (self.kappa, self.tau))
+        turned = matrix(self.n, (-np.exp(1j * self.motion[:, 2]), self.i), (np.ones(len(self)), self.j))
+        moved = matrix(self.n, (d, first))
+        between = matrix(self.pieces.size, (-np.ones(count), first), (np.ones(count), second))[:, self._free]
+        kappa, tau = (scipy.sparse.diags_array(weight) for weight in (self.kappa, weights))
         corner = 2 * (turned.conj().T @ kappa @ turned) + moved.conj().T @ tau @ moved
         side = -(moved.conj().T @ tau @ between)
         K = scipy.sparse.block_array([[corner, side], [side.conj().T, between.T @ tau @ between]])
         nothing = scipy.sparse.csr_array((len(self), between.shape[1]))
         B = scipy.sparse.block_array([[turned, nothing], [-moved, between]], format="csr")
         B.eliminate_zeros()
-        return SchurOperator(K, self.n, (B, np.concatenate([2 * self.kappa, self.tau])))
+        return SchurOperator(K, self.n, (B, np.concatenate([2 * self.kappa, weights])))
 
     @property
     def _free(self) -> NDArray[np.int64]:
-        """Poses whose position is an unknown of the operator."""
-        return np.setdiff1d(np.arange(self.n), np.unique(self.components, return_index=True)[1])
+        """Points whose position is an unknown of the operator: all but the first of each component."""
+        return np.setdiff1d(np.arange(self.pieces.size), np.unique(self.pieces, return_index=True)[1])
 
-    def placed(self, z: NDArray, unknowns: NDArray) -> NDArray[np.float64]:
-        """Poses (n, 3) from headings and eliminated unknowns, every component moved so that its reference stays."""
-        position = np.zeros(self.n, dtype=np.complex128)
-        position[self._free] = unknowns
+    def placed(self, z: NDArray, unknowns: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Poses (n, 3) and landmarks (L, 2) from headings and eliminated unknowns, every reference where it was."""
+        points = self._points(unknowns)
         held = np.nan_to_num(self.poses[self.references])  # the origin where nothing is known
-        turn = (np.exp(1j * held[:, 2]) * np.conj(z[self.references]))[self.components]
-        shift = (held[:, 0] + 1j * held[:, 1])[self.components]
-        position = turn * (position - position[self.references][self.components]) + shift
-        angle = np.angle(turn * z)
-        poses = np.column_stack([position.real, position.imag, np.where(angle == -np.pi, np.pi, angle)])
-        alone = np.bincount(self.components)[self.components] == 1
+        turn = np.exp(1j * held[:, 2]) * np.conj(z[self.references])
+        shift = held[:, 0] + 1j * held[:, 1]
+        labels = np.minimum(self.pieces, turn.size - 1)  # landmarks that nobody saw are set below
+        points = turn[labels] * (points - points[self.references][labels]) + shift[labels]
+        angle = np.angle(turn[self.components] * z)
+        poses = np.column_stack([points[: self.n].real, points[: self.n].imag, np.where(angle == -np.pi, np.pi, angle)])
+        alone = np.bincount(self.pieces)[self.components] == 1
         poses[alone] = np.nan_to_num(self.poses[alone])  # no measurement: as given, bit for bit
-        return poses
-
-
-def first_indefinite(information: NDArray[np.float64]) -> int | None:
-    """Index of the first matrix that is not symmetric positive definite; None where all are."""
-    variance = np.diagonal(information, axis1=1, axis2=2)
-    good = np.asarray(np.isfinite(information).all(axis=(1, 2)) & (variance > 0).all(axis=1))
-    # free of units: metres and radians may differ by many orders of magnitude
-    scale = 1 / np.sqrt(np.where(good[:, None], variance, 1.0))
-    unit = np.where(good[:, None, None], information * scale[:, :, None] * scale[:, None, :], np.eye(3))
-    good &= np.abs(unit - unit.transpose(0, 2, 1)).max(axis=(1, 2)) < 1e-9
-    good &= np.linalg.eigvalsh(unit)[:, 0] > _DEFINITE
-    return None if good.all() else int(np.argmin(good))
-
-
-def _information(given: ArrayLike | None, edges: int) -> NDArray[np.float64]:
-    information = np.tile(np.eye(3), (edges, 1, 1)) if given is None else np.array(given, dtype=float)
-    if information.shape != (edges, 3, 3):
-        raise ShapeError(f"information must have shape ({edges}, 3, 3), but it is {information.shape}.")
-    bad = first_indefinite(information)
-    if bad is not None:
-        raise InputError(f"the information matrix of edge {bad} {NOT_DEFINITE}")
-    return information
+        positions = np.column_stack([points[self.n :].real, points[self.n :].imag])
+        positions[self.landmarks.unseen] = self.landmarks.positions[self.landmarks.unseen]
+        return poses, positions
 
 
 def _edges(

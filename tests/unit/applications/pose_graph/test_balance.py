@@ -7,8 +7,8 @@ import pytest
 from false_loops import walk
 
 from angsync.applications.pose_graph import PoseGraph, optimise
-from angsync.applications.pose_graph_balance import balanced, spread
-from angsync.applications.pose_graph_model import PoseModel
+from angsync.applications.pose_graph.balance import balanced, spread
+from angsync.applications.pose_graph.model import PoseModel
 
 STATED = np.diag([4.0, 4.0, 2500.0])  # half a metre and 0.02 rad
 TRUE = STATED * np.diag([16.0, 16.0, 1 / 1.5**2])

@@ -7,7 +7,7 @@ outside S uniform over the map (u = 1 / (2 pi A), A the area of its box), relati
           + \mathrm{together}(\text{the others}),
 
 :math:`\mu = |S| - n + 1` cycles, D = 3, s the noise in units of the stated one, integrated over a logarithmic range
-around its best value, and :mod:`~angsync.applications.pose_graph_clusters` for the last term.
+around its best value, and :mod:`~angsync.applications.pose_graph.clusters` for the last term.
 
 Search: from the backbone (trusted edges, steps, a tree) loops are taken in by groups as long as the evidence grows,
 short ones first by themselves, since they are predicted best (pursuit), at several noise scales; then the scale is
@@ -25,10 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync import kernels
-from angsync.applications.pose_graph_backbone import Backbone
-from angsync.applications.pose_graph_balance import balanced
-from angsync.applications.pose_graph_clusters import Clusters, groups_of
-from angsync.applications.pose_graph_model import D, PoseFit, PoseModel
+from angsync.applications.pose_graph.backbone import Backbone
+from angsync.applications.pose_graph.balance import balanced
+from angsync.applications.pose_graph.clusters import Clusters, groups_of
+from angsync.applications.pose_graph.equations import D
+from angsync.applications.pose_graph.model import PoseFit, PoseModel
 from angsync.errors import InputError
 from angsync.solvers.stopping import Clock
 

@@ -13,16 +13,19 @@ Given the headings z, the best positions solve a sparse linear system. Eliminati
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from angsync.applications.pose_graph_data import NOT_DEFINITE, PoseGraph, first_indefinite
+from angsync.applications.pose_graph.data import PoseGraph
+from angsync.applications.pose_graph.landmarks import Landmarks
+from angsync.applications.pose_graph.reading import read
+from angsync.applications.pose_graph.result import PoseGraphResult
+from angsync.applications.pose_graph.simulation import Simulated, simulate
 from angsync.certificate.verdict import Verdict
 from angsync.errors import (
     AngsyncWarning,
@@ -30,112 +33,24 @@ from angsync.errors import (
     ConvergenceWarning,
     CorruptionWarning,
     DisconnectedWarning,
-    FileFormatError,
+    InputError,
     names_keywords,
     warn_user,
 )
 from angsync.front_door import synchronize
-from angsync.io.failures import existing_file, listed
-from angsync.io.g2o_file import G2oContent, parse_g2o
-from angsync.io.g2o_writing import edge_line, write_g2o
 from angsync.pipeline.result import SyncResult
-from angsync.problem.pieces import in_words
-from angsync.report.trajectory import Panel, write_trajectory
-from angsync.report.words import certificate_in_words
+from angsync.problem.operators.schur import SchurOperator
+from angsync.problem.pieces import in_words, piece_labels
 from angsync.solvers.stopping import Callback, Clock, Status, Stopping
 
 if TYPE_CHECKING:
-    from angsync.applications.pose_graph_robust import PoseRobustReport
     from angsync.pipeline.robust.settings import Robust
 
-__all__ = ["PoseGraph", "PoseGraphResult", "optimise", "read"]
+__all__ = ["Landmarks", "PoseGraph", "PoseGraphResult", "Simulated", "optimise", "read", "simulate"]
 
+COSTS = ("isotropic", "information")
+_MOST_PARTS = 500  # that only landmarks join: turned to each other beforehand, at a product each
 _NO_TIME = "Stopped at max_seconds, before the search for wrong edges was finished; raise it."
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PoseGraphResult:
-    """What :func:`optimise` returns."""
-
-    graph: PoseGraph
-    poses: NDArray[np.float64]
-    """x, y and theta in (-pi, pi], one row a pose. One of each component is where it was given (or at the origin)."""
-    cost: float
-    """F in the convention of SE-Sync, summed over the edges at the phases ``sync.z``; rounded poses may differ in the
-    last digits."""
-    initial_cost: float | None
-    """F of the poses given; None where they are not all known."""
-    sync: SyncResult
-    """The headings with their certificate, whose ``gap_bound`` is a proved bound on cost - (least possible cost)."""
-    seconds: float
-    """Wall time of the whole call."""
-    robust: PoseRobustReport | None = None
-    """Which edges were believed, and how sure that is; None without ``robust``. Costs are those of the believed."""
-
-    @property
-    def x(self) -> NDArray[np.float64]:
-        """First coordinate of each pose."""
-        return self.poses[:, 0]
-
-    @property
-    def y(self) -> NDArray[np.float64]:
-        """Second coordinate of each pose."""
-        return self.poses[:, 1]
-
-    @property
-    def theta(self) -> NDArray[np.float64]:
-        """Heading of each pose, radians."""
-        return self.poses[:, 2]
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write g2o text: the poses found, and edges, FIX lines and remarks as they were read."""
-        graph = self.graph
-        lines = graph.lines
-        if lines is None:
-            lines = (
-                *(f"FIX {graph.ids[node]}" for node in graph.fixed),
-                *map(edge_line, np.take(graph.ids, graph.i), np.take(graph.ids, graph.j), graph.motion,
-                     graph.information),
-            )  # fmt: skip
-        write_g2o(path, graph.ids, self.poses, lines)
-
-    def picture(self, path: str | os.PathLike[str], title: str = "pose graph") -> None:
-        """Write an SVG of the trajectory before and after; before are the poses given, otherwise the odometry alone."""
-        graph = self.graph
-        panels = [Panel("after", self.poses, self.cost)]
-        odometry = graph.odometry if self.initial_cost is None else None
-        if self.initial_cost is not None:
-            panels.insert(0, Panel("before", graph.poses, self.initial_cost))
-        elif odometry is not None:
-            panels.insert(0, Panel("before (odometry alone)", odometry, graph.cost(odometry)))
-        write_trajectory(path, graph.i, graph.j, panels, title)
-
-    def __repr__(self) -> str:
-        verdict = "not certified" if self.sync.certificate is None else self.sync.certificate.verdict.name
-        if self.robust is not None:
-            doubt = "" if self.robust.credible else ", not judged whether these are right"
-            verdict = "NOT CREDIBLE" if self.robust.credible is False else f"{verdict} for the edges believed{doubt}"
-        return f"PoseGraphResult(n={self.graph.n}, cost={self.cost:.10g}, {self.sync.status.name}, {verdict})"
-
-    def __str__(self) -> str:
-        count = int(self.graph.components.max()) + 1
-        before = "" if self.initial_cost is None else f" ({self.initial_cost:.10g} before)"
-        words = certificate_in_words(self.sync.certificate, components=count)
-        lines = [
-            f"pose graph of {self.graph.n} poses and {len(self.graph)} edges"
-            + (f" in {count} components" if count > 1 else ""),
-            f"  cost         {self.cost:.10g}{before}",
-            f"  status       {self.sync.status.name}: {self.sync.message}",
-            f"  work         iterations: {self.sync.iterations}, seconds: {self.seconds:.3g}",
-            f"  method       {self.sync.method}",
-        ]
-        if self.robust is None:
-            return "\n".join([*lines, f"  certificate  {words}"])
-        if self.robust.credible is False:  # a proof about these edges would read as one about the poses
-            words = "withheld: it is about the edges believed, which are not credible (result.sync.certificate has it)"
-        else:
-            words = f"Of the edges believed: {words}"
-        return "\n".join([*lines, f"  robust       {self.robust}", f"  certificate  {words}"])
 
 
 @names_keywords
@@ -149,8 +64,9 @@ def optimise(
     rng: Any = 0,
     robust: bool | Robust | None = None,
     trusted: ArrayLike | str | None = None,
+    cost: str = "isotropic",
 ) -> PoseGraphResult:
-    """The poses of least cost, with a certificate.
+    """The poses (and landmarks) of least cost, with a certificate.
 
     The start is the optimum of the rotations alone; what :func:`angsync.synchronize` then does with the whole cost
     (solver, certificate, ways out of points that are not optimal) and what the settings mean is said there.
@@ -160,19 +76,34 @@ def optimise(
     and heading together (``result.robust`` says which, and whether that is credible). ``trusted="odometry"`` believes
     the steps from each pose to the next beforehand, booleans or places any other edges. ``robust=ang.Robust(scale=1)``
     takes the informations at their word; otherwise one common factor of the noise is estimated. The certificate is
-    then that of the edges believed.
+    then that of the edges believed. Sightings of landmarks are not judged, but believed.
+
+    ``cost="information"`` goes on from the certified optimum to a minimum of the cost with full information matrices,
+    the one that g2o and gtsam minimise; ``poses`` are then of that cost. The certificate stays about the isotropic one.
     """
+    if cost not in COSTS:
+        raise InputError(f"cost must be 'isotropic' (certified) or 'information' (full matrices), but it is {cost!r}.")
     stopping = Stopping() if stopping is None else stopping
+    clock = Clock(stopping.max_seconds)
+    options = {"certify": certify, "callback": callback, "on_failure": on_failure, "rng": rng}
+    found = None
     if robust is not None or trusted is not None:
-        options = {"certify": certify, "callback": callback, "on_failure": on_failure, "rng": rng}
         found = _robustly(graph, robust, trusted, stopping, options)
-        if found is not None:
-            return found
+    if found is None:
+        found = _certified(graph, stopping, **options)
+    return found if cost == "isotropic" else _polished(found, clock, on_failure)
+
+
+def _certified(
+    graph: PoseGraph, stopping: Stopping, *, certify: bool, callback: Callback | None, on_failure: Any, rng: Any
+) -> PoseGraphResult:
+    """The optimum of the isotropic cost."""
     clock = Clock(stopping.max_seconds)
     pieces = _pieces(graph)
     if pieces:
         warn_user(pieces, DisconnectedWarning)
     _warn_about_fixed(graph)
+    _warn_about_unseen(graph)
     operator = graph.operator()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DisconnectedWarning)  # said above, about poses
@@ -186,7 +117,7 @@ def optimise(
         interrupted = start.status is Status.INTERRUPTED
         sync = synchronize(
             operator,
-            start=start.z,
+            start=_joined(graph, operator, start.z),
             stopping=replace(stopping, max_iterations=0) if interrupted else replace(stopping, max_seconds=clock.left),
             certify=certify and not interrupted,
             callback=callback,
@@ -200,10 +131,12 @@ def optimise(
     if graph.ids != tuple(range(graph.n)):
         sync = replace(sync, labels=graph.ids)
     unknowns = operator.eliminated(sync.z)
-    poses = graph.placed(sync.z, unknowns)
+    poses, landmarks = graph.placed(sync.z, unknowns)
+    _warn_if_loose(graph, poses, landmarks)
     return PoseGraphResult(
         graph=graph,
         poses=poses,
+        landmarks=landmarks,
         cost=graph.cost_of(sync.z, unknowns),
         initial_cost=graph.initial_cost,
         sync=sync,
@@ -218,9 +151,9 @@ def _robustly(
     clock = Clock(stopping.max_seconds)
     interrupted = False
     try:
-        import angsync.applications.pose_graph_robust as fit
+        from angsync.applications.pose_graph import robust as fit
     except KeyboardInterrupt:  # what loads for the first time can be loaded again
-        import angsync.applications.pose_graph_robust as fit
+        from angsync.applications.pose_graph import robust as fit
 
         interrupted = True
     settings = fit.checked(robust, trusted)
@@ -237,7 +170,7 @@ def _robustly(
         stopping, options = replace(stopping, max_iterations=0), {**options, "certify": False, "on_failure": "ignore"}
 
     def solved() -> PoseGraphResult:
-        return optimise(robustly.believed_graph(), stopping=replace(stopping, max_seconds=clock.left), **options)
+        return _certified(robustly.believed_graph(), replace(stopping, max_seconds=clock.left), **options)
 
     result = solved()
     robustly.interrupted |= result.sync.status is Status.INTERRUPTED
@@ -262,6 +195,65 @@ def _robustly(
     return replace(result, graph=graph, robust=report, seconds=clock.seconds)
 
 
+def _polished(found: PoseGraphResult, clock: Clock, on_failure: Any) -> PoseGraphResult:
+    """The same with the poses of the information cost."""
+    from angsync.applications.pose_graph.polish import polished
+
+    if found.sync.status is Status.INTERRUPTED:
+        clock = Clock(0.0)  # the costs are told, and nothing is done
+    poses, landmarks, polish, end = polished(found.fitted, found.poses, found.landmarks, clock)
+    found = replace(found, poses=poses, landmarks=landmarks, polish=polish, seconds=clock.seconds)
+    if end.interrupted:
+        return replace(found, sync=replace(found.sync, status=Status.INTERRUPTED, message=Status.INTERRUPTED.value))
+    if not polish.converged and found.sync.status is not Status.INTERRUPTED:
+        text = f"the information cost is not at its minimum after {polish.steps} steps. Raise max_seconds."
+        if clock.expired:
+            found = replace(found, sync=replace(found.sync, status=Status.TIME_LIMIT, message=f"Stopped early: {text}"))
+        if on_failure == "raise":
+            raise ConvergenceError(text, found.sync)
+        if on_failure != "ignore":
+            warn_user(text, ConvergenceWarning)
+    return found
+
+
+def _joined(graph: PoseGraph, operator: SchurOperator, z: NDArray) -> NDArray:
+    """Headings of parts that no motion joins, but landmarks do, turned to each other as the whole cost has it best."""
+    parts = piece_labels(graph.n, graph.i, graph.j)
+    count = int(parts.max()) + 1
+    if count == int(graph.components.max()) + 1 or count > _MOST_PARTS:
+        return z
+    columns = np.where(parts[:, None] == np.arange(count), z[:, None], 0)
+    small = columns.conj().T @ operator.apply(columns)
+    turns = synchronize((small + small.conj().T) / 2, certify=False, on_failure="ignore").z
+    return np.asarray(z * turns[parts])
+
+
+def _warn_if_loose(graph: PoseGraph, poses: NDArray[np.float64], landmarks: NDArray[np.float64]) -> None:
+    """Parts that meet in one landmark only can turn around it: their headings are not measured."""
+    parts = piece_labels(graph.n, graph.i, graph.j)
+    seen = np.unique(graph.landmarks.pose)
+    alone = np.bincount(graph.pieces)[graph.components] == 1
+    if np.unique(parts[~alone]).size == np.unique(graph.components[~alone]).size or not seen.size:
+        return
+    from angsync.applications.pose_graph.information import InformationModel
+
+    model = InformationModel(graph)
+    factor = model.factor(model.linearised(model.nodes(poses, landmarks)))
+    rows = model.number[np.unique(parts, return_index=True)[1]]
+    rows = rows[rows >= 0]
+    loose = factor is None
+    if factor is not None:
+        unit, nowhere = np.tile(np.eye(3), (rows.size, 1, 1)), np.full(rows.size, -1, dtype=np.int64)
+        spread = factor.grams(np.arange(rows.size + 1), rows, nowhere, unit, 0 * unit).reshape(-1, 3, 3)
+        loose = bool((spread[:, 2, 2] > np.pi**2).any())  # a standard error of half a turn
+    if loose:
+        warn_user(
+            "Parts of the pose graph are joined by landmarks only, and by too few to say how they are turned to each "
+            "other: such headings are arbitrary. Two landmarks that both parts saw would do.",
+            DisconnectedWarning,
+        )
+
+
 def _ended(sync: SyncResult, status: Status, message: str) -> SyncResult:
     """The headings of edges that are not known to be the right ones: whatever is proved about them decides nothing."""
     certificate = sync.certificate
@@ -271,59 +263,19 @@ def _ended(sync: SyncResult, status: Status, message: str) -> SyncResult:
     return replace(sync, status=status, message=message, certificate=certificate)
 
 
-def read(path: str | os.PathLike[str]) -> PoseGraph:
-    """Read the poses and motions of a 2-D graph in g2o text; poses are ordered by their ids.
-
-    Only VERTEX_SE2, EDGE_SE2 and FIX are understood; other lines are kept for writing, and named in a warning.
-    """
-    content = parse_g2o(existing_file(path))
-    upper = np.triu_indices(3)
-    information = np.empty((len(content.edges), 3, 3))
-    triangle = np.array([edge.information for edge in content.edges])
-    information[:, upper[0], upper[1]] = information[:, upper[1], upper[0]] = triangle
-    bad = first_indefinite(information)
-    if bad is not None:
-        raise FileFormatError(f"{content.where(content.edges[bad].line)}: the information matrix {NOT_DEFINITE}")
-    _warn_about_tags(content)
-    ids = content.nodes
-    number = {node: k for k, node in enumerate(ids)}
-    return PoseGraph(
-        [number[edge.first] for edge in content.edges],
-        [number[edge.second] for edge in content.edges],
-        [edge.motion for edge in content.edges],
-        information,
-        poses=_given_poses(content, number),
-        ids=ids,
-        fixed=[number[node] for node in content.fixed if node in number],  # landmarks may be fixed too
-        lines=content.kept,
-    )
-
-
-def _given_poses(content: G2oContent, number: dict[int, int]) -> NDArray[np.float64]:
-    poses = np.full((len(number), 3), np.nan)
-    for vertex in content.vertices:
-        row = number[vertex.node]
-        if not np.isnan(poses[row, 0]):
-            raise FileFormatError(
-                f"{content.where(vertex.line)}: vertex {vertex.node} was given before. Remove one of the two lines."
-            )
-        poses[row] = vertex.pose
-    return poses
-
-
-def _warn_about_tags(content: G2oContent) -> None:
-    unknown = [tag for tag in content.ignored if tag != "FIX"]
-    if unknown:
-        text = f"{content.path}: lines with {listed(unknown[:8])} are kept but not used; only poses are optimised."
-        warn_user(text, AngsyncWarning)
-
-
 def _pieces(graph: PoseGraph) -> str:
     """One sentence on components and poses without edges; empty where the graph is connected."""
     return in_words(
         graph.components, graph.ids, graph="The pose graph", isolated="pose(s) without edges",
         fate="which stay as they are", consequence="where the components lie to each other is not measured",
     )  # fmt: skip
+
+
+def _warn_about_unseen(graph: PoseGraph) -> None:
+    unseen = [(graph.landmarks.ids or ())[k] for k in graph.landmarks.unseen]
+    if unseen:
+        listed = ", ".join(map(str, unseen[:8])) + (" and more" if len(unseen) > 8 else "")
+        warn_user(f"Landmarks that nobody saw stay where they are: {listed}.", AngsyncWarning)
 
 
 def _warn_about_fixed(graph: PoseGraph) -> None:

@@ -15,9 +15,10 @@ import scipy.sparse
 import scipy.sparse.csgraph
 from numpy.typing import NDArray
 
-from angsync.applications.pose_graph_clusters import REACH_POSES, disagreement
-from angsync.applications.pose_graph_model import D, PoseModel
-from angsync.applications.pose_graph_search import Belief, Search
+from angsync.applications.pose_graph.clusters import REACH_POSES, disagreement
+from angsync.applications.pose_graph.equations import D
+from angsync.applications.pose_graph.model import PoseModel
+from angsync.applications.pose_graph.search import Belief, Search
 from angsync.circle import wrap
 
 _MOST_LOOPS = 2000  # distrusted ones that are compared with each other, the first of them

@@ -9,7 +9,7 @@ import scipy.sparse
 import scipy.sparse.csgraph
 from numpy.typing import ArrayLike, NDArray
 
-from angsync.applications.pose_graph_data import PoseGraph
+from angsync.applications.pose_graph.data import PoseGraph
 from angsync.circle import wrap
 from angsync.errors import InputError
 from angsync.pipeline.robust.settings import Robust, trusted_places

@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.applications.pose_graph_model import PoseFit, PoseModel
+from angsync.applications.pose_graph.model import PoseFit, PoseModel
 
 _STATED_NUMBERS = 10.0  # the stated balance counts as much as so many free numbers: three loops do not overthrow it
 _FARTHEST = 30.0  # factor by which turns are weighed up or down, at most

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.applications.pose_graph_backbone import backbone, trusted_edges
-from angsync.applications.pose_graph_data import PoseGraph
-from angsync.applications.pose_graph_doubts import (
+from angsync.applications.pose_graph.backbone import backbone, trusted_edges
+from angsync.applications.pose_graph.data import PoseGraph
+from angsync.applications.pose_graph.doubts import (
     HELD_NATS,
     TURN_DEGREES,
     UNFINISHED,
@@ -23,15 +23,17 @@ from angsync.applications.pose_graph_doubts import (
     mean_turn,
     stated_scale,
 )
-from angsync.applications.pose_graph_exchange import unbent
-from angsync.applications.pose_graph_model import D, PoseModel
-from angsync.applications.pose_graph_search import Belief, Groups, Search
+from angsync.applications.pose_graph.equations import D
+from angsync.applications.pose_graph.exchange import unbent
+from angsync.applications.pose_graph.model import PoseModel
+from angsync.applications.pose_graph.search import Belief, Groups, Search
 from angsync.errors import InputError, OutputError
 from angsync.io.atomic import atomic_open, check_writable
 from angsync.pipeline.robust.report import Rival
 from angsync.pipeline.robust.settings import Robust
 from angsync.solvers.stopping import Clock
 
+SIGHTINGS_BELIEVED = "the sightings of landmarks were all believed; only edges were judged."
 _SEARCH_SHARE = 0.6  # of a time limit: the rest is for the poses and their certificate
 
 
@@ -123,9 +125,10 @@ class Robustly:
         self._clock = Clock(None if max_seconds is None else _SEARCH_SHARE * max_seconds)
         keys = (self.trusted, *graph.information.reshape(-1, D * D).T, *graph.motion.T, graph.j, graph.i)
         self._order = np.lexsort(keys)
-        self.graph = _with_edges(graph, self._order)
-        self._spine = backbone(self.graph, self.trusted[self._order])
-        self._search = Search(PoseModel(self.graph), self._spine, settings.scale, self._clock)
+        self.graph = graph.with_edges(self._order)
+        motions = self.graph.without_landmarks()  # sightings are believed, and say nothing about edges here
+        self._spine = backbone(motions, self.trusted[self._order])
+        self._search = Search(PoseModel(motions), self._spine, settings.scale, self._clock)
         self._belief: Belief | None = None
         self._doubt = Doubt(None, ())
         self.interrupted = False
@@ -171,7 +174,7 @@ class Robustly:
 
     def believed_graph(self) -> PoseGraph:
         """The same poses with the believed edges only."""
-        return _with_edges(self.graph, np.flatnonzero(self._believed))
+        return self.graph.with_edges(np.flatnonzero(self._believed))
 
     def report(self) -> PoseRobustReport:
         """What is said about the edges, in the order in which they were given."""
@@ -185,6 +188,8 @@ class Robustly:
             margin[untrusted] = search.judged(belief, single, search=False).margin
             margin[search.model.bridges(belief.believed)] = np.inf
         distrusted = ~self._believed
+        if doubt.credible and len(self.graph.landmarks):
+            doubt = replace(doubt, credible=None, reasons=(*doubt.reasons, SIGHTINGS_BELIEVED))
         return PoseRobustReport(
             distrusted=self._as_given(distrusted),
             corruption=self._as_given(1 / (1 + np.exp(np.clip(margin, -700, 700)))) * ~self.trusted,
@@ -202,11 +207,3 @@ class Robustly:
         given = np.empty_like(values)
         given[self._order] = values
         return given
-
-
-def _with_edges(graph: PoseGraph, kept: NDArray[np.int64]) -> PoseGraph:
-    """The same poses with these edges only."""
-    return PoseGraph(
-        graph.i[kept], graph.j[kept], graph.motion[kept], graph.information[kept],
-        poses=graph.poses, ids=graph.ids, fixed=graph.fixed,
-    )  # fmt: skip

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.applications.pose_graph_exchange import Exchange, exchanges
-from angsync.applications.pose_graph_model import D
-from angsync.applications.pose_graph_search import Belief, Groups, Search
+from angsync.applications.pose_graph.equations import D
+from angsync.applications.pose_graph.exchange import Exchange, exchanges
+from angsync.applications.pose_graph.search import Belief, Groups, Search
 from angsync.circle import wrap
 from angsync.pipeline.robust.report import Rival
 

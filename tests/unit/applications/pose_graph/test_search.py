@@ -8,9 +8,9 @@ from false_loops import PAIRS, walk, with_false
 from pose_graphs import motions
 
 from angsync.applications.pose_graph import PoseGraph
-from angsync.applications.pose_graph_backbone import backbone, trusted_edges
-from angsync.applications.pose_graph_model import PoseModel
-from angsync.applications.pose_graph_search import Groups, Search
+from angsync.applications.pose_graph.backbone import backbone, trusted_edges
+from angsync.applications.pose_graph.model import PoseModel
+from angsync.applications.pose_graph.search import Groups, Search
 from angsync.solvers.stopping import Clock
 
 

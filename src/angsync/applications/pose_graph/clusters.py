@@ -17,7 +17,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.applications.pose_graph_model import D, PoseFit, PoseModel
+from angsync.applications.pose_graph.equations import D
+from angsync.applications.pose_graph.model import PoseFit, PoseModel
 from angsync.circle import wrap
 from angsync.solvers.stopping import Clock
 

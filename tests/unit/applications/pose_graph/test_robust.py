@@ -129,7 +129,7 @@ def test_an_interruption_keeps_the_best_so_far(spoiled, monkeypatch):
     def stop(self):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("angsync.applications.pose_graph_search.Search.finished", stop)
+    monkeypatch.setattr("angsync.applications.pose_graph.search.Search.finished", stop)
     result = optimise(spoiled[1], robust=True, trusted="odometry")
     assert result.sync.status is Status.INTERRUPTED
     assert result.robust.credible is None
@@ -139,7 +139,7 @@ def test_an_interruption_keeps_the_best_so_far(spoiled, monkeypatch):
 @pytest.mark.parametrize("where", ["checked", "Robustly.__init__", "Search.run", "Robustly._judge", "Robustly.report"])
 def test_an_interruption_at_any_time_is_answered(spoiled, monkeypatch, where):
     """In its first 30 ms, before anything was found, it left the call."""
-    import angsync.applications.pose_graph_robust as module
+    import angsync.applications.pose_graph.robust as module
 
     owner, name = (module, where) if "." not in where else (getattr(module, where.split(".")[0]), where.split(".")[1])
     whole, calls = getattr(owner, name), []

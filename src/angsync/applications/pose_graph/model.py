@@ -5,8 +5,8 @@ The residual of the edge :math:`i \to j` is taken in the frame of pose i and in 
 .. math:: r = W \begin{pmatrix} R(\theta_i)^T (p_j - p_i) - d \\ \theta_j - \theta_i - \delta \end{pmatrix},
           \qquad W = \mathrm{diag}(\sqrt\tau, \sqrt\tau, w \sqrt\kappa),
 
-w the weight of turns (1 as stated, :mod:`angsync.applications.pose_graph_balance` estimates it), otherwise with the
-weights of the certified cost (:mod:`angsync.applications.pose_graph_data`), so that the edges are judged by
+w the weight of turns (1 as stated, :mod:`angsync.applications.pose_graph.balance` estimates it), otherwise with the
+weights of the certified cost (:mod:`angsync.applications.pose_graph.data`), so that the edges are judged by
 what the poses are then found with. Judged with their full information, loops of real graphs are given up that are
 long off in a direction in which a scan matcher claimed millimetres (CSAIL: three of 128 instead of one, and less
 evidence for the graph as a whole; on intel and manhattan the full information has more evidence, and gives up as
@@ -19,17 +19,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse
-import scipy.sparse.linalg
 from numpy.typing import NDArray
 
-from angsync import kernels
-from angsync.applications.pose_graph_data import PoseGraph
+from angsync.applications.pose_graph.data import PoseGraph
+from angsync.applications.pose_graph.equations import D, factorised, pattern_of, pulled
 from angsync.circle import wrap
-from angsync.kernels.blas import in_one_thread
 from angsync.problem.pieces import piece_count
 
-D = 3  # numbers that an edge measures
 _SMALL_TURN = 1e-3  # radians: a step that turns no pose more,
 _SMALL_GAIN = 1e-4  # and gains less than this share of the cost, is the last: sets are judged, the answer comes later
 _HALVINGS = 6  # of a step that makes the fit worse, before it is given up
@@ -177,15 +173,7 @@ class PoseModel:
     def _factor(
         self, pattern: Any, used: NDArray[np.int64], first: NDArray[np.float64], second: NDArray[np.float64]
     ) -> Any:
-        f, s = first[used], second[used]
-        a, b = self._a[used], self._b[used]
-        ft = f.transpose(0, 2, 1)
-        at, blocks = np.concatenate([a, b]), np.concatenate([ft @ f, s.transpose(0, 2, 1) @ s]).reshape(-1, D * D)
-        held = at >= 0
-        diagonal = np.empty((self.free.size, D * D))
-        for entry in range(D * D):
-            diagonal[:, entry] = np.bincount(at[held], blocks[held, entry], minlength=self.free.size)
-        return pattern.factorised(diagonal.reshape(-1, D, D), (ft @ s)[(a >= 0) & (b >= 0)])
+        return factorised(pattern, self._a[used], self._b[used], first[used], second[used])
 
     def _step(
         self,
@@ -195,38 +183,16 @@ class PoseModel:
         first: NDArray[np.float64],
         second: NDArray[np.float64],
     ) -> NDArray[np.float64]:
-        right = np.zeros((self.n, D))
-        for ends, derivative in ((self.i, first), (self.j, second)):
-            pull = np.einsum("kab,ka->kb", derivative[used], r[used])
-            for entry in range(D):
-                right[:, entry] += np.bincount(ends[used], pull[:, entry], minlength=self.n)
+        right = pulled(self.n, self.i[used], self.j[used], r[used], first[used], second[used])
         step: NDArray[np.float64] = factor.solve(-right[self.free])
         return step
 
     def _pattern_of(self, used: NDArray[np.bool_]) -> Any:
         if self._pattern is not None and np.array_equal(self._pattern[0], used):
             return self._pattern[1]
-        pairs = used & (self._a >= 0) & (self._b >= 0)
-        a, b = self._a[pairs], self._b[pairs]
-        order = minimum_degree(self.free.size, a, b)
-        pattern = kernels.BlockPattern(order, a, b)
+        pattern = pattern_of(self.free.size, self._a[used], self._b[used])
         self._pattern = (used.copy(), pattern)
         return pattern
-
-
-def minimum_degree(n: int, i: NDArray[np.int64], j: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The nodes in an order of elimination with little fill: multiple minimum degree, as SuperLU has it."""
-    if n == 0:
-        return np.empty(0, dtype=np.int64)
-    ones = np.full(i.size, -1.0)
-    graph = scipy.sparse.csc_array((ones, (i, j)), shape=(n, n))
-    graph = graph + graph.T
-    graph = (graph + scipy.sparse.diags_array(2.0 - np.asarray(graph.sum(axis=0)).ravel())).tocsc()
-    # the order depends on the pattern alone
-    options: dict[str, Any] = {"diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
-    with in_one_thread():
-        lu = scipy.sparse.linalg.splu(graph, permc_spec="MMD_AT_PLUS_A", **options)
-    return np.argsort(lu.perm_c).astype(np.int64)
 
 
 def _squares(r: NDArray[np.float64], used: NDArray[np.int64]) -> float:

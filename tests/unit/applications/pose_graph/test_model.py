@@ -8,7 +8,8 @@ import scipy.optimize
 from pose_graphs import simulated
 
 from angsync.applications.pose_graph import PoseGraph
-from angsync.applications.pose_graph_model import PoseModel, minimum_degree
+from angsync.applications.pose_graph.equations import minimum_degree
+from angsync.applications.pose_graph.model import PoseModel
 
 
 def test_derivatives_are_those_of_the_residuals():

@@ -7,8 +7,8 @@ import pytest
 from pose_graphs import motions
 
 from angsync.applications.pose_graph import PoseGraph
-from angsync.applications.pose_graph_exchange import _Cuts, _displaced
-from angsync.applications.pose_graph_model import PoseModel
+from angsync.applications.pose_graph.exchange import _Cuts, _displaced
+from angsync.applications.pose_graph.model import PoseModel
 from angsync.problem.pieces import piece_labels
 
 

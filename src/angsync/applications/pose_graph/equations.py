@@ -1,0 +1,77 @@
+"""Normal equations of measurements between nodes of three unknowns each, as a sparse matrix of 3 x 3 blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+import scipy.sparse.linalg
+from numpy.typing import NDArray
+
+from angsync import kernels
+from angsync.kernels.blas import in_one_thread
+
+D = 3  # numbers that an edge measures
+
+
+def pattern_of(count: int, a: NDArray[np.int64], b: NDArray[np.int64]) -> Any:
+    """Pairs of nodes, and an order of elimination; ends below 0 are no unknowns."""
+    pairs = (a >= 0) & (b >= 0)
+    return kernels.BlockPattern(minimum_degree(count, a[pairs], b[pairs]), a[pairs], b[pairs])
+
+
+def factorised(
+    pattern: Any,
+    a: NDArray[np.int64],
+    b: NDArray[np.int64],
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    more: NDArray[np.float64] | None = None,
+) -> Any:
+    """The factor of J^T J, from the derivatives by both ends; ``more`` (nodes, 3) is added to its diagonal.
+
+    None where it is not definite.
+    """
+    ft, count = first.transpose(0, 2, 1), pattern.n
+    at = np.concatenate([a, b])
+    blocks = np.concatenate([ft @ first, second.transpose(0, 2, 1) @ second]).reshape(-1, D * D)
+    held = at >= 0
+    diagonal = np.empty((count, D * D))
+    for entry in range(D * D):
+        diagonal[:, entry] = np.bincount(at[held], blocks[held, entry], minlength=count)
+    if more is not None:
+        diagonal[:, :: D + 1] += more
+    return pattern.factorised(diagonal.reshape(-1, D, D), (ft @ second)[(a >= 0) & (b >= 0)])
+
+
+def pulled(
+    n: int,
+    i: NDArray[np.int64],
+    j: NDArray[np.int64],
+    r: NDArray[np.float64],
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """J^T r, (n, 3)."""
+    total = np.zeros((n, D))
+    for ends, derivative in ((i, first), (j, second)):
+        pull = np.einsum("kab,ka->kb", derivative, r)
+        for entry in range(D):
+            total[:, entry] += np.bincount(ends, pull[:, entry], minlength=n)
+    return total
+
+
+def minimum_degree(n: int, i: NDArray[np.int64], j: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The nodes in an order of elimination with little fill: multiple minimum degree, as SuperLU has it."""
+    if n == 0:
+        return np.empty(0, dtype=np.int64)
+    ones = np.full(i.size, -1.0)
+    graph = scipy.sparse.csc_array((ones, (i, j)), shape=(n, n))
+    graph = graph + graph.T
+    graph = (graph + scipy.sparse.diags_array(2.0 - np.asarray(graph.sum(axis=0)).ravel())).tocsc()
+    # the order depends on the pattern alone
+    options: dict[str, Any] = {"diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
+    with in_one_thread():
+        lu = scipy.sparse.linalg.splu(graph, permc_spec="MMD_AT_PLUS_A", **options)
+    return np.argsort(lu.perm_c).astype(np.int64)
