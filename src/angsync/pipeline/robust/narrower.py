@@ -8,7 +8,12 @@ deviations to half a turn, and the others are uniform,
 
 .. math:: p(r) = \frac{1 - q}{2\pi} + \frac{q}{2 (1 + \log(\pi / c))\, \max(|r|, c)}, \qquad c = 3 \sigma / \sqrt{w},
 
-with q unknown (a few values of it, equally likely). Where errors are uniform next to nothing is lost by that.
+or errors of *one* unknown size, uniform up to t,
+
+.. math:: p(r) = \frac{1 - q}{2\pi} + \frac{q}{2 t}\, [|r| \le t],
+
+which is what slips of a counter or a biased sensor look like, and costs each wrong edge less. q and t are unknown (some
+values of them, equally likely). Where errors are uniform next to nothing is lost by that.
 """
 
 from __future__ import annotations
@@ -36,6 +41,10 @@ _NARROWER = 0.9  # a scale that is smaller by less is the same one
 _MORE_LIKELY = 3.0  # nats by which the narrower belief has to win, as in noise.py
 _LEAST_DEVIATIONS = 3.0  # of a wrong edge
 _SHARES = (0.05, 0.5, 0.95)  # q
+# t in deviations: from 6, below which tails of the good ones would count as wrong, to half a turn at the least scale
+_REACHES = tuple(6.0 * 2.0**k for k in range(20))
+_ANY_SIZE = (0.5, None)
+_LAWS = tuple((share, reach) for reach in (None, *_REACHES) for share in _SHARES)
 
 
 def narrow(task: Task, found: Found, clock: Clock) -> None:
@@ -69,15 +78,24 @@ def narrow(task: Task, found: Found, clock: Clock) -> None:
 
 def with_small_errors(model: Rotations, belief: Belief) -> float:
     """The evidence where wrong edges may be off by little, from the residuals of those that are not believed."""
+    gains = _gains(model, belief)
+    return belief.evidence + float(np.logaddexp.reduce(gains)) - math.log(len(gains))
+
+
+def _gains(model: Rotations, belief: Belief) -> list[float]:
+    """Log of the probability of the residuals of wrong edges under every law, over the uniform one."""
     residual, outside = model.residuals(belief.x)[:, 0], ~belief.believed
-    gains = [float(np.sum(_log_ratio(model, belief, residual, share)[outside])) for share in _SHARES]
-    return belief.evidence + float(np.logaddexp.reduce(gains)) - math.log(len(_SHARES))
+    return [float(np.sum(_log_ratio(model, belief, residual, law)[outside])) for law in _LAWS]
 
 
-def _log_ratio(model: Rotations, belief: Belief, whitened: Floats, share: float = 0.5) -> Floats:
+def _log_ratio(model: Rotations, belief: Belief, whitened: Floats, law: tuple[float, float | None]) -> Floats:
     """Log of the density of a wrong edge with this residual over the uniform one."""
-    least = np.minimum(_LEAST_DEVIATIONS * belief.scale / model.root, math.pi)
-    return np.log(small_errors(np.abs(whitened) / model.root, least, share))
+    share, reach = law
+    size, deviation = np.abs(whitened) / model.root, belief.scale / model.root
+    if reach is None:
+        return np.log(small_errors(size, np.minimum(_LEAST_DEVIATIONS * deviation, math.pi), share))
+    most = np.minimum(reach * deviation, math.pi)
+    return np.log(1 - share + np.where(size <= most, share * math.pi / most, 0.0))
 
 
 def _without_small_errors(task: Task, belief: Belief, clock: Clock) -> Belief:
@@ -85,10 +103,11 @@ def _without_small_errors(task: Task, belief: Belief, clock: Clock) -> Belief:
     model = task.model
     assert isinstance(model, Rotations)
     for _ in range(_CLEANINGS):
+        law = _LAWS[int(np.argmax(_gains(model, belief)))] if not belief.believed.all() else _ANY_SIZE
         margin = margins(task, belief, clock)
         h = belief.factor.blocks(np.arange(model.edges)[:, None])[:, 0, 0]
         left = np.maximum(1 - h, _LEAST_REDUNDANCY)
-        margin -= _log_ratio(model, belief, model.residuals(belief.x)[:, 0] / left)
+        margin -= _log_ratio(model, belief, model.residuals(belief.x)[:, 0] / left, law)
         doubtful = np.flatnonzero(belief.believed & ~task.trusted & (1 - h > _LEAST_REDUNDANCY) & (margin < 0))
         believed, touched = belief.believed.copy(), set[int]()
         for k in doubtful[np.argsort(margin[doubtful])].tolist():  # one a node: the others may be right without it

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from angsync.certificate.verdict import interrupted
 from angsync.errors import AngsyncWarning, CorruptionWarning, warn_user
-from angsync.kernels.time_limit import OutOfTime, until
+from angsync.kernels.time_limit import OutOfTime, left, until
 from angsync.pipeline import plain
 from angsync.pipeline.assembly import stopped_by
 from angsync.pipeline.call import Call
@@ -66,7 +66,8 @@ def solve(data: Any, call: Call, settings: Robust) -> SyncResult:
     by_evidence = takes(edges, settings)
     edges = edges.in_order() if by_evidence else edges
     trusted = trusted_edges(settings, len(measurements), edges)
-    settings = dataclasses.replace(settings, trusted=None, loss=_loss(settings, by_evidence))
+    decides: Any = "evidence" if by_evidence else "adaptive" if settings.loss == "auto" else settings.loss
+    settings = dataclasses.replace(settings, trusted=None, loss=decides)
     if edges.freedom == 0:
         report = _trusting(measurements, settings, _NO_CYCLES if len(edges) else _NOTHING, credible=None)
         in_time = dataclasses.replace(final_call, stopping=_remaining(call, clock))
@@ -81,11 +82,6 @@ def solve(data: Any, call: Call, settings: Robust) -> SyncResult:
     except KeyboardInterrupt:
         final, report = _interrupted(measurements, edges, final_call, settings, kept)
         return _finished(final, given.noted(report), source, clock)
-
-
-def _loss(settings: Robust, by_evidence: bool) -> Any:
-    """The name of what decides."""
-    return "evidence" if by_evidence else "adaptive" if settings.loss == "auto" else settings.loss
 
 
 @dataclasses.dataclass(frozen=True)
@@ -264,14 +260,18 @@ def _solver(edges: Edges, start: str, clock: Clock, kept: _Kept | None) -> Solve
     """
     step: Solver = GPM(alpha=math.inf) if has_many_pairs(len(edges), edges.n) else Newton()
 
+    def in_time() -> Clock:
+        """The clock of the search, which leaves time for what follows it."""
+        return clock if left() is None else Clock(left())
+
     def solve(weights: NDArray[np.float64], z: NDArray | None) -> NDArray:
         if z is not None:
             operator = SparseOperator(edges.matrix(weights))
-            return iterate(operator, step, z.astype(np.complex128), _ROUND, clock=clock).unless_interrupted().z
+            return iterate(operator, step, z.astype(np.complex128), _ROUND, clock=in_time()).unless_interrupted().z
         with warnings.catch_warnings():
             # pieces and contradictions are reported once, for the final problem
             warnings.simplefilter("ignore", AngsyncWarning)
-            stopping = Stopping(tolerance=1e-6, max_seconds=clock.left)
+            stopping = Stopping(tolerance=1e-6, max_seconds=in_time().left)
             weighted = Measurements(edges.i, edges.j, n=edges.n, value=weights * edges.strength * edges.turn)
             result = plain.solve(weighted, Call(start=start, stopping=stopping, certify=False, on_failure="ignore"))
         found = result.z.astype(np.complex128)

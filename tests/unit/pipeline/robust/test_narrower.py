@@ -41,3 +41,15 @@ def test_clean_data_keep_their_scale():
     report = ang.synchronize(m, solver=ang.Robust(), rng=0).robust
     assert not report.distrusted.any()
     assert report.scale == pytest.approx(4e-4, rel=0.18)
+
+
+@pytest.mark.filterwarnings("ignore::angsync.errors.AngsyncWarning")
+@pytest.mark.parametrize("seed", [3, 7])
+def test_errors_of_one_size_are_found_where_edges_are_few(seed):
+    # two edges a node: with errors of any size each wrong one costs too much, and none or half of them were caught
+    m, wrong, judged = network(seed, 4e-4, 8, degree=4)
+    report = ang.synchronize(m, solver=ang.Robust(), rng=0).robust
+    assert np.sum(~report.distrusted[wrong & judged]) <= 1
+    assert np.sum(report.distrusted[~wrong]) <= 3
+    # 120 cycles: one standard error is 6.5 %
+    assert report.scale == pytest.approx(4e-4, rel=4 * 0.065)

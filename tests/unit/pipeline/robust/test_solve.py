@@ -9,8 +9,9 @@ from problems import corrupted, mean_error
 
 import angsync as ang
 from angsync.errors import ContradictionWarning, DisconnectedWarning, InputError
-from angsync.kernels.time_limit import OutOfTime
+from angsync.kernels.time_limit import OutOfTime, until
 from angsync.pipeline.robust import solve as solve_module
+from angsync.solvers.stopping import Clock
 
 
 @pytest.mark.parametrize("loss", ["adaptive", "geman_mcclure", "truncated", "huber", "l1"])
@@ -200,10 +201,29 @@ def test_weights_that_had_no_time_to_settle_distrust_nothing():
 def test_out_of_time_for_leverages_each_edge_is_judged_by_its_own_residual(monkeypatch):
     m = ang.simulate.grid(12, 12, 0.1, rng=0).measurements
 
-    def out_of_time(*_):
+    def out_of_time(*_, **_options):
         raise OutOfTime
 
     monkeypatch.setattr(solve_module, "judged", out_of_time)
     result = ang.synchronize(m, solver=ang.Robust(loss="adaptive"))
     assert result.robust.credible is None
     assert result.robust.trusted_share > 0.95
+
+
+def test_fits_of_a_search_end_with_the_time_of_the_search(monkeypatch):
+    # not with that of the whole call, of which some is needed for the result
+    problem = corrupted(n=20)
+    limits = []
+    original = solve_module.plain.solve
+
+    def noted(data, call):
+        limits.append(call.stopping.max_seconds)
+        return original(data, call)
+
+    monkeypatch.setattr(solve_module.plain, "solve", noted)
+    edges = solve_module.Edges.of(problem.measurements)
+    fit = solve_module._solver(edges, "auto", Clock(1000.0), None)
+    with until(Clock(100.0)):
+        fit(np.ones(len(edges)), None)
+    fit(np.ones(len(edges)), None)
+    assert limits[0] <= 100 < limits[1] <= 1000
