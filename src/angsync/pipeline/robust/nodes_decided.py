@@ -59,14 +59,17 @@ def with_loose_nodes(
         return dataclasses.replace(report, credible=None, note=f"{unasked} {report.note}".strip())
     if not decided.loose.size and decided.turn <= _DECIDED_DEGREES:
         return report
-    names = [str(node if measurements.labels is None else measurements.labels[node]) for node in decided.loose[:_NAMED]]
+    labels, first = measurements.labels, decided.loose[:_NAMED].tolist()
+    named = ", ".join(str(node if labels is None else labels[node]) for node in first)
+    more = ", ..." * (decided.loose.size > _NAMED)
     many = "1 phase is" if decided.loose.size == 1 else f"{decided.loose.size} phases are"
-    named = f" ({', '.join(names)}{', ...' * (decided.loose.size > _NAMED)})" if names else ""
-    said = f"{many} not decided by the measurements{named}"
-    credible = report.credible
+    said, credible = f"{many} not decided by the measurements ({named}{more})", report.credible
     if decided.turn > _DECIDED_DEGREES:
         credible = None if decided.turn <= _LOST_DEGREES else False
-        said += f": the mean error from this is expected to be {decided.turn:.2g} degrees or more"
+        expected = (
+            f"a mean error of {decided.turn:.2g} degrees or more is to be expected from choices that they leave open"
+        )
+        said = f"{said}: {expected}" if first else expected
         said = f"Not judged: {said}" if credible is None else said
     if credible is False:
         warn_user(f"These phases are not credible: {said}.", CorruptionWarning)
