@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.errors import CorruptionWarning, warn_user
 from angsync.kernels.time_limit import OutOfTime, until
 from angsync.pipeline.robust.edges import Edges, least_doubtful_forest
 from angsync.pipeline.robust.marginal.doubt import Doubt, doubts
@@ -162,6 +163,8 @@ def trusted_edges(settings: Robust, count: int, edges: Edges) -> NDArray[np.bool
 def evidence_report(everywhere: RobustReport, edges: Edges, weighing: Weighing, not_judged: str) -> RobustReport:
     """What was found, on all measurements; ``everywhere`` distrusts nothing."""
     best, doubt = weighing.found.best, weighing.doubt
+    if doubt is not None and doubt.credible and doubt.sentences:
+        warn_user(_in_words(doubt), CorruptionWarning)
     undecided = np.zeros(everywhere.distrusted.size, dtype=bool)
     everywhere.weights[edges.used] = best.believed
     everywhere.distrusted[edges.used] = ~best.believed
@@ -183,6 +186,5 @@ def evidence_report(everywhere: RobustReport, edges: Edges, weighing: Weighing, 
 def _in_words(doubt: Doubt) -> str:
     if doubt.credible is None:
         return f"Not judged: {' '.join(doubt.sentences)}"
-    if doubt.credible:
-        return not_checked(doubt.unchecked)
-    return " ".join(some[:1].upper() + some[1:] for some in doubt.sentences)
+    said = [some[:1].upper() + some[1:] for some in doubt.sentences]
+    return " ".join([*said, not_checked(doubt.unchecked)] if doubt.credible else said).strip()

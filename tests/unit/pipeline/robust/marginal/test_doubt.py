@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 import angsync as ang
 from angsync.errors import CorruptionWarning
 from angsync.pipeline.robust.edges import Edges
+from angsync.pipeline.robust.marginal import doubt
 from angsync.pipeline.robust.marginal.doubt import chance_of_wrong
 from angsync.pipeline.robust.marginal.groups import single_edges
 from angsync.pipeline.robust.marginal.pieces_held import Bridges
@@ -59,3 +62,17 @@ def test_large_noise_on_long_loops_is_not_credible():
     with pytest.warns(CorruptionWarning, match="the phases are off by more than 10 degrees on average"):
         report = ang.synchronize(data, solver=ang.Robust()).robust
     assert report.credible is False
+
+
+@pytest.mark.parametrize(("chance", "credible", "said"), [(0.1, True, False), (0.3, True, True), (0.5, False, True)])
+def test_a_doubt_is_said_before_it_is_a_verdict(chance, credible, said, monkeypatch):
+    monkeypatch.setattr(doubt, "_chance_of_another", lambda *given: chance)
+    rng = np.random.default_rng(3)
+    i, j = np.r_[np.arange(12), np.arange(12)], np.r_[np.arange(1, 13), np.arange(3, 15)] % 12
+    measurements = ang.Measurements(i, j, 0.02 * rng.standard_normal(i.size))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", CorruptionWarning)
+        robust = ang.synchronize(measurements, solver=ang.Robust()).robust
+    assert robust.credible is credible
+    assert (f"{chance:.0%} the phases are off" in robust.note) is said
+    assert [f"{chance:.0%}" in str(one.message) for one in told] == [True] * said
