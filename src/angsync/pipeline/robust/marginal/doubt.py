@@ -47,8 +47,8 @@ _CHANCE_NATS = math.log(1000)
 _TURN_DEGREES = 2.0  # mean turn of the nodes that matters, where the noise itself does not turn them more
 _SPREADS = 2.0  # and in units of the mean error that the noise gives
 _FAR_DEGREES = 10.0  # an answer so far away is another one
-# Probability of that, by all causes together. Chosen on 500 sparse graphs of benchmarks/cases/believed.py, of other seeds
-# than those reported: 9 wrong answers of 328 pass, 4 of them without a word, and 18 of 150 right ones are doubted.
+# Probability of that, by all causes together. Chosen on 500 sparse graphs of benchmarks/cases/believed.py, of other
+# seeds than those reported: 9 wrong answers of 328 pass, 4 without a word, and 18 of 150 right ones are doubted.
 _MOST_WRONG = 0.5
 _WORTH_SAYING = 0.2
 _FALSE_TRUST_NATS = math.log(1000)
