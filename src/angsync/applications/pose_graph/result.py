@@ -154,11 +154,8 @@ class PoseGraphResult(ApplicationResult):
             doubts.append("the poses are not proved to be the best ones, and covariances know nothing of other optima.")
         if not self.has_reached_a_minimum:
             doubts.append("the minimum of the information cost was not reached.")
-        if self.goodness.is_far:
-            doubts.append(
-                f"chi-square is {self.goodness.per_degree:.3g} per degree of freedom, so the informations they stand "
-                "on are wrong; times that number they fit the noise that the measurements show."
-            )
+        if self.goodness.doubt:
+            doubts.append(self.goodness.doubt)
         if doubts:
             warn_user(f"Covariances of this graph: {' '.join(doubts)}", ErrorBarWarning)
         return found
@@ -318,8 +315,9 @@ class PoseGraphResult(ApplicationResult):
             "chi_square_in_words": good.sentence,
             "worst": [
                 {"kind": "sighting" if one.is_sighting else "edge", "place": one.place, "i": one.first, "j": one.second,
-                 "times_noise": one.times_noise} for one in good.worst
+                 "times_noise": one.times_noise, "alike": list(one.alike)} for one in good.worst
             ],
+            "beyond_chance": good.beyond_chance,
         }  # fmt: skip
         if self.graph.landmarks.count:
             facts.update(landmark_count=self.graph.landmarks.count, sightings=len(self.graph.landmarks))
