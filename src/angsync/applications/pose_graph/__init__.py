@@ -141,6 +141,7 @@ def _certified(
         initial_cost=graph.initial_cost,
         sync=sync,
         seconds=clock.seconds,
+        seconds_to_judge=clock.left,
     )
 
 
@@ -192,7 +193,7 @@ def _robustly(
             warn_user(f"TIME_LIMIT: {_NO_TIME}", ConvergenceWarning)
     if report.credible is False:
         warn_user(f"NOT CREDIBLE: {' '.join(report.reasons)}", CorruptionWarning)
-    return replace(result, graph=graph, robust=report, seconds=clock.seconds)
+    return replace(result, graph=graph, robust=report, seconds=clock.seconds, seconds_to_judge=clock.left)
 
 
 def _polished(found: PoseGraphResult, clock: Clock, on_failure: Any) -> PoseGraphResult:
@@ -202,7 +203,9 @@ def _polished(found: PoseGraphResult, clock: Clock, on_failure: Any) -> PoseGrap
     if found.sync.status is Status.INTERRUPTED:
         clock = Clock(0.0)  # the costs are told, and nothing is done
     poses, landmarks, polish, end = polished(found.fitted, found.poses, found.landmarks, clock)
-    found = replace(found, poses=poses, landmarks=landmarks, polish=polish, seconds=clock.seconds)
+    found = replace(
+        found, poses=poses, landmarks=landmarks, polish=polish, seconds=clock.seconds, seconds_to_judge=clock.left
+    )
     if end.interrupted:
         return replace(found, sync=replace(found.sync, status=Status.INTERRUPTED, message=Status.INTERRUPTED.value))
     if not polish.converged and found.sync.status is not Status.INTERRUPTED:

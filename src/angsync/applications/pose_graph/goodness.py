@@ -21,11 +21,15 @@ from angsync.applications.pose_graph.data import PoseGraph
 from angsync.applications.pose_graph.equations import D
 from angsync.applications.pose_graph.information import InformationModel, Minimum
 from angsync.report.numbers import plain_number
+from angsync.solvers.stopping import Clock
 
 LEVEL = 1e-3
 """Far from 1: chance alone gives it less often than this (both sides together)."""
+NOT_JUDGED = "NOT JUDGED: no time left"
 MOST_JUDGED = 6000
-"""Measurements that are held against the others: 1.6 ms each on a graph of 20,000 poses."""
+"""Measurements that are held against the others: 1.6 ms each on a graph of 20,000 poses. Landmarks join what would
+be far from each other, 5 ms each with three times as many sightings as edges: so many fewer then."""
+_AT_ONCE = 256  # measurements that are judged between two looks at the clock
 _MOST_NAMED = 5
 _NO_FREEDOM = (
     1e-6  # eigenvalues of G below are directions that no other measurement checks: rounding makes 1e-8 of them
@@ -100,6 +104,8 @@ class Goodness:
                 f"{_count(self.beyond_chance)} contradicted beyond chance (worst: {self.worst[0]}), and covariances "
                 "know nothing of wrong measurements."
             )
+        if self.sentence.startswith(NOT_JUDGED):
+            return "whether the measurements fit their informations was not judged: no time was left."
         if self.is_far:
             return (
                 f"chi-square is {self.per_degree:.3g} per degree of freedom, so the informations they stand "
@@ -120,23 +126,31 @@ class Goodness:
         return f"chi-square {ratio} per degree of freedom ({self.expected}). {self.sentence}"
 
 
-def goodness(graph: PoseGraph, model: InformationModel, at: Minimum, *, proved: bool) -> Goodness:
+def goodness(
+    graph: PoseGraph, model: InformationModel, at: Minimum, *, proved: bool, clock: Clock | None = None
+) -> Goodness:
     """Judge the measurements at the minimum of the information cost; ``proved``: the start was a proved optimum."""
+    clock = Clock(None) if clock is None else clock
     chi, freedom = at.cost, model.freedom
     if freedom <= 0:
         words = "No measurement checks another one: as many numbers were found as measured."
         return Goodness(chi, max(freedom, 0), math.nan, (), words)
+    if not at.converged and clock.expired:
+        words = f"{NOT_JUDGED} (max_seconds). Chi-square is at most {plain_number(chi / freedom, 3)} per degree."
+        return Goodness(chi, freedom, math.nan, (), words)
     probability = min(1.0, 2 * min(float(chdtr(freedom, chi)), float(chdtrc(freedom, chi))))
     far, told = probability < LEVEL, _is_told(graph)
-    worst, beyond = _worst(graph, model, at)
+    worst, beyond, judged = _worst(graph, model, at, clock)
     if not told:
         beyond = 0  # of no stated noise
     if not far:
         worst = tuple(one for one in worst if one.is_beyond_chance and told)
     said = [_verdict(freedom, chi / freedom, far=far, told=told, beyond=beyond)]
     if worst:
-        of = f" (of the {MOST_JUDGED} with the largest residuals)" if model.i.size > MOST_JUDGED else ""
+        of = f" (of the {judged} with the largest residuals)" if judged < model.i.size else ""
         said.append(f"Worst{of}: {', '.join(map(str, worst))}.")
+    if judged < min(model.i.size, _most_judged(model)):
+        said.append(f"Only {judged} of {model.i.size} measurements were held against the others: no time left.")
     if not at.converged:
         said.append("The minimum of chi-square was not reached: it is smaller than this.")
     if far and chi > freedom and not proved:
@@ -191,9 +205,11 @@ def _verdict(freedom: int, ratio: float, *, far: bool, told: bool, beyond: int) 
     )
 
 
-def _worst(graph: PoseGraph, model: InformationModel, at: Minimum) -> tuple[tuple[WorstMeasurement, ...], int]:
-    """The worst measurements, and how many are beyond chance; of those that cannot be told apart, one."""
-    squares, rank = contradictions(model, at.nodes)
+def _worst(
+    graph: PoseGraph, model: InformationModel, at: Minimum, clock: Clock
+) -> tuple[tuple[WorstMeasurement, ...], int, int]:
+    """The worst measurements, how many are beyond chance (of those that cannot be told apart, one), how many judged."""
+    squares, rank, judged = contradictions(model, at.nodes, clock)
     checked = np.flatnonzero(rank > 0)
     tail = chdtrc(rank[checked], squares[checked])
     times = np.sqrt(squares[checked] / rank[checked])
@@ -221,7 +237,7 @@ def _worst(graph: PoseGraph, model: InformationModel, at: Minimum) -> tuple[tupl
         others = [int(other) for other in near if other != k]
         alike.update(others)
         found.append(replace(worst(k), alike=tuple(worst(other).name for other in others)))
-    return tuple(found), int(beyond.sum()) - sum(bool(beyond[k]) for k in alike)
+    return tuple(found), int(beyond.sum()) - sum(bool(beyond[k]) for k in alike), judged
 
 
 def _tied_to(model: InformationModel, place: int) -> NDArray[np.int64]:
@@ -236,25 +252,37 @@ def _tied_to(model: InformationModel, place: int) -> NDArray[np.int64]:
     return np.setdiff1d(bridges_of(graph, every), bridges)
 
 
-def contradictions(model: InformationModel, nodes: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """r^T G^-1 r and the rank of G for every measurement; 0 and 0 where no other one checks it.
+def _most_judged(model: InformationModel) -> int:
+    if model.i.size <= MOST_JUDGED:
+        return model.i.size
+    return MOST_JUDGED * int(model.is_edge.sum()) // model.i.size
+
+
+def contradictions(
+    model: InformationModel, nodes: NDArray[np.float64], clock: Clock | None = None
+) -> tuple[NDArray[np.float64], NDArray[Any], int]:
+    """r^T G^-1 r and the rank of G for every measurement, 0 and 0 where no other one checks it; how many were judged.
 
     Of more than :data:`MOST_JUDGED` measurements those with the largest residuals; the others have 0 and 0 too.
     """
-    linear = model.linearised(nodes)
-    factor, count = model.factor(linear), model.i.size
+    linear, count, clock = model.linearised(nodes), model.i.size, Clock(None) if clock is None else clock
     squares, rank = np.zeros(count), np.zeros(count, dtype=np.int64)
+    factor = None if clock.expired else model.factor(linear)
     if factor is None:
-        return squares, rank
+        return squares, rank, 0 if clock.expired else count
     r = model.whitened(linear.error)
-    judged = np.sort(np.argsort(-np.sum(r**2, axis=1), kind="stable")[:MOST_JUDGED])
-    first, second = model.root[judged] @ linear.first[judged], model.root[judged] @ linear.second[judged]
-    taken = factor.grams(np.arange(judged.size + 1), model.a[judged], model.b[judged], first, second)
-    taken = taken.reshape(-1, D, D)
-    values, vectors = np.linalg.eigh(np.eye(D) - (taken + taken.transpose(0, 2, 1)) / 2)
-    good = values > _NO_FREEDOM
-    along = np.einsum("kab,ka->kb", vectors, r[judged])
-    found = np.sum(np.where(good, along**2 / np.where(good, values, 1.0), 0.0), axis=1)
-    rank[judged] = good.sum(axis=1) - ~model.is_edge[judged]  # the third number of a sighting is none
-    squares[judged] = np.where(rank[judged] > 0, found, 0.0)
-    return squares, rank
+    largest = np.argsort(-np.sum(r**2, axis=1), kind="stable")[: _most_judged(model)]
+    done = 0
+    while done < largest.size and not clock.expired:
+        judged = np.sort(largest[done : done + _AT_ONCE])
+        done += judged.size
+        first, second = model.root[judged] @ linear.first[judged], model.root[judged] @ linear.second[judged]
+        taken = factor.grams(np.arange(judged.size + 1), model.a[judged], model.b[judged], first, second)
+        taken = taken.reshape(-1, D, D)
+        values, vectors = np.linalg.eigh(np.eye(D) - (taken + taken.transpose(0, 2, 1)) / 2)
+        good = values > _NO_FREEDOM
+        along = np.einsum("kab,ka->kb", vectors, r[judged])
+        found = np.sum(np.where(good, along**2 / np.where(good, values, 1.0), 0.0), axis=1)
+        rank[judged] = good.sum(axis=1) - ~model.is_edge[judged]  # the third number of a sighting is none
+        squares[judged] = np.where(rank[judged] > 0, found, 0.0)
+    return squares, rank, done

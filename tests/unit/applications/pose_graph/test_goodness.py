@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.stats import chi2
 
 from angsync.applications.pose_graph import PoseGraph, optimise, simulate
-from angsync.applications.pose_graph.goodness import LEVEL, contradictions, interval
+from angsync.applications.pose_graph.goodness import LEVEL, contradictions, goodness, interval
 from angsync.applications.pose_graph.information import InformationModel
 from angsync.errors import ErrorBarWarning
+from angsync.solvers.stopping import Clock, Stopping
 
 
 def test_the_interval_is_that_of_the_law():
@@ -66,7 +69,7 @@ def test_what_others_say_is_chi_square_distributed():
     for seed in range(70, 78):
         result = optimise(simulate(50, loops=25, landmarks=4, rng=seed).graph, cost="information")
         model = InformationModel(result.graph)
-        found, rank = contradictions(model, model.nodes(result.poses, result.landmarks))
+        found, rank, _ = contradictions(model, model.nodes(result.poses, result.landmarks))
         squares.append(found[rank == 3])
         ranks.append(rank)
     joined = np.concatenate(squares)
@@ -97,7 +100,8 @@ def test_of_very_many_measurements_the_largest_residuals_are_judged(monkeypatch)
     monkeypatch.setattr("angsync.applications.pose_graph.goodness.MOST_JUDGED", 30)
     good = optimise(graph).goodness
     assert (good.worst[0].place, good.worst[0].is_sighting) == (4, True)
-    assert "Worst (of the 30 with the largest residuals): sighting" in good.sentence
+    judged = 30 * len(graph) // (len(graph) + len(graph.landmarks))
+    assert f"Worst (of the {judged} with the largest residuals): sighting" in good.sentence
 
 
 def _with_a_wrong_loop(size: float) -> PoseGraph:
@@ -159,3 +163,42 @@ def test_the_edges_of_one_loop_are_not_accused_one_by_one():
 
 def test_edges_that_others_tell_apart_are_named_alone():
     assert optimise(_with_a_wrong_loop(0.6)).goodness.worst[0].alike == ()
+
+
+def test_a_time_limit_is_one_of_judging_too():
+    result = optimise(_with_a_wrong_loop(0.6))
+    good = dataclasses.replace(result, seconds_to_judge=0.0).goodness
+    assert (good.worst, good.beyond_chance, good.is_far) == ((), 0, False)
+    assert good.sentence.startswith("NOT JUDGED: no time left")
+    assert good.chi_square >= result.goodness.chi_square
+    assert np.isnan(good.probability)
+    with pytest.warns(ErrorBarWarning, match="not judged"):
+        dataclasses.replace(result, seconds_to_judge=0.0).covariances([1])
+
+
+def test_the_rest_of_the_time_is_for_judging():
+    graph = simulate(30, loops=15, rng=1).graph
+    assert optimise(graph).seconds_to_judge is None
+    for how in ({}, {"robust": True}, {"cost": "information"}):
+        left = optimise(graph, stopping=Stopping(max_seconds=100.0), **how).seconds_to_judge
+        assert 0 < left < 100
+
+
+def test_time_that_ends_among_the_measurements_is_told(monkeypatch):
+    result = optimise(_with_a_wrong_loop(0.6))
+    model, at = result._judged
+    ends = Clock(None)
+    monkeypatch.setattr("angsync.applications.pose_graph.goodness._AT_ONCE", 50)
+    calls = iter([False, False, True])
+    monkeypatch.setattr(Clock, "expired", property(lambda _: next(calls, True)))
+    good = goodness(result.graph, model, at, proved=True, clock=ends)
+    assert "50 of 499 measurements were held against the others: no time left" in good.sentence
+
+
+def test_sightings_take_longer_so_that_fewer_are_judged(monkeypatch):
+    graph = simulate(60, loops=20, rng=6, landmarks=5).graph
+    monkeypatch.setattr("angsync.applications.pose_graph.goodness.MOST_JUDGED", 30)
+    model = InformationModel(graph)
+    _, rank, judged = contradictions(model, model.nodes(optimise(graph).poses, optimise(graph).landmarks))
+    assert judged == 30 * len(graph) // (len(graph) + len(graph.landmarks))
+    assert (rank > 0).sum() <= judged
