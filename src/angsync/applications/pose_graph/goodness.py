@@ -53,6 +53,8 @@ class WorstMeasurement:
     is_sighting: bool = False
     is_beyond_chance: bool = False
     """Whether the worst of so many good measurements would be as bad less than once in a hundred graphs."""
+    degrees: int = 0
+    """Numbers of it that the others check."""
     alike: tuple[str, ...] = ()
     """Others that are contradicted as much and nothing tells from it, as the edges of one chain: any may be wrong."""
 
@@ -95,6 +97,15 @@ class Goodness:
     def is_far(self) -> bool:
         """Whether chance alone gives so much, or so little, less than once in a thousand graphs."""
         return self.probability < LEVEL
+
+    def is_beyond(self, noise: float, measurements: int) -> bool:
+        """Whether the worst of so many measurements is beyond chance with so many times the stated noise."""
+        tails = [float(chdtrc(one.degrees, one.degrees * (one.times_noise / noise) ** 2)) for one in self.worst]
+        return measurements * min(tails, default=1.0) < _BEYOND_CHANCE
+
+    def is_more_than(self, noise: float) -> bool:
+        """Whether chi-square is more than chance gives with so many times the stated noise."""
+        return bool(chdtrc(self.degrees_of_freedom, self.chi_square / noise**2) < LEVEL / 2)
 
     @property
     def doubt(self) -> str:
@@ -139,7 +150,7 @@ def goodness(
         words = f"{NOT_JUDGED} (max_seconds). Chi-square is at most {plain_number(chi / freedom, 3)} per degree."
         return Goodness(chi, freedom, math.nan, (), words)
     probability = min(1.0, 2 * min(float(chdtr(freedom, chi)), float(chdtrc(freedom, chi))))
-    far, told = probability < LEVEL, _is_told(graph)
+    far, told = probability < LEVEL, is_told(graph)
     worst, beyond, judged = _worst(graph, model, at, clock)
     if not told:
         beyond = 0  # of no stated noise
@@ -158,7 +169,7 @@ def goodness(
     return Goodness(chi, freedom, probability, worst, " ".join(said), beyond)
 
 
-def _is_told(graph: PoseGraph) -> bool:
+def is_told(graph: PoseGraph) -> bool:
     """Unit information says nothing about the noise."""
     seen = graph.landmarks.information
     return bool((graph.information != np.eye(D)).any() or (seen != np.eye(2)).any())
@@ -224,7 +235,7 @@ def _worst(
         is_sighting = place >= len(graph)
         return WorstMeasurement(
             place - len(graph) if is_sighting else place, ids[model.i[place]], ids[model.j[place]],
-            float(times[k]), is_sighting, bool(beyond[k]),
+            float(times[k]), is_sighting, bool(beyond[k]), int(rank[place]),
         )  # fmt: skip
 
     for k in order:
