@@ -14,21 +14,22 @@ wrong links found, and a proof.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from angsync.applications.clocks.bends import Bends, bends_of
 from angsync.applications.clocks.fit import Differences, Fit, Settings, fitted
 from angsync.applications.clocks.links import UNITS, Columns, Links, check_unit, from_columns, from_table
 from angsync.applications.clocks.logs import FORMATS, read
-from angsync.applications.clocks.result import ClockResult
+from angsync.applications.clocks.result import ClockResult, about_bends
 from angsync.applications.clocks.rounds import Rounds, rounds_of
 from angsync.applications.clocks.simulation import Simulated, simulate
 from angsync.applications.clocks.timestamps import from_timestamps
-from angsync.errors import InputError, names_keywords
+from angsync.errors import ErrorBarWarning, InputError, names_keywords, warn_user
 from angsync.pipeline.robust.settings import Robust
 
 __all__ = [
@@ -102,7 +103,8 @@ def synchronise(
     fit = fitted(
         Differences(links.n, links.i, links.j, links.offset, sigmas, links.sigma is not None, period), settings
     )
-    return _result(links, fit, period, reference, fit.bad, fit.residual)
+    expected = math.nan if links.sigma is None else float(np.median(links.sigma))
+    return _result(links, fit, period, reference, fit.bad, fit.residual, expected=expected)
 
 
 def _links(
@@ -178,7 +180,27 @@ def _over_time(
         fit = fitted(scaled, settings)
         if skew is not None:
             skew = fitted(replace(given, sigma=by_pair.scatter * given.sigma, is_absolute=True), settings)
-    return _result(links, fit, period, reference, bad, residual, skew=skew, epoch=epoch, by_pair=by_pair)
+    expected = float(np.median(deviation)) * (1.0 if is_absolute else by_pair.scatter)
+    bends = bends_of(n, by_pair, ~(fit.bad | bad_slope))
+    misfits = []
+    if bends is not None:
+        fit, skew = _widened(fit, skew, bends, settings.reference, float(np.ptp(time)))
+        misfits.append(about_bends([links.clocks[k] for k in bends.named]))
+    return _result(
+        links, fit, period, reference, bad, residual, skew=skew, epoch=epoch, by_pair=by_pair, expected=expected,
+        misfits=misfits,
+    )  # fmt: skip
+
+
+def _widened(fit: Fit, skew: Fit | None, bends: Bends, reference: int | None, lasting: float) -> tuple[Fit, Fit | None]:
+    """Error bars that hold the bends.
+
+    A step in the middle is a quarter of itself about its line (rms). There the line is off by half of the step, twice
+    that, and its slope by 1.5 steps over the time that all lasted, six times that. A parabola is off by 1.1 times.
+    """
+    size = bends.size(np.asarray(fit.sync.components), reference)
+    fit = replace(fit, error=np.hypot(fit.error, 2.0 * size))
+    return fit, None if skew is None else replace(skew, error=np.hypot(skew.error, 6.0 * size / lasting))
 
 
 def _of_means(by_pair: Rounds, is_absolute: bool, from_skews: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -200,9 +222,11 @@ def _result(
     skew: Fit | None = None,
     epoch: float = math.nan,
     by_pair: Rounds | None = None,
+    expected: float = math.nan,
+    misfits: Sequence[str] = (),
 ) -> ClockResult:
     missing = np.full(links.n, np.nan)
-    return ClockResult(
+    result = ClockResult(
         clocks=links.clocks, offset=fit.value, standard_error=fit.error,
         skew=missing if skew is None else skew.value, skew_error=missing if skew is None else skew.error,
         bad_links=links.by_row(bad, False), residual=links.by_row(residual, np.nan), noise=fit.noise,
@@ -210,5 +234,9 @@ def _result(
         internal_period=fit.period, epoch=epoch, component=np.asarray(fit.sync.components), links=links,
         sync=fit.sync, skew_sync=None if skew is None else skew.sync, freedom=fit.freedom,
         scatter=math.nan if by_pair is None else by_pair.scatter,
-        doubts=fit.doubts,
+        doubts=fit.doubts, expected_noise=expected, scatter_freedom=0 if by_pair is None else by_pair.freedom,
+        misfits=tuple(misfits),
     )  # fmt: skip
+    for one in result.misfits or result.about_scatter():
+        warn_user(one, ErrorBarWarning)
+    return result

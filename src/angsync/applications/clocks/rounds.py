@@ -27,6 +27,8 @@ class Rounds:
     outlying: NDArray[np.bool_]
     scatter: float
     """Of measurements about the line of their link, in units of the stated sigma; NaN without three of one link."""
+    freedom: int = 0
+    """Degrees of freedom of the scatter."""
 
     def mean(self, of: NDArray[np.float64]) -> NDArray[np.float64]:
         """The weighted mean for every pair."""
@@ -76,7 +78,7 @@ def rounds_of(
     rest = turned - found.mean(turned)[pair] - slope[pair] * (time - found.mean(time)[pair])
     freedom = int((~outlying).sum()) - keys.size - int(np.isfinite(variance).sum())
     scatter = float(np.sqrt(np.sum(found.weight * rest**2) / freedom)) if freedom > 0 else np.nan
-    return Rounds(low, high, pair, turned, found.weight, time, outlying, scatter)
+    return Rounds(low, high, pair, turned, found.weight, time, outlying, scatter, freedom)
 
 
 def _unwrapped(
