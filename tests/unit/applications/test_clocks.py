@@ -5,7 +5,7 @@ import pytest
 
 import angsync as ang
 from angsync.applications import clocks
-from angsync.errors import CorruptionWarning, InputError
+from angsync.errors import CorruptionWarning, ErrorBarWarning, InputError
 from angsync.testing import check_application
 
 
@@ -225,3 +225,23 @@ def test_what_the_cycles_do_not_tell_is_not_called_nan():
     assert np.isnan(result.noise)
     assert "nan" not in str(result)
     assert "nan" not in str(clocks.synchronise(["x", "y"], ["y", "z"], [1.0, 2.0]))
+
+
+@pytest.mark.parametrize(("rate", "is_fast"), [(0.5, False), (6.0, True)])
+def test_skews_of_wrapped_offsets_are_known_modulo_the_period_over_the_spacing(rate, is_fast):
+    rng = np.random.default_rng(0)
+    one, other = np.triu_indices(6, 1)
+    i, j, time = np.tile(one, 20), np.tile(other, 20), np.repeat(10.0 * np.arange(20), one.size)
+    skew = np.array([0, 0, 0, 0, 0, rate])
+    t = rng.uniform(-40, 40, 6)
+    y = t[i] - t[j] + (skew[i] - skew[j]) * time + 0.5 * rng.standard_normal(i.size)
+    y -= 100 * np.rint(y / 100)
+    given = {"period": 100.0, "time": time, "unit": "us"}
+    if is_fast:  # 0.6 of a period a round is read as -0.4
+        with pytest.warns(ErrorBarWarning, match="more than a quarter of a period from one round to the next"):
+            result = clocks.synchronise(i, j, y, **given)
+        assert not result.is_proved
+    else:
+        result = clocks.synchronise(i, j, y, **given)
+        assert result.is_proved
+    assert "Skews are known modulo 10 us/s only" in str(result)

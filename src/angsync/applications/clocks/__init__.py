@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from angsync.applications.clocks.bends import Bends, bends_of
+from angsync.applications.clocks.checks import about_bends, about_turns
 from angsync.applications.clocks.fit import Differences, Fit, Settings, fitted
 from angsync.applications.clocks.links import UNITS, Columns, Links, check_unit, from_columns, from_table
 from angsync.applications.clocks.logs import FORMATS, read
-from angsync.applications.clocks.result import ClockResult, about_bends
+from angsync.applications.clocks.result import ClockResult
 from angsync.applications.clocks.rounds import Rounds, rounds_of
 from angsync.applications.clocks.simulation import Simulated, simulate
 from angsync.applications.clocks.timestamps import from_timestamps
@@ -43,6 +44,8 @@ __all__ = [
     "simulate",
     "synchronise",
 ]
+
+_FAST = 0.1  # share of the steps between rounds above a quarter of a period from which turns are doubted
 
 
 @names_keywords
@@ -186,9 +189,12 @@ def _over_time(
     if bends is not None:
         fit, skew = _widened(fit, skew, bends, settings.reference, float(np.ptp(time)))
         misfits.append(about_bends([links.clocks[k] for k in bends.named]))
+    step, lapse = by_pair.steps()
+    if period is not None and step.size and np.mean(step > period / 4) > _FAST:
+        misfits.append(about_turns(float(np.mean(step > period / 4))))
     return _result(
         links, fit, period, reference, bad, residual, skew=skew, epoch=epoch, by_pair=by_pair, expected=expected,
-        misfits=misfits,
+        misfits=misfits, spacing=float(np.median(lapse)) if lapse.size else math.nan,
     )  # fmt: skip
 
 
@@ -224,6 +230,7 @@ def _result(
     by_pair: Rounds | None = None,
     expected: float = math.nan,
     misfits: Sequence[str] = (),
+    spacing: float = math.nan,
 ) -> ClockResult:
     missing = np.full(links.n, np.nan)
     result = ClockResult(
@@ -235,7 +242,7 @@ def _result(
         sync=fit.sync, skew_sync=None if skew is None else skew.sync, freedom=fit.freedom,
         scatter=math.nan if by_pair is None else by_pair.scatter,
         doubts=fit.doubts, expected_noise=expected, scatter_freedom=0 if by_pair is None else by_pair.freedom,
-        misfits=tuple(misfits),
+        misfits=tuple(misfits), spacing=spacing,
     )  # fmt: skip
     for one in result.misfits or result.about_scatter():
         warn_user(one, ErrorBarWarning)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from angsync.applications.clocks.checks import listed
 from angsync.applications.clocks.links import UNITS, Links
 from angsync.applications.result import ApplicationResult, Description, Proof, if_known
 from angsync.errors import InputError
@@ -25,7 +26,6 @@ _FEW_CYCLES = 20  # below it the noise that cycles show is not known well enough
 _FAR = 1.5  # noise by the cycles over the stated one, either way, from which it is said
 _LARGE_NOISE = 0.12  # of a period: 0.75 rad, where error bars begin to fail (uncertainty.doubts)
 _BY_CHANCE = 1e-3  # what chance does less often is said
-_MOST_NAMES = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,6 +68,8 @@ class ClockResult(ApplicationResult):
     expected_noise: float = math.nan
     """What ``noise`` should be by sigma, or by the scatter of the rounds where there is none; NaN without both."""
     scatter_freedom: int = 0
+    spacing: float = math.nan
+    """Typical time from one round of a link to the next; NaN without rounds."""
     misfits: tuple[str, ...] = ()
     """Why the links are not what they are taken for, such as clocks that do not drift on lines. Empty: nothing seen."""
 
@@ -205,7 +207,7 @@ class ClockResult(ApplicationResult):
         said = list(self.links.notes)
         alone = [str(self.clocks[k]) for k in np.flatnonzero(np.isnan(self.offset))]
         if alone:
-            said.append(f"Without links, and so without an offset: {_listed(alone)}.")
+            said.append(f"Without links, and so without an offset: {listed(alone)}.")
         groups = len(np.unique(self.component[np.isfinite(self.offset)]))
         if groups > 1:
             said.append(
@@ -230,6 +232,12 @@ class ClockResult(ApplicationResult):
             )
         elif largest > 1e6 * period:
             said.append(f"Offsets are up to {largest / period:.2g} periods long: is period in the same unit?")
+        if self.spacing > 0:
+            rate = f"{self.unit or 'units'}/{self.links.time_unit}"
+            said.append(
+                f"Skews are known modulo {period / self.spacing:.3g} {rate} only, the period over the time from one "
+                "round to the next: clocks are taken to drift apart by less than half a period in that time."
+            )
         if not math.isnan(self.noise) and self.noise > _LARGE_NOISE * period:
             said.append(f"The noise is {self.noise / period:.2g} of a period: phases may be on a wrong turn.")
         return said
@@ -288,14 +296,12 @@ class ClockResult(ApplicationResult):
         degree = np.bincount(pairs.ravel(), minlength=len(self.clocks))
         hanging = np.flatnonzero((degree <= 1) & np.isfinite(self.offset))
         if hanging.size and self.freedom > 0:
-            names = _listed([str(self.clocks[k]) for k in hanging])
+            names = listed([str(self.clocks[k]) for k in hanging])
             said.append(f"Hanging on one believed link or none, which nothing checks: {names}.")
         doubtful = np.flatnonzero(self.links.by_link(self.undecided))
         if doubtful.size and self.bad_links.any():
             pairs_named = [f"{self.clocks[self.links.i[k]]} to {self.clocks[self.links.j[k]]}" for k in doubtful]
-            said.append(
-                f"Believed on weak grounds, and perhaps wrong in place of one left out: {_listed(pairs_named)}."
-            )
+            said.append(f"Believed on weak grounds, and perhaps wrong in place of one left out: {listed(pairs_named)}.")
         if self.skew_sync is not None and np.isnan(self.skew[np.isfinite(self.offset)]).any():
             said.append("Some clocks have links at one time only: their skew is not known and was taken as 0.")
         return said
@@ -304,18 +310,3 @@ class ClockResult(ApplicationResult):
 def _middle(values: NDArray[np.float64]) -> float:
     finite = values[np.isfinite(values)]
     return float(np.median(finite)) if finite.size else math.nan
-
-
-def _listed(names: list[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
-
-
-def about_bends(clocks: list[Hashable]) -> str:
-    """A sentence about clocks that do not drift on lines."""
-    names = _listed([str(name) for name in clocks])
-    return (
-        f"Not on a line over time, as all their links say, and beyond chance: {names}. A clock was reset, or its drift "
-        "bends; offsets and skews are those of the best line, and error bars were widened by what is beyond it. Give "
-        "the rounds before and after a reset apart, or shorter stretches of time."
-    )

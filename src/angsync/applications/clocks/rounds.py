@@ -45,6 +45,13 @@ class Rounds:
         slope = np.divide(moment, spread, out=np.zeros(spread.size), where=known)
         return slope, np.divide(1.0, spread, out=np.full(spread.size, np.inf), where=known)
 
+    def steps(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """From each measurement of a pair to the next: how far in value, and in time (above 0)."""
+        order = np.lexsort((self.time, self.pair))
+        lapse = np.diff(self.time[order])
+        following = (np.diff(self.pair[order]) == 0) & (lapse > 0)
+        return np.abs(np.diff(self.value[order]))[following], lapse[following]
+
 
 def rounds_of(
     n: int,
