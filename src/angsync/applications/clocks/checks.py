@@ -26,6 +26,15 @@ def about_bends(clocks: list[Hashable]) -> str:
 def about_turns(share: float) -> str:
     """A sentence about rounds too far apart in time."""
     return (
-        f"In {share:.0%} of the cases a link moves by more than a quarter of a period from one round to the next: whole "
-        "periods between rounds, and so skews, may be wrong. Measure more often."
+        f"In {share:.0%} of the cases a link moves by more than a quarter of a period from one round to the next: "
+        "whole periods between rounds, and so skews, may be wrong. Measure more often."
+    )
+
+
+def about_rejected(bad: int, links: int) -> str:
+    """A sentence about too many links that are left out."""
+    return (
+        f"{bad:,} of {links:,} links contradict the others and were left out, a quarter or more: perhaps most links "
+        "are a little wrong (ways longer than the ways back), and those that are believed only happen to agree. Fit "
+        "all of them, robust=False (--no-robust), and compare."
     )
