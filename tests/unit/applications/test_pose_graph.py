@@ -16,7 +16,7 @@ from pose_graphs import close, motions, moved_to_the_origin, residuals, simulate
 import angsync as ang
 from angsync.applications import pose_graph
 from angsync.applications.pose_graph import PoseGraph, optimise, read
-from angsync.errors import FileFormatError, OutputError
+from angsync.errors import ConvergenceWarning, FileFormatError, OutputError
 from angsync.solvers.stopping import Status, Stopping
 
 EDGE = "EDGE_SE2 {} {} 1 0 {} 2 0 0 2 0 4\n"
@@ -312,3 +312,21 @@ def test_it_is_loaded_when_it_is_first_used():
     assert done.returncode == 0, done.stderr
     with pytest.raises(AttributeError, match="has no attribute 'poses'"):
         ang.applications.poses  # noqa: B018
+
+
+@pytest.mark.parametrize("limit", [{"max_seconds": 1e-9}, {"max_iterations": 0}])
+def test_stopped_early_the_answer_is_not_worse_than_the_poses_given(limit):
+    graph = pose_graph.simulate(100, loops=60, landmarks=8, rng=1).graph
+    best = pose_graph.optimise(graph)
+    given = pose_graph.PoseGraph(
+        graph.i, graph.j, graph.motion, graph.information, poses=best.poses,
+        landmarks=pose_graph.Landmarks(
+            graph.landmarks.pose, graph.landmarks.landmark, graph.landmarks.offset, graph.landmarks.information,
+            positions=best.landmarks,
+        ),
+    )  # fmt: skip
+    with pytest.warns(ConvergenceWarning):
+        result = pose_graph.optimise(given, stopping=ang.Stopping(**limit))
+    assert not result.sync.converged
+    assert result.cost <= given.initial_cost * (1 + 1e-12)
+    assert result.graph.cost(result.poses, result.landmarks) == pytest.approx(result.cost, rel=1e-9)

@@ -124,6 +124,9 @@ def _certified(
             on_failure="ignore" if interrupted else on_failure,
             rng=rng,
         )
+        if not sync.converged:
+            certify = certify and Status.INTERRUPTED not in (start.status, sync.status)
+            sync = _not_worse_than_given(graph, operator, sync, clock, certify)
     if interrupted:
         sync = replace(sync, status=Status.INTERRUPTED)
     if pieces or interrupted:
@@ -141,6 +144,7 @@ def _certified(
         initial_cost=graph.initial_cost,
         sync=sync,
         seconds=clock.seconds,
+        seconds_to_judge=clock.left,
     )
 
 
@@ -190,9 +194,17 @@ def _robustly(
             raise ConvergenceError(f"TIME_LIMIT: {_NO_TIME}", result.sync)
         if not known:
             warn_user(f"TIME_LIMIT: {_NO_TIME}", ConvergenceWarning)
+    result = replace(result, graph=graph, robust=report, seconds=clock.seconds, seconds_to_judge=clock.left)
+    if len(graph.landmarks) and report.credible is not False and not robustly.interrupted:
+        try:
+            report = fit.held_against_sightings(report, result.fitted, result.goodness, settings.scale)
+        except KeyboardInterrupt:
+            result = replace(result, sync=_ended(result.sync, Status.INTERRUPTED, Status.INTERRUPTED.value))
+    if report is not result.robust:
+        result = replace(result, robust=report, seconds_to_judge=clock.left)
     if report.credible is False:
         warn_user(f"NOT CREDIBLE: {' '.join(report.reasons)}", CorruptionWarning)
-    return replace(result, graph=graph, robust=report, seconds=clock.seconds)
+    return result
 
 
 def _polished(found: PoseGraphResult, clock: Clock, on_failure: Any) -> PoseGraphResult:
@@ -202,7 +214,9 @@ def _polished(found: PoseGraphResult, clock: Clock, on_failure: Any) -> PoseGrap
     if found.sync.status is Status.INTERRUPTED:
         clock = Clock(0.0)  # the costs are told, and nothing is done
     poses, landmarks, polish, end = polished(found.fitted, found.poses, found.landmarks, clock)
-    found = replace(found, poses=poses, landmarks=landmarks, polish=polish, seconds=clock.seconds)
+    found = replace(
+        found, poses=poses, landmarks=landmarks, polish=polish, seconds=clock.seconds, seconds_to_judge=clock.left
+    )
     if end.interrupted:
         return replace(found, sync=replace(found.sync, status=Status.INTERRUPTED, message=Status.INTERRUPTED.value))
     if not polish.converged and found.sync.status is not Status.INTERRUPTED:
@@ -226,6 +240,18 @@ def _joined(graph: PoseGraph, operator: SchurOperator, z: NDArray) -> NDArray:
     small = columns.conj().T @ operator.apply(columns)
     turns = synchronize((small + small.conj().T) / 2, certify=False, on_failure="ignore").z
     return np.asarray(z * turns[parts])
+
+
+def _not_worse_than_given(
+    graph: PoseGraph, operator: SchurOperator, sync: SyncResult, clock: Clock, certify: bool
+) -> SyncResult:
+    """Of what was stopped early and the headings given, those that cost less."""
+    before = graph.initial_cost
+    if before is None or graph.cost_of(sync.z, operator.eliminated(sync.z)) <= before:
+        return sync
+    start, rest = np.exp(1j * np.nan_to_num(graph.poses[:, 2])), Stopping(max_iterations=0, max_seconds=clock.left)
+    given = synchronize(operator, start=start, stopping=rest, certify=certify, on_failure="ignore")
+    return replace(given, status=sync.status, message=sync.message, iterations=sync.iterations)
 
 
 def _warn_if_loose(graph: PoseGraph, poses: NDArray[np.float64], landmarks: NDArray[np.float64]) -> None:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.applications.pose_graph.data import PoseGraph
 from angsync.applications.pose_graph.equations import D
 from angsync.applications.pose_graph.exchange import Exchange, exchanges
+from angsync.applications.pose_graph.goodness import Goodness, is_told
 from angsync.applications.pose_graph.search import Belief, Groups, Search
 from angsync.circle import wrap
 from angsync.pipeline.robust.report import Rival
@@ -19,7 +21,8 @@ TURN_DEGREES = 1.0  # a mean turn of the headings that matters
 _RIVAL_NATS = math.log(1000)  # another set within these odds is a rival; trusted edges may be contradicted by as much
 _CHANCE_NATS = math.log(1000)  # loops that agree by chance do so by more with probability at most 1/1000
 _CONTRADICTION = 1.3  # noise in units of the stated one from which believed edges contradict each other
-_NO_LOOPS = "there are no loops, so nothing can be checked."
+NO_LOOPS = "there are no loops, so nothing can be checked."
+ONLY_SIGHTINGS = "no loops check the edges, only sightings of landmarks do, and these were all believed."
 _NO_TIME = "there was no time left to look for other explanations."
 _NOTHING_TRUSTED = (
     "nothing is trusted, and another set of edges may explain them as well: say which are known to be good "
@@ -46,7 +49,7 @@ def doubts(search: Search, belief: Belief, *, finished: bool, told: bool) -> Dou
     if not finished:
         return UNFINISHED
     if search.groups.edges.size == 0:
-        return Doubt(None, (_NO_LOOPS,))
+        return Doubt(None, (NO_LOOPS,))
     others = [other for other in search.found if not np.array_equal(other.believed, search.best.believed)]
     next_best = min((search.best.evidence - other.evidence for other in others), default=math.inf)
     exchanged = exchanges(search, belief)
@@ -154,6 +157,25 @@ def _turn_without(search: Search, belief: Belief, edges: NDArray[np.int64]) -> f
     without[edges] = False
     fit = search.model.fit(without, belief.fit.poses, steps=20)
     return math.inf if fit is None else mean_turn(fit.poses, belief.fit.poses)
+
+
+def contradicted_by_sightings(graph: PoseGraph, good: Goodness, scale: float | None) -> str:
+    """The reason where the believed edges and the sightings do not fit together; ``scale``: noise, where it is given.
+
+    Single measurements are held against the noise that all show, as far as that is none too large itself.
+    """
+    if math.isnan(good.probability) or not (scale is not None or is_told(graph)):
+        return ""
+    stated = 1.0 if scale is None else scale
+    shown = math.sqrt(good.per_degree) / stated
+    noise = stated * min(max(shown, 1.0), _CONTRADICTION)
+    too_much = shown > _CONTRADICTION and good.is_more_than(stated)
+    if not too_much and not good.is_beyond(noise, len(graph) + len(graph.landmarks)):
+        return ""
+    return (
+        f"the believed edges and the sightings contradict each other: chi-square is {good.per_degree:.3g} per degree "
+        f"of freedom (worst: {', '.join(map(str, good.worst[:2]))}). Sightings are not judged: remove wrong ones."
+    )
 
 
 def _contradiction(search: Search, belief: Belief, told: bool) -> list[str]:

@@ -21,6 +21,7 @@ from angsync.pipeline.result import SyncResult
 from angsync.report.pictures import Curves, Picture, Series
 from angsync.report.trajectory import Panel, write_trajectory
 from angsync.report.words import certificate_in_words, headline
+from angsync.solvers.stopping import Clock
 
 if TYPE_CHECKING:
     from angsync.applications.pose_graph.goodness import Goodness
@@ -53,6 +54,8 @@ class PoseGraphResult(ApplicationResult):
     """x and y, one row a landmark."""
     polish: Polish | None = None
     """Where ``cost="information"`` was asked for: what it took; ``poses`` and ``landmarks`` are then of that cost."""
+    seconds_to_judge: float | None = None
+    """What a time limit left for :attr:`goodness`; None without a limit."""
 
     @property
     def x(self) -> NDArray[np.float64]:
@@ -97,8 +100,9 @@ class PoseGraphResult(ApplicationResult):
         """Chi-square per degree of freedom, in words too, with the worst measurements where it is far from 1."""
         from angsync.applications.pose_graph.goodness import goodness
 
+        clock = Clock(self.seconds_to_judge)
         model, at = self._judged
-        return goodness(self.fitted, model, at, proved=self.is_start_proved)
+        return goodness(self.fitted, model, at, proved=self.is_start_proved, clock=clock)
 
     @property
     def chi_square_per_dof(self) -> float:
@@ -109,8 +113,8 @@ class PoseGraphResult(ApplicationResult):
     def _judged(self) -> tuple[InformationModel, Minimum]:
         from angsync.applications.pose_graph.information import InformationModel
 
-        model = InformationModel(self.fitted)
-        return model, model.minimised(model.nodes(self.poses, self.landmarks), most_steps=_STEPS_TO_JUDGE)
+        model, clock = InformationModel(self.fitted), Clock(self.seconds_to_judge)
+        return model, model.minimised(model.nodes(self.poses, self.landmarks), clock, _STEPS_TO_JUDGE)
 
     # --- error bars -----------------------------------------------------------------------------------------------
 
@@ -154,11 +158,8 @@ class PoseGraphResult(ApplicationResult):
             doubts.append("the poses are not proved to be the best ones, and covariances know nothing of other optima.")
         if not self.has_reached_a_minimum:
             doubts.append("the minimum of the information cost was not reached.")
-        if self.goodness.is_far:
-            doubts.append(
-                f"chi-square is {self.goodness.per_degree:.3g} per degree of freedom, so the informations they stand "
-                "on are wrong; times that number they fit the noise that the measurements show."
-            )
+        if self.goodness.doubt:
+            doubts.append(self.goodness.doubt)
         if doubts:
             warn_user(f"Covariances of this graph: {' '.join(doubts)}", ErrorBarWarning)
         return found
@@ -318,8 +319,9 @@ class PoseGraphResult(ApplicationResult):
             "chi_square_in_words": good.sentence,
             "worst": [
                 {"kind": "sighting" if one.is_sighting else "edge", "place": one.place, "i": one.first, "j": one.second,
-                 "times_noise": one.times_noise} for one in good.worst
+                 "times_noise": one.times_noise, "alike": list(one.alike)} for one in good.worst
             ],
+            "beyond_chance": good.beyond_chance,
         }  # fmt: skip
         if self.graph.landmarks.count:
             facts.update(landmark_count=self.graph.landmarks.count, sightings=len(self.graph.landmarks))

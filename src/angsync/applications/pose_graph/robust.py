@@ -15,16 +15,20 @@ from angsync.applications.pose_graph.backbone import backbone, trusted_edges
 from angsync.applications.pose_graph.data import PoseGraph
 from angsync.applications.pose_graph.doubts import (
     HELD_NATS,
+    NO_LOOPS,
+    ONLY_SIGHTINGS,
     TURN_DEGREES,
     UNFINISHED,
     Doubt,
     against_chance,
+    contradicted_by_sightings,
     doubts,
     mean_turn,
     stated_scale,
 )
 from angsync.applications.pose_graph.equations import D
 from angsync.applications.pose_graph.exchange import unbent
+from angsync.applications.pose_graph.goodness import Goodness
 from angsync.applications.pose_graph.model import PoseModel
 from angsync.applications.pose_graph.search import Belief, Groups, Search
 from angsync.errors import InputError, OutputError
@@ -83,6 +87,14 @@ class PoseRobustReport:
                 motion = ",".join(repr(float(number)) for number in graph.motion[k])
                 ends = f"{graph.ids[graph.i[k]]},{graph.ids[graph.j[k]]}"
                 stream.write(f"{k},{ends},{motion},{self.corruption[k]:.6g}\n")
+
+
+def held_against_sightings(
+    report: PoseRobustReport, fitted: PoseGraph, good: Goodness, scale: float | None
+) -> PoseRobustReport:
+    """The same report, not credible where the sightings, which were all believed, contradict the believed edges."""
+    reason = contradicted_by_sightings(fitted, good, scale)
+    return replace(report, credible=False, reasons=(reason, *report.reasons)) if reason else report
 
 
 def check_rejected_path(path: str | os.PathLike[str]) -> Path:
@@ -188,6 +200,8 @@ class Robustly:
             margin[untrusted] = search.judged(belief, single, search=False).margin
             margin[search.model.bridges(belief.believed)] = np.inf
         distrusted = ~self._believed
+        if doubt.reasons == (NO_LOOPS,) and len(self.graph.landmarks):
+            doubt = replace(doubt, reasons=(ONLY_SIGHTINGS,))
         if doubt.credible and len(self.graph.landmarks):
             doubt = replace(doubt, credible=None, reasons=(*doubt.reasons, SIGHTINGS_BELIEVED))
         return PoseRobustReport(

@@ -11,7 +11,7 @@ from false_loops import PAIRS, walk, with_false
 
 import angsync as ang
 from angsync.applications import pose_graph
-from angsync.applications.pose_graph import PoseGraph, optimise
+from angsync.applications.pose_graph import Landmarks, PoseGraph, optimise, simulate
 from angsync.errors import ConvergenceError, CorruptionWarning, InputError, OutputError
 from angsync.solvers.stopping import Status, Stopping
 
@@ -213,3 +213,50 @@ def test_published_graphs_as_they_are_stay_as_they_are(shared_data, name):
     turn = np.exp(1j * (result.theta - plain.theta))
     assert np.degrees(np.abs(np.angle(turn * np.conj(turn.sum()))).mean()) < 0.1
     assert result.robust.credible is True
+
+
+def _with_wrong_sightings(size: float) -> PoseGraph:
+    graph = simulate(100, loops=40, landmarks=6, rng=7).graph
+    graph.landmarks.offset[::7] += size
+    return graph
+
+
+def test_believed_sightings_that_contradict_the_edges_are_not_credible():
+    with pytest.warns(CorruptionWarning, match=r"NOT CREDIBLE: .*sighting"):
+        result = optimise(_with_wrong_sightings(3.0), robust=True, trusted="odometry")
+    assert result.credible is False
+    assert not result.is_start_proved
+    assert result.proof.headline == "Not credible"
+    assert any("per degree of freedom" in reason and "sighting" in reason for reason in result.robust.reasons)
+
+
+def test_good_sightings_leave_it_open():
+    assert optimise(_with_wrong_sightings(0.0), robust=True, trusted="odometry").credible is None
+
+
+def test_sightings_of_a_little_more_noise_than_stated_are_no_contradiction():
+    graph = simulate(100, loops=40, landmarks=6, rng=8).graph
+    seen = Landmarks(
+        graph.landmarks.pose, graph.landmarks.landmark, graph.landmarks.offset, graph.landmarks.information * 1.2**2
+    )
+    graph = PoseGraph(graph.i, graph.j, graph.motion, graph.information * 1.2**2, landmarks=seen)
+    assert optimise(graph, robust=True, trusted="odometry").credible is None
+
+
+def test_a_given_scale_is_the_noise_that_sightings_are_held_against():
+    graph = simulate(100, loops=40, landmarks=6, rng=8).graph
+    seen = Landmarks(
+        graph.landmarks.pose, graph.landmarks.landmark, graph.landmarks.offset, graph.landmarks.information * 9
+    )
+    graph = PoseGraph(graph.i, graph.j, graph.motion, graph.information * 9, landmarks=seen)
+    assert optimise(graph, robust=ang.Robust(scale=3.0), trusted="odometry").credible is None
+
+
+def test_what_landmarks_check_is_not_called_unchecked():
+    graph = simulate(60, loops=0, landmarks=6, rng=7).graph
+    result = optimise(graph, robust=True)
+    assert result.credible is None
+    assert not any("nothing can be checked" in reason for reason in result.robust.reasons)
+    graph.motion[30] += [3.0, 0.0, 1.0]
+    with pytest.warns(CorruptionWarning, match=r"30 -> 31"):
+        assert optimise(graph, robust=True).credible is False
