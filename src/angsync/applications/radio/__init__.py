@@ -35,7 +35,8 @@ __all__ = [
 ]  # fmt: skip
 
 _STATUS_NAMES = np.array([status.name for status in BatchStatus], dtype=object)
-_UNRESOLVED = 1e-6  # relative variation of a model over all baselines below which it is no other than a point
+_UNRESOLVED = 0.01  # relative distance of a model on all baselines from that at u = v = 0, where it is a point
+_REAL = 1e-6  # imaginary part of a model, over its modulus, below which turning it by 180 degrees changes nothing
 _BY_CHANCE = 0.01  # probability that noise alone has so much power, above which nothing else need be there
 _MISFIT = 2.0  # chi-square over that of noise alone beyond which the conjugate model is tried
 
@@ -104,6 +105,7 @@ def selfcal(
         visibilities=data,
         sync=solved.sync,
         is_angle_found=found,
+        asked_reference=reference,
         is_noise=is_noise,
         rms_before=rms_of(np.rad2deg(np.angle(data.value[strong] * np.conj(values[strong])))),
     )
@@ -196,7 +198,13 @@ def _references(data: Visibilities, solved: Solved, there: NDArray[np.bool_], ga
 
 def _doubt_resolution(data: Visibilities, model: Any, values: NDArray[np.complex128]) -> None:
     used = values[~data.flagged]
-    if isinstance(model, Point) or np.abs(used - used[0]).max() > _UNRESOLVED * np.abs(used).max():
+    if isinstance(model, Point):
+        return
+    try:
+        whole = complex(np.asarray(model(np.zeros(1), np.zeros(1)))[0])
+    except Exception:  # whatever a model of the caller raises where it is not defined
+        return
+    if not np.abs(used - whole).max() <= _UNRESOLVED * abs(whole):
         return
     longest = float(np.hypot(data.u, data.v)[~data.flagged].max())
     warn_user(
@@ -209,7 +217,7 @@ def _doubt_resolution(data: Visibilities, model: Any, values: NDArray[np.complex
 
 def _doubt_sign(data: Visibilities, values: NDArray[np.complex128], gauge: str | int, per_dof: float) -> None:
     """Warn where the model turned by 180 degrees fits far better: files differ in the sign of u and v."""
-    if np.abs(values.imag).max() <= _UNRESOLVED * np.abs(values).max():
+    if np.abs(values.imag).max() <= _REAL * np.abs(values).max():
         return
     other = solve(data, np.conj(values), gauge)
     chi_square, freedom, _ = _chi_square(data, other, ~np.isnan(other.sync.z))

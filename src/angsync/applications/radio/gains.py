@@ -72,6 +72,8 @@ class Gains(ApplicationResult):
     sync: BatchResult = field(repr=False)
     is_angle_found: bool = False
     """Whether the position angle of the ring was found from the closure phases of these visibilities."""
+    asked_reference: str | None = None
+    """The reference that was asked for."""
     is_noise: bool = False
     """Whether the visibilities hold no more power than noise of their sigmas would."""
     rms_before: float = float("nan")
@@ -149,9 +151,17 @@ class Gains(ApplicationResult):
         )  # fmt: skip
 
     def _sentences(self) -> list[str]:
+        return [*self._about_rows(), *self._about_fit()]
+
+    def _about_rows(self) -> list[str]:
         data, told = self.visibilities, []
         if self.is_angle_found:
             told.append("The position angle of the ring was found from the closure phases of the same visibilities.")
+        asked = self.asked_reference
+        if asked not in (None, "mean") and not np.any(self.reference == asked):
+            told.append(
+                f"The reference {asked!r} has no visibility that can be used: the phases are against other stations."
+            )
         if data.repeated:
             told.append(f"{data.repeated:,} visibilities repeat another (same time, stations and value): counted once.")
         flagged = int(data.flagged.sum()) - data.repeated
@@ -171,6 +181,10 @@ class Gains(ApplicationResult):
         empty = int((self.status == BatchStatus.EMPTY.name).sum())
         if empty:
             told.append(f"{empty:,} times hold nothing that can be used.")
+        return told
+
+    def _about_fit(self) -> list[str]:
+        told = []
         off = np.flatnonzero(np.maximum(self.amplitude, 1 / self.amplitude) > _FAR_OFF)
         if off.size and not self.is_noise:
             names = ", ".join(f"{self.station[k]} ({self.amplitude[k]:.2g})" for k in off)
