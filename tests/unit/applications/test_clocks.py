@@ -206,11 +206,18 @@ def test_what_nobody_can_decide_is_said():
     i, j = np.concatenate([one, one + 8, [0, 1]]), np.concatenate([other, other + 8, [8, 9]])
     y = 0.1 * made.standard_normal(i.size)
     y[-1] += 3.0
-    with pytest.warns(CorruptionWarning, match="not credible"):
+    with pytest.warns(CorruptionWarning, match="off by more than"):
         result = clocks.synchronise(i, j, y)
     assert np.flatnonzero(result.bad_links).tolist() in ([56], [57])
     assert np.flatnonzero(result.undecided).tolist() in ([56], [57])
     assert "Believed on weak grounds" in str(result)
+    # truth is 0; whichever is believed, the error bars hold the other: half of 3 against the mean
+    assert (np.abs(result.offset) < 1.96 * result.standard_error).all()
+    assert result.standard_error.min() > 1.3
+    with pytest.warns(CorruptionWarning):
+        against = clocks.synchronise(i, j, y, reference=0)
+    assert against.standard_error[:8].max() < 0.1
+    assert against.standard_error[8:].min() > 2.6
 
 
 def test_a_wrong_link_of_the_tree_itself_is_found_by_whole_turns():
@@ -300,3 +307,26 @@ def test_a_quarter_of_the_links_left_out_is_doubted():
     with pytest.warns(ErrorBarWarning, match="12 of 36 links contradict the others"):
         result = clocks.synchronise(i, j, y)
     assert not result.is_proved
+
+
+@pytest.mark.parametrize("begin", [-0.5, 0.0])
+@pytest.mark.parametrize("given", [0.95, 1.0, 1.05])
+def test_offsets_that_end_elsewhere_than_the_period_are_asked_about(given, begin):
+    rng = np.random.default_rng(60)
+    i, j = np.triu_indices(30, 1)
+    kept = rng.random(i.size) < 0.4
+    i, j, t = i[kept], j[kept], rng.uniform(-5, 5, 30)
+    y = t[i] - t[j] + 0.02 * rng.standard_normal(i.size)
+    y = (y - begin) % 1.0 + begin
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = clocks.synchronise(i, j, y, period=given)
+    assert (f"is the period {given}?" in str(result)) == (given != 1.0)
+
+
+def test_offsets_that_need_no_wrapping_are_not_asked_about():
+    rng = np.random.default_rng(61)
+    i, j = np.triu_indices(30, 1)
+    for t in (rng.uniform(-0.2, 0.2, 30), rng.normal(0, 0.1, 30)):
+        y = t[i] - t[j] + 0.01 * rng.standard_normal(i.size)
+        assert "is the period" not in str(clocks.synchronise(i, j, y, period=1.0))

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import f as f_law
 
 from angsync.applications.clocks.bends import Bends, bends_of
-from angsync.applications.clocks.checks import about_bends, about_rejected, about_turns
+from angsync.applications.clocks.checks import about_bends, about_rejected, about_turns, other_choices
 from angsync.applications.clocks.fit import Differences, Fit, Settings, fitted
 from angsync.applications.clocks.links import UNITS, Columns, Links, check_unit, from_columns, from_table
 from angsync.applications.clocks.logs import FORMATS, read
@@ -256,6 +256,12 @@ def _result(
     spacing: float = math.nan,
 ) -> ClockResult:
     missing = np.full(links.n, np.nan)
+    i, j = (links.i, links.j) if by_pair is None else (by_pair.i, by_pair.j)
+    report, components = fit.sync.robust, np.asarray(fit.sync.components)
+    if report is not None and fit.bad.any() and report.undecided.any():
+        place = None if reference == "mean" else _place(links, reference)
+        moved = other_choices(i, j, fit.bad, report.undecided, fit.residual, components, place)
+        fit = replace(fit, error=np.hypot(fit.error, moved))
     if fit.bad.mean() >= _MANY_BAD:
         misfits = [*misfits, about_rejected(int(fit.bad.sum()), fit.bad.size)]
     result = ClockResult(
@@ -267,7 +273,7 @@ def _result(
         sync=fit.sync, skew_sync=None if skew is None else skew.sync, freedom=fit.freedom,
         scatter=math.nan if by_pair is None else by_pair.scatter,
         doubts=fit.doubts, expected_noise=expected, scatter_freedom=0 if by_pair is None else by_pair.freedom,
-        misfits=tuple(misfits), spacing=spacing,
+        misfits=tuple(misfits), spacing=spacing, pair=None if by_pair is None else by_pair.pair,
     )  # fmt: skip
     for one in result.misfits or result.about_scatter():
         warn_user(one, ErrorBarWarning)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from angsync.applications.clocks.checks import listed
+from angsync.applications.clocks.checks import about_ends, listed
 from angsync.applications.clocks.links import UNITS, Links
 from angsync.applications.result import ApplicationResult, Description, Proof, if_known
 from angsync.errors import InputError
@@ -70,6 +70,8 @@ class ClockResult(ApplicationResult):
     scatter_freedom: int = 0
     spacing: float = math.nan
     """Typical time from one round of a link to the next; NaN without rounds."""
+    pair: NDArray[np.int64] | None = None
+    """Which pair of clocks each link belongs to, where its rounds or repeats are one."""
     misfits: tuple[str, ...] = ()
     """Why the links are not what they are taken for, such as clocks that do not drift on lines. Empty: nothing seen."""
 
@@ -94,11 +96,13 @@ class ClockResult(ApplicationResult):
     @property
     def undecided(self) -> NDArray[np.bool_]:
         """One a measurement: believed, but by odds of less than 100 only, such as one of two links that alone connect
-        some clocks to the rest and contradict each other. Not judged (all False) over rounds and above 2,000 links."""
+        some clocks to the rest and contradict each other. Not judged (all False) above 2,000 links. The error bars of
+        the clocks that the other choice would move hold it."""
         report = self.sync.robust
-        if report is None or report.undecided.size != len(self.links):
+        if report is None or not report.undecided.any():
             return np.zeros(self.bad_links.size, dtype=bool)
-        return self.links.by_row(report.undecided, False) & ~self.bad_links
+        by_link = report.undecided if self.pair is None else report.undecided[self.pair]
+        return self.links.by_row(by_link, False) & ~self.bad_links
 
     @property
     def skew_ppm(self) -> NDArray[np.float64]:
@@ -232,6 +236,9 @@ class ClockResult(ApplicationResult):
             )
         elif largest > 1e6 * period:
             said.append(f"Offsets are up to {largest / period:.2g} periods long: is period in the same unit?")
+        pairs = np.unique(np.sort(np.stack([self.links.i, self.links.j]), axis=0), axis=1).shape[1]
+        ends = about_ends(self.links.offset, pairs, period, unit)
+        said += [] if ends is None else [ends]
         if self.spacing > 0:
             rate = f"{self.unit or 'units'}/{self.links.time_unit}"
             said.append(
