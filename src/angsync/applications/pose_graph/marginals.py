@@ -56,9 +56,10 @@ class Marginals:
         self._root = self.model.root if is_information_cost else _isotropic_root(graph)
         self._factor = self.model.factor(self._at, self._root)
         if self._factor is None and self.model.free.size:
+            hinge = "a part hangs on one landmark, or " if len(graph.landmarks) else ""
             raise InputError(
-                "the measurements do not determine all poses: a part hangs on one landmark, or informations span too "
-                "many orders of magnitude. Its covariance is infinite."
+                f"the measurements do not determine all poses: {hinge}informations span too many orders of magnitude. "
+                "Covariances would be infinite."
             )
         # sqrt(I^-1) W J: one row a measurement
         spread = np.linalg.inv(self.model.root.transpose(0, 2, 1)) @ (self._root.transpose(0, 2, 1) @ self._root)
