@@ -1,11 +1,14 @@
 """Offsets, error bars, wrong links and skews through the front door."""
 
+import math
+import warnings
+
 import numpy as np
 import pytest
 
 import angsync as ang
 from angsync.applications import clocks
-from angsync.errors import CorruptionWarning, InputError
+from angsync.errors import CorruptionWarning, ErrorBarWarning, InputError
 from angsync.testing import check_application
 
 
@@ -203,11 +206,18 @@ def test_what_nobody_can_decide_is_said():
     i, j = np.concatenate([one, one + 8, [0, 1]]), np.concatenate([other, other + 8, [8, 9]])
     y = 0.1 * made.standard_normal(i.size)
     y[-1] += 3.0
-    with pytest.warns(CorruptionWarning, match="hang by single measurements"):
+    with pytest.warns(CorruptionWarning, match="off by more than"):
         result = clocks.synchronise(i, j, y)
     assert np.flatnonzero(result.bad_links).tolist() in ([56], [57])
     assert np.flatnonzero(result.undecided).tolist() in ([56], [57])
     assert "Believed on weak grounds" in str(result)
+    # truth is 0; whichever is believed, the error bars hold the other: half of 3 against the mean
+    assert (np.abs(result.offset) < 1.96 * result.standard_error).all()
+    assert result.standard_error.min() > 1.3
+    with pytest.warns(CorruptionWarning):
+        against = clocks.synchronise(i, j, y, reference=0)
+    assert against.standard_error[:8].max() < 0.1
+    assert against.standard_error[8:].min() > 2.6
 
 
 def test_a_wrong_link_of_the_tree_itself_is_found_by_whole_turns():
@@ -221,7 +231,102 @@ def test_a_wrong_link_of_the_tree_itself_is_found_by_whole_turns():
 
 
 def test_what_the_cycles_do_not_tell_is_not_called_nan():
-    result = clocks.synchronise(["x", "y", "z"], ["y", "z", "x"], [1.0, 2.0, 40.0], sigma=0.1)
+    with pytest.warns(ErrorBarWarning, match="1 of 3 links contradict"):
+        result = clocks.synchronise(["x", "y", "z"], ["y", "z", "x"], [1.0, 2.0, 40.0], sigma=0.1)
     assert np.isnan(result.noise)
     assert "nan" not in str(result)
     assert "nan" not in str(clocks.synchronise(["x", "y"], ["y", "z"], [1.0, 2.0]))
+
+
+@pytest.mark.parametrize(("rate", "is_fast"), [(0.5, False), (6.0, True)])
+def test_skews_of_wrapped_offsets_are_known_modulo_the_period_over_the_spacing(rate, is_fast):
+    rng = np.random.default_rng(0)
+    one, other = np.triu_indices(6, 1)
+    i, j, time = np.tile(one, 20), np.tile(other, 20), np.repeat(10.0 * np.arange(20), one.size)
+    skew = np.array([0, 0, 0, 0, 0, rate])
+    t = rng.uniform(-40, 40, 6)
+    y = t[i] - t[j] + (skew[i] - skew[j]) * time + 0.5 * rng.standard_normal(i.size)
+    y -= 100 * np.rint(y / 100)
+    given = {"period": 100.0, "time": time, "unit": "us"}
+    if is_fast:  # 0.6 of a period a round is read as -0.4
+        with pytest.warns(ErrorBarWarning, match="more than a quarter of a period from one round to the next"):
+            result = clocks.synchronise(i, j, y, **given)
+        assert not result.is_proved
+    else:
+        result = clocks.synchronise(i, j, y, **given)
+        assert result.is_proved
+    assert "Skews are known modulo 10 us/s only" in str(result)
+
+
+def biased(seed, repeats, n=12):
+    """Links with an error of 20 each, which all of its repeats share, and noise 1."""
+    rng = np.random.default_rng(seed)
+    one, other = np.triu_indices(n, 1)
+    kept = rng.random(one.size) < 0.4
+    one, other = one[kept], other[kept]
+    i, j, true = np.tile(one, repeats), np.tile(other, repeats), rng.normal(0, 100, n)
+    shared = np.tile(20 * rng.standard_normal(one.size), repeats)
+    return i, j, true[i] - true[j] + shared + rng.standard_normal(i.size), true
+
+
+@pytest.mark.parametrize("repeats", [3, 20])
+def test_repeats_of_a_link_are_no_independent_evidence(repeats):
+    """Six networks of 12 clocks, 72 errors with about 11 degrees of freedom each: their rms is below 2 standard errors.
+
+    (The square of one is below 4 of its variance in the mean even where the noise is known to a factor of 1.5 only.)
+    """
+    square = []
+    for seed in range(6):
+        i, j, y, true = biased(seed, repeats)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = clocks.synchronise(i, j, y, n=12)
+        off = np.where(np.isfinite(result.offset), result.offset - true, np.nan)
+        off -= np.array([np.nanmean(off[result.component == c]) for c in result.component])
+        square.append(np.nanmean((off / result.standard_error) ** 2))
+        assert result.bad_links.mean() < 0.25 or not result.is_proved
+        assert math.isnan(result.epoch)
+    assert np.sqrt(np.mean(square)) < 2.0
+
+
+def test_repeats_without_shared_errors_have_the_error_bars_of_all_of_them():
+    rng = np.random.default_rng(50)
+    i, j = np.tile([0, 1, 2], 20), np.tile([1, 2, 0], 20)
+    result = clocks.synchronise(i, j, 0.1 * rng.standard_normal(60))
+    # means of 20 with noise 0.1, in a triangle: 0.1 / sqrt(20) * sqrt(2) / 3 by 58 degrees of freedom, 4 x 9 %
+    np.testing.assert_allclose(result.standard_error, 0.1 / np.sqrt(20) * np.sqrt(2) / 3, rtol=0.37)
+    wrapped = clocks.synchronise(i, j, 0.3 + 0.1 * rng.standard_normal(60), period=0.9, robust=False)
+    assert wrapped.noise < 0.1
+
+
+def test_a_quarter_of_the_links_left_out_is_doubted():
+    i, j = np.triu_indices(9, 1)
+    rng = np.random.default_rng(51)
+    y = 0.1 * rng.standard_normal(i.size)
+    y[::3] += rng.choice([-1, 1], 12) * rng.uniform(5, 20, 12)
+    with pytest.warns(ErrorBarWarning, match="12 of 36 links contradict the others"):
+        result = clocks.synchronise(i, j, y)
+    assert not result.is_proved
+
+
+@pytest.mark.parametrize("begin", [-0.5, 0.0])
+@pytest.mark.parametrize("given", [0.95, 1.0, 1.05])
+def test_offsets_that_end_elsewhere_than_the_period_are_asked_about(given, begin):
+    rng = np.random.default_rng(60)
+    i, j = np.triu_indices(30, 1)
+    kept = rng.random(i.size) < 0.4
+    i, j, t = i[kept], j[kept], rng.uniform(-5, 5, 30)
+    y = t[i] - t[j] + 0.02 * rng.standard_normal(i.size)
+    y = (y - begin) % 1.0 + begin
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = clocks.synchronise(i, j, y, period=given)
+    assert (f"is the period {given}?" in str(result)) == (given != 1.0)
+
+
+def test_offsets_that_need_no_wrapping_are_not_asked_about():
+    rng = np.random.default_rng(61)
+    i, j = np.triu_indices(30, 1)
+    for t in (rng.uniform(-0.2, 0.2, 30), rng.normal(0, 0.1, 30)):
+        y = t[i] - t[j] + 0.01 * rng.standard_normal(i.size)
+        assert "is the period" not in str(clocks.synchronise(i, j, y, period=1.0))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -149,6 +151,33 @@ def test_baselines_in_other_units_are_seen():
         radio.selfcal(giga, night.model)
     right = radio.selfcal(giga, night.model, uv_unit="Glambda")
     assert right.chi_square_per_dof < 2
+
+
+@pytest.mark.parametrize(("size", "unit"), [(1e3, "klambda"), (1e6, "Mlambda")])
+def test_baselines_in_units_between_are_seen_too(size, unit):
+    night = radio.simulate(slots=5, rng=9)
+    table = night.table | {name: night.table[name] / size for name in ("U(lambda)", "V(lambda)")}
+    with pytest.warns(UnitWarning, match="looks like a point"):
+        radio.selfcal(table, night.model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        radio.selfcal(table, night.model, uv_unit=unit)
+
+
+def test_one_visibility_of_a_ring_is_not_taken_for_a_point():
+    night = radio.simulate(slots=5, rng=9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        radio.selfcal({name: column[:1] for name, column in night.table.items()}, night.model)
+        radio.selfcal(night.table, lambda u, v: night.model(u, v) + 0 / np.abs(u) * 0)  # not defined at 0
+
+
+def test_a_reference_without_data_is_named():
+    table = slots_apart() | {"amplitude": [1, 0, 0, np.nan, 1, 1, 1]}
+    gains = radio.selfcal(table, radio.point(), "d")
+    assert "The reference 'd' has no visibility that can be used" in str(gains)
+    assert "The reference 'a'" not in str(radio.selfcal(table, radio.point(), "a"))
+    assert "The reference" not in str(radio.selfcal(table, radio.point(), "mean"))
 
 
 def test_a_simulated_night_is_written_and_read(tmp_path):

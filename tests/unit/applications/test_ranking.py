@@ -1,5 +1,7 @@
 """Ranks, scores, intervals and predictions through the front door."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -172,3 +174,20 @@ def test_games_that_are_all_ties_are_said_to_tell_nothing():
     assert " nan" not in text
     with pytest.raises(InputError, match="holds numbers"):
         ranking.rank(np.array([["a", "b"], ["c", "d"]]))
+
+
+def test_games_in_a_circle_are_said_to_be_cyclic_and_rank_nobody():
+    """40 players who each beat the next: an order has nothing to say, though a circle fits without any residual."""
+    n = 40
+    games = {"winner": list(range(n)), "loser": [(k + 1) % n for k in range(n)], "margin": [1.0] * n}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = ranking.rank(games)
+    assert result.is_cyclic
+    assert not result.is_closed
+    text = str(result)
+    assert "nearly cyclic" in text
+    assert "Leave angle out" not in text
+    assert np.abs(result.score).max() < 1e-6
+    assert (result.rank_interval == [1, n]).all()
+    assert not ranking.rank(ranking.simulate(20, 100, rng=1)[0]).is_cyclic

@@ -14,21 +14,24 @@ wrong links found, and a proof.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import f as f_law
 
+from angsync.applications.clocks.bends import Bends, bends_of
+from angsync.applications.clocks.checks import about_bends, about_rejected, about_turns, other_choices
 from angsync.applications.clocks.fit import Differences, Fit, Settings, fitted
 from angsync.applications.clocks.links import UNITS, Columns, Links, check_unit, from_columns, from_table
 from angsync.applications.clocks.logs import FORMATS, read
 from angsync.applications.clocks.result import ClockResult
-from angsync.applications.clocks.rounds import Rounds, rounds_of
+from angsync.applications.clocks.rounds import Rounds, is_repeated, is_shared, rounds_of
 from angsync.applications.clocks.simulation import Simulated, simulate
 from angsync.applications.clocks.timestamps import from_timestamps
-from angsync.errors import InputError, names_keywords
+from angsync.errors import ErrorBarWarning, InputError, names_keywords, warn_user
 from angsync.pipeline.robust.settings import Robust
 
 __all__ = [
@@ -42,6 +45,11 @@ __all__ = [
     "simulate",
     "synchronise",
 ]
+
+_FEW_CYCLES = 20  # below it the scatter of the rounds helps to tell the noise
+_CONTRADICTED = 0.05  # chance of cycles as far from the scatter below which they alone tell the noise
+_MANY_BAD = 0.25  # share of the links left out from which the rest is doubted
+_FAST = 0.1  # share of the steps between rounds above a quarter of a period from which turns are doubted
 
 
 @names_keywords
@@ -98,11 +106,16 @@ def synchronise(
     settings = Settings(_place(links, reference), _settings(robust), rng)
     if links.time is not None and np.ptp(links.time) > 0:
         return _over_time(links, links.time, period, reference, settings)
+    if is_repeated(links.n, links.i, links.j):
+        return _over_time(links, np.zeros(len(links)), period, reference, settings)
     sigmas = np.ones(len(links)) if links.sigma is None else links.sigma
     fit = fitted(
         Differences(links.n, links.i, links.j, links.offset, sigmas, links.sigma is not None, period), settings
     )
-    return _result(links, fit, period, reference, fit.bad, fit.residual)
+    if is_shared(links.n, links.i, links.j, fit.residual, sigmas):
+        return _over_time(links, np.zeros(len(links)), period, reference, settings)
+    expected = math.nan if links.sigma is None else float(np.median(links.sigma))
+    return _result(links, fit, period, reference, fit.bad, fit.residual, expected=expected)
 
 
 def _links(
@@ -145,7 +158,10 @@ def _place(links: Links, reference: Hashable) -> int | None:
 def _over_time(
     links: Links, time: NDArray[np.float64], period: float | None, reference: Hashable, settings: Settings
 ) -> ClockResult:
-    """Skews from the slopes of the links, then offsets from what is left, both by synchronization."""
+    """Skews from the slopes of the links, then offsets from what is left, both by synchronization.
+
+    Times that are all the same: the means of repeats, which may share an error that is in all of a link.
+    """
     is_absolute, n = links.sigma is not None, links.n
     by_pair = rounds_of(
         n, links.i, links.j, links.offset, links.sigma, time, period, robust=settings.robust is not None
@@ -172,13 +188,48 @@ def _over_time(
     if period is not None:
         residual = residual - period * np.rint(residual / period)
     residual = np.where(links.i == by_pair.i[by_pair.pair], residual, -residual)
+    is_timed = bool(np.ptp(time) > 0)
     if by_pair.scatter > 0 and fit.freedom == 0 and not is_absolute:
         # no cycles: what the rounds scatter by is all that is known
         scaled = Differences(n, by_pair.i, by_pair.j, by_pair.mean(moved), by_pair.scatter * deviation, True, period)
         fit = fitted(scaled, settings)
         if skew is not None:
             skew = fitted(replace(given, sigma=by_pair.scatter * given.sigma, is_absolute=True), settings)
-    return _result(links, fit, period, reference, bad, residual, skew=skew, epoch=epoch, by_pair=by_pair)
+    expected = float(np.median(deviation)) * (1.0 if is_absolute else by_pair.scatter)
+    if not is_absolute and 0 < fit.freedom < _FEW_CYCLES and by_pair.scatter > 0:
+        fit = _pooled(fit, expected, by_pair.freedom)
+    bends = bends_of(n, by_pair, ~(fit.bad | bad_slope)) if is_timed else None
+    misfits = []
+    if bends is not None:
+        fit, skew = _widened(fit, skew, bends, settings.reference, float(np.ptp(time)))
+        misfits.append(about_bends([links.clocks[k] for k in bends.named]))
+    step, lapse = by_pair.steps()
+    if period is not None and step.size and np.mean(step > period / 4) > _FAST:
+        misfits.append(about_turns(float(np.mean(step > period / 4))))
+    return _result(
+        links, fit, period, reference, bad, residual, skew=skew, epoch=epoch if is_timed else math.nan,
+        by_pair=by_pair, expected=expected,
+        misfits=misfits, spacing=float(np.median(lapse)) if lapse.size else math.nan,
+    )  # fmt: skip
+
+
+def _pooled(fit: Fit, expected: float, freedom: int) -> Fit:
+    """Error bars by few cycles and by the scatter of the rounds together, where the cycles do not contradict it."""
+    if f_law.sf((fit.noise / expected) ** 2, fit.freedom, freedom) < _CONTRADICTED:
+        return fit
+    noise = math.sqrt((fit.freedom * fit.noise**2 + freedom * expected**2) / (fit.freedom + freedom))
+    return replace(fit, error=fit.error * noise / fit.noise) if fit.noise > 0 else fit
+
+
+def _widened(fit: Fit, skew: Fit | None, bends: Bends, reference: int | None, lasting: float) -> tuple[Fit, Fit | None]:
+    """Error bars that hold the bends.
+
+    A step in the middle is a quarter of itself about its line (rms). There the line is off by half of the step, twice
+    that, and its slope by 1.5 steps over the time that all lasted, six times that. A parabola is off by 1.1 times.
+    """
+    size = bends.size(np.asarray(fit.sync.components), reference)
+    fit = replace(fit, error=np.hypot(fit.error, 2.0 * size))
+    return fit, None if skew is None else replace(skew, error=np.hypot(skew.error, 6.0 * size / lasting))
 
 
 def _of_means(by_pair: Rounds, is_absolute: bool, from_skews: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -200,9 +251,20 @@ def _result(
     skew: Fit | None = None,
     epoch: float = math.nan,
     by_pair: Rounds | None = None,
+    expected: float = math.nan,
+    misfits: Sequence[str] = (),
+    spacing: float = math.nan,
 ) -> ClockResult:
     missing = np.full(links.n, np.nan)
-    return ClockResult(
+    i, j = (links.i, links.j) if by_pair is None else (by_pair.i, by_pair.j)
+    report, components = fit.sync.robust, np.asarray(fit.sync.components)
+    if report is not None and fit.bad.any() and report.undecided.any():
+        place = None if reference == "mean" else _place(links, reference)
+        moved = other_choices(i, j, fit.bad, report.undecided, fit.residual, components, place)
+        fit = replace(fit, error=np.hypot(fit.error, moved))
+    if fit.bad.mean() >= _MANY_BAD:
+        misfits = [*misfits, about_rejected(int(fit.bad.sum()), fit.bad.size)]
+    result = ClockResult(
         clocks=links.clocks, offset=fit.value, standard_error=fit.error,
         skew=missing if skew is None else skew.value, skew_error=missing if skew is None else skew.error,
         bad_links=links.by_row(bad, False), residual=links.by_row(residual, np.nan), noise=fit.noise,
@@ -210,5 +272,9 @@ def _result(
         internal_period=fit.period, epoch=epoch, component=np.asarray(fit.sync.components), links=links,
         sync=fit.sync, skew_sync=None if skew is None else skew.sync, freedom=fit.freedom,
         scatter=math.nan if by_pair is None else by_pair.scatter,
-        doubts=fit.doubts,
+        doubts=fit.doubts, expected_noise=expected, scatter_freedom=0 if by_pair is None else by_pair.freedom,
+        misfits=tuple(misfits), spacing=spacing, pair=None if by_pair is None else by_pair.pair,
     )  # fmt: skip
+    for one in result.misfits or result.about_scatter():
+        warn_user(one, ErrorBarWarning)
+    return result

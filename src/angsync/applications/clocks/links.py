@@ -242,8 +242,13 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def joined(parts: Sequence[Links]) -> Links:
-    """Several lists as one: clocks of the same name are the same clock."""
+def joined(parts: Sequence[Links], sources: Sequence[str] | None = None) -> Links:
+    """Several lists as one: clocks of the same name are the same clock; ``sources`` are what they are called."""
+    called = sources or [f"list {k + 1}" for k in range(len(parts))]
+    _refuse_mixed(called, [part.unit is not None for part in parts], "does not say its unit", "does. "
+                  "Say what unit those without one are in: unit (--unit).")  # fmt: skip
+    _refuse_mixed(called, [part.sigma is not None for part in parts], "has no column sigma", "has. "
+                  "Give every list its standard deviations, or leave them out everywhere.")  # fmt: skip
     names = tuple(dict.fromkeys(name for part in parts for name in part.clocks))
     place = {name: k for k, name in enumerate(names)}
     moved = [np.array([place[name] for name in part.clocks], dtype=np.int64) for part in parts]
@@ -254,6 +259,11 @@ def joined(parts: Sequence[Links]) -> Links:
         known = [column for column in columns if column is not None]
         return np.concatenate(known) if len(known) == len(columns) else None
 
+    dropped = []
+    for column, plural in (("time", "times"), ("delay", "round trips")):
+        lacking = [name for name, part in zip(called, parts, strict=True) if vars(part)[column] is None]
+        if 0 < len(lacking) < len(parts):
+            dropped.append(f"{', '.join(lacking)}: no {plural}, so those of the other files were not used.")
     return Links(
         names,
         np.concatenate([at[part.i] for at, part in zip(moved, parts, strict=True)]),
@@ -264,5 +274,11 @@ def joined(parts: Sequence[Links]) -> Links:
         all_of([part.delay for part in parts]),
         first.unit,
         first.time_unit,
-        tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        (*dict.fromkeys(note for part in parts for note in part.notes), *dropped),
     )
+
+
+def _refuse_mixed(called: Sequence[str], has: Sequence[bool], lacks: str, other: str) -> None:
+    """What some lists say and others do not cannot be guessed."""
+    if any(has) and not all(has):
+        raise InputError(f"{called[has.index(False)]} {lacks}, but {called[has.index(True)]} {other}")

@@ -99,9 +99,7 @@ def read(
         if kind == "ptp4l" and len(files) > 1:
             links = replace(links, time=None, notes=(*links.notes, _UPTIMES))
         parts.append(_renamed(links, names or {}))
-    links = joined(parts)
-    if links.time is None and any(part.time is not None for part in parts):
-        links = replace(links, notes=(*links.notes, "Some of the files have no times, so times were not used."))
+    links = joined(parts, [str(path) for _, path in files])
     return links if unit is None else links.to(unit)
 
 

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import chi2
 
+from angsync.applications.clocks.checks import about_ends, listed
 from angsync.applications.clocks.links import UNITS, Links
-from angsync.applications.result import ApplicationResult, Description, if_known
+from angsync.applications.result import ApplicationResult, Description, Proof, if_known
 from angsync.errors import InputError
 from angsync.io.result_table import write_result_table
 from angsync.pipeline.result import SyncResult
@@ -23,7 +25,7 @@ from angsync.report.pictures import Curves, Series
 _FEW_CYCLES = 20  # below it the noise that cycles show is not known well enough to doubt the one that was stated
 _FAR = 1.5  # noise by the cycles over the stated one, either way, from which it is said
 _LARGE_NOISE = 0.12  # of a period: 0.75 rad, where error bars begin to fail (uncertainty.doubts)
-_MOST_NAMES = 10
+_BY_CHANCE = 1e-3  # what chance does less often is said
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,6 +65,29 @@ class ClockResult(ApplicationResult):
     scatter: float = math.nan
     """Of the rounds of a link about its line, in units of sigma where that was given; NaN without rounds."""
     doubts: tuple[str, ...] = ()
+    expected_noise: float = math.nan
+    """What ``noise`` should be by sigma, or by the scatter of the rounds where there is none; NaN without both."""
+    scatter_freedom: int = 0
+    spacing: float = math.nan
+    """Typical time from one round of a link to the next; NaN without rounds."""
+    pair: NDArray[np.int64] | None = None
+    """Which pair of clocks each link belongs to, where its rounds or repeats are one."""
+    misfits: tuple[str, ...] = ()
+    """Why the links are not what they are taken for, such as clocks that do not drift on lines. Empty: nothing seen."""
+
+    @property
+    def is_proved(self) -> bool:
+        """Offsets proved to fit best the links that are believed, and links that are what they are taken for."""
+        return super().is_proved and not self.misfits
+
+    @property
+    def proof(self) -> Proof:
+        """What is proved; where the links are not what they are taken for, that is in the headline."""
+        proof = super().proof
+        if not self.misfits:
+            return proof
+        words = f"The best fit is not the truth here: see the notes. Of the fit: {proof.words}"
+        return Proof("open" if proof.look == "good" else proof.look, f"Doubtful links. {proof.headline}", words)
 
     @property
     def unit(self) -> str | None:
@@ -71,11 +96,13 @@ class ClockResult(ApplicationResult):
     @property
     def undecided(self) -> NDArray[np.bool_]:
         """One a measurement: believed, but by odds of less than 100 only, such as one of two links that alone connect
-        some clocks to the rest and contradict each other. Not judged (all False) over rounds and above 2,000 links."""
+        some clocks to the rest and contradict each other. Not judged (all False) above 2,000 links. The error bars of
+        the clocks that the other choice would move hold it."""
         report = self.sync.robust
-        if report is None or report.undecided.size != len(self.links):
+        if report is None or not report.undecided.any():
             return np.zeros(self.bad_links.size, dtype=bool)
-        return self.links.by_row(report.undecided, False) & ~self.bad_links
+        by_link = report.undecided if self.pair is None else report.undecided[self.pair]
+        return self.links.by_row(by_link, False) & ~self.bad_links
 
     @property
     def skew_ppm(self) -> NDArray[np.float64]:
@@ -184,7 +211,7 @@ class ClockResult(ApplicationResult):
         said = list(self.links.notes)
         alone = [str(self.clocks[k]) for k in np.flatnonzero(np.isnan(self.offset))]
         if alone:
-            said.append(f"Without links, and so without an offset: {_listed(alone)}.")
+            said.append(f"Without links, and so without an offset: {listed(alone)}.")
         groups = len(np.unique(self.component[np.isfinite(self.offset)]))
         if groups > 1:
             said.append(
@@ -209,6 +236,15 @@ class ClockResult(ApplicationResult):
             )
         elif largest > 1e6 * period:
             said.append(f"Offsets are up to {largest / period:.2g} periods long: is period in the same unit?")
+        pairs = np.unique(np.sort(np.stack([self.links.i, self.links.j]), axis=0), axis=1).shape[1]
+        ends = about_ends(self.links.offset, pairs, period, unit)
+        said += [] if ends is None else [ends]
+        if self.spacing > 0:
+            rate = f"{self.unit or 'units'}/{self.links.time_unit}"
+            said.append(
+                f"Skews are known modulo {period / self.spacing:.3g} {rate} only, the period over the time from one "
+                "round to the next: clocks are taken to drift apart by less than half a period in that time."
+            )
         if not math.isnan(self.noise) and self.noise > _LARGE_NOISE * period:
             said.append(f"The noise is {self.noise / period:.2g} of a period: phases may be on a wrong turn.")
         return said
@@ -226,16 +262,39 @@ class ClockResult(ApplicationResult):
                 "There are no cycles and no sigma: nothing tells the noise, so there are no error bars, and no link is "
                 "checked by another."
             )
-        stated = None if sigma is None or not math.isnan(self.epoch) else float(np.median(sigma))
-        if stated is not None and self.freedom >= _FEW_CYCLES and not math.isnan(self.noise):
-            ratio = self.noise / stated
-            if not 1 / _FAR < ratio < _FAR:
-                how = "more" if ratio > 1 else "less"
+        ratio = self.noise / self.expected_noise if self.expected_noise > 0 else math.nan
+        if self.freedom >= _FEW_CYCLES and not 1 / _FAR < ratio < _FAR and not math.isnan(ratio):
+            how = "more" if ratio > 1 else "less"
+            if sigma is not None:
                 said.append(
                     f"The links contradict each other {how} than sigma says: their noise is {ratio:.2g} times the "
                     "stated one. Error bars are those of the stated sigma; leave it out to have them from the links."
                 )
-        return said
+            else:
+                why = (
+                    "errors that all rounds of a link share, such as a way longer than the way back"
+                    if ratio > 1
+                    else "errors that all links of a clock share, such as a drift that is no line"
+                )
+                said.append(
+                    f"The means of the links contradict each other {how} than the scatter of their rounds explains, "
+                    f"{ratio:.2g} times: {why}. Error bars are from the contradictions."
+                )
+        return [*said, *self.misfits, *self.about_scatter()]
+
+    def about_scatter(self) -> list[str]:
+        """Whether the rounds scatter about their lines as sigma says, beyond chance by the chi-square law."""
+        if self.links.sigma is None or math.isnan(self.scatter) or 1 / _FAR < self.scatter < _FAR:
+            return []
+        square = self.scatter**2 * self.scatter_freedom
+        law = chi2.sf if self.scatter > 1 else chi2.cdf
+        if law(square, self.scatter_freedom) > _BY_CHANCE:
+            return []
+        how = "more" if self.scatter > 1 else "less"
+        return [
+            f"The rounds scatter {how} about the lines of their links than sigma says, {self.scatter:.2g} times: sigma "
+            "is wrong, or clocks do not drift on lines. Error bars begin with the stated sigma."
+        ]
 
     def _about_checks(self) -> list[str]:
         good, said = ~self.links.by_link(self.bad_links), []
@@ -244,14 +303,12 @@ class ClockResult(ApplicationResult):
         degree = np.bincount(pairs.ravel(), minlength=len(self.clocks))
         hanging = np.flatnonzero((degree <= 1) & np.isfinite(self.offset))
         if hanging.size and self.freedom > 0:
-            names = _listed([str(self.clocks[k]) for k in hanging])
+            names = listed([str(self.clocks[k]) for k in hanging])
             said.append(f"Hanging on one believed link or none, which nothing checks: {names}.")
         doubtful = np.flatnonzero(self.links.by_link(self.undecided))
         if doubtful.size and self.bad_links.any():
             pairs_named = [f"{self.clocks[self.links.i[k]]} to {self.clocks[self.links.j[k]]}" for k in doubtful]
-            said.append(
-                f"Believed on weak grounds, and perhaps wrong in place of one left out: {_listed(pairs_named)}."
-            )
+            said.append(f"Believed on weak grounds, and perhaps wrong in place of one left out: {listed(pairs_named)}.")
         if self.skew_sync is not None and np.isnan(self.skew[np.isfinite(self.offset)]).any():
             said.append("Some clocks have links at one time only: their skew is not known and was taken as 0.")
         return said
@@ -260,8 +317,3 @@ class ClockResult(ApplicationResult):
 def _middle(values: NDArray[np.float64]) -> float:
     finite = values[np.isfinite(values)]
     return float(np.median(finite)) if finite.size else math.nan
-
-
-def _listed(names: list[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 _OUTLYING = 6.0  # robust standard deviations of a link's measurements about its line
 _FEWEST = 5  # measurements of a link from which single ones are judged by the others
+_FEWEST_PAIRS = 10  # with repeats, from which errors that repeats share are looked for
+_SHARED = 3.0  # the typical mean of a pair over its standard error: independent repeats have less than 1.5
 _OF_NORMAL = 1.4826  # the standard deviation of a normal law over its median absolute deviation
 
 
@@ -27,6 +29,8 @@ class Rounds:
     outlying: NDArray[np.bool_]
     scatter: float
     """Of measurements about the line of their link, in units of the stated sigma; NaN without three of one link."""
+    freedom: int = 0
+    """Degrees of freedom of the scatter."""
 
     def mean(self, of: NDArray[np.float64]) -> NDArray[np.float64]:
         """The weighted mean for every pair."""
@@ -42,6 +46,38 @@ class Rounds:
         moment = np.bincount(self.pair, self.weight * away * (self.value - self.mean(self.value)[self.pair]))
         slope = np.divide(moment, spread, out=np.zeros(spread.size), where=known)
         return slope, np.divide(1.0, spread, out=np.full(spread.size, np.inf), where=known)
+
+    def steps(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """From each measurement of a pair to the next: how far in value, and in time (above 0)."""
+        order = np.lexsort((self.time, self.pair))
+        lapse = np.diff(self.time[order])
+        following = (np.diff(self.pair[order]) == 0) & (lapse > 0)
+        return np.abs(np.diff(self.value[order]))[following], lapse[following]
+
+
+def is_repeated(n: int, i: NDArray[np.int64], j: NDArray[np.int64]) -> bool:
+    """Whether a typical pair has enough measurements to be judged by each other."""
+    count = np.unique(np.minimum(i, j) * n + np.maximum(i, j), return_counts=True)[1]
+    return bool(np.median(count) >= _FEWEST)
+
+
+def is_shared(
+    n: int, i: NDArray[np.int64], j: NDArray[np.int64], residual: NDArray[np.float64], sigma: NDArray[np.float64]
+) -> bool:
+    """Whether repeats of a pair agree with each other far better than with the other pairs.
+
+    Medians over the pairs, which a few wrong links do not move. Of independent repeats the means of the residuals are
+    as large as their scatter about the mean says, or less.
+    """
+    pair = np.unique(np.minimum(i, j) * n + np.maximum(i, j), return_inverse=True)[1]
+    turned = np.where(i < j, residual, -residual) / sigma
+    count = np.bincount(pair)
+    mean = np.bincount(pair, turned) / count
+    several = count > 1
+    if np.count_nonzero(several) < _FEWEST_PAIRS:
+        return False
+    square = np.bincount(pair, (turned - mean[pair]) ** 2)[several] / ((count - 1) * count)[several]
+    return bool(np.median(np.abs(mean[several])) > _SHARED * np.sqrt(np.median(square)))
 
 
 def rounds_of(
@@ -59,7 +95,7 @@ def rounds_of(
     low, high = keys // n, keys % n
     turned = np.where(i < j, value, -value)
     if period is not None:
-        turned = _unwrapped(pair, time, turned, period)
+        turned = _unwrapped(pair, time, turned, period) if np.ptp(time) > 0 else _gathered(pair, turned, period)
     sigma = np.ones(value.size) if sigma is None else sigma
     count = np.bincount(pair)
     line = _middle_line(pair, time, turned)
@@ -76,7 +112,7 @@ def rounds_of(
     rest = turned - found.mean(turned)[pair] - slope[pair] * (time - found.mean(time)[pair])
     freedom = int((~outlying).sum()) - keys.size - int(np.isfinite(variance).sum())
     scatter = float(np.sqrt(np.sum(found.weight * rest**2) / freedom)) if freedom > 0 else np.nan
-    return Rounds(low, high, pair, turned, found.weight, time, outlying, scatter)
+    return Rounds(low, high, pair, turned, found.weight, time, outlying, scatter, freedom)
 
 
 def _unwrapped(
@@ -92,6 +128,13 @@ def _unwrapped(
     found = np.empty(value.size)
     found[order] = value[order] + period * total
     return found
+
+
+def _gathered(pair: NDArray[np.int64], value: NDArray[np.float64], period: float) -> NDArray[np.float64]:
+    """Whole periods added so that each measurement is within half a period of the mean direction of its pair."""
+    turn = 2 * np.pi * value / period
+    middle = np.arctan2(np.bincount(pair, np.sin(turn)), np.bincount(pair, np.cos(turn)))[pair] * period / (2 * np.pi)
+    return np.asarray(value - period * np.rint((value - middle) / period), dtype=np.float64)
 
 
 def _middle_line(pair: NDArray[np.int64], time: NDArray[np.float64], value: NDArray[np.float64]) -> NDArray[np.float64]:

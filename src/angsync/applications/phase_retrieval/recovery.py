@@ -20,6 +20,7 @@ from angsync.solvers.stopping import Stopping
 
 _ROUNDING = 16 * np.finfo(float).eps  # of a product, by the condition and the largest product
 _LARGEST = 1e140  # of an intensity: sums of their squares are numbers
+_SMALLEST = 1e-140  # of the largest intensity: squares are not 0
 _SHORT, _LEAST_REST = 3.0, 1e-8  # a step left of so many errors, and so many radians: the polish stopped short
 _TOLERANCE = 1e-13  # of the phases: noiseless data are to come back to the last digits
 _SIGMA_OFF = 1.5  # factor: with 100 free intensities, seven standard deviations
@@ -158,6 +159,10 @@ def _checked(intensities: ArrayLike, masks: Masks | ArrayLike) -> tuple[NDArray[
         )
     if not np.nansum(np.maximum(data, 0)) > 0:
         raise InputError("no intensity is positive: there is nothing to recover a signal from.")
+    if largest < _SMALLEST:
+        raise InputError(
+            f"intensities go up to {largest:.3g} only, and their squares cannot be computed. Divide them by that."
+        )
     return data, masks
 
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from angsync.applications.radio.calibration import Solved, expected_chi_square, model_values, solve
 from angsync.applications.radio.closures import Closures, with_position_angle
+from angsync.applications.radio.error_bars import standard_errors
 from angsync.applications.radio.gains import NO_PHASE_DEGREES, STRONG, Gains, rms_of
 from angsync.applications.radio.models import Image, Point, Ring, image, name_of, point, ring
 from angsync.applications.radio.simulated import Simulated, simulate
@@ -34,7 +35,8 @@ __all__ = [
 ]  # fmt: skip
 
 _STATUS_NAMES = np.array([status.name for status in BatchStatus], dtype=object)
-_UNRESOLVED = 1e-6  # relative variation of a model over all baselines below which it is no other than a point
+_UNRESOLVED = 0.01  # relative distance of a model on all baselines from that at u = v = 0, where it is a point
+_REAL = 1e-6  # imaginary part of a model, over its modulus, below which turning it by 180 degrees changes nothing
 _BY_CHANCE = 0.01  # probability that noise alone has so much power, above which nothing else need be there
 _MISFIT = 2.0  # chi-square over that of noise alone beyond which the conjugate model is tried
 
@@ -76,8 +78,8 @@ def selfcal(
     status = _STATUS_NAMES[solved.sync.status]
     there = ~np.isnan(solved.sync.z)
     is_noise = _is_noise(data)
-    error = _told(data, solved, values, _standard_errors(solved, there), is_noise)
-    chi_square, freedom, expected = _chi_square(data, solved, values, there)
+    error = _told(data, solved, _standard_errors(solved, gauge), is_noise)
+    chi_square, freedom, expected = _chi_square(data, solved, there)
     total = int(freedom.sum())
     per_dof = float(chi_square.sum() / total) if total else float("nan")
     if not found and per_dof > _MISFIT * expected:
@@ -98,10 +100,12 @@ def selfcal(
         residual=np.rad2deg(solved.residual),
         used=solved.used,
         flux_scale=solved.scale,
+        amplitude=solved.amplitude / np.median(solved.amplitude),
         model=model,
         visibilities=data,
         sync=solved.sync,
         is_angle_found=found,
+        asked_reference=reference,
         is_noise=is_noise,
         rms_before=rms_of(np.rad2deg(np.angle(data.value[strong] * np.conj(values[strong])))),
     )
@@ -124,12 +128,13 @@ def _gauge(data: Visibilities, reference: str | None) -> str | int:
     return int(np.lexsort((-strength, -seen.sum(axis=0)))[0])
 
 
-def _standard_errors(solved: Solved, there: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """In radians; an entry of C has the information |V| |M| / sigma^2 for a model of the right flux."""
+def _standard_errors(solved: Solved, gauge: str | int) -> NDArray[np.float64]:
+    """In radians; the noise of a visibility is that of a model of the flux of the data."""
     if np.isnan(solved.scale):
-        return np.full(there.shape, np.nan)
-    errors = solved.sync.standard_errors(1 / np.sqrt(solved.scale / solved.rough_scale))
-    return np.where(there, errors, np.nan)
+        return np.full(solved.sync.z.shape, np.nan)
+    assert solved.sync.source is not None
+    unit = standard_errors(solved.sync.source.stack, np.asarray(solved.sync.z), gauge, solved.amplitude)
+    return unit * np.sqrt(solved.rough_scale / solved.scale)
 
 
 def _is_noise(data: Visibilities) -> bool:
@@ -141,13 +146,7 @@ def _is_noise(data: Visibilities) -> bool:
     return bool(gammaincc(int(used.sum()), power / 2) > _BY_CHANCE)
 
 
-def _told(
-    data: Visibilities,
-    solved: Solved,
-    model: NDArray[np.complex128],
-    error: NDArray[np.float64],
-    is_noise: bool,
-) -> NDArray[np.float64]:
+def _told(data: Visibilities, solved: Solved, error: NDArray[np.float64], is_noise: bool) -> NDArray[np.float64]:
     """The errors, NaN where they are too large to be believed.
 
     Phases follow the noise where it is strong, and the amplitudes, which are its own then, seem to hold information.
@@ -155,7 +154,7 @@ def _told(
     """
     used = solved.used
     ratio = np.abs(data.value[used]) / data.sigma[used]
-    claimed = float(np.sum(solved.scale * ratio * np.abs(model[used]) / data.sigma[used]))
+    claimed = float(np.sum(ratio * solved.expected[used] / data.sigma[used]))
     real = float(np.sum(ratio**2 - 2))
     if is_noise or real <= 0:
         return np.where(error > 0, np.nan, error)
@@ -164,7 +163,7 @@ def _told(
 
 
 def _chi_square(
-    data: Visibilities, solved: Solved, model: NDArray[np.complex128], there: NDArray[np.bool_]
+    data: Visibilities, solved: Solved, there: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], float]:
     """Of each slot, its degrees of freedom, and what noise alone would give per degree of freedom, of all slots."""
     used, slots = solved.used, data.time.size
@@ -177,7 +176,7 @@ def _chi_square(
     total = int(freedom.sum())
     if total == 0 or np.isnan(solved.scale):
         return chi_square, freedom.astype(np.int64), float("nan")
-    noise = expected_chi_square(solved.scale * np.abs(model[used]) / data.sigma[used])
+    noise = expected_chi_square(solved.expected[used] / data.sigma[used])
     return chi_square, freedom.astype(np.int64), float((noise.sum() - fitted.sum()) / total)
 
 
@@ -199,7 +198,13 @@ def _references(data: Visibilities, solved: Solved, there: NDArray[np.bool_], ga
 
 def _doubt_resolution(data: Visibilities, model: Any, values: NDArray[np.complex128]) -> None:
     used = values[~data.flagged]
-    if isinstance(model, Point) or np.abs(used - used[0]).max() > _UNRESOLVED * np.abs(used).max():
+    if isinstance(model, Point):
+        return
+    try:
+        whole = complex(np.asarray(model(np.zeros(1), np.zeros(1)))[0])
+    except Exception:  # whatever a model of the caller raises where it is not defined
+        return
+    if not np.abs(used - whole).max() <= _UNRESOLVED * abs(whole):
         return
     longest = float(np.hypot(data.u, data.v)[~data.flagged].max())
     warn_user(
@@ -212,10 +217,10 @@ def _doubt_resolution(data: Visibilities, model: Any, values: NDArray[np.complex
 
 def _doubt_sign(data: Visibilities, values: NDArray[np.complex128], gauge: str | int, per_dof: float) -> None:
     """Warn where the model turned by 180 degrees fits far better: files differ in the sign of u and v."""
-    if np.abs(values.imag).max() <= _UNRESOLVED * np.abs(values).max():
+    if np.abs(values.imag).max() <= _REAL * np.abs(values).max():
         return
     other = solve(data, np.conj(values), gauge)
-    chi_square, freedom, _ = _chi_square(data, other, values, ~np.isnan(other.sync.z))
+    chi_square, freedom, _ = _chi_square(data, other, ~np.isnan(other.sync.z))
     turned = float(chi_square.sum() / max(1, int(freedom.sum())))
     if turned < per_dof / 2:
         warn_user(

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.applications.radio.amplitudes import station_amplitudes
 from angsync.applications.radio.visibilities import Visibilities
 from angsync.batch import synchronize_stack
 from angsync.batch.result import BatchResult, BatchStatus
@@ -40,6 +41,10 @@ class Solved(NamedTuple):
     """What the model was multiplied by in C, so that its entries are about the information on a phase."""
     scale: float
     """What the model has to be multiplied by to have the flux of the data; NaN where it fits worse than chance."""
+    amplitude: NDArray[np.float64]
+    """Of the stations: |V| is about scale a_i a_j |M|."""
+    expected: NDArray[np.float64]
+    """|V| that scale, amplitudes and model say, of every row; NaN where it is not used."""
 
 
 def model_values(model: Any, data: Visibilities) -> NDArray[np.complex128]:
@@ -97,7 +102,9 @@ def solve(data: Visibilities, model: NDArray[np.complex128], gauge: str | int) -
     z = np.nan_to_num(sync.z)  # stations that are absent are in no row
     turned = entry * np.conj(z[data.slot, data.first]) * z[data.slot, data.second]
     residual = np.where(used, np.angle(turned), np.nan)
-    return Solved(sync, used, residual, rough, _flux_scale(turned[used] / rough, model[used], sigma[used]))
+    scale, amplitude = _fluxes(data, used, turned / rough, np.abs(model), sigma)
+    expected = np.where(used, scale * amplitude[data.first] * amplitude[data.second] * np.abs(model), np.nan)
+    return Solved(sync, used, residual, rough, scale, amplitude, expected)
 
 
 def _solved(
@@ -163,21 +170,31 @@ def _misfit(C: NDArray[np.complex128], z: NDArray[np.complex128]) -> float:
     return float(np.sum(2 * np.abs(C) * np.sin(np.angle(turned) / 2) ** 2))
 
 
-def _flux_scale(turned: NDArray[np.complex128], model: NDArray[np.complex128], sigma: NDArray[np.float64]) -> float:
+def _fluxes(
+    data: Visibilities,
+    used: NDArray[np.bool_],
+    turned: NDArray[np.complex128],
+    size: NDArray[np.float64],
+    sigma: NDArray[np.float64],
+) -> tuple[float, NDArray[np.float64]]:
     r"""The factor s that fits ``V = s g M`` best in least absolute deviations,
-    :math:`\sum |{\rm Re}(V / g M) - s| |M| / \sigma`.
+    :math:`\sum |{\rm Re}(V / g M) - s| |M| / \sigma`, and the amplitudes of the stations.
 
     Not in least squares: a few short baselines of great weight often see more than the model has.
-    ``turned`` is V conj(g M) / sigma^2.
+    ``turned`` is V conj(g M) / sigma^2, ``size`` is |M|.
     """
-    size = np.abs(model)
-    ratio = turned.real * (sigma / size) ** 2
+    n = len(data.station)
+    size, sigma, first, second = size[used], sigma[used], data.first[used], data.second[used]
+    ratio = turned[used].real * (sigma / size) ** 2
+    weight = size / sigma
     order = np.argsort(ratio)
-    weight = np.cumsum((size / sigma)[order])
-    if weight.size == 0:
-        return math.nan
-    scale = float(ratio[order[np.searchsorted(weight, weight[-1] / 2)]])
-    return scale if scale > 0 else math.nan
+    total = np.cumsum(weight[order])
+    if total.size == 0:
+        return math.nan, np.ones(n)
+    scale = float(ratio[order[np.searchsorted(total, total[-1] / 2)]])
+    if not scale > 0:
+        return math.nan, np.ones(n)
+    return scale, station_amplitudes(ratio, weight, first, second, n, scale)
 
 
 def expected_chi_square(signal_to_noise: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -23,6 +23,7 @@ NO_PHASE_DEGREES = 20.0
 """A phase with a larger standard error has none: the law of its error is no normal one, and has a part all around the
 circle. Below, 95 % intervals hold 94 to 96 % (6 stations, signal to noise of a visibility from 2)."""
 _DOUBTFUL = 1.5  # chi-square over what noise alone gives
+_FAR_OFF = 2.0  # amplitude of a station over that of the one in the middle, or the other way round, that is named
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,12 +63,17 @@ class Gains(ApplicationResult):
     """Visibilities that took part: not flagged, and the model says something about them."""
     flux_scale: float
     """What the model has to be multiplied by to have the flux of the data; its amplitude does not change phases."""
+    amplitude: NDArray[np.float64]
+    """(stations,): amplitudes of the gains over the whole night, 1 for the station in the middle. They do not change
+    the phases, only the error bars; 1 where fewer than three visibilities a station tell them."""
     model: Any
     """The model used, its position angle filled in where it was found from the closure phases."""
     visibilities: Visibilities = field(repr=False)
     sync: BatchResult = field(repr=False)
     is_angle_found: bool = False
     """Whether the position angle of the ring was found from the closure phases of these visibilities."""
+    asked_reference: str | None = None
+    """The reference that was asked for."""
     is_noise: bool = False
     """Whether the visibilities hold no more power than noise of their sigmas would."""
     rms_before: float = float("nan")
@@ -134,7 +140,8 @@ class Gains(ApplicationResult):
             "stations": list(self.station), "certified": int(self.certified.sum()), "references": named,
             "model": name_of(self.model), "chi_square_per_dof": self.chi_square_per_dof, "degrees_of_freedom": dof,
             "chi_square_expected": self.chi_square_expected, "residual_rms_deg": self.residual_rms,
-            "flux_scale": self.flux_scale, "phases_not_told": int(self.untold.sum()), "is_noise": self.is_noise,
+            "flux_scale": self.flux_scale, "amplitude": dict(zip(self.station, self.amplitude.tolist(), strict=True)),
+            "phases_not_told": int(self.untold.sum()), "is_noise": self.is_noise,
         }  # fmt: skip
         return Description(
             kind="gains", title="self-calibration of station phases", rows=rows, columns=columns,
@@ -144,9 +151,17 @@ class Gains(ApplicationResult):
         )  # fmt: skip
 
     def _sentences(self) -> list[str]:
+        return [*self._about_rows(), *self._about_fit()]
+
+    def _about_rows(self) -> list[str]:
         data, told = self.visibilities, []
         if self.is_angle_found:
             told.append("The position angle of the ring was found from the closure phases of the same visibilities.")
+        asked = self.asked_reference
+        if asked not in (None, "mean") and not np.any(self.reference == asked):
+            told.append(
+                f"The reference {asked!r} has no visibility that can be used: the phases are against other stations."
+            )
         if data.repeated:
             told.append(f"{data.repeated:,} visibilities repeat another (same time, stations and value): counted once.")
         flagged = int(data.flagged.sum()) - data.repeated
@@ -166,6 +181,17 @@ class Gains(ApplicationResult):
         empty = int((self.status == BatchStatus.EMPTY.name).sum())
         if empty:
             told.append(f"{empty:,} times hold nothing that can be used.")
+        return told
+
+    def _about_fit(self) -> list[str]:
+        told = []
+        off = np.flatnonzero(np.maximum(self.amplitude, 1 / self.amplitude) > _FAR_OFF)
+        if off.size and not self.is_noise:
+            names = ", ".join(f"{self.station[k]} ({self.amplitude[k]:.2g})" for k in off)
+            told.append(
+                f"|V|/|M| says another amplitude than that of the other stations for {names}. The error bars count it; "
+                "the phases do not depend on it. If it should be 1, the station has lost signal or the model is wrong."
+            )
         if self.is_noise:
             told.append(
                 "The visibilities hold no more than noise of their sigmas: no phase is told, and there are no error "

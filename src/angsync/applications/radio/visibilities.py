@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import math
 import os
+import re
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.applications.spelling import warn_of_spellings
 from angsync.errors import ErrorBarWarning, InputError, MissingDependencyError, UnitWarning, names_keywords, warn_user
 from angsync.io.failures import existing_file, listed, reading
 from angsync.io.field_table import FieldTable, field_table
@@ -40,6 +43,8 @@ _MOST = 1e50  # Jy; nothing in the sky is so bright, and squares of such numbers
 _MOST_TURNS = 10  # of a phase in a table
 _FEW_ROWS = 20  # of fewer phases that all are small nobody can say whether they are radians
 _PARALLEL_HANDS = ((1,), (-1, -2), (-5, -6))  # codes of AIPS memo 117: Stokes I, RR and LL, XX and YY
+_CLOCK = re.compile(r"\d{1,3}:\d\d(:\d\d(\.\d*)?)?")
+_NUMBER = re.compile(r"(\d+(?:\.\d+)?)")
 _LIGHT_SPEED = 299_792_458.0  # metres a second
 
 
@@ -48,7 +53,8 @@ class Visibilities:
     """Rows of visibilities; ``V = g_first conj(g_second) M(u, v)`` with the gains g of the stations."""
 
     time: NDArray
-    """Times of the slots, in order, as they were given."""
+    """Times of the slots, in order, as they were given; times of day (8:00) by the clock, other text by its words and
+    numbers."""
     station: tuple[str, ...]
     """Names, in the order of the alphabet."""
     slot: NDArray[np.int64]
@@ -130,28 +136,50 @@ def _of_table(table: FieldTable, names: Mapping[str, str], unit: str, uv_unit: s
             )
     _doubt_unit(number["phase"], unit)
     turns = np.fmod(number["phase"], FULL_TURN[unit]) / FULL_TURN[unit]
-    return _gathered(
-        time=_times(table, found["time"]),
-        first=table.texts(found["station1"]),
-        second=table.texts(found["station2"]),
+    first, second = table.texts(found["station1"]), table.texts(found["station2"])
+    warn_of_spellings(Counter([*first, *second]), table.source, "station", "They are taken as two stations.")
+    time, labels = _times(table, found["time"])
+    data = _gathered(
+        time=time,
+        first=first,
+        second=second,
         u=number["u"] * UV_UNITS[uv_unit],
         v=number["v"] * UV_UNITS[uv_unit],
         value=number["amplitude"] * np.exp(2j * np.pi * turns),
         sigma=number["sigma"],
+        labels=labels,
     )
+    return data if labels is None else replace(data, time=labels[data.time])
 
 
-def _times(table: FieldTable, name: str) -> NDArray:
-    """Numbers where the first entry is one, dates where they are dates, otherwise text, such as ISO dates."""
+def _times(table: FieldTable, name: str) -> tuple[NDArray, NDArray | None]:
+    """Numbers where the first entry is one, and dates where they are dates; of text, such as ISO dates and times of
+    day, the places in time, and what stands at each place."""
     raw = table.column(name)
     if isinstance(raw, np.ndarray) and raw.dtype.kind == "M":
-        return raw
+        return raw, None
     texts = table.texts(name)
     try:
         float(texts[0])
     except ValueError:
-        return np.array(texts)
-    return table.numbers(name)
+        key = _clock if all(_CLOCK.fullmatch(text) for text in set(texts)) else _by_numbers
+        keys = {text: key(text) for text in dict.fromkeys(texts)}
+        place = {value: k for k, value in enumerate(sorted(set(keys.values())))}
+        labels = {place[value]: text for text, value in reversed(keys.items())}  # of one time the first text
+        return np.array([place[keys[text]] for text in texts]), np.array([labels[k] for k in range(len(place))])
+    return table.numbers(name), None
+
+
+def _clock(text: str) -> tuple[Any, ...]:
+    """Seconds of H:MM or H:MM:SS: 8:00 comes before 10:00."""
+    parts = [float(part) for part in text.split(":")]
+    return (sum(part * 60.0**-k for k, part in enumerate(parts)),)
+
+
+def _by_numbers(text: str) -> tuple[Any, ...]:
+    """Texts in the order of their words and numbers: scan 9 comes before scan 10."""
+    parts = _NUMBER.split(text)
+    return (*(float(part) if k % 2 else part for k, part in enumerate(parts)), text)
 
 
 def _doubt_unit(phase: NDArray[np.float64], unit: str) -> None:
@@ -182,8 +210,9 @@ def _gathered(
     v: NDArray[np.float64],
     value: NDArray[np.complex128],
     sigma: NDArray[np.float64],
+    labels: NDArray | None = None,
 ) -> Visibilities:
-    """Slots and stations numbered, and what cannot be used flagged."""
+    """Slots and stations numbered, and what cannot be used flagged; ``labels``: the names of times that are places."""
     slots, slot = np.unique(time, return_inverse=True)
     names = sorted({*first, *second})
     place = {name: k for k, name in enumerate(names)}
@@ -199,9 +228,10 @@ def _gathered(
     repeated = int(again.sum())
     if repeated:
         k = int(np.argmax(again))
+        when = time[k] if labels is None else labels[time[k]]
         warn_user(
             f"{repeated:,} visibilities are there more than once, with the same time, stations and value, the first "
-            f"between {first[k]} and {second[k]} at {time[k]}: they count once, for error bars would shrink for "
+            f"between {first[k]} and {second[k]} at {when}: they count once, for error bars would shrink for "
             "nothing. Remove the copies.",
             ErrorBarWarning,
         )

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,16 +24,18 @@ from numpy.typing import NDArray
 from angsync.applications.ranking.encoding import ENCODINGS, components_of, encoded, least_squares, radians_a_unit
 from angsync.applications.ranking.games import Columns, Comparisons, comparisons
 from angsync.applications.ranking.holdout import Holdout, held_out
+from angsync.applications.ranking.noise import noise_of
 from angsync.applications.ranking.order import cut_circle, rank_intervals, ranks_of, upset_share
 from angsync.applications.ranking.peers import peers
-from angsync.applications.ranking.result import CLOSED, RankingResult
-from angsync.errors import AngsyncWarning, DisconnectedWarning, ErrorBarWarning, InputError, names_keywords, warn_user
+from angsync.applications.ranking.result import CLOSED, CYCLIC, RankingResult
+from angsync.errors import AngsyncWarning, DisconnectedWarning, InputError, names_keywords, warn_user
 from angsync.front_door import synchronize
 from angsync.pipeline.result import SyncResult
 from angsync.problem.measurements import Measurements
-from angsync.uncertainty.fisher import estimate_sigma
 
 __all__ = ["ENCODINGS", "Comparisons", "Holdout", "RankingResult", "holdout", "peers", "rank", "read", "simulate"]
+
+_HALVINGS = 12  # of the angle, where games go round in a circle: a cycle of a hundred thousand players is open then
 
 
 @names_keywords
@@ -94,47 +96,79 @@ def _ranked(
     met = np.unique(np.concatenate([used.i, used.j]))
     number = np.full(played.n, -1)
     number[met] = np.arange(met.size)
-    i, j, y = number[used.i], number[used.j], encoded(used, encoding)
+    y = encoded(used, encoding)
+    i, j, pairs = number[used.i], number[used.j], used.pairs()
+    won = (number[pairs.i], number[pairs.j], np.sign(pairs.margin))
     unit = radians_a_unit(met.size, i, j, y, angle)
-    known = {_anchored(played, number, name): unit * score for name, score in anchors.items()}
-    graph = Measurements(i, j, unit * y, n=met.size)
+    known = {_anchored(played, number, name): score for name, score in anchors.items()}
+    component = components_of(met.size, i, j)
+    fit = _fitted(Measurements(i, j, unit * y, n=met.size), known, unit, component, won)
+    halved = 0
+    while fit.is_closed and angle is None and halved < _HALVINGS:
+        halved, unit = halved + 1, unit / 2
+        fit = _fitted(Measurements(i, j, unit * y, n=met.size), known, unit, component, won)
+    # by the phases themselves, or by least squares
+    closed = fit.is_closed or unit * float(np.ptp(least_squares(met.size, i, j, y))) > math.pi
+    cyclic = not known and angle is None and (closed or halved > 0)
+    seen = noise_of(fit.sync, fit.graph, component, list(known), unit)
+    if closed:
+        warn_user(CYCLIC if cyclic else CLOSED, AngsyncWarning)
+        nothing = np.full_like(seen.noise, np.nan)
+        seen = seen._replace(error=np.full(met.size, np.nan), noise=nothing, freedom=0 * seen.freedom, pooled=math.nan)
+    rank_, interval = np.empty(met.size), np.full((met.size, 2), np.nan)
+    for label in range(int(component.max()) + 1):
+        inside = component == label
+        rank_[inside] = ranks_of(fit.height[inside])
+        interval[inside] = rank_intervals(fit.height[inside] / unit, seen.error[inside], int(seen.freedom[label]))
+    return RankingResult(
+        players=played.players, rank=_placed(rank_, met, played.n), score=_placed(fit.height / unit, met, played.n),
+        standard_error=_placed(seen.error, met, played.n), rank_interval=_placed(interval, met, played.n),
+        upset=upset_share(_placed(fit.height, met, played.n), pairs.i, pairs.j, np.sign(pairs.margin)),
+        component=_placed(component, met, played.n, -1).astype(np.int64), shift=fit.shift, orientation=fit.orientation,
+        noise=seen.pooled, component_noise=seen.noise, component_freedom=seen.freedom, is_exact=seen.is_exact,
+        is_closed=closed, is_cyclic=cyclic, encoding=encoding, radians_a_unit=unit, played=played, sync=fit.sync,
+        ties=ties, angle=angle,
+    )  # fmt: skip
+
+
+class _Fit(NamedTuple):
+    graph: Measurements
+    sync: SyncResult
+    height: NDArray[np.float64]
+    """Phases on a line, each component cut by itself."""
+    shift: int
+    orientation: int
+    is_closed: bool
+
+
+def _fitted(
+    graph: Measurements,
+    known: Mapping[int, float],
+    unit: float,
+    component: NDArray[np.int64],
+    won: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]],
+) -> _Fit:
+    """The phases of games at one angle; ``known`` are scores that are given, ``won`` the pairs and who won them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DisconnectedWarning)  # said in the result, about players
-        sync = synchronize(graph, anchors=known) if known else synchronize(graph, gauge="mean")
-    component = components_of(met.size, i, j)
+        if known:
+            sync = synchronize(graph, anchors={place: unit * score for place, score in known.items()})
+        else:
+            sync = synchronize(graph, gauge="mean")
     phase = np.angle(sync.z)
-    height = np.empty(met.size)
-    pairs = used.pairs()
-    pair_i, pair_j, sign = number[pairs.i], number[pairs.j], np.sign(pairs.margin)
-    shift, orientation = 0, 1
-    # by least squares, or by the phases themselves
-    closed = unit * float(np.ptp(least_squares(met.size, i, j, y))) > math.pi
+    height = np.empty(graph.n)
+    pair_i, pair_j, sign = won
+    shift, orientation, closed = 0, 1, False
     for label in range(int(component.max()) + 1):
         inside = np.flatnonzero(component == label)
-        place = np.full(met.size, -1)
+        place = np.full(graph.n, -1)
         place[inside] = np.arange(inside.size)
         own = place[pair_i] >= 0
         cut = cut_circle(phase[inside], place[pair_i[own]], place[pair_j[own]], sign[own])
         height[inside] = cut.height if not known else cut.height + _offset(cut.height, phase[inside])
         shift, orientation = (cut.shift, cut.orientation) if label == 0 else (shift, orientation)
         closed = closed or cut.is_closed
-    error, noise, freedom = _errors(sync, graph, unit)
-    if closed:
-        warn_user(CLOSED, AngsyncWarning)
-        error, noise, freedom = np.full(met.size, np.nan), math.nan, 0
-    rank_, interval = np.empty(met.size), np.full((met.size, 2), np.nan)
-    for label in range(int(component.max()) + 1):
-        inside = component == label
-        rank_[inside] = ranks_of(height[inside])
-        interval[inside] = rank_intervals(height[inside] / unit, error[inside], freedom)
-    return RankingResult(
-        players=played.players, rank=_placed(rank_, met, played.n), score=_placed(height / unit, met, played.n),
-        standard_error=_placed(error, met, played.n), rank_interval=_placed(interval, met, played.n),
-        upset=upset_share(_placed(height, met, played.n), pairs.i, pairs.j, np.sign(pairs.margin)),
-        component=_placed(component, met, played.n, -1).astype(np.int64), shift=shift, orientation=orientation,
-        noise=noise, is_closed=closed, encoding=encoding, radians_a_unit=unit, played=played, sync=sync, ties=ties,
-        angle=angle,
-    )  # fmt: skip
+    return _Fit(graph, sync, height, shift, orientation, closed)
 
 
 def _anchored(played: Comparisons, number: NDArray[np.int64], name: Hashable) -> int:
@@ -155,18 +189,6 @@ def _placed(values: NDArray, met: NDArray[np.int64], n: int, missing: float = ma
     found = np.full((n, *values.shape[1:]), missing)
     found[met] = values
     return found
-
-
-def _errors(sync: SyncResult, graph: Measurements, unit: float) -> tuple[NDArray[np.float64], float, int]:
-    """Standard errors of the scores, the noise of an encoded margin, and the games left to see it by; NaN without."""
-    freedom = len(graph) - graph.n + int(sync.components.max()) + 1
-    if freedom < 1:
-        return np.full(graph.n, np.nan), math.nan, 0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ErrorBarWarning)  # small angles: the doubts are about large ones
-        error = np.asarray(sync.standard_errors() if sync.gauge == "anchors" else sync.standard_errors(gauge="mean"))
-        noise = estimate_sigma(graph, sync.z, sync.components)
-    return error / unit, float(noise) / unit, freedom
 
 
 def read(source: Any, **columns: Any) -> Comparisons:

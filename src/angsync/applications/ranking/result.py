@@ -23,6 +23,10 @@ CLOSED = (
     "the angles are so large that the players fill more than half of the circle: who is first depends on where it is "
     "cut, and there are no intervals. Leave angle out."
 )
+CYCLIC = (
+    "the games are nearly cyclic: the players fill more than half of the circle even at the smallest angle, who is "
+    "first depends on where it is cut, and there are no intervals."
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,9 +49,18 @@ class RankingResult(ApplicationResult):
     shift: int
     orientation: int
     noise: float
-    """Standard deviation of an encoded margin about what the scores say; NaN where it cannot be estimated."""
+    """Standard deviation of an encoded margin about what the scores say, of all components together; NaN where it
+    cannot be estimated."""
+    component_noise: NDArray[np.float64]
+    """The same of each component, from its own games: what errors and predictions are made from."""
+    component_freedom: NDArray[np.int64]
+    """Games of each component beyond those that its scores take up."""
+    is_exact: NDArray[np.bool_]
+    """Components whose games fit without any residual, which is no noise to make intervals from."""
     is_closed: bool
     """Whether the angles are so large that the order depends on where the circle is cut: no intervals then."""
+    is_cyclic: bool
+    """Whether the games go round in a circle, so that smaller angles were needed for an order on a line."""
     encoding: str
     radians_a_unit: float
     played: Comparisons
@@ -76,7 +89,8 @@ class RankingResult(ApplicationResult):
     def predict(self, i: Hashable, j: Hashable) -> float:
         """The probability that i beats j, ties left out; one half where nothing connects them.
 
-        Normal noise in the encoded margin, and the uncertainty of both scores added to it, as if independent.
+        Normal noise in the encoded margin, and the uncertainty of both scores added to it; Student's law, for the noise
+        is that of the games of the component. All or nothing where they show none.
         """
         a, b = self.place(i), self.place(j)
         lead = self.score[a] - self.score[b]
@@ -84,10 +98,16 @@ class RankingResult(ApplicationResult):
             return 0.5
         if self.is_closed:
             return 0.5
-        if not np.isfinite(self.noise):
+        label = self.component[a]
+        noise, freedom = self.component_noise[label], self.component_freedom[label]
+        if not np.isfinite(noise):
             return 0.5 if lead == 0 else float(lead > 0)
-        spread = math.hypot(self.noise, self.standard_error[a], self.standard_error[b])
-        return float(scipy.special.ndtr(lead / spread)) if spread > 0 else 0.5 + 0.5 * float(np.sign(lead))
+        # errors against the mean of n players: that of a difference has n/(n-1) of the sum of their squares where all
+        # have met, and where there are two
+        size = int(np.count_nonzero(self.component == label))
+        share = size / (size - 1) if self.sync.gauge == "mean" else 1.0
+        spread = math.sqrt(noise**2 + share * (self.standard_error[a] ** 2 + self.standard_error[b] ** 2))
+        return float(scipy.special.stdtr(freedom, lead / spread))
 
     def compare(self, *, share: float = 0.2, splits: int = 20, rng: int = 0) -> Holdout:
         """Accuracy on held-out games beside other ways to rank: see :func:`angsync.applications.ranking.holdout`."""
@@ -158,14 +178,39 @@ class RankingResult(ApplicationResult):
             said.append(f"Without games, and so without a rank: {', '.join(isolated[:10])}"
                         + (f" and {len(isolated) - 10} more." if len(isolated) > 10 else "."))  # fmt: skip
         if self.is_closed:
-            said.append(CLOSED[0].upper() + CLOSED[1:])
-        elif not np.isfinite(self.noise):
-            said.append("There are too few games to see the noise: no intervals, and predictions are all or nothing.")
+            told = CYCLIC if self.is_cyclic else CLOSED
+            said.append(told[0].upper() + told[1:])
+        else:
+            said += self._noise_sentences()
         if not np.any(self.played.margin):
             said.append("Every game is a tie: nothing tells the players apart.")
         if self.orientation < 0:
             said.append(
                 "The circle is read backwards, because the games fit that order better: they are nearly cyclic."
+            )
+        elif self.is_cyclic and not self.is_closed:
+            said.append(
+                "The games are nearly cyclic: a circle of players who each beat the next fits them better than an "
+                "order. The angles were made smaller until the order is that on a line."
+            )
+        return said
+
+    def _noise_sentences(self) -> list[str]:
+        if np.all(self.component_freedom < 1):
+            return ["There are too few games to see the noise: no intervals, and predictions are all or nothing."]
+        said = []
+        silent = np.isnan(self.component_noise)
+        exact = np.isin(self.component, np.flatnonzero(self.is_exact))
+        if exact.any() and np.any(self.played.margin):
+            said.append(
+                f"The games of {int(exact.sum()):,} players fit without any residual, so that no noise is seen: no "
+                "intervals, and predictions are all or nothing. More games would show it."
+            )
+        few = int(np.isin(self.component, np.flatnonzero(silent & ~self.is_exact)).sum())
+        if few:
+            said.append(
+                f"{few:,} players have no intervals: their group has too few games to see its noise, and that of "
+                "another group says nothing about it. Predictions among them are all or nothing."
             )
         return said
 

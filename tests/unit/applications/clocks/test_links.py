@@ -88,3 +88,27 @@ def test_masked_columns_of_other_lengths_and_nothing_left_are_refused():
     links = clocks.simulate(5, radio_range=2.0, rng=1).links
     with pytest.raises(InputError, match="sigma has masked entries"):
         clocks.synchronise(links, sigma=np.ma.array(np.ones(len(links)), mask=np.arange(len(links)) == 0))
+
+
+def test_files_with_and_without_a_unit_are_refused_in_any_order_unless_the_unit_is_said(tmp_path):
+    plain, us, ns = (tmp_path / name for name in ("plain.csv", "us.csv", "ns.csv"))
+    plain.write_text("i,j,offset\na,b,3\n")
+    us.write_text("i,j,offset_us\nb,c,4\n")
+    ns.write_text("i,j,offset_ns\nc,d,5000\n")
+    for order in ([plain, us, ns], [us, plain, ns], [ns, us, plain]):
+        with pytest.raises(InputError, match=r"plain\.csv does not say its unit, but .*unit \(--unit\)"):
+            clocks.read(order)
+        np.testing.assert_allclose(sorted(clocks.read(order, unit="us").offset), [3, 4, 5])
+    assert clocks.read([us, ns]).unit == "us"
+
+
+def test_files_with_and_without_sigma_are_refused_and_other_columns_that_are_dropped_are_said(tmp_path):
+    one, two, three = (tmp_path / name for name in ("one.csv", "two.csv", "three.csv"))
+    one.write_text("i,j,offset,sigma\na,b,3,0.1\n")
+    two.write_text("i,j,offset\nb,c,4\n")
+    three.write_text("i,j,offset,time\nc,d,5,1\n")
+    with pytest.raises(InputError, match=r"two\.csv has no column sigma, but .*one\.csv has"):
+        clocks.read([one, two])
+    links = clocks.read([two, three])
+    assert links.time is None
+    assert any(r"no times" in note and "two.csv" in note for note in links.notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from angsync.applications.phase_retrieval import measure, recover
+from angsync.applications.phase_retrieval import measure, recover, simulate
 from angsync.applications.phase_retrieval.fit import Fit
 from angsync.applications.phase_retrieval.masks import as_masks
 from angsync.errors import InputError, ShapeError
@@ -80,3 +80,17 @@ def test_accurate_steps_are_not_taken_where_they_do_not_help():
     problem = Fit(as_masks(masks, (48,)).matrix, intensities.ravel(), np.ones(intensities.size))
     start = np.random.default_rng(0).standard_normal(48) + 1j
     np.testing.assert_array_equal(problem.finished(start), start)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-150])
+def test_intensities_whose_squares_are_nothing_are_named(size):
+    drawn = simulate(32, 5, 40, rng=1)
+    with pytest.raises(InputError, match=r"intensities go up to .* only, .* Divide them by that"):
+        recover(drawn.intensities * size, drawn.masks)
+
+
+@pytest.mark.parametrize("size", [1e-130, 1e130])
+def test_very_small_and_very_large_intensities_give_the_same_signal(size):
+    drawn = simulate(32, 5, 40, rng=1)
+    one, other = (recover(drawn.intensities * factor, drawn.masks) for factor in (1.0, size))
+    assert np.allclose(other.signal / np.sqrt(size), one.signal, rtol=1e-9)

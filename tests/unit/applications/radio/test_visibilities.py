@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from angsync.applications import radio
-from angsync.errors import ErrorBarWarning, InputError, UnitWarning
+from angsync.errors import AngsyncWarning, ErrorBarWarning, InputError, UnitWarning
 
 HEADER = "#time(UTC),T1,T2,U(lambda),V(lambda),Iamp(Jy),Iphase(d),Isigma(Jy)\n"
 ROWS = "2.5,AA,LM,1e9,-2e9,0.5,90,0.01\n2.5,AA,PV,2e9,1e9,0.25,-45,0.02\n1.5,LM,AA,3e9,0,1,180,0.01\n"
@@ -144,6 +144,29 @@ def test_times_may_be_dates_or_text():
     assert dates.slot.tolist() == [1, 0, 1]
     with pytest.raises(InputError, match="'noon' is not a number"):
         radio.read(columns(time=["1.5", "noon", "1.5"]))
+
+
+@pytest.mark.parametrize(
+    ("given", "order"),
+    [
+        (["10:00", "8:00", "9:30"], ["8:00", "9:30", "10:00"]),
+        (["10:00", "8:00", "08:00:00"], ["8:00", "10:00"]),
+        (["9:00:00.5", "9:00:00.25", "9:00"], ["9:00", "9:00:00.25", "9:00:00.5"]),
+        (["scan 10", "scan 9", "scan 9b"], ["scan 9", "scan 9b", "scan 10"]),
+        (["2017-04-10T03:00:05.5", "2017-04-10T03:00:05.25", "2017-04-09"],
+         ["2017-04-09", "2017-04-10T03:00:05.25", "2017-04-10T03:00:05.5"]),
+    ],
+)  # fmt: skip
+def test_times_in_words_are_ordered_by_their_numbers(given, order):
+    data = radio.read(columns(time=given))
+    assert data.time.tolist() == order
+    clock = {"08:00:00": "8:00"}
+    assert [data.time[k] for k in data.slot] == [clock.get(text, text) for text in given]
+
+
+def test_one_station_in_two_spellings_is_suspected():
+    with pytest.warns(AngsyncWarning, match="may be one station in two spellings. They are taken as two stations"):
+        radio.read(columns(station1=["AA", "Aa", "AA"]))
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

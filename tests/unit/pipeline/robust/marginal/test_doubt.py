@@ -64,7 +64,7 @@ def test_large_noise_on_long_loops_is_not_credible():
     assert report.credible is False
 
 
-@pytest.mark.parametrize(("chance", "credible", "said"), [(0.1, True, False), (0.3, True, True), (0.5, False, True)])
+@pytest.mark.parametrize(("chance", "credible", "said"), [(0.1, True, False), (0.3, True, True), (0.45, False, True)])
 def test_a_doubt_is_said_before_it_is_a_verdict(chance, credible, said, monkeypatch):
     monkeypatch.setattr(doubt, "_chance_of_another", lambda *given: chance)
     rng = np.random.default_rng(3)
