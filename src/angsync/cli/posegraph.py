@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -11,7 +13,7 @@ import typer
 from angsync.cli import options
 from angsync.cli.outcome import check_outputs, exit_code, reporting, show, writing
 from angsync.cli.root import app
-from angsync.errors import InputError
+from angsync.errors import AngsyncError, InputError
 
 
 @app.command(short_help="Optimise a 2-D pose graph, with a proof.")
@@ -72,11 +74,12 @@ def posegraph(
         stopping = Stopping(tolerance=tolerance, max_iterations=max_iterations, max_seconds=max_seconds)
         with watching(console, "reading"):
             graph = pose_graph.read(file)
+        wanted.check_reference(graph)
         with watching(console, "solving", stopping) as callback:
             how.update(stopping=stopping, certify=certify, callback=callback, rng=seed)
             result = pose_graph.optimise(graph, **how)
         with writing():
-            with watching(console, "writing"):
+            with wanted.answering(json, result), watching(console, "writing"):
                 wanted.write(result, file.name)
             wanted.show(json, result)
         doubted = result.credible is False or not result.has_reached_a_minimum
@@ -113,6 +116,20 @@ class _Outputs(NamedTuple):
 
             outputs.append((self.covariances, check_covariances_path))
         check_outputs(file, *outputs)
+
+    def check_reference(self, graph: Any) -> None:
+        """Raise if the pose that is to be known exactly is not there."""
+        if self.reference is not None and self.reference not in graph.ids:
+            raise InputError(f"--reference must be the id of a pose, but there is no pose {self.reference}.")
+
+    @contextmanager
+    def answering(self, json: bool, result: Any) -> Iterator[None]:
+        """The answer is printed, and not lost with a file that fails in the block."""
+        try:
+            yield
+        except (AngsyncError, OSError):
+            self._replace(**dict.fromkeys(self._fields)).show(json, result)
+            raise
 
     def write(self, result: Any, name: str) -> None:
         """Each of them; ``name`` is that of the file that was read."""

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import angsync as ang
 from angsync.applications import pose_graph
 from angsync.cli import app
+from angsync.errors import InputError
 from angsync.solvers.stopping import Status
 
 LOOP = (
@@ -238,3 +239,22 @@ def test_options_that_make_no_sense(arguments, words):
     assert answer.code != 0
     assert words in answer.stderr
     assert files() == ["loop.g2o"]
+
+
+def test_a_reference_that_is_not_there_is_told_before_the_work():
+    answer = call("posegraph", "loop.g2o", "--covariances", "c.csv", "--reference", "999999", "-o", "out.g2o")
+    assert answer.code == 2
+    assert "there is no pose 999999" in answer.stderr
+    assert files() == ["loop.g2o"]
+
+
+def test_an_output_that_fails_does_not_take_the_answer_with_it(monkeypatch):
+    def fails(*_, **__):
+        raise InputError("no covariances.")
+
+    monkeypatch.setattr(pose_graph.PoseGraphResult, "save_covariances", fails)
+    answer = call("posegraph", "loop.g2o", "--covariances", "c.csv")
+    assert answer.code == 2
+    assert "error: no covariances." in answer.stderr
+    assert "4 poses and 4 edges" in answer.stdout
+    assert "written to" not in answer.stdout

@@ -41,6 +41,7 @@ from angsync.front_door import synchronize
 from angsync.pipeline.result import SyncResult
 from angsync.problem.operators.schur import SchurOperator
 from angsync.problem.pieces import in_words, piece_labels
+from angsync.problem.units import warn_of_degrees
 from angsync.solvers.stopping import Callback, Clock, Status, Stopping
 
 if TYPE_CHECKING:
@@ -107,13 +108,7 @@ def _certified(
     operator = graph.operator()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DisconnectedWarning)  # said above, about poses
-        start = synchronize(
-            graph.rotations(),
-            stopping=Stopping(max_seconds=stopping.max_seconds),
-            certify=False,
-            on_failure="ignore",
-            rng=rng,
-        )
+        start = _headings_alone(graph, stopping.max_seconds, rng)
         interrupted = start.status is Status.INTERRUPTED
         sync = synchronize(
             operator,
@@ -220,7 +215,9 @@ def _polished(found: PoseGraphResult, clock: Clock, on_failure: Any) -> PoseGrap
     if end.interrupted:
         return replace(found, sync=replace(found.sync, status=Status.INTERRUPTED, message=Status.INTERRUPTED.value))
     if not polish.converged and found.sync.status is not Status.INTERRUPTED:
-        text = f"the information cost is not at its minimum after {polish.steps} steps. Raise max_seconds."
+        mend = "Its informations may span too many orders of magnitude: result.goodness names measurements to look at."
+        mend = "Raise max_seconds." if clock.expired else mend
+        text = f"the information cost is not at its minimum after {polish.steps} steps. {mend}"
         if clock.expired:
             found = replace(found, sync=replace(found.sync, status=Status.TIME_LIMIT, message=f"Stopped early: {text}"))
         if on_failure == "raise":
@@ -228,6 +225,20 @@ def _polished(found: PoseGraphResult, clock: Clock, on_failure: Any) -> PoseGrap
         if on_failure != "ignore":
             warn_user(text, ConvergenceWarning)
     return found
+
+
+def _headings_alone(graph: PoseGraph, max_seconds: float | None, rng: Any) -> SyncResult:
+    """The optimum of the rotations; what is said about them is said in the convention of pose graphs."""
+    warn_of_degrees(graph.motion[:, 2], "turns (dtheta)", "The turns of motions are radians: convert them.")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        stopping = Stopping(max_seconds=max_seconds)
+        start = synchronize(graph.rotations(), stopping=stopping, certify=False, on_failure="ignore", rng=rng)
+    for one in said:
+        if not issubclass(one.category, DisconnectedWarning):
+            ours = str(one.message).replace("angle = theta_i - theta_j", "the turn from i to j is theta_j - theta_i")
+            warn_user(ours, one.category)
+    return start
 
 
 def _joined(graph: PoseGraph, operator: SchurOperator, z: NDArray) -> NDArray:

@@ -10,6 +10,7 @@ j says :math:`p_j \approx p_i + z_i d` and :math:`z_j \approx z_i e^{\mathrm{i}\
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,9 +21,17 @@ import scipy.sparse
 import scipy.sparse.csgraph
 from numpy.typing import ArrayLike, NDArray
 
-from angsync.applications.pose_graph.landmarks import Landmarks, checked_landmarks, informations, isotropic_weight
+from angsync.applications.pose_graph.landmarks import (
+    Landmarks,
+    check_not_infinite,
+    checked_landmarks,
+    informations,
+    isotropic_weight,
+    numbers,
+    whole_numbers,
+)
 from angsync.circle import wrap
-from angsync.errors import InputError, NotFiniteError, ShapeError
+from angsync.errors import InputError, NotFiniteError, ShapeError, UnitWarning
 from angsync.problem.measurements import Measurements
 from angsync.problem.operators.schur import SchurOperator
 from angsync.problem.pieces import piece_labels
@@ -84,13 +93,14 @@ class PoseGraph:
         else:
             n = int(max(first.max(), second.max())) + 1
         _check_ends(first, second, n)
-        known = np.full((n, 3), np.nan) if poses is None else np.array(poses, dtype=float)
-        names = tuple(range(n)) if ids is None else tuple(int(name) for name in ids)
+        known = np.full((n, 3), np.nan) if poses is None else numbers(poses, "poses")
+        names = tuple(range(n)) if ids is None else whole_numbers(ids)
         if known.shape != (n, 3):
             raise ShapeError(f"poses must have shape ({n}, 3): x, y, theta of each pose. It is {known.shape}.")
+        check_not_infinite(known, "pose")
         if len(set(names)) != n:
             raise InputError("ids must be different from each other.")
-        if any(not 0 <= node < n for node in fixed):
+        if any(not isinstance(node, (int, np.integer)) or not 0 <= node < n for node in fixed):
             raise InputError(f"fixed must be numbers of poses, 0 to {n - 1}, but it is {tuple(fixed)}.")
         values: dict[str, Any] = {
             "i": first, "j": second, "motion": motions, "information": informations(information, first.size, 3, "edge"),
@@ -184,9 +194,14 @@ class PoseGraph:
 
         Summed over the residuals, so that nothing cancels.
         """
+        poses = np.asarray(poses, dtype=float)
+        if poses.shape != (self.n, 3):
+            raise ShapeError(f"poses must have shape ({self.n}, 3): x, y, theta of each pose. It is {poses.shape}.")
         points = poses[:, 0] + 1j * poses[:, 1]
         if self.landmarks.count:
-            found = self.best_landmarks(poses) if positions is None else np.asarray(positions)
+            found = self.best_landmarks(poses) if positions is None else np.asarray(positions, dtype=float)
+            if found.shape != (self.landmarks.count, 2):
+                raise ShapeError(f"positions must have shape ({self.landmarks.count}, 2), but it is {found.shape}.")
             points = np.concatenate([points, found[:, 0] + 1j * found[:, 1]])
         turn = poses[self.j, 2] - poses[self.i, 2] - self.motion[:, 2]
         d, first, second, tau, _ = self._displacements
@@ -239,7 +254,9 @@ class PoseGraph:
     def rotations(self) -> Measurements:
         """The rotation part alone, weighted with kappa."""
         labels = None if self.ids == tuple(range(self.n)) else self.ids
-        return Measurements(self.i, self.j, -self.motion[:, 2], weight=self.kappa, n=self.n, labels=labels)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnitWarning)  # names settings that pose graphs do not have
+            return Measurements(self.i, self.j, -self.motion[:, 2], weight=self.kappa, n=self.n, labels=labels)
 
     def operator(self) -> SchurOperator:
         r"""C = -Q with :math:`F = z^H Q z` at the best positions for z.

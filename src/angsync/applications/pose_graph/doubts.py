@@ -174,7 +174,7 @@ def contradicted_by_sightings(graph: PoseGraph, good: Goodness, scale: float | N
         return ""
     return (
         f"the believed edges and the sightings contradict each other: chi-square is {good.per_degree:.3g} per degree "
-        f"of freedom (worst: {', '.join(map(str, good.worst[:2]))}). Sightings are not judged: remove wrong ones."
+        f"of freedom (worst: {', '.join(map(str, good.worst[:2]))}). Sightings are not judged: look at these."
     )
 
 

@@ -12,6 +12,7 @@ so landmarks are eliminated exactly, like the positions of the poses, and the ce
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -61,7 +62,7 @@ class Landmarks:
             count = int(np.shape(positions)[0])
         else:
             count = int(self.landmark.max(initial=-1)) + 1
-        self.positions = np.full((count, 2), np.nan) if positions is None else np.array(positions, dtype=float)
+        self.positions = np.full((count, 2), np.nan) if positions is None else numbers(positions, "positions")
         if self.positions.shape != (count, 2):
             raise ShapeError(
                 f"positions must have shape ({count}, 2): x, y of each landmark, not {self.positions.shape}."
@@ -69,7 +70,8 @@ class Landmarks:
         if self.landmark.size and not 0 <= int(self.landmark.min()) <= int(self.landmark.max()) < count:
             raise InputError(f"landmark must be numbers of landmarks, 0 to {count - 1}; the numbers of a file are ids.")
         self.information = informations(information, len(self), 2, "sighting")
-        self.ids = None if ids is None else tuple(int(name) for name in ids)
+        self.ids = None if ids is None else whole_numbers(ids)
+        check_not_infinite(self.positions, "landmark")
         unseen = self.unseen[~np.isfinite(self.positions[self.unseen]).all(axis=1)]
         if unseen.size:
             raise InputError(
@@ -101,6 +103,29 @@ class Landmarks:
     def none(cls) -> Landmarks:
         """No landmarks at all."""
         return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty((0, 2)))
+
+
+def numbers(given: ArrayLike, what: str) -> NDArray[np.float64]:
+    """An array of floats, of whatever shape."""
+    try:
+        return np.array(given, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} must be numbers in rows of one length, but they are not.") from None
+
+
+def whole_numbers(ids: Sequence[int]) -> tuple[int, ...]:
+    """Ids of poses or landmarks."""
+    try:
+        return tuple(operator.index(name) for name in ids)
+    except TypeError:
+        raise InputError("ids must be whole numbers, as they are in g2o files.") from None
+
+
+def check_not_infinite(places: NDArray[np.float64], what: str) -> None:
+    """NaN says that a place is not known; infinity says nothing."""
+    wrong = np.isinf(places).any(axis=1)
+    if wrong.any():
+        raise NotFiniteError(f"{what} {int(np.argmax(wrong))} is infinite. Give NaN where it is not known.")
 
 
 def isotropic_weight(information: NDArray[np.float64]) -> NDArray[np.float64]:

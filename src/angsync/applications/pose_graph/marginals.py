@@ -56,16 +56,17 @@ class Marginals:
         self._root = self.model.root if is_information_cost else _isotropic_root(graph)
         self._factor = self.model.factor(self._at, self._root)
         if self._factor is None and self.model.free.size:
+            hinge = "a part hangs on one landmark, or " if len(graph.landmarks) else ""
             raise InputError(
-                "the measurements do not determine all poses: a part hangs on one landmark, or informations span too "
-                "many orders of magnitude. Its covariance is infinite."
+                f"the measurements do not determine all poses: {hinge}informations span too many orders of magnitude. "
+                "Covariances would be infinite."
             )
         # sqrt(I^-1) W J: one row a measurement
         spread = np.linalg.inv(self.model.root.transpose(0, 2, 1)) @ (self._root.transpose(0, 2, 1) @ self._root)
         self._first, self._second = spread @ self._at.first, spread @ self._at.second
 
     def covariances(self, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
-        """(nodes, 3, 3); zero for those that are held."""
+        """(nodes, 3, 3); zero for those that are held, NaN for those without measurements."""
         rows = self.model.number[nodes]
         found = np.zeros((nodes.size, D, D))
         free = np.flatnonzero(rows >= 0)
@@ -80,6 +81,8 @@ class Marginals:
                 part = free[begin : begin + _AT_ONCE]
                 moved = (matrix @ self._columns(rows[part])).reshape(-1, part.size, D).transpose(1, 2, 0)
                 found[part] = moved @ moved.transpose(0, 2, 1)
+        measured = np.bincount(np.concatenate([self.model.i, self.model.j]), minlength=self.model.n)
+        found[measured[nodes] == 0] = np.nan  # nothing says where they are
         return (found + found.transpose(0, 2, 1)) / 2
 
     def doubts(self) -> list[str]:
@@ -139,6 +142,8 @@ class Marginals:
 def places_of(poses: Sequence[int] | NDArray | None, n: int) -> NDArray[np.int64]:
     """Checked places of poses; all of them for None."""
     places = np.arange(n) if poses is None else np.atleast_1d(np.asarray(poses))
+    if places.shape == (0,):  # an empty list is one of floats to NumPy
+        return np.empty(0, dtype=np.int64)
     if places.dtype.kind not in "iu" or places.ndim != 1 or (places.size and not 0 <= places.min() <= places.max() < n):
         raise InputError(f"poses must be places of poses, 0 to {n - 1}, not ids; leave it out for all of them.")
     return places.astype(np.int64)

@@ -106,6 +106,16 @@ def _warn_about_tags(content: G2oContent, landmarks: list[int]) -> None:
             "optimised."
         )
         warn_user(text, AngsyncWarning)
+    given = {vertex.node for vertex in content.vertices}
+    known = {*content.nodes, *given, *landmarks, *(line.first for line in content.sightings)}
+    lost = [f"{node} (no such vertex)" for node in content.fixed if node not in known]
+    lost += [
+        f"{node} (no VERTEX_SE2 line says where it is)" for node in content.fixed
+        if given and node in known and node not in given and node not in landmarks
+    ]  # fmt: skip
+    if lost:
+        listing = " and ".join(lost[:4]) + (" and more" if len(lost) > 4 else "")
+        warn_user(f"{content.path}: FIX names {listing}, which cannot be held.", AngsyncWarning)
     held = sorted(set(landmarks).intersection(content.fixed))
     if held:
         text = (

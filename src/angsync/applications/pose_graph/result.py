@@ -124,7 +124,8 @@ class PoseGraphResult(ApplicationResult):
         """Marginal covariances (poses, 3, 3) of x, y, theta, for noise as the informations state it.
 
         ``poses`` are places (0 .. n-1) of those wanted, all unless given. One pose of each component is known exactly
-        (zero here): the one that the optimisation held, or ``reference`` (the id of a pose) in its component.
+        (zero here): the one that the optimisation held, or ``reference`` (the id of a pose) in its component. A pose
+        without measurements has NaN.
         Warns where the noise is too large for covariances, where nothing is proved, and where chi-square says that
         the informations are wrong: divide or multiply by ``chi_square_per_dof`` what you believe.
         """
@@ -135,11 +136,8 @@ class PoseGraphResult(ApplicationResult):
 
     def landmark_covariances(self, *, reference: int | None = None) -> NDArray[np.float64]:
         """Marginal covariances (landmarks, 2, 2) of x, y, as :meth:`covariances`; NaN for those that nobody saw."""
-        marginals = self._marginals(reference)
-        count, unseen = self.graph.landmarks.count, self.graph.landmarks.unseen
-        found = marginals.covariances(self.graph.n + np.arange(count))[:, :2, :2]
-        found[unseen] = np.nan
-        return found
+        marks = self.graph.n + np.arange(self.graph.landmarks.count)
+        return self._marginals(reference).covariances(marks)[:, :2, :2]
 
     def _marginals(self, reference: int | None) -> Any:
         from angsync.applications.pose_graph.marginals import Marginals
@@ -171,7 +169,6 @@ class PoseGraphResult(ApplicationResult):
         check_covariances_path(path)
         marginals = self._marginals(reference)
         found = marginals.covariances(np.arange(self.graph.n + self.graph.landmarks.count))
-        found[self.graph.n + self.graph.landmarks.unseen] = np.nan
         write_covariances(path, self.graph, found[: self.graph.n], found[self.graph.n :])
 
     # --- outputs --------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
 from angsync.applications.pose_graph.data import PoseGraph
-from angsync.applications.pose_graph.landmarks import Landmarks
+from angsync.applications.pose_graph.landmarks import Landmarks, informations
 from angsync.circle import wrap
 from angsync.errors import InputError
 
@@ -45,11 +45,16 @@ def simulate(
     metres and radians): in the axes of the second pose for motions, of the pose for sightings. Landmarks lie anywhere
     in the square; one is seen from a pose within ``sight`` metres every third time.
     """
+    for name, number in (("n", n), ("loops", loops), ("landmarks", landmarks)):
+        if not isinstance(number, (int, np.integer)) or number < 0:
+            raise InputError(f"{name} must be a whole number, not negative, but it is {number!r}.")
+    if not sight > 0:
+        raise InputError(f"sight must be a positive length, but it is {sight!r}.")
     if n < 2:
         raise InputError(f"n must be at least 2, but it is {n}.")
     rng = np.random.default_rng(rng)
-    motion_information = np.asarray(_INFORMATION if information is None else information, dtype=float)
-    seen_information = np.asarray(_SEEN if sighting_information is None else sighting_information, dtype=float)
+    motion_information = _one(_INFORMATION if information is None else information, 3, "motion")
+    seen_information = _one(_SEEN if sighting_information is None else sighting_information, 2, "sighting")
     side = 1.5 * np.sqrt(n)
     poses = _walk(n, side, rng)
     position = poses[:, 0] + 1j * poses[:, 1]
@@ -75,6 +80,11 @@ def simulate(
         )  # fmt: skip
     graph = PoseGraph(i, j, motion, np.tile(motion_information, (i.size, 1, 1)), landmarks=seen)
     return Simulated(graph, poses, marks)
+
+
+def _one(information: ArrayLike, size: int, what: str) -> NDArray[np.float64]:
+    """One checked information matrix."""
+    return informations(np.array(information, dtype=float)[None], 1, size, what)[0]
 
 
 def _walk(n: int, side: float, rng: np.random.Generator) -> NDArray[np.float64]:

@@ -7,8 +7,16 @@ import pytest
 from pose_graphs import close, motions, moved_to_the_origin, residuals, simulated, with_poses
 
 import angsync as ang
-from angsync.applications.pose_graph import PoseGraph, optimise
-from angsync.errors import AngsyncWarning, DisconnectedWarning, InputError, NotFiniteError, ShapeError
+from angsync.applications.pose_graph import Landmarks, PoseGraph, optimise
+from angsync.errors import (
+    AngsyncWarning,
+    ContradictionWarning,
+    DisconnectedWarning,
+    InputError,
+    NotFiniteError,
+    ShapeError,
+    UnitWarning,
+)
 
 
 def test_the_operator_is_the_published_cost():
@@ -137,3 +145,50 @@ def test_headings_are_in_the_usual_range():
     assert (np.abs(result.theta) <= np.pi).all()
     close(result.poses[:1], truth[:1], 1e-12)
     assert (result.x.tolist(), result.y.tolist()) == (result.poses[:, 0].tolist(), result.poses[:, 1].tolist())
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"poses": [[0, 0, 0], [np.inf, 0, 0]]}, "pose 1 is infinite"),
+        ({"poses": [["a", 0, 0], [1, 0, 0]]}, "poses must be numbers"),
+        ({"ids": [0.5, 1.5]}, "ids must be whole numbers"),
+        ({"ids": ["a", "b"]}, "ids must be whole numbers"),
+        ({"fixed": ["a"]}, "fixed must be numbers of poses"),
+        ({"fixed": [0.5]}, "fixed must be numbers of poses"),
+    ],
+)
+def test_bad_poses_and_ids_are_refused(given, words):
+    with pytest.raises(InputError, match=words):
+        PoseGraph([0], [1], [[1, 0, 0]], **given)
+
+
+def test_landmarks_are_checked_as_poses_are():
+    with pytest.raises(InputError, match="ids must be whole numbers"):
+        Landmarks([0], [0], [[1, 0]], ids=[2.5])
+    with pytest.raises(InputError, match="landmark 0 is infinite"):
+        Landmarks([0], [0], [[1, 0]], positions=[[np.inf, 0]])
+
+
+def test_the_cost_of_poses_of_a_wrong_shape_is_refused():
+    graph = PoseGraph([0], [1], [[1, 0, 0]], landmarks=Landmarks([0], [0], [[1, 0]]))
+    with pytest.raises(InputError, match=r"poses must have shape \(2, 3\)"):
+        graph.cost(np.zeros((1, 3)))
+    with pytest.raises(InputError, match=r"positions must have shape \(1, 2\)"):
+        graph.cost(np.zeros((2, 3)), np.zeros((2, 2)))
+    assert graph.cost([[0, 0, 0], [1, 0, 0]], [[1, 0]]) == 0
+
+
+def test_turns_that_look_like_degrees_are_told_without_a_setting_that_is_not_there():
+    graph = PoseGraph([0, 1, 2], [1, 2, 0], [[1, 0, 119.0], [1, 0, 121.0], [1, 0, 120.0]])
+    with pytest.warns(UnitWarning, match="radians") as said:
+        optimise(graph)
+    assert len(said) == 1
+    assert "unit" not in str(said[0].message)
+
+
+def test_parallel_edges_are_told_in_the_convention_of_pose_graphs():
+    with pytest.warns(ContradictionWarning, match=r"theta_j - theta_i") as said:
+        optimise(PoseGraph([0, 0], [1, 1], [[1, 0, 0.0], [1, 0, np.pi]]))
+    assert len(said) == 1
+    assert "theta_i - theta_j" not in str(said[0].message)

@@ -11,7 +11,7 @@ import pytest
 from angsync.applications.pose_graph import Landmarks, PoseGraph, optimise, simulate
 from angsync.applications.pose_graph.information import InformationModel
 from angsync.applications.pose_graph.marginals import Marginals
-from angsync.errors import ErrorBarWarning, InputError, OutputError
+from angsync.errors import DisconnectedWarning, ErrorBarWarning, InputError, OutputError
 
 
 def dense(result, held):
@@ -142,3 +142,18 @@ def test_only_the_believed_edges_count():
     assert result.credible == result.robust.credible
     kept = optimise(graph.with_edges(np.arange(len(graph) - 1)))
     assert result.covariances([20]) == pytest.approx(kept.covariances([20]), rel=1e-6)
+
+
+def test_no_poses_have_no_covariances():
+    assert optimise(simulate(30, loops=15, rng=1).graph).covariances([]).shape == (0, 3, 3)
+
+
+def test_a_pose_without_edges_has_no_covariance(tmp_path):
+    graph = simulate(30, loops=15, rng=1).graph
+    more = PoseGraph(graph.i, graph.j, graph.motion, graph.information, ids=range(31))
+    with pytest.warns(DisconnectedWarning):
+        result = optimise(more)
+    assert np.isnan(result.covariances([30, 3])).all(axis=(1, 2)).tolist() == [True, False]
+    result.save_covariances(tmp_path / "all.csv")
+    rows = list(csv.reader((tmp_path / "all.csv").open()))
+    assert rows[31][:3] == ["30", "pose", "nan"]

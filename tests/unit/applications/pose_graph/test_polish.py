@@ -95,3 +95,14 @@ def test_an_interruption_is_one_of_the_whole(anisotropic, monkeypatch):
 def test_another_word_is_refused(anisotropic):
     with pytest.raises(InputError, match=r"'isotropic' .* or 'information'"):
         optimise(anisotropic.graph, cost="full")
+
+
+def test_without_a_limit_nobody_is_told_to_raise_it(monkeypatch):
+    monkeypatch.setattr("angsync.applications.pose_graph.information.MOST_STEPS", 0)
+    monkeypatch.setattr(
+        "angsync.applications.pose_graph.information.InformationModel.minimised.__defaults__", (None, 0)
+    )
+    graph = simulate(30, loops=10, rng=1, information=np.diag([400.0, 100.0, 900.0])).graph
+    with pytest.warns(ConvergenceWarning, match="not at its minimum") as said:
+        optimise(graph, cost="information")
+    assert "max_seconds" not in str(said[0].message)

@@ -95,3 +95,15 @@ def test_other_tags_are_kept_and_named(file, tmp_path):
 def test_files_that_are_refused_say_where(file, content, words):
     with pytest.raises(FileFormatError, match=words):
         read(file(content))
+
+
+@pytest.mark.parametrize(
+    ("fixed", "words"),
+    [("FIX 7", "7 .*no such vertex"), ("FIX 1", "1 .*no VERTEX_SE2 line"), ("FIX 7 1", "7 .*and 1 ")],
+)
+def test_a_fix_that_cannot_be_honoured_is_told(tmp_path, fixed, words):
+    path = tmp_path / "fixed.g2o"
+    path.write_text(f"VERTEX_SE2 0 0 0 0\n{fixed}\nEDGE_SE2 0 1 1 0 0 1 0 0 1 0 1\n")
+    with pytest.warns(AngsyncWarning, match=rf"FIX names {words}") as said:
+        read(path)
+    assert len(said) == 1

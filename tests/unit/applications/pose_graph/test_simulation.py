@@ -33,3 +33,20 @@ def test_the_same_seed_is_the_same_graph():
 def test_one_pose_is_no_walk():
     with pytest.raises(InputError, match="at least 2"):
         simulate(1)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"n": 2.5}, "n must be a whole number"),
+        ({"loops": -1}, "loops must be a whole number"),
+        ({"landmarks": -3}, "landmarks must be a whole number"),
+        ({"sight": -1.0}, "sight must be"),
+        ({"sight": float("nan")}, "sight must be"),
+        ({"information": np.zeros((3, 3))}, "information"),
+        ({"sighting_information": np.eye(3)}, "information"),
+    ],
+)
+def test_nonsense_is_refused(given, words):
+    with pytest.raises(InputError, match=words):
+        simulate(**given)
