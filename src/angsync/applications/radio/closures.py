@@ -24,7 +24,7 @@ class Closures:
 
     slot: NDArray[np.int64]
     stations: NDArray[np.int64]
-    """(count, 3): places of the stations."""
+    """Places of the stations, three a triangle."""
     phase: NDArray[np.float64]
     """Of the visibilities."""
     standard_error: NDArray[np.float64]
@@ -47,7 +47,7 @@ class Triangles:
     slot: NDArray[np.int64]
     stations: NDArray[np.int64]
     baselines: NDArray[np.int64]
-    """(count, 3): ij, jk and ik; the last is passed backwards."""
+    """Three a triangle: ij, jk and ik; the last is passed backwards."""
     bispectrum: NDArray[np.complex128]
     """Of the visibilities, modulus 1."""
     variance: NDArray[np.float64]
