@@ -40,7 +40,6 @@ _MESH_CYCLES = 0.5  # a node, from which a graph is a mesh
 # noise is small.
 _FEW_WRONG = 0.1
 _LITTLE_NOISE = 0.2  # radians: where a tenth is wrong and believed, the fit is worse
-_VALUES_AN_EDGE = 0.1  # different angles an edge below which they are taken for multiples of something
 _WIDER = 3.0  # a given scale is tried beside one that is wider by this factor
 
 
@@ -87,18 +86,10 @@ def weigh(
             few = len(edges) <= _FEW_EDGES and not trusted.all()
             drawn = wander(task, weighing.found, clock, rng) if few else []
             narrow(task, weighing.found, clock)
-            doubt = _of_few_values(edges, doubts(task, weighing.found, clock, drawn))
+            doubt = doubts(task, weighing.found, clock, drawn)
             weighing.doubt = doubt if few else _with_weak_backbone(task, weighing.found, doubt)
     except OutOfTime:
         pass
-
-
-def _of_few_values(edges: Edges, doubt: Doubt) -> Doubt:
-    """Angles of a few values (signs, quarter turns) agree by chance more often than the model has it: not judged."""
-    values = np.unique(np.round(np.angle(edges.turn), 6)).size
-    if not doubt.credible or values >= _VALUES_AN_EDGE * len(edges):
-        return doubt
-    return replace(doubt, credible=None, sentences=(f"the angles take {values} values only, which agree by chance.",))
 
 
 def _with_weak_backbone(task: Task, found: Found, doubt: Doubt) -> Doubt:
