@@ -72,12 +72,12 @@ def save(path: Path, content: Content) -> None:
     known = {name: value for name, value in content.identity.items() if not isinstance(value, np.ndarray)}
     own = {f"is_{name}": value for name, value in content.identity.items() if isinstance(value, np.ndarray)}
     text = json.dumps({"owner": content.owner, "identity": known, "parts": parts})
-    head: dict[str, Any] = {
+    content_of_file: dict[str, Any] = {
         "format": np.array(FORMAT), "format_version": np.array(VERSION), "owner": np.array(content.owner),
-        "metadata": np.array(text),
+        "metadata": np.array(text), **own, **arrays.packed(),
     }  # fmt: skip
     with atomic_open(path, "wb") as stream:
-        np.savez(stream, **head, **own, **arrays.packed())
+        np.savez(stream, **content_of_file)
         stream.flush()
         os.fsync(stream.fileno())
     _flush_folder(path)
