@@ -314,7 +314,9 @@ def _look_further(
         return  # all are certified: nothing else is looked at
     C, out = problems
     options = _options(C.dtype, call, gauge)
-    which, better = search.improved(Part(C, z, numbers, found, options), proofs.get("gap_bound"))
+    # what is certified is never open, whatever its neighbours are: its gap may be as large as the rounding of its entries
+    gap = np.where(proofs["verdict"] == 0, 0.0, proofs["gap_bound"]) if proofs else None
+    which, better = search.improved(Part(C, z, numbers, found, options), gap)
     if better is None or which.size == 0:
         return
     _leave_out(None if out is None else out[which], better.z, better.numbers)
