@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -46,6 +47,15 @@ class Seed:
     def generator(self) -> np.random.Generator:
         return random_generator(self._rng)
 
+    def from_the_beginning(self) -> Seed:
+        """A source of the same numbers that shares nothing with this one; no number must have been drawn before."""
+        return Seed(copy.deepcopy(self._rng))
+
+    @property
+    def told(self) -> int | None:
+        """The whole number that was given; None for a generator."""
+        return self._rng if type(self._rng) is int else None
+
 
 @dataclass(frozen=True)
 class Call:
@@ -68,6 +78,8 @@ class Call:
     priors: Priors | None = None
     threads: int | None = None
     effort: Effort = "normal"
+    memory: int | None = None
+    """Bytes that a stack which is read in parts may take at once; None: half of what is free."""
 
     @classmethod
     def checked(
@@ -86,6 +98,7 @@ class Call:
         priors: Any,
         threads: Any,
         effort: Any,
+        memory: Any = None,
     ) -> Call:
         """The options as they were given; whatever is wrong with them is said here, before any work."""
         if stopping is None:
@@ -115,6 +128,7 @@ class Call:
             priors=_nodes(priors, "priors", "(angle, weight)"),
             threads=_threads(threads),
             effort=effort,
+            memory=_memory(memory),
         )
 
     @property
@@ -160,6 +174,14 @@ def _nodes(given: Any, name: str, value: str) -> Any:
     if given is not None and not isinstance(given, Mapping):
         raise InputError(f"{name} must be a dictionary {{node: {value}}}, but it is {given!r}.")
     return given or None
+
+
+def _memory(given: Any) -> int | None:
+    if given is None:
+        return None
+    from angsync.problem.memory import bytes_of
+
+    return bytes_of(given)
 
 
 def _threads(given: Any) -> int | None:
