@@ -102,12 +102,19 @@ class StoredStack:
         n = int(self.data.shape[-1])
         count = math.prod(part.stop - part.start for part in place)
         with self._reserved(min(self.memory, _COPIES * count * n * n * np.dtype(self.data.dtype).itemsize)):
-            whole = (*place, slice(0, n), slice(0, n))
-            absent, array = None, self.zarr
-            if array is not None:
-                boxes = [box for key, box in arrays.pieces(array, whole) if not arrays.has(array, key)]
-                absent = _problems_in(boxes, place) if boxes else None
-            yield self._values(whole), absent
+            boxes = [box for _, box in self._absent(place)]
+            yield self._values((*place, slice(0, n), slice(0, n))), _problems_in(boxes, place) if boxes else None
+
+    def absent_keys(self, place: tuple[slice, ...]) -> list[str]:
+        """The chunks that a box of problems lies in and the store does not have, by their keys."""
+        return [key for key, _ in self._absent(place)]
+
+    def _absent(self, place: tuple[slice, ...]) -> list[tuple[str, tuple[slice, ...]]]:
+        array, n = self.zarr, int(self.data.shape[-1])
+        if array is None:
+            return []
+        pieces = arrays.pieces(array, (*place, slice(0, n), slice(0, n)))
+        return [(key, box) for key, box in pieces if not arrays.has(array, key)]
 
     def _values(self, whole: tuple[slice, ...]) -> NDArray:
         try:
