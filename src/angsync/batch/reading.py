@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from angsync.errors import InputError
 from angsync.io.chunked import arrays
+from angsync.io.chunked.source import Source
 from angsync.problem.array_libraries import store_library
 from angsync.problem.memory import in_words
 
@@ -117,18 +118,9 @@ class StoredStack:
         return [(key, box) for key, box in pieces if not arrays.has(array, key)]
 
     def _values(self, whole: tuple[slice, ...]) -> NDArray:
-        try:
-            part = self.data[whole]
-            return np.asarray(part if store_library(self.data) == "zarr" else part.values)
-        except InputError:
-            raise
-        except Exception as error:  # a damaged chunk makes the codecs raise what they like
-            named = ", ".join(f"{part.start}:{part.stop}" for part in whole[:-2])
-            told = (str(error).strip().splitlines() or [""])[0][:200]
-            raise arrays.DamagedChunkError(
-                f"the problems [{named}] of the stack cannot be read ({type(error).__name__}: {told}): a chunk of the "
-                "store is damaged. Restore it."
-            ) from error
+        if store_library(self.data) == "zarr":
+            return np.asarray(Source(self.data, absent="empty")[whole])  # names the chunk that is damaged
+        return np.asarray(self.data[whole].values)
 
     @contextmanager
     def _reserved(self, count: int) -> Iterator[None]:
