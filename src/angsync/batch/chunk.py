@@ -49,8 +49,10 @@ class ChunkSolver:
     call: StackCall
     dtype: np.dtype[Any]
     """The precision that the problems are solved in."""
-    threads: int | None = None
-    """Of our own for one chunk; one unless given: several chunks are solved at once."""
+    threads: int | None = 1
+    """Of our own for one chunk: one where several chunks are solved at once; None: as everywhere."""
+    keeps_part: bool = False
+    """Whether Ctrl-C leaves what is done of a chunk, the rest INTERRUPTED; otherwise it is raised."""
 
     def __call__(self, C: Any, first: tuple[int, ...], absent: NDArray[np.bool_] | None = None) -> tuple[NDArray, ...]:
         """The answers for problems (..., n, n), the first of which has the place ``first`` in the whole stack.
@@ -59,11 +61,10 @@ class ChunkSolver:
         """
         C = in_memory(C)
         call = replace(self.call, seed=self.call.seed.from_the_beginning(), origin=first, callback=None)
-        threads = 1 if self.threads is None else self.threads
-        with kernels.limited(threads, blas=False), _own_blas(C.shape[-1], threads), muted():
+        with self._limited(C.shape[-1]), muted():
             result = solve_stack(C, call)
         found = {name: np.array(vars(result)[name], dtype) for name, dtype in answers(self.dtype, call.certify)}
-        if (found["status"] == BatchStatus.INTERRUPTED).any():
+        if not self.keeps_part and (found["status"] == BatchStatus.INTERRUPTED).any():
             raise KeyboardInterrupt
         if absent is not None and absent.any():
             for name, values in found.items():
@@ -73,6 +74,14 @@ class ChunkSolver:
             place = ", ".join(f"{k}:{k + size}" for k, size in zip(first, C.shape[:-2], strict=True))
             raise ConvergenceError(f"in the chunk [{place}] {failures}", None)
         return tuple(found.values())
+
+    @contextmanager
+    def _limited(self, n: int) -> Iterator[None]:
+        if self.threads is None:
+            yield
+            return
+        with kernels.limited(self.threads, blas=False), _own_blas(n, self.threads):
+            yield
 
 
 def in_memory(block: Any) -> NDArray:

@@ -48,14 +48,17 @@ def solve(data: Any, call: StackCall, threads: int | None, memory: int | None) -
     check_stack(tuple(values.shape), np.dtype(values.dtype))
     n = int(values.shape[-1])
     call.gauge_code(n)  # a node that is not there is told now
-    own = ChunkSolver(replace(call, seed=_frozen(call, n)), precision(values.dtype), threads)
+    own = ChunkSolver(replace(call, seed=_frozen(call, n)), precision(values.dtype), threads or 1)
+    here = replace(own, threads=threads, keeps_part=True)
     if isinstance(values, np.ndarray):  # xarray, in memory
-        found = _at_once(values, own)
+        found = _at_once(values, here)
+    elif 0 in values.shape:
+        found = _at_once(np.zeros(values.shape, values.dtype), here)
     elif store_library(values) == "dask":
         found = _of_dask(values, own, allowed(memory))
     else:
         stack = StoredStack(values, allowed(memory), uuid.uuid4().hex)
-        found = _streamed(stack, own) if _dask() is None or 0 in values.shape else _lazily(stack, own)
+        found = _streamed(stack, here) if _dask() is None else _lazily(stack, own)
     return _dataset(xarray, found, template, data, own)
 
 
@@ -119,8 +122,6 @@ def _of_dask(array: Any, solver: ChunkSolver, memory: int) -> dict[str, Any]:
     if any(math.isnan(side) for sides in array.chunks for side in sides):
         raise InputError("the sizes of the chunks are not known: call array.compute_chunk_sizes() first.")
     *leading, n, _ = array.shape
-    if 0 in leading:
-        return _at_once(np.zeros(array.shape, array.dtype), solver)
     check_one_problem(n, array.dtype.itemsize, memory)
     largest = chunk_shape(array)
     assert largest is not None
@@ -185,17 +186,25 @@ def _at_once(array: NDArray, solver: ChunkSolver) -> dict[str, Any]:
 
 
 def _streamed(stack: StoredStack, solver: ChunkSolver) -> dict[str, Any]:
+    """Chunk after chunk; Ctrl-C leaves what is done, and the rest INTERRUPTED."""
     *leading, n, _ = stack.data.shape
+    unreached = {"status": BatchStatus.INTERRUPTED, "verdict": 1}
     found = {
-        name: np.empty((*leading, n) if name == "z" else leading, kind)
-        for name, kind in answers(solver.dtype, solver.call.certify)
+        name: np.full((*leading, n) if name == "z" else leading, unreached.get(name, np.nan), kind)
+        for name, kind in _answers(solver)
     }
     sides = stack.sides()
-    for first in product(*(range(0, size, side) for size, side in zip(leading, sides, strict=True))):
-        box = tuple(slice(a, min(a + side, size)) for a, side, size in zip(first, sides, leading, strict=True))
-        with stack.held(box) as (C, absent):
-            for name, values in _named(solver(C, first, absent), solver).items():
+    try:
+        for first in product(*(range(0, size, side) for size, side in zip(leading, sides, strict=True))):
+            box = tuple(slice(a, min(a + side, size)) for a, side, size in zip(first, sides, leading, strict=True))
+            with stack.held(box) as (C, absent):
+                part = _named(solver(C, first, absent), solver)
+            for name, values in part.items():
                 found[name][box] = values
+            if (part["status"] == BatchStatus.INTERRUPTED).any():
+                break
+    except KeyboardInterrupt:
+        pass
     return _said(found, solver)
 
 

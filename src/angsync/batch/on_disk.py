@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync import kernels
 from angsync.batch.call import StackCall, check_stack
 from angsync.batch.chunk import ChunkSolver, answers
 from angsync.batch.dataset import ORDER, attributes, attributes_of, precision, settings_of
@@ -134,7 +133,7 @@ def solve_store(
     if plan is not None and plan["kind"] == _KIND:  # a resumed run cuts as the first one did
         sides = manifest.grid_of(plan).sides
     if client is None and n <= MAX_ORDER:  # whose bits do not depend on it
-        solver = replace(solver, threads=kernels.threads())
+        solver = replace(solver, threads=None)
     todo = _work(Path(path), array, Grid(tuple(leading), sides), _Compute(_place(path), limit, solver, absent))
     runner = in_process if client is None else import_module("angsync.io.chunked.on_cluster").on_client(client)
     done = work.carry_out(

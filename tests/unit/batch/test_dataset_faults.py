@@ -6,6 +6,7 @@ import builtins
 import pickle
 import threading
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,8 +15,9 @@ from stored_stacks import NAMES, assert_same, hard_stack, on_disk
 
 import angsync as ang
 from angsync.batch import chunk, dataset
+from angsync.batch import input as batch_input
 from angsync.batch.result import BatchStatus
-from angsync.errors import ConvergenceError, InputError, ShapeError
+from angsync.errors import ConvergenceError, ConvergenceWarning, InputError, ShapeError
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -194,3 +196,39 @@ def test_a_stack_of_numpy_loads_none_of_these_libraries(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", guarded)
     ang.synchronize(gaussian_stack(4, 3))
+
+
+@pytest.mark.parametrize("kind", ["memory", "store"])
+def test_ctrl_c_keeps_what_is_done_where_it_is_done_at_once(hard, tmp_path, monkeypatch, kind):
+    stack, expected = hard
+    own, calls = chunk.solve_stack, []
+
+    def interrupted(C, call):
+        calls.append(C.shape)
+        if kind == "store" and len(calls) == 2:
+            raise KeyboardInterrupt
+        if kind == "memory":
+            call = replace(call, callback=lambda done, total: done >= 20)
+        return own(C, call)
+
+    monkeypatch.setattr(chunk, "solve_stack", interrupted)
+    monkeypatch.setattr(dataset, "_dask", lambda: None)
+    monkeypatch.setattr(batch_input, "block_size", lambda n, dtype, in_place=False: 20)
+    array = on_disk(tmp_path / "C.zarr", stack, (2, 10, 6, 6))
+    given = array if kind == "store" else xarray.DataArray(stack)
+    with pytest.warns(ConvergenceWarning, match="40 not reached before the interruption"):
+        found = ang.synchronize(given, memory=None if kind == "memory" else 2 * 20 * 288)
+    assert np.array_equal(found.z[:2], expected.z[:2], equal_nan=True)
+    assert (found.status.values[2:] == BatchStatus.INTERRUPTED).all()
+    assert (found.verdict.values[2:] == 1).all()
+    assert np.isnan(found.z.values[2:]).all()
+
+
+@pytest.mark.skipif(zarr.__version__ < "3", reason="the older library writes the older format alone")
+def test_stores_of_the_older_format(hard, tmp_path):
+    stack, expected = hard
+    array = on_disk(tmp_path / "C.zarr", stack, (2, 5, 6, 3), zarr_format=2)
+    array[2:4, 5:10] = 0
+    found = ang.synchronize(array).compute()
+    assert int((found.status == BatchStatus.NO_DATA).sum()) == 10
+    assert np.array_equal(found.z[4:], expected.z[4:], equal_nan=True)
