@@ -18,9 +18,9 @@ from angsync.io.chunked.source import Source
 from angsync.problem.array_libraries import store_library
 from angsync.problem.memory import in_words
 
-READ_BYTES = 1 << 26
+READ_BYTES = 1 << 25
 """Of one chunk, where the store has smaller ones: enough to hide what a task costs beside its work."""
-_COPIES = 2  # of a chunk while it is read: as the store has it, and decoded
+_COPIES = 3  # of a chunk while it is read: as the store has it, decoded, and put together
 
 
 def sides_within(leading: tuple[int, ...], matrix_bytes: int, unit: tuple[int, ...], most: int) -> tuple[int, ...]:

@@ -192,7 +192,7 @@ def test_without_dask_the_store_is_read_chunk_by_chunk(hard, tmp_path, monkeypat
     array = on_disk(tmp_path / "C.zarr", stack, (2, 3, 6, 6))
     monkeypatch.setattr(dataset, "_dask", lambda: None)
     with pytest.warns(ConvergenceWarning, match="not finite"):
-        found = ang.synchronize(array, memory=2 * 2 * 3 * 288)
+        found = ang.synchronize(array, memory=3 * 2 * 3 * 288)
     assert isinstance(found.z.data, np.ndarray)
     assert_same(found, expected)
     assert ang.synchronize(array, on_failure="ignore").identical(found)

@@ -167,8 +167,8 @@ def test_no_more_is_read_at_once_than_allowed(hard, tmp_path, monkeypatch):
 
     monkeypatch.setattr(chunk, "solve_stack", counted)
     with dask.config.set(scheduler="threads", num_workers=8):
-        assert_same(ang.synchronize(array, memory=4 * unit).compute(), expected)
-    assert unit <= most[0] <= 2 * unit  # each counts twice while it is decoded
+        assert_same(ang.synchronize(array, memory=6 * unit).compute(), expected)
+    assert unit <= most[0] <= 2 * unit  # each counts three times, for what it takes to decode it
 
 
 def test_a_stored_chunk_that_is_too_large_is_refused(hard, tmp_path):
@@ -217,7 +217,7 @@ def test_ctrl_c_keeps_what_is_done_where_it_is_done_at_once(hard, tmp_path, monk
     array = on_disk(tmp_path / "C.zarr", stack, (2, 10, 6, 6))
     given = array if kind == "store" else xarray.DataArray(stack)
     with pytest.warns(ConvergenceWarning, match="40 not reached before the interruption"):
-        found = ang.synchronize(given, memory=None if kind == "memory" else 2 * 20 * 288)
+        found = ang.synchronize(given, memory=None if kind == "memory" else 3 * 20 * 288)
     assert np.array_equal(found.z[:2], expected.z[:2], equal_nan=True)
     assert (found.status.values[2:] == BatchStatus.INTERRUPTED).all()
     assert (found.verdict.values[2:] == 1).all()

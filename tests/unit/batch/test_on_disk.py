@@ -42,7 +42,7 @@ def test_the_bits_of_the_batch_and_every_chunk_has_its_marker(hard, tmp_path):
     on_disk(tmp_path / "C.zarr", stack, (2, 5, 6, 3))
     seen = []
     solved = module.solve_store(
-        tmp_path / "C.zarr", tmp_path / "out.zarr", call(), memory=2 * 2 * 5 * 288,
+        tmp_path / "C.zarr", tmp_path / "out.zarr", call(), memory=3 * 2 * 5 * 288,
         progress=lambda done, total: seen.append((done, total)),
     )  # fmt: skip
     assert_written(tmp_path / "out.zarr", expected)
@@ -58,7 +58,7 @@ def test_what_is_done_is_not_done_again_and_other_settings_are_refused(hard, tmp
     stack, expected = hard
     on_disk(tmp_path / "C.zarr", stack, (2, 5, 6, 6))
     where = (tmp_path / "C.zarr", tmp_path / "out.zarr")
-    first = module.solve_store(*where, call(), memory=2 * 10 * 288, max_seconds=0)
+    first = module.solve_store(*where, call(), memory=3 * 10 * 288, max_seconds=0)
     assert first.done.interrupted
     assert 0 < len(first.done.missing) < 6
     with pytest.raises(OutputError, match="it is there already"):
@@ -79,7 +79,7 @@ def test_an_absent_chunk_is_named_or_has_no_data_and_the_rest_is_done(hard, tmp_
     where = np.zeros((6, 10), dtype=bool)
     where[2:4, 5:10] = True
     solved = module.solve_store(
-        tmp_path / "C.zarr", tmp_path / "out.zarr", call(), memory=2 * 2 * 5 * 288, absent=absent
+        tmp_path / "C.zarr", tmp_path / "out.zarr", call(), memory=3 * 2 * 5 * 288, absent=absent
     )
     assert_written(tmp_path / "out.zarr", expected, but=where)
     status = zarr.open_group(str(tmp_path / "out.zarr"), mode="r")["status"][...]

@@ -16,7 +16,7 @@ zarr = pytest.importorskip("zarr")
 def test_a_store_is_solved_into_another_and_gone_on_with():
     stack = gaussian_stack(5, 8, 0.2, dtype=np.complex64)
     array = on_disk("C.zarr", stack, (2, 5, 5))
-    answer = call("solve", "C.zarr", "--out", "out.zarr", "--memory", "1kB", "--gauge", "2")
+    answer = call("solve", "C.zarr", "--out", "out.zarr", "--memory", "1.5kB", "--gauge", "2")
     assert (answer.code, answer.stderr) == (0, "")
     assert "8 problem(s) of order 5, shape (8,), in 4 chunk(s)" in answer.stdout
     assert "CERTIFIED 8, UNDECIDED 0" in answer.stdout
@@ -28,7 +28,7 @@ def test_a_store_is_solved_into_another_and_gone_on_with():
     assert again.object["chunks"] == {"done": 4, "before": 4, "failed": {}, "not done": []}
     assert again.object["certified"] == 8
     array[2:4] = 0  # which takes the chunk away
-    answer = call("solve", "C.zarr", "-o", "other.zarr", "--memory", "1kB")
+    answer = call("solve", "C.zarr", "-o", "other.zarr", "--memory", "1.5kB")
     assert answer.code == 3
     assert "chunk 1 failed: 1 chunk(s) of " in answer.stdout
     assert "--resume" in answer.stdout
