@@ -25,6 +25,7 @@ from angsync.batch.further import Search
 from angsync.batch.reading import READ_BYTES, StoredStack, check_one_problem, split_sides
 from angsync.batch.result import VERDICTS, BatchStatus, failures_in_words
 from angsync.errors import ConvergenceWarning, InputError, MissingDependencyError, warn_user
+from angsync.io.chunked import arrays
 from angsync.problem.array_libraries import chunk_shape, store_library
 from angsync.problem.memory import allowed
 
@@ -148,7 +149,7 @@ def _lazily(stack: StoredStack, solver: ChunkSolver) -> dict[str, Any]:
     return _applied([], _Task(solver, stack, stack.token), chunks, n)
 
 
-def _applied(arrays: list[Any], task: _Task, chunks: tuple[tuple[int, ...], ...], n: int) -> dict[str, Any]:
+def _applied(given: list[Any], task: _Task, chunks: tuple[tuple[int, ...], ...], n: int) -> dict[str, Any]:
     """One task a chunk, with the places of its problems along each axis, and a variable for every answer."""
     import dask.array as da
 
@@ -161,13 +162,13 @@ def _applied(arrays: list[Any], task: _Task, chunks: tuple[tuple[int, ...], ...]
     ]
     wanted = answers(task.solver.dtype, task.solver.call.certify)
     signature = (
-        ",".join(["(i,j)"] * len(arrays) + ["()"] * depth)
+        ",".join(["(i,j)"] * len(given) + ["()"] * depth)
         + "->"
         + ",".join("(k)" if name == "z" else "()" for name, _ in wanted)
     )
     # given types: dask would try to make float64 from complex numbers to find out, and warn about it
     meta = tuple(np.empty((0,) * (depth + (name == "z")), kind) for name, kind in wanted)
-    made = da.apply_gufunc(task, signature, *arrays, *places, output_sizes={"k": n}, meta=meta)
+    made = da.apply_gufunc(task, signature, *given, *places, output_sizes={"k": n}, meta=meta)
     return {name: array for (name, _), array in zip(wanted, made, strict=True)}
 
 
@@ -281,7 +282,7 @@ def _source_of(data: Any) -> str:
     library = store_library(data)
     name = ""
     if library == "zarr":
-        name = str(data.store) if not data.path else f"{data.store} {data.path}"
+        name = f"{arrays.root_of(data) or data.store} {data.path}"
     elif library == "xarray":
         name = f"{data.encoding.get('source') or ''} {'' if data.name is None else data.name}"
     else:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from command_line import call, refused
 from problems import gaussian_stack
-from stored_stacks import on_disk
+from stored_stacks import on_disk, take_away
 
 import angsync as ang
 
@@ -27,7 +27,7 @@ def test_a_store_is_solved_into_another_and_gone_on_with():
     assert again.code == 0
     assert again.object["chunks"] == {"done": 4, "before": 4, "failed": {}, "not done": []}
     assert again.object["certified"] == 8
-    array[2:4] = 0  # which takes the chunk away
+    take_away(array, slice(2, 4))
     answer = call("solve", "C.zarr", "-o", "other.zarr", "--memory", "1.5kB")
     assert answer.code == 3
     assert "chunk 1 failed: 1 chunk(s) of " in answer.stdout
