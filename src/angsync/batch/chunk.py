@@ -60,6 +60,8 @@ class ChunkSolver:
         ``absent``: problems that nothing is known of, because a chunk of their store is absent.
         """
         C = in_memory(C)
+        if absent is not None and absent.any():  # what stands there may be anything, fill values or less
+            C = np.where(absent[..., None, None], C.dtype.type(0), C)
         call = replace(self.call, seed=self.call.seed.from_the_beginning(), origin=first, callback=None)
         with self._limited(C.shape[-1]), muted():
             result = solve_stack(C, call)

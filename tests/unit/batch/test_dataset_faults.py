@@ -36,7 +36,7 @@ def hard():
 # Faults
 
 
-@pytest.mark.parametrize("fill", [0, 1])
+@pytest.mark.parametrize("fill", [0, 1j])  # 1j: not Hermitian
 @pytest.mark.parametrize("kind", ["zarr", "xarray", "eager"])
 def test_a_chunk_that_is_absent_from_the_store_is_no_data(hard, tmp_path, monkeypatch, fill, kind):
     stack, expected = hard
