@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import os
+from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import ArrayLike
 
@@ -16,6 +17,9 @@ from angsync.problem.anchoring import Anchors, Priors
 from angsync.problem.array_libraries import DATASETS, is_foreign, is_stack, is_stored, store_library
 from angsync.solvers.base import Solver
 from angsync.solvers.stopping import Callback, Stopping
+
+if TYPE_CHECKING:
+    from angsync.pipeline.checkpoint import Checkpoint
 
 STREAMED_MATRIX_BYTES = 1_000_000_000
 """What one matrix that is read in parts takes at most, beside the pages of its file."""
@@ -39,6 +43,7 @@ def synchronize(
     threads: int | None = None,
     effort: Effort = "normal",
     memory: int | str | None = None,
+    checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
 ) -> SyncResult:
     r"""Find the phases z, :math:`|z_j| = 1`, that maximise :math:`f(z) = z^H C z`, and certify them.
 
@@ -93,11 +98,15 @@ def synchronize(
     memory
         For a stack of xarray, dask or zarr: how much of it may be in memory at once, as a number of bytes or ``"1GB"``;
         half of what is free unless given.
+    checkpoint
+        A file, or :class:`angsync.Checkpoint`, in which a long solve of one problem keeps its points, so that a later
+        call with ``ang.Checkpoint(path, resume=True)`` goes on from them. The answer is the same, to the bit, with and
+        without.
     """
     call = Call.checked(
         solver=solver, start=start, stopping=stopping, certify=certify, gauge=gauge, callback=callback,
         on_failure=on_failure, rng=rng, hermitian=hermitian, anchors=anchors, priors=priors, threads=threads,
-        effort=effort, memory=memory,
+        effort=effort, memory=memory, checkpoint=checkpoint,
     )  # fmt: skip
     if call.threads is None:
         return _by_its_route(data, call)
@@ -111,6 +120,12 @@ def synchronize(
 def _by_its_route(data: Any, call: Call) -> Any:
     if call.memory is not None:
         _check_memory(data, call.memory)
+    if call.checkpoint is not None and (is_stack(data) or is_foreign(data)):
+        kind = "a stack" if is_stack(data) else "arrays of CuPy, torch or JAX"
+        raise InputError(
+            f"checkpoint= (--checkpoint) is for one problem in the memory of the host or on disk, not for {kind}. "
+            "Leave it out: stacks on disk are resumed chunk by chunk (--resume)."
+        )
     if is_stack(data):
         from angsync.batch import stack
 

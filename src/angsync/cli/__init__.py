@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from angsync.cli.root import app
 
 COMMANDS = (
-    "demo", "solve", "certify", "simulate", "posegraph", "clocks", "rank", "phaseless", "link", "verify", "beam",
-    "selfcal", "reproduce", "bench", "info",
+    "demo", "solve", "certify", "simulate", "posegraph", "clocks", "rank", "phaseless", "link", "beam", "selfcal",
+    "plan", "verify", "reproduce", "bench", "info",
 )  # fmt: skip
 """One file each, which registers its command when it is loaded; the help lists them in this order."""
 

@@ -96,6 +96,16 @@ Effort = Annotated[
 ]
 Gap = Annotated[float, typer.Option("--tolerance", help="CERTIFIED means a relative gap of at most this.")]
 Proof = Annotated[ProofName, typer.Option("--method", help="The proof: deterministic or with a failure probability.")]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option("--checkpoint", help="Keep the points of a long solve in this file, until the answer is written."),
+]
+CheckpointSeconds = Annotated[
+    float, typer.Option("--checkpoint-seconds", help="How often the checkpoint is written.", min=0)
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on from the checkpoint, if there is one; of a zarr stack: with --out.")
+]
 Seed = Annotated[
     int, typer.Option("--seed", help="Seed of everything random; the same seed gives the same answer.", min=0)
 ]
@@ -104,7 +114,7 @@ Seed = Annotated[
 ResultFile = Annotated[
     Path | None,
     typer.Option(
-        "--output", "--out", "-o", help=f"Write the result here ({in_words(RESULT)}; of a zarr stack: a zarr store)."
+        "--output", "--out", "-o", help=f"Write the result here ({in_words(RESULT)}). Of a zarr stack: a zarr store."
     ),
 ]
 Memory = Annotated[
@@ -113,7 +123,6 @@ Memory = Annotated[
         "--memory", help="Of a zarr stack: what may be read at once, such as 1GB; half of what is free unless given."
     ),
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Of a zarr stack: go on with --out, only what is not done.")]
 Scheduler = Annotated[
     str | None, typer.Option("--scheduler", help="Of a zarr stack: address of a Dask scheduler whose workers solve it.")
 ]

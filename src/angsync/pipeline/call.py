@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ from angsync.problem.randomness import random_generator
 from angsync.solvers.base import Solver, SolverBase, as_solver
 from angsync.solvers.starts.names import OFFERED
 from angsync.solvers.stopping import Callback, Stopping
+
+if TYPE_CHECKING:
+    from angsync.pipeline.checkpoint import Checkpoint, Journal
 
 Hermitian = Literal["full", "upper", "lower"]
 OnFailure = Literal["warn", "raise", "ignore"]
@@ -80,6 +84,9 @@ class Call:
     effort: Effort = "normal"
     memory: int | None = None
     """Bytes that a stack which is read in parts may take at once; None: half of what is free."""
+    checkpoint: Checkpoint | None = None
+    journal: Journal | None = None
+    """Of the checkpoint, once the data are known: :mod:`angsync.pipeline.plain` opens it."""
 
     @classmethod
     def checked(
@@ -99,6 +106,7 @@ class Call:
         threads: Any,
         effort: Any,
         memory: Any = None,
+        checkpoint: Any = None,
     ) -> Call:
         """The options as they were given; whatever is wrong with them is said here, before any work."""
         if stopping is None:
@@ -129,6 +137,7 @@ class Call:
             threads=_threads(threads),
             effort=effort,
             memory=_memory(memory),
+            checkpoint=_checkpoint(checkpoint, own, robust),
         )
 
     @property
@@ -139,6 +148,26 @@ class Call:
     def start_for(self, n: int) -> str | NDArray:
         """The name of the start, or the phases given, one for each of the n nodes."""
         return self.start if isinstance(self.start, str) else as_phases(self.start, n, name="start")
+
+
+def _checkpoint(given: Any, solver: SolverBase | None, robust: Robust | None) -> Checkpoint | None:
+    if given is None:
+        return None
+    from angsync.pipeline.checkpoint import Checkpoint  # loaded by those who want one
+    from angsync.solvers import LowRankSDP
+
+    if isinstance(given, (str, os.PathLike)):
+        given = Checkpoint(given)
+    if not isinstance(given, Checkpoint):
+        raise InputError(f"checkpoint must be ang.Checkpoint(path), but it is {given!r}.")
+    if robust is not None or isinstance(solver, LowRankSDP):
+        name = "Robust" if robust is not None else "LowRankSDP"
+        raise InputError(
+            f"checkpoint= (--checkpoint) saves the runs of a least-squares problem, and of {name} only the last step "
+            "is one: nothing would be saved of the work before it. Leave it out; max_seconds and Ctrl-C keep the best "
+            "so far."
+        )
+    return given
 
 
 def check_effort(effort: Any) -> None:

@@ -46,6 +46,7 @@ def test_a_store_is_solved_into_another_and_gone_on_with():
         (("-o", "o.zarr", "--report", "page.html"), "--report is not for a stack in a zarr store"),
         (("-o", "o.zarr", "--solver", "gpm"), "--solver is not for a stack"),
         (("-o", "o.zarr", "--anchor", "0=1"), "--anchor is not for a stack"),
+        (("-o", "o.zarr", "--checkpoint", "file"), "--checkpoint is not for a stack"),
         (("-o", "o.zarr", "--memory", "lots"), "memory must be a number of bytes or a size"),
         (("-o", "o.zarr", "--memory", "100"), "one problem of 4 nodes has 256 bytes"),
         (("-o", "o.zarr", "--gauge", "9"), "9"),
@@ -58,6 +59,6 @@ def test_what_is_wrong_is_said_at_once(arguments, message):
 
 def test_options_of_stores_are_not_for_other_files():
     np.save("C.npy", gaussian_stack(4, 3))
-    for option in (("--memory", "1GB"), ("--resume",), ("--scheduler", "tcp://localhost:1")):
+    for option in (("--memory", "1GB"), ("--scheduler", "tcp://localhost:1")):
         assert f"{option[0]} is for a stack in a zarr store" in refused("solve", "C.npy", *option)
     assert "nothing.zarr" in refused("solve", "nothing.zarr", "-o", "out.zarr")
