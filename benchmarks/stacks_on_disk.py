@@ -102,7 +102,7 @@ def solve(path: Path, out: Path, how: str, readers: int) -> dict[str, object]:
     if how == "threads":
         with dask.config.set(scheduler="threads", num_workers=readers):
             begin, cpu = time.perf_counter(), cpu_seconds()
-            ang.synchronize(array, memory="300MB").to_zarr(str(out), consolidated=False)
+            ang.synchronize(array, memory="450MB").to_zarr(str(out), consolidated=False)
             found["seconds"], found["cpu"] = time.perf_counter() - begin, cpu_seconds() - cpu
         found["peaks_mb"] = [peak_megabytes()]
     else:
@@ -113,7 +113,7 @@ def solve(path: Path, out: Path, how: str, readers: int) -> dict[str, object]:
             n_workers=readers, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit="600MB"
         ) as cluster, Client(cluster) as client:  # fmt: skip
             started, cpu = time.perf_counter(), cpu_seconds() + sum(client.run(cpu_seconds).values())
-            ang.synchronize(array, memory="300MB").to_zarr(str(out), consolidated=False)
+            ang.synchronize(array, memory="450MB").to_zarr(str(out), consolidated=False)
             found["seconds"] = time.perf_counter() - started
             found["cpu"] = cpu_seconds() + sum(client.run(cpu_seconds).values()) - cpu
             found["start_seconds"] = started - begin
