@@ -18,7 +18,7 @@ from angsync.io.chunked.source import Source
 from angsync.problem.array_libraries import store_library
 from angsync.problem.memory import in_words
 
-READ_BYTES = 1 << 24
+READ_BYTES = 1 << 25
 """Of one chunk, where the store has smaller ones: enough to hide what a task costs beside its work."""
 _COPIES = 3  # of a chunk while it is read: as the store has it, decoded, and put together
 
