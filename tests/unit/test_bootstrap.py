@@ -269,7 +269,8 @@ def test_the_oldest_versions_that_are_tried_are_the_bounds_that_are_declared() -
     extras = project["optional-dependencies"]
     names = ["dataframe", "parquet", "hdf5", "networkx", "plot", "stack", "cluster", "test"]
     assert extras["all"] == [f"angsync[{','.join(names[:5])}]"]
-    assert extras["cluster"][0] == "angsync[stack]" and extras["test"][0] == "angsync[all,cluster]"
+    assert extras["cluster"][0] == "angsync[stack]"
+    assert extras["test"][0] == "angsync[all,cluster]"
     declared = [*project["dependencies"], *(entry for name in names for entry in extras[name])]
     bounds = dict(entry.split(">=") for entry in declared if not entry.startswith("angsync["))
     lines = (ROOT / "constraints-minimum.txt").read_text("utf-8").splitlines()

@@ -139,10 +139,10 @@ def _of_zarr(path: Path, variable: str | None) -> ImageStack:
         import zarr
     except ImportError:
         raise MissingDependencyError("zarr", "insar", f"reading {path}") from None
-    opened = zarr.open(str(path), mode="r")
+    opened: Any = zarr.open(str(path), mode="r")
     if isinstance(opened, zarr.Array):
         return ImageStack(opened)
-    arrays = {str(name): array for name, array in sorted(opened.arrays())}
+    arrays: dict[str, Any] = {str(name): array for name, array in sorted(opened.arrays())}
     name = _one_of([k for k, a in arrays.items() if len(a.shape) == 3 and a.dtype.kind == "c"], variable, path)
     try:
         dims = arrays[name].metadata.dimension_names  # zarr 3; before, xarray has them among the attributes

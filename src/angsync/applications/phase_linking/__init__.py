@@ -208,18 +208,18 @@ def _coherences(C: NDArray, first: int) -> NDArray:
     power = np.einsum("kii->ki", C).real
     if (power < 0).any():
         raise InputError("C must be covariances, but some have negative numbers on the diagonal.")
-    squares = np.square(C.real) + np.square(C.imag)
-    finite = np.isfinite(squares.sum(axis=(1, 2)))
+    largest = _largest(C)
+    finite = np.isfinite(largest)
     if not finite.all() or np.abs(power - 1).max(initial=0) > _ROUNDED:
         good = (power > 0) & finite[:, None]
         over = np.where(good, 1 / np.sqrt(np.where(good, power, 1)), 0)
         C = np.where(finite[:, None, None], C, 0) * over[:, :, None] * over[:, None, :]
-        squares = np.square(C.real) + np.square(C.imag)
+        largest = _largest(C)
         C = C.astype(kind, copy=False)
         np.einsum("kii->ki", C)[:] = good
-    most = squares.max(initial=0)
+    most = largest.max(initial=0)
     if most > (1 + _SKEW) ** 2:
-        place = first + int(np.argmax(squares.max(axis=(1, 2))))
+        place = first + int(np.argmax(largest))
         raise InputError(
             f"matrix {place} is no covariance: a coherence |C_jl| / sqrt(C_jj C_ll) of {np.sqrt(most):.4g} is above 1. "
             "Pass the mean of x_j conj(x_l) over the looks, its diagonal included."
@@ -232,6 +232,13 @@ def _coherences(C: NDArray, first: int) -> NDArray:
             f"column differ by {skew.max():.2e} of the power."
         )
     return C.astype(kind, copy=False)
+
+
+def _largest(C: NDArray) -> NDArray:
+    """The largest squared modulus of each matrix; NaN where one is NaN."""
+    squares = np.square(C.real)
+    squares += np.square(C.imag)
+    return squares.max(axis=(1, 2), initial=0)
 
 
 def _window(window: Any) -> tuple[int, int]:
