@@ -108,16 +108,17 @@ class Seen:
 
 
 class FirstRead:
-    """The first read, tile by tile."""
+    """The first read, tile by tile; ``copied``: whether the narrow copy is wanted."""
 
-    def __init__(self, triangle: Triangle, dtype: np.dtype[Any], compared: bool) -> None:
+    def __init__(self, triangle: Triangle, dtype: np.dtype[Any], compared: bool, *, copied: bool = True) -> None:
         n = triangle.n
         self.triangle, self.dtype, self.compared = triangle, dtype, compared
         self.diagonal, self.sums, self.row_maxima = np.zeros(n), np.zeros(n), np.zeros(n)
         self.asymmetry, self.is_real, self.first_row = 0.0, True, 0
         self.probe = np.random.default_rng(0).standard_normal(n).astype(np.complex128)
         self.image = np.zeros(n, dtype=np.complex128)
-        self.narrow = _Narrowed(n) if kernels.COMPILED and narrow_bytes(n) <= NARROW_UP_TO_BYTES else None
+        fits = copied and kernels.COMPILED and narrow_bytes(n) <= NARROW_UP_TO_BYTES
+        self.narrow = _Narrowed(n) if fits else None
         self.suspects: list[NDArray] = []
         """Pairs that differ by more than rounding of their own: how much, row, column."""
 

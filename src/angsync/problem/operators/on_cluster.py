@@ -239,8 +239,7 @@ def cluster_operator(data: Any, hermitian: Hermitian, client: Any) -> ClusterOpe
     dtype = complex_type(stored.dtype, "C")
     triangle = Triangle(stored, lower=hermitian == "lower")
     held = Pieces(client, triangle)
-    first = FirstRead(triangle, dtype, compared=hermitian == "full")
-    first.narrow = None
+    first = FirstRead(triangle, dtype, compared=hermitian == "full", copied=False)
     held.look(first)
     first.finish()
     return ClusterOperator(triangle, dtype, first.seen(), held)

@@ -269,8 +269,7 @@ def look(piece: Piece, probe: dict[int, NDArray], dtype: np.dtype[Any], compared
     """All that has to be known of C, from the blocks of one piece; both triangles are compared where both are given."""
     plan = piece.plan
     check_version(plan.version)
-    first = FirstRead(plan.triangle, dtype, compared)
-    first.narrow = None
+    first = FirstRead(plan.triangle, dtype, compared, copied=False)
     for k, values in probe.items():
         first.probe[plan.rows(k)] = values
     with np.errstate(over="ignore", invalid="ignore"):  # entries near overflow are refused when all are known
@@ -337,12 +336,15 @@ def _run(
     piece: Piece, blocks: Sequence[Block], x: dict[int, NDArray[np.complex128]]
 ) -> dict[int, NDArray[np.complex128]]:
     y: dict[int, NDArray[np.complex128]] = {}
+    # one place for all panels: pages of fresh memory cost more than the products
+    place = np.empty(PANEL_ROWS * piece.plan.side, dtype=np.complex128)
     for i, j in blocks:
         direct, mirrored = (y.setdefault(k, np.zeros_like(x[k])) for k in (i, j))
         conjugate, right = np.conj(x[i]).T, x[j]
         turned = np.zeros_like(right)
         for row, column, entries in piece.panels((i, j)):
-            wide = entries.astype(np.complex128)
+            wide = place[: entries.size].reshape(entries.shape)
+            np.copyto(wide, entries)
             rows = slice(row, row + wide.shape[0])
             direct[rows] += wide @ right[column:]
             turned[column:] += (conjugate[..., rows] @ wide).T
