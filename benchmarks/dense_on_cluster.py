@@ -1,6 +1,6 @@
 """One dense problem on a Dask cluster of processes beside the same problem streamed by one process.
 
-    python benchmarks/dense_on_cluster.py [--n 20000] [--workers 2] [--memory 1.5GB] [--kill] [--folder FOLDER]
+    python benchmarks/dense_on_cluster.py [--n 20000] [--workers 2] [--memory 1.5GB] [--tolerance 1e-8] [--kill]
 
 C is z z^H + sigma W in single precision (sigma = 0.3 sqrt n, seed 0) in a zarr store with chunks of 1000 x 1000, both
 triangles. Shown: objectives, products, and for the products of the solve on the cluster how long each took here, how
@@ -79,6 +79,7 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=20_000)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--memory", default="1.5GB")
+    parser.add_argument("--tolerance", type=float, default=1e-8, help="residual; 1e-5 is the default for complex64")
     parser.add_argument("--kill", action="store_true")
     parser.add_argument("--folder", type=pathlib.Path, help="where the store is, or is made; a temporary one otherwise")
     given = parser.parse_args()
@@ -97,7 +98,8 @@ def run(given: argparse.Namespace, folder: pathlib.Path) -> None:
         store = written(folder, given.n)
         print(f"n = {given.n}, store written in {time.perf_counter() - begin:.0f} s", flush=True)
     begin = time.perf_counter()
-    alone = ang.synchronize(store)
+    stopping = ang.Stopping(tolerance=given.tolerance)
+    alone = ang.synchronize(store, stopping=stopping)
     line("one process, streamed", alone, time.perf_counter() - begin)
     settings = {"n_workers": given.workers, "threads_per_worker": 1, "memory_limit": given.memory}
     with LocalCluster(dashboard_address=None, **settings) as cluster, Client(cluster) as client:
@@ -106,7 +108,7 @@ def run(given: argparse.Namespace, folder: pathlib.Path) -> None:
         print(f"{given.workers} workers of {given.memory}: loaded and checked in {time.perf_counter() - begin:.1f} s")
         watched = Watched(operator)
         begin = time.perf_counter()
-        result = ang.synchronize(operator)
+        result = ang.synchronize(operator, stopping=stopping)
         line("cluster", result, time.perf_counter() - begin)
         apart = abs(result.objective - alone.objective) / alone.objective
         print(f"objectives differ by {apart:.1e} relative; products {result.matvecs} against {alone.matvecs}")
@@ -121,10 +123,10 @@ def run(given: argparse.Namespace, folder: pathlib.Path) -> None:
         peak = client.run(lambda: __import__("resource").getrusage(0).ru_maxrss / 1e6)
         print("peak of the workers: " + ", ".join(f"{value:.2f} GB" for value in peak.values()))
         if given.kill:
-            killed(client, operator, watched, result)
+            killed(client, operator, watched, result, stopping)
 
 
-def killed(client, operator, watched: Watched, expected: ang.SyncResult) -> None:
+def killed(client, operator, watched: Watched, expected: ang.SyncResult, stopping: ang.Stopping) -> None:
     """The same with a worker ended 0.1 s into a product."""
     watched.seconds.clear()
     calls = iter(range(1000))
@@ -138,7 +140,7 @@ def killed(client, operator, watched: Watched, expected: ang.SyncResult) -> None
 
     operator.apply = apply
     begin = time.perf_counter()
-    result = ang.synchronize(operator)
+    result = ang.synchronize(operator, stopping=stopping)
     line("a worker killed", result, time.perf_counter() - begin)
     same = np.array_equal(result.z, expected.z) and result.objective == expected.objective
     print(

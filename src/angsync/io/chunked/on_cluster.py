@@ -92,7 +92,7 @@ class _Run:
         if not self.flying:
             self.patience.check()
             return []
-        with suppress(TimeoutError):
+        with suppress(TimeoutError), self.client.as_current():
             wait(list(self.flying), timeout=_LOOK_AFTER_SECONDS, return_when="FIRST_COMPLETED")
         ended = [future for future in self.flying if future.done()]
         if not ended:

@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 from angsync.errors import InputError
 from angsync.kernels import time_limit
 from angsync.problem.array_libraries import chunk_shape, is_stored
-from angsync.problem.operators import pieces
+from angsync.problem.operators import cutting, pieces
 from angsync.problem.operators.checks import Hermitian, check_square, complex_type
+from angsync.problem.operators.cutting import Block
 from angsync.problem.operators.first_read import FirstRead, Seen, Triangle
-from angsync.problem.operators.pieces import Block, Look, Plan, Share
+from angsync.problem.operators.pieces import Look, Plan, Share
 from angsync.problem.operators.streamed import StreamedOperator
 from angsync.problem.stored import StoredArray
 from angsync.problem.workers import Patience, connected, threads_of, version
@@ -48,10 +49,10 @@ class Pieces:
     def __init__(self, client: Any, triangle: Triangle) -> None:
         threads = threads_of(client)
         chunk = chunk_shape(triangle.stored.data) or (1, 1)
-        side = pieces.side_of_blocks(triangle.n, chunk)
-        strip = pieces.rows_of_strips(side, chunk, triangle.stored.dtype.itemsize)
+        side = cutting.side_of_blocks(triangle.n, chunk)
+        strip = cutting.rows_of_strips(side, chunk, triangle.stored.dtype.itemsize)
         self.count = -(-triangle.n // side)
-        cut = [blocks for blocks in pieces.pieces_of(self.count, list(threads.values())) if blocks]
+        cut = [blocks for blocks in cutting.pieces_of(self.count, list(threads.values())) if blocks]
         token = uuid.uuid4().hex[:12]
         plans, homes = [], list(threads)
         for number, blocks in enumerate(cut):
@@ -145,6 +146,8 @@ class Pieces:
                 # whatever ended them, memory or not: once more, and with nothing kept
                 self.plans[k] = replace(self.plans[k], keeps=False)
                 self._futures[k] = self._loaded(self.plans[k], min(self.client.nthreads(), default=""))
+            for future in futures.values():
+                future.release()  # now: Dask would compute it again if it lost the worker
             futures.clear()
             if len(answers) == len(self.plans):
                 break
@@ -157,7 +160,8 @@ class Pieces:
         patience = Patience(self.client)
         while True:
             try:
-                wait(futures, timeout=_LOOK_AFTER_SECONDS)
+                with self.client.as_current():  # it need not be the default one
+                    wait(futures, timeout=_LOOK_AFTER_SECONDS)
                 return
             except TimeoutError:
                 time_limit.check()
@@ -212,7 +216,7 @@ class ClusterOperator(StreamedOperator):
         the run that the block belongs to, which begins at 0. These partial sums are then added run by run and piece by
         piece, and the diagonal term last. No term is in more than n - 1 additions of numbers that are not 0.
         """
-        rows, side, strip = pieces.PANEL_ROWS, self._held.side, self._held.strip
+        rows, side, strip = cutting.PANEL_ROWS, self._held.side, self._held.strip
         panels = math.ceil(side / strip) * math.ceil(strip / rows)
         inside = max(side, rows + panels)
         return min(self.n, inside + self._held.count + 1 + self._held.run_count + 1)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import math
 import threading
 import time
 import zlib
@@ -22,59 +21,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError
+from angsync.problem.operators.cutting import PANEL_ROWS, Block
 from angsync.problem.operators.first_read import FirstRead, Triangle
 from angsync.problem.workers import check_version, worker_address
 
-PANEL_ROWS = 32  # of a block that are widened at a time: 1 MB for a block of 2000 columns, which stays in the cache
-SIDE = 2000  # of a block: 32 MB in complex64, read in a tenth of a second, and 55 of them at n = 20,000
-_LEAST_BLOCKS = 10  # in a row of blocks, so that pieces can be of one size
-_LARGEST_CHUNK_SIDE = 4096  # up to which a block is made of whole chunks
 # Shares of a worker's memory limit. Dask pauses a worker at 0.8, ends it at 0.95; at 0.7 it moves results to disk,
 # which a piece outlives (see Piece).
 _KEPT_SHARE = 0.75
 _WORKER_BYTES = 150_000_000  # an interpreter with NumPy, zarr and Dask
-_STRIP_BYTES = 8_000_000  # of a block that are read at a time, where chunks are not larger
 _STRIPS_AT_ONCE = 8  # copies of a strip while it is read and checked: as stored, decoded, as an array, its mirror image
 
 _SAMPLES = 3  # blocks of a piece of which the client reads a row itself
 
-Block = tuple[int, int]
 Answer = TypeVar("Answer")
-
-
-def side_of_blocks(n: int, chunk: tuple[int, ...]) -> int:
-    """The side of a block: near SIDE, whole chunks where they are not too large, and not too few blocks in a row."""
-    wanted = min(SIDE, max(PANEL_ROWS, n // _LEAST_BLOCKS))
-    largest = max(chunk)
-    if largest > _LARGEST_CHUNK_SIDE:
-        return wanted
-    return max(1, round(wanted / largest)) * largest
-
-
-def rows_of_strips(side: int, chunk: tuple[int, ...], itemsize: int) -> int:
-    """Rows of a block that are read at a time: whole chunks, several where they are small."""
-    largest = max(chunk)
-    rows = largest if PANEL_ROWS <= largest <= side else PANEL_ROWS
-    return min(side, max(1, _STRIP_BYTES // (rows * side * itemsize)) * rows)
-
-
-def pieces_of(count: int, shares: Sequence[int]) -> list[list[Block]]:
-    """The blocks (i, j), i <= j < count, in one list for each share, of about that part of all entries.
-
-    Bands of rows of blocks are gone through column by column, every second one backwards, and cut where a share is
-    full. With P equal shares a piece is about a square with a side of count / sqrt(2 P) blocks: it touches
-    sqrt(2 / P) n rows, where a strip of rows would touch all of them.
-    """
-    height = max(1, round(count / math.sqrt(2 * len(shares))))
-    order: list[Block] = []
-    for number, top in enumerate(range(0, count, height)):
-        band = [(i, j) for j in range(top, count) for i in range(top, min(top + height, j + 1))]
-        order += band if number % 2 == 0 else band[::-1]
-    ends = np.cumsum(shares) / sum(shares)
-    sizes = np.array([0.5 if i == j else 1.0 for i, j in order])  # of a block on the diagonal half is kept
-    middles = (np.cumsum(sizes) - sizes / 2) / sizes.sum()
-    owner = np.minimum(np.searchsorted(ends, middles), len(shares) - 1)
-    return [[block for block, who in zip(order, owner, strict=True) if who == piece] for piece in range(len(shares))]
 
 
 class Panel(NamedTuple):
@@ -345,7 +304,7 @@ def _run(
         for row, column, entries in piece.panels((i, j)):
             wide = place[: entries.size].reshape(entries.shape)
             np.copyto(wide, entries)
-            rows = slice(row, row + wide.shape[0])
+            rows = slice(row, row + len(entries))
             direct[rows] += wide @ right[column:]
             turned[column:] += (conjugate[..., rows] @ wide).T
         mirrored += np.conj(turned)

@@ -1,14 +1,11 @@
 """One matrix on a cluster: the same answer, whatever happens to the workers.
 
-Most of it with a stand-in for the client that runs its tasks at once; those with real processes are marked slow.
+With a stand-in for the client that runs its tasks at once; with real processes in ``test_on_cluster_processes.py``.
 """
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
-import time
+import contextlib
 import types
 
 import numpy as np
@@ -20,7 +17,6 @@ from angsync.errors import InputError, NotFiniteError, NotHermitianError
 from angsync.problem import workers
 from angsync.problem.operators import on_cluster, pieces
 from angsync.problem.operators.on_cluster import ClusterOperator
-from angsync.solvers.stopping import Status
 
 distributed = pytest.importorskip("distributed")
 zarr = pytest.importorskip("zarr")
@@ -46,6 +42,9 @@ class Done:
     def exception(self):
         return self.error
 
+    def release(self):
+        self.answer = None
+
 
 class StandIn:
     """A client that does at once what it is asked for; ``fails`` may raise instead."""
@@ -55,6 +54,9 @@ class StandIn:
     def __init__(self, count=3, threads=1):
         self.count, self.threads, self.tasks = count, threads, []
         self.fails = lambda task, key: None
+
+    def as_current(self):
+        return contextlib.nullcontext()
 
     def nthreads(self):
         return {f"worker {k}": self.threads for k in range(self.count)}
@@ -250,129 +252,3 @@ def test_another_version_is_refused_before_anything_is_read(client, monkeypatch)
     with pytest.raises(InputError, match=r"1 of 3 workers have another version .* worker 1 \(0\.0\.1\)"):
         ang.as_operator(source, client=client)
     assert source.entries == 0
-
-
-# With processes.
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, memory_limit="1GB", dashboard_address=None, host="127.0.0.1"
-    ) as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def processes(cluster):
-    with distributed.Client(cluster) as client:
-        client.wait_for_workers(2, timeout=60)
-        yield client
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    n = 3000
-    C = ang.simulate.gaussian(n, 0.3 * np.sqrt(n), rng=5).C.astype(np.complex64)
-    made = zarr.open_array(
-        str(tmp_path_factory.mktemp("store") / "C.zarr"), mode="w", shape=C.shape, chunks=(300, 300), dtype=C.dtype
-    )
-    made[:] = C
-    return made
-
-
-TIGHT = ang.Stopping(tolerance=1e-9)
-
-
-@pytest.mark.slow
-def test_two_processes_give_the_answer_of_one_with_as_many_products(processes, store):
-    expected = ang.synchronize(store, stopping=TIGHT)
-    result = ang.synchronize(ang.as_operator(store, client=processes), stopping=TIGHT)
-    assert result.objective == pytest.approx(expected.objective, rel=1e-12)
-    assert result.certificate.verdict is ang.Verdict.CERTIFIED
-    assert result.matvecs <= expected.matvecs + 2
-
-
-@pytest.mark.slow
-def test_a_worker_killed_in_the_middle_of_a_product_changes_no_bit(processes, store):
-    operator = ang.as_operator(store, client=processes)
-    expected = ang.synchronize(operator)
-    calls, apply = iter(range(1000)), operator.apply
-
-    def watched(z):
-        if next(calls) == 3:
-            victim = next(iter(processes.run(os.getpid).values()))
-            threading.Timer(0.02, os.kill, (victim, signal.SIGKILL)).start()
-        return apply(z)
-
-    operator.apply = watched
-    result = ang.synchronize(operator)
-    assert np.array_equal(result.z, expected.z)
-    assert result.objective == expected.objective
-    assert result.certificate.gap_bound == expected.certificate.gap_bound
-
-
-@pytest.mark.slow
-def test_a_worker_of_another_version_is_refused_when_it_comes_later(processes, store):
-    operator = ang.as_operator(store, client=processes)
-
-    def pretend():
-        from angsync.problem import workers
-
-        workers.version = lambda: "0.0.1"
-
-    processes.run(pretend)
-    try:
-        with pytest.raises(InputError, match=r"has angsync 0\.0\.1, the client"):
-            operator.apply(np.ones(3000))
-    finally:
-        processes.restart()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("limit", "is_refused"), [("300MB", False), ("155MB", True)])
-def test_a_worker_with_too_little_memory_streams_or_refuses(store, limit, is_refused):
-    x = np.exp(1j * np.arange(3000.0))
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, memory_limit=limit, dashboard_address=None, host="127.0.0.1"
-        ) as small,
-        distributed.Client(small) as client,
-    ):
-        if is_refused:
-            with pytest.raises(InputError, match=r"memory"):
-                ang.as_operator(store, client=client)
-            return
-        operator = ang.as_operator(store, client=client)
-        y = operator.apply(x)
-        assert operator.timing.bytes_read[0] > 0
-    wide = store[:].astype(np.complex128)
-    assert np.abs(y - wide @ x).max() < 1e-13 * np.abs(wide).sum(axis=1).max()
-
-
-@pytest.mark.slow
-def test_workers_elsewhere_with_a_relative_path_are_found_out(processes, store, tmp_path, monkeypatch):
-    monkeypatch.chdir(os.path.dirname(str(store.store.root)))
-    relative = zarr.open_array("C.zarr", mode="r")
-    processes.run(os.chdir, str(tmp_path))
-    try:
-        with pytest.raises(InputError, match="absolute path"):
-            ang.as_operator(relative, client=processes)
-    finally:
-        processes.restart()
-
-
-@pytest.mark.slow
-def test_a_time_limit_and_an_interruption_keep_the_best_so_far(processes, store):
-    operator = ang.as_operator(store, client=processes)
-    begin = time.monotonic()
-    with pytest.warns(ang.errors.ConvergenceWarning):
-        result = ang.synchronize(operator, stopping=ang.Stopping(tolerance=1e-12, max_seconds=0.3))
-    assert result.status is Status.TIME_LIMIT
-    assert time.monotonic() - begin < 30
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-    with pytest.warns(ang.errors.ConvergenceWarning):
-        result = ang.synchronize(operator, stopping=ang.Stopping(tolerance=1e-12))
-    assert result.status is Status.INTERRUPTED
-    assert np.abs(np.abs(result.z) - 1).max() < 1e-6
-    assert np.isfinite(operator.apply(result.z)).all()  # the cluster is as good as before
