@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import os
+from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import ArrayLike
 
 from angsync import kernels
-from angsync.errors import names_keywords
+from angsync.errors import InputError, names_keywords
 from angsync.pipeline import plain
 from angsync.pipeline.call import Call, Effort
 from angsync.pipeline.result import SyncResult
@@ -16,6 +17,9 @@ from angsync.problem.anchoring import Anchors, Priors
 from angsync.problem.array_libraries import is_foreign, is_stack
 from angsync.solvers.base import Solver
 from angsync.solvers.stopping import Callback, Stopping
+
+if TYPE_CHECKING:
+    from angsync.pipeline.checkpoint import Checkpoint
 
 
 @names_keywords
@@ -35,6 +39,7 @@ def synchronize(
     priors: Priors | None = None,
     threads: int | None = None,
     effort: Effort = "normal",
+    checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
 ) -> SyncResult:
     r"""Find the phases z, :math:`|z_j| = 1`, that maximise :math:`f(z) = z^H C z`, and certify them.
 
@@ -85,11 +90,15 @@ def synchronize(
         pay, and the bound; ``"high"``: more of them, every way out of the point that is known, and the semidefinite
         relaxation of larger problems. ``certificate.untried`` says what was left out, and
         ``Stopping(max_seconds=...)`` ends any of it.
+    checkpoint
+        A file, or :class:`angsync.Checkpoint`, in which a long solve of one problem keeps its points, so that a later
+        call with ``ang.Checkpoint(path, resume=True)`` goes on from them. The answer is the same, to the bit, with and
+        without.
     """
     call = Call.checked(
         solver=solver, start=start, stopping=stopping, certify=certify, gauge=gauge, callback=callback,
         on_failure=on_failure, rng=rng, hermitian=hermitian, anchors=anchors, priors=priors, threads=threads,
-        effort=effort,
+        effort=effort, checkpoint=checkpoint,
     )  # fmt: skip
     if call.threads is None:
         return _by_its_route(data, call)
@@ -101,6 +110,12 @@ def synchronize(
 
 
 def _by_its_route(data: Any, call: Call) -> Any:
+    if call.checkpoint is not None and (is_stack(data) or is_foreign(data)):
+        kind = "a stack" if is_stack(data) else "arrays of CuPy, torch or JAX"
+        raise InputError(
+            f"checkpoint= (--checkpoint) is for one problem in the memory of the host or on disk, not for {kind}. "
+            "Leave it out: stacks on disk are resumed chunk by chunk (angsync link --resume)."
+        )
     if is_stack(data):
         from angsync.batch import stack
 

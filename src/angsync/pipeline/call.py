@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,9 @@ from angsync.problem.randomness import random_generator
 from angsync.solvers.base import Solver, SolverBase, as_solver
 from angsync.solvers.starts.names import OFFERED
 from angsync.solvers.stopping import Callback, Stopping
+
+if TYPE_CHECKING:
+    from angsync.pipeline.checkpoint import Checkpoint, Journal
 
 Hermitian = Literal["full", "upper", "lower"]
 OnFailure = Literal["warn", "raise", "ignore"]
@@ -68,6 +72,9 @@ class Call:
     priors: Priors | None = None
     threads: int | None = None
     effort: Effort = "normal"
+    checkpoint: Checkpoint | None = None
+    journal: Journal | None = None
+    """Of the checkpoint, once the data are known: :mod:`angsync.pipeline.plain` opens it."""
 
     @classmethod
     def checked(
@@ -86,6 +93,7 @@ class Call:
         priors: Any,
         threads: Any,
         effort: Any,
+        checkpoint: Any = None,
     ) -> Call:
         """The options as they were given; whatever is wrong with them is said here, before any work."""
         if stopping is None:
@@ -115,6 +123,7 @@ class Call:
             priors=_nodes(priors, "priors", "(angle, weight)"),
             threads=_threads(threads),
             effort=effort,
+            checkpoint=_checkpoint(checkpoint, own, robust),
         )
 
     @property
@@ -125,6 +134,26 @@ class Call:
     def start_for(self, n: int) -> str | NDArray:
         """The name of the start, or the phases given, one for each of the n nodes."""
         return self.start if isinstance(self.start, str) else as_phases(self.start, n, name="start")
+
+
+def _checkpoint(given: Any, solver: SolverBase | None, robust: Robust | None) -> Checkpoint | None:
+    if given is None:
+        return None
+    from angsync.pipeline.checkpoint import Checkpoint  # loaded by those who want one
+    from angsync.solvers import LowRankSDP
+
+    if isinstance(given, (str, os.PathLike)):
+        given = Checkpoint(given)
+    if not isinstance(given, Checkpoint):
+        raise InputError(f"checkpoint must be ang.Checkpoint(path), but it is {given!r}.")
+    if robust is not None or isinstance(solver, LowRankSDP):
+        name = "Robust" if robust is not None else "LowRankSDP"
+        raise InputError(
+            f"checkpoint= (--checkpoint) saves the runs of a least-squares problem, and of {name} only the last step "
+            "is one: nothing would be saved of the work before it. Leave it out; max_seconds and Ctrl-C keep the best "
+            "so far."
+        )
+    return given
 
 
 def check_effort(effort: Any) -> None:

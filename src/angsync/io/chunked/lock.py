@@ -100,11 +100,11 @@ def _birth(pid: int) -> str:
 
 def _is_alive(content: dict[str, Any]) -> bool:
     """Whether the process is there; of other machines it has to be believed."""
-    if content.get("host") != socket.gethostname():
-        return True
     pid = content.get("pid")
     if not isinstance(pid, int) or pid <= 0:
         return False
+    if content.get("host") != socket.gethostname():
+        return True
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -41,7 +41,13 @@ def read_plan(store: str | os.PathLike[str]) -> dict[str, Any] | None:
         return None
     plan = read_json(folder_of(path) / f"{PLAN}.json")
     if plan is None:
-        what = "a zarr store" if path.is_dir() and arrays.is_store(path) else "something else"
+        what = (
+            "a file"
+            if not path.is_dir()
+            else "a zarr store"
+            if arrays.is_store(path)
+            else "no zarr store, but a folder"
+        )
         raise OutputError(
             f"{path} is {what} that was not written chunk by chunk by angsync: it has no "
             f"{folder_of(path).name}/{PLAN}.json."
@@ -64,9 +70,13 @@ def fields_of(plan: Mapping[str, Any]) -> dict[str, Field]:
     }
 
 
+def failed_path(store: str | os.PathLike[str]) -> Path:
+    return folder_of(store) / f"{FAILED}.json"
+
+
 def write_failed(store: str | os.PathLike[str], failed: Mapping[str, Mapping[str, Any]]) -> None:
     """The chunks that failed, by name, each with the reason; no file where there are none."""
-    path = folder_of(store) / f"{FAILED}.json"
+    path = failed_path(store)
     if failed:
         write_json(path, {"chunks": dict(failed)})
     else:
@@ -74,7 +84,7 @@ def write_failed(store: str | os.PathLike[str], failed: Mapping[str, Mapping[str
 
 
 def read_failed(store: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
-    content = read_json(folder_of(store) / f"{FAILED}.json")
+    content = read_json(failed_path(store))
     return {} if content is None else dict(content.get("chunks", {}))
 
 
