@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
@@ -11,15 +11,13 @@ from angsync import kernels
 from angsync.errors import InputError, names_keywords
 from angsync.pipeline import plain
 from angsync.pipeline.call import Call, Effort
+from angsync.pipeline.checkpoint import Checkpoint
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.settings import Robust
 from angsync.problem.anchoring import Anchors, Priors
 from angsync.problem.array_libraries import is_foreign, is_stack
 from angsync.solvers.base import Solver
 from angsync.solvers.stopping import Callback, Stopping
-
-if TYPE_CHECKING:
-    from angsync.pipeline.checkpoint import Checkpoint
 
 
 @names_keywords

@@ -170,7 +170,7 @@ def _of_store(path: Path, variable: str | None) -> Header:
     try:
         import zarr
     except ImportError:
-        raise MissingDependencyError("zarr", "stack", "zarr stores") from None
+        raise MissingDependencyError("zarr", "stack", "looking at a zarr store") from None
     store: Any = zarr.open(str(path), mode="r")
     if isinstance(store, zarr.Array):
         return _of_array(path, tuple(store.shape), np.dtype(store.dtype), True)
@@ -187,7 +187,7 @@ def _hdf5(path: Path) -> dict[str, tuple[tuple[int, ...], np.dtype[Any], bool]]:
     except subprocess.TimeoutExpired:
         raise FileFormatError(f"{path} cannot be opened as HDF5 within {_SECONDS:.0f} s. It is damaged.") from None
     if "No module named 'h5py'" in done.stderr:
-        raise MissingDependencyError("h5py", "hdf5", "HDF5 files")
+        raise MissingDependencyError("h5py", "hdf5", "looking at an HDF5 file")
     if done.returncode != 0:
         raise FileFormatError(f"{path} cannot be opened as HDF5: it is damaged, or something else.")
     found = json.loads(done.stdout)
@@ -198,9 +198,7 @@ def _of_parquet(path: Path) -> Header:
     try:
         import pyarrow.parquet
     except ImportError:
-        raise MissingDependencyError(
-            "parquet files need the extra 'parquet': pip install 'angsync[parquet]'."
-        ) from None
+        raise MissingDependencyError("pyarrow", "parquet", "looking at a parquet file") from None
     edges = pyarrow.parquet.ParquetFile(path).metadata.num_rows
     return Header(
         path, "edges", (edges,), np.dtype(np.complex128), max(2, edges // 5), edges, _bytes_of(path), estimated=True

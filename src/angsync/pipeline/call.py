@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from angsync.circle import as_phases
 from angsync.errors import InputError
+from angsync.pipeline.checkpoint import Checkpoint
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.settings import Robust
 from angsync.problem.anchoring import Anchors, Priors
@@ -23,7 +24,7 @@ from angsync.solvers.starts.names import OFFERED
 from angsync.solvers.stopping import Callback, Stopping
 
 if TYPE_CHECKING:
-    from angsync.pipeline.checkpoint import Checkpoint, Journal
+    from angsync.pipeline.journal import Journal
 
 Hermitian = Literal["full", "upper", "lower"]
 OnFailure = Literal["warn", "raise", "ignore"]
@@ -139,13 +140,12 @@ class Call:
 def _checkpoint(given: Any, solver: SolverBase | None, robust: Robust | None) -> Checkpoint | None:
     if given is None:
         return None
-    from angsync.pipeline.checkpoint import Checkpoint  # loaded by those who want one
-    from angsync.solvers import LowRankSDP
-
     if isinstance(given, (str, os.PathLike)):
         given = Checkpoint(given)
     if not isinstance(given, Checkpoint):
         raise InputError(f"checkpoint must be ang.Checkpoint(path), but it is {given!r}.")
+    from angsync.solvers import LowRankSDP
+
     if robust is not None or isinstance(solver, LowRankSDP):
         name = "Robust" if robust is not None else "LowRankSDP"
         raise InputError(

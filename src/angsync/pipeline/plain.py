@@ -25,8 +25,8 @@ def solve(data: Any, call: Call) -> SyncResult:
     intake = taken_in(data, call.hermitian)
     if call.checkpoint is None:
         return _solved(intake, call, clock)
-    from angsync.pipeline.checkpoint import Journal
     from angsync.pipeline.checkpoint_identity import identity_of
+    from angsync.pipeline.journal import Journal
 
     journal = Journal.opened(call.checkpoint, identity_of(intake.operator, call))
     try:

@@ -23,7 +23,7 @@ from angsync.solvers.loop import Outcome, iterate
 from angsync.solvers.stopping import Callback, Clock, History, Status, Stopping
 
 if TYPE_CHECKING:
-    from angsync.pipeline.checkpoint import Entry, Part
+    from angsync.pipeline.journal import Entry, Part
 
 _REUSE_FROM_NODES = 400  # order of a dense C from which a product that is known is turned, and not computed again
 FINISHED = (Status.CONVERGED, Status.STALLED)  # the solver ended by itself: nobody and no limit stopped it

@@ -11,7 +11,7 @@ import pytest
 
 import angsync as ang
 from angsync.errors import AngsyncWarning, FileFormatError, InputError, OutputError
-from angsync.pipeline import checkpoint as module
+from angsync.pipeline import journal as module
 from angsync.pipeline import multistart
 from angsync.pipeline.checkpoint import Checkpoint
 from angsync.problem.operators import streamed

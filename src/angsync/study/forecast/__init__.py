@@ -12,15 +12,14 @@ from typing import Any
 
 from angsync.io.header import Header
 from angsync.io.limits import in_bytes
+from angsync.problem.operators.first_read import NARROW_UP_TO_BYTES, narrow_bytes
 from angsync.study.forecast import speed
 from angsync.study.machine import available_bytes
 
 # Memory as it was measured, in bytes: of the process itself, and of a solve beside or instead of the data.
 _PROCESS = 80_000_000
 _DENSE_TIMES = {True: 1.25, False: 1.13}  # of the matrix, in single and in double precision: C and its narrow copy
-_NARROW_BYTES = 2.1  # an entry of the narrow copy of a matrix that is streamed, both triangles of it
 _STREAM_BYTES = 280_000_000  # tiles and vectors of a streamed matrix
-_NARROW_SHARE = 0.5  # of the free memory that the narrow copy of a streamed matrix may take
 _EDGE_BYTES = 185  # of an edge of a graph that mixes well, certified
 _MESH_BYTES = 1200  # of an edge of a mesh: its factorisation
 _TEXT_BYTES = 240  # of an edge beside that, while a text is read
@@ -124,9 +123,9 @@ def _matrix(header: Header, disk: float) -> Forecast:
 
 
 def _streamed(header: Header, disk: float) -> Forecast:
-    n, free = header.n, available_bytes()
-    narrow = _NARROW_BYTES * n * n
-    has_copy = narrow <= _NARROW_SHARE * free
+    n = header.n
+    narrow = narrow_bytes(n)
+    has_copy = narrow <= NARROW_UP_TO_BYTES
     triangle = header.nbytes / 2
     reads = _READS if has_copy else _READS_WITHOUT
     found = Forecast(
@@ -138,8 +137,6 @@ def _streamed(header: Header, disk: float) -> Forecast:
     # the sample has a narrow copy; without one every read is multiplied by itself
     solve = speed.streamed_seconds(header.dtype) * (n / speed.DENSE_NODES) ** 2 * reads / _READS
     found.seconds = {"read": triangle * reads / disk, "multiply": _FIRST_SECONDS + solve}
-    if not has_copy:
-        found.instead.append(f"{in_bytes(round(2 * narrow))} of free memory: then a narrow copy saves most reads")
     if header.dtype.itemsize > 8:
         found.instead.append("complex64 on disk: half the bytes of every read")
     if found.total > _LONG_SECONDS:
