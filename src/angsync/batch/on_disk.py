@@ -19,10 +19,10 @@ from angsync.batch.chunk import ChunkSolver, answers
 from angsync.batch.dataset import ORDER, attributes, attributes_of, precision, settings_of
 from angsync.batch.reading import StoredStack
 from angsync.batch.result import BatchStatus
-from angsync.errors import FileFormatError, InputError
+from angsync.errors import FileFormatError, InputError, MissingDependencyError
 from angsync.io.chunked import arrays, fingerprint, manifest, work
 from angsync.io.chunked.grid import Chunk, Field, Grid
-from angsync.io.chunked.runner import in_process
+from angsync.io.chunked.runner import Runner, in_process
 from angsync.io.chunked.task import Computed
 from angsync.kernels.batch.numbers import MAX_ORDER
 from angsync.problem.memory import allowed
@@ -135,7 +135,7 @@ def solve_store(
     if client is None and n <= MAX_ORDER:  # whose bits do not depend on it
         solver = replace(solver, threads=None)
     todo = _work(Path(path), array, Grid(tuple(leading), sides), _Compute(_place(path), limit, solver, absent))
-    runner = in_process if client is None else import_module("angsync.io.chunked.on_cluster").on_client(client)
+    runner = in_process if client is None else _on(client)
     done = work.carry_out(
         todo, output, resume=resume, runner=runner, progress=progress, max_seconds=max_seconds
     )  # fmt: skip
@@ -143,6 +143,15 @@ def solve_store(
     for report in done.reports.values():
         counts.update(report["counts"])
     return Solved(tuple(leading), n, dict(counts), done)
+
+
+def _on(client: Any) -> Runner:
+    try:
+        on_cluster: Any = import_module("angsync.io.chunked.on_cluster")
+    except ImportError:
+        raise MissingDependencyError("distributed", "cluster", "a Dask scheduler") from None
+    runner: Runner = on_cluster.on_client(client)
+    return runner
 
 
 def _place(path: str | os.PathLike[str]) -> str:
