@@ -7,9 +7,10 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from angsync import kernels
-from angsync.errors import names_keywords
+from angsync.errors import InputError, names_keywords
 from angsync.pipeline import plain
 from angsync.pipeline.call import Call, Effort
+from angsync.pipeline.parts.settings import Parts
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.settings import Robust
 from angsync.problem.anchoring import Anchors, Priors
@@ -22,7 +23,7 @@ from angsync.solvers.stopping import Callback, Stopping
 def synchronize(
     data: Any,
     *,
-    solver: Solver | Robust | Literal["auto"] = "auto",
+    solver: Solver | Robust | Parts | Literal["auto"] = "auto",
     start: str | ArrayLike | SyncResult = "auto",
     stopping: Stopping | None = None,
     certify: bool = True,
@@ -48,7 +49,8 @@ def synchronize(
         gives a :class:`angsync.batch.BatchResult` (:mod:`angsync.batch`).
     solver
         ``"auto"``, or a solver such as ``ang.GPM(alpha=4.0)``, which is then run literally. ``"auto"`` also
-        leaves points that the certificate refutes, and does not depend on the scale of C.
+        leaves points that the certificate refutes, and does not depend on the scale of C. ``ang.Parts(count=16)``
+        cuts a sparse problem into parts, which the workers of a cluster may solve.
     start
         ``"auto"``, ``"eigenvector"``, ``"normalised_eigenvector"``, ``"connection_laplacian"``, ``"spanning_tree"``,
         ``"multilevel"``, ``"random"``, a vector of phases, or an earlier result.
@@ -102,6 +104,8 @@ def synchronize(
 
 def _by_its_route(data: Any, call: Call) -> Any:
     if is_stack(data):
+        if call.parts is not None:
+            raise InputError("Parts is for one sparse problem, not for a stack of them: leave solver out.")
         from angsync.batch import stack
 
         return stack.solve(data, call)
@@ -127,4 +131,8 @@ def _solve_free(data: Any, call: Call) -> SyncResult:
         from angsync.pipeline.robust.solve import solve as solve_robustly
 
         return solve_robustly(data, call, call.robust)
+    if call.parts is not None:
+        from angsync.pipeline.parts.solve import solve as solve_in_parts
+
+        return solve_in_parts(data, call, call.parts)
     return plain.solve(data, call)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from angsync.circle import as_phases
 from angsync.errors import InputError
+from angsync.pipeline.parts.settings import Parts
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.settings import Robust
 from angsync.problem.anchoring import Anchors, Priors
@@ -55,6 +56,8 @@ class Call:
     """None: chosen by :mod:`angsync.pipeline.regime`."""
     robust: Robust | None = None
     """Settings of a robust fit, which chooses its own solvers; then ``solver`` is None."""
+    parts: Parts | None = None
+    """Settings of a solution in parts; then ``solver`` is None."""
     start: str | NDArray = "auto"
     """A name, or phases as a NumPy array whose length is not checked yet: see :meth:`start_for`."""
     stopping: Stopping = field(default_factory=Stopping)
@@ -99,10 +102,12 @@ class Call:
         if hermitian not in ("full", "upper", "lower"):
             raise InputError(f"hermitian must be 'full', 'upper' or 'lower', but it is {hermitian!r}.")
         check_effort(effort)
-        own, robust = _solver_or_robust(solver)
+        parts = solver if isinstance(solver, Parts) else None
+        own, robust = _solver_or_robust("auto" if parts else solver)
         return cls(
             solver=own,
             robust=robust,
+            parts=parts,
             start=_start(start),
             stopping=stopping,
             certify=bool(certify),
