@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from angsync.errors import InputError, names_init_keywords
 
 RIM_STEPS = 6  # to each side of a cut whose nodes are solved again
+
+
+@runtime_checkable
+class Client(Protocol):
+    """What is asked of a ``distributed.Client``."""
+
+    def submit(self, function: Any, *arguments: Any, **options: Any) -> Any: ...
+
+    def nthreads(self) -> Any: ...
 
 
 @names_init_keywords
@@ -36,5 +45,5 @@ class Parts:
     def __post_init__(self) -> None:
         if isinstance(self.count, bool) or not isinstance(self.count, int) or self.count < 1:
             raise InputError(f"count must be a whole number, 1 or more, but it is {self.count!r}.")
-        if self.client is not None and not callable(getattr(self.client, "submit", None)):
+        if self.client is not None and not isinstance(self.client, Client):
             raise InputError(f"client must be a distributed.Client, but it is {self.client!r}.")

@@ -14,6 +14,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from angsync import kernels
+from angsync.kernels.blas import in_one_thread
 from angsync.kernels.time_limit import OutOfTime
 from angsync.pipeline.call import Call
 from angsync.pipeline.plain import solve
@@ -25,10 +26,10 @@ _IN_FLIGHT = 2  # parts a thread of the workers, waiting or at work: the schedul
 def phases_of_part(matrix: scipy.sparse.csr_array, stopping: Stopping, effort: Any) -> NDArray:
     """The phases of one part by itself, of each of its components in a gauge of its own: a function of the data alone.
 
-    One thread: the bits of some kernels depend on the number of threads, and workers have other numbers than we.
+    One thread, in BLAS too: some bits depend on the number of threads, and workers have other numbers than we.
     """
     call = Call(stopping=stopping, certify=False, on_failure="ignore", effort=effort)
-    with kernels.limited(1), warnings.catch_warnings():
+    with kernels.limited(1), in_one_thread("scipy"), in_one_thread("numpy"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a part may fall apart, which the whole does not
         return solve(matrix, call).z.astype(np.complex128)
 
