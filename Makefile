@@ -7,6 +7,8 @@ PYTHON ?=
 PYTEST_ARGS ?=
 DEMO_ARGS ?=
 SPHINX_ARGS ?=
+# One process a core, a file of tests to each: one after the other they take twice as long on two cores.
+PYTEST_CORES ?= --numprocesses auto --maxprocesses 8 --dist loadfile
 
 # The scripts read PYTHON from the environment, which spares quoting it.
 export PYTHON
@@ -27,12 +29,12 @@ demo: ## simulate, solve, certify; writes angsync-demo/report.html
 
 test: ## the tests that take seconds
 	$(PREPARE) test
-	@$(BIN)/python -m pytest -m "not slow and not browser" $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest $(PYTEST_CORES) -m "not slow and not browser" $(PYTEST_ARGS)
 
 test-all: ## every test, and the unit tests with the oldest versions
 	$(PREPARE) test
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
-	@$(BIN)/python tools/minimum.py
+	@$(BIN)/python -m pytest $(PYTEST_CORES) $(PYTEST_ARGS)
+	@$(BIN)/python tools/minimum.py $(PYTEST_CORES)
 
 test-minimum: ## the unit tests with the oldest versions that pyproject.toml allows, in .venv-minimum
 	$(PREPARE) base

@@ -47,7 +47,8 @@ UNFINISHED = "angsync-unfinished"
 MODULES = {
     "base": ("numpy", "scipy.sparse.linalg", "rich", "typer"),
     "test": (
-        "pytest", "hypothesis", "pandas", "polars", "pymanopt", "cvxpy",
+        "pytest", "xdist", "hypothesis", "pandas", "polars", "pymanopt", "cvxpy", "xarray", "zarr", "dask",
+        "distributed",
         "narwhals", "pyarrow", "h5py", "networkx", "matplotlib",
     ),
     "lint": ("ruff", "mypy", "importlinter"),

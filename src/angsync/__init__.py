@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # for type checkers and editors: the names of the table below
     from angsync.circle import distance as distance
     from angsync.front_door import synchronize as synchronize
     from angsync.io import read as read
+    from angsync.pipeline.checkpoint import Checkpoint as Checkpoint
     from angsync.pipeline.parts.settings import Parts as Parts
     from angsync.pipeline.result import SyncResult as SyncResult
     from angsync.pipeline.robust.settings import Robust as Robust
@@ -53,6 +54,7 @@ _HOME = {
     "AcceleratedGPM": "solvers",
     "BatchResult": "batch.result",
     "Certificate": "certificate.verdict",
+    "Checkpoint": "pipeline.checkpoint",
     "Connectivity": "uncertainty.connectivity",
     "GPM": "solvers",
     "LowRankSDP": "solvers",

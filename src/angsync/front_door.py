@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import os
+from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import ArrayLike
 
@@ -10,13 +11,16 @@ from angsync import kernels
 from angsync.errors import InputError, names_keywords
 from angsync.pipeline import plain
 from angsync.pipeline.call import Call, Effort
-from angsync.pipeline.parts.settings import Parts
+from angsync.pipeline.checkpoint import Checkpoint
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.settings import Robust
 from angsync.problem.anchoring import Anchors, Priors
 from angsync.problem.array_libraries import is_foreign, is_stack
 from angsync.solvers.base import Solver
 from angsync.solvers.stopping import Callback, Stopping
+
+if TYPE_CHECKING:
+    from angsync.pipeline.parts.settings import Parts
 
 
 @names_keywords
@@ -36,6 +40,7 @@ def synchronize(
     priors: Priors | None = None,
     threads: int | None = None,
     effort: Effort = "normal",
+    checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
 ) -> SyncResult:
     r"""Find the phases z, :math:`|z_j| = 1`, that maximise :math:`f(z) = z^H C z`, and certify them.
 
@@ -87,11 +92,15 @@ def synchronize(
         pay, and the bound; ``"high"``: more of them, every way out of the point that is known, and the semidefinite
         relaxation of larger problems. ``certificate.untried`` says what was left out, and
         ``Stopping(max_seconds=...)`` ends any of it.
+    checkpoint
+        A file, or :class:`angsync.Checkpoint`, in which a long solve of one problem keeps its points, so that a later
+        call with ``ang.Checkpoint(path, resume=True)`` goes on from them. The answer is the same, to the bit, with and
+        without.
     """
     call = Call.checked(
         solver=solver, start=start, stopping=stopping, certify=certify, gauge=gauge, callback=callback,
         on_failure=on_failure, rng=rng, hermitian=hermitian, anchors=anchors, priors=priors, threads=threads,
-        effort=effort,
+        effort=effort, checkpoint=checkpoint,
     )  # fmt: skip
     if call.threads is None:
         return _by_its_route(data, call)
@@ -103,6 +112,12 @@ def synchronize(
 
 
 def _by_its_route(data: Any, call: Call) -> Any:
+    if call.checkpoint is not None and (is_stack(data) or is_foreign(data)):
+        kind = "a stack" if is_stack(data) else "arrays of CuPy, torch or JAX"
+        raise InputError(
+            f"checkpoint= (--checkpoint) is for one problem in the memory of the host or on disk, not for {kind}. "
+            "Leave it out: stacks on disk are resumed chunk by chunk (angsync link --resume)."
+        )
     if is_stack(data):
         if call.parts is not None:
             raise InputError("Parts is for one sparse problem, not for a stack of them: leave solver out.")

@@ -95,6 +95,11 @@ class ApplicationResult(ABC):
         return sync.converged and _look_of(sync) == "good"
 
     @property
+    def is_partial(self) -> bool:
+        """Whether parts of the data could not be read or worked on, and the rest was."""
+        return False
+
+    @property
     def is_interrupted(self) -> bool:
         """Whether Ctrl-C ended the work."""
         if isinstance(self.sync, BatchResult):

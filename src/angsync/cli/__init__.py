@@ -1,8 +1,8 @@
 """The command line: parse, call, print; no logic.
 
 Exit codes: 0 solved and certified; 1 solved, not certified or not converged (the answer is still written);
-2 the input or the call is wrong (one message, no traceback, no output file); 130 interrupted (the best answer
-so far is written).
+2 the input or the call is wrong (one message, no traceback, no output file); 3 some chunks of a store are not done or
+wrong; 130 interrupted (the best answer so far is written).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 COMMANDS = (
     "demo", "solve", "certify", "simulate", "posegraph", "clocks", "rank", "phaseless", "link", "beam", "selfcal",
-    "reproduce", "bench", "info",
+    "plan", "verify", "reproduce", "bench", "info",
 )  # fmt: skip
 """One file each, which registers its command when it is loaded; the help lists them in this order."""
 

@@ -37,7 +37,8 @@ def run_application(
     """One command from its files to its exit code.
 
     ``read`` gives the data, ``solve`` makes the result of them. The codes: 0 where everything is proved (and credible),
-    1 where it is not, 130 where Ctrl-C ended it; :func:`~angsync.cli.outcome.reporting` has the others.
+    1 where it is not, 3 where parts failed, 130 where Ctrl-C ended it; :func:`~angsync.cli.outcome.reporting` has the
+    others.
     """
     with reporting() as console:
         from angsync.cli.progress import watching
@@ -68,4 +69,4 @@ def run_application(
             content = partial(result.to_dict, with_table=output is None)
             written = {name: path for path, _, name, _ in others}
             show(json, content, result.__str__, table=output, report=report, **written)
-        raise typer.Exit(130 if result.is_interrupted else 0 if result.is_proved else 1)
+        raise typer.Exit(130 if result.is_interrupted else 3 if result.is_partial else 0 if result.is_proved else 1)

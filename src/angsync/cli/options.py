@@ -93,6 +93,16 @@ Effort = Annotated[
 ]
 Gap = Annotated[float, typer.Option("--tolerance", help="CERTIFIED means a relative gap of at most this.")]
 Proof = Annotated[ProofName, typer.Option("--method", help="The proof: deterministic or with a failure probability.")]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option("--checkpoint", help="Keep the points of a long solve in this file, until the answer is written."),
+]
+CheckpointSeconds = Annotated[
+    float, typer.Option("--checkpoint-seconds", help="How often the checkpoint is written.", min=0)
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on from the checkpoint; from the beginning where there is none.")
+]
 Seed = Annotated[
     int, typer.Option("--seed", help="Seed of everything random; the same seed gives the same answer.", min=0)
 ]

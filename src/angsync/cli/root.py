@@ -12,7 +12,8 @@ import typer
 app = typer.Typer(
     name="angsync",
     help="Phase (angular) synchronization with a proof of optimality on every answer.\n\n"
-    "Exit codes: 0 solved and certified, 1 not certified or not converged, 2 wrong input or call, 130 interrupted.",
+    "Exit codes: 0 solved and certified, 1 not certified or not converged, 2 wrong input or call, "
+    "3 some chunks failed, 130 interrupted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import tempfile
+import threading
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,6 +45,9 @@ def solve(
     unit: options.Unit = "rad",
     weights: options.Weights = "kappa",
     seed: options.Seed = 0,
+    checkpoint: options.Checkpoint = None,
+    checkpoint_seconds: options.CheckpointSeconds = 60.0,
+    resume: options.Resume = False,
     json: options.Json = False,
 ) -> None:
     """Find the phases that fit the measurements in FILE best, and prove how good they are."""
@@ -58,7 +63,8 @@ def solve(
         from angsync.solvers.stopping import Stopping
 
         # the call and the outputs are checked before the work, not after
-        check_outputs(file, (output, check_result_path), (report, check_writable))
+        check_outputs(file, (output, check_result_path), (report, check_writable), (checkpoint, check_writable))
+        kept = _checkpoint(checkpoint, checkpoint_seconds, resume)
         method = _solver(solver.value, alpha)
         stopping = Stopping(tolerance=tolerance, max_iterations=max_iterations, max_seconds=max_seconds)
         with watching(console, "reading"):
@@ -73,7 +79,7 @@ def solve(
                 console, data, solver=method, start=start.value, stopping=stopping, certify=certify,
                 effort=effort.value, gauge=gauge, rng=seed, hermitian=hermitian.value, output=output,
                 standard_errors=standard_errors, sigma=sigma, json=json,
-                one_problem_only={"--report": report, "--anchor": anchor, "--prior": prior},
+                one_problem_only={"--report": report, "--anchor": anchor, "--prior": prior, "--checkpoint": checkpoint},
             )  # fmt: skip
             raise typer.Exit(code)
         with watching(console, "solving", stopping) as callback:
@@ -81,7 +87,7 @@ def solve(
                 data, solver=method, start=start.value, stopping=stopping, certify=certify, effort=effort.value,
                 gauge=gauge_from_text(gauge, data), callback=callback, rng=seed, hermitian=hermitian.value,
                 anchors=anchors_from_text(anchor or [], data, unit.value),
-                priors=priors_from_text(prior or [], data, unit.value),
+                priors=priors_from_text(prior or [], data, unit.value), checkpoint=kept,
             )  # fmt: skip
         with writing():
             with watching(console, "writing"):
@@ -89,7 +95,22 @@ def solve(
                 _write(result, output, report, errors, title=f"angsync: {file.name}")
             content = partial(result_object, result, with_phases=output is None, standard_errors=errors)
             show(json, content, result.__str__, phases=output, report=report)
+            if kept is not None and result.status.name in ("CONVERGED", "STALLED"):
+                kept.remove()  # the answer is written
         raise typer.Exit(exit_code(result))
+
+
+def _checkpoint(path: Path | None, seconds: float, resume: bool) -> Any:
+    """The checkpoint asked for. It stays until the answer is written; SIGTERM, which clusters send first, is Ctrl-C."""
+    if path is None:
+        if resume:
+            raise InputError("--resume goes on from a checkpoint: name it (--checkpoint FILE).")
+        return None
+    from angsync.pipeline.checkpoint import Checkpoint
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    return Checkpoint(path, every_seconds=seconds, resume=resume, keep=True)
 
 
 def _write(result: Any, output: Path | None, report: Path | None, errors: Any, title: str) -> None:

@@ -26,6 +26,9 @@ class ImageStack:
     """``dims``: the names of the axes; and the coordinates by their names."""
     template: Any = None
     """The array of xarray that was given, or None."""
+    path: str | None = None
+    """What was read, so that another process can read it too."""
+    variable: str | None = None
 
     def like_given(self, result: Any) -> Any:
         """The arrays of a result as arrays of xarray, where the stack was one."""
@@ -106,6 +109,10 @@ def read_images(path: str | os.PathLike[str], variable: str | None = None) -> Im
     name), or an ``npy`` file. ``variable`` names the array where there are several.
     """
     path = Path(path)
+    return replace(_opened(path, variable), path=str(path), variable=variable)
+
+
+def _opened(path: Path, variable: str | None) -> ImageStack:
     if not path.exists():
         raise FileFormatError(f"there is no {path}.")
     if path.suffix.lower() == ".npy":
@@ -139,10 +146,10 @@ def _of_zarr(path: Path, variable: str | None) -> ImageStack:
         import zarr
     except ImportError:
         raise MissingDependencyError("zarr", "insar", f"reading {path}") from None
-    opened = zarr.open(str(path), mode="r")
+    opened: Any = zarr.open(str(path), mode="r")
     if isinstance(opened, zarr.Array):
         return ImageStack(opened)
-    arrays = {str(name): array for name, array in sorted(opened.arrays())}
+    arrays: dict[str, Any] = {str(name): array for name, array in sorted(opened.arrays())}
     name = _one_of([k for k, a in arrays.items() if len(a.shape) == 3 and a.dtype.kind == "c"], variable, path)
     try:
         dims = arrays[name].metadata.dimension_names  # zarr 3; before, xarray has them among the attributes

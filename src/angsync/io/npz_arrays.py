@@ -41,7 +41,7 @@ def load_arrays(path: Path, wanted: Collection[str] | None = None) -> dict[str, 
                 if name in arrays:
                     raise InputError(f"the array {quoted(name)} is there twice. Keep one.")
                 with archive.open(member) as stream:
-                    shape, order, dtype = _header(stream, path, f"its array {quoted(name)}")
+                    shape, order, dtype = array_header(stream, path, f"its array {quoted(name)}")
                     arrays[name] = None
                     if wanted is not None and name not in wanted:
                         continue
@@ -57,7 +57,7 @@ def load_array(path: Path) -> Any:
     with reading(path, "npy"):
         _check_start(path, _NPY, "an npy file (one array)")
         with open(path, "rb") as stream:
-            shape, order, dtype = _header(stream, path, "it")
+            shape, order, dtype = array_header(stream, path, "it")
             size = _checked_bytes(shape, dtype, "the array")
             there = os.stat(path).st_size - stream.tell()
             if size > there:
@@ -65,7 +65,8 @@ def load_array(path: Path) -> Any:
             return _content(stream, shape, order, dtype)
 
 
-def _header(stream: IO[bytes], path: Path, what: str) -> tuple[tuple[int, ...], str, np.dtype]:
+def array_header(stream: IO[bytes], path: Path, what: str) -> tuple[tuple[int, ...], str, np.dtype]:
+    """Shape, order and type of an array, from its beginning; the stream then stands at its first number."""
     version = np.lib.format.read_magic(stream)
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     if version not in readers:

@@ -161,6 +161,7 @@ class _Answers:
             rng=call.seed.generator,
             into_gauge=component_gauge(index, call.gauge if call.gauge == "mean" else int(references[number])),
             number=number,
+            part=None if call.journal is None else call.journal.part(number),
         )
         solved = self._solved = solve_component(task, None if found is None else found.attempt(part))
         self.z[index] = solved.outcome.z

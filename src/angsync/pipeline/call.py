@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from angsync.circle import as_phases
 from angsync.errors import InputError
-from angsync.pipeline.parts.settings import Parts
+from angsync.pipeline.checkpoint import Checkpoint
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.settings import Robust
 from angsync.problem.anchoring import Anchors, Priors
@@ -21,6 +22,12 @@ from angsync.problem.randomness import random_generator
 from angsync.solvers.base import Solver, SolverBase, as_solver
 from angsync.solvers.starts.names import OFFERED
 from angsync.solvers.stopping import Callback, Stopping
+
+if TYPE_CHECKING:
+    from angsync.pipeline.journal import Journal
+
+if TYPE_CHECKING:
+    from angsync.pipeline.parts.settings import Parts
 
 Hermitian = Literal["full", "upper", "lower"]
 OnFailure = Literal["warn", "raise", "ignore"]
@@ -71,6 +78,9 @@ class Call:
     priors: Priors | None = None
     threads: int | None = None
     effort: Effort = "normal"
+    checkpoint: Checkpoint | None = None
+    journal: Journal | None = None
+    """Of the checkpoint, once the data are known: :mod:`angsync.pipeline.plain` opens it."""
 
     @classmethod
     def checked(
@@ -89,6 +99,7 @@ class Call:
         priors: Any,
         threads: Any,
         effort: Any,
+        checkpoint: Any = None,
     ) -> Call:
         """The options as they were given; whatever is wrong with them is said here, before any work."""
         if stopping is None:
@@ -102,7 +113,7 @@ class Call:
         if hermitian not in ("full", "upper", "lower"):
             raise InputError(f"hermitian must be 'full', 'upper' or 'lower', but it is {hermitian!r}.")
         check_effort(effort)
-        parts = solver if isinstance(solver, Parts) else None
+        parts = _parts(solver)
         own, robust = _solver_or_robust("auto" if parts else solver)
         return cls(
             solver=own,
@@ -120,6 +131,7 @@ class Call:
             priors=_nodes(priors, "priors", "(angle, weight)"),
             threads=_threads(threads),
             effort=effort,
+            checkpoint=_checkpoint(checkpoint, own, robust),
         )
 
     @property
@@ -132,10 +144,37 @@ class Call:
         return self.start if isinstance(self.start, str) else as_phases(self.start, n, name="start")
 
 
+def _checkpoint(given: Any, solver: SolverBase | None, robust: Robust | None) -> Checkpoint | None:
+    if given is None:
+        return None
+    if isinstance(given, (str, os.PathLike)):
+        given = Checkpoint(given)
+    if not isinstance(given, Checkpoint):
+        raise InputError(f"checkpoint must be ang.Checkpoint(path), but it is {given!r}.")
+    from angsync.solvers import LowRankSDP
+
+    if robust is not None or isinstance(solver, LowRankSDP):
+        name = "Robust" if robust is not None else "LowRankSDP"
+        raise InputError(
+            f"checkpoint= (--checkpoint) saves the runs of a least-squares problem, and of {name} only the last step "
+            "is one: nothing would be saved of the work before it. Leave it out; max_seconds and Ctrl-C keep the best "
+            "so far."
+        )
+    return given
+
+
 def check_effort(effort: Any) -> None:
     """Refuse what is no name of an effort."""
     if effort not in EFFORTS:
         raise InputError(f"effort must be 'low', 'normal' or 'high', but it is {effort!r}.")
+
+
+def _parts(given: Any) -> Parts | None:
+    if isinstance(given, str):  # most calls: these need not load it
+        return None
+    from angsync.pipeline.parts.settings import Parts
+
+    return given if isinstance(given, Parts) else None
 
 
 def _solver_or_robust(given: Any) -> tuple[SolverBase | None, Robust | None]:

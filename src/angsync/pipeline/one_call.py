@@ -38,6 +38,9 @@ from angsync.solvers.starts.leading import ROUGH_RESIDUAL
 from angsync.solvers.starts.names import LEADING, STARTS
 from angsync.solvers.stopping import Clock, History, Progress, Status
 
+WHOLE = -1
+"""In a journal: the number of what one call solves, beside those of the components."""
+
 _MOST_ROUNDS = 6  # of refinement; two or three are usual
 # Ratio of sum |C| and n sqrt(n) |C v|, v the leading eigenvector, from which one run is not enough and the proof likely
 # to fail. In the Gaussian model the ratio is 0.886 k / (1 + k^2) at a noise of k sqrt(n), and S(z) is hardly ever
@@ -93,10 +96,19 @@ def run(operator: Operator, plan: Plan, call: Call, clock: Clock) -> Found | Non
     status = Status.CONVERGED
     start = call.start_for(operator.n)
     free = isinstance(start, str)
-    settings, moduli = _settings(operator, call, free)
+    begin = None if isinstance(start, str) else start
+    part = None if call.journal is None else call.journal.part(WHOLE)
+    if part is not None:
+        if part.recall("run", operator.n) is not None:  # an earlier call has tried it in vain
+            return None
+        inside = part.inside(operator.n)
+        begin = begin if inside is None else inside.z.astype(np.complex128)
+    settings, moduli = _settings(operator, call, begin is None)
     try:
-        found = _carried_out(operator, settings, None if isinstance(start, str) else start, call, clock)
+        found = _carried_out(operator, settings, begin, call, clock)
         if found is None:
+            if part is not None:
+                part.add("run", None)
             return None
         if operator.dtype != np.complex128:
             found = _in_precision(operator, found)
@@ -114,7 +126,7 @@ def run(operator: Operator, plan: Plan, call: Call, clock: Clock) -> Found | Non
             is_final = not (may_doubt and is_noisy(moduli, operator.n, found.objective))
     except KeyboardInterrupt:
         status, is_final = Status.INTERRUPTED, True
-        found = _at_the_start(operator, call) if found is None else found
+        found = _at_the_start(operator, call, begin) if found is None else found
         certificate = interrupted() if call.certify else None
     words = STARTS[LEADING].words if free else "the start given"
     return Found(found, status, certificate, f"AcceleratedGPM from {words}, because {plan.reason}", is_final)
@@ -130,11 +142,15 @@ def _carried_out(
         start, known = vectors[0], images[0]
     turn = small_turns(operator.n, call.seed.generator) if settings.rough > 0 and operator.is_real() else None
     tell, iterations = None, itertools.count()
-    if call.callback is not None:
+    if call.callback is not None or call.journal is not None:
         callback = call.callback
+        part = None if call.journal is None else call.journal.part(WHOLE)
 
         def tell(objective: float, residual: float, step: float, z: NDArray) -> Any:
-            return callback(Progress(next(iterations), objective, residual, step, clock.seconds, z))
+            iteration = next(iterations)
+            if part is not None:
+                part.keep(iteration, z.copy())  # the compiled call goes on in the same memory
+            return callback is not None and callback(Progress(iteration, objective, residual, step, clock.seconds, z))
 
     matrix = operator.apply if operator.is_known_by_products else operator.entries()
     left = clock.left
@@ -242,10 +258,9 @@ def _certified(operator: Operator, found: WholeSolve, call: Call, clock: Clock) 
     return rescaled(certificate, part.exponent)
 
 
-def _at_the_start(operator: Operator, call: Call) -> WholeSolve:
+def _at_the_start(operator: Operator, call: Call, start: NDArray | None) -> WholeSolve:
     """The answer where the call was interrupted before it found a point: the start given, or phases at once."""
-    start = call.start_for(operator.n)
-    if isinstance(start, str):
+    if start is None:
         from angsync.solvers.starts.at_once import at_once
 
         start = at_once(normalised(operator))

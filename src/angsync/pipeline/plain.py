@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from angsync.errors import ConvergenceError
 from angsync.pipeline import one_call
 from angsync.pipeline.assembly import Point, Run, result_of
 from angsync.pipeline.call import Call
 from angsync.pipeline.regime import one_call_plan
 from angsync.pipeline.result import SyncResult
-from angsync.problem.intake import taken_in
+from angsync.problem.intake import Intake, taken_in
 from angsync.problem.operators import Operator
 from angsync.problem.residual import rounding_floor, shown_residual
 from angsync.solvers.stopping import Clock
@@ -22,6 +23,25 @@ def solve(data: Any, call: Call) -> SyncResult:
     """The least-squares phases, with no anchors and no robust weights."""
     clock = Clock(call.stopping.max_seconds)
     intake = taken_in(data, call.hermitian)
+    if call.checkpoint is None:
+        return _solved(intake, call, clock)
+    from angsync.pipeline.checkpoint_identity import identity_of
+    from angsync.pipeline.journal import Journal
+
+    journal = Journal.opened(call.checkpoint, identity_of(intake.operator, call))
+    try:
+        result = _solved(intake, replace(call, journal=journal), clock)
+    except ConvergenceError as error:
+        journal.close(error.result.status)
+        raise
+    except BaseException:
+        journal.close(None)
+        raise
+    journal.close(result.status)
+    return result
+
+
+def _solved(intake: Intake, call: Call, clock: Clock) -> SyncResult:
     given = intake.operator
     bare = given.without_dominant_diagonal() if given.is_inspected else given
     # a callback is told the objective of C as it was given

@@ -107,7 +107,7 @@ def _jumped(
     """The better point that a function finds from the present one, polished, and whether it found any."""
     try:
         with until(task.clock):  # out of time, the best of all runs is returned
-            z = better(outcome.z)
+            z = task.remembered(lambda: better(outcome.z))
     except KeyboardInterrupt:
         return replace(outcome, status=Status.INTERRUPTED), False
     if z is None:
@@ -119,7 +119,8 @@ def also_from(task: Task, solver: SolverBase, start: str, outcome: Outcome) -> t
     """Solve again from another start; the better of both points, and whether it is the new one."""
     try:
         with until(task.clock):
-            z = STARTS[start].make_quickly(task.operator, task.rng)
+            z = task.remembered(lambda: STARTS[start].make_quickly(task.operator, task.rng))
+        assert z is not None
     except KeyboardInterrupt:
         return replace(outcome, status=Status.INTERRUPTED), False
     other = task.run(solver, z, first_iteration=outcome.iterations + 1, silent=True)

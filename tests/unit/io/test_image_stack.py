@@ -64,13 +64,14 @@ def test_zarr_is_read_in_parts_and_written_in_chunks(slc, expected, tmp_path):
     np.testing.assert_array_equal(opened["time"], data_array(slc)["time"])
     assert opened["phase"].dims == ("time", "y", "x")
     assert str(linked)
-    plain = zarr.create_array(str(tmp_path / "plain.zarr"), shape=slc.shape, dtype=slc.dtype, chunks=(5, 4, 4))
+    how = {"mode": "w", "shape": slc.shape, "dtype": slc.dtype}
+    plain = zarr.open_array(str(tmp_path / "plain.zarr"), chunks=(5, 4, 4), **how)
     plain[...] = slc
     for given in (plain, tmp_path / "plain.zarr"):
         np.testing.assert_array_equal(phase_linking.link(given, 5, chunk=4).phase, expected)
-    group = zarr.open_group(str(tmp_path / "group.zarr"), mode="w")
+    zarr.open_group(str(tmp_path / "group.zarr"), mode="w")
     for name in ("a", "b"):
-        group.create_array(name, shape=slc.shape, dtype=slc.dtype)[...] = slc
+        zarr.open_array(str(tmp_path / "group.zarr"), path=name, chunks=slc.shape, **how)[...] = slc
     with pytest.raises(FileFormatError, match="there are several, 'a', 'b'"):
         read_images(tmp_path / "group.zarr")
     np.testing.assert_array_equal(read_images(tmp_path / "group.zarr", "b").data[...], slc)

@@ -15,13 +15,16 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from angsync.applications.phase_linking import correlation
+from angsync.applications.phase_linking.chunked import Target, link_to_store, side_for
 from angsync.applications.phase_linking.dates import labels_of, position_of
 from angsync.applications.phase_linking.estimate import METHODS, LinkStatus, Settings, estimate
 from angsync.applications.phase_linking.gathered import Gathered
@@ -29,8 +32,10 @@ from angsync.applications.phase_linking.network import LinkedNetwork, link_netwo
 from angsync.applications.phase_linking.order import Sample, order_of, sample_of, sample_of_images, spread
 from angsync.applications.phase_linking.result import Linked
 from angsync.applications.phase_linking.simulated import MODELS, SimulatedStack, coherence_of, simulate
-from angsync.applications.phase_linking.tiles import TILE, Images, linked_pieces
+from angsync.applications.phase_linking.stores import check_images_path, suffix_of
+from angsync.applications.phase_linking.tiles import Images, linked_pieces
 from angsync.errors import AngsyncWarning, InputError, ShapeError, names_keywords, warn_user
+from angsync.io.chunked.source import Source
 from angsync.io.image_stack import ImageStack, image_stack
 from angsync.io.image_stack import read_images as read
 
@@ -55,8 +60,14 @@ def link(
     *,
     looks: float | None = None,
     dates: Any = None,
-    chunk: int | None = None,
+    chunk: int | tuple[int, int] | None = None,
     output: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    memory: int | str | None = None,
+    client: Any = None,
+    max_seconds: float | None = None,
+    absent: str = "error",
+    progress: Callable[[int, int], None] | None = None,
     certify: bool = True,
 ) -> Linked:
     """Link the phases of a stack of single-look complex images.
@@ -88,11 +99,25 @@ def link(
     dates
         Names of the dates, in order; taken from the stack where it has them.
     chunk
-        Rows and columns that are read and linked at a time, with a halo; 512 unless given. The bits of the result do
-        not depend on it.
+        Rows and columns that are read and linked at a time, with a halo; unless given 512, or what ``memory`` allows.
+        The bits of the result do not depend on it.
     output
         A zarr store or NetCDF file to write the result to, chunk by chunk; nothing as large as the images is then kept
-        in memory.
+        in memory. A zarr store keeps what is done whatever happens; chunks that fail are named in ``Linked.failed``.
+    resume
+        Go on with a zarr store: only chunks that are not done are linked. Refused where the images or the settings
+        are others. A store that is not there is begun.
+    memory
+        Bytes that one tile may take, a number or text such as ``"1GB"``; half of what is free unless given.
+    client
+        A ``distributed.Client``, or the address of a scheduler, whose workers link the chunks of a zarr store.
+    max_seconds
+        For a zarr store: no chunk is begun after that time.
+    absent
+        What a chunk that a zarr store of images does not hold is: an ``"error"``, or ``"empty"`` where chunks of
+        nothing but fill values were not written.
+    progress
+        For a zarr store: told after each chunk how many are done, and of how many.
     certify
         Whether to prove the phases of ``"mle"``.
     """
@@ -101,8 +126,8 @@ def link(
     n, rows, columns = images.data.shape
     names = labels_of(images.dates if dates is None else dates, n)
     settings = Settings(method, beta, position_of(reference, names), certify)
-    side = _whole(TILE if chunk is None else chunk, "chunk")
-    sides = _window(window)
+    parts = None if chunk is None else _pair(chunk, "chunk")
+    sides = _pair(window, "window")
     hidden = _mask(mask, (rows, columns))
     most = sides[0] * sides[1]
     if looks is not None and not (_is_real(looks) and 0 < looks <= most):
@@ -110,27 +135,44 @@ def link(
             f"looks must be a positive number, at most the {most:,} samples of the window ({sides[0]} x {sides[1]}), "
             f"but it is {looks!r}. Leave it out to count every sample."
         )
-    single = np.dtype(images.data.dtype) == np.complex64
-    found = Gathered.of((n, rows, columns), single, output, side, images.coordinates, keep_problems=output is None)
-    whole = Images(images.data, hidden, sides, looks)
-    doubt = correlation.in_words(images.data, sides) if looks is None else ""
-    try:
+    whole = Images(Source(images.data, images.path, images.variable, absent), hidden, sides, looks)
+    path = None if output is None else check_images_path(output, resume=resume)
+    doubt = correlation.in_words(whole.data, sides) if looks is None else ""
+    if path is not None and suffix_of(path) == ".zarr":
+        target = Target(path, resume, memory, client, max_seconds, progress)
+        found, settings, notes = link_to_store(whole, settings, names, parts, images.coordinates, target)
+    elif resume or client is not None or max_seconds is not None or progress is not None:
+        raise InputError("resume, client, max_seconds and progress are for an output that is a zarr store (.zarr).")
+    else:
         order = order_of(sample_of_images(whole))
-        settings = replace(settings, order=order.order)
-        try:
-            for piece in linked_pieces(whole, settings, side):
-                if found.add(piece):
-                    break
-        except KeyboardInterrupt:
-            found.interrupted = True
-        path = None if output is None else os.fspath(output)
-        result = found.result(settings, names, begin, images.coordinates, n=n, path=path)
+        settings, notes = replace(settings, order=order.order), (order.note,)
+        found = _gathered(whole, settings, parts or (side_for(whole, memory),) * 2, path, images.coordinates)
+    written = None if path is None else os.fspath(path)
+    result = found.result(settings, names, begin, images.coordinates, n=n, path=written)
+    result = _noted(result, doubt, *notes)
+    _warn(result)
+    return images.like_given(result) if output is None else result
+
+
+def _gathered(
+    images: Images, settings: Settings, sides: tuple[int, int], path: Path | None, coordinates: Mapping[str, Any]
+) -> Gathered:
+    """All pixels in memory, or in a NetCDF file."""
+    n, rows, columns = images.data.shape
+    single = images.data.dtype == np.complex64
+    found = Gathered.of(
+        (n, rows, columns), single, path, coordinates, keep_problems=path is None, side=min(sides)
+    )  # fmt: skip
+    try:
+        for piece in linked_pieces(images, settings, sides):
+            if found.add(piece):
+                break
+    except KeyboardInterrupt:
+        found.interrupted = True
     except BaseException:
         found.store.abandon()
         raise
-    result = _noted(result, doubt, order.note)
-    _warn(result)
-    return images.like_given(result) if output is None else result
+    return found
 
 
 @names_keywords
@@ -172,7 +214,7 @@ def link_covariance(
             f"looks must be positive and finite: how many samples each matrix is the mean of. It is {looks!r}."
         )
     single = C.dtype in (np.complex64, np.float32)
-    found = Gathered.of((n, len(matrices), 1), single, None, TILE, {}, keep_problems=True)
+    found = Gathered.of((n, len(matrices), 1), single, None, {}, keep_problems=True)
     size = max(64, _BLOCK_BYTES // (n * n * C.dtype.itemsize))
     order = order_of(_sampled(matrices, samples))
     settings = replace(settings, order=order.order)
@@ -208,18 +250,18 @@ def _coherences(C: NDArray, first: int) -> NDArray:
     power = np.einsum("kii->ki", C).real
     if (power < 0).any():
         raise InputError("C must be covariances, but some have negative numbers on the diagonal.")
-    squares = np.square(C.real) + np.square(C.imag)
-    finite = np.isfinite(squares.sum(axis=(1, 2)))
+    largest = _largest(C)
+    finite = np.isfinite(largest)
     if not finite.all() or np.abs(power - 1).max(initial=0) > _ROUNDED:
         good = (power > 0) & finite[:, None]
         over = np.where(good, 1 / np.sqrt(np.where(good, power, 1)), 0)
         C = np.where(finite[:, None, None], C, 0) * over[:, :, None] * over[:, None, :]
-        squares = np.square(C.real) + np.square(C.imag)
+        largest = _largest(C)
         C = C.astype(kind, copy=False)
         np.einsum("kii->ki", C)[:] = good
-    most = squares.max(initial=0)
+    most = largest.max(initial=0)
     if most > (1 + _SKEW) ** 2:
-        place = first + int(np.argmax(squares.max(axis=(1, 2))))
+        place = first + int(np.argmax(largest))
         raise InputError(
             f"matrix {place} is no covariance: a coherence |C_jl| / sqrt(C_jj C_ll) of {np.sqrt(most):.4g} is above 1. "
             "Pass the mean of x_j conj(x_l) over the looks, its diagonal included."
@@ -234,11 +276,18 @@ def _coherences(C: NDArray, first: int) -> NDArray:
     return C.astype(kind, copy=False)
 
 
-def _window(window: Any) -> tuple[int, int]:
-    sides = (window, window) if np.ndim(window) == 0 else tuple(window)
+def _largest(C: NDArray) -> NDArray:
+    """The largest squared modulus of each matrix; NaN where one is NaN."""
+    squares = np.square(C.real)
+    squares += np.square(C.imag)
+    return squares.max(axis=(1, 2), initial=0)
+
+
+def _pair(value: Any, name: str) -> tuple[int, int]:
+    sides = (value, value) if np.ndim(value) == 0 else tuple(value)
     if len(sides) != 2:
-        raise InputError(f"window must be a number of rows and one of columns, but it is {window!r}.")
-    return _whole(sides[0], "window"), _whole(sides[1], "window")
+        raise InputError(f"{name} must be a number of rows and one of columns, but it is {value!r}.")
+    return _whole(sides[0], name), _whole(sides[1], name)
 
 
 def _is_real(value: Any) -> bool:
@@ -263,5 +312,5 @@ def _mask(mask: Any, shape: tuple[int, int]) -> Any:
 
 def _warn(result: Linked) -> None:
     for note in result.notes:
-        if note.startswith(("fewer", "interrupted", "no pixel", "neighbouring", "coherences are not")):
+        if note.startswith(("fewer", "interrupted", "no pixel", "neighbouring", "coherences are not", "chunks")):
             warn_user(note, AngsyncWarning)

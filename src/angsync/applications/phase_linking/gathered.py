@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from angsync.applications.phase_linking.estimate import Block, LinkStatus, Settings
 from angsync.applications.phase_linking.result import Linked
-from angsync.applications.phase_linking.stores import Memory, Store, layout, opened
-from angsync.applications.phase_linking.tiles import Piece, Tile
+from angsync.applications.phase_linking.stores import Memory, NetcdfStore, Store, layout
+from angsync.applications.phase_linking.tiles import TILE, Piece, Tile
 from angsync.batch.result import BatchResult, BatchStatus
 
 _PROBLEMS: dict[str, Any] = {
@@ -32,21 +32,26 @@ class Gathered:
         self.few = self.unused = 0
         self.interrupted = False
         self.has_verdict = False
+        self.failed: dict[str, str] = {}
+        self.failed_pixels = 0
 
     @classmethod
     def of(
-        cls, shape: tuple[int, int, int], single: bool, output: str | os.PathLike[str] | None, side: int,
-        coordinates: Mapping[str, Any], *, keep_problems: bool,
+        cls, shape: tuple[int, int, int], single: bool, output: Path | None, coordinates: Mapping[str, Any], *,
+        keep_problems: bool, side: int = TILE,
     ) -> Gathered:  # fmt: skip
+        """Arrays in memory, or in a NetCDF file that is written in chunks of this side."""
         n, *image = shape
         size = (image[0], image[1])
         if output is not None:
-            return cls(shape, opened(output, n, size, single, side, coordinates), None)
+            return cls(shape, NetcdfStore(output, layout(n, size, single), side, coordinates), None)
+        if not keep_problems:
+            return cls(shape, Memory(layout(n, size, single)), None)
         problems: dict[str, NDArray] = {name: np.zeros(size, kind) for name, kind in _PROBLEMS.items()}
         problems["z"] = np.full((*size, n), np.nan, np.complex64 if single else np.complex128)
         problems["status"] = np.full(size, BatchStatus.INTERRUPTED, dtype=np.int8)
         problems["verdict"][:] = 1
-        return cls(shape, Memory(layout(n, size, single)), problems if keep_problems else None)
+        return cls(shape, Memory(layout(n, size, single)), problems)
 
     def add(self, piece: Piece) -> bool:
         """Write one piece; True where Ctrl-C came while it was solved."""
@@ -85,6 +90,20 @@ class Gathered:
         self.interrupted |= bool((block.status == LinkStatus.INTERRUPTED).any())
         return self.interrupted
 
+    def report(self) -> dict[str, Any]:
+        """The counts, for a marker."""
+        beta = self.beta if self.beta[0] <= self.beta[1] else None
+        return {"counts": self.counts, "beta": beta, "few": self.few, "has_verdict": self.has_verdict}
+
+    def merge(self, report: Mapping[str, Any]) -> None:
+        """Add the counts of a chunk that is done."""
+        for name, number in report["counts"].items():
+            self.counts[name] += number
+        if report["beta"] is not None:
+            self.beta = [min(self.beta[0], report["beta"][0]), max(self.beta[1], report["beta"][1])]
+        self.few += report["few"]
+        self.has_verdict |= report["has_verdict"]
+
     def result(
         self, settings: Settings, names: tuple[str, ...], begin: float, coordinates: Mapping[str, Any], *, n: int,
         leading: tuple[int, ...] | None = None, path: str | None = None,
@@ -93,7 +112,9 @@ class Gathered:
         arrays = self.store.finish()
         reached = sum(self.counts[status.name] for status in LinkStatus)
         missing = self.shape[1] * self.shape[2] - reached
-        self.counts["INTERRUPTED"] += missing
+        self.counts["INTERRUPTED"] += missing - self.failed_pixels
+        if self.failed_pixels:
+            self.counts["FAILED"] = self.failed_pixels
         seconds = time.perf_counter() - begin
         sync = self._sync(settings, seconds, n, leading)
         if leading is not None:
@@ -106,7 +127,7 @@ class Gathered:
             **arrays, sync=sync, method=settings.method, reference=settings.reference, dates=names,
             counts=dict(self.counts), beta=(float(beta[0]), float(beta[1])), seconds=seconds,
             notes=self._notes(settings, n), dates_first=leading is None, coordinates=dict(coordinates),
-            path=path,
+            path=path, failed=dict(self.failed),
         )  # fmt: skip
 
     def _sync(self, settings: Settings, seconds: float, n: int, leading: tuple[int, ...] | None) -> BatchResult:

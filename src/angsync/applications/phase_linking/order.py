@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.applications.phase_linking.tiles import Images, Tile, without_data
+from angsync.errors import InputError
 from angsync.kernels.batch.bars_reference import coherence_model
 
 _PLACES = 4  # rows and columns of places in the images that are looked at
@@ -58,7 +59,10 @@ def sample_of_images(images: Images) -> Sample:
     rows, columns = (np.unique((np.arange(_PLACES) + 0.5) * side // _PLACES).astype(int).tolist() for side in sides)
     for row, column in product(rows, columns):
         last = (min(sides[0], row + images.window[0] + 1), min(sides[1], column + images.window[1] + 1))
-        part, out, inside = images.read(Tile(row, last[0], column, last[1]))
+        try:
+            part, out, inside = images.read(Tile(row, last[0], column, last[1]))
+        except InputError:
+            continue  # whoever needs this part for its phases says what is wrong with it
         bare, constant = without_data(part, out)
         # a window apart: they share no looks
         ends = {(inside.first_row, inside.first_column), (inside.last_row - 1, inside.last_column - 1)}
@@ -66,6 +70,8 @@ def sample_of_images(images: Images) -> Sample:
             C, own = images.coherences(part, Tile(r, r + 1, c, c + 1), bare, constant)
             matrices.append(C)
             looks.append(own)
+    if not matrices:
+        return Sample(np.empty((0, n, n)), np.empty(0))
     some = spread(len(matrices), n)
     return sample_of(np.concatenate(matrices)[some], np.concatenate(looks)[some])
 

@@ -52,7 +52,8 @@ class Linked(ApplicationResult):
     dates: tuple[str, ...]
     """Names of the dates, their numbers unless the stack has names."""
     counts: Mapping[str, int]
-    """How many pixels ended in which way, by the names of :class:`LinkStatus`; and how many are CERTIFIED."""
+    """How many pixels ended in which way, by the names of :class:`LinkStatus`; how many are CERTIFIED;
+    and, where chunks failed, how many pixels those have (FAILED)."""
     beta: tuple[float, float]
     """The least and the largest regularisation used."""
     seconds: float
@@ -63,16 +64,18 @@ class Linked(ApplicationResult):
     """Coordinates of the axes: ``dims``, their names, and one entry a coordinate."""
     path: str | None = None
     """Where the arrays lie, if they were written chunk by chunk."""
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """Chunks of a zarr store that could not be read or computed, with the reason; their pixels have no phases."""
 
     @property
     def solved(self) -> int:
         """Pixels that have phases."""
-        lost = ("EMPTY", "CONSTANT", "NO_REFERENCE", "NOT_FINITE", "INTERRUPTED")
+        lost = ("EMPTY", "CONSTANT", "NO_REFERENCE", "NOT_FINITE", "INTERRUPTED", "FAILED")
         return self.pixels - sum(self.counts.get(name, 0) for name in lost)
 
     @property
     def pixels(self) -> int:
-        return sum(self.counts.get(status.name, 0) for status in LinkStatus)
+        return sum(self.counts.get(name, 0) for name in (*LinkStatus.__members__, "FAILED"))
 
     @property
     def proof(self) -> Proof:
@@ -88,18 +91,23 @@ class Linked(ApplicationResult):
             f"Proved for {proved:,} of {solved:,} pixels with phases: no others fit the coherences of a pixel better. "
             f"That says nothing about how good the coherences are: the error bars do.{without}"
         )
-        if solved and proved == solved:
+        if self.is_proved:
             return Proof("good", f"All {proved:,} pixels certified", words)
         return Proof("open" if solved else "none", f"{proved:,} of {solved:,} pixels certified", words)
 
     @property
     def is_proved(self) -> bool:
-        """Whether every pixel that has phases is certified, and there is one."""
-        return self.solved > 0 and self.counts.get("CERTIFIED", 0) == self.solved
+        """Whether every pixel that has phases is certified, there is one, and none was left out."""
+        left = self.counts.get("INTERRUPTED", 0) + self.counts.get("FAILED", 0)
+        return self.solved > 0 and self.counts.get("CERTIFIED", 0) == self.solved and not left
 
     @property
     def is_interrupted(self) -> bool:
         return self.counts.get("INTERRUPTED", 0) > 0
+
+    @property
+    def is_partial(self) -> bool:
+        return bool(self.failed)
 
     def describe(self) -> Description:
         phase, error = (self._preview(array) for array in (self.phase, self.standard_error))

@@ -1,4 +1,4 @@
-"""Where results of phase linking go: arrays in memory, or a zarr store or NetCDF file, written chunk by chunk."""
+"""Where results of phase linking go: arrays in memory, a NetCDF file, or a zarr store that tasks write."""
 
 from __future__ import annotations
 
@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.applications.phase_linking.estimate import LinkStatus
 from angsync.errors import MissingDependencyError, OutputError
 from angsync.io.atomic import check_writable
+from angsync.io.chunked import arrays
+from angsync.io.chunked.fingerprint import Fingerprint
+from angsync.io.chunked.grid import Chunk, Field, Grid
+from angsync.io.chunked.task import Computed
+from angsync.io.chunked.work import Work, carry_out, check_output
 
 if TYPE_CHECKING:
     from angsync.applications.phase_linking.result import Linked
@@ -71,56 +77,32 @@ class Memory(Store):
         self._arrays.clear()
 
 
-class ZarrStore(Store):
-    """A zarr group with one array a name, which xarray opens; written beside its name until it is complete."""
+class Written(Store):
+    """Arrays of a zarr store that tasks have written."""
 
-    def __init__(
-        self, path: Path, arrays: Mapping[str, tuple[tuple[int, ...], Any]], side: int, coordinates: Mapping[str, Any]
-    ) -> None:
-        zarr = _library("zarr", path)
-        self._path, self._partial = path, path.with_name(f".{path.name}.partial")
-        shutil.rmtree(self._partial, ignore_errors=True)
-        dims = coordinates.get("dims", ("date", "y", "x"))
-        self._group = zarr.open_group(str(self._partial), mode="w")
-        self._group.attrs["source"] = "angsync link"
-        for name, (shape, kind) in arrays.items():
-            chunks = tuple(min(size, side) if axis >= len(shape) - 2 else size for axis, size in enumerate(shape))
-            self._array(name, shape, chunks, kind, dims[-len(shape) :])
-        for name, values in coordinates.items():
-            self._coordinate(name, np.asarray(values), dims)
-
-    def _coordinate(self, name: str, values: NDArray, dims: tuple[str, ...]) -> None:
-        if name not in dims or values.ndim != 1:
-            return
-        if values.dtype.kind == "M":  # the way of the CF conventions
-            array = self._array(name, values.shape, values.shape, np.int64, (name,))
-            array[...] = values.astype("datetime64[s]").astype(np.int64)
-            array.attrs.update(units="seconds since 1970-01-01", calendar="proleptic_gregorian")
-        elif values.dtype.kind in "biuf":
-            self._array(name, values.shape, values.shape, values.dtype, (name,))[...] = values
-        else:  # zarr has no type for text that other programs know
-            self._group.attrs[name] = [str(x) for x in values]
-
-    def _array(self, name: str, shape: Any, chunks: Any, kind: Any, dims: Any) -> Any:
-        array = self._group.create_array(
-            name, shape=shape, chunks=tuple(max(1, side) for side in chunks), dtype=kind, dimension_names=tuple(dims),
-            fill_value=_FILL.get(name),
-        )  # fmt: skip
-        array.attrs["_ARRAY_DIMENSIONS"] = list(dims)
-        return array
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = path
 
     def write(self, name: str, place: tuple[slice, ...], values: NDArray) -> None:
-        self._group[name][place] = values
+        raise AssertionError("tasks write to a zarr store")
 
     def finish(self) -> dict[str, Any]:
-        if self._path.is_dir():
-            shutil.rmtree(self._path)
-        os.replace(self._partial, self._path)
-        group = _library("zarr", self._path).open_group(str(self._path), mode="r")
-        return {name: group[name] for name in _FILL}
+        return arrays.open_arrays(self._path, _FILL)
 
     def abandon(self) -> None:
-        shutil.rmtree(self._partial, ignore_errors=True)
+        """What is done stays: it can be resumed."""
+
+
+def fields_of(n: int, shape: tuple[int, int], single: bool, dims: tuple[str, ...]) -> dict[str, Field]:
+    """The arrays of a zarr store of results."""
+    flags = {"flag_values": [int(s) for s in LinkStatus], "flag_meanings": " ".join(s.name for s in LinkStatus)}
+    return {
+        name: Field(
+            size, np.dtype(kind).str, (len(size) - 2, len(size) - 1), dims[-len(size) :], _FILL[name],
+            flags if name == "status" else {},
+        )
+        for name, (size, kind) in layout(n, shape, single).items()
+    }  # fmt: skip
 
 
 class NetcdfStore(Store):
@@ -172,7 +154,7 @@ class NetcdfStore(Store):
         self._partial.unlink(missing_ok=True)
 
 
-def check_images_path(path: str | os.PathLike[str]) -> Path:
+def check_images_path(path: str | os.PathLike[str], *, resume: bool = False) -> Path:
     """Raise :class:`OutputError` now if images, or a table, could not be written to ``path`` later."""
     from angsync.io.result_table import SUFFIXES, check_table_path
 
@@ -185,31 +167,21 @@ def check_images_path(path: str | os.PathLike[str]) -> Path:
             f"{path.suffix!r}. Change the suffix."
         )
     _library("zarr" if suffix_of(path) == ".zarr" else "netCDF4", path)
-    if suffix_of(path) == ".zarr" and path.is_dir():
-        if any(path.iterdir()) and not any((path / name).exists() for name in ("zarr.json", ".zgroup")):
-            raise OutputError(f"cannot write {path}: there is a folder of that name which is no zarr store. Move it.")
-        return path
-    return check_writable(path)
-
-
-def opened(
-    path: str | os.PathLike[str], n: int, shape: tuple[int, int], single: bool, side: int,
-    coordinates: Mapping[str, Any],
-) -> Store:  # fmt: skip
-    """The store behind a path of images."""
-    path = check_images_path(path)
-    kind = ZarrStore if suffix_of(path) == ".zarr" else NetcdfStore
-    return kind(path, layout(n, shape, single), side, coordinates)
+    return check_output(path, resume=resume) if suffix_of(path) == ".zarr" else check_writable(path)
 
 
 def save_images(result: Linked, path: str | os.PathLike[str], side: int = 512) -> None:
-    """Write a result that is there already as images."""
+    """Write a result that is there already as images, in place of what was there."""
     if not result.dates_first:
         raise OutputError(f"cannot write {path}: the result of link_covariance has no rows and columns. Take npz.")
+    path = Path(path)
     n, *shape = np.shape(result.phase)
     single = np.dtype(result.phase.dtype) == np.float32
     coordinates = {"dims": ("date", "y", "x"), "date": list(result.dates), **result.coordinates}
-    store = opened(path, n, (shape[0], shape[1]), single, side, coordinates)
+    if suffix_of(path) == ".zarr":
+        _save_zarr(result, path, n, (shape[0], shape[1]), single, coordinates, side)
+        return
+    store = NetcdfStore(check_writable(path), layout(n, (shape[0], shape[1]), single), side, coordinates)
     try:
         for name in _FILL:
             array = vars(result)[name]
@@ -221,6 +193,45 @@ def save_images(result: Linked, path: str | os.PathLike[str], side: int = 512) -
     except BaseException:
         store.abandon()
         raise
+
+
+def _save_zarr(
+    result: Linked, path: Path, n: int, shape: tuple[int, int], single: bool, coordinates: Mapping[str, Any], side: int
+) -> None:
+    """Beside its name until it is complete."""
+    fields = fields_of(n, shape, single, tuple(coordinates["dims"]))
+
+    def part(chunk: Chunk) -> Computed:
+        return Computed({name: np.asarray(vars(result)[name][fields[name].place(chunk)]) for name in fields}, {})
+
+    if path.is_dir() and any(path.iterdir()) and not arrays.is_store(path):
+        raise OutputError(f"cannot write {path}: there is a folder of that name which is no zarr store. Move it.")
+    partial = path.with_name(f".{path.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    grid = Grid(shape, (min(side, shape[0]), min(side, shape[1])))
+    work = Work(
+        "a saved result", grid, fields, part, Fingerprint({}, {}), {}, coordinates=axes_of(coordinates),
+        attributes={"source": "angsync link"},
+    )  # fmt: skip
+    try:
+        done = carry_out(work, partial)
+        if done.interrupted:
+            raise KeyboardInterrupt
+        if done.failed:
+            raise OutputError(f"cannot write {path}: {next(iter(done.failed.values()))}")
+        if path.is_dir():
+            shutil.rmtree(path)
+        os.replace(partial, path)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def axes_of(coordinates: Mapping[str, Any]) -> dict[str, tuple[tuple[str, ...], NDArray]]:
+    """The coordinates of the axes: numbers, times or names along one axis."""
+    dims = coordinates.get("dims", ())
+    values = {name: np.asarray(value) for name, value in coordinates.items() if name in dims}
+    return {name: ((name,), value) for name, value in values.items() if value.ndim == 1}
 
 
 def _library(name: str, path: Path) -> Any:

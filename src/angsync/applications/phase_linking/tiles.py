@@ -35,12 +35,15 @@ class Tile(NamedTuple):
     def shape(self) -> tuple[int, int]:
         return self.last_row - self.first_row, self.last_column - self.first_column
 
+    def moved(self, down: int, right: int) -> Tile:
+        return Tile(self.first_row + down, self.last_row + down, self.first_column + right, self.last_column + right)
 
-def tiles(rows: int, columns: int, side: int) -> Iterator[Tile]:
-    """The image in squares, row after row."""
-    for row in range(0, rows, side):
-        for column in range(0, columns, side):
-            yield Tile(row, min(rows, row + side), column, min(columns, column + side))
+
+def tiles(rows: int, columns: int, sides: tuple[int, int]) -> Iterator[Tile]:
+    """The image in parts of so many rows and columns, row after row."""
+    for row in range(0, rows, sides[0]):
+        for column in range(0, columns, sides[1]):
+            yield Tile(row, min(rows, row + sides[0]), column, min(columns, column + sides[1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,24 +117,26 @@ class Piece(NamedTuple):
     looks: NDArray[np.float64]
 
 
-def linked_pieces(images: Images, settings: Settings, side: int) -> Iterator[Piece]:
+def linked_pieces(images: Images, settings: Settings, sides: tuple[int, int]) -> Iterator[Piece]:
     """All pixels, some at a time, in a memory that does not depend on the size of the images."""
-    n, rows, columns = images.data.shape
-    for tile in tiles(rows, columns, side):
-        part, out, inside = images.read(tile)
-        bare, constant = without_data(part, out)
-        width = part.dtype.itemsize if part.dtype == np.complex64 else 16
-        at_once = max(1, _BLOCK_BYTES // (n * n * width))
-        for some in _blocks(inside, at_once):
-            C, looks = images.coherences(part, some, bare, constant)
-            block = estimate(C, looks, settings)
-            block.status[constant[some.place].ravel()] = LinkStatus.CONSTANT
-            place = Tile(
-                tile.first_row + some.first_row - inside.first_row, tile.first_row + some.last_row - inside.first_row,
-                tile.first_column + some.first_column - inside.first_column,
-                tile.first_column + some.last_column - inside.first_column,
-            )  # fmt: skip
-            yield Piece(place, block, looks)
+    _, rows, columns = images.data.shape
+    for tile in tiles(rows, columns, sides):
+        for piece in pieces_of(tile, images, settings):
+            yield piece._replace(tile=piece.tile.moved(tile.first_row, tile.first_column))
+
+
+def pieces_of(tile: Tile, images: Images, settings: Settings) -> Iterator[Piece]:
+    """The pixels of one tile, some at a time, counted from its first row and column."""
+    n = images.data.shape[0]
+    part, out, inside = images.read(tile)
+    bare, constant = without_data(part, out)
+    width = part.dtype.itemsize if part.dtype == np.complex64 else 16
+    at_once = max(1, _BLOCK_BYTES // (n * n * width))
+    for some in _blocks(inside, at_once):
+        C, looks = images.coherences(part, some, bare, constant)
+        block = estimate(C, looks, settings)
+        block.status[constant[some.place].ravel()] = LinkStatus.CONSTANT
+        yield Piece(some.moved(-inside.first_row, -inside.first_column), block, looks)
 
 
 def _blocks(inside: Tile, at_once: int) -> Iterator[Tile]:

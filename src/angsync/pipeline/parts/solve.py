@@ -30,6 +30,8 @@ def solve(data: Any, call: Call, settings: Parts) -> SyncResult:
     clock = Clock(call.stopping.max_seconds)
     if not call.is_free_to_start_anywhere:
         raise InputError("Parts finds its own starting point: leave start out, or take another solver.")
+    if call.checkpoint is not None:
+        raise InputError("Parts writes no checkpoints: leave checkpoint= out, or take another solver.")
     intake = taken_in(data, call.hermitian)
     if not isinstance(intake.operator, SparseOperator):
         raise InputError("Parts is for sparse problems: give Measurements or a scipy.sparse matrix, or solver='auto'.")

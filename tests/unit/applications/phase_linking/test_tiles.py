@@ -12,7 +12,7 @@ from angsync.errors import InputError
 @pytest.mark.parametrize("side", [1, 4, 7, 100])
 def test_every_pixel_is_in_one_tile_and_in_one_block_of_it(side):
     seen = np.zeros((9, 13), dtype=int)
-    for tile in tiles(9, 13, side):
+    for tile in tiles(9, 13, (side, side + 1)):
         for block in _blocks(tile, 5):
             assert block.shape[0] * block.shape[1] <= 5
             seen[block.place] += 1

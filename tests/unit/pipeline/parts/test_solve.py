@@ -195,6 +195,8 @@ def test_what_parts_are_not_for_is_refused():
         ang.synchronize(np.ones((40, 40), dtype=complex), solver=ang.Parts())
     with pytest.raises(InputError, match="not for a stack"):
         ang.synchronize(np.ones((2, 5, 5), dtype=complex), solver=ang.Parts())
+    with pytest.raises(InputError, match="writes no checkpoints"):
+        ang.synchronize(grid(5), solver=ang.Parts(), checkpoint="solve.npz")
     with pytest.raises(InputError, match="finds its own starting point"):
         ang.synchronize(grid(5), solver=ang.Parts(), start="random")
 

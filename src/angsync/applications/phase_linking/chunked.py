@@ -1,0 +1,173 @@
+"""Phase linking into a zarr store: one task a tile, from the samples to the phases, resumed where it was left."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from angsync import kernels
+from angsync.applications.phase_linking.estimate import Settings
+from angsync.applications.phase_linking.gathered import Gathered
+from angsync.applications.phase_linking.order import Order, order_of, sample_of_images
+from angsync.applications.phase_linking.stores import Written, axes_of, fields_of
+from angsync.applications.phase_linking.tiles import TILE, Images, Tile, pieces_of
+from angsync.errors import InputError, MissingDependencyError
+from angsync.io.chunked import arrays, manifest, work
+from angsync.io.chunked.fingerprint import of_array, of_values
+from angsync.io.chunked.grid import Chunk, Grid
+from angsync.io.chunked.memory import in_bytes
+from angsync.io.chunked.runner import Runner, in_process
+from angsync.io.chunked.source import Source
+from angsync.io.chunked.task import Computed
+
+KIND = "angsync link"
+_BYTES = 5  # of memory for each byte of a tile of images: read, decoded, tested, phases and error bars, encoded
+_BASE_BYTES = 1 << 26  # beside it: blocks of coherence matrices with their solvers, and what does not depend on size
+_LEAST = 16  # rows and columns of a tile, whatever the memory
+_SENT_BYTES = 1 << 24  # of images in memory that are sent to workers with every task
+
+
+@dataclass(frozen=True, eq=False)
+class LinkChunk:
+    """The phases of one tile (:data:`angsync.io.chunked.task.Compute`)."""
+
+    images: Images
+    settings: Settings
+
+    def __call__(self, chunk: Chunk) -> Computed:
+        (top, left), (bottom, right) = chunk.first, chunk.last
+        n, single = self.images.data.shape[0], self.images.data.dtype == np.complex64
+        found = Gathered.of((n, bottom - top, right - left), single, None, {}, keep_problems=False)
+        for piece in pieces_of(Tile(top, bottom, left, right), self.images, self.settings):
+            if found.add(piece):
+                raise KeyboardInterrupt  # some pixels of it were not reached: it is not done
+        return Computed(found.store.finish(), found.report())
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Where the phases go, and how."""
+
+    path: str | os.PathLike[str]
+    resume: bool = False
+    memory: int | str | None = None
+    client: Any = None
+    max_seconds: float | None = None
+    progress: Callable[[int, int], None] | None = None
+
+
+def link_to_store(
+    images: Images, settings: Settings, names: tuple[str, ...], sides: tuple[int, int] | None,
+    coordinates: Mapping[str, Any], target: Target,
+) -> tuple[Gathered, Settings, tuple[str, ...]]:  # fmt: skip
+    """Link what the store does not hold yet. The counts of all pixels, and what there is to say."""
+    n, rows, columns = images.data.shape
+    work.check_output(target.path, resume=target.resume)
+    plan = manifest.read_plan(target.path)
+    known = plan is not None and plan["kind"] == KIND
+    if known and sides is None:
+        assert plan is not None
+        sides = manifest.grid_of(plan).sides  # type: ignore[assignment]
+    sides = sides or (side_for(images, target.memory),) * 2
+    order = _kept(plan["kept"]) if known and plan is not None else order_of(sample_of_images(images))
+    settings = replace(settings, order=order.order)
+    single = images.data.dtype == np.complex64
+    dims = tuple(coordinates.get("dims", ("date", "y", "x")))
+    todo = work.Work(
+        kind=KIND,
+        grid=Grid((rows, columns), (min(sides[0], rows), min(sides[1], columns))),
+        fields=fields_of(n, (rows, columns), single, dims),
+        compute=LinkChunk(images, settings),
+        source=of_array(images.data.data, images.data.path),
+        settings=_told(images, settings, names),
+        kept={"order": None if order.order is None else order.order.tolist(), "note": order.note},
+        coordinates=axes_of(coordinates),
+        attributes={"source": KIND},
+    )
+    done = work.carry_out(
+        todo, target.path, resume=target.resume, runner=_runner(target, images), progress=target.progress,
+        max_seconds=target.max_seconds,
+    )  # fmt: skip
+    found = Gathered((n, rows, columns), Written(target.path), None)
+    for report in done.reports.values():
+        found.merge(report)
+    found.interrupted = done.interrupted
+    found.failed = done.failed
+    found.failed_pixels = sum(chunk.size for chunk in done.missing if chunk.name in done.failed)
+    return found, settings, (order.note, *_notes(done, len(todo.grid), target))
+
+
+def side_for(images: Images, memory: Any) -> int:
+    """Rows and columns of a tile, so that one task stays within so much memory."""
+    n = images.data.shape[0]
+    allowed = in_bytes(memory)
+    pixel = n * np.dtype(images.data.dtype).itemsize * _BYTES
+    data = images.data.data if isinstance(images.data, Source) else images.data
+    if memory is not None and arrays.is_zarr(data):
+        whole = int(np.prod([min(a, b) for a, b in zip(arrays.sides_of(data), data.shape, strict=True)]))
+        if _BASE_BYTES + whole * data.dtype.itemsize > allowed:
+            raise InputError(
+                f"memory={memory} is too little: one chunk of the images has "
+                f"{whole * data.dtype.itemsize:,} bytes, and {_BASE_BYTES:,} are needed beside it. Allow more, or "
+                "store the images in smaller chunks."
+            )
+    halo = max(images.window)
+    side = int(max(0, allowed - _BASE_BYTES) / pixel) ** 0.5 - halo
+    if side < _LEAST and memory is not None:
+        least = _BASE_BYTES + pixel * (_LEAST + halo) ** 2
+        raise InputError(f"memory={memory} is too little for a tile of {n} dates: it takes {least:,} bytes.")
+    return int(min(TILE, max(side, _LEAST)))
+
+
+def _kept(told: Mapping[str, Any]) -> Order:
+    """The order of dates behind the error bars: once decided, it holds for all chunks."""
+    return Order(None if told["order"] is None else np.asarray(told["order"], dtype=np.int64), told["note"])
+
+
+def _told(images: Images, settings: Settings, names: tuple[str, ...]) -> dict[str, Any]:
+    """All that the bits of the result depend on beside the images."""
+    return {
+        "window": list(images.window), "method": settings.method, "beta": settings.beta,
+        "reference": names[settings.reference], "certify": settings.certify, "looks": images.looks,
+        "mask": of_values(images.mask), "dates": list(names), "absent": images.data.absent,
+        "kernels": "compiled" if kernels.COMPILED else "NumPy",
+    }  # fmt: skip
+
+
+def _runner(target: Target, images: Images) -> Runner:
+    if target.client is None:
+        return in_process
+    source = images.data
+    if source.path is None and isinstance(source.data, np.ndarray) and source.data.nbytes > _SENT_BYTES:
+        raise InputError(
+            f"the images are an array in memory ({source.data.nbytes:,} bytes), which every task would be sent. Store "
+            "them where all workers read them (zarr), and pass that path."
+        )
+    try:
+        on_cluster: Any = import_module("angsync.io.chunked.on_cluster")
+    except ImportError:
+        raise MissingDependencyError("distributed", "cluster", "work on a Dask cluster") from None
+    runner: Runner = on_cluster.on_client(target.client)
+    return runner
+
+
+def _notes(done: work.Done, total: int, target: Target) -> tuple[str, ...]:
+    notes = []
+    if done.found == total:
+        notes.append(f"nothing to do: all {total:,} chunks were done before.")
+    elif done.found:
+        notes.append(f"resumed: {done.found:,} of {total:,} chunks were done before.")
+    elif target.resume:
+        notes.append("there was nothing to resume: begun anew.")
+    if done.failed:
+        name, reason = next(iter(done.failed.items()))
+        notes.append(
+            f"chunks failed: {len(done.failed):,} of {total:,} have no phases, {name} among them: {reason} All are "
+            f"named in {manifest.failed_path(target.path)}; --resume (resume=True) tries them again."
+        )
+    return tuple(notes)

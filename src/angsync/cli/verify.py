@@ -1,0 +1,69 @@
+"""``angsync verify``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from angsync.cli import options
+from angsync.cli.outcome import reporting, show
+from angsync.cli.root import app
+
+if TYPE_CHECKING:
+    from angsync.io.chunked.verify import Verified
+
+_NAMED = 10  # chunks of a kind that are named; --json names all
+
+
+@app.command(short_help="Check a store that was written chunk by chunk.")
+def verify(
+    store: Annotated[
+        Path, typer.Argument(metavar="STORE", help="A zarr store that angsync wrote (angsync link --out).")
+    ],
+    unmark: Annotated[
+        bool, typer.Option("--unmark", help="Take wrong chunks for not done, so that --resume computes them again.")
+    ] = False,
+    json: options.Json = False,
+) -> None:
+    """Read every chunk of STORE and compare it with the checksum that was noted when it was written.
+
+    Exit code 0: every chunk is done and right; 3: some are missing, wrong, failed or not done, and are named.
+    """
+    with reporting() as console:
+        from angsync.cli.progress import counting
+        from angsync.io.chunked import markers
+        from angsync.io.chunked.verify import verify as check
+
+        with counting(console) as share:
+            found = check(store, lambda done, total: share("checking", done / total))
+        if unmark:
+            for name in found.wrong:
+                markers.forget(store, name)
+        show(json, lambda: _content(found), lambda: _text(found, unmark))
+        raise typer.Exit(0 if found.is_complete else 3)
+
+
+def _content(found: Verified) -> dict[str, Any]:
+    return {"kind": "verify", **found._asdict(), "complete": found.is_complete}
+
+
+def _text(found: Verified, unmarked: bool) -> str:
+    lines = [f"{found.path}: {found.right:,} of {found.total:,} chunks are done and right ({found.kind})"]
+    for title, chunks in (
+        ("wrong", found.wrong), ("failed", found.failed), ("not done", dict.fromkeys(found.unfinished, "")),
+        ("computed again", {name: f"{times} times" for name, times in found.again.items()}),
+    ):  # fmt: skip
+        if chunks:
+            lines.append(f"  {title}: {len(chunks):,}")
+            lines += [f"    {name}{f': {reason}' if reason else ''}" for name, reason in list(chunks.items())[:_NAMED]]
+            if len(chunks) > _NAMED:
+                lines.append(f"    and {len(chunks) - _NAMED:,} more (--json names all)")
+    if found.writer:
+        lines.append(f"  it is being written now, by {found.writer}")
+    if found.wrong and not unmarked:
+        lines.append("  angsync verify --unmark takes the wrong ones for not done")
+    if not found.is_complete and (unmarked or not found.wrong):
+        lines.append("  the command that wrote it, with --resume, does what is not done")
+    return "\n".join(lines)

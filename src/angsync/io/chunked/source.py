@@ -1,0 +1,92 @@
+"""An input that is read in parts by any process, and does not give fill values for what is not there."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from angsync.errors import AngsyncError, FileFormatError, InputError
+from angsync.io.chunked import arrays
+from angsync.io.chunked.arrays import DamagedChunkError
+from angsync.io.failures import listed
+
+ABSENT = ("error", "empty")
+"""What a chunk that a zarr store does not hold is taken for: a fault, or fill values that were not worth a file."""
+
+
+class Source:
+    """An array behind slices. A chunk of a zarr store that is absent, cut off or fails its checksum is named in an
+    error; where a path is known, another process opens the array itself instead of being sent it."""
+
+    def __init__(
+        self, data: Any, path: str | os.PathLike[str] | None = None, variable: str | None = None, absent: str = "error"
+    ) -> None:
+        if absent not in ABSENT:
+            raise InputError(f"absent must be one of {listed(ABSENT)}, but it is {absent!r}.")
+        self._data = data
+        self.path = None if path is None else os.path.abspath(path)
+        self.variable, self.absent = variable, absent
+        self.shape: tuple[int, ...] = tuple(data.shape)
+        self.dtype = np.dtype(data.dtype)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        if self.path is not None:
+            state["_data"] = None
+        return state
+
+    @property
+    def data(self) -> Any:
+        if self._data is None:
+            from angsync.io.image_stack import read_images
+
+            assert self.path is not None
+            self._data = read_images(self.path, self.variable).data
+        return self._data
+
+    def __getitem__(self, index: tuple[slice, ...]) -> Any:
+        data = self.data
+        if not arrays.is_zarr(data):
+            return data[index]
+        place = tuple(slice(*part.indices(size)[:2]) for part, size in zip(index, self.shape, strict=True))
+        files = list(arrays.pieces(data, place))
+        if self.absent == "error":
+            gone = [key for key, _ in files if not arrays.has(data, key)]
+            if gone:
+                raise DamagedChunkError(
+                    f"the input has no {_some(gone)}: it would be read as {data.fill_value}. Restore it; or, where "
+                    "chunks that hold nothing but that were not written, pass absent='empty' (--absent empty).",
+                    gone,
+                )
+        try:
+            return data[index]
+        except (MemoryError, AngsyncError):
+            raise
+        except Exception as error:  # codecs raise what they like
+            bad = [(key, reason) for key, box in files if (reason := _unreadable(data, box))]
+            if not bad:
+                raise FileFormatError(f"the input cannot be read ({_told(error)}).") from error
+            keys = [key for key, _ in bad]
+            raise DamagedChunkError(
+                f"{_some(keys)} of the input cannot be read: it is cut off or damaged ({bad[0][1]}). Restore it.", keys
+            ) from None
+
+
+def _unreadable(data: Any, box: tuple[slice, ...]) -> str:
+    """What goes wrong when one file is read; empty where nothing does."""
+    try:
+        data[box]
+    except Exception as error:
+        return _told(error)
+    return ""
+
+
+def _told(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
+
+
+def _some(keys: list[str]) -> str:
+    return f"chunk {keys[0]}" + (f" and {len(keys) - 1} more" if len(keys) > 1 else "")

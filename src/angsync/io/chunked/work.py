@@ -1,0 +1,218 @@
+"""Carry out a work: begin or resume, run the tasks, keep what is done whatever happens."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.errors import InputError, OutputError
+from angsync.io.chunked import arrays, manifest, markers
+from angsync.io.chunked.fingerprint import Fingerprint
+from angsync.io.chunked.grid import Chunk, Field, Grid
+from angsync.io.chunked.lock import locked
+from angsync.io.chunked.runner import Runner, in_process
+from angsync.io.chunked.task import ChunkTask, Compute
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What is to be done, and all that a resumed run has to agree with."""
+
+    kind: str
+    """The command, for people."""
+    grid: Grid
+    fields: Mapping[str, Field]
+    compute: Compute
+    source: Fingerprint
+    """Of the input."""
+    settings: Mapping[str, Any]
+    """By the names that messages use; values that JSON has."""
+    kept: Mapping[str, Any] = field(default_factory=dict)
+    """What was decided at the beginning and is not asked again: a resumed run takes it from the plan."""
+    coordinates: Mapping[str, tuple[tuple[str, ...], NDArray]] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    def plan(self) -> dict[str, Any]:
+        from angsync import __version__
+
+        return manifest.new_plan(
+            self.kind, __version__, self.grid, self.fields, self.settings, self.source.facts, self.kept
+        )
+
+
+class Done(NamedTuple):
+    """What became of a work."""
+
+    reports: dict[str, dict[str, Any]]
+    """Of all chunks that are done, those of earlier runs included, by their names."""
+    failed: dict[str, str]
+    """Chunks that failed in this run, with the reason."""
+    missing: list[Chunk]
+    """Those that are not done, the failed ones included."""
+    computed: int
+    """How many this run computed."""
+    found: int
+    """How many were done when it began."""
+    interrupted: bool
+    """Whether Ctrl-C or the time limit ended it."""
+
+
+def check_output(path: str | os.PathLike[str], *, resume: bool = False) -> Path:
+    """Raise :class:`OutputError` now if a work could not be written to ``path``; creates nothing that stays."""
+    path = Path(path)
+    try:
+        plan = manifest.read_plan(path)
+    except OutputError as error:
+        raise OutputError(f"cannot write {path}: {error} Choose another name, or move it.") from None
+    if plan is not None and not resume:
+        raise OutputError(
+            f"cannot write {path}: it is there already. Go on with it (--resume, resume=True), delete it, or choose "
+            "another name."
+        )
+    folder = markers.folder_of(path) if plan is not None else path.parent
+    if not folder.is_dir():
+        raise OutputError(f"cannot write {path}: the directory {folder} does not exist. Create it first.")
+    try:
+        descriptor, probe = tempfile.mkstemp(dir=folder, prefix=".probe.")
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror} in {folder}.") from None
+    os.close(descriptor)
+    os.unlink(probe)
+    return path
+
+
+def carry_out(
+    work: Work,
+    path: str | os.PathLike[str],
+    *,
+    resume: bool = False,
+    runner: Runner = in_process,
+    progress: Callable[[int, int], None] | None = None,
+    max_seconds: float | None = None,
+) -> Done:
+    """Do all chunks that are not done yet. ``progress`` is told how many are done, of how many."""
+    begin = time.monotonic()
+    path = check_output(path, resume=resume)
+    plan = manifest.read_plan(path)
+    if plan is None:
+        plan = _begin(work, path)
+    with locked(markers.folder_of(path)):
+        _agree(work, plan, path)
+        task = ChunkTask(str(path.absolute()), plan["id"], dict(work.fields), work.compute)
+        chunks = list(work.grid)
+        known = {chunk.name: markers.read(path, chunk.name, plan["id"]) for chunk in chunks}
+        reports = {name: marker["report"] for name, marker in known.items() if marker is not None}
+        left = [chunk for chunk in chunks if chunk.name not in reports]
+        run = _Run(len(chunks), reports, progress)
+        run.interrupted = _run(run, runner, task, left, None if max_seconds is None else begin + max_seconds)
+        if left or manifest.read_failed(path):
+            _note_failures(run, path)
+        if run.fatal is not None:
+            raise run.fatal
+    missing = [chunk for chunk in chunks if chunk.name not in reports]
+    reasons = {name: str(told["reason"]) for name, told in run.failed.items()}
+    return Done(reports, reasons, missing, run.computed, len(chunks) - len(left), run.interrupted)
+
+
+def _note_failures(run: _Run, path: Path) -> None:
+    try:
+        manifest.write_failed(path, run.failed)
+    except OSError as error:
+        if run.fatal is None:
+            raise OutputError(f"cannot write {path}: {error.strerror or error}. Finished chunks are kept.") from None
+
+
+class _Run:
+    """What a run has come to."""
+
+    def __init__(self, total: int, reports: dict[str, dict[str, Any]], progress: Any) -> None:
+        self.total, self.reports, self.progress = total, reports, progress
+        self.failed: dict[str, dict[str, Any]] = {}
+        self.computed = 0
+        self.interrupted = False
+        self.fatal: OutputError | None = None
+
+
+def _run(run: _Run, runner: Runner, task: ChunkTask, left: list[Chunk], end: float | None) -> bool:
+    """Whether something ended it before its end: Ctrl-C or the time."""
+    if not left:
+        return False
+    outcomes = runner(task, left)
+    try:
+        with closing(outcomes):  # type: ignore[type-var]
+            for k, outcome in enumerate(outcomes, 1):
+                if isinstance(outcome.error, OutputError):
+                    run.fatal = outcome.error
+                    return False
+                if outcome.report is None:
+                    run.failed[outcome.chunk.name] = _failure(outcome.chunk, outcome.error)
+                else:
+                    run.reports[outcome.chunk.name] = outcome.report["report"]
+                    run.computed += bool(outcome.report["computed"])
+                if run.progress is not None:
+                    run.progress(len(run.reports) + len(run.failed), run.total)
+                if end is not None and time.monotonic() >= end and k < len(left):
+                    return True
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def _failure(chunk: Chunk, error: BaseException | None) -> dict[str, Any]:
+    words = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+    keys = list(error.keys) if isinstance(error, arrays.DamagedChunkError) else []
+    return {"place": [list(chunk.first), list(chunk.last)], "reason": words, "input": keys}
+
+
+def _begin(work: Work, path: Path) -> dict[str, Any]:
+    """The store with everything but chunks: it gets its name when it is whole."""
+    plan = work.plan()
+    made = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name[:100]}."))
+    try:
+        store = made / "store"
+        arrays.create(store, work.fields, work.grid, work.attributes)
+        for name, (dims, values) in work.coordinates.items():
+            arrays.add_coordinate(store, name, np.asarray(values), dims)
+        folder = markers.folder_of(store)
+        folder.mkdir()
+        arrays.mark_as_group(folder)
+        manifest.write_files(store, work.source.files)
+        markers.write_json(folder / f"{manifest.PLAN}.json", plan)
+        with suppress(FileNotFoundError):
+            path.rmdir()  # an empty folder of that name
+        os.rename(store, path)
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            raise OutputError(f"cannot write {path}: another client began it just now. Resume it later.") from None
+        raise OutputError(f"cannot write {path}: {error.strerror or error}.") from None
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+    markers.sync_folder(path.parent)
+    return plan
+
+
+def _agree(work: Work, plan: dict[str, Any], path: Path) -> None:
+    """Refuse to mix two works in one output."""
+    differ = manifest.differences(plan, {**work.plan(), "id": plan["id"], "kept": plan["kept"]})
+    differ += manifest.changed_files(path, work.source.files)
+    if differ:
+        raise OutputError(
+            f"cannot resume {path}: {_sentence(differ)}. Call it as it was called, or begin another output."
+        )
+    if manifest.read_failed(path):
+        manifest.write_files(path, work.source.files)  # what failed may have been mended
+
+
+def _sentence(parts: Iterable[str]) -> str:
+    return "; ".join(parts)

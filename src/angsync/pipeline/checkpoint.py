@@ -1,0 +1,53 @@
+"""What is asked for when a long solve is to be kept in a file: see :mod:`angsync.pipeline.journal`."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+from dataclasses import dataclass
+
+import numpy as np
+
+from angsync.errors import InputError, names_init_keywords
+
+
+@names_init_keywords
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where ``synchronize(data, checkpoint=...)`` keeps what it has, so that a later call can go on from there.
+
+    Parameters
+    ----------
+    path
+        The file. It is replaced as a whole (temporary file, fsync, rename), so that a kill at any time leaves the last
+        complete one.
+    every_seconds
+        How often it is written, at least; also when a part of the solve has ended that took a second or more.
+    resume
+        Whether to go on from the file. Where there is none, the solve starts at its beginning. Without ``resume`` a
+        file that is there is refused.
+    keep
+        Whether the file stays after a solve that went to its end. Otherwise it is removed then; a solve that was
+        interrupted or ran out of time leaves it.
+
+    What is saved: the phases of every run that has ended, those of the one that goes on, and where the random numbers
+    stand. What is not: products with C and proofs, which are computed again.
+    """
+
+    path: str | os.PathLike[str]
+    every_seconds: float = 60.0
+    resume: bool = False
+    keep: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.path, (str, os.PathLike)):
+            raise InputError(f"the path of a checkpoint must be the name of a file, but it is {self.path!r}.")
+        every = self.every_seconds
+        if isinstance(every, bool) or not isinstance(every, (int, float, np.number)) or not 0 <= every < math.inf:
+            raise InputError(f"every_seconds must be a number of seconds, 0 or more, but it is {every!r}.")
+
+    def remove(self) -> None:
+        """Remove the file where there is one."""
+        with contextlib.suppress(OSError):
+            os.unlink(self.path)

@@ -1,0 +1,138 @@
+"""The file of a checkpoint: an npz archive with a format version, and no pickles.
+
+``metadata`` is JSON: whose it is, what it belongs to, and a list of entries for each part. The phases of entry k of
+part p are the array ``z_p_k``, its history ``h_p_k``; those of the run that goes on ``going_p``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from angsync.errors import FileFormatError
+from angsync.io.atomic import atomic_open
+from angsync.io.failures import reading
+from angsync.io.npz_arrays import load_arrays
+
+FORMAT, VERSION = "angsync-checkpoint", 1
+
+
+class Content(NamedTuple):
+    """What is in the file."""
+
+    owner: str
+    """Which call wrote it."""
+    identity: dict[str, Any]
+    """What it belongs to; numbers and words, and arrays."""
+    entries: dict[int, list[tuple[Any, ...]]]
+    """For each part: kind, phases, facts, history of what has ended."""
+    going: dict[int, tuple[Any, ...]]
+    """For each part: place, iterations, phases of the run that had not ended."""
+
+
+def save(path: Path, content: Content) -> None:
+    """Write the file as a whole: a kill at any time leaves the one before or this one."""
+    arrays: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
+    for number, entries in content.entries.items():
+        lines = []
+        for place, (kind, z, facts, history) in enumerate(entries):
+            lines.append({"kind": kind, "facts": facts})
+            if z is not None:
+                arrays[f"z_{number}_{place}"] = z
+            if history is not None:
+                arrays[f"h_{number}_{place}"] = history
+        parts[str(number)] = {"entries": lines}
+    for number, (place, iterations, z) in content.going.items():
+        parts[str(number)]["going"] = [place, iterations]
+        arrays[f"going_{number}"] = z
+    known = {name: value for name, value in content.identity.items() if not isinstance(value, np.ndarray)}
+    arrays |= {f"is_{name}": value for name, value in content.identity.items() if isinstance(value, np.ndarray)}
+    text = json.dumps({"owner": content.owner, "identity": known, "parts": parts})
+    head: dict[str, Any] = {
+        "format": np.array(FORMAT),
+        "format_version": np.array(VERSION),
+        "owner": np.array(content.owner),
+    }
+    with atomic_open(path, "wb") as stream:
+        np.savez(stream, **head, metadata=np.array(text), **arrays)
+        stream.flush()
+        os.fsync(stream.fileno())
+    _flush_folder(path)
+
+
+def _flush_folder(path: Path) -> None:
+    """The new name itself reaches the disk. Where a folder cannot be opened, this is left to the system."""
+    try:
+        folder = os.open(path.parent, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(folder)
+    except OSError:
+        pass
+    finally:
+        os.close(folder)
+
+
+def owner_of(path: Path) -> str | None:
+    """Which call wrote the file; None where there is none, or no checkpoint."""
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open("owner.npy") as stream:
+            return str(np.lib.format.read_array(stream, allow_pickle=False))
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        return None
+
+
+def load(path: Path) -> Content:
+    """Read and check; what is no checkpoint, damaged or of another version is refused."""
+    with reading(path, "a checkpoint"):
+        arrays = load_arrays(path)
+        if str(arrays.get("format", "")) != FORMAT:
+            raise FileFormatError(f"{path} is no checkpoint: it has no mark {FORMAT!r}. Give another name.")
+        version = str(arrays.get("format_version", ""))
+        if version != str(VERSION):
+            raise FileFormatError(
+                f"{path} has the checkpoint format {version!r}, but this angsync goes on from {VERSION}. Go on with "
+                "the angsync that wrote it, or remove the file to start anew."
+            )
+        content = json.loads(str(arrays["metadata"]))
+        identity = {**content["identity"]}
+        identity |= {name[3:]: array for name, array in arrays.items() if name.startswith("is_")}
+        entries: dict[int, list[tuple[Any, ...]]] = {}
+        going: dict[int, tuple[Any, ...]] = {}
+        for text, part in content["parts"].items():
+            number = int(text)
+            entries[number] = [
+                (
+                    str(line["kind"]),
+                    _phases(arrays.get(f"z_{number}_{place}")),
+                    dict(line["facts"]),
+                    _history(arrays.get(f"h_{number}_{place}")),
+                )
+                for place, line in enumerate(part["entries"])
+            ]
+            if "going" in part:
+                place, iterations = part["going"]
+                going[number] = (int(place), int(iterations), _phases(arrays[f"going_{number}"]))
+        return Content(str(content["owner"]), identity, entries, going)
+
+
+def _phases(z: Any) -> Any:
+    """Phases, of which every one is on the unit circle to the rounding of its precision."""
+    if z is None:
+        return None
+    if z.dtype not in (np.complex64, np.complex128) or z.ndim != 1 or not (np.abs(np.abs(z) - 1) < 1e-4).all():
+        raise ValueError("its phases are no phases")
+    return z
+
+
+def _history(table: Any) -> Any:
+    if table is not None and (table.dtype != np.float64 or table.ndim != 2 or len(table) != 3):
+        raise ValueError("its history is no history")
+    return table

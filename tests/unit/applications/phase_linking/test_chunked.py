@@ -1,0 +1,257 @@
+"""Stores of images into stores of phases: the same bits at any chunking, resumed exactly, faults of the input named."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from stacks_on_disk import damage, file_of, stack
+
+from angsync.applications import phase_linking
+from angsync.applications.phase_linking import chunked
+from angsync.errors import AngsyncWarning, InputError, MissingDependencyError, OutputError
+from angsync.io.chunked import arrays, manifest, markers
+from angsync.io.chunked.arrays import DamagedChunkError
+from angsync.io.chunked.verify import verify
+
+zarr = pytest.importorskip("zarr")
+FIELDS = ("phase", "standard_error", "temporal_coherence", "certified", "status", "looks")
+
+
+@pytest.fixture(scope="module")
+def slc():
+    return phase_linking.simulate(5, (30, 26), gamma_inf=0.6, rng=2).slc.astype(np.complex64)
+
+
+@pytest.fixture(scope="module")
+def expected(slc):
+    linked = phase_linking.link(slc, 5)
+    return {name: np.asarray(vars(linked)[name]) for name in FIELDS}
+
+
+def equal(path, expected, place=np.s_[..., :, :]):
+    found = arrays.open_arrays(path, FIELDS)
+    for name in FIELDS:
+        np.testing.assert_array_equal(found[name][...][place], expected[name][place], err_msg=name)
+
+
+@pytest.mark.parametrize("given", [(5, 8, 8), (1, 30, 26), (2, 11, 7)])
+@pytest.mark.parametrize("chunk", [8, (13, 5), 64])
+def test_the_same_bits_at_any_chunking_of_input_and_output(tmp_path, slc, expected, given, chunk):
+    linked = phase_linking.link(stack(tmp_path / "slc.zarr", slc, given), 5, output=tmp_path / "out.zarr", chunk=chunk)
+    equal(tmp_path / "out.zarr", expected)
+    assert linked.is_proved
+    assert verify(tmp_path / "out.zarr").is_complete
+
+
+def test_a_resumed_run_links_what_is_missing_with_the_chunks_of_the_first(tmp_path, slc, expected, monkeypatch):
+    path, out = stack(tmp_path / "slc.zarr", slc, (5, 8, 8)), tmp_path / "out.zarr"
+    with pytest.warns(AngsyncWarning, match="interrupted: .* of 780 pixels"):
+        first = phase_linking.link(path, 5, output=out, chunk=10, max_seconds=0)
+    assert first.is_interrupted
+    monkeypatch.setattr(chunked, "side_for", lambda *_: 7)  # another memory, other tiles: the output has its own
+    linked = phase_linking.link(path, 5, output=out, resume=True)
+    assert "resumed: 1 of 9 chunks were done before." in linked.notes
+    equal(out, expected)
+    whole = phase_linking.link(path, 5, output=out, resume=True)
+    assert "nothing to do: all 9 chunks were done before." in whole.notes
+    assert whole.counts == linked.counts == {**linked.counts, "CERTIFIED": 780, "CONVERGED": 780}
+    assert whole.beta == linked.beta
+    with pytest.raises(OutputError, match="there already"):
+        phase_linking.link(path, 5, output=out)
+    with pytest.raises(OutputError, match=r"beta was 0\.1 and is 0\.2; looks was not given and is 9"):
+        phase_linking.link(path, 5, output=out, resume=True, beta=0.2, looks=9)
+    with pytest.raises(OutputError, match=r"the chunks were \[10, 10\] and are \[6, 6\]"):
+        phase_linking.link(path, 5, output=out, resume=True, chunk=6)
+    mask = np.zeros(slc.shape[1:], dtype=bool)
+    with pytest.raises(OutputError, match="mask was not given and is crc32"):
+        phase_linking.link(path, 5, output=out, resume=True, mask=mask)
+    zarr.open_array(str(path), mode="r+")[0, 29, 25] += 1
+    with pytest.raises(OutputError, match=r"of the input was written again|of the input had"):
+        phase_linking.link(path, 5, output=out, resume=True)
+
+
+def test_an_array_in_memory_is_resumed_and_another_one_is_refused(tmp_path, slc, expected):
+    out = tmp_path / "out.zarr"
+    with pytest.warns(AngsyncWarning, match="interrupted"):
+        phase_linking.link(slc, 5, output=out, chunk=10, max_seconds=0)
+    other = slc.copy()
+    other[4, 29, 25] += 1
+    with pytest.raises(OutputError, match="checksum of the input was crc32"):
+        phase_linking.link(other, 5, output=out, resume=True)
+    phase_linking.link(slc, 5, output=out, resume=True)
+    equal(out, expected)
+
+
+@pytest.mark.parametrize("kind", ["absent", "cut off", "flipped"])
+def test_a_chunk_of_the_input_that_is_no_good_is_named_and_the_rest_is_done(tmp_path, slc, expected, kind):
+    path, out = stack(tmp_path / "slc.zarr", slc, (5, 10, 26)), tmp_path / "out.zarr"
+    shutil.copytree(path, tmp_path / "kept.zarr")
+    key = damage(path, (0, 0, 0), kind)
+    with pytest.warns(AngsyncWarning, match="chunks failed: 2 of 5 .* 0_0 among them"):
+        linked = phase_linking.link(path, 5, output=out, chunk=(7, 26))
+    assert sorted(linked.failed) == ["0_0", "1_0"]  # rows 0 to 7 and 7 to 14: their windows need rows 0 to 10
+    for reason in linked.failed.values():
+        assert key in reason
+    assert not linked.is_proved
+    assert linked.counts["FAILED"] == 14 * 26
+    equal(out, expected, np.s_[..., 14:, :])
+    found = arrays.open_arrays(out, FIELDS)
+    assert not found["certified"][:14].any()
+    assert (found["status"][:14] == phase_linking.LinkStatus.INTERRUPTED).all()
+    assert np.isnan(found["phase"][:, :14]).all()
+    with pytest.raises(DamagedChunkError, match="chunk"):
+        phase_linking.link(path, 5)  # in memory there is no part of an answer
+    shutil.copy(tmp_path / "kept.zarr" / key, path / key)  # restored: what failed may be tried again
+    mended = phase_linking.link(path, 5, output=out, resume=True)
+    assert not mended.failed
+    equal(out, expected)
+    assert not manifest.failed_path(out).exists()
+
+
+def test_chunks_that_hold_nothing_may_be_absent_where_the_caller_says_so(tmp_path, slc):
+    slc = slc.copy()
+    slc[:, :10] = 0
+    path = stack(tmp_path / "slc.zarr", slc, (5, 10, 26))
+    expected = phase_linking.link(slc, 5)
+    file_of(path, (0, 0, 0)).unlink(missing_ok=True)
+    linked = phase_linking.link(path, 5, output=tmp_path / "out.zarr", chunk=8, absent="empty")
+    equal(tmp_path / "out.zarr", {name: np.asarray(vars(expected)[name]) for name in FIELDS})
+    assert linked.counts["EMPTY"] == 260
+    with pytest.raises(InputError, match="absent must be one of 'error', 'empty'"):
+        phase_linking.link(path, 5, absent="fill")
+
+
+def test_a_chunk_of_nan_is_flagged_and_never_certified(tmp_path, slc):
+    slc = slc.copy()
+    slc[:, 10:20, :13] = np.nan
+    path = stack(tmp_path / "slc.zarr", slc, (5, 10, 13))
+    linked = phase_linking.link(path, 5, output=tmp_path / "out.zarr", chunk=10)
+    found = arrays.open_arrays(tmp_path / "out.zarr", FIELDS)
+    assert not found["certified"][10:20, :13].any()
+    assert (found["status"][10:20, :13] == phase_linking.LinkStatus.EMPTY).all()
+    assert np.isnan(found["phase"][:, 10:20, :13]).all()
+    assert linked.counts["EMPTY"] == 130
+    assert verify(tmp_path / "out.zarr").is_complete  # chunks of nothing but NaN are written too
+
+
+def test_memory_bounds_the_tiles(tmp_path, slc):
+    path = stack(tmp_path / "slc.zarr", slc, (5, 8, 8))
+    phase_linking.link(path, 5, output=tmp_path / "out.zarr", memory="67.2MB")
+    sides = manifest.grid_of(manifest.read_plan(tmp_path / "out.zarr")).sides
+    assert max(sides) < 26
+    with pytest.raises(InputError, match="memory=1MB is too little"):
+        phase_linking.link(path, 5, output=tmp_path / "other.zarr", memory="1MB")
+    with pytest.raises(InputError, match="text such as 1GB"):
+        phase_linking.link(path, 5, output=tmp_path / "other.zarr", memory="much")
+    assert not (tmp_path / "other.zarr").exists()
+
+
+def test_what_needs_a_zarr_store_says_so(tmp_path, slc):
+    for how in ({"resume": True}, {"client": "tcp://nobody:1"}, {"max_seconds": 3.0}):
+        with pytest.raises(InputError, match="a zarr store"):
+            phase_linking.link(slc, 5, **how)
+
+
+def test_a_client_without_the_library_is_told(tmp_path, slc, monkeypatch):
+    def nothing(_):
+        raise ImportError
+
+    monkeypatch.setattr(chunked, "import_module", nothing)
+    with pytest.raises(MissingDependencyError, match=r"needs distributed.*angsync\[cluster\]"):
+        phase_linking.link(slc, 5, output=tmp_path / "out.zarr", client="tcp://nobody:1")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_runner_of_a_client_gets_a_task_that_travels(tmp_path, slc, expected, monkeypatch):
+    asked = []
+
+    class Stand:
+        @staticmethod
+        def on_client(client):
+            asked.append(client)
+
+            def run(task, chunks):
+                from angsync.io.chunked.runner import in_process
+
+                return in_process(pickle.loads(pickle.dumps(task)), chunks)
+
+            return run
+
+    monkeypatch.setattr(chunked, "import_module", lambda _: Stand)
+    path = tmp_path / "slc.npy"
+    np.save(path, slc)
+    for given, name in ((path, "a.zarr"), (stack(tmp_path / "slc.zarr", slc, (5, 9, 9)), "b.zarr")):
+        phase_linking.link(given, 5, output=tmp_path / name, chunk=11, client="tcp://host:1")
+        equal(tmp_path / name, expected)
+    assert asked == ["tcp://host:1"] * 2
+    monkeypatch.setattr(chunked, "_SENT_BYTES", 100)
+    with pytest.raises(InputError, match="an array in memory"):
+        phase_linking.link(slc, 5, output=tmp_path / "c.zarr", client="tcp://host:1")
+
+
+def test_a_saved_result_can_be_verified_and_replaces_what_was_there(tmp_path, slc, expected):
+    linked = phase_linking.link(slc, 5)
+    for _ in range(2):
+        linked.save(tmp_path / "saved.zarr")
+    equal(tmp_path / "saved.zarr", expected)
+    assert verify(tmp_path / "saved.zarr").is_complete
+    assert [path.name for path in tmp_path.iterdir()] == ["saved.zarr"]
+
+
+def test_markers_count_how_often_a_chunk_was_computed(tmp_path, slc):
+    out = tmp_path / "out.zarr"
+    phase_linking.link(slc, 5, output=out, chunk=15)
+    plan = manifest.read_plan(out)["id"]
+    assert markers.read(out, "1_1", plan)["computed"] == 1
+    assert markers.read(out, "1_1", "another") is None
+
+
+KILLED = """
+import os, sys
+from angsync.applications import phase_linking
+from angsync.io.chunked import markers, task
+path, out, log, share, where = sys.argv[1:]
+real, compute = markers.write, phase_linking.chunked.LinkChunk.__call__
+
+def told(self, chunk):
+    with open(log, "a") as stream:
+        stream.write(chunk.name + "\\n")
+    return compute(self, chunk)
+
+def dies_before_its_marker(*given):
+    if where == "before" and len(list(markers.folder_of(out).glob("*_*.json"))) >= float(share) * 20:
+        os.kill(os.getpid(), 9)
+    return real(*given)
+
+def dies_after_a_chunk(done, total):
+    if where == "after" and done >= float(share) * total:
+        os.kill(os.getpid(), 9)
+
+phase_linking.chunked.LinkChunk.__call__ = told
+markers.write = dies_before_its_marker
+phase_linking.link(path, 5, output=out, chunk=(6, 7), resume=True, progress=dies_after_a_chunk)
+"""
+
+
+@pytest.mark.slow
+def test_a_client_that_is_killed_twice_is_resumed_with_exactly_what_has_no_marker(tmp_path, slc, expected):
+    path, out, log = stack(tmp_path / "slc.zarr", slc, (5, 8, 8)), tmp_path / "out put.zarr", tmp_path / "log"
+    marked = []
+    for share, where, code in (("0.3", "after", -9), ("0.6", "before", -9), ("2", "after", 0)):
+        command = [sys.executable, "-c", KILLED, str(path), str(out), str(log), share, where]
+        assert subprocess.run(command, timeout=120).returncode == code
+        marked.append({file.stem for file in markers.folder_of(out).glob("*_*.json")})
+    assert [len(names) for names in marked] == [6, 12, 20]
+    computed = log.read_text().split()
+    # one was killed between the writing and its marker: it alone is computed twice
+    assert len(computed) == 21
+    assert [name for name in computed if name in marked[0]] == computed[:6]
+    assert [name for name in computed[13:] if name in marked[1]] == []
+    assert verify(out).is_complete
+    assert verify(out).again == {}
+    equal(out, expected)
