@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import ArrayLike
 
@@ -22,12 +22,15 @@ from angsync.solvers.stopping import Callback, Stopping
 STREAMED_MATRIX_BYTES = 1_000_000_000
 """What one matrix that is read in parts takes at most, beside the pages of its file."""
 
+if TYPE_CHECKING:
+    from angsync.pipeline.parts.settings import Parts
+
 
 @names_keywords
 def synchronize(
     data: Any,
     *,
-    solver: Solver | Robust | Literal["auto"] = "auto",
+    solver: Solver | Robust | Parts | Literal["auto"] = "auto",
     start: str | ArrayLike | SyncResult = "auto",
     stopping: Stopping | None = None,
     certify: bool = True,
@@ -56,7 +59,8 @@ def synchronize(
         ``xarray.Dataset`` (:mod:`angsync.batch.dataset`), which is computed when it is asked for where it can be.
     solver
         ``"auto"``, or a solver such as ``ang.GPM(alpha=4.0)``, which is then run literally. ``"auto"`` also
-        leaves points that the certificate refutes, and does not depend on the scale of C.
+        leaves points that the certificate refutes, and does not depend on the scale of C. ``ang.Parts(count=16)``
+        cuts a sparse problem into parts, which the workers of a cluster may solve.
     start
         ``"auto"``, ``"eigenvector"``, ``"normalised_eigenvector"``, ``"connection_laplacian"``, ``"spanning_tree"``,
         ``"multilevel"``, ``"random"``, a vector of phases, or an earlier result.
@@ -125,6 +129,8 @@ def _by_its_route(data: Any, call: Call) -> Any:
             "Leave it out: stacks on disk are resumed chunk by chunk (--resume)."
         )
     if is_stack(data):
+        if call.parts is not None:
+            raise InputError("Parts is for one sparse problem, not for a stack of them: leave solver out.")
         from angsync.batch import stack
 
         return stack.solve(data, call)
@@ -166,4 +172,8 @@ def _solve_free(data: Any, call: Call) -> SyncResult:
         from angsync.pipeline.robust.solve import solve as solve_robustly
 
         return solve_robustly(data, call, call.robust)
+    if call.parts is not None:
+        from angsync.pipeline.parts.solve import solve as solve_in_parts
+
+        return solve_in_parts(data, call, call.parts)
     return plain.solve(data, call)

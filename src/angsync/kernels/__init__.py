@@ -40,6 +40,7 @@ _KERNELS = (  # the compiled module, the one in NumPy, and the names that are ta
         "sparse.reference",
         ("Level", "apply", "contract", "hermitian_gap", "hessian_apply", "match_edges", "rotate", "smooth"),
     ),
+    ("sparse.assemble", "sparse.assemble_reference", ("hermitian_rows",)),
     ("sparse.pose_blocks_compiled", "sparse.pose_blocks_reference", ("BlockPattern", "group_choice")),
     ("sparse.walk_compiled", "sparse.walk_reference", ("WalkState",)),
     ("sparse.blocks_compiled", "sparse.blocks_reference", ("aggregate", "block_apply", "block_shifted")),
@@ -78,6 +79,7 @@ _KERNELS = (  # the compiled module, the one in NumPy, and the names that are ta
         ),
     ),
     ("lanczos.reference", "lanczos.reference", ("ShiftedElsewhere",)),
+    ("lanczos.short", "lanczos.short", ("ShortLanczos",)),
     ("batch.looks_compiled", "batch.looks_reference", ("agreement", "coherence")),
 )
 _HOME = {name: compiled if COMPILED else numpy for compiled, numpy, names in _KERNELS for name in names}

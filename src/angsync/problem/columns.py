@@ -18,6 +18,8 @@ _NAMES_FROM = 1000
 _NAMES_FACTOR = 10
 # Bytes that a node takes at the very least: its phase, its product, its component and a few temporaries.
 _BYTES_PER_NODE = 100
+NARROW_FROM_EDGES = 1 << 20
+"""From so many edges on their ends are held in 32 bits, and weights that were not given as one number."""
 
 
 def mask_of(x: Any, size: int, name: str) -> NDArray[np.bool_] | None:
@@ -161,9 +163,11 @@ def _check_name(name: Any, column: str, k: int) -> None:
 
 
 def _whole_numbers(x: NDArray, name: str) -> NDArray[np.int64] | NDArray[np.uint64]:
-    """As int64; as uint64 where some are too large for that."""
+    """As int64; as uint64 where some are too large for that; many of 32 bits as they are, in a copy."""
     if x.dtype.kind == "f":
         return whole_floats(x, name)
+    if x.dtype == np.int32 and x.size >= NARROW_FROM_EDGES:
+        return x.copy()
     if x.dtype.kind == "u" and x.dtype.itemsize == 8 and (x >= 2**63).any():
         return x.astype(np.uint64)
     return x.astype(np.int64)

@@ -18,15 +18,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from angsync.errors import (
-    ContradictionWarning,
     InputError,
     NotFiniteError,
     ShapeError,
     names_init_keywords,
     names_keywords,
-    warn_user,
 )
 from angsync.problem.columns import (
+    NARROW_FROM_EDGES,
     column,
     either,
     known_ends,
@@ -41,9 +40,6 @@ from angsync.problem.columns import (
 if TYPE_CHECKING:
     import scipy.sparse
 
-# Parallel edges contradict each other when their resultant is below cos(45 degrees) of their weight:
-# for two equal edges, when they differ by more than 90 degrees.
-_CONTRADICTION = np.sqrt(0.5)
 _NEGATIVE_WEIGHT = (
     "weights must not be negative. To reverse a relation add pi to its angle; to leave an edge out give it weight 0."
 )
@@ -124,7 +120,7 @@ class Measurements:
                 modulus_ = positive_column(modulus, "modulus", size, "it must not be negative. Add pi to the angle.")
         else:
             angle_, modulus_ = _polar(value, modulus, size, unit)
-        weight_ = np.ones(size) if weight is None else positive_column(weight, "weight", size, _NEGATIVE_WEIGHT)
+        weight_ = _ones(size) if weight is None else positive_column(weight, "weight", size, _NEGATIVE_WEIGHT)
         n_ = node_count(n, rows, cols, labels)
         hidden = either(absent, *(mask_of(x, size, name) for name, x in (
             ("angle", angle), ("value", value), ("modulus", modulus), ("weight", weight),
@@ -141,18 +137,37 @@ class Measurements:
             warn_of_degrees(self.angle)
 
     def _set(self, columns: dict[str, Any], kept: NDArray[np.int64] | None) -> None:
-        for name, entries in {**columns, "_kept": kept}.items():
+        columns = {**columns, "_kept": kept}
+        if columns["angle"].size >= NARROW_FROM_EDGES and self.n < 2**31:
+            # many edges: half the memory until somebody asks for i and j themselves
+            columns["_i"], columns["_j"] = (columns.pop(end).astype(np.int32, copy=False) for end in ("i", "j"))
+        for name, entries in columns.items():
             if entries is not None:
                 entries.flags.writeable = False
-            object.__setattr__(self, name, entries)
+            self.__dict__[name] = entries
+
+    def __getattr__(self, name: str) -> Any:
+        # asked for what is not there: i or j of many edges, by the first who needs them
+        if name not in ("i", "j") or f"_{name}" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        wide = self.__dict__[name] = self.__dict__[f"_{name}"].astype(np.int64)
+        wide.flags.writeable = False
+        return wide
+
+    @property
+    def ends(self) -> tuple[NDArray, NDArray]:
+        """``i`` and ``j`` as they are held: of 32 bits where there are many. Their products with n would overflow."""
+        known = self.__dict__
+        return (known["_i"], known["_j"]) if "_i" in known else (self.i, self.j)
 
     def _check(self) -> None:
         """What depends on several columns at once."""
-        loops = self.i == self.j
+        first, second = self.ends
+        loops = first == second
         if loops.any():
             k = int(np.argmax(loops))
             raise InputError(
-                f"edge {self.kept[k]} joins node {_name(self.labels, self.i[k])} to itself: it says nothing about "
+                f"edge {self.kept[k]} joins node {name_of(self.labels, first[k])} to itself: it says nothing about "
                 "relative phases. Remove it."
             )
         # f sums all strengths twice, and what bounds it n of them for each node: as for the entries of a matrix
@@ -173,16 +188,18 @@ class Measurements:
         if not isinstance(other, Measurements):
             return NotImplemented
         # None, for a modulus that was not given, equals None and no array
-        same = (np.array_equal(self.__dict__[name], other.__dict__[name]) for name in _COLUMNS)
-        return (self.n, self.labels) == (other.n, other.labels) and all(same)
+        same = (np.array_equal(self.__dict__[name], other.__dict__[name]) for name in _COLUMNS[2:])
+        ends = (np.array_equal(*both) for both in zip(self.ends, other.ends, strict=True))
+        return (self.n, self.labels) == (other.n, other.labels) and all(ends) and all(same)
 
     def __hash__(self) -> int:
         return hash((self.n, len(self)))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # a copy or a pickle: NumPy does not keep the flag that an array cannot be written to
-        self.__dict__.update(state)
-        self._set({name: state[name] for name in _COLUMNS}, state["_kept"])
+        self.__dict__.update({name: x for name, x in state.items() if name not in ("i", "j", "_i", "_j")})
+        ends = {end: state.get(f"_{end}", state.get(end)) for end in ("i", "j")}
+        self._set({**ends, **{name: state[name] for name in _COLUMNS[2:]}}, state["_kept"])
 
     @property
     def kept(self) -> NDArray[np.int64]:
@@ -196,7 +213,7 @@ class Measurements:
         return np.arange(len(self)) if positions is None else positions
 
     def __len__(self) -> int:
-        return int(self.i.size)
+        return int(self.angle.size)
 
     def __repr__(self) -> str:
         kind = "angles" if self.modulus is None else "complex values"
@@ -211,7 +228,11 @@ class Measurements:
     @property
     def strength(self) -> NDArray[np.float64]:
         """Modulus that each edge adds to C: the weight, times ``abs(value)`` where values were given."""
-        return self.weight if self.modulus is None else self.weight * self.modulus
+        return self.strength_of(slice(None))
+
+    def strength_of(self, edges: slice) -> NDArray[np.float64]:
+        """The same for some edges."""
+        return self.weight[edges] if self.modulus is None else self.weight[edges] * self.modulus[edges]
 
     @classmethod
     @names_keywords
@@ -287,46 +308,14 @@ class Measurements:
 
     def to_sparse(self) -> scipy.sparse.csr_array:
         """The Hermitian matrix C as CSR, complex128; warns where parallel edges contradict each other."""
-        import scipy.sparse
+        from angsync.problem.edge_matrix import hermitian_matrix  # few readers of files need it
 
-        shape = (self.n, self.n)
-        entry = self.strength * np.exp(1j * self.angle)
-        # Every pair is accumulated once, from its smaller to its larger node, so that C is exactly Hermitian.
-        flip = self.i > self.j
-        kind = np.int32 if max(self.n, 2 * len(self)) < 2**31 else np.int64  # half the memory, and faster products
-        low, high = (np.where(flip, self.j, self.i)).astype(kind), (np.where(flip, self.i, self.j)).astype(kind)
-        entry = np.where(flip, np.conj(entry), entry)
-        upper = scipy.sparse.coo_array((entry, (low, high)), shape=shape).tocsr()
-        self._cancel_contradictions(low, high, upper)
-        upper.eliminate_zeros()
-        matrix = (upper + upper.conj().T.tocsr()).tocsr()
-        matrix.sort_indices()
-        return matrix
+        return hermitian_matrix(self)
 
-    def _cancel_contradictions(self, low: NDArray, high: NDArray, summed: Any) -> None:
-        """Warn of parallel edges that contradict each other; where they cancel, 0 is left, not rounding."""
-        import scipy.sparse
 
-        shape = (self.n, self.n)
-        total = scipy.sparse.coo_array((self.strength, (low, high)), shape=shape).tocsr()
-        if total.nnz == len(self):  # no pair twice
-            return
-        total.sort_indices()
-        summed.sort_indices()
-        resultant = np.abs(summed.data) / np.where(total.data > 0, total.data, 1)
-        cancelled = (resultant < _CONTRADICTION) & (total.data > 0)
-        # exp(0) + exp(1j pi) is 1.2e-16j: an entry of that size is no measurement and must not join its nodes
-        summed.data[cancelled & (resultant < 8 * np.finfo(float).eps)] = 0
-        if cancelled.any():
-            worst = int(np.argmin(np.where(cancelled, resultant, 2)))
-            row = int(np.searchsorted(summed.indptr, worst, side="right")) - 1
-            col = int(summed.indices[worst])
-            warn_user(
-                f"{int(cancelled.sum())} pair(s) have parallel edges that contradict each other, worst "
-                f"between nodes {_name(self.labels, row)} and {_name(self.labels, col)}. They are summed, so "
-                "they cancel; check the orientation (angle = theta_i - theta_j) or remove one.",
-                ContradictionWarning,
-            )
+def _ones(size: int) -> NDArray[np.float64]:
+    """Weights that were not given; where there are many, one number stands for all."""
+    return np.ones(size) if size < NARROW_FROM_EDGES else np.broadcast_to(np.float64(1), size)
 
 
 def _polar(value: Any, modulus: Any, size: int, unit: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -339,5 +328,6 @@ def _polar(value: Any, modulus: Any, size: int, unit: str) -> tuple[NDArray[np.f
     return np.angle(numbers), np.abs(numbers)
 
 
-def _name(labels: Sequence[Hashable] | None, index: int) -> str:
+def name_of(labels: Sequence[Hashable] | None, index: int) -> str:
+    """A node in words."""
     return str(int(index)) if labels is None else repr(labels[int(index)])

@@ -25,8 +25,9 @@ def piece_count(n: int, i: NDArray, j: NDArray) -> int:
 
 def pattern(matrix: Any) -> scipy.sparse.csr_array:
     """The graph of a Hermitian matrix in compressed form, without its angles: csgraph knows real numbers only."""
-    # rows may be taken for columns: the pattern is symmetric
-    return scipy.sparse.csr_array((np.ones(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
+    # rows may be taken for columns: the pattern is symmetric; one number stands for all entries, which nobody reads
+    ones = np.broadcast_to(np.float64(1), matrix.nnz)
+    return scipy.sparse.csr_array((ones, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def pattern_labels(matrix: Any) -> NDArray[np.int64]:

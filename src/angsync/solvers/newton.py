@@ -119,6 +119,7 @@ class Newton(SolverBase):
                     continue
                 break
             t = inner.t
+            hessian.forget()  # another step from here is rare
             z = state.z * np.exp(1j * t).astype(state.z.dtype)
             z = z / np.abs(z)
             Cz = operator.apply(z)

@@ -31,6 +31,7 @@ from angsync.problem.operators.edge_list import EdgeList
 from angsync.problem.residual import along_and_across
 
 _SINGLE_FROM_ENTRIES = 500_000  # stored entries from which products with H are in single precision
+_FORGET_FROM_ENTRIES = 10_000_000  # from which the rotated entries are not kept while a step is tried: 40 MB
 _DEFINITE_SHARE = 2.0**-44  # of its degree, added to each node: keeps pivots positive where edges are below rounding
 _NARROW_ACCURACY = 1e-8  # of products with the narrow copy of a dense C, and with the triangle made of it
 # Products at one point after which the triangle of a dense C is made. From the narrow copy that costs as much as 1.2 to
@@ -56,9 +57,17 @@ class TangentHessian:
         self.s, self.b = along_and_across(z, Cz)
         self.n = z.size
         self._sparse = operator.sparse()
-        self._conjugate = np.conj(z)
         self._used = 0
         self._triangle: Callable[[NDArray], NDArray] | None = None
+
+    @cached_property
+    def _conjugate(self) -> NDArray:
+        return np.conj(self.z)
+
+    def forget(self) -> None:
+        """Give back the rotated entries of a very large C; they are made again where they are needed again."""
+        if self._sparse is not None and self._sparse.operator.matrix.nnz >= _FORGET_FROM_ENTRIES:
+            self.__dict__.pop("rotated", None)
 
     @cached_property
     def rotated(self) -> scipy.sparse.csr_array | None:

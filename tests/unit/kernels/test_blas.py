@@ -53,7 +53,7 @@ def test_the_last_of_two_threads_puts_the_number_back(setting):
 
 
 def test_another_blas_is_left_alone(monkeypatch):
-    monkeypatch.setattr(blas, "_setting", lambda: None)
+    monkeypatch.setattr(blas, "_setting", lambda _package: None)
     done = False
     with blas.in_one_thread():
         done = True

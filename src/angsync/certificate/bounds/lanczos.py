@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import scipy.linalg
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from angsync import kernels
 from angsync.certificate.bounds.bound import Question, SpectralBound
 from angsync.kernels.rounding import UNIT_ROUNDOFF, gamma, precision
+from angsync.problem.operators import Operator
 from angsync.problem.randomness import proof_generator
 from angsync.solvers.stopping import Clock
 
@@ -28,6 +30,9 @@ _DOUBLE = 1e-12  # products with a larger unit of rounding are not in double pre
 _EXPONENTS, _HALVINGS = 52.0, 12  # of two, over which the least value that is proof enough is searched, to a percent
 _HALVES = 1 << _HALVINGS
 _BASIS_BYTES = 1 << 30  # the basis is kept for full reorthogonalisation; this caps it
+# From which a run keeps three vectors and no basis: that of thirty steps, as many as a random graph takes, would be
+# 200 MB and as large as C; and how many steps it may then take, whatever memory there is.
+_SHORT_FROM_NODES, _SHORT_STEPS = 400_000, 100
 _ENTRIES_AT_ONCE = 200_000_000  # of products with a dense matrix between two looks at the clock: a second at most
 
 
@@ -147,7 +152,7 @@ def by_lanczos(question: Question, *, failure: float = FAILURE, max_steps: int =
     single = operator.abs_row_sums() is None and precision(operator.dtype).epsilon > _DOUBLE
     dense = operator.shifted_matrix(s, narrow=False)
     bound = lanczos_bound(
-        dense or (lambda v: s * v - operator.apply(v)),
+        dense or partial(_shifted, operator, s),
         question.z,
         question.rng,
         max_steps=max_steps,
@@ -161,6 +166,13 @@ def by_lanczos(question: Question, *, failure: float = FAILURE, max_steps: int =
     )
     operator.count(dense.products if dense else 0)
     return replace(bound, confidence=1 - FAILURE)
+
+
+def _shifted(operator: Operator, s: NDArray[np.float64], v: NDArray) -> NDArray:
+    """S v, with one vector beside the result."""
+    image = s * v
+    image -= operator.apply(v)
+    return image
 
 
 def by_narrow_lanczos(question: Question, *, failure: float) -> SpectralBound | None:
@@ -240,7 +252,8 @@ def lanczos_bound(
     The norm of V: a vector has, after the last round, an overlap with V of :math:`2 \sqrt k \gamma_{2n+8}` from the
     rounding of its inner products, and of :math:`\|V^H V - I\|` times the share that this round took. If all such
     shares add up to no more than 1 (``drift``), :math:`\|V^H V - I\|` stays below :math:`30 k^{3/2} \gamma_{2n+8}`, far
-    below 0.2. Otherwise :math:`\|V\| \le \sqrt{k + 1}`, and k + 1 times the growth is asked for in the end.
+    below 0.2. Otherwise :math:`\|V\| \le \sqrt{k + 1}`, and k + 1 times the growth is asked for in the end. So it is in
+    runs on very many nodes, which keep no basis (:mod:`angsync.kernels.lanczos.short`).
 
     Where products are too coarse for that (``errors_may_conspire=False``: the narrow copy, products in single
     precision, eliminated unknowns), the run is taken for the exact one of a Hermitian matrix whose distance from S is
@@ -262,7 +275,10 @@ def lanczos_bound(
         run = product.begin(u, _gaussian(u, rng), steps)
     else:
         u /= np.linalg.norm(u)
-        run = kernels.begin_lanczos(product, u, random_start(u, rng), steps)
+        if n >= _SHORT_FROM_NODES and errors_may_conspire and not isinstance(product, kernels.ShiftedMatrix):
+            run = kernels.ShortLanczos(product, u, random_start(u, rng), min(max_steps, max(steps, _SHORT_STEPS)))
+        else:
+            run = kernels.begin_lanczos(product, u, random_start(u, rng), steps)
     part = 1  # products may take any time, but for those of a matrix: a part of their run takes a second at most
     if isinstance(product, kernels.ShiftedMatrix) and (clock.max_seconds is None or not callable(product.matrix)):
         part = max(1, _ENTRIES_AT_ONCE // n**2)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _FEW_PARTS = 8  # up to which each is cut out of the whole matrix
 _MANY_LEVELS = 5000  # from which they are not found one by one: a few microseconds each
+_ENTRIES_AT_ONCE = 1 << 20  # of the matrix that are worked on at a time
 _SECOND_SEARCH = 8_000_000  # entries up to which the search starts again from the node found last
 
 
@@ -110,10 +111,24 @@ class SparseOperator(Operator):
 
     @cached_property
     def _abs_row_sums(self) -> NDArray[np.float64]:
-        # moduli in double precision: they bound f, and in single precision they would be too small by 6e-8
-        moduli = np.abs(self.matrix.data.astype(np.complex128, copy=False))
-        parts = (moduli, self.matrix.indices, self.matrix.indptr)
-        return np.asarray(scipy.sparse.csr_array(parts, shape=self.matrix.shape).sum(axis=1)).ravel()
+        sums = np.empty(self.n)
+        for rows, entries in self._row_blocks():
+            # moduli in double precision: they bound f, and in single precision they would be too small by 6e-8
+            moduli = np.abs(self.matrix.data[entries].astype(np.complex128, copy=False))
+            ends = self.matrix.indptr[rows.start : rows.stop + 1] - self.matrix.indptr[rows.start]
+            parts = (moduli, self.matrix.indices[entries], ends)
+            shape = (rows.stop - rows.start, self.n)
+            sums[rows] = np.asarray(scipy.sparse.csr_array(parts, shape=shape).sum(axis=1)).ravel()
+        return sums
+
+    def _row_blocks(self) -> Iterator[tuple[slice, slice]]:
+        """Rows whose entries are worked on at a time, and these entries: temporaries stay small beside the matrix."""
+        indptr, first = self.matrix.indptr, 0
+        while first < self.n:
+            last = int(np.searchsorted(indptr, indptr[first] + _ENTRIES_AT_ONCE, side="right")) - 1
+            last = min(self.n, max(last, first + 1))
+            yield slice(first, last), slice(int(indptr[first]), int(indptr[last]))
+            first = last
 
     def component_labels(self) -> NDArray[np.int64]:
         if self.breadth_first.order.size == self.n:

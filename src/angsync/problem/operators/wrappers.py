@@ -147,7 +147,11 @@ class ScaledOperator(Wrapper):
 
     def apply(self, z: NDArray) -> NDArray:
         if abs(self.exponent) <= _ORDINARY[self.dtype.char]:
-            return _times(self.base.apply(z), -self.exponent)
+            image = self.base.apply(z)
+            if self.base.sparse() is None:  # somebody else's product may be an array that he needs again
+                return _times(image, -self.exponent)
+            image *= np.real(image).dtype.type(2.0**-self.exponent)
+            return image
         # one half on the way in, one on the way out: neither 1e300 nor 1e-310 over- or underflows in between
         half = -self.exponent // 2
         return _times(self.base.apply(_times(z, half)), -self.exponent - half)
