@@ -31,7 +31,7 @@ from angsync.problem.operators.sparse import SparseOperator
 
 
 @names_keywords
-def as_operator(data: Any, hermitian: Hermitian = "full") -> Operator:
+def as_operator(data: Any, hermitian: Hermitian = "full", *, client: Any = None) -> Operator:
     """Turn ``data`` into an operator, checking it on the way.
 
     Parameters
@@ -45,9 +45,17 @@ def as_operator(data: Any, hermitian: Hermitian = "full") -> Operator:
     hermitian
         ``"full"``: the whole matrix is given and checked. Where its triangles differ by rounding, the upper one is the
         problem. ``"upper"`` or ``"lower"``: only that triangle (and the diagonal) is read.
+    client
+        A ``distributed.Client``, or the address of a scheduler: the array of zarr, dask or xarray is read by the
+        workers, which keep one triangle of it between them and compute the products. For what one machine cannot hold;
+        every worker has to see the store, and needs the same version of angsync.
     """
     if hermitian not in ("full", "upper", "lower"):
         raise InputError(f"hermitian must be 'full', 'upper' or 'lower', but it is {hermitian!r}.")
+    if client is not None:
+        from angsync.problem.operators.on_cluster import cluster_operator
+
+        return cluster_operator(data, hermitian, client)
     if type(data) is np.ndarray:  # the usual case first: what follows costs more than checking a small matrix
         return dense_operator(data, hermitian)
     if isinstance(data, Operator):

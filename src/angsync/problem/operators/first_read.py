@@ -108,17 +108,19 @@ class Seen:
 
 
 class FirstRead:
-    """The first read, tile by tile."""
+    """The first read, tile by tile; ``copied``: whether the narrow copy is wanted."""
 
-    def __init__(self, triangle: Triangle, dtype: np.dtype[Any], compared: bool) -> None:
+    def __init__(self, triangle: Triangle, dtype: np.dtype[Any], compared: bool, *, copied: bool = True) -> None:
         n = triangle.n
         self.triangle, self.dtype, self.compared = triangle, dtype, compared
         self.diagonal, self.sums, self.row_maxima = np.zeros(n), np.zeros(n), np.zeros(n)
         self.asymmetry, self.is_real, self.first_row = 0.0, True, 0
         self.probe = np.random.default_rng(0).standard_normal(n).astype(np.complex128)
         self.image = np.zeros(n, dtype=np.complex128)
-        self.narrow = _Narrowed(n) if kernels.COMPILED and narrow_bytes(n) <= NARROW_UP_TO_BYTES else None
-        self._suspects: list[NDArray] = []
+        fits = copied and kernels.COMPILED and narrow_bytes(n) <= NARROW_UP_TO_BYTES
+        self.narrow = _Narrowed(n) if fits else None
+        self.suspects: list[NDArray] = []
+        """Pairs that differ by more than rounding of their own: how much, row, column."""
 
     def seen(self) -> Seen:
         """What was found, once all was looked at."""
@@ -132,13 +134,22 @@ class FirstRead:
 
     def _look_at_tiles(self) -> None:
         for rows, columns in self.triangle.tiles(SEGMENT if self.narrow is not None else 1):
-            given = _on_and_above(self.triangle.part(rows, columns), rows, columns)
-            _check_finite(given, rows, columns)
-            self._look_at_diagonal(given, rows, columns)
-            tile = self.triangle.tile(rows, columns, given)
-            if self.compared:
-                self._compare(tile, rows, columns, pair_share(self.dtype))
-            self._add(tile)
+            given = self.triangle.part(rows, columns)
+            self.look_at(rows, columns, given, self.triangle.part(rows, columns, other=True) if self.compared else None)
+        self.finish()
+
+    def look_at(self, rows: slice, columns: slice, given: NDArray, other: NDArray | None) -> None:
+        """One tile as it was read, and the same of the other triangle where they are compared."""
+        given = _on_and_above(given, rows, columns)
+        _check_finite(given, rows, columns)
+        self._look_at_diagonal(given, rows, columns)
+        tile = self.triangle.tile(rows, columns, given)
+        if other is not None:
+            self._compare(tile, rows, columns, other, pair_share(self.dtype))
+        self._add(tile)
+
+    def finish(self) -> None:
+        """What only all tiles together show: whether the triangles agree, and whether products could overflow."""
         largest = float(self.row_maxima.max(initial=0.0))
         self._judge(pair_floor(self.dtype))
         check_largest(largest, self.triangle.n, self.dtype)
@@ -159,9 +170,9 @@ class FirstRead:
         self.asymmetry += float(apart.sum()) / 2
         self._suspect(apart, math.sqrt(float(np.finfo(self.dtype).eps)) * size, nodes, nodes)
 
-    def _compare(self, tile: Tile, rows: slice, columns: slice, share: float) -> None:
+    def _compare(self, tile: Tile, rows: slice, columns: slice, other_part: NDArray, share: float) -> None:
         """The other triangle against the one that counts."""
-        given = _on_and_above(self.triangle.part(rows, columns, other=True), rows, columns)
+        given = _on_and_above(other_part, rows, columns)
         _check_finite(given, rows, columns, mirrored=True)
         other = self.triangle.tile(rows, columns, given).entries
         apart, size = np.abs(tile.entries - other), np.maximum(np.abs(tile.entries), np.abs(other))
@@ -173,21 +184,21 @@ class FirstRead:
     def _suspect(self, apart: NDArray, allowed: NDArray, j: NDArray, k: NDArray) -> None:
         worse = apart > allowed
         if worse.any():
-            self._suspects.append(np.stack([apart[worse], j[worse], k[worse]]))
-            if sum(pairs.shape[1] for pairs in self._suspects) > _MOST_SUSPECTS:
+            self.suspects.append(np.stack([apart[worse], j[worse], k[worse]]))
+            if sum(pairs.shape[1] for pairs in self.suspects) > _MOST_SUSPECTS:
                 self._judge(1000 * float(np.finfo(self.dtype).eps))  # by the maxima so far, which are no larger
 
     def _judge(self, share: float) -> None:
         """The pairs that differ by more than rounding of their own: by that of the rows that they lie in?"""
-        if not self._suspects:
+        if not self.suspects:
             return
-        apart, j, k = np.concatenate(self._suspects, axis=1)
+        apart, j, k = np.concatenate(self.suspects, axis=1)
         rows, columns = j.astype(np.int64), k.astype(np.int64)
         limit = share * np.minimum(self.row_maxima[rows], self.row_maxima[columns])
         worst = int(np.argmax(apart - limit))
         if apart[worst] > limit[worst]:
             raise not_hermitian(int(rows[worst]), int(columns[worst]), float(apart[worst]), float(limit[worst]))
-        self._suspects = []
+        self.suspects = []
 
     def _add(self, tile: Tile) -> None:
         entries = tile.entries
