@@ -9,7 +9,9 @@ from __future__ import annotations
 import functools
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
@@ -59,6 +61,10 @@ class ConvergenceError(AngsyncError, RuntimeError):
         super().__init__(message)
         self.result = result
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """So that it survives the way from another process."""
+        return type(self), (str(self), self.result)
+
 
 class AngsyncWarning(UserWarning):
     """Base class of the warnings."""
@@ -92,8 +98,23 @@ class UnitWarning(AngsyncWarning):
     """Most angles exceed one turn: they may be degrees."""
 
 
+_muted: ContextVar[bool] = ContextVar("angsync_muted", default=False)
+
+
+@contextmanager
+def muted() -> Iterator[None]:
+    """No warnings of ours in the block: in this thread alone, as the filters of Python are one for all threads."""
+    token = _muted.set(True)
+    try:
+        yield
+    finally:
+        _muted.reset(token)
+
+
 def warn_user(text: str, category: type[Warning]) -> None:
     """Warn, pointing at the line that called the package from outside, however long the way from there was."""
+    if _muted.get():
+        return
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and _is_our_own(str(frame.f_globals.get("__name__", ""))):
         level, frame = level + 1, frame.f_back

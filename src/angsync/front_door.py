@@ -15,9 +15,12 @@ from angsync.pipeline.checkpoint import Checkpoint
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.settings import Robust
 from angsync.problem.anchoring import Anchors, Priors
-from angsync.problem.array_libraries import is_foreign, is_stack
+from angsync.problem.array_libraries import DATASETS, is_foreign, is_stack, is_stored, store_library
 from angsync.solvers.base import Solver
 from angsync.solvers.stopping import Callback, Stopping
+
+STREAMED_MATRIX_BYTES = 1_000_000_000
+"""What one matrix that is read in parts takes at most, beside the pages of its file."""
 
 
 @names_keywords
@@ -37,6 +40,7 @@ def synchronize(
     priors: Priors | None = None,
     threads: int | None = None,
     effort: Effort = "normal",
+    memory: int | str | None = None,
     checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
 ) -> SyncResult:
     r"""Find the phases z, :math:`|z_j| = 1`, that maximise :math:`f(z) = z^H C z`, and certify them.
@@ -48,7 +52,8 @@ def synchronize(
         graph or a data frame of edges; an array of zarr, h5py, dask or xarray, which is read block by block where it is
         large. ``C[j, l]`` is near ``z_j * conj(z_l)``. A matrix of CuPy, torch or JAX stays
         where it is, and ``z`` is given back as an array of the same library. A stack of matrices, an array (..., n, n),
-        gives a :class:`angsync.batch.BatchResult` (:mod:`angsync.batch`).
+        gives a :class:`angsync.batch.BatchResult` (:mod:`angsync.batch`); a stack of xarray, dask or zarr gives an
+        ``xarray.Dataset`` (:mod:`angsync.batch.dataset`), which is computed when it is asked for where it can be.
     solver
         ``"auto"``, or a solver such as ``ang.GPM(alpha=4.0)``, which is then run literally. ``"auto"`` also
         leaves points that the certificate refutes, and does not depend on the scale of C.
@@ -88,6 +93,9 @@ def synchronize(
         pay, and the bound; ``"high"``: more of them, every way out of the point that is known, and the semidefinite
         relaxation of larger problems. ``certificate.untried`` says what was left out, and
         ``Stopping(max_seconds=...)`` ends any of it.
+    memory
+        For a stack of xarray, dask or zarr: how much of it may be in memory at once, as a number of bytes or ``"1GB"``;
+        half of what is free unless given.
     checkpoint
         A file, or :class:`angsync.Checkpoint`, in which a long solve of one problem keeps its points, so that a later
         call with ``ang.Checkpoint(path, resume=True)`` goes on from them. The answer is the same, to the bit, with and
@@ -96,7 +104,7 @@ def synchronize(
     call = Call.checked(
         solver=solver, start=start, stopping=stopping, certify=certify, gauge=gauge, callback=callback,
         on_failure=on_failure, rng=rng, hermitian=hermitian, anchors=anchors, priors=priors, threads=threads,
-        effort=effort, checkpoint=checkpoint,
+        effort=effort, memory=memory, checkpoint=checkpoint,
     )  # fmt: skip
     if call.threads is None:
         return _by_its_route(data, call)
@@ -108,11 +116,13 @@ def synchronize(
 
 
 def _by_its_route(data: Any, call: Call) -> Any:
+    if call.memory is not None:
+        _check_memory(data, call.memory)
     if call.checkpoint is not None and (is_stack(data) or is_foreign(data)):
         kind = "a stack" if is_stack(data) else "arrays of CuPy, torch or JAX"
         raise InputError(
             f"checkpoint= (--checkpoint) is for one problem in the memory of the host or on disk, not for {kind}. "
-            "Leave it out: stacks on disk are resumed chunk by chunk (angsync link --resume)."
+            "Leave it out: stacks on disk are resumed chunk by chunk (--resume)."
         )
     if is_stack(data):
         from angsync.batch import stack
@@ -123,6 +133,22 @@ def _by_its_route(data: Any, call: Call) -> Any:
 
         return foreign.solve(data, call, _solve_one)
     return _solve_one(data, call)
+
+
+def _check_memory(data: Any, memory: int) -> None:
+    """Refuse ``memory=`` where nothing would come of it."""
+    if is_stack(data) and store_library(data) in DATASETS:
+        return
+    if not is_stack(data) and is_stored(data) and memory >= STREAMED_MATRIX_BYTES:
+        return
+    if not is_stack(data) and is_stored(data):
+        raise InputError(
+            f"memory is {memory} bytes, but a matrix that is read in parts takes up to 1 GB: give it that."
+        )
+    raise InputError(
+        "memory is for arrays that are read in parts: a stack of xarray, dask or zarr, or a stored matrix. Leave it "
+        "out: what is in memory stays there, and a stack of h5py or a memory map is read in blocks of at most 256 MB."
+    )
 
 
 def _solve_one(data: Any, call: Call) -> SyncResult:

@@ -32,6 +32,8 @@ class StackCall:
     callback: Callable[[int, int], object] | None = None
     effort: Effort = "normal"
     seed: Seed = field(default_factory=Seed)
+    origin: tuple[int, ...] = ()
+    """Where the stack begins in a larger one that it is a part of: messages name problems by their place there."""
 
     def __post_init__(self) -> None:
         node = isinstance(self.gauge, (int, np.integer)) and not isinstance(self.gauge, bool) and self.gauge >= 0

@@ -87,11 +87,14 @@ def check_hermitian(
     first: int,
     leading: tuple[int, ...],
     hermitian: str,
+    origin: tuple[int, ...] = (),
 ) -> None:
     """The kernels say which problems may not be Hermitian; those are looked at entry by entry.
 
     An entry and its mirror image may differ by sqrt(eps) of the larger one, or by 1000 eps of the largest entry in
     each of their two rows: the rounding of a computed Gram matrix, whose entries may be small beside its diagonal.
+
+    ``origin``: where the stack begins in a larger one, whose numbers are then named.
     """
     suspects = np.flatnonzero((found[FIELDS.index("asymmetry")] > 0) & finite)
     for k in range(0, suspects.size, _LOOKED_AT_TOGETHER):
@@ -111,7 +114,8 @@ def check_hermitian(
             place = int(np.argmax(beyond.any(axis=(1, 2))))
             worst = np.argmax(np.where(beyond[place], gap[place] / np.maximum(allowed[place], _SMALLEST), 0))
             row, column = np.unravel_index(int(worst), beyond.shape[1:])
-            index = tuple(int(i) for i in np.unravel_index(first + int(which[place]), leading))
+            own = np.unravel_index(first + int(which[place]), leading)
+            index = tuple(int(i) + k for i, k in zip(own, origin or (0,) * len(leading), strict=True))
             raise NotHermitianError(
                 f"the problems must be Hermitian: in problem {index}, |C[{row},{column}] - conj(C[{column},{row}])| = "
                 f"{gap[place, row, column]:.2e}, allowed {allowed[place, row, column]:.2e}. If only one triangle is "

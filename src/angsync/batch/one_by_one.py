@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,18 @@ from numpy.typing import NDArray
 from angsync.batch.call import StackCall
 from angsync.batch.result import BatchStatus
 from angsync.certificate.verdict import Verdict
+from angsync.errors import muted
 from angsync.kernels.batch.numbers import BatchNumbers
 from angsync.pipeline import plain
 from angsync.pipeline.call import Call
 from angsync.solvers.stopping import Status
 
-_CODES = {Status.CONVERGED: BatchStatus.CONVERGED, Status.STALLED: BatchStatus.STALLED}
+# what is EMPTY or DISCONNECTED is settled for the whole stack, out of what has converged
+_CODES = {
+    Status.CONVERGED: BatchStatus.CONVERGED,
+    Status.EMPTY: BatchStatus.CONVERGED,
+    Status.STALLED: BatchStatus.STALLED,
+}
 
 
 def solve_alone(C: NDArray, z: NDArray, numbers: BatchNumbers, call: StackCall) -> dict[str, Any]:
@@ -33,8 +38,7 @@ def solve_alone(C: NDArray, z: NDArray, numbers: BatchNumbers, call: StackCall) 
         hermitian=call.hermitian,  # type: ignore[arg-type]
         effort=call.effort,
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with muted():
         one = plain.solve(C, own)
     if one.status is Status.INTERRUPTED:
         raise KeyboardInterrupt

@@ -21,7 +21,7 @@ VERDICTS = (Verdict.CERTIFIED, Verdict.UNDECIDED)
 
 
 class BatchStatus(IntEnum):
-    """The codes in ``BatchResult.status``; their names are those of :class:`angsync.Status`, and three more."""
+    """The codes in ``BatchResult.status``; their names are those of :class:`angsync.Status`, and four more."""
 
     CONVERGED = 0
     ITERATION_LIMIT = 1
@@ -34,6 +34,8 @@ class BatchStatus(IntEnum):
     """There is nothing measured in it, or all its nodes are masked: no phase means anything."""
     DISCONNECTED = 6
     """Solved, but it is in several pieces (``BatchResult.components``): phases cannot be compared across them."""
+    NO_DATA = 7
+    """A chunk that it lies in is absent from its zarr store: its phases are NaN."""
 
 
 _WORDS = {
@@ -41,7 +43,18 @@ _WORDS = {
     BatchStatus.NOT_FINITE: "not finite, phases NaN",
     BatchStatus.STALLED: "stalled above the tolerance (loosen it or use complex128)",
     BatchStatus.INTERRUPTED: "not reached before the interruption, phases NaN",
+    BatchStatus.NO_DATA: "in chunks that are absent from the store, phases NaN",
 }
+
+
+def failures_in_words(status: NDArray[np.int8]) -> str:
+    """One sentence with counts of what did not converge; empty when every problem did."""
+    counts = np.bincount(np.atleast_1d(status).ravel(), minlength=len(BatchStatus))
+    found = {words: int(counts[code]) for code, words in _WORDS.items() if counts[code]}
+    if not found:
+        return ""
+    parts = "; ".join(f"{number} {words}" for words, number in found.items())
+    return f"{sum(found.values())} of {int(counts.sum())} problems did not converge: {parts}."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -163,13 +176,7 @@ class BatchResult:
 
     def failures(self) -> str:
         """One sentence with counts of what did not converge; empty when every problem did."""
-        counts = self.counts()
-        found = {words: counts[code.name] for code, words in _WORDS.items() if counts[code.name]}
-        if not found:
-            return ""
-        parts = "; ".join(f"{number} {words}" for words, number in found.items())
-        total = int(np.prod(self.shape, dtype=np.int64))
-        return f"{sum(found.values())} of {total} problems did not converge: {parts}."
+        return failures_in_words(to_numpy(self.status))
 
     def __repr__(self) -> str:
         total = int(np.prod(self.shape, dtype=np.int64))

@@ -38,7 +38,16 @@ from angsync.errors import (
 from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, BatchNumbers, BatchOptions, chirp
 from angsync.pipeline.call import Call, Effort, Seed
 from angsync.pipeline.tried_starts import same_objective
-from angsync.problem.array_libraries import dtype_name, from_numpy, is_foreign, namespace, on_cuda, to_numpy
+from angsync.problem.array_libraries import (
+    DATASETS,
+    dtype_name,
+    from_numpy,
+    is_foreign,
+    namespace,
+    on_cuda,
+    store_library,
+    to_numpy,
+)
 from angsync.solvers.stopping import Stopping
 
 GPM_STEPS = 6  # power steps after which Newton steps take over in any case
@@ -48,7 +57,7 @@ _NOT_REACHED: dict[str, Any] = {"status": BatchStatus.INTERRUPTED, "iterations":
 """What is written for problems that were not reached; otherwise NaN."""
 
 
-def solve(data: Any, call: Call) -> BatchResult:
+def solve(data: Any, call: Call) -> Any:
     """What ``ang.synchronize`` does with a stack: options that mean nothing for a stack are refused."""
     not_for_stacks = {
         "solver": call.solver is not None or call.robust is not None,
@@ -66,12 +75,16 @@ def solve(data: Any, call: Call) -> BatchResult:
     own = StackCall(
         call.stopping, call.certify, call.gauge, call.on_failure, call.hermitian, effort=call.effort, seed=call.seed
     )
+    if store_library(data) in DATASETS:
+        from angsync.batch import dataset
+
+        return dataset.solve(data, own, call.threads, call.memory)
     if is_foreign(data) and on_cuda(data):
         from angsync.batch.on_device import solve_where_it_lies
 
         result, troubled = solve_where_it_lies(data, own)
         return reported(_improved_on_the_host(data, result, own), own) if troubled else result
-    return reported(_solve_stack(data, own), own)
+    return reported(solve_stack(data, own), own)
 
 
 @names_keywords
@@ -134,7 +147,7 @@ def synchronize_stack(
     call = StackCall(
         stopping, certify, gauge, on_failure, hermitian, power_steps, callback, effort, Seed(rng)
     )  # fmt: skip
-    return reported(_solve_stack(stack, call, weights, mask), call)
+    return reported(solve_stack(stack, call, weights, mask), call)
 
 
 def reported(result: BatchResult, call: StackCall) -> BatchResult:
@@ -150,7 +163,7 @@ def reported(result: BatchResult, call: StackCall) -> BatchResult:
     return result
 
 
-def _solve_stack(
+def solve_stack(
     stack: Any, call: StackCall, weights: ArrayLike | None = None, mask: ArrayLike | None = None
 ) -> BatchResult:
     """Block by block, in the memory of the host."""
@@ -212,7 +225,7 @@ def _improved_on_the_host(data: Any, result: BatchResult, call: StackCall) -> Ba
     if which.size == 0:
         return result
     chosen = namespace(data).reshape(data, (-1, n, n))[from_numpy(which, data)]
-    found = _solve_stack(to_numpy(chosen), replace(call, callback=None))
+    found = solve_stack(to_numpy(chosen), replace(call, callback=None))
     better = to_numpy(found.objective) > f[which] + same * np.abs(f[which])
     if not better.any():
         return result
@@ -259,7 +272,7 @@ def _solve_part(
         suspects = kernels.solve_batch(C, chirp(n).astype(np.complex128), z, numbers, found, options)
         if suspects:
             finite = numbers.status != BatchStatus.NOT_FINITE
-            batch_input.check_hermitian(C, found, finite, *place, call.hermitian)
+            batch_input.check_hermitian(C, found, finite, *place, call.hermitian, call.origin)
     _leave_out(out, z, numbers)
     if not call.certify:
         return {}
@@ -314,7 +327,9 @@ def _look_further(
         return  # all are certified: nothing else is looked at
     C, out = problems
     options = _options(C.dtype, call, gauge)
-    which, better = search.improved(Part(C, z, numbers, found, options), proofs.get("gap_bound"))
+    # what is certified is not open, whatever its neighbours are; its gap may be as large as the rounding of its entries
+    gap = np.where(proofs["verdict"] == 0, 0.0, proofs["gap_bound"]) if proofs else None
+    which, better = search.improved(Part(C, z, numbers, found, options), gap)
     if better is None or which.size == 0:
         return
     _leave_out(None if out is None else out[which], better.z, better.numbers)

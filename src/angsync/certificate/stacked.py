@@ -57,10 +57,10 @@ def _claims(field: dict[str, NDArray[np.float64]], n: int) -> dict[str, NDArray]
         offset = rounding / m
         root = np.hypot(value + offset, 2 * e)
         below = np.where(value > 0, (value - offset + root) / 2, 1)
-        if below.size and below.min() > SQUARES_FROM and below.max() < SQUARES_TO:
-            positive = -(e * e + value * offset) / below
-        else:
-            positive = -(e * (e / below) + offset * (value / below))
+        positive = -(e * e + value * offset) / below
+        far = ~((below > SQUARES_FROM) & (below < SQUARES_TO))
+        if far.any():  # each problem by its own size: no bit of it depends on its neighbours
+            positive = np.where(far, -(e * (e / below) + offset * (value / below)), positive)
         smallest = np.where(value > 0, positive, (value - offset - root) / 2)
         smallest = np.where(np.isneginf(value), -np.inf, smallest)
         # f of the matrix given, whose triangles differ by rounding, is within the sum of these differences of ours

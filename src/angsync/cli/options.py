@@ -47,6 +47,9 @@ else:
 
 # what is read
 Problem = Annotated[Path, typer.Argument(metavar="FILE", help=f"The measurements: {in_words(READ)}.")]
+ProblemOrStack = Annotated[
+    Path, typer.Argument(metavar="FILE", help=f"The measurements: {in_words(READ)}. A stack of matrices: zarr, too.")
+]
 Triangle = Annotated[
     TriangleName, typer.Option("--hermitian", help="Which part of a matrix is read; the whole must be Hermitian.")
 ]
@@ -101,14 +104,32 @@ CheckpointSeconds = Annotated[
     float, typer.Option("--checkpoint-seconds", help="How often the checkpoint is written.", min=0)
 ]
 Resume = Annotated[
-    bool, typer.Option("--resume", help="Go on from the checkpoint; from the beginning where there is none.")
+    bool, typer.Option("--resume", help="Go on from the checkpoint, if there is one; of a zarr stack: with --out.")
 ]
 Seed = Annotated[
     int, typer.Option("--seed", help="Seed of everything random; the same seed gives the same answer.", min=0)
 ]
 
 # what comes out
-ResultFile = Annotated[Path | None, typer.Option("--output", "-o", help=f"Write the result here ({in_words(RESULT)}).")]
+ResultFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "--out", "-o", help=f"Write the result here ({in_words(RESULT)}). Of a zarr stack: a zarr store."
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory", help="Of a zarr stack: what may be read at once, such as 1GB; half of what is free unless given."
+    ),
+]
+Scheduler = Annotated[
+    str | None, typer.Option("--scheduler", help="Of a zarr stack: address of a Dask scheduler whose workers solve it.")
+]
+Absent = Annotated[
+    str,
+    typer.Option("--absent", help="Chunks that a zarr stack does not hold: error, or empty (never written, NO_DATA)."),
+]
 ReportFile = Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML report here.")]
 StandardErrors = Annotated[
     bool, typer.Option("--standard-errors", help="Add the standard error of every phase, in radians.")

@@ -21,7 +21,7 @@ from angsync.problem.units import in_radians
 
 @app.command(short_help="Find the phases that fit FILE best, with a proof.")
 def solve(
-    file: options.Problem,
+    file: options.ProblemOrStack,
     output: options.ResultFile = None,
     report: options.ReportFile = None,
     solver: options.Solver = "auto",
@@ -45,12 +45,19 @@ def solve(
     unit: options.Unit = "rad",
     weights: options.Weights = "kappa",
     seed: options.Seed = 0,
+    memory: options.Memory = None,
+    scheduler: options.Scheduler = None,
+    absent: options.Absent = "error",
     checkpoint: options.Checkpoint = None,
     checkpoint_seconds: options.CheckpointSeconds = 60.0,
     resume: options.Resume = False,
     json: options.Json = False,
 ) -> None:
-    """Find the phases that fit the measurements in FILE best, and prove how good they are."""
+    """Find the phases that fit the measurements in FILE best, and prove how good they are.
+
+    A stack of matrices in a zarr store (FILE.zarr) is solved chunk by chunk into another one (--out OUT.zarr), which
+    keeps what is done whatever happens: --resume goes on, angsync verify checks it. Exit code 3: some chunks failed.
+    """
     with reporting() as console:
         from angsync.cli.nodes import anchors_from_text, gauge_from_text, priors_from_text
         from angsync.cli.progress import watching
@@ -62,6 +69,22 @@ def solve(
         from angsync.problem.array_libraries import is_stack
         from angsync.solvers.stopping import Stopping
 
+        store: dict[str, Any] = {"memory": memory, "scheduler": scheduler}
+        if is_zarr_path(file):
+            from angsync.cli.stored_stacks import solve_store
+
+            one = {"--solver": solver.value != "auto", "--start": start.value != "auto", "--report": report,
+                   "--anchor": anchor, "--prior": prior, "--standard-errors": standard_errors,
+                   "--checkpoint": checkpoint}  # fmt: skip
+            code = solve_store(
+                console, file, output, **store, resume=resume, absent=absent, max_seconds=max_seconds, gauge=gauge,
+                rng=seed, stopping=Stopping(tolerance=tolerance, max_iterations=max_iterations), certify=certify,
+                effort=effort.value, hermitian=hermitian.value, one_problem_only=one, json=json,
+            )  # fmt: skip
+            raise typer.Exit(code)
+        for name, given in store.items():
+            if given:
+                raise InputError(f"--{name} is for a stack in a zarr store, which {file} is not: leave it out.")
         # the call and the outputs are checked before the work, not after
         check_outputs(file, (output, check_result_path), (report, check_writable), (checkpoint, check_writable))
         kept = _checkpoint(checkpoint, checkpoint_seconds, resume)
@@ -98,6 +121,12 @@ def solve(
             if kept is not None and result.status.name in ("CONVERGED", "STALLED"):
                 kept.remove()  # the answer is written
         raise typer.Exit(exit_code(result))
+
+
+def is_zarr_path(file: Path) -> bool:
+    """Whether this is, or is called, a zarr store."""
+    marks = ("zarr.json", ".zarray", ".zgroup")
+    return file.suffix.lower() == ".zarr" or (file.is_dir() and any((file / mark).exists() for mark in marks))
 
 
 def _checkpoint(path: Path | None, seconds: float, resume: bool) -> Any:

@@ -107,14 +107,15 @@ class _Load:
 
 
 @contextlib.contextmanager
-def limited(count: int) -> Iterator[None]:
+def limited(count: int, *, blas: bool = True) -> Iterator[None]:
     """So many threads in the block: in this thread and in what it starts with a copy of its context, nowhere else.
 
     The threads of BLAS are limited as well where threadpoolctl is installed: no pool larger than what was asked for.
+    They are one number for the whole process, so what runs in several threads at once leaves it (``blas=False``).
     """
     token = _limit.set(count)
     try:
-        with blas_limited(count):
+        with blas_limited(count) if blas else contextlib.nullcontext():
             yield
     finally:
         _limit.reset(token)

@@ -31,6 +31,7 @@ _URGENCY = (
     Status.ITERATION_LIMIT,
     Status.STALLED,
     Status.CONVERGED,
+    Status.EMPTY,
 )
 
 
@@ -130,7 +131,9 @@ def joined_runs(runs: Sequence[Run], n: int) -> Run:
     if len(runs) == 1:
         return runs[0]
     return Run(
-        status=min((run.status for run in runs), key=_URGENCY.index, default=Status.CONVERGED),
+        status=min(
+            (run.status for run in runs), key=_URGENCY.index, default=Status.CONVERGED if n == 1 else Status.EMPTY
+        ),
         iterations=max((run.iterations for run in runs), default=0),
         matvecs=sum(run.matvecs for run in runs),
         history=merged_history([run.history for run in runs]),
@@ -204,7 +207,8 @@ def _method_of(runs: Sequence[Run], n: int) -> str:
 
 
 def _report_failure(result: SyncResult, on_failure: str) -> None:
-    if result.status in (Status.CONVERGED, Status.STOPPED_BY_CALLBACK, Status.INTERRUPTED) or on_failure == "ignore":
+    silent = (Status.CONVERGED, Status.EMPTY, Status.STOPPED_BY_CALLBACK, Status.INTERRUPTED)  # EMPTY: told already
+    if result.status in silent or on_failure == "ignore":
         return
     text = f"{result.status.name}: {result.status.value} Residual {result.residual:.2e}."
     if on_failure == "raise":

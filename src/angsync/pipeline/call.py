@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -51,6 +52,15 @@ class Seed:
     def generator(self) -> np.random.Generator:
         return random_generator(self._rng)
 
+    def from_the_beginning(self) -> Seed:
+        """A source of the same numbers that shares nothing with this one; no number must have been drawn before."""
+        return Seed(copy.deepcopy(self._rng))
+
+    @property
+    def told(self) -> int | None:
+        """The whole number that was given; None for a generator."""
+        return self._rng if type(self._rng) is int else None
+
 
 @dataclass(frozen=True)
 class Call:
@@ -73,6 +83,8 @@ class Call:
     priors: Priors | None = None
     threads: int | None = None
     effort: Effort = "normal"
+    memory: int | None = None
+    """Bytes that a stack which is read in parts may take at once; None: half of what is free."""
     checkpoint: Checkpoint | None = None
     journal: Journal | None = None
     """Of the checkpoint, once the data are known: :mod:`angsync.pipeline.plain` opens it."""
@@ -94,6 +106,7 @@ class Call:
         priors: Any,
         threads: Any,
         effort: Any,
+        memory: Any = None,
         checkpoint: Any = None,
     ) -> Call:
         """The options as they were given; whatever is wrong with them is said here, before any work."""
@@ -124,6 +137,7 @@ class Call:
             priors=_nodes(priors, "priors", "(angle, weight)"),
             threads=_threads(threads),
             effort=effort,
+            memory=_memory(memory),
             checkpoint=_checkpoint(checkpoint, own, robust),
         )
 
@@ -189,6 +203,14 @@ def _nodes(given: Any, name: str, value: str) -> Any:
     if given is not None and not isinstance(given, Mapping):
         raise InputError(f"{name} must be a dictionary {{node: {value}}}, but it is {given!r}.")
     return given or None
+
+
+def _memory(given: Any) -> int | None:
+    if given is None:
+        return None
+    from angsync.problem.memory import bytes_of
+
+    return bytes_of(given)
 
 
 def _threads(given: Any) -> int | None:

@@ -1,7 +1,8 @@
 """The file of a checkpoint: an npz archive with a format version, and no pickles.
 
-``metadata`` is JSON: whose it is, what it belongs to, and a list of entries for each part. The phases of entry k of
-part p are the array ``z_p_k``, its history ``h_p_k``; those of the run that goes on ``going_p``.
+``metadata`` is JSON: whose it is, what it belongs to, and a list of entries for each part. All phases lie one behind
+the other in ``complex64`` and ``complex128``, all histories in ``histories``, and an entry says where its own begin and
+end: a problem may have many thousand components.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from angsync.errors import FileFormatError
 from angsync.io.atomic import atomic_open
@@ -35,32 +37,47 @@ class Content(NamedTuple):
     """For each part: place, iterations, phases of the run that had not ended."""
 
 
+class _Packed:
+    """Arrays one behind the other; what stands in their place in the JSON is where they are."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, list[NDArray]] = {"complex64": [], "complex128": [], "histories": []}
+        self._ends = dict.fromkeys(self._arrays, 0)
+
+    def add(self, array: NDArray | None, name: str | None = None) -> list[Any] | None:
+        if array is None:
+            return None
+        name = array.dtype.name if name is None else name
+        begin = self._ends[name]
+        self._arrays[name].append(array)
+        self._ends[name] += array.shape[-1]
+        return [name, begin, self._ends[name]]
+
+    def packed(self) -> dict[str, NDArray]:
+        return {name: np.concatenate(arrays, axis=-1) for name, arrays in self._arrays.items() if arrays}
+
+
 def save(path: Path, content: Content) -> None:
     """Write the file as a whole: a kill at any time leaves the one before or this one."""
-    arrays: dict[str, Any] = {}
+    arrays = _Packed()
     parts: dict[str, Any] = {}
     for number, entries in content.entries.items():
-        lines = []
-        for place, (kind, z, facts, history) in enumerate(entries):
-            lines.append({"kind": kind, "facts": facts})
-            if z is not None:
-                arrays[f"z_{number}_{place}"] = z
-            if history is not None:
-                arrays[f"h_{number}_{place}"] = history
+        lines = [
+            {"kind": kind, "facts": facts, "z": arrays.add(z), "history": arrays.add(history, "histories")}
+            for kind, z, facts, history in entries
+        ]
         parts[str(number)] = {"entries": lines}
     for number, (place, iterations, z) in content.going.items():
-        parts[str(number)]["going"] = [place, iterations]
-        arrays[f"going_{number}"] = z
+        parts[str(number)]["going"] = [place, iterations, arrays.add(z)]
     known = {name: value for name, value in content.identity.items() if not isinstance(value, np.ndarray)}
-    arrays |= {f"is_{name}": value for name, value in content.identity.items() if isinstance(value, np.ndarray)}
+    own = {f"is_{name}": value for name, value in content.identity.items() if isinstance(value, np.ndarray)}
     text = json.dumps({"owner": content.owner, "identity": known, "parts": parts})
-    head: dict[str, Any] = {
-        "format": np.array(FORMAT),
-        "format_version": np.array(VERSION),
-        "owner": np.array(content.owner),
-    }
+    content_of_file: dict[str, Any] = {
+        "format": np.array(FORMAT), "format_version": np.array(VERSION), "owner": np.array(content.owner),
+        "metadata": np.array(text), **own, **arrays.packed(),
+    }  # fmt: skip
     with atomic_open(path, "wb") as stream:
-        np.savez(stream, **head, metadata=np.array(text), **arrays)
+        np.savez(stream, **content_of_file)
         stream.flush()
         os.fsync(stream.fileno())
     _flush_folder(path)
@@ -107,20 +124,29 @@ def load(path: Path) -> Content:
         entries: dict[int, list[tuple[Any, ...]]] = {}
         going: dict[int, tuple[Any, ...]] = {}
         for text, part in content["parts"].items():
-            number = int(text)
-            entries[number] = [
+            entries[int(text)] = [
                 (
                     str(line["kind"]),
-                    _phases(arrays.get(f"z_{number}_{place}")),
+                    _phases(_found(arrays, line["z"])),
                     dict(line["facts"]),
-                    _history(arrays.get(f"h_{number}_{place}")),
+                    _history(_found(arrays, line["history"])),
                 )
-                for place, line in enumerate(part["entries"])
+                for line in part["entries"]
             ]
             if "going" in part:
-                place, iterations = part["going"]
-                going[number] = (int(place), int(iterations), _phases(arrays[f"going_{number}"]))
+                place, iterations, where = part["going"]
+                going[int(text)] = (int(place), int(iterations), _phases(_found(arrays, where)))
         return Content(str(content["owner"]), identity, entries, going)
+
+
+def _found(arrays: dict[str, Any], where: Any) -> Any:
+    if where is None:
+        return None
+    name, begin, end = where
+    found = arrays[name][..., int(begin) : int(end)]
+    if found.shape[-1] != int(end) - int(begin):
+        raise ValueError(f"{name} is too short")
+    return found
 
 
 def _phases(z: Any) -> Any:

@@ -38,6 +38,16 @@ def is_foreign(array: Any) -> bool:
 _STORES = ("zarr", "h5py", "dask", "xarray")  # libraries whose arrays are read when somebody asks for a part
 
 
+DATASETS = ("zarr", "dask", "xarray")
+"""Those whose stacks give an ``xarray.Dataset``."""
+
+
+def store_library(array: Any) -> str | None:
+    """``"zarr"``, ``"h5py"``, ``"dask"``, ``"xarray"``, or None: whose array this is, in memory or not."""
+    root = type(array).__module__.partition(".")[0]
+    return root if root in _STORES else None
+
+
 def is_stored(array: Any) -> bool:
     """Whether this is an array that is read part by part: of zarr, h5py, dask or xarray, or another that has chunks.
 

@@ -33,6 +33,7 @@ class Status(Enum):
     ITERATION_LIMIT = "Stopped at max_iterations; raise it, or go on from this result with start=result."
     TIME_LIMIT = "Stopped at max_seconds; raise it, or go on from this result with start=result."
     STOPPED_BY_CALLBACK = "The callback returned True."
+    EMPTY = "Nothing is measured (C is zero off its diagonal): any phases fit as well, and these mean nothing."
     INTERRUPTED = "Interrupted; this is the best point so far. Go on from it with start=result."
 
 

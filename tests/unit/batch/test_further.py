@@ -9,7 +9,7 @@ from problems import bare, gaussian_stack
 import angsync as ang
 from angsync import kernels
 from angsync.batch import synchronize_stack
-from angsync.batch.further import STARTS
+from angsync.batch.further import STARTS, Search
 from angsync.errors import ConvergenceWarning, DisconnectedWarning, InputError
 
 FIELDS = ("z", "objective", "residual", "iterations", "status", "components", "verdict", "gap_bound", "lambda_2")
@@ -182,3 +182,22 @@ def test_it_is_said_what_is_open():
 def test_no_other_word():
     with pytest.raises(InputError, match=r"effort must be 'low', 'normal' or 'high', but it is 'most'\."):
         ang.synchronize(np.eye(3)[None], effort="most")
+
+
+def test_what_is_certified_is_not_solved_again_because_of_its_neighbours(monkeypatch):
+    # triangles that differ by rounding of single precision: the gap exceeds 1e-8 of f, and so does what is called equal
+    C = gaussian_stack(6, 4, 0.3, seed=1)
+    C[0] += 1.4e-8 * np.triu(C[0], 1)
+    hard = against(6, 4, seed=3)
+    certified = synchronize_stack(C).verdict == 0
+    alone = synchronize_stack(C)
+    assert certified.all()
+    assert alone.gap_bound[0] > 1e-8 * alone.objective[0]
+    seen = []
+    own = Search._open
+    monkeypatch.setattr(Search, "_open", lambda self, *given: seen.append(own(self, *given)) or seen[-1])
+    together = synchronize_stack(np.concatenate([C, hard]))
+    assert seen[0].size > 0
+    assert seen[0].min() >= 4
+    for field in FIELDS:
+        np.testing.assert_array_equal(getattr(together, field)[:4], getattr(alone, field))

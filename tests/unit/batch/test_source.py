@@ -36,7 +36,7 @@ def stack_of(*leading, n=6, dtype=np.complex64):
 def test_stacks_of_every_library_have_the_same_bits(name, large, tmp_path, closing, monkeypatch):
     monkeypatch.setattr(batch_input, "LOADED_UP_TO_BYTES", 0 if large else 1 << 30)
     stack = stack_of(5, 40)
-    result = ang.synchronize(stored(name, stack, (2, 20, 6, 6), tmp_path, closing))
+    result = ang.batch.synchronize_stack(stored(name, stack, (2, 20, 6, 6), tmp_path, closing))
     expected = ang.synchronize(stack)
     assert type(result.z) is np.ndarray
     assert np.array_equal(result.z, expected.z)

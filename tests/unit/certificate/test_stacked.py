@@ -268,3 +268,12 @@ def test_a_gap_is_no_smaller_for_small_numbers(exponent):
         assert math.ldexp(gap, -exponent) >= missing
         # at 2**-1060 four digits are left, and the gap is below the rounding of f
         assert verdict == 1 or exponent == -1060
+
+
+@pytest.mark.parametrize("scale", [1e-160, 1e150])
+def test_no_bit_depends_on_the_size_of_a_neighbour(scale):
+    C = gaussian_stack(7, 400, 0.5, seed=4)
+    other = C[:1] * scale
+    alone, beside = ang.synchronize(C), ang.synchronize(np.concatenate([C, other]))
+    for name in ("gap_bound", "relative_gap", "lambda_2", "verdict"):
+        assert np.array_equal(getattr(alone, name), getattr(beside, name)[:-1]), name

@@ -33,7 +33,7 @@ from angsync.solvers.stopping import Clock, History, Progress
 # from the most to the least urgent
 URGENCY = (
     Status.INTERRUPTED, Status.STOPPED_BY_CALLBACK, Status.TIME_LIMIT, Status.ITERATION_LIMIT, Status.STALLED,
-    Status.CONVERGED,
+    Status.CONVERGED, Status.EMPTY,
 )  # fmt: skip
 
 

@@ -15,9 +15,23 @@ def test_an_all_zero_matrix_is_trivially_optimal_and_not_unique():
     with pytest.warns(DisconnectedWarning, match=r"3 isolated node\(s\) \(0, 1, 2\)"):
         result = ang.synchronize(np.zeros((3, 3)))
     assert result.z.tolist() == [1, 1, 1]
+    assert result.status is ang.Status.EMPTY  # CERTIFIED, but not in silence
+    assert not result.converged
+    assert "Nothing is measured" in str(result)
     assert result.certificate.verdict is Verdict.CERTIFIED
     assert not result.certificate.unique
     assert result.isolated.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [np.zeros((200, 200)), np.diag([1.0, 2.0]), scipy.sparse.csr_array((4, 4)), ang.Measurements([], [], [], n=3)],
+    ids=["large", "diagonal", "sparse", "edges"],
+)
+def test_whatever_has_no_measurement_is_empty(data):
+    with pytest.warns(DisconnectedWarning):
+        assert ang.synchronize(data).status is ang.Status.EMPTY
+    assert ang.synchronize([[1.0]]).status is ang.Status.CONVERGED  # one node needs none
 
 
 def test_components_are_solved_each_in_its_own_gauge_and_isolated_nodes_are_reported():

@@ -130,6 +130,44 @@ def test_ctrl_c_writes_the_last_checkpoint(tmp_path):
     assert last.objective == pytest.approx(again.objective, rel=1e-13)
 
 
+def test_a_failure_that_is_raised_leaves_the_file_too(tmp_path):
+    data, path = ang.simulate.grid(20, 20, sigma=0.4, rng=2).measurements, tmp_path / "check"
+    with pytest.raises(ang.errors.ConvergenceError):
+        ang.synchronize(
+            data, stopping=ang.Stopping(max_iterations=1), solver=ang.Newton(), on_failure="raise", checkpoint=path
+        )
+    assert path.exists()
+
+
+def test_an_error_in_a_callback_leaves_the_file_too(tmp_path):
+    path = tmp_path / "check"
+
+    def broken(progress):
+        if progress.iteration == 3:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        ang.synchronize(ang.simulate.gaussian(60, 2.0, rng=1).C, callback=broken, checkpoint=path)
+    assert path.exists()
+
+
+def test_many_components_are_few_arrays(tmp_path, monkeypatch):
+    piece = ang.simulate.ring(40, sigma=0.2, rng=1).measurements
+    count = 30
+    shift = np.repeat(np.arange(count) * piece.n, len(piece))
+    data = ang.Measurements(
+        np.tile(piece.i, count) + shift, np.tile(piece.j, count) + shift, np.tile(piece.angle, count)
+    )
+    monkeypatch.setattr("angsync.pipeline.by_components.is_worth_stacks", lambda *_: False)
+    plain = solved(data)
+    _, copies = with_every_write(data, tmp_path, monkeypatch)
+    with np.load(copies[-1]) as arrays:
+        assert len(arrays.files) < 10
+    again = solved(data, checkpoint=Checkpoint(copies[-1], resume=True))
+    assert again.objective == pytest.approx(plain.objective, rel=1e-13)
+    assert again.certificate.verdict is plain.certificate.verdict
+
+
 def test_of_short_solves_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "save", lambda *_: pytest.fail("written"))
     monkeypatch.setattr(module, "_WORTH_SECONDS", 1000.0)
@@ -193,7 +231,7 @@ def test_damaged_files_and_other_files_are_refused(tmp_path, monkeypatch):
         other.write_bytes(content[:length])
         refused("other")
     flipped = bytearray(content)
-    flipped[content.index(b"going_-1.npy") + 200] ^= 1
+    flipped[content.index(b"complex128.npy") + 200] ^= 1
     other.write_bytes(bytes(flipped))
     refused("other")
     with open(other, "wb") as stream:

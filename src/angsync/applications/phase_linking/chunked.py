@@ -164,6 +164,8 @@ def _notes(done: work.Done, total: int, target: Target) -> tuple[str, ...]:
         notes.append(f"resumed: {done.found:,} of {total:,} chunks were done before.")
     elif target.resume:
         notes.append("there was nothing to resume: begun anew.")
+    if done.interrupted:
+        notes.append("what is done is kept: --resume (resume=True) goes on.")
     if done.failed:
         name, reason = next(iter(done.failed.items()))
         notes.append(

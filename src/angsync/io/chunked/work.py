@@ -105,6 +105,7 @@ def carry_out(
     begin = time.monotonic()
     path = check_output(path, resume=resume)
     plan = manifest.read_plan(path)
+    begun = plan is None
     if plan is None:
         plan = _begin(work, path)
     with locked(markers.folder_of(path)):
@@ -115,7 +116,12 @@ def carry_out(
         reports = {name: marker["report"] for name, marker in known.items() if marker is not None}
         left = [chunk for chunk in chunks if chunk.name not in reports]
         run = _Run(len(chunks), reports, progress)
-        run.interrupted = _run(run, runner, task, left, None if max_seconds is None else begin + max_seconds)
+        try:
+            run.interrupted = _run(run, runner, task, left, None if max_seconds is None else begin + max_seconds)
+        except BaseException:
+            if begun and not run.reports:  # such as a scheduler that does not answer: nothing is left to resume
+                shutil.rmtree(path, ignore_errors=True)
+            raise
         if left or manifest.read_failed(path):
             _note_failures(run, path)
         if run.fatal is not None:

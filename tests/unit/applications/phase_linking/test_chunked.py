@@ -39,13 +39,21 @@ def equal(path, expected, place=np.s_[..., :, :]):
         np.testing.assert_array_equal(found[name][...][place], expected[name][place], err_msg=name)
 
 
-@pytest.mark.parametrize("given", [(5, 8, 8), (1, 30, 26), (2, 11, 7)])
-@pytest.mark.parametrize("chunk", [8, (13, 5), 64])
+@pytest.mark.parametrize(("given", "chunk"), [((5, 8, 8), 64), ((1, 30, 26), (13, 9)), ((2, 11, 7), 12)])
 def test_the_same_bits_at_any_chunking_of_input_and_output(tmp_path, slc, expected, given, chunk):
     linked = phase_linking.link(stack(tmp_path / "slc.zarr", slc, given), 5, output=tmp_path / "out.zarr", chunk=chunk)
     equal(tmp_path / "out.zarr", expected)
     assert linked.is_proved
     assert verify(tmp_path / "out.zarr").is_complete
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("side", [(64, 64), (100, 37), (130, 150)])
+def test_the_same_bits_at_the_chunkings_of_large_stacks(tmp_path, side):
+    slc = phase_linking.simulate(8, (130, 150), gamma_inf=0.5, rng=5).slc.astype(np.complex64)
+    whole = phase_linking.link(slc, (11, 9))
+    phase_linking.link(stack(tmp_path / "slc.zarr", slc, (8, *side)), (11, 9), output=tmp_path / "out.zarr", chunk=side)
+    equal(tmp_path / "out.zarr", {name: np.asarray(vars(whole)[name]) for name in FIELDS})
 
 
 def test_a_resumed_run_links_what_is_missing_with_the_chunks_of_the_first(tmp_path, slc, expected, monkeypatch):
@@ -255,3 +263,54 @@ def test_a_client_that_is_killed_twice_is_resumed_with_exactly_what_has_no_marke
     assert verify(out).is_complete
     assert verify(out).again == {}
     equal(out, expected)
+
+
+@pytest.mark.parametrize("library", ["dask", "xarray", "h5py"])
+def test_arrays_of_other_libraries_are_resumed_and_another_one_is_refused(tmp_path, slc, expected, library):
+    pytest.importorskip(library)
+
+    def given(values):
+        if library == "h5py":
+            import h5py
+
+            name = f"{values[0, 0, 0].real}.h5"
+            return h5py.File(tmp_path / name, "w").create_dataset("slc", data=values, chunks=(5, 8, 8))
+        from dask.array import from_array
+
+        lazy = from_array(values, chunks=(5, 8, 8))
+        if library == "dask":
+            return lazy
+        from xarray import DataArray
+
+        return DataArray(lazy, dims=("date", "y", "x"), coords={"y": np.arange(30.0)})
+
+    out = tmp_path / "out.zarr"
+    with pytest.warns(AngsyncWarning, match="interrupted"):
+        phase_linking.link(given(slc), 5, output=out, chunk=10, max_seconds=0)
+    with pytest.raises(OutputError, match="checksum of the input"):
+        phase_linking.link(given(slc * 2), 5, output=out, resume=True)
+    phase_linking.link(given(slc), 5, output=out, resume=True)
+    equal(out, expected)
+
+
+@pytest.mark.slow
+def test_a_disk_that_is_really_full(tmp_path, slc, expected):
+    room = tmp_path / "tiny disk"
+    room.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=180k", "tmpfs", str(room)], capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        out = room / "out.zarr"
+        with pytest.raises(
+            OutputError, match=r"tiny disk/out\.zarr: No space left.* bytes before compression, and .* free"
+        ):
+            phase_linking.link(slc, 5, output=out, chunk=(6, 7))
+        found = verify(out)
+        assert found.wrong == {}
+        assert 0 < found.right < found.total
+        subprocess.run(["mount", "-o", "remount,size=4m", str(room)], check=True)
+        phase_linking.link(slc, 5, output=out, chunk=(6, 7), resume=True)
+        equal(out, expected)
+        assert verify(out).is_complete
+    finally:
+        subprocess.run(["umount", str(room)], check=True)

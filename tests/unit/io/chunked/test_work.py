@@ -150,6 +150,20 @@ def test_a_full_disk_is_told_with_path_and_bytes_and_finished_chunks_are_kept(tm
     right(out)
 
 
+def test_a_runner_that_cannot_begin_leaves_nothing(tmp_path):
+    def nobody(task, chunks):
+        raise OSError("no scheduler answers")
+        yield
+
+    with pytest.raises(OSError, match="no scheduler"):
+        carry_out(work(tmp_path), tmp_path / "out.zarr", runner=nobody)
+    assert [path.name for path in tmp_path.iterdir()] == ["numbers.npy"]
+    carry_out(work(tmp_path), tmp_path / "out.zarr", runner=some(3))
+    with pytest.raises(OSError, match="no scheduler"):
+        carry_out(work(tmp_path), tmp_path / "out.zarr", runner=nobody, resume=True)
+    assert verify(tmp_path / "out.zarr").right == 4
+
+
 def test_what_is_there_is_not_written_over(tmp_path):
     out = tmp_path / "out.zarr"
     carry_out(work(tmp_path), out)
@@ -164,6 +178,20 @@ def test_what_is_there_is_not_written_over(tmp_path):
                 carry_out(work(tmp_path), tmp_path / name, resume=resume)
     with pytest.raises(OutputError, match="does not exist"):
         check_output(tmp_path / "gone" / "out.zarr")
+
+
+def test_a_second_client_is_refused_and_hurts_nothing(tmp_path):
+    out = tmp_path / "out.zarr"
+
+    def another_comes(task, chunks):
+        for outcome in in_process(task, chunks):
+            with pytest.raises(OutputError, match="being written by another client, process"):
+                carry_out(work(tmp_path), out, resume=True)
+            yield outcome
+
+    assert carry_out(work(tmp_path), out, runner=another_comes).computed == TOTAL
+    right(out)
+    assert not (out / "_manifest" / "lock").exists()
 
 
 def test_resuming_what_is_not_there_begins_it(tmp_path):

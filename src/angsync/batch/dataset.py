@@ -1,0 +1,304 @@
+"""Stacks of xarray, dask and zarr: ``ang.synchronize`` gives an ``xarray.Dataset``, one variable an answer.
+
+Where dask is installed and the stack is not in memory, nothing is computed before ``compute``, ``to_zarr`` or ``load``:
+one task a chunk solves its problems once, and gives all variables. Without dask, chunk after chunk of the store is read
+and solved at once, and only the answers stay in memory.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import os
+import uuid
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.batch.call import StackCall, check_stack
+from angsync.batch.chunk import Answer, ChunkSolver, answers, in_memory
+from angsync.batch.further import Search
+from angsync.batch.reading import READ_BYTES, StoredStack, check_one_problem, split_sides
+from angsync.batch.result import VERDICTS, BatchStatus, failures_in_words
+from angsync.errors import ConvergenceWarning, InputError, MissingDependencyError, warn_user
+from angsync.io.chunked import arrays
+from angsync.problem.array_libraries import chunk_shape, store_library
+from angsync.problem.memory import allowed
+
+_LONG_NAMES = {
+    "z": "phases of unit modulus",
+    "status": "how the problem ended",
+    "verdict": "what is proved about its phases",
+    "gap_bound": "proved upper bound on f* - f(z)",
+    "residual": "norm of Im(conj(z) Cz) over norm of Cz",
+    "lambda_2": "proved lower bound on the second eigenvalue of S(z)",
+    "objective": "f(z) = z^H C z",
+}
+ORDER = ("z", "status", "verdict", "gap_bound", "residual", "lambda_2", "objective")
+"""Of the variables."""
+
+
+def solve(data: Any, call: StackCall, threads: int | None, memory: int | None) -> Any:
+    """The answers of all problems as variables of a Dataset, lazy where that is possible."""
+    xarray = _library("xarray", "a stack of zarr, dask or xarray")
+    values, template = _taken_apart(data)
+    check_stack(tuple(values.shape), np.dtype(values.dtype))
+    n = int(values.shape[-1])
+    call.gauge_code(n)  # a node that is not there is told now
+    own = ChunkSolver(replace(call, seed=_frozen(call, n)), precision(values.dtype), threads or 1)
+    here = replace(own, threads=threads, keeps_part=True)
+    if isinstance(values, np.ndarray):  # xarray, in memory
+        found = _at_once(values, here)
+    elif 0 in values.shape:
+        found = _at_once(np.zeros(values.shape, values.dtype), here)
+    elif store_library(values) == "dask":
+        found = _of_dask(values, own, allowed(memory))
+    else:
+        stack = StoredStack(values, allowed(memory), uuid.uuid4().hex)
+        found = _streamed(stack, here) if _dask() is None else _lazily(stack, own)
+    return _dataset(xarray, found, template, data, own)
+
+
+def precision(dtype: Any) -> np.dtype[Any]:
+    """The precision that problems with such entries are solved in."""
+    single = np.dtype(dtype).name in ("complex64", "float32", "float16")
+    return np.dtype(np.complex64 if single else np.complex128)
+
+
+def _frozen(call: StackCall, n: int) -> Any:
+    """The random numbers as they are now, for every chunk alike; a generator goes on as after one stack."""
+    frozen = call.seed.from_the_beginning()
+    if frozen.told is None:
+        search = Search(call.effort, call.seed, n)
+        if search.is_wanted:
+            search.points()
+    return frozen
+
+
+def _taken_apart(data: Any) -> tuple[Any, Any]:
+    """The array of numbers, or what is read in parts, and a DataArray (..., node) with the coordinates, or None."""
+    if store_library(data) != "xarray":
+        return data, None
+    if len(set(data.dims)) < data.ndim:
+        raise InputError(
+            f"the axes of the stack are called {data.dims}: give the last one another name, for example "
+            f"xarray.DataArray(stack.data, dims={(*data.dims[:-1], f'{data.dims[-1]}_2')})."
+        )
+    template = data.isel({data.dims[-1]: 0}, drop=True)
+    if data.chunks is not None:
+        return data.data, template
+    return (in_memory(data.values) if data.variable._in_memory else data), template
+
+
+# Lazily, by dask
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What dask calls for one chunk; ``stack`` is None where dask brings the problems."""
+
+    solver: ChunkSolver
+    stack: StoredStack | None
+    token: str
+
+    def __call__(self, *given: NDArray) -> tuple[NDArray, ...]:
+        places = given if self.stack is not None else given[1:]
+        box = tuple(slice(int(place.flat[0]), int(place.flat[-1]) + 1) for place in places)
+        first = tuple(part.start for part in box)
+        if self.stack is None:
+            return self.solver(given[0], first)
+        with self.stack.held(box) as (C, absent):
+            return self.solver(C, first, absent)
+
+    def __dask_tokenize__(self) -> str:
+        return self.token
+
+
+def _of_dask(array: Any, solver: ChunkSolver, memory: int) -> dict[str, Any]:
+    """A dask array: its own chunks, cut along the stack where they are too large, whole along the nodes."""
+    if any(math.isnan(side) for sides in array.chunks for side in sides):
+        raise InputError("the sizes of the chunks are not known: call array.compute_chunk_sizes() first.")
+    *leading, n, _ = array.shape
+    check_one_problem(n, array.dtype.itemsize, memory)
+    largest = chunk_shape(array)
+    assert largest is not None
+    matrix = n * n * array.dtype.itemsize
+    most = max(matrix, memory // (os.cpu_count() or 1))  # dask's threads hold a chunk each
+    sides = split_sides(tuple(leading), matrix, largest[:-2], most)
+    if math.prod(largest[:-2]) * matrix > most:
+        array = array.rechunk((*sides, n, n))
+    elif len(array.chunks[-1]) > 1 or len(array.chunks[-2]) > 1:
+        array = array.rechunk({array.ndim - 2: n, array.ndim - 1: n})
+    return _applied([array], _Task(solver, None, _token(solver)), array.chunks[:-2], n)
+
+
+def _lazily(stack: StoredStack, solver: ChunkSolver) -> dict[str, Any]:
+    """A stack of zarr, or of xarray over a file, which the tasks read themselves."""
+    *leading, n, _ = stack.data.shape
+    share = math.prod(stack.data.shape) * np.dtype(stack.data.dtype).itemsize // (4 * (os.cpu_count() or 1))
+    sides = stack.sides(min(READ_BYTES, share))  # a few tasks a core at least
+    chunks = tuple(
+        tuple(min(side, size - first) for first in range(0, size, side))
+        for size, side in zip(leading, sides, strict=True)
+    )
+    # the store may be another one tomorrow: no two calls share a name
+    return _applied([], _Task(solver, stack, stack.token), chunks, n)
+
+
+def _applied(given: list[Any], task: _Task, chunks: tuple[tuple[int, ...], ...], n: int) -> dict[str, Any]:
+    """One task a chunk, with the places of its problems along each axis, and a variable for every answer."""
+    import dask.array as da
+
+    depth = len(chunks)
+    places = [
+        da.arange(sum(sides), chunks=(sides,), dtype=np.int64)[
+            (None,) * axis + (slice(None),) + (None,) * (depth - 1 - axis)
+        ]
+        for axis, sides in enumerate(chunks)
+    ]
+    wanted = answers(task.solver.dtype, task.solver.call.certify)
+    signature = (
+        ",".join(["(i,j)"] * len(given) + ["()"] * depth)
+        + "->"
+        + ",".join("(k)" if name == "z" else "()" for name, _ in wanted)
+    )
+    # given types: dask would try to make float64 from complex numbers to find out, and warn about it
+    meta = tuple(np.empty((0,) * (depth + (name == "z")), kind) for name, kind in wanted)
+    made = da.apply_gufunc(task, signature, *given, *places, output_sizes={"k": n}, meta=meta)
+    return {name: array for (name, _), array in zip(wanted, made, strict=True)}
+
+
+def _token(solver: ChunkSolver) -> str:
+    """The same for the same settings, so that dask knows the same work again."""
+    seed = solver.call.seed.told
+    known = [repr(replace(solver.call, seed=None)), str(seed), str(solver.dtype), str(solver.threads)]  # type: ignore[arg-type]
+    return "angsync-" + (uuid.uuid4().hex if seed is None else "-".join(known))
+
+
+# At once, in this process
+
+
+def _at_once(array: NDArray, solver: ChunkSolver) -> dict[str, Any]:
+    return _said(_named(solver(array, (0,) * (array.ndim - 2)), solver), solver)
+
+
+def _streamed(stack: StoredStack, solver: ChunkSolver) -> dict[str, Any]:
+    """Chunk after chunk; Ctrl-C leaves what is done, and the rest INTERRUPTED."""
+    *leading, n, _ = stack.data.shape
+    unreached = {"status": BatchStatus.INTERRUPTED, "verdict": 1}
+    found = {
+        name: np.full((*leading, n) if name == "z" else leading, unreached.get(name, np.nan), kind)
+        for name, kind in _answers(solver)
+    }
+    sides = stack.sides()
+    try:
+        for first in product(*(range(0, size, side) for size, side in zip(leading, sides, strict=True))):
+            box = tuple(slice(a, min(a + side, size)) for a, side, size in zip(first, sides, leading, strict=True))
+            with stack.held(box) as (C, absent):
+                part = _named(solver(C, first, absent), solver)
+            for name, values in part.items():
+                found[name][box] = values
+            if (part["status"] == BatchStatus.INTERRUPTED).any():
+                break
+    except KeyboardInterrupt:
+        pass
+    return _said(found, solver)
+
+
+def _named(values: tuple[NDArray, ...], solver: ChunkSolver) -> dict[str, Any]:
+    return {name: array for (name, _), array in zip(_answers(solver), values, strict=True)}
+
+
+def _answers(solver: ChunkSolver) -> tuple[Answer, ...]:
+    return answers(solver.dtype, solver.call.certify)
+
+
+def _said(found: dict[str, Any], solver: ChunkSolver) -> dict[str, Any]:
+    """The answers, after a warning about what did not converge or is empty; lazily, the variable status tells it."""
+    if solver.call.on_failure == "ignore":
+        return found
+    text = failures_in_words(found["status"])
+    empty = int(np.count_nonzero(found["status"] == BatchStatus.EMPTY))
+    apart = int(np.count_nonzero(found["status"] == BatchStatus.DISCONNECTED))
+    parts = [text] * bool(text) + [f"{empty} problems have no measurement."] * bool(empty)
+    parts += [f"{apart} problems are in several pieces."] * bool(apart)
+    if parts:
+        warn_user(" ".join(parts), ConvergenceWarning)
+    return found
+
+
+# The Dataset
+
+
+def _dataset(xarray: Any, found: dict[str, Any], template: Any, data: Any, solver: ChunkSolver) -> Any:
+    depth = data.ndim - 2
+    if template is None:
+        dims, coords = (*(f"dim_{k}" for k in range(depth)), "node"), None
+    else:
+        dims, coords = template.dims, template.coords
+    variables = {
+        name: (dims if name == "z" else dims[:-1], found[name], attributes_of(name)) for name in ORDER if name in found
+    }
+    return xarray.Dataset(variables, coords, attributes(solver, _source_of(data)))
+
+
+def attributes_of(name: str) -> dict[str, Any]:
+    """What is written beside a variable: its meaning, and those of its codes in the way of the CF conventions."""
+    told: dict[str, Any] = {"long_name": _LONG_NAMES[name]}
+    if name == "status":
+        return told | _flags([status.name for status in BatchStatus])
+    if name == "verdict":
+        return told | _flags([verdict.name for verdict in VERDICTS])
+    return told
+
+
+def _flags(names: list[str]) -> dict[str, Any]:
+    return {"flag_values": np.arange(len(names), dtype=np.int8), "flag_meanings": " ".join(names)}
+
+
+def attributes(solver: ChunkSolver, source: str) -> dict[str, str]:
+    """Version, settings and source of a Dataset, as text."""
+    from angsync import __version__
+
+    return {"angsync_version": __version__, "settings": json.dumps(settings_of(solver)), "source": source}
+
+
+def settings_of(solver: ChunkSolver) -> dict[str, Any]:
+    """All that decides an answer, by the names of the arguments."""
+    call = solver.call
+    gauge = call.gauge if isinstance(call.gauge, str) else int(call.gauge)
+    return {
+        "tolerance": call.stopping.tolerance_for(solver.dtype), "max_iterations": int(call.stopping.max_iterations),
+        "certify": call.certify, "gauge": gauge, "hermitian": call.hermitian, "effort": call.effort,
+        "rng": "a generator" if call.seed.told is None else call.seed.told,
+    }  # fmt: skip
+
+
+def _source_of(data: Any) -> str:
+    library = store_library(data)
+    name = ""
+    if library == "zarr":
+        name = f"{arrays.root_of(data) or data.store} {data.path}"
+    elif library == "xarray":
+        name = f"{data.encoding.get('source') or ''} {'' if data.name is None else data.name}"
+    else:
+        name = str(data.name)
+    return " ".join(f"{library} {name} {tuple(data.shape)} {np.dtype(data.dtype).name}".split())
+
+
+def _dask() -> Any:
+    try:
+        return importlib.import_module("dask.array")
+    except ImportError:
+        return None
+
+
+def _library(name: str, purpose: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise MissingDependencyError(name, "stack", purpose) from None

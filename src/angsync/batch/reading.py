@@ -1,0 +1,177 @@
+"""Chunks of a stack that lies in a store: how large they are, and what is read of them; never more than allowed."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.errors import InputError
+from angsync.io.chunked import arrays
+from angsync.io.chunked.source import Source
+from angsync.problem.array_libraries import store_library
+from angsync.problem.memory import in_words
+
+READ_BYTES = 1 << 25
+"""Of one chunk, where the store has smaller ones: enough to hide what a task costs beside its work."""
+_COPIES = 3  # of a chunk while it is read: as the store has it, decoded, and put together
+
+
+def sides_within(leading: tuple[int, ...], matrix_bytes: int, unit: tuple[int, ...], most: int) -> tuple[int, ...]:
+    """Sides of a box of problems, in whole ``unit`` s, as large as fits into ``most`` bytes; one unit at least."""
+    sides = [max(1, min(size, side)) for size, side in zip(leading, unit, strict=True)]
+    for axis in reversed(range(len(leading))):
+        room = most // (math.prod(sides) * matrix_bytes)
+        if room < 1:
+            break
+        sides[axis] = min(leading[axis], sides[axis] * room) if leading[axis] else 1
+        if sides[axis] < leading[axis]:
+            break
+    return tuple(sides)
+
+
+def split_sides(leading: tuple[int, ...], matrix_bytes: int, chunk: tuple[int, ...], most: int) -> tuple[int, ...]:
+    """The sides of a chunk, made smaller along the axes of the stack until it fits; one problem at least."""
+    sides = [max(1, min(size, side)) for size, side in zip(leading, chunk, strict=True)]
+    for axis in range(len(leading)):
+        others = math.prod(sides) // sides[axis] * matrix_bytes
+        sides[axis] = max(1, min(sides[axis], most // others))
+    return tuple(sides)
+
+
+def check_one_problem(n: int, itemsize: int, memory: int) -> None:
+    """Refuse what can not be cut any finer."""
+    if n * n * itemsize > memory:
+        raise InputError(
+            f"one problem of {n} nodes has {in_words(n * n * itemsize)}, but memory is {in_words(memory)}: a problem "
+            "is never cut. Allow more memory."
+        )
+
+
+def chunk_of(array: Any) -> tuple[int, ...]:
+    """The sides of what is decoded at once, all axes; 1 where any part can be read by itself."""
+    if store_library(array) == "zarr":
+        return tuple(int(side) for side in array.chunks)
+    given = array.encoding.get("preferred_chunks") or {}
+    return tuple(int(given.get(name, 1)) for name in array.dims)
+
+
+@dataclass(frozen=True)
+class StoredStack:
+    """A stack of zarr, or of xarray over a file, of which boxes are read; it can be pickled."""
+
+    data: Any
+    memory: int
+    """Bytes that this process may read at once; whoever would exceed it waits."""
+    token: str = field(default="")
+
+    _used: ClassVar[dict[str, int]] = {}
+    _changed: ClassVar[threading.Condition] = threading.Condition()
+
+    @property
+    def zarr(self) -> Any:
+        """The zarr array behind it, where its chunks can be looked at."""
+        return self.data if store_library(self.data) == "zarr" else zarr_behind(self.data)
+
+    def sides(self, target: int = READ_BYTES) -> tuple[int, ...]:
+        """The sides of the boxes of problems that are read at a time: whole chunks of the store."""
+        *leading, n, _ = (int(size) for size in self.data.shape)
+        itemsize = np.dtype(self.data.dtype).itemsize
+        check_one_problem(n, itemsize, self.memory)
+        chunk = chunk_of(self.data)
+        unit_bytes = math.prod(min(side, size) for side, size in zip(chunk, self.data.shape, strict=True)) * itemsize
+        if unit_bytes > self.memory:
+            raise InputError(
+                f"a chunk of the store, {chunk}, has {in_words(unit_bytes)} and can only be decoded as a whole, but "
+                f"memory is {in_words(self.memory)}. Allow more, or store the stack in smaller chunks."
+            )
+        most = max(1, min(target, self.memory // _COPIES))
+        return sides_within(tuple(leading), n * n * itemsize, chunk[:-2], most)
+
+    @contextmanager
+    def held(self, place: tuple[slice, ...]) -> Iterator[tuple[NDArray, NDArray[np.bool_] | None]]:
+        """The problems of a box, and which of them lie in chunks that the store does not have; None: all are there.
+
+        They count against the memory until the block ends.
+        """
+        n = int(self.data.shape[-1])
+        count = math.prod(part.stop - part.start for part in place)
+        with self._reserved(min(self.memory, _COPIES * count * n * n * np.dtype(self.data.dtype).itemsize)):
+            boxes = [box for _, box in self._absent(place)]
+            yield self._values((*place, slice(0, n), slice(0, n))), _problems_in(boxes, place) if boxes else None
+
+    def absent_keys(self, place: tuple[slice, ...]) -> list[str]:
+        """The chunks that a box of problems lies in and the store does not have, by their keys."""
+        return [key for key, _ in self._absent(place)]
+
+    def _absent(self, place: tuple[slice, ...]) -> list[tuple[str, tuple[slice, ...]]]:
+        array, n = self.zarr, int(self.data.shape[-1])
+        if array is None:
+            return []
+        pieces = arrays.pieces(array, (*place, slice(0, n), slice(0, n)))
+        return [(key, box) for key, box in pieces if not arrays.has(array, key)]
+
+    def _values(self, whole: tuple[slice, ...]) -> NDArray:
+        if store_library(self.data) == "zarr":
+            return np.asarray(Source(self.data, absent="empty")[whole])  # names the chunk that is damaged
+        return np.asarray(self.data[whole].values)
+
+    @contextmanager
+    def _reserved(self, count: int) -> Iterator[None]:
+        used, changed = StoredStack._used, StoredStack._changed
+        with changed:
+            changed.wait_for(lambda: used.get(self.token, 0) + count <= self.memory)
+            used[self.token] = used.get(self.token, 0) + count
+        try:
+            yield
+        finally:
+            with changed:
+                used[self.token] -= count
+                if used[self.token] == 0:
+                    del used[self.token]
+                changed.notify_all()
+
+
+def _problems_in(boxes: list[tuple[slice, ...]], place: tuple[slice, ...]) -> NDArray[np.bool_]:
+    """Which problems of a place lie in one of these boxes, if only in part."""
+    absent = np.zeros(tuple(part.stop - part.start for part in place), dtype=bool)
+    for box in boxes:
+        absent[tuple(slice(max(b.start - p.start, 0), b.stop - p.start) for b, p in zip(box, place, strict=False))] = (
+            True
+        )
+    return absent
+
+
+def zarr_behind(array: Any) -> Any:
+    """The zarr array behind an array of xarray that is all of it, not decoded; None where that is not known.
+
+    xarray has no public way to it; where its insides are others, chunks that are absent are not seen here, and their
+    problems are EMPTY, as they read as zeros.
+    """
+    try:
+        found = array.variable._data
+        for _ in range(8):
+            if type(found).__name__ == "ZarrArrayWrapper":
+                inner = found.get_array()
+                same = tuple(inner.shape) == tuple(array.shape) and inner.dtype == array.dtype
+                return inner if same and arrays.is_zarr(inner) else None
+            if type(found).__name__ not in _WRAPPERS:
+                return None
+            if type(found).__name__ == "LazilyIndexedArray" and any(
+                key not in (slice(None), slice(0, size, 1), slice(0, size))
+                for key, size in zip(found.key.tuple, array.shape, strict=True)
+            ):
+                return None  # a part of it
+            found = found.array
+    except (AttributeError, TypeError):
+        return None
+    return None
+
+
+_WRAPPERS = ("MemoryCachedArray", "CopyOnWriteArray", "LazilyIndexedArray", "ImplicitToExplicitIndexingAdapter")

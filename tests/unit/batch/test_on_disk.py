@@ -1,0 +1,130 @@
+"""A stack in a zarr store, solved into another one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from stored_stacks import NAMES, hard_stack, on_disk, take_away
+
+import angsync as ang
+from angsync.batch import on_disk as module
+from angsync.batch.call import StackCall
+from angsync.batch.result import BatchStatus
+from angsync.errors import FileFormatError, InputError, OutputError
+from angsync.io.chunked.verify import verify
+from angsync.solvers.stopping import Stopping
+
+zarr = pytest.importorskip("zarr")
+
+
+def call(**changes):
+    return StackCall(**{"stopping": Stopping(), "certify": True, "gauge": "first", "on_failure": "ignore",
+                        "hermitian": "full"} | changes)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def hard():
+    stack = hard_stack()
+    return stack, ang.synchronize(stack, on_failure="ignore")
+
+
+def assert_written(path, expected, *, but=None):
+    group = zarr.open_group(str(path), mode="r")
+    for name in NAMES:
+        values, wanted = np.asarray(group[name][...]), getattr(expected, name)
+        assert values.dtype == wanted.dtype
+        kept = np.ones(wanted.shape[:2], dtype=bool) if but is None else ~but
+        assert np.array_equal(values[kept], wanted[kept], equal_nan=True), name
+
+
+def test_the_bits_of_the_batch_and_every_chunk_has_its_marker(hard, tmp_path):
+    stack, expected = hard
+    on_disk(tmp_path / "C.zarr", stack, (2, 5, 6, 3))
+    seen = []
+    solved = module.solve_store(
+        tmp_path / "C.zarr", tmp_path / "out.zarr", call(), memory=3 * 2 * 5 * 288,
+        progress=lambda done, total: seen.append((done, total)),
+    )  # fmt: skip
+    assert_written(tmp_path / "out.zarr", expected)
+    assert seen == [(k, 6) for k in range(1, 7)]
+    assert solved.counts == {name: number for name, number in expected.counts().items() if number}
+    assert verify(tmp_path / "out.zarr").is_complete
+    group = zarr.open_group(str(tmp_path / "out.zarr"), mode="r")
+    assert group["status"].attrs["flag_meanings"].split()[5] == "EMPTY"
+    assert "C.zarr" in group.attrs["source"]
+
+
+def test_what_is_done_is_not_done_again_and_other_settings_are_refused(hard, tmp_path):
+    stack, expected = hard
+    on_disk(tmp_path / "C.zarr", stack, (2, 5, 6, 6))
+    where = (tmp_path / "C.zarr", tmp_path / "out.zarr")
+    first = module.solve_store(*where, call(), memory=3 * 10 * 288, max_seconds=0)
+    assert first.done.interrupted
+    assert 0 < len(first.done.missing) < 6
+    with pytest.raises(OutputError, match="it is there already"):
+        module.solve_store(*where, call())
+    with pytest.raises(OutputError, match="effort"):
+        module.solve_store(*where, call(effort="low"), resume=True)
+    second = module.solve_store(*where, call(), resume=True)  # with more memory: the chunks stay what they are
+    assert second.done.computed == len(first.done.missing)
+    assert second.done.found == 6 - second.done.computed
+    assert_written(where[1], expected)
+
+
+@pytest.mark.parametrize("absent", ["error", "empty"])
+def test_an_absent_chunk_is_named_or_has_no_data_and_the_rest_is_done(hard, tmp_path, absent):
+    stack, expected = hard
+    array = on_disk(tmp_path / "C.zarr", stack, (2, 5, 6, 6))
+    take_away(array, slice(2, 4), slice(5, 10))
+    where = np.zeros((6, 10), dtype=bool)
+    where[2:4, 5:10] = True
+    solved = module.solve_store(
+        tmp_path / "C.zarr", tmp_path / "out.zarr", call(), memory=3 * 2 * 5 * 288, absent=absent
+    )
+    assert_written(tmp_path / "out.zarr", expected, but=where)
+    status = zarr.open_group(str(tmp_path / "out.zarr"), mode="r")["status"][...]
+    if absent == "error":
+        assert list(solved.done.failed) == ["1_1"]
+        assert "absent from the store" in solved.done.failed["1_1"]
+        assert (status[where] == BatchStatus.INTERRUPTED).all()
+        array[2:4, 5:10] = stack[2:4, 5:10]
+        module.solve_store(tmp_path / "C.zarr", tmp_path / "out.zarr", call(), resume=True)
+        assert_written(tmp_path / "out.zarr", expected)
+    else:
+        assert solved.counts["NO_DATA"] == 10
+        assert (status[where] == BatchStatus.NO_DATA).all()
+
+
+def test_axes_and_coordinates_of_a_group_are_kept(hard, tmp_path):
+    xarray = pytest.importorskip("xarray")
+    stack, expected = hard
+    times = np.array(["2020-01-01", "2020-01-13", "2020-02-01", "2021-01-01", "2021-05-05", "2021-06-01"], "M8[ns]")
+    made = xarray.Dataset({"C": (("y", "x", "date", "other"), stack)}, {"date": times, "y": np.arange(6) / 2})
+    made.to_zarr(str(tmp_path / "C.zarr"), consolidated=False)
+    module.solve_store(tmp_path / "C.zarr", tmp_path / "out.zarr", call())
+    found = xarray.open_zarr(str(tmp_path / "out.zarr"), chunks=None, consolidated=False)
+    assert found.z.dims == ("y", "x", "date")
+    assert np.array_equal(found.date.values.astype("M8[s]"), times.astype("M8[s]"))
+    assert found.y.values.tolist() == [0, 0.5, 1, 1.5, 2, 2.5]
+    assert np.array_equal(found.z, expected.z, equal_nan=True)
+
+
+def test_what_is_no_stack(tmp_path):
+    (tmp_path / "nothing.zarr").mkdir()
+    with pytest.raises(FileFormatError, match=r"nothing\.zarr"):
+        module.open_stack(tmp_path / "nothing.zarr")
+    group = zarr.open_group(str(tmp_path / "two.zarr"), mode="w")
+    with pytest.raises(FileFormatError, match="it holds: none"):
+        module.open_stack(tmp_path / "two.zarr")
+    for name in ("a", "b"):
+        on_disk(tmp_path / "two.zarr" / name, np.ones((2, 3, 3)), (1, 3, 3))
+    with pytest.raises(FileFormatError, match="it holds: a, b"):
+        module.open_stack(tmp_path / "two.zarr")
+    assert module.open_stack(tmp_path / "two.zarr", "b").shape == (2, 3, 3)
+    assert module.open_stack(tmp_path / "two.zarr" / "a").shape == (2, 3, 3)
+    assert group is not None
+    on_disk(tmp_path / "flat.zarr", np.ones((4, 3, 2)), (1, 3, 2))
+    with pytest.raises(InputError, match="n, n"):
+        module.solve_store(tmp_path / "flat.zarr", tmp_path / "out.zarr", call())
+    with pytest.raises(InputError, match="absent"):
+        module.solve_store(tmp_path / "flat.zarr", tmp_path / "out.zarr", call(), absent="maybe")
