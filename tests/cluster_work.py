@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -62,14 +63,14 @@ def source(folder: Path) -> str:
     return str(path / "C")
 
 
-def work(folder: Path, **how: float) -> Work:
+def work(folder: Path, sides: tuple[int, int] = SIDES, **how: Any) -> Work:
     path = source(folder)
     fields = {
         "z": Field((*SHAPE, N), "<c8", (0, 1), ("y", "x", "date"), np.nan),
         "verdict": Field(SHAPE, "<i8", (0, 1), ("y", "x"), -1),
     }
     given = arrays.library("a test").open_array(path, mode="r")
-    return Work("a test", Grid(SHAPE, SIDES), fields, Solving(path, **how), of_array(given, path), {})
+    return Work("a test", Grid(SHAPE, sides), fields, Solving(path, **how), of_array(given, path), {})
 
 
 def content(out: Path) -> dict[str, np.ndarray]:
