@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
@@ -12,6 +12,7 @@ from angsync.errors import InputError, names_keywords
 from angsync.pipeline import plain
 from angsync.pipeline.call import Call, Effort
 from angsync.pipeline.checkpoint import Checkpoint
+from angsync.pipeline.parts import Parts
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.settings import Robust
 from angsync.problem.anchoring import Anchors, Priors
@@ -21,9 +22,6 @@ from angsync.solvers.stopping import Callback, Stopping
 
 STREAMED_MATRIX_BYTES = 1_000_000_000
 """What one matrix that is read in parts takes at most, beside the pages of its file."""
-
-if TYPE_CHECKING:
-    from angsync.pipeline.parts.settings import Parts
 
 
 @names_keywords

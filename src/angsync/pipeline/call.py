@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from angsync.pipeline.journal import Journal
 
 if TYPE_CHECKING:
-    from angsync.pipeline.parts.settings import Parts
+    from angsync.pipeline.parts import Parts
 
 Hermitian = Literal["full", "upper", "lower"]
 OnFailure = Literal["warn", "raise", "ignore"]
@@ -186,7 +186,7 @@ def check_effort(effort: Any) -> None:
 def _parts(given: Any) -> Parts | None:
     if isinstance(given, str):  # most calls: these need not load it
         return None
-    from angsync.pipeline.parts.settings import Parts
+    from angsync.pipeline.parts import Parts
 
     return given if isinstance(given, Parts) else None
 

@@ -14,8 +14,8 @@ from angsync.kernels.time_limit import OutOfTime, until
 from angsync.pipeline import plain
 from angsync.pipeline.assembly import stopped_by
 from angsync.pipeline.call import Call
+from angsync.pipeline.parts import Parts
 from angsync.pipeline.parts.partition import partition
-from angsync.pipeline.parts.settings import Parts
 from angsync.pipeline.parts.start import gauges, near_cuts, objective, pieces_of, swept
 from angsync.pipeline.parts.tasks import solved_parts
 from angsync.pipeline.result import SyncResult

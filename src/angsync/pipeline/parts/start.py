@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from angsync import kernels
 from angsync.circle import normalise
 from angsync.pipeline.call import Call
-from angsync.pipeline.parts.settings import RIM_STEPS
+from angsync.pipeline.parts import RIM_STEPS
 from angsync.pipeline.plain import solve
 from angsync.pipeline.result import SyncResult
 from angsync.problem.operators.edge_list import EdgeList
