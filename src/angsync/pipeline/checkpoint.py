@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -39,6 +40,7 @@ class Checkpoint:
     every_seconds: float = 60.0
     resume: bool = False
     keep: bool = False
+    _calls: list[str] = field(default_factory=list, init=False, repr=False, compare=False)  # whose file may be removed
 
     def __post_init__(self) -> None:
         if not isinstance(self.path, (str, os.PathLike)):
@@ -48,6 +50,9 @@ class Checkpoint:
             raise InputError(f"every_seconds must be a number of seconds, 0 or more, but it is {every!r}.")
 
     def remove(self) -> None:
-        """Remove the file where there is one."""
-        with contextlib.suppress(OSError):
-            os.unlink(self.path)
+        """Remove the file, where a call with this checkpoint has written it; the file of another solve stays."""
+        from angsync.pipeline.checkpoint_file import owner_of
+
+        if owner_of(Path(self.path)) in self._calls:
+            with contextlib.suppress(OSError):
+                os.unlink(self.path)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import AngsyncWarning, InputError, OutputError, warn_user
+from angsync.errors import AngsyncWarning, FileFormatError, InputError, OutputError, warn_user
 from angsync.io.atomic import check_writable
 from angsync.pipeline.checkpoint import Checkpoint
 from angsync.pipeline.checkpoint_file import Content, load, owner_of, save
@@ -113,8 +113,11 @@ class Journal:
         path = Path(settings.path)
         journal = cls(settings, identity, owners=(secrets.token_hex(8),))
         check_writable(path)
+        settings._calls.extend(journal.owners)
         if not path.exists():
             return journal
+        if owner_of(path) is None:
+            raise FileFormatError(f"{path} is there, and is no checkpoint, or a damaged one. Give another name.")
         if not settings.resume:
             raise InputError(
                 f"there is a checkpoint {path} already. Go on from it (resume=True, --resume), or remove it to start "
@@ -123,6 +126,7 @@ class Journal:
         content = load(path)
         check_same(path, content.identity, identity)
         journal.owners = (journal.owners[0], content.owner)
+        settings._calls.append(content.owner)
         for number, entries in content.entries.items():
             going = content.going.get(number)
             journal.parts[number] = Part(
@@ -165,8 +169,7 @@ class Journal:
 
     def _is_ours(self, path: Path) -> bool:
         """Whether nobody else has written the file since."""
-        owner = owner_of(path)
-        if owner is None or owner in self.owners:
+        if not path.exists() or owner_of(path) in self.owners:
             return True
         self._taken = True
         warn_user(
@@ -181,5 +184,5 @@ class Journal:
         finished = status in (Status.CONVERGED, Status.STALLED)
         if not finished or self.settings.keep:
             self.write()
-        elif not self._taken and owner_of(Path(self.settings.path)) in self.owners:
+        elif not self._taken:
             self.settings.remove()

@@ -141,6 +141,8 @@ class Measurements:
         if columns["angle"].size >= NARROW_FROM_EDGES and self.n < 2**31:
             # many edges: half the memory until somebody asks for i and j themselves
             columns["_i"], columns["_j"] = (columns.pop(end).astype(np.int32, copy=False) for end in ("i", "j"))
+        else:  # those that were many before hidden ones were left out are of 32 bits still
+            columns |= {end: columns[end].astype(np.int64, copy=False) for end in ("i", "j")}
         for name, entries in columns.items():
             if entries is not None:
                 entries.flags.writeable = False

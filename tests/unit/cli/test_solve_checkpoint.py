@@ -92,7 +92,7 @@ def test_wrong_calls():
     assert "named twice" in refused("solve", "edges.csv", "--checkpoint", "edges.csv")
     assert "does not exist" in refused("solve", "edges.csv", "--checkpoint", "no/check")
     Path("check").write_text("no checkpoint")
-    assert "remove it to start anew" in refused("solve", "edges.csv", "--checkpoint", "check")
+    assert "is no checkpoint" in refused("solve", "edges.csv", "--checkpoint", "check")
     assert "check" in refused("solve", "edges.csv", "--checkpoint", "check", "--resume")
     np.save("stack.npy", np.stack([dense()] * 2))
     assert "--checkpoint is for one problem" in refused("solve", "stack.npy", "--checkpoint", "new")

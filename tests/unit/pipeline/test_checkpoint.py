@@ -244,10 +244,11 @@ def test_damaged_files_and_other_files_are_refused(tmp_path, monkeypatch):
 
 def test_a_file_that_is_there_is_not_overwritten_without_being_asked(tmp_path):
     path = tmp_path / "check"
-    path.write_bytes(b"mine")
+    solved(ang.simulate.gaussian(n=40, sigma=0.5, rng=0).C, checkpoint=Checkpoint(path, every_seconds=0, keep=True))
+    mine = path.read_bytes()
     with pytest.raises(InputError, match="resume=True"):
         ang.synchronize(np.eye(3), checkpoint=path)
-    assert path.read_bytes() == b"mine"
+    assert path.read_bytes() == mine
 
 
 def test_a_full_disk_is_said_once_and_loses_nothing(tmp_path, monkeypatch):
@@ -316,3 +317,32 @@ def test_a_generator_of_the_user_is_known_by_its_state(tmp_path, monkeypatch):
     assert again.objective == pytest.approx(result.objective, rel=1e-12)
     with pytest.raises(InputError, match="rng"):
         ang.synchronize(data, rng=rng(2), checkpoint=Checkpoint(copies[-1], resume=True))
+
+
+def test_the_file_of_another_solve_is_not_removed_at_the_end(tmp_path):
+    C = ang.simulate.gaussian(n=40, sigma=0.5, rng=0).C
+    kept = Checkpoint(tmp_path / "check", every_seconds=0, keep=True)
+    other = Checkpoint(tmp_path / "other", every_seconds=0, keep=True)
+    solved(C, checkpoint=kept)
+    solved(C, checkpoint=other)
+    shutil.copy(tmp_path / "other", tmp_path / "check")
+    kept.remove()
+    assert (tmp_path / "check").exists()
+    other.remove()
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_file_that_is_no_checkpoint_is_neither_asked_to_be_removed_nor_replaced(tmp_path):
+    C = ang.simulate.gaussian(n=40, sigma=0.5, rng=0).C
+    mine = tmp_path / "mine.txt"
+    mine.write_text("years of work")
+    for resume in (False, True):
+        with pytest.raises((InputError, FileFormatError), match="no checkpoint") as told:
+            ang.synchronize(C, checkpoint=Checkpoint(mine, resume=resume))
+        assert "remove" not in str(told.value)
+    journal = module.Journal.opened(Checkpoint(tmp_path / "late"), {})
+    (tmp_path / "late").write_text("years of work")
+    journal._changed = True
+    with pytest.warns(AngsyncWarning, match="late"):
+        journal.write()
+    assert (tmp_path / "late").read_text() == "years of work"

@@ -152,3 +152,12 @@ def test_from_matrix_says_what_is_wrong():
         Measurements.from_matrix(np.array([[0, np.nan], [np.nan, 0]]))
     with pytest.raises(InputError, match="there are no nodes"):
         Measurements.from_matrix(np.zeros((0, 0)))
+
+
+def test_ends_are_of_64_bits_where_hidden_edges_leave_few(monkeypatch):
+    monkeypatch.setattr("angsync.problem.columns.NARROW_FROM_EDGES", 4)
+    monkeypatch.setattr("angsync.problem.measurements.NARROW_FROM_EDGES", 4)
+    angle = np.ma.masked_array([0.1, 0.2, 0.3, 0.4], mask=[False, False, False, True])
+    i, j = np.array([0, 1, 2, 0], dtype=np.int32), np.array([1, 2, 3, 3], dtype=np.int32)
+    for found in (Measurements(i, j, angle), Measurements(i, j, angle.data)):
+        assert found.i.dtype == found.j.dtype == np.int64  # i * n + j would overflow in 32 bits
