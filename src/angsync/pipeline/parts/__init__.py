@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from angsync.errors import InputError, names_init_keywords
 
 RIM_STEPS = 6  # to each side of a cut whose nodes are solved again
@@ -43,7 +45,7 @@ class Parts:
     client: Any = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.count, bool) or not isinstance(self.count, int) or self.count < 1:
+        if isinstance(self.count, bool) or not isinstance(self.count, (int, np.integer)) or self.count < 1:
             raise InputError(f"count must be a whole number, 1 or more, but it is {self.count!r}.")
         if self.client is not None and not isinstance(self.client, Client):
             raise InputError(f"client must be a distributed.Client, but it is {self.client!r}.")

@@ -188,6 +188,12 @@ def test_a_wrong_count_is_refused(wrong):
         ang.Parts(count=wrong)
 
 
+def test_a_count_may_be_a_number_of_numpy():
+    grid = ang.simulate.grid(8, 8, sigma=0.1, rng=0)
+    found = ang.synchronize(grid.C, solver=ang.Parts(count=np.int64(4)))
+    assert np.array_equal(found.z, ang.synchronize(grid.C, solver=ang.Parts(count=4)).z)
+
+
 def test_what_parts_are_not_for_is_refused():
     with pytest.raises(InputError, match=r"client must be a distributed\.Client"):
         ang.Parts(client="tcp://there")
