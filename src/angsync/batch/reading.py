@@ -17,6 +17,7 @@ from angsync.io.chunked import arrays
 from angsync.io.chunked.source import Source
 from angsync.problem.array_libraries import store_library
 from angsync.problem.memory import in_words
+from angsync.problem.zarr_files import zarr_behind
 
 READ_BYTES = 1 << 25
 """Of one chunk, where the store has smaller ones: enough to hide what a task costs beside its work."""
@@ -146,32 +147,3 @@ def _problems_in(boxes: list[tuple[slice, ...]], place: tuple[slice, ...]) -> ND
             True
         )
     return absent
-
-
-def zarr_behind(array: Any) -> Any:
-    """The zarr array behind an array of xarray that is all of it, not decoded; None where that is not known.
-
-    xarray has no public way to it; where its insides are others, chunks that are absent are not seen here, and their
-    problems are EMPTY, as they read as zeros.
-    """
-    try:
-        found = array.variable._data
-        for _ in range(8):
-            if type(found).__name__ == "ZarrArrayWrapper":
-                inner = found.get_array()
-                same = tuple(inner.shape) == tuple(array.shape) and inner.dtype == array.dtype
-                return inner if same and arrays.is_zarr(inner) else None
-            if type(found).__name__ not in _WRAPPERS:
-                return None
-            if type(found).__name__ == "LazilyIndexedArray" and any(
-                key not in (slice(None), slice(0, size, 1), slice(0, size))
-                for key, size in zip(found.key.tuple, array.shape, strict=True)
-            ):
-                return None  # a part of it
-            found = found.array
-    except (AttributeError, TypeError):
-        return None
-    return None
-
-
-_WRAPPERS = ("MemoryCachedArray", "CopyOnWriteArray", "LazilyIndexedArray", "ImplicitToExplicitIndexingAdapter")

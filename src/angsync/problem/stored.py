@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import InputError
+from angsync.errors import AngsyncError, FileFormatError, InputError
 from angsync.problem.array_libraries import chunk_shape
 
 _READ_BYTES = 1 << 23  # of one part that is read at a time; the numbers made of it take several times as much
@@ -39,7 +39,15 @@ class StoredArray:
 
     def read(self, *index: Any) -> NDArray:
         """A part of it, in memory; masked entries are refused, because the values under a mask mean nothing."""
-        part = np.asanyarray(self.data[index])  # dask computes here, and may have masked blocks
+        try:
+            part = np.asanyarray(self.data[index])  # dask computes here, and may have masked blocks
+        except (MemoryError, AngsyncError):
+            raise
+        except Exception as error:  # codecs, file systems and graphs of dask raise what they like
+            raise FileFormatError(
+                f"C[{', '.join(map(_in_words, index, self.shape))}] cannot be read ({type(error).__name__}: "
+                f"{str(error).strip()[:300]}). Is a chunk of it cut off or damaged? Restore it."
+            ) from error
         if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
             raise InputError(
                 "blocks of the stored array are masked (numpy.ma), and a mask is not read block by block. Fill what "
@@ -100,3 +108,10 @@ class StoredArray:
             size = max(row, size // row * row)
         for first in range(0, count, size):
             yield slice(first, min(count, first + size))
+
+
+def _in_words(index: Any, size: int) -> str:
+    if not isinstance(index, slice):
+        return str(index)
+    first, last, _ = index.indices(size)
+    return f"{first}:{last}"

@@ -1,7 +1,8 @@
-"""What the zarr libraries 2 and 3 do differently, and nothing else: groups with checksums, and the files behind chunks.
+"""What the zarr libraries 2 and 3 do differently when a store is written: groups with checksums.
 
 Version 3 writes format 3 with zstd and the codec crc32c; version 2 writes format 2 with zstd and the filter crc32, as
-crc32c is in later numcodecs only. Both read a chunk that is wrong as an error.
+crc32c is in later numcodecs only. Both read a chunk that is wrong as an error. The files behind chunks are in
+:mod:`angsync.problem.zarr_files`.
 """
 
 from __future__ import annotations
@@ -9,8 +10,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,12 @@ from numpy.typing import NDArray
 
 from angsync.errors import FileFormatError, MissingDependencyError
 from angsync.io.chunked.grid import Field, Grid
+from angsync.problem.zarr_files import has, is_zarr, key_of, pieces, root_of, sides_of
+
+__all__ = [
+    "DamagedChunkError", "add_coordinate", "create", "has", "is_store", "is_zarr", "key_of", "library", "mark_as_group",
+    "open_arrays", "pieces", "root_of", "sides_of", "version",
+]  # fmt: skip
 
 _setting = threading.Lock()  # of the configuration of zarr, which is one for all threads
 
@@ -34,10 +40,6 @@ def library(purpose: str) -> Any:
 
 def version() -> int:
     return int(library("a zarr store").__version__.partition(".")[0])
-
-
-def is_zarr(array: Any) -> bool:
-    return type(array).__module__.partition(".")[0] == "zarr" and type(array).__name__ == "Array"
 
 
 def is_store(path: Path) -> bool:
@@ -104,55 +106,6 @@ def mark_as_group(folder: Path) -> None:
         (folder / ".zgroup").write_text(json.dumps({"zarr_format": 2}))
     else:
         (folder / "zarr.json").write_text(json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {}}))
-
-
-def sides_of(array: Any) -> tuple[int, ...]:
-    """Of what is one file: a shard where there are shards, else a chunk."""
-    shards = array.shards if version() >= 3 else None
-    return tuple(int(side) for side in (shards or array.chunks))
-
-
-def pieces(array: Any, place: tuple[slice, ...]) -> Iterator[tuple[str, tuple[slice, ...]]]:
-    """The files that a box of an array lies in, by their keys in the store, and the boxes that they hold."""
-    sides = sides_of(array)
-    ranges = [range(s.start // side, -(-s.stop // side)) for s, side in zip(place, sides, strict=True)]
-    for numbers in product(*ranges):
-        box = tuple(
-            slice(k * side, min((k + 1) * side, size))
-            for k, side, size in zip(numbers, sides, array.shape, strict=True)
-        )
-        yield key_of(array, numbers), box
-
-
-def key_of(array: Any, numbers: tuple[int, ...]) -> str:
-    if version() < 3:
-        return str(array._chunk_key(numbers))
-    key = array.metadata.encode_chunk_key(numbers)
-    return f"{array.path}/{key}" if array.path else str(key)
-
-
-def root_of(array: Any) -> Path | None:
-    """The folder that the keys are in; None where the store is no folder (an object store, a zip file, memory)."""
-    zarr = library("a zarr store")
-    if version() < 3:
-        store = array.chunk_store
-        directory = isinstance(store, (zarr.DirectoryStore, zarr.storage.FSStore))
-        path = Path(store.path) if directory else None
-        return path if path is not None and path.is_dir() else None
-    store = array.store
-    return Path(store.root) if isinstance(store, zarr.storage.LocalStore) else None
-
-
-def has(array: Any, key: str) -> bool:
-    """Whether the store holds this key."""
-    root = root_of(array)
-    if root is not None:
-        return (root / key).is_file()
-    if version() < 3:
-        return key in array.chunk_store
-    from zarr.core.sync import sync
-
-    return bool(sync(array.store.exists(key)))
 
 
 class DamagedChunkError(FileFormatError):

@@ -77,8 +77,10 @@ def as_operator(data: Any, hermitian: Hermitian = "full", *, client: Any = None)
     elif is_stored(data):
         from angsync.problem.operators.streamed import LOADED_UP_TO_BYTES, stored_operator
         from angsync.problem.stored import StoredArray
+        from angsync.problem.zarr_files import check_matrix
 
         stored = StoredArray(data)
+        check_matrix(data, hermitian)
         if stored.nbytes > LOADED_UP_TO_BYTES:
             return stored_operator(stored, hermitian)
         data = stored.loaded()

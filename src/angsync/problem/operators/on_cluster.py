@@ -29,6 +29,7 @@ from angsync.problem.operators.pieces import Look, Plan, Share
 from angsync.problem.operators.streamed import StreamedOperator
 from angsync.problem.stored import StoredArray
 from angsync.problem.workers import Patience, connected, threads_of, version
+from angsync.problem.zarr_files import check_matrix
 
 _DESCRIBED_BY_BYTES = 50_000_000  # of the pickled array that goes to every worker: more is the data itself
 _MOST_ATTEMPTS = 3  # at one task, each of which has cost Dask's allowed number of workers
@@ -240,6 +241,7 @@ def cluster_operator(data: Any, hermitian: Hermitian, client: Any) -> ClusterOpe
     stored = StoredArray(data)
     check_square(stored.shape)
     _check_description(stored)
+    check_matrix(data, hermitian)
     dtype = complex_type(stored.dtype, "C")
     triangle = Triangle(stored, lower=hermitian == "lower")
     held = Pieces(client, triangle)
