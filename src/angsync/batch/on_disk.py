@@ -26,6 +26,7 @@ from angsync.io.chunked.runner import Runner, in_process
 from angsync.io.chunked.task import Computed
 from angsync.kernels.batch.numbers import MAX_ORDER
 from angsync.problem.memory import allowed
+from angsync.problem.stored import check_not_encoded
 
 _KIND = "angsync solve"
 _FILL: dict[str, Any] = {"status": int(BatchStatus.INTERRUPTED), "verdict": 1, "z": None}
@@ -121,6 +122,7 @@ def solve_store(
         raise InputError(f"absent (--absent) must be 'error' or 'empty', but it is {absent!r}.")
     output = work.check_output(output, resume=resume)
     array = open_stack(path)
+    check_not_encoded(array)
     check_stack(tuple(array.shape), np.dtype(array.dtype))
     *leading, n, _ = array.shape
     if 0 in leading:

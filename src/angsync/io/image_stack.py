@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from angsync.errors import FileFormatError, InputError, MissingDependencyError, ShapeError
 from angsync.io.failures import existing_file, listed, reading
+from angsync.problem.stored import check_not_encoded
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +69,7 @@ def _has_slices(stack: Any) -> bool:
 
 
 def _checked(images: ImageStack) -> ImageStack:
+    check_not_encoded(images.data)
     shape = tuple(images.data.shape)
     if len(shape) != 3:
         raise ShapeError(f"the stack must be images (dates, rows, columns), but its shape is {shape}.")
@@ -198,6 +200,8 @@ def _of_netcdf(path: Path, variable: str | None) -> ImageStack:
 
 
 def _joined(real: Any, imaginary: Any) -> _Lazy:
+    check_not_encoded(real)
+    check_not_encoded(imaginary)
     kind = np.complex64 if real.dtype.itemsize == 4 else np.complex128
 
     def read(index: Any) -> NDArray:

@@ -128,3 +128,20 @@ def test_what_is_no_stack(tmp_path):
         module.solve_store(tmp_path / "flat.zarr", tmp_path / "out.zarr", call())
     with pytest.raises(InputError, match="absent"):
         module.solve_store(tmp_path / "flat.zarr", tmp_path / "out.zarr", call(), absent="maybe")
+
+
+def test_encoded_numbers_are_refused_by_the_names_of_their_attributes(tmp_path):
+    xarray = pytest.importorskip("xarray")
+    s = np.sign(np.random.default_rng(0).standard_normal((6, 5)))
+    C = 0.9 * s[:, :, None] * s[:, None, :] + 0.05
+    C[2] = np.nan
+    given = xarray.DataArray(C, dims=("p", "i", "j"), name="C").to_dataset()
+    packed = {"dtype": "int16", "scale_factor": 1e-4, "add_offset": -1.5, "_FillValue": -9999}
+    given.to_zarr(tmp_path / "C.zarr", encoding={"C": packed})
+    words = r"C is encoded \(scale_factor = 0.0001, add_offset = -1.5, _FillValue = -9999\).*xarray.open_zarr"
+    with pytest.raises(InputError, match=words):
+        module.solve_store(tmp_path / "C.zarr", tmp_path / "out.zarr", call())
+    with pytest.raises(InputError, match=words):
+        ang.synchronize(zarr.open_group(str(tmp_path / "C.zarr"), mode="r")["C"])
+    given.to_zarr(tmp_path / "plain.zarr")  # its fill value is NaN
+    assert module.solve_store(tmp_path / "plain.zarr", tmp_path / "plain_out.zarr", call()).counts["CONVERGED"] == 5
