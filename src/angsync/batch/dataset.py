@@ -28,6 +28,7 @@ from angsync.errors import ConvergenceWarning, InputError, MissingDependencyErro
 from angsync.io.chunked import arrays
 from angsync.problem.array_libraries import chunk_shape, store_library
 from angsync.problem.memory import allowed
+from angsync.problem.stored import check_not_encoded
 
 _LONG_NAMES = {
     "z": "phases of unit modulus",
@@ -46,6 +47,7 @@ def solve(data: Any, call: StackCall, threads: int | None, memory: int | None) -
     """The answers of all problems as variables of a Dataset, lazy where that is possible."""
     xarray = _library("xarray", "a stack of zarr, dask or xarray")
     values, template = _taken_apart(data)
+    check_not_encoded(values)
     check_stack(tuple(values.shape), np.dtype(values.dtype))
     n = int(values.shape[-1])
     call.gauge_code(n)  # a node that is not there is told now

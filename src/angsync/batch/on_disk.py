@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,9 +24,11 @@ from angsync.errors import FileFormatError, InputError, MissingDependencyError
 from angsync.io.chunked import arrays, fingerprint, manifest, work
 from angsync.io.chunked.grid import Chunk, Field, Grid
 from angsync.io.chunked.runner import Runner, in_process
+from angsync.io.chunked.source import Source
 from angsync.io.chunked.task import Computed
 from angsync.kernels.batch.numbers import MAX_ORDER
 from angsync.problem.memory import allowed
+from angsync.problem.stored import check_not_encoded
 
 _KIND = "angsync solve"
 _FILL: dict[str, Any] = {"status": int(BatchStatus.INTERRUPTED), "verdict": 1, "z": None}
@@ -119,8 +122,9 @@ def solve_store(
     """
     if absent not in ("error", "empty"):
         raise InputError(f"absent (--absent) must be 'error' or 'empty', but it is {absent!r}.")
-    output = work.check_output(output, resume=resume)
+    output = work.check_output(output, resume=resume, source=path)
     array = open_stack(path)
+    check_not_encoded(array)
     check_stack(tuple(array.shape), np.dtype(array.dtype))
     *leading, n, _ = array.shape
     if 0 in leading:
@@ -174,7 +178,13 @@ def _work(path: Path, array: Any, grid: Grid, compute: _Compute) -> work.Work:
         kind=_KIND, grid=grid, fields=fields, compute=compute,
         source=fingerprint.of_array(array, path), settings={**settings_of(solver), "absent": compute.absent},
         coordinates=coordinates, attributes=attributes(solver, str(path)),
+        reads=partial(_keys, array), look_again=partial(fingerprint.of_array, array, path),
     )  # fmt: skip
+
+
+def _keys(array: Any, chunk: Chunk) -> list[str]:
+    box = tuple(slice(first, last) for first, last in zip(chunk.first, chunk.last, strict=True))
+    return Source(array).keys((*box, *(slice(0, size) for size in array.shape[-2:])))
 
 
 def _plain(told: dict[str, Any]) -> dict[str, Any]:

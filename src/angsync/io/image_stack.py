@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from angsync.errors import FileFormatError, InputError, MissingDependencyError, ShapeError
 from angsync.io.failures import existing_file, listed, reading
+from angsync.problem.stored import check_not_encoded
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +69,7 @@ def _has_slices(stack: Any) -> bool:
 
 
 def _checked(images: ImageStack) -> ImageStack:
+    check_not_encoded(images.data)
     shape = tuple(images.data.shape)
     if len(shape) != 3:
         raise ShapeError(f"the stack must be images (dates, rows, columns), but its shape is {shape}.")
@@ -109,7 +111,7 @@ def read_images(path: str | os.PathLike[str], variable: str | None = None) -> Im
     name), or an ``npy`` file. ``variable`` names the array where there are several.
     """
     path = Path(path)
-    return replace(_opened(path, variable), path=str(path), variable=variable)
+    return replace(_opened(path, variable), path=str(path))
 
 
 def _opened(path: Path, variable: str | None) -> ImageStack:
@@ -148,6 +150,8 @@ def _of_zarr(path: Path, variable: str | None) -> ImageStack:
         raise MissingDependencyError("zarr", "insar", f"reading {path}") from None
     opened: Any = zarr.open(str(path), mode="r")
     if isinstance(opened, zarr.Array):
+        if variable is not None:
+            raise FileFormatError(f"{path} is one array: there is no {variable!r} in it.")
         return ImageStack(opened)
     arrays: dict[str, Any] = {str(name): array for name, array in sorted(opened.arrays())}
     name = _one_of([k for k, a in arrays.items() if len(a.shape) == 3 and a.dtype.kind == "c"], variable, path)
@@ -157,12 +161,12 @@ def _of_zarr(path: Path, variable: str | None) -> ImageStack:
         dims = None
     dims = dims or arrays[name].attrs.get("_ARRAY_DIMENSIONS")
     if not dims:
-        return ImageStack(arrays[name])
+        return ImageStack(arrays[name], variable=name)
     coordinates: dict[str, Any] = {"dims": tuple(dims)}
     for key in dims:
         if key in arrays and len(arrays[key].shape) == 1:
             coordinates[key] = _times(arrays[key][...], arrays[key].attrs.get("units"))
-    return ImageStack(arrays[name], coordinates.get(dims[0]), coordinates)
+    return ImageStack(arrays[name], coordinates.get(dims[0]), coordinates, variable=name)
 
 
 def _times(values: NDArray, units: Any) -> NDArray:
@@ -194,10 +198,12 @@ def _of_netcdf(path: Path, variable: str | None) -> ImageStack:
     data = planes.get(chosen, planes.get(f"{chosen}_real", planes.get(f"{chosen}real", planes.get("real"))))
     coordinates = _netcdf_coordinates(opened, data)
     dims = coordinates.get("dims", ())
-    return ImageStack(images[chosen], coordinates.get(dims[0]) if dims else None, coordinates)
+    return ImageStack(images[chosen], coordinates.get(dims[0]) if dims else None, coordinates, variable=chosen)
 
 
 def _joined(real: Any, imaginary: Any) -> _Lazy:
+    check_not_encoded(real)
+    check_not_encoded(imaginary)
     kind = np.complex64 if real.dtype.itemsize == 4 else np.complex128
 
     def read(index: Any) -> NDArray:

@@ -5,6 +5,7 @@ Only slices are ever asked for, so nothing is imported, and nothing is read as a
 
 from __future__ import annotations
 
+import base64
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -13,16 +14,49 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import AngsyncError, FileFormatError, InputError
-from angsync.problem.array_libraries import chunk_shape
+from angsync.problem.array_libraries import chunk_shape, store_library
 
 _READ_BYTES = 1 << 23  # of one part that is read at a time; the numbers made of it take several times as much
 _MOST_CHUNK_BYTES = 1 << 28  # a chunk up to this size is read as a whole, a larger one in pieces, again and again
+
+
+def check_not_encoded(array: Any) -> None:
+    """Refuse an array of zarr or HDF5 whose numbers are not what is meant (CF conventions): xarray decodes them."""
+    if store_library(array) not in ("zarr", "h5py"):
+        return
+    told = dict(array.attrs)
+    if "_ARRAY_DIMENSIONS" in told and "_FillValue" not in told and store_library(array) == "zarr":
+        told["_FillValue"] = array.fill_value  # where xarray has it in format 2
+    found = [f"{name} = {told[name]}" for name in ("scale_factor", "add_offset", "_Unsigned") if name in told]
+    found += [f"{name} = {told[name]}" for name in ("_FillValue", "missing_value") if _hides(told.get(name))]
+    if found:
+        raise InputError(
+            f"the stored array {str(array.name or '').strip('/')} is encoded ({', '.join(found)}): its numbers are not "
+            "the values that are meant. Decode it with xarray, for example "
+            "ang.synchronize(xarray.open_zarr(path)[name]), or store it again without these attributes."
+        )
+
+
+def _hides(fill: Any) -> bool:
+    """Whether a fill value is a number like others: NaN is seen, and 0 is no measurement anyway."""
+    if fill is None:
+        return False
+    try:
+        if isinstance(fill, (list, tuple)):
+            return any(_hides(part) for part in fill)
+        if isinstance(fill, str):  # as xarray writes floating-point numbers in format 3
+            fill = np.frombuffer(base64.standard_b64decode(fill), "<f8")
+        values = np.asarray(fill, dtype=complex)
+    except (TypeError, ValueError):
+        return True
+    return bool(np.any((values != 0) & ~np.isnan(values)))
 
 
 class StoredArray:
     """An array behind slices, with the sides of the parts in which it is best read."""
 
     def __init__(self, data: Any) -> None:
+        check_not_encoded(data)
         self.data = data
         self.shape: tuple[int, ...] = tuple(int(side) for side in data.shape)
         self.dtype = np.dtype(data.dtype)

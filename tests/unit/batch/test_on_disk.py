@@ -128,3 +128,97 @@ def test_what_is_no_stack(tmp_path):
         module.solve_store(tmp_path / "flat.zarr", tmp_path / "out.zarr", call())
     with pytest.raises(InputError, match="absent"):
         module.solve_store(tmp_path / "flat.zarr", tmp_path / "out.zarr", call(), absent="maybe")
+
+
+def test_encoded_numbers_are_refused_by_the_names_of_their_attributes(tmp_path):
+    xarray = pytest.importorskip("xarray")
+    s = np.sign(np.random.default_rng(0).standard_normal((6, 5)))
+    C = 0.9 * s[:, :, None] * s[:, None, :] + 0.05
+    C[2] = np.nan
+    given = xarray.DataArray(C, dims=("p", "i", "j"), name="C").to_dataset()
+    packed = {"dtype": "int16", "scale_factor": 1e-4, "add_offset": -1.5, "_FillValue": -9999}
+    given.to_zarr(tmp_path / "C.zarr", encoding={"C": packed})
+    words = r"C is encoded \(scale_factor = 0.0001, add_offset = -1.5, _FillValue = -9999\).*xarray.open_zarr"
+    with pytest.raises(InputError, match=words):
+        module.solve_store(tmp_path / "C.zarr", tmp_path / "out.zarr", call())
+    with pytest.raises(InputError, match=words):
+        ang.synchronize(zarr.open_group(str(tmp_path / "C.zarr"), mode="r")["C"])
+    given.to_zarr(tmp_path / "plain.zarr")  # its fill value is NaN
+    assert module.solve_store(tmp_path / "plain.zarr", tmp_path / "plain_out.zarr", call()).counts["CONVERGED"] == 5
+
+
+MEMORY = 3 * 10 * 288  # one chunk of the store at a time
+
+
+def damaged(tmp_path, hard):
+    """A store whose chunk (1, 0) is absent, solved as far as that goes; what was taken away comes back by the last."""
+    stack, expected = hard
+    array = on_disk(tmp_path / "C.zarr", stack, (2, 5, 6, 6))
+    where = (tmp_path / "C.zarr", tmp_path / "out.zarr")
+    take_away(array, slice(2, 4), slice(0, 5))
+    first = module.solve_store(*where, call(), memory=MEMORY)
+    assert list(first.done.failed) == ["1_0"]
+
+    def mend():
+        array[2:4, :5] = stack[2:4, :5]
+
+    return where, mend, expected
+
+
+def test_an_interrupted_resume_remembers_what_failed(hard, tmp_path, monkeypatch):
+    where, mend, expected = damaged(tmp_path, hard)
+
+    def interrupted(self, chunk):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module._Compute, "__call__", interrupted)
+        assert module.solve_store(*where, call(), resume=True).done.interrupted
+    mend()
+    module.solve_store(*where, call(), resume=True)
+    assert_written(where[1], expected)
+
+
+def test_absent_chunks_may_be_taken_for_empty_in_a_resumed_run_but_not_back(hard, tmp_path):
+    where, _, expected = damaged(tmp_path, hard)
+    solved = module.solve_store(*where, call(), resume=True, absent="empty")
+    assert solved.counts["NO_DATA"] == 10
+    lost = np.zeros((6, 10), dtype=bool)
+    lost[2:4, :5] = True
+    assert_written(where[1], expected, but=lost)
+    with pytest.raises(OutputError, match="absent was empty and is error"):
+        module.solve_store(*where, call(), resume=True)
+
+
+def test_what_failed_by_its_values_is_mended_and_resumed(hard, tmp_path):
+    stack, expected = hard
+    wrong = stack.copy()
+    wrong[2, 1, 0, 1] += 9  # not Hermitian
+    array = on_disk(tmp_path / "C.zarr", wrong, (2, 5, 6, 6))
+    where = (tmp_path / "C.zarr", tmp_path / "out.zarr")
+    assert list(module.solve_store(*where, call(), memory=MEMORY).done.failed) == ["1_0"]
+    array[2:4, :5] = stack[2:4, :5]
+    assert module.solve_store(*where, call(), resume=True).done.computed == 1
+    assert_written(where[1], expected)
+    array[:2, :5] = stack[:2, :5]
+    with pytest.raises(OutputError, match=r"0/0/0/0 of the input was written again|0\.0\.0\.0 of the input"):
+        module.solve_store(*where, call(), resume=True)
+
+
+def test_an_input_that_changes_during_the_run_is_named(hard, tmp_path):
+    stack, _ = hard
+    array = on_disk(tmp_path / "C.zarr", stack, (2, 5, 6, 6))
+
+    def change(done, total):
+        if done == 3:
+            array[:2, :5] = stack[:2, :5].conj()
+
+    with pytest.raises(OutputError, match=r"the input changed while .*0.0.0.0 of the input"):
+        module.solve_store(tmp_path / "C.zarr", tmp_path / "out.zarr", call(), memory=MEMORY, progress=change)
+    assert not verify(tmp_path / "out.zarr").is_complete
+
+
+def test_an_output_inside_the_stack_is_refused(hard, tmp_path):
+    on_disk(tmp_path / "C.zarr", hard[0], (2, 5, 6, 6))
+    with pytest.raises(OutputError, match="inside the input"):
+        module.solve_store(tmp_path / "C.zarr", tmp_path / "C.zarr" / "out.zarr", call())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -32,6 +33,11 @@ _LEAST = 16  # rows and columns of a tile, whatever the memory
 _SENT_BYTES = 1 << 24  # of images in memory that are sent to workers with every task
 
 
+def _tile(chunk: Chunk) -> Tile:
+    (top, left), (bottom, right) = chunk.first, chunk.last
+    return Tile(top, bottom, left, right)
+
+
 @dataclass(frozen=True, eq=False)
 class LinkChunk:
     """The phases of one tile (:data:`angsync.io.chunked.task.Compute`)."""
@@ -40,10 +46,10 @@ class LinkChunk:
     settings: Settings
 
     def __call__(self, chunk: Chunk) -> Computed:
-        (top, left), (bottom, right) = chunk.first, chunk.last
+        tile = _tile(chunk)
         n, single = self.images.data.shape[0], self.images.data.dtype == np.complex64
-        found = Gathered.of((n, bottom - top, right - left), single, None, {}, keep_problems=False)
-        for piece in pieces_of(Tile(top, bottom, left, right), self.images, self.settings):
+        found = Gathered.of((n, *tile.shape), single, None, {}, keep_problems=False)
+        for piece in pieces_of(tile, self.images, self.settings):
             if found.add(piece):
                 raise KeyboardInterrupt  # some pixels of it were not reached: it is not done
         return Computed(found.store.finish(), found.report())
@@ -67,7 +73,7 @@ def link_to_store(
 ) -> tuple[Gathered, Settings, tuple[str, ...]]:  # fmt: skip
     """Link what the store does not hold yet. The counts of all pixels, and what there is to say."""
     n, rows, columns = images.data.shape
-    work.check_output(target.path, resume=target.resume)
+    work.check_output(target.path, resume=target.resume, source=images.data.path)
     plan = manifest.read_plan(target.path)
     known = plan is not None and plan["kind"] == KIND
     if known and sides is None:
@@ -78,16 +84,19 @@ def link_to_store(
     settings = replace(settings, order=order.order)
     single = images.data.dtype == np.complex64
     dims = tuple(coordinates.get("dims", ("date", "y", "x")))
+    source = of_array(images.data.data, images.data.path)
     todo = work.Work(
         kind=KIND,
         grid=Grid((rows, columns), (min(sides[0], rows), min(sides[1], columns))),
         fields=fields_of(n, (rows, columns), single, dims),
         compute=LinkChunk(images, settings),
-        source=of_array(images.data.data, images.data.path),
+        source=source,
         settings=_told(images, settings, names),
         kept={"order": None if order.order is None else order.order.tolist(), "note": order.note},
         coordinates=axes_of(coordinates),
         attributes={"source": KIND},
+        reads=lambda chunk: images.data.keys((slice(0, n), *images.around(_tile(chunk)))),
+        look_again=partial(of_array, images.data.data, images.data.path) if source.files else None,
     )
     done = work.carry_out(
         todo, target.path, resume=target.resume, runner=_runner(target, images), progress=target.progress,
@@ -134,7 +143,8 @@ def _told(images: Images, settings: Settings, names: tuple[str, ...]) -> dict[st
     return {
         "window": list(images.window), "method": settings.method, "beta": settings.beta,
         "reference": names[settings.reference], "certify": settings.certify, "looks": images.looks,
-        "mask": of_values(images.mask), "dates": list(names), "absent": images.data.absent,
+        "variable": images.data.variable, "mask": of_values(images.mask), "dates": list(names),
+        "absent": images.data.absent,
         "kernels": "compiled" if kernels.COMPILED else "NumPy",
     }  # fmt: skip
 

@@ -58,12 +58,18 @@ class Images:
     looks: float | None
     """Independent samples of a whole window, where that is known; otherwise every sample counts."""
 
-    def read(self, tile: Tile) -> tuple[NDArray, NDArray[np.bool_], Tile]:
-        """The pixels of a tile and all that their windows need, those to leave out, and where the tile lies in it."""
+    def around(self, tile: Tile) -> tuple[slice, slice]:
+        """The rows and columns that the windows of a tile need."""
         _, rows, columns = self.data.shape
         (up, down), (left, right) = (((size - 1) // 2, size // 2) for size in self.window)
-        top, bottom = max(0, tile.first_row - up), min(rows, tile.last_row + down)
-        first, last = max(0, tile.first_column - left), min(columns, tile.last_column + right)
+        return (
+            slice(max(0, tile.first_row - up), min(rows, tile.last_row + down)),
+            slice(max(0, tile.first_column - left), min(columns, tile.last_column + right)),
+        )
+
+    def read(self, tile: Tile) -> tuple[NDArray, NDArray[np.bool_], Tile]:
+        """The pixels of a tile and all that their windows need, those to leave out, and where the tile lies in it."""
+        (top, bottom), (first, last) = ((part.start, part.stop) for part in self.around(tile))
         part = np.asanyarray(self.data[:, top:bottom, first:last])
         if isinstance(part, np.ma.MaskedArray):
             part = part.filled(np.nan)

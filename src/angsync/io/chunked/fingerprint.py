@@ -16,6 +16,7 @@ import numpy as np
 
 from angsync.io.chunked import arrays
 from angsync.io.chunked.markers import checksum, crc32
+from angsync.problem.array_libraries import store_library
 
 _PLACES = 16  # of an array whose files are not known, along its last axes, where some values are looked at
 _VALUES = 64  # along the last axis at each of them
@@ -31,6 +32,8 @@ class Fingerprint(NamedTuple):
 def of_array(data: Any, path: str | os.PathLike[str] | None = None) -> Fingerprint:
     """Of an array that is read in parts; ``path`` is the file or folder it was opened from, where that is known."""
     facts: dict[str, Any] = {"shape": list(data.shape), "dtype": str(np.dtype(data.dtype))}
+    if store_library(data) == "h5py":
+        facts["name"] = str(data.name)
     if arrays.is_zarr(data):
         facts["chunks"] = list(arrays.sides_of(data))
         root = arrays.root_of(data)
@@ -54,7 +57,10 @@ def of_values(values: Any) -> Any:
 def _files(place: Path, root: Path) -> dict[str, list[int]]:
     found = {}
     for file in sorted(_below(place)):
-        told = file.stat()
+        try:
+            told = file.stat()
+        except FileNotFoundError:  # gone since the folder was looked at
+            continue
         found[file.relative_to(root).as_posix()] = [told.st_size, told.st_mtime_ns]
     return found
 

@@ -17,6 +17,7 @@ from angsync.io.strict_json import cleaned
 PLAN, FAILED, FILES = "plan", "failed", "input"
 """Names of the files beside the markers."""
 _FORMAT = 1  # of the plan: a later version of angsync that writes another one raises it
+_ALLOWED = [("absent", "error", "empty")]  # finished chunks have the same bits either way: nothing was absent
 _NAMED = 5  # changes that a message names
 
 
@@ -103,7 +104,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
         names = [*old[part], *(name for name in new[part] if name not in old[part])]
         for name in names:
             before, now = old[part].get(name), new[part].get(name)
-            if before != now:
+            if before != now and (name, before, now) not in _ALLOWED:
                 found.append(f"{words.format(name)} was {_short(before)} and is {_short(now)}")
     if not found and old["fields"] != new["fields"]:
         found.append("the arrays of the output are others")
@@ -114,12 +115,26 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 def changed_files(store: str | os.PathLike[str], files: Mapping[str, Any]) -> list[str]:
     """Which files of the input are not what they were, in words. Those that failed chunks needed may be mended."""
-    old = read_json(folder_of(store) / f"{FILES}.json") or {}
-    mended = {key for told in read_failed(store).values() for key in told.get("input", [])}
-    names = [*old, *(name for name in files if name not in old)]
-    changed = [name for name in names if old.get(name) != files.get(name) and name not in mended]
+    old = _old_files(store)
+    mended = mended_files(store, files)
+    changed = [name for name in changes(old, files) if name not in mended]
     words = [f"{name} of the input {_change(old.get(name), files.get(name))}" for name in changed[:_NAMED]]
     return [*words, f"{len(changed) - _NAMED} more"] if len(changed) > _NAMED else words
+
+
+def mended_files(store: str | os.PathLike[str], files: Mapping[str, Any]) -> set[str]:
+    """Files of the input that are not what they were, and that failed chunks needed."""
+    needed = {key for told in read_failed(store).values() for key in told.get("input", [])}
+    return needed.intersection(changes(_old_files(store), files))
+
+
+def _old_files(store: str | os.PathLike[str]) -> dict[str, Any]:
+    return read_json(folder_of(store) / f"{FILES}.json") or {}
+
+
+def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """The names of files that are new, gone or not what they were."""
+    return [name for name in {**old, **new} if old.get(name) != new.get(name)]
 
 
 def _change(old: Any, new: Any) -> str:

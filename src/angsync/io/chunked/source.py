@@ -46,6 +46,10 @@ class Source:
             self._data = read_images(self.path, self.variable).data
         return self._data
 
+    def keys(self, place: tuple[slice, ...]) -> list[str]:
+        """The files that a box lies in, where it is a zarr store."""
+        return [key for key, _ in arrays.pieces(self.data, place)] if arrays.is_zarr(self.data) else []
+
     def __getitem__(self, index: tuple[slice, ...]) -> Any:
         data = self.data
         if not arrays.is_zarr(data):

@@ -7,9 +7,9 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,6 +42,10 @@ class Work:
     """What was decided at the beginning and is not asked again: a resumed run takes it from the plan."""
     coordinates: Mapping[str, tuple[tuple[str, ...], NDArray]] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    reads: Callable[[Chunk], Sequence[str]] | None = None
+    """The files of the input that a chunk needs, by the names of ``source.files``; None where that is not known."""
+    look_again: Callable[[], Fingerprint] | None = None
+    """What the input is when the run ends: compared with ``source``."""
 
     def plan(self) -> dict[str, Any]:
         from angsync import __version__
@@ -68,9 +72,16 @@ class Done(NamedTuple):
     """Whether Ctrl-C or the time limit ended it."""
 
 
-def check_output(path: str | os.PathLike[str], *, resume: bool = False) -> Path:
-    """Raise :class:`OutputError` now if a work could not be written to ``path``; creates nothing that stays."""
+def check_output(
+    path: str | os.PathLike[str], *, resume: bool = False, source: str | os.PathLike[str] | None = None
+) -> Path:
+    """Raise :class:`OutputError` now if a work could not be written to ``path``; creates nothing that stays.
+
+    ``source`` is the path of the input, where there is one.
+    """
     path = Path(path)
+    if source is not None and Path(source).resolve() in path.resolve().parents:
+        raise OutputError(f"cannot write {path}: it lies inside the input {source}. Choose a place beside it.")
     try:
         plan = manifest.read_plan(path)
     except OutputError as error:
@@ -115,7 +126,7 @@ def carry_out(
         known = {chunk.name: markers.read(path, chunk.name, plan["id"]) for chunk in chunks}
         reports = {name: marker["report"] for name, marker in known.items() if marker is not None}
         left = [chunk for chunk in chunks if chunk.name not in reports]
-        run = _Run(len(chunks), reports, progress)
+        run = _Run(len(chunks), reports, progress, work.reads)
         try:
             run.interrupted = _run(run, runner, task, left, None if max_seconds is None else begin + max_seconds)
         except BaseException:
@@ -126,14 +137,16 @@ def carry_out(
             _note_failures(run, path)
         if run.fatal is not None:
             raise run.fatal
+        _still_the_same(work, path)
     missing = [chunk for chunk in chunks if chunk.name not in reports]
     reasons = {name: str(told["reason"]) for name, told in run.failed.items()}
     return Done(reports, reasons, missing, run.computed, len(chunks) - len(left), run.interrupted)
 
 
 def _note_failures(run: _Run, path: Path) -> None:
+    before = {name: told for name, told in manifest.read_failed(path).items() if name not in run.reports}
     try:
-        manifest.write_failed(path, run.failed)
+        manifest.write_failed(path, {**before, **run.failed})  # those that this run did not come to are kept
     except OSError as error:
         if run.fatal is None:
             raise OutputError(f"cannot write {path}: {error.strerror or error}. Finished chunks are kept.") from None
@@ -142,8 +155,8 @@ def _note_failures(run: _Run, path: Path) -> None:
 class _Run:
     """What a run has come to."""
 
-    def __init__(self, total: int, reports: dict[str, dict[str, Any]], progress: Any) -> None:
-        self.total, self.reports, self.progress = total, reports, progress
+    def __init__(self, total: int, reports: dict[str, dict[str, Any]], progress: Any, reads: Any) -> None:
+        self.total, self.reports, self.progress, self.reads = total, reports, progress, reads
         self.failed: dict[str, dict[str, Any]] = {}
         self.computed = 0
         self.interrupted = False
@@ -162,7 +175,7 @@ def _run(run: _Run, runner: Runner, task: ChunkTask, left: list[Chunk], end: flo
                     run.fatal = outcome.error
                     return False
                 if outcome.report is None:
-                    run.failed[outcome.chunk.name] = _failure(outcome.chunk, outcome.error)
+                    run.failed[outcome.chunk.name] = _failure(outcome.chunk, outcome.error, run.reads)
                 else:
                     run.reports[outcome.chunk.name] = outcome.report["report"]
                     run.computed += bool(outcome.report["computed"])
@@ -175,10 +188,12 @@ def _run(run: _Run, runner: Runner, task: ChunkTask, left: list[Chunk], end: flo
     return False
 
 
-def _failure(chunk: Chunk, error: BaseException | None) -> dict[str, Any]:
+def _failure(chunk: Chunk, error: BaseException | None, reads: Any) -> dict[str, Any]:
+    """All that the chunk reads may be mended, whatever the failure was."""
     words = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
-    keys = list(error.keys) if isinstance(error, arrays.DamagedChunkError) else []
-    return {"place": [list(chunk.first), list(chunk.last)], "reason": words, "input": keys}
+    keys = set(error.keys) if isinstance(error, arrays.DamagedChunkError) else set()
+    keys |= set() if reads is None else set(reads(chunk))
+    return {"place": [list(chunk.first), list(chunk.last)], "reason": words, "input": sorted(keys)}
 
 
 def _begin(work: Work, path: Path) -> dict[str, Any]:
@@ -216,8 +231,37 @@ def _agree(work: Work, plan: dict[str, Any], path: Path) -> None:
         raise OutputError(
             f"cannot resume {path}: {_sentence(differ)}. Call it as it was called, or begin another output."
         )
-    if manifest.read_failed(path):
-        manifest.write_files(path, work.source.files)  # what failed may have been mended
+    if manifest.read_failed(path):  # which may have been mended
+        _forget(work, path, manifest.mended_files(path, work.source.files))
+        manifest.write_files(path, work.source.files)
+    absent = work.settings.get("absent")
+    if absent != plan["settings"].get("absent"):
+        plan["settings"]["absent"] = absent
+        markers.write_json(markers.folder_of(path) / f"{manifest.PLAN}.json", plan)
+
+
+def _forget(work: Work, path: Path, files: set[str]) -> None:
+    """Take the chunks that read one of these files for not done; all of them where it is not known what they read."""
+    if files:
+        for chunk in work.grid:
+            if work.reads is None or not files.isdisjoint(work.reads(chunk)):
+                markers.forget(path, chunk.name)
+
+
+def _still_the_same(work: Work, path: Path) -> None:
+    """Refuse answers from before and after a change of the input, which nobody could tell apart."""
+    if work.look_again is None:
+        return
+    now = work.look_again()
+    differ = manifest.changed_files(path, now.files)  # what failed may be mended while the rest is done
+    if differ:
+        files = set(manifest.changes(work.source.files, now.files))
+        of_chunks = set() if work.reads is None else {name for chunk in work.grid for name in work.reads(chunk)}
+        _forget(work if files <= of_chunks else replace(work, reads=None), path, files)
+        raise OutputError(
+            f"the input changed while {path} was written: {_sentence(differ)}. What was read of it is taken for not "
+            "done. Begin another output with an input that nobody writes to."
+        )
 
 
 def _sentence(parts: Iterable[str]) -> str:

@@ -314,3 +314,28 @@ def test_a_disk_that_is_really_full(tmp_path, slc, expected):
         assert verify(out).is_complete
     finally:
         subprocess.run(["umount", str(room)], check=True)
+
+
+def test_another_variable_of_a_file_is_refused(tmp_path, slc):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "two.nc", "w") as file:
+        file["hh"], file["vv"] = slc, slc.conj()
+    out = tmp_path / "out.zarr"
+    hh, vv = (phase_linking.read(tmp_path / "two.nc", name) for name in ("hh", "vv"))
+    with pytest.warns(AngsyncWarning, match="interrupted"):
+        phase_linking.link(hh, 5, output=out, chunk=10, max_seconds=0)
+    with pytest.raises(OutputError, match="variable was hh and is vv"):
+        phase_linking.link(vv, 5, output=out, resume=True)
+
+
+def test_mended_values_are_linked_again_where_a_finished_chunk_had_read_them_too(tmp_path, slc, expected):
+    wrong = slc.astype(complex)
+    wrong[:, 4, 4] = 1e200  # whose squares are no numbers: the first tile fails, which one of 16 rows reads
+    path, out = stack(tmp_path / "slc.zarr", wrong, (5, 30, 26)), tmp_path / "out.zarr"
+    with pytest.warns(AngsyncWarning, match="chunks failed"):
+        first = phase_linking.link(path, 5, output=out, chunk=(15, 13))
+    assert list(first.failed) == ["0_0"]
+    zarr.open(str(path), mode="r+")[...] = slc
+    phase_linking.link(path, 5, output=out, resume=True)
+    whole = phase_linking.link(slc.astype(complex), 5)
+    equal(out, {name: np.asarray(vars(whole)[name]) for name in FIELDS})
