@@ -21,7 +21,7 @@ from angsync.io.atomic import atomic_open
 from angsync.io.failures import reading
 from angsync.io.npz_arrays import load_arrays
 
-FORMAT, VERSION = "angsync-checkpoint", 1
+FORMAT, VERSION = "angsync-checkpoint", 2
 
 
 class Content(NamedTuple):
@@ -34,7 +34,7 @@ class Content(NamedTuple):
     entries: dict[int, list[tuple[Any, ...]]]
     """For each part: kind, phases, facts, history of what has ended."""
     going: dict[int, tuple[Any, ...]]
-    """For each part: place, iterations, phases of the run that had not ended."""
+    """For each part: place, iterations, phases, products of the run that had not ended."""
 
 
 class _Packed:
@@ -67,8 +67,8 @@ def save(path: Path, content: Content) -> None:
             for kind, z, facts, history in entries
         ]
         parts[str(number)] = {"entries": lines}
-    for number, (place, iterations, z) in content.going.items():
-        parts[str(number)]["going"] = [place, iterations, arrays.add(z)]
+    for number, (place, iterations, z, products) in content.going.items():
+        parts[str(number)]["going"] = [place, iterations, arrays.add(z), products]
     known = {name: value for name, value in content.identity.items() if not isinstance(value, np.ndarray)}
     own = {f"is_{name}": value for name, value in content.identity.items() if isinstance(value, np.ndarray)}
     text = json.dumps({"owner": content.owner, "identity": known, "parts": parts})
@@ -128,14 +128,14 @@ def load(path: Path) -> Content:
                 (
                     str(line["kind"]),
                     _phases(_found(arrays, line["z"])),
-                    dict(line["facts"]),
+                    _facts(line["facts"]),
                     _history(_found(arrays, line["history"])),
                 )
                 for line in part["entries"]
             ]
             if "going" in part:
-                place, iterations, where = part["going"]
-                going[int(text)] = (int(place), int(iterations), _phases(_found(arrays, where)))
+                place, iterations, where, products = part["going"]
+                going[int(text)] = (int(place), int(iterations), _phases(_found(arrays, where)), _count(products))
         return Content(str(content["owner"]), identity, entries, going)
 
 
@@ -156,6 +156,16 @@ def _phases(z: Any) -> Any:
     if z.dtype not in (np.complex64, np.complex128) or z.ndim != 1 or not (np.abs(np.abs(z) - 1) < 1e-4).all():
         raise ValueError("its phases are no phases")
     return z
+
+
+def _facts(facts: Any) -> dict[str, Any]:
+    return {**facts, "products": _count(facts["products"])}
+
+
+def _count(number: Any) -> int:
+    if type(number) is not int or number < 0:
+        raise ValueError("a number of products is none")
+    return number
 
 
 def _history(table: Any) -> Any:

@@ -3,7 +3,8 @@
 A solve is a sequence of *points that took long to make* (starts, repairs) and *runs* of the one loop, each of which
 ends at a point. The journal of a component has one entry for each that has ended, and the best point so far of the run
 that is going on. A call that resumes is the same program from its beginning, in which every entry takes the place of
-the work behind it: the same decisions follow, in the same order, with the same random numbers.
+the work behind it: the same decisions follow, in the same order, with the same random numbers. Some of them, such as
+how many starts are tried, follow from the products that were spent: an entry says how many were, and they count again.
 
 Phases alone are taken from the file. Products, objectives and residuals are computed again from the data at hand, and
 every proof runs again, so that a checkpoint of whatever origin can make an answer late, but not wrong.
@@ -49,6 +50,8 @@ class Going(NamedTuple):
     """How many entries were there when the run began."""
     iterations: int
     z: NDArray
+    products: int
+    """With C, of the run so far."""
 
 
 @dataclass
@@ -84,9 +87,9 @@ class Part:
         going = self.going
         return going if going is not None and going.place == self.place and going.z.shape == (n,) else None
 
-    def keep(self, iterations: int, z: NDArray) -> None:
+    def keep(self, iterations: int, z: NDArray, products: int) -> None:
         """The best point of the run that goes on."""
-        self.going = Going(self.place, iterations, z)
+        self.going = Going(self.place, iterations, z, products)
         self.journal.offer()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import warnings
@@ -238,8 +239,8 @@ def test_damaged_files_and_other_files_are_refused(tmp_path, monkeypatch):
         np.savez(stream, format=np.array("angsync-result"))
     refused("is no checkpoint")
     with np.load(copies[0]) as arrays, open(other, "wb") as stream:
-        np.savez(stream, **{**arrays, "format_version": np.array(2)})
-    refused("format '2'")
+        np.savez(stream, **{**arrays, "format_version": np.array(1)})
+    refused("format '1'")
 
 
 def test_a_file_that_is_there_is_not_overwritten_without_being_asked(tmp_path):
@@ -316,3 +317,25 @@ def test_a_generator_of_the_user_is_known_by_its_state(tmp_path, monkeypatch):
     assert again.objective == pytest.approx(result.objective, rel=1e-12)
     with pytest.raises(InputError, match="rng"):
         ang.synchronize(data, rng=rng(2), checkpoint=Checkpoint(copies[-1], resume=True))
+
+
+@pytest.mark.parametrize(("n", "sigma"), [(40, 7.0), (60, 12.0)])
+def test_a_resumed_call_searches_as_far_as_the_undisturbed_one(n, sigma, tmp_path, monkeypatch):
+    """How many starts are tried follows from the products that were spent, also by the calls before."""
+    data = ang.simulate.gaussian(n, sigma, rng=5).C
+    few = {"normal": multistart.LIMITS["normal"]._replace(starts=100, found=100, cost=4)}  # the products decide
+    monkeypatch.setattr(multistart, "LIMITS", few)
+    result, copies = with_every_write(data, tmp_path, monkeypatch)
+    assert len(result.starts.objectives) > 2
+    for copy in dict.fromkeys(copies[:: max(1, len(copies) // 8)] + copies[-1:]):
+        ended = ends_of_parts(copy)
+        again = solved(data, checkpoint=Checkpoint(copy, resume=True))
+        assert len(again.starts.objectives) >= len(result.starts.objectives) - (0 if ended else 1)
+        if ended:  # nothing was cut in its middle: the same decisions
+            assert again.matvecs == result.matvecs
+            assert again.objective == pytest.approx(result.objective, rel=1e-12)
+
+
+def ends_of_parts(path):
+    with np.load(path) as arrays:
+        return all("going" not in part for part in json.loads(str(arrays["metadata"]))["parts"].values())
