@@ -22,6 +22,8 @@ from angsync.io.failures import reading
 from angsync.io.npz_arrays import load_arrays
 
 FORMAT, VERSION = "angsync-checkpoint", 2
+_KNOWN = {"is_image": "complex128", "is_rows": "float64"}
+"""The arrays of an identity."""
 
 
 class Content(NamedTuple):
@@ -120,7 +122,7 @@ def load(path: Path) -> Content:
             )
         content = json.loads(str(arrays["metadata"]))
         identity = {**content["identity"]}
-        identity |= {name[3:]: array for name, array in arrays.items() if name.startswith("is_")}
+        identity |= {name[3:]: _known(name, arrays[name]) for name in _KNOWN if name in arrays}
         entries: dict[int, list[tuple[Any, ...]]] = {}
         going: dict[int, tuple[Any, ...]] = {}
         for text, part in content["parts"].items():
@@ -137,6 +139,12 @@ def load(path: Path) -> Content:
                 place, iterations, where, products = part["going"]
                 going[int(text)] = (int(place), int(iterations), _phases(_found(arrays, where)), _count(products))
         return Content(str(content["owner"]), identity, entries, going)
+
+
+def _known(name: str, array: Any) -> Any:
+    if array.dtype != _KNOWN[name] or array.ndim != 1:
+        raise ValueError(f"{name} does not hold numbers of the kind {_KNOWN[name]}")
+    return array
 
 
 def _found(arrays: dict[str, Any], where: Any) -> Any:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import AngsyncWarning, InputError, OutputError, warn_user
+from angsync.errors import AngsyncWarning, FileFormatError, InputError, OutputError, warn_user
 from angsync.io.atomic import check_writable
 from angsync.pipeline.checkpoint import Checkpoint
 from angsync.pipeline.checkpoint_file import Content, load, owner_of, save
@@ -75,6 +75,13 @@ class Part:
         self.place += 1
         return entry
 
+    def damaged(self) -> FileFormatError:
+        """What is said of an entry that no solve can have written."""
+        return FileFormatError(
+            f"the checkpoint {self.journal.settings.path} is damaged: an entry does not hold what the solve "
+            "has to go on from. Remove the file to start anew."
+        )
+
     def add(self, kind: str, z: NDArray | None, history: History | None = None, **facts: Any) -> None:
         """Something has ended."""
         table = None if history is None else np.array([history.objective, history.residual, history.step])
@@ -125,6 +132,7 @@ class Journal:
             )
         content = load(path)
         check_same(path, content.identity, identity)
+        journal.identity["rng_state"] = content.identity.get("rng_state")
         journal.owners = (journal.owners[0], content.owner)
         for number, entries in content.entries.items():
             going = content.going.get(number)

@@ -111,6 +111,9 @@ def run(operator: Operator, plan: Plan, call: Call, clock: Clock) -> Found | Non
     settings, moduli = _settings(operator, call, begin is None)
     try:
         if ended is not None:
+            assert part is not None
+            if ended.facts.get("ending") not in ("SOLVED", "GAVE_UP"):
+                raise part.damaged()
             found = _recalled(operator, ended, call)
         else:
             found = _carried_out(operator, settings, begin, call, clock)

@@ -125,15 +125,21 @@ class Task:
 
     def _recalled(self, entry: Entry) -> Outcome:
         """The end of a run that an earlier call has made: its phases, measured with the C at hand."""
-        assert entry.z is not None
+        facts = entry.facts
+        if (
+            entry.z is None
+            or facts.get("status") not in list(Status.__members__)
+            or type(facts.get("iterations")) is not int
+        ):
+            assert self.part is not None
+            raise self.part.damaged()
         before = self.operator.products
         found = iterate(self.operator, Newton(), entry.z.astype(self.operator.dtype), Stopping(max_iterations=0))
         history = found.history if entry.history is None else History(*entry.history)
-        facts = entry.facts
         self.operator.products = before + int(facts["products"])  # as if the run had been made now
         return replace(
             found, status=Status[facts["status"]], iterations=int(facts["iterations"]), history=history,
-            gave_up=bool(facts["gave_up"]),
+            gave_up=bool(facts.get("gave_up")),
         )  # fmt: skip
 
     def remembered(self, make: Callable[[], NDArray | None], facts: dict[str, Any] | None = None) -> NDArray | None:
@@ -156,6 +162,14 @@ class Task:
         z = make()
         if not self.clock.expired:  # otherwise it may have ended early
             self.part.add("point", z, rng=rng_state(self.rng), products=self.operator.products - before, **facts)
+        return z
+
+    def remembered_phases(self, make: Callable[[], NDArray], facts: dict[str, Any] | None = None) -> NDArray:
+        """The same where ``make`` always gives phases."""
+        z = self.remembered(make, facts)
+        if z is None:
+            assert self.part is not None
+            raise self.part.damaged()
         return z
 
     def continued(self, solver: SolverBase, z: NDArray, earlier: Outcome, *, jump: bool = False) -> Outcome:
