@@ -43,6 +43,8 @@ class Seed:
     """Where the random numbers of one call come from: a generator, made when the first number is asked for."""
 
     def __init__(self, rng: Any = 0) -> None:
+        self.is_any = rng is None
+        """Whether any numbers will do: fresh ones, or those of a call that this one goes on from."""
         # a small whole number is a seed for certain; making a generator of anything else shows whether it can be used
         self._rng = rng if type(rng) is int and rng >= 0 else random_generator(rng)
 

@@ -21,7 +21,9 @@ from angsync.io.atomic import atomic_open
 from angsync.io.failures import reading
 from angsync.io.npz_arrays import load_arrays
 
-FORMAT, VERSION = "angsync-checkpoint", 1
+FORMAT, VERSION = "angsync-checkpoint", 2
+_KNOWN = {"is_image": "complex128", "is_rows": "float64"}
+"""The arrays of an identity."""
 
 
 class Content(NamedTuple):
@@ -34,7 +36,7 @@ class Content(NamedTuple):
     entries: dict[int, list[tuple[Any, ...]]]
     """For each part: kind, phases, facts, history of what has ended."""
     going: dict[int, tuple[Any, ...]]
-    """For each part: place, iterations, phases of the run that had not ended."""
+    """For each part: place, iterations, phases, products of the run that had not ended."""
 
 
 class _Packed:
@@ -67,8 +69,8 @@ def save(path: Path, content: Content) -> None:
             for kind, z, facts, history in entries
         ]
         parts[str(number)] = {"entries": lines}
-    for number, (place, iterations, z) in content.going.items():
-        parts[str(number)]["going"] = [place, iterations, arrays.add(z)]
+    for number, (place, iterations, z, products) in content.going.items():
+        parts[str(number)]["going"] = [place, iterations, arrays.add(z), products]
     known = {name: value for name, value in content.identity.items() if not isinstance(value, np.ndarray)}
     own = {f"is_{name}": value for name, value in content.identity.items() if isinstance(value, np.ndarray)}
     text = json.dumps({"owner": content.owner, "identity": known, "parts": parts})
@@ -120,7 +122,7 @@ def load(path: Path) -> Content:
             )
         content = json.loads(str(arrays["metadata"]))
         identity = {**content["identity"]}
-        identity |= {name[3:]: array for name, array in arrays.items() if name.startswith("is_")}
+        identity |= {name[3:]: _known(name, arrays[name]) for name in _KNOWN if name in arrays}
         entries: dict[int, list[tuple[Any, ...]]] = {}
         going: dict[int, tuple[Any, ...]] = {}
         for text, part in content["parts"].items():
@@ -128,15 +130,21 @@ def load(path: Path) -> Content:
                 (
                     str(line["kind"]),
                     _phases(_found(arrays, line["z"])),
-                    dict(line["facts"]),
+                    _facts(line["facts"]),
                     _history(_found(arrays, line["history"])),
                 )
                 for line in part["entries"]
             ]
             if "going" in part:
-                place, iterations, where = part["going"]
-                going[int(text)] = (int(place), int(iterations), _phases(_found(arrays, where)))
+                place, iterations, where, products = part["going"]
+                going[int(text)] = (int(place), int(iterations), _phases(_found(arrays, where)), _count(products))
         return Content(str(content["owner"]), identity, entries, going)
+
+
+def _known(name: str, array: Any) -> Any:
+    if array.dtype != _KNOWN[name] or array.ndim != 1:
+        raise ValueError(f"{name} does not hold numbers of the kind {_KNOWN[name]}")
+    return array
 
 
 def _found(arrays: dict[str, Any], where: Any) -> Any:
@@ -156,6 +164,16 @@ def _phases(z: Any) -> Any:
     if z.dtype not in (np.complex64, np.complex128) or z.ndim != 1 or not (np.abs(np.abs(z) - 1) < 1e-4).all():
         raise ValueError("its phases are no phases")
     return z
+
+
+def _facts(facts: Any) -> dict[str, Any]:
+    return {**facts, "products": _count(facts["products"])}
+
+
+def _count(number: Any) -> int:
+    if type(number) is not int or number < 0:
+        raise ValueError("a number of products is none")
+    return number
 
 
 def _history(table: Any) -> Any:

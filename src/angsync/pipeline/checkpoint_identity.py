@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import InputError
+from angsync.errors import FileFormatError, InputError
 from angsync.problem.operators import Operator
+from angsync.problem.randomness import fixed_probe
 
 if TYPE_CHECKING:
     from angsync.pipeline.call import Call
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 # Difference of a row from which it is another one, relative to its row sum or to the length of the whole product. Sums
 # are in double precision, whatever the entries have; those of a user's own operator may be in single precision.
 _SAME, _SAME_SINGLE = 1e-10, 1e-5
-_GOLDEN = (np.sqrt(5) - 1) / 2  # its multiples modulo 1 repeat nowhere
 _WORDS = {
     "n": "the number of nodes",
     "precision": "the precision",
@@ -40,7 +40,7 @@ _WORDS = {
 
 def identity_of(operator: Operator, call: Call) -> dict[str, Any]:
     """What a checkpoint of this call belongs to."""
-    start = call.start_for(operator.n)
+    start, state = call.start_for(operator.n), rng_state(call.seed.generator)
     found: dict[str, Any] = {
         "n": operator.n,
         "precision": operator.dtype.name,
@@ -50,14 +50,14 @@ def identity_of(operator: Operator, call: Call) -> dict[str, Any]:
         "tolerance": call.stopping.tolerance_for(operator.dtype),
         "certify": call.certify,
         "effort": call.effort,
-        "rng": _digest(json.dumps(rng_state(call.seed.generator), sort_keys=True).encode()),
+        # None, for any numbers: the state in the file is taken then
+        "rng": "any" if call.seed.is_any else _digest(json.dumps(state, sort_keys=True).encode()),
+        "rng_state": state if call.seed.is_any else None,
     }
     if operator.is_streamed:
-        vectors, images = operator.probes()
-        vector, image = vectors[0], images[0]
+        image = operator.probes().images[0]  # of the same vector
     else:
-        vector = np.exp(2j * np.pi * (_GOLDEN * np.arange(operator.n) % 1))
-        image = operator.apply(vector)
+        image = operator.apply(fixed_probe(operator.n))
     found["image"] = np.asarray(image, dtype=np.complex128)
     sums = operator.abs_row_sums()
     if sums is not None:
@@ -75,10 +75,17 @@ def check_same(path: Path, saved: dict[str, Any], now: dict[str, Any]) -> None:
         if name != "rng" and saved.get(name) != now[name]
     ]
     if saved.get("rng") != now["rng"]:
-        differ.append(f"{_WORDS['rng']} was another one")
+        differ.append(
+            f"{_WORDS['rng']} was another one (a Generator is known by where its numbers stand: make it anew from its "
+            "seed, or give the seed itself)"
+        )
     if saved.get("n") == now["n"] and saved.get("precision") == now["precision"]:
         rows = _rows_apart(saved, now)
-        if rows.size:
+        if ("rows" in saved) != ("rows" in now):
+            kinds = ("an operator that is known by its products alone", "a matrix whose entries are known")
+            before, here = kinds["rows" in saved], kinds["rows" in now]
+            differ.append(f"it was made from {before}, and this is {here}")
+        elif rows.size:
             named = ", ".join(map(str, rows[:5].tolist())) + (", ..." if rows.size > 5 else "")
             differ.append(f"the entries differ in {rows.size} of {now['n']} rows (of nodes {named}, counted from 0)")
     if differ:
@@ -116,7 +123,13 @@ def set_rng(rng: np.random.Generator, state: Any) -> None:
     """Let the random numbers go on from there."""
     if not isinstance(state, dict) or state.get("bit_generator") != type(rng.bit_generator).__name__:
         return  # of another kind of generator, whose numbers are as random
-    rng.bit_generator.state = state
+    try:
+        rng.bit_generator.state = state
+    except (TypeError, ValueError, KeyError, OverflowError):
+        raise FileFormatError(
+            "the checkpoint is damaged: where it says how the random numbers stood, there is nothing of the kind. "
+            "Remove the file to start anew."
+        ) from None
 
 
 def _plain(value: Any) -> Any:

@@ -254,8 +254,7 @@ def _remembered_start(task: Task, plan: Plan | None) -> Start:
         facts.update(name=start.name, words=start.words)
         return start.z
 
-    z = task.remembered(make, facts)
-    assert z is not None
+    z = task.remembered_phases(make, facts)
     return Start(z, facts.get("name"), str(facts.get("words")))
 
 

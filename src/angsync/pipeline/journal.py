@@ -3,7 +3,8 @@
 A solve is a sequence of *points that took long to make* (starts, repairs) and *runs* of the one loop, each of which
 ends at a point. The journal of a component has one entry for each that has ended, and the best point so far of the run
 that is going on. A call that resumes is the same program from its beginning, in which every entry takes the place of
-the work behind it: the same decisions follow, in the same order, with the same random numbers.
+the work behind it: the same decisions follow, in the same order, with the same random numbers. Some of them, such as
+how many starts are tried, follow from the products that were spent: an entry says how many were, and they count again.
 
 Phases alone are taken from the file. Products, objectives and residuals are computed again from the data at hand, and
 every proof runs again, so that a checkpoint of whatever origin can make an answer late, but not wrong.
@@ -49,6 +50,8 @@ class Going(NamedTuple):
     """How many entries were there when the run began."""
     iterations: int
     z: NDArray
+    products: int
+    """With C, of the run so far."""
 
 
 @dataclass
@@ -72,6 +75,13 @@ class Part:
         self.place += 1
         return entry
 
+    def damaged(self) -> FileFormatError:
+        """What is said of an entry that no solve can have written."""
+        return FileFormatError(
+            f"the checkpoint {self.journal.settings.path} is damaged: an entry does not hold what the solve "
+            "has to go on from. Remove the file to start anew."
+        )
+
     def add(self, kind: str, z: NDArray | None, history: History | None = None, **facts: Any) -> None:
         """Something has ended."""
         table = None if history is None else np.array([history.objective, history.residual, history.step])
@@ -84,9 +94,9 @@ class Part:
         going = self.going
         return going if going is not None and going.place == self.place and going.z.shape == (n,) else None
 
-    def keep(self, iterations: int, z: NDArray) -> None:
+    def keep(self, iterations: int, z: NDArray, products: int) -> None:
         """The best point of the run that goes on."""
-        self.going = Going(self.place, iterations, z)
+        self.going = Going(self.place, iterations, z, products)
         self.journal.offer()
 
 
@@ -125,6 +135,7 @@ class Journal:
             )
         content = load(path)
         check_same(path, content.identity, identity)
+        journal.identity["rng_state"] = content.identity.get("rng_state")
         journal.owners = (journal.owners[0], content.owner)
         settings._calls.append(content.owner)
         for number, entries in content.entries.items():

@@ -147,8 +147,7 @@ def best_of_starts(
     points = _points(task, witness, eigenvector, row_steps)
     while not enough() and not task.clock.expired:
         try:
-            z = task.remembered(next(points))
-            assert z is not None
+            z = task.remembered_phases(next(points))
             outcome = task.run(solver, z, loose, first_iteration=first.iterations + 1)
         except KeyboardInterrupt:  # inside a starting point; the loop itself reports interruptions by its status
             stopped = Status.INTERRUPTED

@@ -25,10 +25,12 @@ def solve(data: Any, call: Call) -> SyncResult:
     intake = taken_in(data, call.hermitian)
     if call.checkpoint is None:
         return _solved(intake, call, clock)
-    from angsync.pipeline.checkpoint_identity import identity_of
+    from angsync.pipeline.checkpoint_identity import identity_of, set_rng
     from angsync.pipeline.journal import Journal
 
     journal = Journal.opened(call.checkpoint, identity_of(intake.operator, call))
+    if call.seed.is_any:  # those of the call that this one goes on from
+        set_rng(call.seed.generator, journal.identity["rng_state"])
     try:
         result = _solved(intake, replace(call, journal=journal), clock)
     except ConvergenceError as error:

@@ -86,11 +86,17 @@ class Task:
         silent: bool = False,
     ) -> Outcome:
         """The one loop with this solver from z; ``silent`` does not tell the callback."""
-        known, part = None, self.part
+        known, part, keep = None, self.part, None
+        before = self.operator.products
         if part is not None:
             known, inside = part.recall("run", self.operator.n), part.inside(self.operator.n)
             if inside is not None:
                 z, first_iteration = inside.z.astype(self.operator.dtype), max(first_iteration, inside.iterations)
+                self.operator.products += inside.products
+
+            def keep(iteration: int, z: NDArray) -> None:
+                part.keep(iteration, z, self.operator.products - before)
+
         outcome = (
             self._recalled(known)
             if known is not None
@@ -104,13 +110,14 @@ class Task:
                 give_up=give_up,
                 first_iteration=first_iteration,
                 component=self.number,
-                keep=None if part is None else part.keep,
+                keep=keep,
             )
         )
         if part is not None and known is None and has_ended(outcome, limited=stopping is not None):
             part.add(
                 "run", outcome.z, outcome.history,
                 status=outcome.status.name, iterations=outcome.iterations, gave_up=outcome.gave_up,
+                products=self.operator.products - before,
             )  # fmt: skip
         if outcome.z.ndim == 1 and not outcome.objective <= (self.reached[0].objective if self.reached else -math.inf):
             self.reached[:] = [outcome]
@@ -118,13 +125,21 @@ class Task:
 
     def _recalled(self, entry: Entry) -> Outcome:
         """The end of a run that an earlier call has made: its phases, measured with the C at hand."""
-        assert entry.z is not None
+        facts = entry.facts
+        if (
+            entry.z is None
+            or facts.get("status") not in list(Status.__members__)
+            or type(facts.get("iterations")) is not int
+        ):
+            assert self.part is not None
+            raise self.part.damaged()
+        before = self.operator.products
         found = iterate(self.operator, Newton(), entry.z.astype(self.operator.dtype), Stopping(max_iterations=0))
         history = found.history if entry.history is None else History(*entry.history)
-        facts = entry.facts
+        self.operator.products = before + int(facts["products"])  # as if the run had been made now
         return replace(
             found, status=Status[facts["status"]], iterations=int(facts["iterations"]), history=history,
-            gave_up=bool(facts["gave_up"]),
+            gave_up=bool(facts.get("gave_up")),
         )  # fmt: skip
 
     def remembered(self, make: Callable[[], NDArray | None], facts: dict[str, Any] | None = None) -> NDArray | None:
@@ -141,10 +156,20 @@ class Task:
         if entry is not None:
             set_rng(self.rng, entry.facts.get("rng"))
             facts.update(entry.facts)
+            self.operator.products += int(entry.facts["products"])
             return None if entry.z is None else entry.z.astype(self.operator.dtype)
+        before = self.operator.products
         z = make()
         if not self.clock.expired:  # otherwise it may have ended early
-            self.part.add("point", z, rng=rng_state(self.rng), **facts)
+            self.part.add("point", z, rng=rng_state(self.rng), products=self.operator.products - before, **facts)
+        return z
+
+    def remembered_phases(self, make: Callable[[], NDArray], facts: dict[str, Any] | None = None) -> NDArray:
+        """The same where ``make`` always gives phases."""
+        z = self.remembered(make, facts)
+        if z is None:
+            assert self.part is not None
+            raise self.part.damaged()
         return z
 
     def continued(self, solver: SolverBase, z: NDArray, earlier: Outcome, *, jump: bool = False) -> Outcome:

@@ -23,6 +23,11 @@ def random_generator(rng: Any) -> np.random.Generator:
         ) from None
 
 
+def fixed_probe(n: int) -> NDArray[np.complex128]:
+    """The vector whose product is taken when data are read for the first time, and by which a checkpoint knows them."""
+    return np.random.default_rng(0).standard_normal(n).astype(np.complex128)
+
+
 _OWN = 0x616E6773796E63  # "angsync": names the streams that proofs draw from
 
 

@@ -19,6 +19,7 @@ from angsync.errors import NotFiniteError
 from angsync.kernels.dense.narrow import ROWS, SEGMENT, NarrowCopy
 from angsync.kernels.rounding import pair_floor, pair_share
 from angsync.problem.operators.checks import check_largest, not_hermitian
+from angsync.problem.randomness import fixed_probe
 from angsync.problem.stored import StoredArray
 
 NARROW_UP_TO_BYTES = 820_000_000
@@ -115,7 +116,7 @@ class FirstRead:
         self.triangle, self.dtype, self.compared = triangle, dtype, compared
         self.diagonal, self.sums, self.row_maxima = np.zeros(n), np.zeros(n), np.zeros(n)
         self.asymmetry, self.is_real, self.first_row = 0.0, True, 0
-        self.probe = np.random.default_rng(0).standard_normal(n).astype(np.complex128)
+        self.probe = fixed_probe(n)
         self.image = np.zeros(n, dtype=np.complex128)
         fits = copied and kernels.COMPILED and narrow_bytes(n) <= NARROW_UP_TO_BYTES
         self.narrow = _Narrowed(n) if fits else None
