@@ -26,6 +26,7 @@ from angsync.batch.reading import READ_BYTES, StoredStack, check_one_problem, sp
 from angsync.batch.result import VERDICTS, BatchStatus, failures_in_words
 from angsync.errors import ConvergenceWarning, InputError, MissingDependencyError, warn_user
 from angsync.io.chunked import arrays
+from angsync.io.failures import check_free
 from angsync.problem.array_libraries import chunk_shape, store_library
 from angsync.problem.memory import allowed
 from angsync.problem.stored import check_not_encoded
@@ -48,6 +49,8 @@ def solve(data: Any, call: StackCall, threads: int | None, memory: int | None) -
     xarray = _library("xarray", "a stack of zarr, dask or xarray")
     values, template = _taken_apart(data)
     check_not_encoded(values)
+    if template is not None:
+        check_free({*template.dims, *template.coords}, ORDER)
     check_stack(tuple(values.shape), np.dtype(values.dtype))
     n = int(values.shape[-1])
     call.gauge_code(n)  # a node that is not there is told now

@@ -26,6 +26,7 @@ from angsync.io.chunked.grid import Chunk, Field, Grid
 from angsync.io.chunked.runner import Runner, in_process
 from angsync.io.chunked.source import Source
 from angsync.io.chunked.task import Computed
+from angsync.io.failures import check_free
 from angsync.kernels.batch.numbers import MAX_ORDER
 from angsync.problem.memory import allowed
 from angsync.problem.stored import check_not_encoded
@@ -166,6 +167,7 @@ def _work(path: Path, array: Any, grid: Grid, compute: _Compute) -> work.Work:
     solver = compute.solver
     n, depth = int(array.shape[-1]), len(grid.shape)
     dims, coordinates = _axes(path, array)
+    check_free({*dims, *coordinates}, ORDER)
     kinds = dict(answers(solver.dtype, solver.call.certify))
     fields = {
         name: Field(

@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from angsync.errors import AngsyncError, FileFormatError, InputError
 
@@ -89,3 +90,13 @@ def quoted(name: object) -> str:
     """A name or a text for a message: in quotation marks, and not longer than a line."""
     text = str(name)
     return repr(text if len(text) <= _LETTERS_IN_A_MESSAGE else text[:_LETTERS_IN_A_MESSAGE] + "...")
+
+
+def check_free(names: Iterable[Any], taken: Iterable[str]) -> None:
+    """Refuse axes and coordinates that are called as an answer is: one name cannot be two variables."""
+    both = sorted({str(name) for name in names} & set(taken))
+    if both:
+        raise InputError(
+            f"an axis or coordinate of the input is called {both[0]!r}, as one of the answers is. Give it another "
+            f"name, for example with xarray: array.rename({{{both[0]!r}: '{both[0]}_of_input'}})."
+        )

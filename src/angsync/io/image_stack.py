@@ -75,6 +75,14 @@ def _checked(images: ImageStack) -> ImageStack:
         raise ShapeError(f"the stack must be images (dates, rows, columns), but its shape is {shape}.")
     if shape[0] < 2:
         raise ShapeError(f"there must be two dates or more on the first axis, but the shape is {shape}.")
+    dims = tuple(images.coordinates.get("dims", ()))
+    axis = _axis_of_dates(dims, images.coordinates)
+    if axis:
+        order = (dims[axis], *(name for name in dims if name != dims[axis]))
+        raise InputError(
+            f"the dates must be the first axis, but {dims[axis]!r} is axis {axis + 1} of {dims}. Pass the array of "
+            f"xarray, xarray.open_dataset(path)[name].transpose{order}, or store it in that order."
+        )
     if 0 in shape:
         raise ShapeError(f"the images are empty: their shape is {shape}.")
     if np.dtype(images.data.dtype).kind != "c":
@@ -85,12 +93,38 @@ def _checked(images: ImageStack) -> ImageStack:
     return images
 
 
+def _axis_of_dates(dims: tuple[str, ...], coordinates: Mapping[str, Any]) -> int:
+    """The only axis with times, or else the only one with such a name; the first one where that is not known."""
+    found = [k for k, name in enumerate(dims) if np.asarray(coordinates.get(name, 0)).dtype.kind == "M"]
+    found = found or [k for k, name in enumerate(dims) if str(name).lower() in ("date", "dates", "time", "times")]
+    return found[0] if len(found) == 1 else 0
+
+
 def _of_xarray(array: Any) -> ImageStack:
-    dims = tuple(str(name) for name in array.dims)
+    given = tuple(str(name) for name in array.dims)
+    first = _axis_of_dates(given, {name: array.coords[name].values for name in given if name in array.coords})
+    if first and len(given) == 3:
+        return _dates_first(array, first)
+    dims = given
     coordinates: dict[str, Any] = {"dims": dims}
     coordinates.update({name: array.coords[name].values for name in dims if name in array.coords})
     dates = coordinates.get(dims[0]) if dims else None
     return ImageStack(_Lazy(array.shape, array.dtype, lambda index: array[index].values), dates, coordinates, array)
+
+
+def _dates_first(array: Any, axis: int) -> ImageStack:
+    """An array of xarray with its dates on another axis: every part is turned when it is read."""
+    order = (array.dims[axis], *(name for name in array.dims if name != array.dims[axis]))
+    coordinates: dict[str, Any] = {"dims": tuple(str(name) for name in order)}
+    coordinates.update({str(name): array.coords[name].values for name in order if name in array.coords})
+
+    def read(index: Any) -> NDArray:
+        parts = index if isinstance(index, tuple) else (index,)
+        turned = array.isel(dict(zip(order, parts, strict=False)))
+        return np.asarray(turned.transpose(*(name for name in order if name in turned.dims)).values)
+
+    shape = tuple(array.sizes[name] for name in order)
+    return ImageStack(_Lazy(shape, array.dtype, read), coordinates.get(str(order[0])), coordinates, array)
 
 
 class _Lazy:
@@ -148,12 +182,16 @@ def _of_zarr(path: Path, variable: str | None) -> ImageStack:
         import zarr
     except ImportError:
         raise MissingDependencyError("zarr", "insar", f"reading {path}") from None
-    opened: Any = zarr.open(str(path), mode="r")
+    try:
+        opened: Any = zarr.open(str(path), mode="r")
+        inside = [] if isinstance(opened, zarr.Array) else sorted(opened.arrays())
+    except Exception as error:  # whatever a damaged store makes the library raise
+        raise FileFormatError(f"cannot open the zarr store {path} ({type(error).__name__}: {error}).") from None
     if isinstance(opened, zarr.Array):
         if variable is not None:
             raise FileFormatError(f"{path} is one array: there is no {variable!r} in it.")
         return ImageStack(opened)
-    arrays: dict[str, Any] = {str(name): array for name, array in sorted(opened.arrays())}
+    arrays: dict[str, Any] = {str(name): array for name, array in inside}
     name = _one_of([k for k, a in arrays.items() if len(a.shape) == 3 and a.dtype.kind == "c"], variable, path)
     try:
         dims = arrays[name].metadata.dimension_names  # zarr 3; before, xarray has them among the attributes

@@ -24,11 +24,14 @@ def check_not_encoded(array: Any) -> None:
     """Refuse an array of zarr or HDF5 whose numbers are not what is meant (CF conventions): xarray decodes them."""
     if store_library(array) not in ("zarr", "h5py"):
         return
-    told = dict(array.attrs)
-    if "_ARRAY_DIMENSIONS" in told and "_FillValue" not in told and store_library(array) == "zarr":
+    names = ("scale_factor", "add_offset", "_Unsigned", "_FillValue", "missing_value")
+    told = {name: array.attrs[name] for name in names if name in array.attrs}
+    if "_ARRAY_DIMENSIONS" in array.attrs and "_FillValue" not in told and store_library(array) == "zarr":
         told["_FillValue"] = array.fill_value  # where xarray has it in format 2
-    found = [f"{name} = {told[name]}" for name in ("scale_factor", "add_offset", "_Unsigned") if name in told]
-    found += [f"{name} = {told[name]}" for name in ("_FillValue", "missing_value") if _hides(told.get(name))]
+    harmless = {"scale_factor": 1, "add_offset": 0}
+    plain = {name for name in told if name in harmless and np.all(told[name] == harmless[name])}
+    plain |= {name for name in names[-2:] if not _hides(told.get(name))}
+    found = [f"{name} = {value}" for name, value in told.items() if name not in plain]
     if found:
         raise InputError(
             f"the stored array {str(array.name or '').strip('/')} is encoded ({', '.join(found)}): its numbers are not "

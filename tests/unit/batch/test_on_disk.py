@@ -222,3 +222,15 @@ def test_an_output_inside_the_stack_is_refused(hard, tmp_path):
     on_disk(tmp_path / "C.zarr", hard[0], (2, 5, 6, 6))
     with pytest.raises(OutputError, match="inside the input"):
         module.solve_store(tmp_path / "C.zarr", tmp_path / "C.zarr" / "out.zarr", call())
+
+
+@pytest.mark.parametrize("name", ["z", "status"])
+def test_an_axis_with_the_name_of_an_answer_is_refused(tmp_path, name):
+    xarray = pytest.importorskip("xarray")
+    given = xarray.DataArray(np.ones((3, 4, 4)), dims=(name, "i", "j"), coords={name: [1.0, 2.0, 3.0]}, name="C")
+    given.to_dataset().to_zarr(tmp_path / "C.zarr")
+    words = rf"called '{name}', as one of the answers is.*rename"
+    with pytest.raises(InputError, match=words):
+        module.solve_store(tmp_path / "C.zarr", tmp_path / "out.zarr", call())
+    with pytest.raises(InputError, match=words):
+        ang.synchronize(given)

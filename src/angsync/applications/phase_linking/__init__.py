@@ -32,10 +32,11 @@ from angsync.applications.phase_linking.network import LinkedNetwork, link_netwo
 from angsync.applications.phase_linking.order import Sample, order_of, sample_of, sample_of_images, spread
 from angsync.applications.phase_linking.result import Linked
 from angsync.applications.phase_linking.simulated import MODELS, SimulatedStack, coherence_of, simulate
-from angsync.applications.phase_linking.stores import check_images_path, suffix_of
+from angsync.applications.phase_linking.stores import check_images_path, layout, suffix_of
 from angsync.applications.phase_linking.tiles import Images, linked_pieces
 from angsync.errors import AngsyncWarning, InputError, ShapeError, names_keywords, warn_user
 from angsync.io.chunked.source import Source
+from angsync.io.failures import check_free
 from angsync.io.image_stack import ImageStack, image_stack
 from angsync.io.image_stack import read_images as read
 
@@ -137,6 +138,8 @@ def link(
         )
     whole = Images(Source(images.data, images.path, images.variable, absent), hidden, sides, looks)
     path = None if output is None else check_images_path(output, resume=resume)
+    if path is not None:
+        check_free(images.coordinates.get("dims", ()), layout(n, (rows, columns), single=False))
     doubt = correlation.in_words(whole.data, sides) if looks is None else ""
     if path is not None and suffix_of(path) == ".zarr":
         target = Target(path, resume, memory, client, max_seconds, progress)
