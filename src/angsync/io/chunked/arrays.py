@@ -83,7 +83,7 @@ def add_coordinate(path: Path, name: str, values: NDArray, dims: tuple[str, ...]
 
 def _array(group: Any, name: str, field: Field, chunks: tuple[int, ...]) -> Any:
     if version() < 3:
-        from numcodecs import CRC32, Zstd  # type: ignore[import-untyped]
+        from numcodecs import CRC32, Zstd
 
         array = group.create_dataset(
             name, shape=field.shape, chunks=chunks, dtype=field.dtype, fill_value=field.fill, filters=[CRC32()],
