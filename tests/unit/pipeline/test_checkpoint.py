@@ -173,6 +173,7 @@ def test_of_short_solves_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "save", lambda *_: pytest.fail("written"))
     monkeypatch.setattr(module, "_WORTH_SECONDS", 1000.0)
     solved(ang.simulate.gaussian(60, 2.0, rng=1).C, checkpoint=tmp_path / "check")
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("n", [1, 2])
@@ -214,8 +215,10 @@ def test_a_checkpoint_of_another_solve_is_refused_and_says_what_differs(data, op
 
 def test_other_limits_and_threads_are_the_same_solve(tmp_path, monkeypatch):
     C = ang.simulate.gaussian(60, 2.0, rng=1).C
-    _, copies = with_every_write(C, tmp_path, monkeypatch)
-    solved(C, checkpoint=Checkpoint(copies[0], resume=True), stopping=ang.Stopping(max_seconds=100), threads=2)
+    result, copies = with_every_write(C, tmp_path, monkeypatch)
+    limits = {"stopping": ang.Stopping(max_seconds=100), "threads": 2}
+    again = solved(C, checkpoint=Checkpoint(copies[0], resume=True), **limits)
+    assert again.objective == pytest.approx(result.objective, rel=1e-12)
 
 
 def test_damaged_files_and_other_files_are_refused(tmp_path, monkeypatch):
