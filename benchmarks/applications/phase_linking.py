@@ -178,8 +178,8 @@ def speed(count: int) -> list[Row]:
 def _dolphin(C: np.ndarray, mine: float) -> tuple[str, float | None, str]:
     """Its EMI with one process a core, each with its share of the pixels, all at once; their speeds are added.
 
-    With the threads of its own (XLA) it did not end on two cores in any of seven tries: LAPACK calls inside a loop wait
-    for threads that wait for them. Held to one core it ends, and one process a core is the best that is left.
+    With the threads of its own it did not end within 60 or 120 s in nine tries on two idle cores (in two others it did);
+    why was not looked for. Held to one core it has always ended, so one process a core is its best way.
     """
     python = os.environ.get("ANGSYNC_PEERS_PYTHON")
     if not python:
@@ -236,7 +236,7 @@ def chunks() -> Row:
 MEMORY = """
 import json, resource, sys
 from angsync.applications import phase_linking
-linked = phase_linking.link(phase_linking.simulate(12, (70, 70)).slc, output=sys.argv[2], chunk=64)
+phase_linking.link(phase_linking.simulate(12, (70, 70)).slc, output=sys.argv[2] + '.first.zarr', chunk=64)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 linked = phase_linking.link(sys.argv[1], output=sys.argv[2], chunk=64)
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -131,13 +131,3 @@ def memory_bytes() -> int | None:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
         return None
-
-
-def available_bytes() -> int:
-    """Memory that can be had without swapping; half of the machine's, or 4 GiB, where that is not known."""
-    with contextlib.suppress(OSError, ValueError):
-        for line in Path("/proc/meminfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    whole = memory_bytes()
-    return 1 << 32 if whole is None else whole // 2

@@ -24,7 +24,7 @@ def _one_machine(monkeypatch):
     monkeypatch.setattr(speed, "stack_seconds", lambda n, dtype: 1e-6)
     monkeypatch.setattr(speed, "sparse_seconds", lambda degree: 1e-6)
     monkeypatch.setattr(speed, "row_seconds", lambda path: 1e-6)
-    monkeypatch.setattr(module, "available_bytes", lambda: 24 * GB)
+    monkeypatch.setattr(module, "free_bytes", lambda: 24 * GB)
 
 
 def header(kind, shape, n, dtype="complex64", **more):

@@ -21,10 +21,10 @@ from angsync.errors import InputError, MissingDependencyError
 from angsync.io.chunked import arrays, manifest, work
 from angsync.io.chunked.fingerprint import of_array, of_values
 from angsync.io.chunked.grid import Chunk, Grid
-from angsync.io.chunked.memory import in_bytes
 from angsync.io.chunked.runner import Runner, in_process
 from angsync.io.chunked.source import Source
 from angsync.io.chunked.task import Computed
+from angsync.problem.memory import allowed, bytes_of
 
 KIND = "angsync link"
 _BYTES = 5  # of memory for each byte of a tile of images: read, decoded, tested, phases and error bars, encoded
@@ -114,19 +114,19 @@ def link_to_store(
 def side_for(images: Images, memory: Any) -> int:
     """Rows and columns of a tile, so that one task stays within so much memory."""
     n = images.data.shape[0]
-    allowed = in_bytes(memory)
+    most = allowed(None if memory is None else bytes_of(memory))
     pixel = n * np.dtype(images.data.dtype).itemsize * _BYTES
     data = images.data.data if isinstance(images.data, Source) else images.data
     if memory is not None and arrays.is_zarr(data):
         whole = int(np.prod([min(a, b) for a, b in zip(arrays.sides_of(data), data.shape, strict=True)]))
-        if _BASE_BYTES + whole * data.dtype.itemsize > allowed:
+        if _BASE_BYTES + whole * data.dtype.itemsize > most:
             raise InputError(
                 f"memory={memory} is too little: one chunk of the images has "
                 f"{whole * data.dtype.itemsize:,} bytes, and {_BASE_BYTES:,} are needed beside it. Allow more, or "
                 "store the images in smaller chunks."
             )
     halo = max(images.window)
-    side = int(max(0, allowed - _BASE_BYTES) / pixel) ** 0.5 - halo
+    side = int(max(0, most - _BASE_BYTES) / pixel) ** 0.5 - halo
     if side < _LEAST and memory is not None:
         least = _BASE_BYTES + pixel * (_LEAST + halo) ** 2
         raise InputError(f"memory={memory} is too little for a tile of {n} dates: it takes {least:,} bytes.")

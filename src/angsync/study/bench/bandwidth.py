@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from angsync import kernels
-from angsync.study.machine import available_bytes, cores
+from angsync.problem.memory import free_bytes
+from angsync.study.machine import cores
 
 _TURNS = 4  # reads with one thread and with all, of which the fastest count
 _LEAST_BYTES = 1 << 20  # of the block that is read
@@ -39,7 +40,7 @@ class Meter:
     """A block of memory, larger than the caches, that is read as fast as the kernels can: compiled, or by NumPy."""
 
     def __init__(self, size: int = 1 << 29) -> None:
-        size = max(min(size, available_bytes() // 8), _LEAST_BYTES)
+        size = max(min(size, free_bytes() // 8), _LEAST_BYTES)
         # ones and not zeros: pages that were never written are all the same page
         self._block = np.ones(size // 8)
 

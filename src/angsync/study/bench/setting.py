@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from angsync.problem.memory import free_bytes
 from angsync.study.bench.bandwidth import Bandwidth, Meter
 from angsync.study.bench.rows import Row
 from angsync.study.bench.runner import Lap
 from angsync.study.bench.sizes import Size
 from angsync.study.bench.threads import in_words
-from angsync.study.machine import available_bytes
 
 Tick = Callable[[str, float], None]
 """Told what runs, and how much of the group is done, from 0 to 1."""
@@ -63,7 +63,7 @@ def best_of(*measured: Bandwidth) -> Bandwidth:
 
 def lacking(needed: int) -> str:
     """Why a problem is left out; empty where it fits into the memory at hand."""
-    available = available_bytes()
+    available = free_bytes()
     if needed <= available:
         return ""
     return f"skipped: needs about {needed / 1e9:.1f} GB of memory, {available / 1e9:.1f} GB are free"

@@ -12,15 +12,15 @@ from typing import Any
 
 from angsync.io.header import Header
 from angsync.io.limits import in_bytes
+from angsync.problem.memory import free_bytes
 from angsync.problem.operators.first_read import NARROW_UP_TO_BYTES, narrow_bytes
 from angsync.study.forecast import speed
-from angsync.study.machine import available_bytes
 
 # Memory as it was measured, in bytes: of the process itself, and of a solve beside or instead of the data.
 _PROCESS = 80_000_000
 _DENSE_TIMES = {True: 1.25, False: 1.13}  # of the matrix, in single and in double precision: C and its narrow copy
 _STREAM_BYTES = 280_000_000  # tiles and vectors of a streamed matrix
-_EDGE_BYTES = 185  # of an edge of a graph that mixes well, certified
+_EDGE_BYTES = 185  # of an edge of a graph that mixes well, certified; from 2^20 edges on it is nearer 100
 _MESH_BYTES = 1200  # of an edge of a mesh: its factorisation
 _TEXT_BYTES = 240  # of an edge beside that, while a text is read
 _STACK_BYTES_A_NODE = 60  # of a node of a stack: phases, numbers, workspace
@@ -89,7 +89,7 @@ def forecast(header: Header, pixel_seconds: Callable[[int], float] | None = None
     measured = {"disk_bytes_a_second": disk, "memory_bytes_a_second": speed.memory_bandwidth()}
     make = {"matrix": _matrix, "stack": _stack, "edges": _edges}
     found = _images(header, disk, pixel_seconds) if header.kind == "images" else make[header.kind](header, disk)
-    found.free, found.measured = available_bytes(), {**measured, **found.measured}
+    found.free, found.measured = free_bytes(), {**measured, **found.measured}
     if header.estimated:
         found.assumed.append("the number of edges, and of nodes, is counted from a part of the file")
     if not found.fits and not found.instead:
@@ -98,7 +98,7 @@ def forecast(header: Header, pixel_seconds: Callable[[int], float] | None = None
 
 
 def _matrix(header: Header, disk: float) -> Forecast:
-    n, free = header.n, available_bytes()
+    n, free = header.n, free_bytes()
     entry = 8 if header.dtype.itemsize <= 8 else 16
     if header.chunked and header.nbytes > _LOADED_BYTES:
         return _streamed(header, disk)
@@ -155,7 +155,7 @@ def _stack(header: Header, disk: float) -> Forecast:
     if header.chunked:
         found.memory = min(memory, _PROCESS + _CHUNK_BYTES + count * header.n * _STACK_BYTES_A_NODE)
         found.route += ", read chunk by chunk"
-    elif memory > 0.5 * available_bytes():
+    elif memory > 0.5 * free_bytes():
         found.instead.append("a zarr store instead of one file: it is read in parts (ang.synchronize(zarr array))")
     if header.read_bytes / disk > 0.3 * found.total:
         found.instead.append(
@@ -205,7 +205,7 @@ def _edges(header: Header, disk: float) -> Forecast:
             found.instead.append("npz or parquet instead of text: read in a fraction of the time")
     else:
         found.seconds = {"read": header.read_bytes / disk, **found.seconds}
-    if found.memory > available_bytes():
+    if found.memory > free_bytes():
         found.instead.append(
             f"--no-certify: about {in_bytes(round(_PROCESS + 0.7 * _EDGE_BYTES * edges))}; or parts of the graph, "
             "solved one by one and joined (docs/cluster.md)"

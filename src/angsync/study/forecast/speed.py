@@ -22,10 +22,10 @@ from angsync.errors import AngsyncError, AngsyncWarning
 from angsync.front_door import synchronize
 from angsync.io.header import Header
 from angsync.problem.measurements import Measurements
+from angsync.problem.memory import free_bytes
 from angsync.problem.operators.streamed import stored_operator
 from angsync.problem.stored import StoredArray
 from angsync.simulate import gaussian, grid
-from angsync.study.machine import available_bytes
 
 _PIECE = 1 << 23  # bytes that are read at a time
 _DISK_SECONDS = 0.5  # for the disk
@@ -53,7 +53,7 @@ def read_bandwidth(header: Header) -> float:
     """
     if header.path.is_dir():
         return _store_bandwidth(header)
-    forget = header.stored > available_bytes()
+    forget = header.stored > free_bytes()
     count, begin = 0, time.perf_counter()
     generator = np.random.default_rng(0)
     while time.perf_counter() - begin < _DISK_SECONDS and count < min(4 * header.stored, 1 << 30):

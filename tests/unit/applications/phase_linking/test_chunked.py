@@ -154,7 +154,7 @@ def test_memory_bounds_the_tiles(tmp_path, slc):
     assert max(sides) < 26
     with pytest.raises(InputError, match="memory=1MB is too little"):
         phase_linking.link(path, 5, output=tmp_path / "other.zarr", memory="1MB")
-    with pytest.raises(InputError, match="text such as 1GB"):
+    with pytest.raises(InputError, match="a size such as '1GB'"):
         phase_linking.link(path, 5, output=tmp_path / "other.zarr", memory="much")
     assert not (tmp_path / "other.zarr").exists()
 

@@ -33,5 +33,5 @@ def test_the_meter_reads_every_byte_of_its_block_by_one_thread_and_by_all(monkey
 
 
 def test_the_meter_leaves_most_of_the_memory_alone(monkeypatch):
-    monkeypatch.setattr(bandwidth_module, "available_bytes", lambda: 1 << 24)
+    monkeypatch.setattr(bandwidth_module, "free_bytes", lambda: 1 << 24)
     assert Meter(1 << 30)._block.nbytes == 1 << 21

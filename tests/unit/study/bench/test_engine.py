@@ -149,7 +149,7 @@ def test_a_wrong_product_is_a_disagreement(monkeypatch, tiny):
 
 
 def test_what_does_not_fit_into_memory_is_skipped_and_says_so(monkeypatch, tiny):
-    monkeypatch.setattr(setting, "available_bytes", lambda: 1000)
+    monkeypatch.setattr(setting, "free_bytes", lambda: 1000)
     rows = run_groups(["dense", "products", "growth", "bandwidth"], size=tiny)["rows"]
     assert all("skipped: needs about" in row["note"] for row in rows)
     assert {row["group"] for row in rows} == {"dense", "products", "growth", "bandwidth"}
