@@ -178,8 +178,8 @@ def speed(count: int) -> list[Row]:
 def _dolphin(C: np.ndarray, mine: float) -> tuple[str, float | None, str]:
     """Its EMI with one process a core, each with its share of the pixels, all at once; their speeds are added.
 
-    With the threads of its own it did not end within 60 or 120 s in nine tries on two idle cores (in two others it did);
-    why was not looked for. Held to one core it has always ended, so one process a core is its best way.
+    With the threads of its own it did not end within 60 or 120 s in nine tries on two idle cores, and did in two; why
+    was not looked for. Held to one core it has always ended, so one process a core is its best way.
     """
     python = os.environ.get("ANGSYNC_PEERS_PYTHON")
     if not python:
