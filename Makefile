@@ -17,7 +17,7 @@ BIN := .venv/bin
 PREPARE := @sh tools/bootstrap.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-minimum test-browser lint format docs bench clean
+.PHONY: help demo test test-all test-minimum test-browser lint format docs bench wheels clean
 
 help: ## show this list
 	@echo "make TARGET [PYTHON=python3.12] [PYTEST_ARGS='-k name']"
@@ -67,6 +67,10 @@ bench: ## every script in benchmarks/, one after the other
 		[ -e "$$script" ] || { echo "no benchmarks yet"; break; }; \
 		echo "== $$script"; $(BIN)/python "$$script" || exit 1; \
 	done
+
+wheels: ## sdist and wheel into dist/, tried in fresh environments of every Python found
+	$(PREPARE) base
+	@$(BIN)/python tools/wheels.py
 
 clean: ## remove what was generated (keeps .venv: delete that by hand)
 	rm -rf build dist docs/_build docs/_generated angsync-demo angsync-reproduce .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

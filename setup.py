@@ -1,5 +1,6 @@
 """The compiled kernels, optional: where they do not build, NumPy does their work. All else is in pyproject.toml."""
 
+import sysconfig
 from glob import glob
 
 from setuptools import Extension, setup
@@ -26,6 +27,10 @@ class BuildKernels(build_ext):
         super().build_extension(ext)
 
 
+# The kernels are called through ctypes: of Python they need no more than its stable interface, so that one wheel does for
+# every version from 3.11 on. Builds of Python without the lock do not have that interface.
+STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")
+
 setup(
     ext_modules=[
         Extension(
@@ -33,8 +38,11 @@ setup(
             sorted(glob("src/angsync/kernels/**/*.c", recursive=True)),
             depends=sorted(glob("src/angsync/kernels/**/*.h", recursive=True)),
             include_dirs=["src/angsync/kernels"],
+            define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE else [],
+            py_limited_api=STABLE,
             optional=True,
         )
     ],
+    options={"bdist_wheel": {"py_limited_api": "cp311"}} if STABLE else {},
     cmdclass={"build_ext": BuildKernels},
 )
