@@ -47,6 +47,7 @@ def solve(
     seed: options.Seed = 0,
     memory: options.Memory = None,
     scheduler: options.Scheduler = None,
+    variable: options.Variable = None,
     absent: options.Absent = "error",
     checkpoint: options.Checkpoint = None,
     checkpoint_seconds: options.CheckpointSeconds = 60.0,
@@ -69,7 +70,7 @@ def solve(
         from angsync.problem.array_libraries import is_stack
         from angsync.solvers.stopping import Stopping
 
-        store: dict[str, Any] = {"memory": memory, "scheduler": scheduler}
+        store: dict[str, Any] = {"memory": memory, "scheduler": scheduler, "variable": variable}
         if is_zarr_path(file):
             from angsync.cli.stored_stacks import solve_store
 

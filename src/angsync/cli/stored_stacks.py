@@ -30,6 +30,7 @@ def solve_store(
     memory: str | None,
     resume: bool,
     scheduler: str | None,
+    variable: str | None,
     absent: str,
     max_seconds: float | None,
     one_problem_only: dict[str, Any],
@@ -57,7 +58,8 @@ def solve_store(
     with counting(console) as share:
         solved = solve_chunks(
             file, output, own, memory=None if memory is None else bytes_of(memory), resume=resume, client=scheduler,
-            max_seconds=max_seconds, absent=absent, progress=lambda done, total: share("solving", done / total),
+            max_seconds=max_seconds, absent=absent, variable=variable,
+            progress=lambda done, total: share("solving", done / total),
         )  # fmt: skip
     seconds = time.perf_counter() - begin
     show(json, partial(_object, solved, own.certify, seconds), partial(_text, solved, own.certify, seconds), z=output)

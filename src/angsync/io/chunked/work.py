@@ -13,16 +13,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from angsync.errors import InputError, OutputError
-from angsync.io.chunked import arrays, manifest, markers
+from angsync.io.chunked import arrays, coordinates, manifest, markers
 from angsync.io.chunked.fingerprint import Fingerprint
 from angsync.io.chunked.grid import Chunk, Field, Grid
 from angsync.io.chunked.lock import locked
 from angsync.io.chunked.runner import Runner, in_process
 from angsync.io.chunked.task import ChunkTask, Compute
+from angsync.io.coordinates import Coordinate
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +38,7 @@ class Work:
     """By the names that messages use; values that JSON has."""
     kept: Mapping[str, Any] = field(default_factory=dict)
     """What was decided at the beginning and is not asked again: a resumed run takes it from the plan."""
-    coordinates: Mapping[str, tuple[tuple[str, ...], NDArray]] = field(default_factory=dict)
+    coordinates: Mapping[str, Coordinate] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
     reads: Callable[[Chunk], Sequence[str]] | None = None
     """The files of the input that a chunk needs, by the names of ``source.files``; None where that is not known."""
@@ -121,6 +119,7 @@ def carry_out(
         plan = _begin(work, path)
     with locked(markers.folder_of(path)):
         _agree(work, plan, path)
+        coordinates.restore(path, plan, work.coordinates)
         task = ChunkTask(str(path.absolute()), plan["id"], dict(work.fields), work.compute)
         chunks = list(work.grid)
         known = {chunk.name: markers.read(path, chunk.name, plan["id"]) for chunk in chunks}
@@ -203,11 +202,11 @@ def _begin(work: Work, path: Path) -> dict[str, Any]:
     try:
         store = made / "store"
         arrays.create(store, work.fields, work.grid, work.attributes)
-        for name, (dims, values) in work.coordinates.items():
-            arrays.add_coordinate(store, name, np.asarray(values), dims)
+        plan["coordinates"] = coordinates.write(store, work.coordinates)
         folder = markers.folder_of(store)
         folder.mkdir()
         arrays.mark_as_group(folder)
+        arrays.consolidate(store)
         manifest.write_files(store, work.source.files)
         markers.write_json(folder / f"{manifest.PLAN}.json", plan)
         with suppress(FileNotFoundError):
