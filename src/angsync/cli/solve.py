@@ -57,7 +57,8 @@ def solve(
     """Find the phases that fit the measurements in FILE best, and prove how good they are.
 
     A stack of matrices in a zarr store (FILE.zarr) is solved chunk by chunk into another one (--out OUT.zarr), which
-    keeps what is done whatever happens: --resume goes on, angsync verify checks it. Exit code 3: some chunks failed.
+    keeps what is done whatever happens: --resume goes on, angsync verify checks it. Exit code 3: some chunks failed, or
+    the disk is full; 130: Ctrl-C, SIGTERM or --max-seconds ended it.
     """
     with reporting() as console:
         from angsync.cli.nodes import anchors_from_text, gauge_from_text, priors_from_text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,8 @@ def _compared(store: Path, name: str, facts: Mapping[str, Any]) -> str:
 def forget(store: Path, name: str) -> None:
     """Take one away, so that a resumed run writes it again."""
     if (store / name).parent == store and name not in ("", ".", ".."):  # a plan may say anything
-        shutil.rmtree(store / name, ignore_errors=True)
+        with suppress(FileNotFoundError):
+            shutil.rmtree(store / name)
 
 
 def restore(store: Path, plan: Mapping[str, Any], coordinates: Mapping[str, Coordinate]) -> None:

@@ -74,7 +74,7 @@ class Source:
                 raise FileFormatError(f"the input cannot be read ({_told(error)}).") from error
             keys = [key for key, _ in bad]
             raise DamagedChunkError(
-                f"{_some(keys)} of the input cannot be read: it is cut off or damaged ({bad[0][1]}). Restore it.", keys
+                f"{_some(keys)} of the input cannot be read: {_fault(data, bad[0])}", keys
             ) from None
 
 
@@ -85,6 +85,15 @@ def _unreadable(data: Any, box: tuple[slice, ...]) -> str:
     except Exception as error:
         return _told(error)
     return ""
+
+
+def _fault(data: Any, bad: tuple[str, str]) -> str:
+    """What is to be done about a file, by what it made the library raise."""
+    key, reason = bad
+    root = arrays.root_of(data)
+    if root is not None and (root / key).is_file() and not os.access(root / key, os.R_OK):
+        return f"you may not read {root / key} (permissions). Have them changed."
+    return f"it is cut off or damaged ({reason}). Restore it."
 
 
 def _told(error: Exception) -> str:

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from angsync.errors import InputError, OutputError
+from angsync.errors import InputError, OutputError, UnfinishedError
+from angsync.io.atomic import target_of
 from angsync.io.chunked import arrays, coordinates, manifest, markers
 from angsync.io.chunked.fingerprint import Fingerprint
 from angsync.io.chunked.grid import Chunk, Field, Grid
 from angsync.io.chunked.lock import locked
 from angsync.io.chunked.runner import Runner, in_process
-from angsync.io.chunked.task import ChunkTask, Compute
+from angsync.io.chunked.task import ChunkTask, Compute, room
 from angsync.io.coordinates import Coordinate
 
 
@@ -75,9 +76,10 @@ def check_output(
 ) -> Path:
     """Raise :class:`OutputError` now if a work could not be written to ``path``; creates nothing that stays.
 
-    ``source`` is the path of the input, where there is one.
+    ``source`` is the path of the input, where there is one. Returns where the work goes: what a symbolic link points
+    to, which need not exist yet.
     """
-    path = Path(path)
+    path = target_of(Path(path))
     if source is not None and Path(source).resolve() in path.resolve().parents:
         raise OutputError(f"cannot write {path}: it lies inside the input {source}. Choose a place beside it.")
     try:
@@ -95,7 +97,7 @@ def check_output(
     try:
         descriptor, probe = tempfile.mkstemp(dir=folder, prefix=".probe.")
     except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror} in {folder}.") from None
+        raise OutputError(f"cannot write {path}: {error.strerror} in the folder {folder.absolute()}.") from None
     os.close(descriptor)
     os.unlink(probe)
     return path
@@ -112,6 +114,8 @@ def carry_out(
 ) -> Done:
     """Do all chunks that are not done yet. ``progress`` is told how many are done, of how many."""
     begin = time.monotonic()
+    if max_seconds is not None and not max_seconds >= 0:  # NaN neither
+        raise InputError(f"max_seconds (--max-seconds) must be 0 or more, but it is {max_seconds}.")
     path = check_output(path, resume=resume)
     plan = manifest.read_plan(path)
     begun = plan is None
@@ -148,7 +152,9 @@ def _note_failures(run: _Run, path: Path) -> None:
         manifest.write_failed(path, {**before, **run.failed})  # those that this run did not come to are kept
     except OSError as error:
         if run.fatal is None:
-            raise OutputError(f"cannot write {path}: {error.strerror or error}. Finished chunks are kept.") from None
+            raise UnfinishedError(
+                f"cannot write {path}: {error.strerror or error}. Finished chunks are kept."
+            ) from None
 
 
 class _Run:
@@ -215,7 +221,7 @@ def _begin(work: Work, path: Path) -> dict[str, Any]:
     except OSError as error:
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
             raise OutputError(f"cannot write {path}: another client began it just now. Resume it later.") from None
-        raise OutputError(f"cannot write {path}: {error.strerror or error}.") from None
+        raise OutputError(f"cannot write {path}: {error.strerror or error}{room(path.parent, error)}.") from None
     finally:
         shutil.rmtree(made, ignore_errors=True)
     markers.sync_folder(path.parent)
