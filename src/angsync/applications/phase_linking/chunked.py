@@ -104,7 +104,11 @@ def link_to_store(
         kept={"order": None if order.order is None else order.order.tolist(), "note": order.note},
         coordinates=given.beside.arrays,
         attributes=described(told, images.data.path),
-        reads=lambda chunk: images.data.keys((slice(0, n), *images.around(_tile(chunk)))),
+        reads=lambda chunk: (
+            images.data.keys((slice(0, n), *images.around(_tile(chunk))))
+            if arrays.is_zarr(images.data.data)
+            else list(source.files)
+        ),
         look_again=partial(of_array, images.data.data, images.data.path) if source.files else None,
         still=None if isinstance(images.data.data, np.ndarray) and not source.files else compute.still,
     )

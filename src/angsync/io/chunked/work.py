@@ -250,7 +250,7 @@ def _agree(work: Work, plan: dict[str, Any], path: Path) -> None:
     if new["kept"] != plan["kept"]:
         _forget(replace(work, reads=None), path, {"all"})
     elif mended:
-        _forget(work, path, mended)
+        _forget(work, path, mended, plan["id"])
     if again or mended:
         manifest.write_files(path, work.source.files)
     if new != plan:  # absent, which may be another, and what was decided anew
@@ -292,12 +292,24 @@ def _look_for_files(work: Work, path: Path) -> None:
                 markers.forget(path, chunk.name)
 
 
-def _forget(work: Work, path: Path, files: set[str]) -> None:
-    """Take the chunks that read one of these files for not done; all of them where it is not known what they read."""
+def _forget(work: Work, path: Path, files: set[str], plan: str | None = None) -> None:
+    """Take the chunks that read one of these files for not done; all of them where it is not known what they read.
+    With the identity of the plan: but those that are known to be made of what the files hold now."""
     if files:
         for chunk in work.grid:
-            if work.reads is None or not files.isdisjoint(work.reads(chunk)):
+            touched = work.reads is None or not files.isdisjoint(work.reads(chunk))
+            if touched and (plan is None or not _is_still(work, path, chunk, plan)):
                 markers.forget(path, chunk.name)
+
+
+def _is_still(work: Work, path: Path, chunk: Chunk, plan: str) -> bool:
+    marker = markers.read(path, chunk.name, plan)
+    if work.still is None or marker is None:
+        return False
+    try:
+        return work.still(chunk, marker)
+    except InputError:  # it cannot be read
+        return False
 
 
 def _still_the_same(work: Work, path: Path) -> None:
