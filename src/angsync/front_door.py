@@ -167,7 +167,9 @@ def _about_absent(data: Any, call: Call) -> Any:
     """Refuse ``absent=`` where nothing would come of it; one matrix is told at once."""
     if store_library(data) not in DATASETS:
         raise InputError("absent is for arrays of zarr, dask or xarray, whose chunks may not be there. Leave it out.")
-    if is_stack(data) or not is_stored(data):
+    if not is_stored(data):
+        raise InputError("the array is in memory already: which of its chunks were there is not known. Leave it out.")
+    if is_stack(data):
         return data
     from angsync.problem.zarr_origin import one_matrix
 

@@ -216,3 +216,23 @@ def test_without_a_fill_value_anything_is_read(tmp_path):
     with pytest.raises(InputError, match="has no fill value"):
         zarr_origin.check_zero(Bare())
     zarr_origin.check_zero(array)
+
+
+def test_what_is_loaded_is_not_asked_any_more(store):
+    with pytest.raises(InputError, match="in memory already"):
+        ang.synchronize(without_dask(store).load(), absent="error")
+
+
+@pytest.mark.slow
+def test_workers_of_a_cluster_see_it_too(store):
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        ) as cluster,
+        distributed.Client(cluster),
+    ):
+        found = ang.synchronize(lazily(store)).compute()
+        assert found.status.values.tolist() == [0, 0, 7, 7, 0, 0, 0, 0]
+        with pytest.raises(DamagedChunkError, match=r"no chunk C.*NOT_FINITE"):
+            ang.synchronize(lazily(store)[1:]).compute()
