@@ -207,8 +207,9 @@ def _method_of(runs: Sequence[Run], n: int) -> str:
 
 
 def _report_failure(result: SyncResult, on_failure: str) -> None:
-    silent = (Status.CONVERGED, Status.EMPTY, Status.STOPPED_BY_CALLBACK, Status.INTERRUPTED)  # EMPTY: told already
-    if result.status in silent or on_failure == "ignore":
+    silent = (Status.CONVERGED, Status.STOPPED_BY_CALLBACK, Status.INTERRUPTED)
+    told = result.status is Status.EMPTY and on_failure == "warn"  # by the warning about nodes without measurements
+    if result.status in silent or told or on_failure == "ignore":
         return
     text = f"{result.status.name}: {result.status.value} Residual {result.residual:.2e}."
     if on_failure == "raise":
