@@ -51,9 +51,9 @@ class Certificate:
     method: str
     """A name of :data:`angsync.certificate.bounds.METHODS` (``cholesky``, ``factorisation``, which is sparse,
     ``lanczos`` or ``multilevel``), with ``+relaxation`` when the gap comes from a semidefinite relaxation; ``trivial``
-    when there is nothing to prove (no component has more than one node; CERTIFIED for a single node alone); ``misfit`` when the data fit so well that
-    their misfit is proof enough; ``out of time`` or ``interrupted`` when no proof was attempted: :attr:`out_of_time`
-    and :attr:`interrupted` ask for these two."""
+    when there is nothing to prove (no component has more than one node; CERTIFIED for a single node alone);
+    ``misfit`` when the data fit so well that their misfit is proof enough; ``out of time`` or ``interrupted`` when no
+    proof was attempted: :attr:`out_of_time` and :attr:`interrupted` ask for these two."""
     confidence: float
     """1.0 for a deterministic proof, otherwise 1 minus the failure probability of the Lanczos bounds."""
     tolerance: float
