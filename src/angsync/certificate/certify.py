@@ -125,7 +125,7 @@ def certify_component(
     """
     z = z.astype(np.complex128)
     if operator.n == 1:
-        return trivial(tolerance, one_node=True)
+        return trivial(tolerance, unique=True)
     Cz = operator.apply(z) if turned_product is None else turned_product
 
     def at(norm_of_C: NormOfC) -> _Point:

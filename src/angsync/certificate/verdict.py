@@ -51,9 +51,9 @@ class Certificate:
     method: str
     """A name of :data:`angsync.certificate.bounds.METHODS` (``cholesky``, ``factorisation``, which is sparse,
     ``lanczos`` or ``multilevel``), with ``+relaxation`` when the gap comes from a semidefinite relaxation; ``trivial``
-    when there is nothing to prove (no component has more than one node; CERTIFIED for a single node alone);
-    ``misfit`` when the data fit so well that their misfit is proof enough; ``out of time`` or ``interrupted`` when no
-    proof was attempted: :attr:`out_of_time` and :attr:`interrupted` ask for these two."""
+    when there is nothing to prove (no component has more than one node); ``misfit`` when the data fit so well that
+    their misfit is proof enough; ``out of time`` or ``interrupted`` when no proof was attempted: :attr:`out_of_time`
+    and :attr:`interrupted` ask for these two."""
     confidence: float
     """1.0 for a deterministic proof, otherwise 1 minus the failure probability of the Lanczos bounds."""
     tolerance: float
@@ -90,7 +90,8 @@ class Certificate:
 def combine(parts: list[Certificate], indices: list[NDArray[np.int64]], z: NDArray, tolerance: float) -> Certificate:
     """One certificate for the components with more than one node; isolated nodes have nothing to prove."""
     if not parts:
-        return trivial(tolerance, one_node=z.size == 1)
+        # no measurement at all: every answer is optimal
+        return trivial(tolerance, unique=z.size == 1)
     if len(parts) == 1 and indices[0].size == z.size:
         only = parts[0]
         if only.witness is None:
@@ -127,14 +128,10 @@ def combine(parts: list[Certificate], indices: list[NDArray[np.int64]], z: NDArr
     )
 
 
-def trivial(tolerance: float, one_node: bool) -> Certificate:
-    """Nothing to prove: f is constant, and the gap 0.
-
-    Several nodes without a measurement are UNDECIDED, as in a stack: data that were lost must not look like a proof.
-    """
-    verdict = Verdict.CERTIFIED if one_node else Verdict.UNDECIDED
+def trivial(tolerance: float, unique: bool) -> Certificate:
+    """Nothing to prove: f is constant. ``unique`` only for a single node."""
     return Certificate(
-        verdict, 0.0, 0.0, 0.0, math.inf, one_node, None, _TRIVIAL, 1.0, tolerance, 0.0, 0.0
+        Verdict.CERTIFIED, 0.0, 0.0, 0.0, math.inf, unique, None, _TRIVIAL, 1.0, tolerance, 0.0, 0.0
     )  # fmt: skip
 
 

@@ -51,7 +51,7 @@ def test_trivial_problems():
         math.inf,
     )
     nothing = ang.certify(np.zeros((3, 3)), np.ones(3))
-    assert (nothing.verdict, nothing.gap_bound, nothing.unique) == (Verdict.UNDECIDED, 0.0, False)
+    assert (nothing.verdict, nothing.gap_bound, nothing.unique) == (Verdict.CERTIFIED, 0.0, False)
     assert nothing.method == "trivial"
 
 
@@ -118,7 +118,7 @@ def test_rescaling_beyond_the_numbers_gives_infinities():
     assert rescaled(certificate, 3).gap_bound == 8 * certificate.gap_bound
     assert rescaled(certificate, 3).relative_gap == certificate.relative_gap
     assert rescaled(certificate, 3000).lambda_2 == math.inf
-    assert rescaled(trivial(GAP_TOLERANCE, one_node=True), -3000).lambda_2 == math.inf
+    assert rescaled(trivial(GAP_TOLERANCE, unique=True), -3000).lambda_2 == math.inf
 
 
 def test_a_bound_from_elsewhere_tightens_a_certificate_or_leaves_it_alone():

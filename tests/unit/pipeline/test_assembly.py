@@ -156,7 +156,7 @@ def test_a_product_that_is_known_is_not_made_again():
 
 
 def test_components_that_were_not_reached_leave_no_proof():
-    proof = trivial(1e-8, one_node=True)
+    proof = trivial(1e-8, unique=True)
     indices = [np.array([0, 1]), np.array([2, 3])]
     z = np.ones(4, dtype=complex)
     assert one_certificate([proof], indices, z).interrupted
