@@ -26,7 +26,8 @@ from angsync.io.failures import existing_file, listed, reading
 from angsync.io.limits import check_node_count, check_size
 from angsync.io.npz_arrays import array_header, check_room, npy_header
 from angsync.io.text_header import count_of_text
-from angsync.problem.zarr_files import check_matrix, has, pieces
+from angsync.problem.zarr_files import has, pieces
+from angsync.problem.zarr_origin import check_all
 
 Kind = Literal["matrix", "stack", "images", "edges"]
 _SECONDS = 20.0  # for the process that opens an HDF5 file
@@ -236,7 +237,7 @@ def _of_store(path: Path, variable: str | None) -> Header:
 def _complete(header: Header, array: Any) -> Header:
     """With the number of chunks that are not there; a matrix that has lost some is refused, as a solve refuses it."""
     if header.kind == "matrix":
-        check_matrix(array, "full")
+        check_all(array)
         return header
     every = pieces(array, tuple(slice(0, side) for side in array.shape))
     return replace(header, absent=sum(not has(array, key) for key, _ in islice(every, _CHUNKS)))
