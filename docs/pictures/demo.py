@@ -1,4 +1,4 @@
-"""Makes network.png: the network of ``angsync demo``, as it was measured and as it was found."""
+"""Makes demo.png: the network of ``angsync demo``, as it was measured and as it was found."""
 
 from pathlib import Path
 
