@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import runpy
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,17 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.browser
 
-CHROMIUM = os.environ.get("CHROMIUM") or "/usr/bin/chromium"
 FAKE_RESULTS = Path(__file__).parents[1] / "unit" / "study" / "reproduce" / "test_page.py"
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 # What each drawing shows: its size on the page, how much is drawn in it, and the texts that leave its frame.
 LOOK = """
@@ -67,17 +55,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     fake = runpy.run_path(str(FAKE_RESULTS))
     reproduction = fake["write_reproduction_page"](fake["fake_results"](), folder / "reproduction.html")
     return {"report": report, "reproduction": reproduction}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: make test-browser")
-    if shutil.which(CHROMIUM) is None:
-        pytest.skip(f"there is no browser at {CHROMIUM}; name one with CHROMIUM=")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -153,17 +153,21 @@ function lanczosShift({ alpha, beta, k, value }, n) {
 function* certify(C, z, { dense = 400, tolerance = 1e-7, spectrum = false } = {}) {
   let ritz = [];
   const n = C.n, point = pointOf(C, z), steps = Math.max(20, Math.min(160, Math.floor(Math.sqrt(LANCZOS_WORK / n))));
-  const judged = (verdict, nu, curvature, direction = null) => {
-    const gap = Math.min(gapFrom(point, nu), Math.max(0, point.misfit) + point.objectiveError);
-    const small = gap <= GAP_TOLERANCE * point.scale;
+  const judged = (verdict, nu, curvature, direction = null, bySpectrum = gapFrom(point, nu)) => {
+    const byMisfit = Math.max(0, point.misfit) + point.objectiveError; // no f exceeds the sum of |C_jl|
+    const gap = Math.min(bySpectrum, byMisfit), small = gap <= GAP_TOLERANCE * point.scale;
     return {
       ritz,
-      verdict: small ? (gap < gapFrom(point, nu) ? PROVED : verdict) : OPEN,
+      verdict: small ? (byMisfit <= bySpectrum ? PROVED : verdict) : OPEN,
       gap, relativeGap: gap / point.scale, nu, curvature, f: point.f, residual: point.residual, direction,
     };
   };
   if (n === 1) return judged(PROVED, 1, Infinity);
   const factorise = n <= dense;
+  if (!factorise && !C.dense) {
+    const second = yield* bySparseFactor(point); // a bound on lambda_2(S), for which the gap is |S z|^2 / lambda_2
+    if (second > 0) return judged(PROVED, second, second, null, point.gradient ** 2 / second * (1 + 1e-12));
+  }
   const enough = factorise ? null : (run) => gapFrom(point, lanczosShift(run, n)) <= GAP_TOLERANCE * point.scale;
   const run = yield* smallestCurvature(point, factorise ? tolerance : 1e-14, factorise ? 200 : steps, enough);
   if (factorise && spectrum) ritz = eigenvaluesOfTridiagonal(run.alpha, run.beta, run.k);
