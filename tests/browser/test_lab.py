@@ -69,7 +69,7 @@ def solve_matrix(page: Any, C: np.ndarray) -> dict[str, Any]:
     return page.evaluate(
         """async ([n, re, im]) => {
           const answer = await window.angsyncLab.solveMatrix(n, re, im);
-          for (const name of ["z", "eigen"]) for (const part of ["re", "im"]) answer[name][part] = {...answer[name][part]};
+          for (const x of [answer.z, answer.eigen]) for (const part of ["re", "im"]) x[part] = {...x[part]};
           return answer;
         }""",
         [len(C), C.real.ravel().tolist(), C.imag.ravel().tolist()],
@@ -207,7 +207,8 @@ def test_what_is_called_a_gap_is_never_too_small(opened):
     """Points beside the optimum, at distances where the proof holds and where it does not; dense and sparse proofs."""
     worst = opened().evaluate("""() => {
       const found = [];
-      for (const [graph, n, noise] of [["complete", 30, 0.2], ["random", 60, 0.3], ["grid", 81, 0.2], ["ring", 30, 0.1]]) {
+      const kinds = [["complete", 30, 0.2], ["random", 60, 0.3], ["grid", 81, 0.2], ["ring", 30, 0.1]];
+      for (const [graph, n, noise] of kinds) {
         for (let seed = 1; seed <= 3; seed++) {
           const network = makeGraph(graph, n, seed), problem = makeProblem(network, makeDraw(network, 0), noise, 0);
           const best = finished(newton(problem.C, finished(solveProblem(problem)).z)), random = generator(seed, n);
