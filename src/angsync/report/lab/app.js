@@ -21,7 +21,7 @@ function startWorker(answer) {
 }
 
 const DEFAULTS = { graph: "complete", n: 100, noise: 0.3, outliers: 0, seed: 1 };
-const LIMITS = { n: [10, 300], noise: [0, 0.7], outliers: [0, 0.9], seed: [0, 999999] };
+const LIMITS = { n: [10, 300], noise: [0, 0.6], outliers: [0, 0.9], seed: [0, 999999] };
 const ROUNDS = 100; // draws a noise level, after which the charts are done
 
 /** Settings from the part of the address after #; what is missing or makes no sense is left as it was. */
@@ -112,6 +112,7 @@ function showSettings() {
 }
 
 function captions() {
+  say("bound-name", settings.outliers > 0 ? "bound on the mean, without outliers" : "bound on the mean");
   const matrix = settings.graph === "complete" || settings.graph === "random";
   say("measured-title", matrix ? "What is measured" : "The network");
   say("measured-caption", matrix
@@ -119,7 +120,7 @@ function captions() {
       + (settings.graph === "random" ? " Pairs that are not measured are left empty." : "")
     : `A node is coloured by the error of its phase in the best fit: light is right, dark is half a turn off. ${settings.outliers > 0 ? "Orange lines are outliers." : "Errors add up along chains of neighbours."}`);
   say("proofs-caption", "A dot a draw: filled where it is proved that no phases fit better, hollow where not; the line is the share of draws proved. "
-    + (settings.graph === "complete" ? "With everybody measured, the proof begins to fail a little above 0.4 √n, where the fit is still good." : "On other graphs it ends elsewhere: the fewer ways between two phases, the sooner."));
+    + (settings.outliers > 0 ? "Outliers are noise, too: the proof ends sooner." : settings.graph === "ring" ? "A single loop is proved at almost any noise." : settings.graph === "complete" ? "With everybody measured, the proof begins to fail a little above 0.4 √n, where the fit is still good." : "On this graph it ends elsewhere than at 0.4 √n."));
 }
 
 function speak() {
@@ -127,8 +128,10 @@ function speak() {
   const certificate = state.certificate, root = (v) => Math.sqrt(v / problem.n);
   if (!certificate) verdictBox("verdict", "none", "solving …", `${state.iterations} steps of GPM so far`);
   else if (certificate.verdict === PROVED) {
-    verdictBox("verdict", "good", "✓ proved optimal", `No other phases fit these measurements better (by more than ${inWords(Math.max(certificate.relativeGap, 1e-16), 2)} of the misfit; rounding is accounted for).`);
-  } else verdictBox("verdict", "open", "? not proved", "S(z) has a negative eigenvalue: the proof has nothing to say. This may still be the best fit.");
+    verdictBox("verdict", "good", "✓ proved optimal", `No other phases fit better: gap ≤ ${inWords(Math.max(certificate.relativeGap, 1e-16), 2)} of the misfit, rounding accounted for.`);
+  } else verdictBox("verdict", "open", "? not proved", certificate.curvature < 0
+    ? "S(z) has a negative eigenvalue: nothing follows. This may still be the best fit."
+    : "The smallest eigenvalue of S(z) is too near to 0 for a proof in floating point.");
   say("tile-typical", inDegrees(problem.typical));
   say("tile-eigen", inDegrees(root(state.eigenError)));
   say("tile-gpm", inDegrees(root(state.error)));

@@ -44,7 +44,7 @@ function spreadOf({ misfit, weight }) {
 
 function judgement({ verdict, n, open, components, relativeGap }) {
   if (!verdict) return ["none", "solved, not judged yet", "looking for a proof …"];
-  if (verdict === PROVED) return ["good", "✓ proved optimal", `No other phases fit these measurements better (by more than ${inWords(Math.max(relativeGap, 1e-16), 2)} of the misfit; rounding is accounted for). Optimal is not accurate: bad measurements have a best fit, too.`];
+  if (verdict === PROVED) return ["good", "✓ proved optimal", `No other phases fit better: gap ≤ ${inWords(Math.max(relativeGap, 1e-16), 2)} of the misfit, rounding accounted for. Optimal is not accurate: bad measurements have a best fit, too.`];
   if (verdict === NUMERICALLY) return ["good", "✓ optimal, numerically", `Too large to be factorised here (n = ${n}). A Lanczos run found all curvatures positive; its chance of missing one is below 10⁻¹⁰, rounding not accounted for. angsync certify proves it.`];
   const where = components > 1 ? ` (${open} of ${components} components)` : "";
   return ["open", "? not proved", `These phases are the best that were found${where}. Nothing was proved about better ones: there may be some. angsync solve looks further.`];

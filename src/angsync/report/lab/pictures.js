@@ -104,8 +104,11 @@ function drawErrors(samples, problem, state, settings, unit) {
     return [[LEVELS[k], value(mean, LEVELS[k]), value(Math.max(0, mean - error), LEVELS[k]), value(mean + error, LEVELS[k])]];
   });
   const eigen = bars("eigen"), gpm = bars("gpm"), all = [...eigen, ...gpm].map(([, mean]) => mean);
-  const top = ratio ? Math.min(6, Math.max(1.6, ...all) * 1.08) : Math.min(105, Math.max(5, rootBound * 0.6, ...all) * 1.08);
-  const { X, Y, frame } = axes(at, noiseAxis(settings), { low: 0, high: top, label: ratio ? "mean squared error / bound" : "error, degrees" });
+  const most = Math.max(0, ...all), label = ratio ? "mean squared error / bound" : "error, degrees (root of the mean square)";
+  const linear = { low: 0, high: ratio ? Math.max(1.6, most) * 1.08 : Math.min(105, Math.max(5, rootBound * 0.6, most) * 1.08), label };
+  // with outliers errors are many times the bound, which knows of none: powers of ten then
+  const y = ratio && most > 6 ? { low: -0.3, high: Math.log10(most) + 0.1, log: true, label } : linear;
+  const { X, Y, frame } = axes(at, noiseAxis(settings), y);
   inside(g, frame, () => {
     line(g, ink.bound, (ratio ? [[0, 1], [0.62, 1]] : [[0, 0], [0.62, rootBound * 0.62]]).map(([x, y]) => [X(x), Y(y)]), 1.6, [6, 5]);
     line(g, ink.quiet, [[X(settings.noise), frame.top], [X(settings.noise), frame.bottom]], 1.2, [2, 4]);
@@ -122,8 +125,6 @@ function drawErrors(samples, problem, state, settings, unit) {
       }
     }
   });
-  const names = [["bound", ink.bound], ["eigenvector", ink.eigen], ["best fit (GPM)", ink.gpm]];
-  names.forEach(([words, colour], k) => text(g, words, frame.left + 12, frame.top + 14 + 18 * k, { align: "left", colour, halo: true, bold: true }));
   const last = gpm.at(-1);
   describe(canvas, last ? `Error against noise. At noise ${last[0]} the best fit has ${plain(last[1])} ${ratio ? "times the bound" : "degrees"}.` : "Error against noise, no draws yet.");
 }
@@ -157,7 +158,6 @@ function drawProofs(samples, state, settings) {
       dot(g, colour, X(settings.noise), Y(Math.max(low + 0.03, curvature / state.connectivity)), 6.5, false);
     }
   });
-  text(g, "share of draws proved", frame.left + 10, Y(1) + 15, { align: "left", colour: ink.ink, halo: true, bold: true });
   if (settings.graph === "complete" && settings.outliers === 0) text(g, "0.4 √n", X(0.4) - 6, frame.bottom - 10, { align: "right", halo: true });
   const total = samples.reduce((sum, { count }) => sum + count, 0), proved = samples.reduce((sum, s) => sum + s.proved, 0);
   describe(canvas, `Smallest eigenvalue of S against the noise: ${proved} of ${total} draws are proved optimal.`);

@@ -53,17 +53,15 @@ function imageOf({ C, network: { n, i, j }, re, im }) {
   return pixels;
 }
 
-/** Root mean square, over the edges that are no outliers, of how far a measured angle is off. */
-function typicalError({ network: { i, j }, draw: { truth }, re, im, outlier }) {
-  let sum = 0, count = 0;
+/** Root mean square of how far a measured angle is off, outliers and all. */
+function typicalError({ network: { i, j }, draw: { truth }, re, im }) {
+  let sum = 0;
   for (let k = 0; k < i.length; k++) {
-    if (outlier[k]) continue;
     const a = i[k], b = j[k];
     const u = truth.re[a] * truth.re[b] + truth.im[a] * truth.im[b], v = truth.im[a] * truth.re[b] - truth.re[a] * truth.im[b];
     sum += Math.atan2(im[k] * u - re[k] * v, re[k] * u + im[k] * v) ** 2;
-    count++;
   }
-  return count ? Math.sqrt(sum / count) : 0;
+  return Math.sqrt(sum / i.length);
 }
 
 /** What the page shows of a state of the solve; `problem` once, at the beginning. */
