@@ -239,6 +239,54 @@ def test_what_is_called_a_gap_is_never_too_small(opened):
             assert row["proved"] == "proved", row
 
 
+def test_a_factorisation_ends_exactly_where_the_matrix_is_no_longer_definite(opened):
+    """Both factorisations, 1e-9 of the norm on either side of the smallest eigenvalue that NumPy finds."""
+    grid = ang.simulate.grid(7, 8, 0.3, rng=2).measurements
+    rng = np.random.default_rng(1)
+    i, j = np.r_[grid.i, 0, 3, 0], np.r_[grid.j, 30, 50, 1]  # the last one a second time
+    angle, n = np.r_[grid.angle, 0.3, -1.0, 0.4], grid.n
+    edges = ang.Measurements(i, j, angle, weight=rng.uniform(0.5, 2, len(i)))
+    C, z, s = edges.to_sparse().toarray(), np.exp(1j * rng.uniform(0, 6, n)), rng.uniform(3, 9, n)
+    S, lift = np.diag(s) - C, 20.0
+    values = edges.weight * np.exp(1j * edges.angle)
+    given = [n, i.tolist(), j.tolist(), values.real.tolist(), values.imag.tolist(), z.real.tolist(), z.imag.tolist()]
+    page = opened()
+    dense = np.linalg.eigvalsh(S + lift / n * np.outer(z, z.conj()))
+    ground = int(np.argmax(np.bincount(np.r_[i, j][:-2], minlength=n)))
+    for sign, expected in ((-1, True), (1, False)):
+        assert expected is page.evaluate(
+            """([n, i, j, re, im, zr, zi, s, lift, shift]) => finished(factorises(
+              operatorOfEdges(n, i, j, re, im), {re: zr, im: zi}, s, lift, shift))""",
+            [*given, s.tolist(), lift, float(dense[0] + sign * 1e-9 * dense[-1])],
+        )
+        kept = np.delete(np.arange(n), ground)
+        sparse = np.linalg.eigvalsh(S[np.ix_(kept, kept)])
+        found = page.evaluate(
+            """([n, i, j, re, im, s, ground, shift]) => {
+              const whole = operatorOfEdges(n, i, j, re, im), nodes = Array.from({length: n}, (_, k) => k);
+              const C = restricted(whole, nodes, new Int32Array(n)), order = dissected(C, ground);
+              const found = finished(factorisesSparsely(C, s, order, eliminationOf(C, order), shift));
+              return [found, [...order].sort((a, b) => a - b)];
+            }""",
+            [*given[:5], s.tolist(), ground, float(sparse[0] + sign * 1e-9 * sparse[-1])],
+        )
+        assert found == [expected, kept.tolist()]
+
+
+def test_a_local_maximum_is_left_before_the_verdict(opened):
+    n, twist = 30, 3
+    winding, verdict, lifts = opened().evaluate(
+        """([n, twist]) => {
+          const C = ringOperator(n), z = twistedState(n, twist), { f } = alongAndAcross(z, C.apply(z, vector(n)));
+          const judged = finished(certifyOrLeave(C, { z, f, residual: 0, steps: 0 }));
+          return [windingOf(judged.found.z), judged.verdict.verdict, judged.lifts];
+        }""",
+        [n, twist],
+    )
+    assert (winding, verdict) == (0, "proved")
+    assert lifts >= 1
+
+
 def test_the_twisted_ring_is_never_proved_and_the_lift_leaves_it(opened):
     page = opened(reduced_motion="reduce")
     for n, twist in ((8, 1), (24, 2), (24, 5), (48, 11)):
