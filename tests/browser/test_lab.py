@@ -140,14 +140,14 @@ def test_an_edge_list_has_the_answer_of_the_library(opened, name):
 
 
 def test_names_components_repeated_pairs_and_degrees(opened):
-    text = "i; j; angle\nanna; bob; 30\nbob; anna; -50\n# a comment\nbob; cleo; 10\nx; y; 90\n"
+    text = "i; j; angle\nanna; bob; 30\nbob; anna; -50\n# a comment\nbob; cleo; 10\n7; y; 90\n7.0; y; 90\n"
     page = opened()
     page.select_option("#unit", "deg")
     word, rows = dropped(page, text)
     assert word == "✓ proved optimal"
-    assert {name: label for name, (_, label) in rows.items()} == {"anna": 0, "bob": 0, "cleo": 0, "x": 1, "y": 1}
+    assert {name: label for name, (_, label) in rows.items()} == {"anna": 0, "bob": 0, "cleo": 0, "7": 1, "y": 1}
     assert {name: round(math.degrees(angle), 6) for name, (angle, _) in rows.items()} == {
-        "anna": 0, "bob": -40, "cleo": -50, "x": 0, "y": -90,
+        "anna": 0, "bob": -40, "cleo": -50, "7": 0, "y": -90,
     }  # fmt: skip
     assert "2 parts" in page.inner_text("#data-note")
 

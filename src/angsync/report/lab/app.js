@@ -37,29 +37,30 @@ function settingsFrom(words, before) {
 
 let settings = settingsFrom(location.hash.slice(1), DEFAULTS);
 let problem = null, state = null, samples = emptySamples(), unit = "ratio", paused = false, dirty = true, announcedAt = 0, spoken = "";
-const statistics = { solves: 0, milliseconds: [] };
+const statistics = { solves: 0, shown: 0, milliseconds: [] };
 
 const liveWorker = startWorker((data) => {
-  if (data.request !== liveWorker.latest && data.kind === "problem") return;
+  if (data.request !== liveWorker.latest) return; // of a problem that gave way
   if (data.kind === "problem") { liveWorker.coming = data; return; }
-  if (data.request !== liveWorker.latest && data.milliseconds === undefined) return;
-  if (liveWorker.coming && liveWorker.coming.request === data.request) problem = liveWorker.coming;
-  if (!problem || problem.n !== data.n) return;
+  problem = liveWorker.coming;
   state = data;
-  dirty = true;
+  dirty = liveWorker.shown = true;
   if (data.milliseconds !== undefined) {
+    liveWorker.busy = false;
     statistics.solves++;
     statistics.milliseconds.push(data.milliseconds);
     if (statistics.milliseconds.length > 300) statistics.milliseconds.shift();
-    liveWorker.busy = false;
-    if (liveWorker.waiting) { liveWorker.waiting = false; solveNow(); }
   }
+  statistics.shown++;
+  if (liveWorker.waiting) solveNow();
 });
 
-/** Small problems are solved whole, one after the other; a large one gives way to a newer one. */
+/** Small problems are solved whole, one after the other; a large one gives way once something of it was shown. */
 function solveNow() {
-  if (liveWorker.busy && settings.n <= 150 && liveWorker.size <= 150) { liveWorker.waiting = true; return; }
+  liveWorker.waiting = liveWorker.busy && (liveWorker.size <= 150 || !liveWorker.shown);
+  if (liveWorker.waiting) return;
   liveWorker.busy = true;
+  liveWorker.shown = false;
   liveWorker.size = settings.n;
   liveWorker.ask({ kind: "live", settings });
 }

@@ -159,7 +159,7 @@ function* certify(C, z, { dense = 400, tolerance = 1e-7, spectrum = false } = {}
     return {
       ritz,
       verdict: small ? (byMisfit <= bySpectrum ? PROVED : verdict) : OPEN,
-      gap, relativeGap: gap / point.scale, nu, curvature, f: point.f, residual: point.residual, direction,
+      gap, relativeGap: point.scale > 0 ? gap / point.scale : 0, nu, curvature, f: point.f, residual: point.residual, direction,
     };
   };
   if (n === 1) return judged(PROVED, 1, Infinity);

@@ -28,6 +28,10 @@ function solveText(words) {
   solver.ask({ kind: "edges", text: words, unit: byId("unit").value });
 }
 
+async function solveFile(file) {
+  try { solveText(await file.text()); } catch { refuse(`${file.name} could not be read: is it a folder?`); }
+}
+
 function refuse(words) {
   answer = null;
   byId("answer").hidden = false;
@@ -138,14 +142,14 @@ for (const kind of ["dragover", "dragenter"]) {
 }
 dropZone.addEventListener("dragleave", () => dropZone.classList.remove("over"));
 for (const kind of ["dragover", "drop"]) addEventListener(kind, (event) => event.preventDefault()); // a miss shall not leave the page
-dropZone.addEventListener("drop", async (event) => {
+dropZone.addEventListener("drop", (event) => {
   event.preventDefault();
   dropZone.classList.remove("over");
   const file = event.dataTransfer.files[0];
-  if (file) solveText(await file.text());
+  if (file) solveFile(file);
 });
 byId("file").addEventListener("change", async ({ target }) => {
-  if (target.files[0]) solveText(await target.files[0].text());
+  if (target.files[0]) await solveFile(target.files[0]);
   target.value = "";
 });
 byId("example").addEventListener("click", () => {

@@ -19,6 +19,11 @@ function numberOf(text) {
   return text === "" || text === undefined ? NaN : Number(text);
 }
 
+/** 1.0 is the whole number 1: a column that passed through floating point has such names. */
+function nodeName(text) {
+  return text.includes(".") && /^-?\d+\.0*$/.test(text) ? text.slice(0, text.indexOf(".")) : text;
+}
+
 /**
  * Columns i, j, angle[, weight], separated by commas, semicolons, tabs or blanks, with a header or, where the third field
  * of the first line is a number, without one. Lines that begin with # are comments, but for a header.
@@ -47,7 +52,7 @@ function parseEdges(text, unit = "rad") {
       }
       places = [0, 1, 2, fields.length > 3 ? 3 : -1];
     }
-    const a = fields[places[0]] ?? "", b = fields[places[1]] ?? "";
+    const a = nodeName(fields[places[0]] ?? ""), b = nodeName(fields[places[1]] ?? "");
     const value = numberOf(fields[places[2]]), w = places[3] >= 0 ? numberOf(fields[places[3]]) : 1;
     if (a === "" || b === "") fail(k, "a node has no name.");
     if (a === b) fail(k, `node ${a} is joined to itself, which says nothing about phases. Leave the line out.`);
