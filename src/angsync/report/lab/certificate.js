@@ -85,7 +85,7 @@ function gapFrom(point, nu) {
 }
 
 /** The smallest eigenvalue of S on the complement of z, as Lanczos sees it: an estimate, never below the true one. */
-function* smallestCurvature(point, tolerance, steps, enough = null) {
+function* smallestCurvature(point, tolerance, steps = null, enough = null) {
   const { C, z, s } = point, n = C.n, size = 1 / Math.sqrt(n), deflated = vector(n);
   for (let j = 0; j < n; j++) { deflated.re[j] = z.re[j] * size; deflated.im[j] = z.im[j] * size; }
   const apply = (x, y) => {
@@ -94,7 +94,10 @@ function* smallestCurvature(point, tolerance, steps, enough = null) {
     return y;
   };
   const start = randomVector(n, generator(n, 29));
-  return yield* lanczosRun({ n, apply, start, steps: Math.min(steps, n - 1), tolerance, deflated, enough });
+  const orthogonal = steps !== null; // a limit on the steps is for large n
+  return yield* lanczosRun({
+    n, apply, start, steps: orthogonal ? Math.min(steps, n - 1) : 3 * n + 20, tolerance, deflated, enough, orthogonal,
+  });
 }
 
 /** The proof: nu from one factorisation or two, given the estimate of what can be proved. */
@@ -169,7 +172,7 @@ function* certify(C, z, { dense = 400, tolerance = 1e-7, spectrum = false } = {}
     if (second > 0) return judged(PROVED, second, second, null, point.gradient ** 2 / second * (1 + 1e-12));
   }
   const enough = factorise ? null : (run) => gapFrom(point, lanczosShift(run, n)) <= GAP_TOLERANCE * point.scale;
-  const run = yield* smallestCurvature(point, factorise ? tolerance : 1e-14, factorise ? 200 : steps, enough);
+  const run = yield* smallestCurvature(point, factorise ? tolerance : 1e-14, factorise ? null : steps, enough);
   if (factorise && spectrum) ritz = eigenvaluesOfTridiagonal(run.alpha, run.beta, run.k);
   if (run.value <= 0) return judged(OPEN, -Infinity, run.value, run.vector());
   if (factorise) return judged(PROVED, yield* byCholesky(point, run.value), run.value);

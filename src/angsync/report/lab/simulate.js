@@ -66,7 +66,7 @@ function algebraicConnectivity({ graph, n, i, j }) {
   if (graph === "ring") return 2 - 2 * Math.cos(2 * Math.PI / n);
   const C = operatorOfEdges(n, i, j, new Float64Array(i.length).fill(1), new Float64Array(i.length)), ones = vector(n);
   ones.re.fill(1);
-  return finished(smallestCurvature(pointOf(C, ones), 1e-6, n)).value;
+  return finished(smallestCurvature(pointOf(C, ones), 1e-6)).value;
 }
 
 /** The graph: who is measured with whom. It depends on the seed, not on the draw of the noise. */
