@@ -166,10 +166,13 @@ def test_names_components_repeated_pairs_and_degrees(opened):
 )
 def test_a_bad_list_is_one_message(opened, text, words):
     page = opened()
+    page.click("#example")
+    page.wait_for_function("() => answer && answer.kind === 'judged'")
     page.set_input_files("#file", {"name": "edges.csv", "mimeType": "text/csv", "buffer": text.encode()})
     page.wait_for_function("() => document.getElementById('data-word').textContent === '✗ not read'")
     assert words in page.inner_text("#data-words")
-    assert not page.is_visible("#phases")
+    for part in ("#phases", "#misfits", "#worst", "#data-tiles", "#data-note"):  # nothing of the answer before
+        assert not page.is_visible(part)
 
 
 def test_outliers_degrees_and_labels_are_spoken_of(opened):

@@ -3,6 +3,7 @@
 const MOST_ROWS = 1000; // of the table of phases; the file has all
 const MOST_WORST = 12;
 const FAR = 5; // times the typical misfit: far more than noise allows, if it is normal
+const HARDLY = 50 * Math.PI / 180; // root mean square from which a fit means little; angles at random have 104 degrees
 let answer = null, lastText = null;
 
 const solver = startWorker((data) => {
@@ -49,7 +50,7 @@ function spreadOf({ misfit, weight }) {
 function judgement({ verdict, n, open, components, relativeGap }) {
   if (!verdict) return ["none", "solved, not judged yet", "looking for a proof …"];
   if (verdict === PROVED) return ["good", "✓ proved optimal", `No other phases fit better: gap ≤ ${inWords(Math.max(relativeGap, 1e-16), 2)} of the misfit, rounding accounted for. Optimal is not accurate: bad measurements have a best fit, too.`];
-  if (verdict === NUMERICALLY) return ["good", "✓ optimal, numerically", `Too large to be factorised here (n = ${n}). A Lanczos run found all curvatures positive; its chance of missing one is below 10⁻¹⁰, rounding not accounted for. angsync certify proves it.`];
+  if (verdict === NUMERICALLY) return ["good", "✓ optimal, numerically", `Too large to be factorised here (n = ${n}). A Lanczos run found all curvatures positive; its chance of missing one is below 10⁻¹⁰, rounding not accounted for. angsync solve FILE proves larger ones.`];
   const where = components > 1 ? ` (${open} of ${components} components)` : "";
   return ["open", "? not proved", `These phases are the best that were found${where}. Nothing was proved about better ones: there may be some. angsync solve looks further.`];
 }
@@ -69,6 +70,7 @@ function showAnswer() {
   verdictBox("data-verdict", ...judgement(answer));
   const { typical, far, count } = spreadOf(answer), notes = [];
   if (answer.looksLikeDegrees) notes.push("Most of these angles are larger than a full turn of 2π: are they degrees? Choose the unit above.");
+  if (answer.rms > HARDLY) notes.push(`Measurements are off by ${inDegrees(answer.rms)}: they hardly agree with each other, and the phases mean little.`);
   if (far > 0) notes.push(`${far} of ${count} measurements are off by more than ${FAR} times the typical misfit of ${inDegrees(typical)}: more than normal noise allows. angsync solve FILE --solver robust takes less notice of them.`);
   if (answer.components > 1) notes.push(`The graph falls into ${answer.components} parts that no measurement joins: phases of different parts cannot be compared.`);
   if (answer.lifts) notes.push("A local maximum was left by the lift, as with the ring above.");

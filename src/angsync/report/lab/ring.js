@@ -122,6 +122,9 @@ function show(frames, kind) {
   ringWords();
 }
 
+const NUDGED_WORDS = "Random turns of about 20°, then uphill. On the circles the twist cannot come undone without a pair of neighbours pointing apart.";
+const LIFTED_WORDS = "The negative eigenvector of S says which way is up. The arrows rise out of the plane together, stand upright, agree, and lie down again: untwisted.";
+
 function ringWords() {
   const { n, twist, kind } = ring;
   const step = 360 * twist / n, low = Math.cos(2 * Math.PI * twist / n), eigenvalue = 2 * low - 2;
@@ -145,20 +148,21 @@ function ringWords() {
     verdictBox("ring-verdict", "bad", "stuck", "The slope is zero and every small turn makes it worse: a local maximum. But S has a negative eigenvalue, so nothing is proved.");
     say("ring-caption", "An arrow a phase, in the colour of its angle. All measured differences are zero, so all arrows should be parallel.");
   } else if (ring.moving) {
+    say("ring-caption", kind === "lifted" ? LIFTED_WORDS : NUDGED_WORDS);
     verdictBox("ring-verdict", "none", "on the way …", kind === "lifted" ? "Above the plane, agreement only rises." : "Disturbed, and uphill again.");
   } else if (kind === "nudged") {
     const back = windingOf(ring.frames.end) === twist;
     verdictBox("ring-verdict", back ? "bad" : "open", back ? "back again" : "it left", back
       ? "Disturbed at random, the arrows climb back to the twisted state. Nudge again, or lift."
       : "This nudge was large enough to break the twist. Do not count on it.");
-    say("ring-caption", "Random turns of about 20°, then uphill. On the circles the twist cannot come undone without a pair of neighbours pointing apart.");
+    say("ring-caption", NUDGED_WORDS);
   } else {
     const certificate = finished(certify(ring.C, ring.frames.end, { tolerance: 1e-9 }));
     const good = certificate.verdict === PROVED;
     verdictBox("ring-verdict", good ? "good" : "open", good ? "✓ proved optimal" : "? not proved", good
       ? `Every arrow agrees. The smallest eigenvalue of S is now ${inWords(certificate.curvature, 2)} > 0: nothing fits better.`
       : "The lift ended at another point that is not proved.");
-    say("ring-caption", "The negative eigenvector of S says which way is up. The arrows rise out of the plane together, stand upright, agree, and lie down again: untwisted.");
+    say("ring-caption", LIFTED_WORDS);
   }
 }
 
