@@ -3,7 +3,7 @@
     python benchmarks/lab.py [--parts frames,solves,lists]
 
 ``frames``: the noise slider moves in every frame for four seconds; time between frames, whole solves a second, and how
-many states are shown a second (above n = 150 those of unfinished solves, too). ``solves``: minima of whole solves in one
+many states are shown a second (above n = 150 those of unfinished solves, too). ``solves``: minima of whole solves, one
 thread. ``lists``: minima of reading, solving and judging. Needs playwright and Chromium (CHROMIUM names it).
 """
 
