@@ -94,6 +94,14 @@ class BatchResult:
     source: Source | None = None
     """The stack that was solved, with weights and masks; None after :meth:`load`."""
 
+    def __eq__(self, other: object) -> bool:
+        from angsync.problem.equality import same_fields
+
+        return same_fields(self, other) if isinstance(other, BatchResult) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.z.shape), self.tolerance, self.seconds))
+
     @property
     def shape(self) -> tuple[int, ...]:
         """The leading axes of the stack; empty for one problem."""

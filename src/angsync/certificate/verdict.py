@@ -30,7 +30,7 @@ class Verdict(Enum):
     UNDECIDED = "Neither proved optimal nor improved upon; gap_bound is the best bound known."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Certificate:
     """What is proved about z. All quantities are in the units of C."""
 
@@ -76,6 +76,14 @@ class Certificate:
     def out_of_time(self) -> bool:
         """Whether there was no time left for a proof; ``gap_bound`` is then the misfit of the data."""
         return self.method == OUT_OF_TIME
+
+    def __eq__(self, other: object) -> bool:
+        from angsync.problem.equality import same_fields  # the witness is an array
+
+        return same_fields(self, other) if isinstance(other, Certificate) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.verdict, self.gap_bound, self.method))
 
     def numbers(self) -> dict[str, Any]:
         """What goes into a file: all fields by name, but for the verdict (its name does) and the witness (phases)."""

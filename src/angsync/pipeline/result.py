@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 import angsync
 from angsync.certificate.verdict import Certificate, Verdict
 from angsync.errors import ErrorBarWarning, InputError, names_keywords, warn_user
-from angsync.pipeline.gauge import in_gauge, reference_nodes
+from angsync.pipeline.gauge import Grounding, in_gauge, reference_nodes
 from angsync.pipeline.robust.report import RobustReport
 from angsync.pipeline.tried_starts import Starts
-from angsync.problem.anchoring import Grounded
 from angsync.problem.array_libraries import to_numpy
 from angsync.problem.measurements import Measurements
 from angsync.solvers.stopping import History, Status
@@ -83,6 +82,18 @@ class SyncResult:
         for array in (self.z, self.product, self.components):
             if type(array) is np.ndarray:
                 array.flags.writeable = False
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()  # NumPy forgets in a copy or a pickle that an array cannot be written to
+
+    def __eq__(self, other: object) -> bool:
+        from angsync.problem.equality import same_fields
+
+        return same_fields(self, other) if isinstance(other, SyncResult) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.n, self.objective, self.status))
 
     @property
     def phases(self) -> NDArray:
@@ -304,45 +315,3 @@ class SyncResult:
         if self.robust is not None:
             lines.insert(-1, f"  robust       {self.robust}")
         return "\n".join(lines)
-
-
-@dataclass(frozen=True, eq=False)
-class Grounding:
-    """A result with anchors or priors: the result of the grounded problem, and the way back."""
-
-    result: SyncResult
-    problem: Grounded
-
-    @property
-    def is_tied(self) -> NDArray[np.bool_]:
-        """Which given nodes are anchors, or hang on an anchor or a prior by measurements."""
-        components = self.result.components
-        return components[self.problem.place] == components[self.problem.ground]
-
-    def standard_errors(self, sigma: float | None) -> NDArray[np.float64]:
-        """Standard errors of the given nodes, against the ground."""
-        if self.problem.ground == 0:  # every node is an anchor
-            return np.zeros(self.problem.place.size)
-        return np.where(self.is_tied, self.result.standard_errors(sigma)[self.problem.place], np.inf)
-
-    def half_widths(self, level: float, sigma: float | None) -> NDArray[np.float64]:
-        """Half the lengths of the intervals of the given nodes."""
-        if self.problem.ground == 0:
-            return np.zeros(self.problem.place.size)
-        return np.where(self.is_tied, self.result._half_widths(level, sigma)[self.problem.place], np.inf)
-
-    def edge_residuals(
-        self, measurements: Measurements, z: NDArray, components: NDArray[np.int64]
-    ) -> angsync.uncertainty.EdgeResiduals:
-        """Residuals of the given measurements, with the leverages of the grounded problem."""
-        from angsync.pipeline.anchored_graph import AnchoredEdgeResiduals
-        from angsync.uncertainty import wrapped_residuals
-
-        wrapped, grounded = wrapped_residuals(measurements, z), self.result.edge_residuals()
-        return AnchoredEdgeResiduals(wrapped, measurements, z, components, grounded=grounded, kept=self.problem.kept)
-
-    def connectivity(self, measurements: Measurements) -> angsync.Connectivity:
-        """Weak spots of the grounded graph, in the numbers of the given nodes and measurements."""
-        from angsync.pipeline.anchored_graph import in_given_numbers
-
-        return in_given_numbers(self.result.connectivity(), self.problem, measurements)
