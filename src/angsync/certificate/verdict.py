@@ -90,6 +90,26 @@ class Certificate:
         names = (field.name for field in dataclasses.fields(self))
         return {name: getattr(self, name) for name in names if name not in ("verdict", "witness")}
 
+    def _repr_html_(self) -> str:
+        from angsync.problem.cards import card
+
+        rows = [
+            (
+                "gap",
+                f"f* - f(z) <= {self.gap_bound:.3g}",
+                f"{self.relative_gap:.2g} relative, asked {self.tolerance:.2g}",
+            ),
+            ("unique", "yes, up to one phase a component" if self.unique else "not proved"),
+            (
+                "method",
+                self.method,
+                "" if self.confidence == 1 else f"fails with probability {1 - self.confidence:.1g}",
+            ),
+        ]
+        look = {Verdict.CERTIFIED: "good", Verdict.REFUTED: "bad"}.get(self.verdict, "open")
+        untried = [f"Not tried: {self.untried}."] if self.untried else []
+        return card("Certificate", rows, badge=(look, self.verdict.name), sentences=[self.verdict.value, *untried])
+
     def __str__(self) -> str:
         said = f"{self.verdict.name}: f* - f(z) <= {self.gap_bound:.3g} ({self.relative_gap:.2g} relative)"
         return f"{said}; not tried: {self.untried}" if self.untried else said

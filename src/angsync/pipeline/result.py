@@ -256,11 +256,28 @@ class SyncResult:
             return robust_edge_residuals(self.robust, self.measurements, self.phases, self.components)
         return uncertainty.edge_residuals(self.measurements, self.phases, self.components)
 
-    def plot(self, figure: Any = None) -> Any:
-        """Draw convergence, phases and residuals with matplotlib; returns the figure."""
+    def plot(self, kind: str = "overview", *, figure: Any = None, **options: Any) -> Any:
+        """Draw the result with matplotlib; returns the figure, and shows nothing.
+
+        ``kind``: ``"overview"`` (the phases with their error bars, and the residuals), ``"phases"``, ``"residuals"``
+        (with the worst measurements), ``"network"`` (``positions``, ``colour="phase"``, ``"error"``, ``"residual"`` or
+        ``"component"``, ``names``) or ``"convergence"``. ``figure``: where to draw, a new one unless given.
+        """
         from angsync.report.plotting import plot
 
-        return plot(self, figure)
+        return plot(self, kind, figure=figure, **options)
+
+    def to_dataframe(self, of: str = "nodes", *, standard_errors: bool = True, library: str = "pandas") -> Any:
+        """A data frame with one row a node (node, angle, standard_error, component) or, ``of="measurements"``, one row
+        a measurement (i, j, angle, weight, residual, standardised, and distrusted after a robust fit); in radians.
+
+        ``standard_errors=False`` leaves out what costs time: error bars, or standardised residuals. ``library``:
+        ``"pandas"``, ``"polars"`` or ``"pyarrow"``.
+        """
+        from angsync.problem.frames import data_frame
+        from angsync.report.tables import columns_of
+
+        return data_frame(columns_of(self, of, standard_errors=standard_errors), library)
 
     def to_html(self, path: str | os.PathLike[str], **details: Any) -> Path:
         """Write one self-contained page about this result.
@@ -286,6 +303,11 @@ class SyncResult:
         if standard_errors is not None:
             fields["standard_errors"] = standard_errors
         save_fields(path, fields)
+
+    def _repr_html_(self) -> str:
+        from angsync.report.cards import result_card
+
+        return result_card(self, self.source)
 
     def __repr__(self) -> str:
         verdict = "not certified" if self.certificate is None else self.certificate.verdict.name

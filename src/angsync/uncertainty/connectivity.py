@@ -66,6 +66,12 @@ class Connectivity:
             f"{_many(self.weakest_cut_edges.size, 'edge')} around {_many(self.weakest_cut_side.size, 'node')})"
         )
 
+    def _repr_html_(self) -> str:
+        from angsync.problem.cards import card
+
+        head, *lines = str(self).split("\n")
+        return card("Connectivity", [("graph", head), *((line[:16].strip(), line[16:]) for line in lines)])
+
     def __str__(self) -> str:
         m, side = self.measurements, self.weakest_cut_side
         lines = [f"{_many(m.n, 'node')}, {_many(len(m), 'measurement')}, {_many(self.components, 'component')}"]
