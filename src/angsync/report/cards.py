@@ -15,7 +15,7 @@ from angsync.report.colours import colours, png
 from angsync.report.drawn import DrawnResult
 from angsync.report.figures import gauge_in_words
 from angsync.report.numbers import counted, duration, pretty_number
-from angsync.report.pictures import Curves, Picture
+from angsync.report.pictures import Curves, Map, Picture
 from angsync.report.series import component_ranks
 from angsync.report.stack_plot import OUTCOMES, DrawnStack
 from angsync.report.words import certificate_in_words, headline
@@ -110,9 +110,10 @@ def stack_card(result: DrawnStack, failures: str, seconds: float) -> str:
 
 def thumbnail(picture: Picture) -> str:
     """A small version of the picture of an application, without axes: its title says what it is."""
+    drawn = ""
     if isinstance(picture, Curves):
         drawn = _small_curves(picture)
-    else:
+    elif isinstance(picture, Map):
         low, high = picture.limits()
         values = picture.drawn()
         if not np.isfinite(values).any():

@@ -53,7 +53,7 @@ def measurements_of(result: DrawnResult) -> Measurements | str:
 
 def beyond_chance(result: DrawnResult) -> NDArray[np.bool_]:
     """Measurements that do not fit: those that a robust fit distrusts; otherwise those that normal noise of one scale
-    would give in one picture of a hundred only.
+    would give in one picture of a thousand only.
 
     A residual r in standard deviations is compared with the scale of all others: ``r sqrt((f - 1) / (f - r^2))`` with f
     degrees of freedom has Student's law with f - 1 (Cook and Weisberg, "Residuals and influence in regression", 1982,
@@ -67,7 +67,7 @@ def beyond_chance(result: DrawnResult) -> NDArray[np.bool_]:
     if freedom < 2:
         return np.zeros(r.size, dtype=bool)
     rest = np.maximum(freedom - r**2, 1e-12 * freedom)
-    limit = -float(stdtrit(freedom - 1, 0.01 / 2 / r.size))
+    limit = -float(stdtrit(freedom - 1, 0.001 / 2 / r.size))
     return np.abs(r) * np.sqrt((freedom - 1) / rest) > limit
 
 

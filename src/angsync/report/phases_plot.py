@@ -144,7 +144,7 @@ def draw_intervals(result: DrawnResult, axes: Any, errors: NDArray[np.float64] |
     axes.set_title(f"Phases with 95 % intervals{left_out}", fontsize="medium")
     if degrees.size <= MOST_TICKS:
         names = [short(node_name(result, int(k)), 12) for k in place]
-        steep = max(map(len, names)) * degrees.size > 60
+        steep = (max(map(len, names)) + 2) * degrees.size > 60
         axes.set_xticks(place, names, rotation=90 if steep else 0, fontsize="small")
         axes.set_xlim(-0.7, degrees.size - 0.3)
     axes.set_xlabel("node")
