@@ -12,6 +12,9 @@ from angsync.errors import InputError
 from angsync.problem.measurements import Measurements
 from angsync.report.protocols import ReportedResult, ReportedWeights
 
+MOST_JUDGED = 200_000
+"""Measurements up to which error bars and standardised residuals are computed unasked: in seconds."""
+
 
 class DrawnWeights(ReportedWeights, Protocol):
     """What a robust fit says about each measurement."""
@@ -69,6 +72,12 @@ def beyond_chance(result: DrawnResult) -> NDArray[np.bool_]:
     rest = np.maximum(freedom - r**2, 1e-12 * freedom)
     limit = -float(stdtrit(freedom - 1, 0.001 / 2 / r.size))
     return np.abs(r) * np.sqrt((freedom - 1) / rest) > limit
+
+
+def is_quickly_judged(result: DrawnResult) -> bool:
+    """Whether error bars take seconds only; True where there are none."""
+    measurements = measurements_of(result)
+    return isinstance(measurements, str) or len(measurements) <= MOST_JUDGED
 
 
 def pair_name(measurements: Measurements, k: int) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from angsync.errors import InputError, ShapeError
 from angsync.problem.measurements import Measurements
 from angsync.report.canvas import GREY, SERIES, VERMILLION, colour_map, figure_of, phase_bar
-from angsync.report.drawn import DrawnResult, beyond_chance, errors_in_degrees, short
+from angsync.report.drawn import MOST_JUDGED, DrawnResult, beyond_chance, errors_in_degrees, is_quickly_judged, short
 from angsync.report.figures import gauge_in_words, node_name
 from angsync.report.layout import layout
 from angsync.report.numbers import counted
@@ -77,6 +77,7 @@ def plot_network(
     title = f"{counted(measurements.n, 'node')}, {counted(len(measurements), 'measurement')}"
     title += f": {_lowered(headline(result.certificate, result.robust))}"
     told = [f"{left_out:,} edges are not drawn"] if left_out else []
+    told += ["too many measurements to judge each"] if len(measurements) > MOST_JUDGED and result.robust is None else []
     told += [gauge_in_words(result)] if colour in ("phase", "error") else []
     axes.set_title("\n".join([title, *told]), fontsize="medium")
     return figure
@@ -143,7 +144,8 @@ def _draw_edges(result: DrawnResult, measurements: Measurements, places: NDArray
     """Draw the edges, the bad ones above the others; returns how many are not drawn."""
     from matplotlib.collections import LineCollection
 
-    bad = beyond_chance(result)
+    judged = result.robust is not None or is_quickly_judged(result)
+    bad = beyond_chance(result) if judged else np.zeros(len(measurements), dtype=bool)
     known = np.isfinite(places).all(1)
     drawable = known[measurements.i] & known[measurements.j] & (np.asarray(measurements.weight) > 0)
     good = np.flatnonzero(drawable & ~bad)

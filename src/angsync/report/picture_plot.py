@@ -63,7 +63,9 @@ def _draw_curves(picture: Curves, axes: Any) -> None:
         axes.axhline(picture.level[0], ls="--", lw=1, color="0.4", label=picture.level[1])
     # one series alone is named by its axis
     if len(axes.get_legend_handles_labels()[1]) > (picture.level is None):
-        axes.legend(frameon=False, fontsize="small")
+        many = len(axes.get_legend_handles_labels()[1]) > 3  # these would hide points
+        beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if many else {}
+        axes.legend(frameon=False, fontsize="small", **beside)
     axes.grid(alpha=0.25)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from angsync.errors import InputError
 from angsync.report.canvas import BLUE, VERMILLION, figure_of, plain_frame, say
-from angsync.report.drawn import DrawnResult, errors_in_degrees
+from angsync.report.drawn import MOST_JUDGED, DrawnResult, errors_in_degrees, is_quickly_judged
 from angsync.report.network_plot import plot_network
 from angsync.report.numbers import counted
 from angsync.report.phases_plot import draw_intervals, draw_wheel
@@ -17,8 +17,6 @@ from angsync.report.series import check_one_problem, objective_gap_curve, residu
 from angsync.report.words import headline
 
 KINDS = ("overview", "phases", "residuals", "network", "convergence")
-MOST_FOR_ERRORS = 20_000
-"""Nodes up to which the overview computes error bars."""
 
 
 def plot(result: DrawnResult, kind: str = "overview", *, figure: Any = None, **options: Any) -> Any:
@@ -49,7 +47,7 @@ def plot(result: DrawnResult, kind: str = "overview", *, figure: Any = None, **o
     panels = 3 if kind == "overview" else 2
     figure = figure_of(figure, 4.4 * panels, 4.2)
     wheel, intervals, *more = figure.subplots(1, panels)
-    errors = errors_in_degrees(result) if kind == "phases" or _cheap(result) else _TOO_MANY
+    errors = errors_in_degrees(result) if kind == "phases" or is_quickly_judged(result) else _TOO_MANY
     draw_wheel(result, wheel, errors)
     draw_intervals(result, intervals, errors)
     for axes in more:
@@ -60,13 +58,7 @@ def plot(result: DrawnResult, kind: str = "overview", *, figure: Any = None, **o
     return figure
 
 
-_TOO_MANY = (
-    f"No error bars: for more than {MOST_FOR_ERRORS:,} nodes they may take minutes. result.plot('phases') has them."
-)
-
-
-def _cheap(result: DrawnResult) -> bool:
-    return int(np.size(result.components)) <= MOST_FOR_ERRORS
+_TOO_MANY = f"No error bars: for more than {MOST_JUDGED:,} measurements they take long. result.plot('phases') has them."
 
 
 def _listed() -> str:

@@ -82,7 +82,8 @@ def _draw_quantiles(result: DrawnResult, axes: Any, bad: NDArray[np.bool_]) -> N
     for some, colour, label in ((~bad, BLUE, None), (bad, VERMILLION, _words_of(result, int(bad[known].sum())))):
         chosen = some[order]
         if chosen.any():
-            axes.plot(normal[chosen], standardised[order][chosen], "o", color=colour, ms=3.5, mec="none", label=label)
+            style = {"color": colour, "ms": 3.5, "mec": "none", "label": label, "rasterized": known.size > 5000}
+            axes.plot(normal[chosen], standardised[order][chosen], "o", **style)
     reach = 1.08 * max(2.0, float(normal[-1]))
     axes.set_xlim(-reach, reach)
     tall = 1.08 * max(reach / 1.08, float(np.abs(standardised[known]).max()))
@@ -105,9 +106,7 @@ def _draw_worst(result: DrawnResult, axes: Any, residuals: NDArray[np.float64], 
     key = standardised if standardised.any() else np.abs(residuals)
     worst = np.argsort(-key, kind="stable")[:MOST_LISTED]
     worst = worst[np.abs(residuals[worst]) > 0]
-    axes.set_title(
-        "Worst fitted, beside their noise" + ("" if bad.any() else " (none beyond chance)"), fontsize="medium"
-    )
+    axes.set_title("Worst fitted" + ("" if bad.any() else ": none beyond chance"), fontsize="medium")
     if worst.size == 0:
         say(axes, "Every measurement is fitted exactly.")
         return

@@ -59,10 +59,14 @@ def test_a_loaded_result_says_what_it_cannot_draw(tmp_path):
     assert "The residual histogram is left out" in words
 
 
-def test_the_overview_of_very_many_nodes_does_not_compute_error_bars(monkeypatch):
-    monkeypatch.setattr("angsync.report.plotting.MOST_FOR_ERRORS", 5)
-    words = [text.get_text() for text in solved().plot().axes[1].texts]
-    assert "may take minutes" in words[0].replace("\n", " ")
+def test_of_very_many_measurements_no_error_bars_are_computed_unasked(monkeypatch):
+    result = solved()
+    monkeypatch.setattr("angsync.report.drawn.MOST_JUDGED", 5)
+    monkeypatch.setattr("angsync.report.network_plot.MOST_JUDGED", 5)
+    words = [text.get_text() for text in result.plot().axes[1].texts]
+    assert "they take long" in words[0].replace("\n", " ")
+    assert "too many measurements to judge each" in result.plot("network").axes[0].get_title()
+    assert result.plot("phases").axes[1].get_title() == "Phases with 95 % intervals"
 
 
 def test_convergence_has_the_numbers_of_the_history():
