@@ -69,16 +69,22 @@ def _one_component(graph: scipy.sparse.csr_array) -> NDArray[np.float64]:
     if n < 3:
         return np.array([[0.0, 0.0], [1.0, 0.0]])[:n]
     if n <= _MOST_MAJORISED:
-        distance = dijkstra(graph, unweighted=True)
+        distance = _finite(dijkstra(graph, unweighted=True))
         return _majorised(_scaled(distance), distance)
     # each pivot is the node furthest from those before it
     distance = np.empty((_PIVOTS, n))
     nearest, pivot = np.full(n, np.inf), 0
     for k in range(_PIVOTS):
-        distance[k] = dijkstra(graph, unweighted=True, indices=pivot)
+        distance[k] = _finite(dijkstra(graph, unweighted=True, indices=pivot))
         nearest = np.minimum(nearest, distance[k])
         pivot = int(nearest.argmax())
     return _scaled(distance)
+
+
+def _finite(distance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What no edges join, as with anchors, lies a little further than what is furthest."""
+    known = np.isfinite(distance)
+    return distance if known.all() else np.where(known, distance, distance[known].max() + 2)
 
 
 def _scaled(distance: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -8,19 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from angsync.report.canvas import SERIES, figure_of
+from angsync.report.canvas import figure_of
 from angsync.report.colours import colours
 from angsync.report.pictures import TWO_SIDED_95, Curves, Map, Picture
 
-_COLOURS = SERIES
-MOST_IN_A_ROW = 4
+# Okabe and Ito: told apart by every eye; the series colours of the page
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 _MARKERS = ("o", "D", "s", "^")
+_MOST_IN_A_ROW = 4  # pictures
 
 
 def plot_pictures(pictures: Sequence[Picture], title: str, figure: Any = None) -> Any:
     """Draw pictures in rows on a matplotlib ``Figure`` (a new one unless given) and return it."""
     count = max(1, len(pictures))
-    rows = -(-count // MOST_IN_A_ROW)
+    rows = -(-count // _MOST_IN_A_ROW)
     columns = -(-count // rows)
     figure = figure_of(figure, 5.2 * columns, 4.4 * rows)
     figure.suptitle(title)
