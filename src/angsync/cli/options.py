@@ -140,9 +140,16 @@ Memory = Annotated[
 Scheduler = Annotated[
     str | None, typer.Option("--scheduler", help="Of a zarr stack: address of a Dask scheduler whose workers solve it.")
 ]
+Variable = Annotated[
+    str | None, typer.Option("--variable", help="Of a zarr stack: the array in it, where it holds several.")
+]
 Absent = Annotated[
     str,
-    typer.Option("--absent", help="Chunks that a zarr stack does not hold: error, or empty (never written, NO_DATA)."),
+    typer.Option(
+        "--absent",
+        help="Chunks that a zarr stack does not hold: error, empty (no data: NO_DATA), or zeros (of nothing but zeros, "
+        "not written).",
+    ),
 ]
 ReportFile = Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML report here.")]
 StandardErrors = Annotated[

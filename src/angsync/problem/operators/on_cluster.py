@@ -29,7 +29,7 @@ from angsync.problem.operators.pieces import Look, Plan, Share
 from angsync.problem.operators.streamed import StreamedOperator
 from angsync.problem.stored import StoredArray
 from angsync.problem.workers import Patience, connected, threads_of, version
-from angsync.problem.zarr_files import check_matrix
+from angsync.problem.zarr_origin import one_matrix
 
 _DESCRIBED_BY_BYTES = 50_000_000  # of the pickled array that goes to every worker: more is the data itself
 _MOST_ATTEMPTS = 3  # at one task, each of which has cost Dask's allowed number of workers
@@ -119,14 +119,19 @@ class Pieces:
         return {k: x[plan.rows(k)] for k in plan.touched}
 
     def _spread(self, shares: Sequence[Share]) -> None:
-        """Move pieces that do not fit beside others, as after the loss of a worker, to workers that have none."""
-        crowded = [k for k, share in enumerate(shares) if share.bytes_read and self.plans[k].keeps]
+        """Move pieces that share a worker, as after the loss of another one, to workers that have none.
+
+        Dask lets the workers that are left load what was lost, and leaves it there when a new worker comes: all
+        products from then on would take twice as long. Pieces that do not fit there beside others go first.
+        """
         homes = [share.worker for share in shares]
-        crowded = [k for k in crowded if homes.count(homes[k]) > 1]
-        if crowded:
-            free = sorted(set(self.client.nthreads()) - set(homes))
-            for k, home in zip(crowded, free, strict=False):
-                self._futures[k] = self._loaded(self.plans[k], home)
+        if len(set(homes)) == len(homes):
+            return
+        free = sorted(set(self.client.nthreads()) - set(homes))
+        for k in sorted(range(len(homes)), key=lambda k: -shares[k].bytes_read):
+            if free and homes.count(homes[k]) > 1:
+                homes[k] = free.pop(0)
+                self._futures[k] = self._loaded(self.plans[k], homes[k])
 
     def _asked(self, task: Callable[..., Any], arguments: Callable[[int], tuple[Any, ...]]) -> list[Any]:
         """What the task gives for every piece, in their order; pieces that cost workers are asked again."""
@@ -230,7 +235,7 @@ class ClusterOperator(StreamedOperator):
         )
 
 
-def cluster_operator(data: Any, hermitian: Hermitian, client: Any) -> ClusterOperator:
+def cluster_operator(data: Any, hermitian: Hermitian, client: Any, absent: str | None = None) -> ClusterOperator:
     """A stored matrix on the workers of this client, read and checked by them; both triangles where both are given."""
     client = connected(client)
     if not is_stored(data):
@@ -238,10 +243,9 @@ def cluster_operator(data: Any, hermitian: Hermitian, client: Any) -> ClusterOpe
             f"a {type(data).__name__} does not go to a cluster: give an array of zarr, dask or xarray that every "
             "worker can read, or leave out client."
         )
-    stored = StoredArray(data)
-    check_square(stored.shape)
+    check_square(tuple(data.shape))
+    stored = StoredArray(one_matrix(data, hermitian, absent))
     _check_description(stored)
-    check_matrix(data, hermitian)
     dtype = complex_type(stored.dtype, "C")
     triangle = Triangle(stored, lower=hermitian == "lower")
     held = Pieces(client, triangle)
