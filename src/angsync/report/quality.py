@@ -18,7 +18,7 @@ leverage h, is standard normal where the noise is. Two tests ask whether there i
 
 Where leverages would cost more than the solve, a bound is used that needs none: whatever the leverages, no residual
 varies more than its measurement does, so a share of at most p(4) is beyond 4 sigma.
-Noise is taken as normal; that alarms stay rare for wrapped noise of up to 2 rad is a matter of the tests.
+Noise is taken as normal; that alarms stay rare for wrapped noise of up to 1 rad is a matter of the tests.
 """
 
 from __future__ import annotations
