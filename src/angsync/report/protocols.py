@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from angsync.problem.measurements import Measurements
+
 
 class ReportedHistory(Protocol):
     """One entry an iteration; the arrays may be empty."""
@@ -49,8 +51,12 @@ class ReportedCertificate(Protocol):
 
 
 class ReportedEdgeResiduals(Protocol):
-    """One entry a measurement; ``wrapped`` is in radians."""
+    """One entry a measurement; ``wrapped`` is in radians. ``measurements``: with the weights that the fit uses."""
 
+    @property
+    def measurements(self) -> Measurements: ...
+    @property
+    def z(self) -> NDArray: ...
     @property
     def wrapped(self) -> NDArray: ...
     @property
@@ -116,5 +122,7 @@ class ReportedResult(Protocol):
     def labels(self) -> tuple[Any, ...] | None: ...
     @property
     def gauge(self) -> Any: ...
+    @property
+    def measurements(self) -> Measurements: ...
 
     def edge_residuals(self) -> ReportedEdgeResiduals: ...
