@@ -230,6 +230,15 @@ class Chart:
         if label:
             self._legend.append((label, class_, shape))
 
+    def segments(self, x: NDArray, y: NDArray, series: int, label: str | None = None) -> None:
+        """Separate lines, whose ends are the points two by two."""
+        ends, class_ = np.stack([self.x(x), self.y(y)], axis=1).reshape(-1, 2, 2), f"line s{series} thin"
+        if len(ends):
+            drawn = "".join(path_through(*end.T) for end in ends)
+            self._marks.append(element("path", d=drawn, class_=class_))
+        if label:
+            self._legend.append((label, class_, "line"))
+
     def error_bars(self, x: NDArray, low: NDArray, high: NDArray, series: int = 1) -> None:
         """An upright bar from ``low`` to ``high`` at each x, with ends; drawn no further than the axis."""
         pieces = []
