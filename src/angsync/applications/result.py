@@ -54,6 +54,8 @@ class Description:
     """The measurements that fit worst, for the page; those of ``sync`` unless given."""
     radians: Sequence[str] = ()
     """Columns that are radians, which a page shows in degrees."""
+    names: Sequence[Any] | None = None
+    """Of the nodes of ``sync``, in its order; its labels unless given."""
 
     def __post_init__(self) -> None:
         lengths = {name: len(column) for name, column in self.columns.items()}

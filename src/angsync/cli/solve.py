@@ -115,7 +115,7 @@ def solve(
         with writing():
             with watching(console, "writing"):
                 errors = _errors_or_warning(result, sigma, unit.value) if standard_errors else None
-                _write(result, output, report, errors, title=f"angsync: {file.name}")
+                _write(result, output, report, errors, title=f"angsync: {file.name}", file=file)
             content = partial(result_object, result, with_phases=output is None, standard_errors=errors)
             show(json, content, result.__str__, phases=output, report=report)
             if kept is not None and result.status.name in ("CONVERGED", "STALLED"):
@@ -142,7 +142,7 @@ def _checkpoint(path: Path | None, seconds: float, resume: bool) -> Any:
     return Checkpoint(path, every_seconds=seconds, resume=resume, keep=True)
 
 
-def _write(result: Any, output: Path | None, report: Path | None, errors: Any, title: str) -> None:
+def _write(result: Any, output: Path | None, report: Path | None, errors: Any, title: str, file: Path) -> None:
     """Write what is wanted. Where that fails, as on a full disk, the message says where the answer is instead."""
     saved = None
     try:
@@ -150,7 +150,9 @@ def _write(result: Any, output: Path | None, report: Path | None, errors: Any, t
             result.save(output, standard_errors=errors)
             saved = output
         if report is not None:
-            result.to_html(report, title=title)
+            from angsync.cli.provenance import provenance
+
+            result.to_html(report, title=title, standard_errors=errors, provenance=provenance([file]))
     except OutputError as error:
         if saved is None and output is not None:
             saved = _saved_elsewhere(result, output.name, errors)

@@ -1,4 +1,4 @@
-"""The one page that every result has: what to think of it first, then pictures, misfits, error bars, and the rest folded.
+"""The one page that every result has: what to think of it first, pictures, misfits, error bars, the rest folded.
 
 Applications and plain solves say what there is in a :class:`Page`; the order and the looks are decided here alone.
 """
@@ -94,7 +94,7 @@ def _top(page: Page) -> str:
     shown = [badge(one.look, _MARKS[one.look], one.headline) for one in (page.proof, page.fit) if one.headline]
     shown += [badge("open", "!", words) for words in page.warnings]
     told = verdict(look, sentence_on_top(page.proof, page.fit))
-    return header(page.title, told, badges(shown), paragraphs(page.notes))
+    return header(page.title, told, badges(shown), paragraphs(note[:1].upper() + note[1:] for note in page.notes))
 
 
 def _part(heading: str, contents: Sequence[str]) -> str:
@@ -136,5 +136,10 @@ def _folded_parts(page: Page) -> str:
     if curves:
         parts.append(folded("Convergence and method", curves))
     if page.provenance:
-        parts.append(folded("Provenance: input, versions, settings", preformatted(json.dumps(cleaned(page.provenance), indent=2, allow_nan=False, ensure_ascii=False))))
+        parts.append(
+            folded(
+                "Provenance: input, versions, settings",
+                preformatted(json.dumps(cleaned(page.provenance), indent=2, allow_nan=False, ensure_ascii=False)),
+            )
+        )
     return _part("How it was found", parts)

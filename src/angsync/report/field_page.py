@@ -39,6 +39,8 @@ class Told(Protocol):
     def worst(self) -> Table | None: ...
     @property
     def radians(self) -> Sequence[str]: ...
+    @property
+    def names(self) -> Sequence[object] | None: ...
 
 
 def write_field_page(
@@ -52,7 +54,7 @@ def write_field_page(
     quality: Quality | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write the page: complete, or not at all. ``sync`` is the solved problem behind the result, or the stack of them."""
+    """Write the page: complete, or not at all. ``sync`` is the solved problem behind the result, or the stack."""
     with atomic_open(path) as stream:  # first, so that an unwritable path is found before the work
         one = np.ndim(sync.z) == 1 and np.ndim(sync.objective) == 0
         residuals = _drawn(told.pictures, "residuals")
@@ -60,18 +62,21 @@ def write_field_page(
             title=title[:1].upper() + title[1:],
             proof=proof,
             fit=fit,
-            rows=told.rows,
+            rows=[_capital(row) for row in told.rows if not _is_work(row)],
             notes=told.sentences,
             pictures=_drawn(told.pictures, "answer"),
             residuals=residuals or (residual_figures(quality) if one else []),
             worst=told.worst if told.worst is not None or not one else worst_table(sync, quality),
             errors=_drawn(told.pictures, "errors"),
-            weak_spots=_weak_spots(sync) if one else [],
+            weak_spots=_weak_spots(sync, told.names) if one else [],
             answer=_table(told),
             answer_heading="Table",
             proof_rows=proof_rows(sync) if one and proof.look != "bad" else [],
             convergence=convergence_figures(sync, sync.tolerance or None) if one else [],
-            convergence_words=[sync.method, *work_in_words(sync)] if one else [],
+            convergence_words=[
+                *([sync.method, *work_in_words(sync)] if one else []),
+                *(f"{', '.join(filter(None, row[1:]))}." for row in told.rows if _is_work(row) and not one),
+            ],
             provenance={
                 "input": input_of(sync.source) if one else {}, "versions": versions(), **(provenance or {})
             },
@@ -80,14 +85,23 @@ def write_field_page(
     return Path(path)
 
 
+def _is_work(row: Row) -> bool:
+    """Rows that say how it was found; the folded part of the page has them."""
+    return row[0].lower() in ("status", "work", "method")
+
+
+def _capital(row: Row) -> Row:
+    return (row[0][:1].upper() + row[0][1:], *row[1:])
+
+
 def _drawn(pictures: Sequence[Picture], about: str) -> list[Figure]:
     found = [picture_figure(one) for one in pictures if one.about == about]
     return [one for one in found if one is not None]
 
 
-def _weak_spots(sync: Any) -> list[str]:
+def _weak_spots(sync: Any, names: Sequence[object] | None) -> list[str]:
     try:
-        return weak_spots(sync)
+        return weak_spots(sync, names)
     except InputError:
         return []
 

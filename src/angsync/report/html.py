@@ -107,9 +107,7 @@ def sortable_table(table: Table, most: int) -> str:
     columns = {name: np.asarray(column) for name, column in table.columns.items()}
     length = len(next(iter(columns.values()), ()))
     listed, total = min(length, most), max(length, table.of or 0)
-    body = "\n".join(
-        "<tr>" + "".join(_cell(column[k]) for column in columns.values()) + "</tr>" for k in range(listed)
-    )
+    body = "\n".join("<tr>" + "".join(_cell(column[k]) for column in columns.values()) + "</tr>" for k in range(listed))
     head = "".join(
         f'<th scope="col"{" class=" + chr(34) + "number" + chr(34) if column.dtype.kind in "iuf" else ""}>'
         f"{escape(name)}</th>"
@@ -117,7 +115,7 @@ def sortable_table(table: Table, most: int) -> str:
     )
     shown = f"All {total:,} rows." if listed == total else f"The {table.order} {listed:,} of {total:,}."
     words = " ".join(part for part in (table.caption, shown if total > 1 else "") if part)
-    caption = f"<p class=\"note\">{escape(words)}</p>" if words else ""
+    caption = f'<p class="note">{escape(words)}</p>' if words else ""
     return caption + _table("columns sortable", body, f"<thead><tr>{head}</tr></thead>", escape(words or "table"))
 
 
@@ -144,13 +142,13 @@ def verdict(look: str, sentence: str) -> str:
 
 
 def preformatted(words: str) -> str:
-    return f"<pre tabindex=\"0\">{escape(words)}</pre>"
+    return f'<pre tabindex="0">{escape(words)}</pre>'
 
 
 def _table(class_: str, body: str, head: str = "", label: str = "") -> str:
-    # a table that is too wide scrolls by itself, with the keys too
-    named = f' tabindex="0" role="region" aria-label="{label}"' if label else ""
-    return f'<div class="table{" tall" if label else ""}"{named}><table class="{class_}">{head}<tbody>\n{body}\n</tbody></table></div>'
+    # a table that is too wide or too long scrolls by itself, with the keys too
+    frame = f'"table tall" tabindex="0" role="region" aria-label="{label}"' if label else '"table"'
+    return f'<div class={frame}><table class="{class_}">{head}<tbody>\n{body}\n</tbody></table></div>'
 
 
 def figure(drawn: str, caption: str, class_: str = "") -> str:

@@ -1,7 +1,7 @@
 """The two judgements at the top of every page: what is proved of the answer, and how well the measurements fit.
 
-They are separate: the best fit to bad measurements is proved as easily as that to good ones. The look of the top is that
-of the worse of both.
+They are separate: the best fit to bad measurements is proved as easily as that to good ones. The look of the top is
+that of the worse of both.
 """
 
 from __future__ import annotations
@@ -17,6 +17,12 @@ from angsync.report.words import certificate_in_words, headline
 _SEVERITY = ("good", "none", "open", "bad")
 _SPOILT = 1.5  # noise over the width of its core, from which the far measurements rule the fit by least squares
 _WIDE = 60.0  # degrees of noise, where error bars no longer follow their law and turns get lost
+_IN_A_SENTENCE = {
+    "Certified optimal": "The fit is proved optimal",
+    "Certified for these weights": "The fit is proved optimal for the measurements believed",
+    "Undecided": "The fit is not proved optimal",
+    "Not certified": "Nothing is proved about the fit",
+}  # other headlines are what a sentence can begin with
 _SURE = 20.0  # degrees: error bars of phases hold up to here
 
 
@@ -72,7 +78,7 @@ def judge_fit(quality: Quality | None, typical_error: float | None = None) -> Ju
 
 def sentence_on_top(proof: Judgement, fit: Judgement) -> str:
     """Both judgements in one sentence: optimal and accurate are separate words."""
-    first = "The fit is proved optimal" if proof.headline == "Certified optimal" else proof.headline
+    first = _IN_A_SENTENCE.get(proof.headline, proof.headline)
     if not fit.words:
         return f"{first}."
     but = ", but " if proof.look == "good" and fit.look in ("open", "bad") else "; "

@@ -1,6 +1,6 @@
 """Where the nodes of a graph are drawn that has no coordinates: neighbours near each other, components side by side.
 
-Classical scaling of the distances along the graph from some nodes to all (pivots: Brandes and Pich, *Eigensolver methods
+Classical scaling of the distances along the graph from pivots to all (Brandes and Pich, *Eigensolver methods
 for progressive multidimensional scaling of large data*, 2007) and, for small components, stress majorisation (Gansner,
 Koren and North, *Graph drawing by stress majorization*, 2004). The same graph gives the same picture.
 """
@@ -37,7 +37,7 @@ def layout(n: int, i: NDArray[np.int64], j: NDArray[np.int64], components: NDArr
         if left and left + side > widest:  # a new row, below
             left, bottom, height = 0.0, bottom - height - _GAP * side, 0.0
         local = _normalised(_one_component(graph[nodes][:, nodes] if size < n else graph)) * side
-        place[nodes] = local + [left + side / 2, bottom - side / 2]
+        place[nodes] = local + np.array([left + side / 2, bottom - side / 2])
         left += side * (1 + _GAP)
         height = max(height, side)
     return place
@@ -69,16 +69,22 @@ def _one_component(graph: scipy.sparse.csr_array) -> NDArray[np.float64]:
     if n < 3:
         return np.array([[0.0, 0.0], [1.0, 0.0]])[:n]
     if n <= _MOST_MAJORISED:
-        distance = dijkstra(graph, unweighted=True)
+        distance = _finite(dijkstra(graph, unweighted=True))
         return _majorised(_scaled(distance), distance)
     # each pivot is the node furthest from those before it
     distance = np.empty((_PIVOTS, n))
     nearest, pivot = np.full(n, np.inf), 0
     for k in range(_PIVOTS):
-        distance[k] = dijkstra(graph, unweighted=True, indices=pivot)
+        distance[k] = _finite(dijkstra(graph, unweighted=True, indices=pivot))
         nearest = np.minimum(nearest, distance[k])
         pivot = int(nearest.argmax())
     return _scaled(distance)
+
+
+def _finite(distance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What no edges join, as with anchors, lies a little further than what is furthest."""
+    known = np.isfinite(distance)
+    return distance if known.all() else np.where(known, distance, distance[known].max() + 2)
 
 
 def _scaled(distance: NDArray[np.float64]) -> NDArray[np.float64]:

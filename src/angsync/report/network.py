@@ -17,7 +17,8 @@ MOST_DOTS = 6000  # nodes that are drawn one by one; more are an image
 MOST_EDGES = 4000  # that are drawn besides the worst; of more some, evenly chosen
 _MOST_NAMES = 30  # nodes whose names stand beside them
 _MOST_TITLES = 500  # nodes that tell their name and number when pointed at
-_WIDTH, _TALLEST, _MARGIN, _BAR = 900.0, 560.0, 26.0, 92.0
+_WIDTH, _TALLEST, _MARGIN, _BAR = 680.0, 470.0, 22.0, 88.0
+_SHOWN = 940.0  # width on the page, at most
 _PIXELS = 560  # across the image of a large graph, at most
 
 
@@ -32,7 +33,7 @@ def network_figure(
     scale: str,
     caption: str,
 ) -> Figure:
-    """Nodes at ``place`` in the colour of ``value`` (degrees; ``scale`` says of what), edges (i, j), some of them marked."""
+    """Nodes at ``place`` in the colour of ``value`` (degrees; ``scale`` says of what), edges (i, j), some marked."""
     x, y, height = _fitted(place, 3 * _MARGIN if len(names) <= _MOST_NAMES else _MARGIN)
     low, high = _limits(value)
     parts = []
@@ -41,7 +42,9 @@ def network_figure(
         parts.append(_links(x, y, i[drawn], j[drawn]))
         if drawn.size < i.size:
             caption += f" {drawn.size:,} of {i.size:,} measurements are drawn as lines."
-    parts.append(_dots(x, y, value, low, high, names) if x.size <= MOST_DOTS else _image(x, y, value, low, high, height))
+    parts.append(
+        _dots(x, y, value, low, high, names) if x.size <= MOST_DOTS else _image(x, y, value, low, high, height)
+    )
     marked = np.asarray(worst, dtype=np.int64)
     if marked.size:
         ends = "".join(
@@ -54,7 +57,8 @@ def network_figure(
     if marked.size:
         parts.append(element("path", d=f"M{_MARGIN:g} 14h20", class_="line s2 marked"))
         parts.append(text(_MARGIN + 27, 18, f"the {marked.size} measurements that fit worst"))
-    return Figure(drawing("Network: the measured graph", _WIDTH, height, parts), caption, wide=True)
+    picture = drawing("Network: the measured graph", _WIDTH, height, parts, most=_SHOWN)
+    return Figure(picture, caption, wide=True)
 
 
 def _fitted(place: NDArray[np.float64], room: float) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:

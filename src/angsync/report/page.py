@@ -38,7 +38,7 @@ from angsync.report.weak_spots import weak_spots
 from angsync.report.words import verdict_in_words
 
 MOST_WITH_ERRORS = 20_000
-"""Nodes up to which a page works out standard errors by itself: seconds at this size, and a third of the time at half."""
+"""Nodes up to which a page works out standard errors by itself: it takes seconds at this size."""
 _MOST_EDGES = 200_000  # the same for measurements
 _DENSE = 0.5  # share of pairs that are measured, from which a graph is no map but a clew
 _MARKED = 20  # of the worst measurements that are marked in the network
@@ -171,8 +171,8 @@ def work_in_words(result: ReportedResult) -> list[str]:
     """How much work it was."""
     return [
         f"{counted(int(result.iterations), 'iteration')}, {counted(int(result.matvecs), 'product')} with C, "
-        f"{duration(result.seconds)}; the gradient ended at {pretty_number(result.residual, 3)} of the product (zero at a "
-        "stationary point)."
+        f"{duration(result.seconds)}; the gradient ended at {pretty_number(result.residual, 3)} of the product (zero "
+        "at a stationary point)."
     ]
 
 
@@ -263,10 +263,10 @@ def _network(
         scale, what = "misfit", "the misfit of its measurements (root mean square)"
     marked = quality.residuals.worst(_MARKED).tolist() if quality.residuals is not None and quality.heavy_tails else []
     caption = (
-        f"The measured graph. Nodes that are measured against each other lie near each other, where they can; the colour "
-        f"of a node is {what}."
+        f"The measured graph. Nodes that are measured against each other lie near each other, where they can; the "
+        f"colour of a node is {what}."
     )
-    place = layout(np.asarray(m.i), np.asarray(m.j), np.asarray(result.components), np.asarray(result.angles))
+    place = layout(nodes, np.asarray(m.i), np.asarray(m.j), np.asarray(result.components))
     return network_figure(
         place, np.asarray(m.i), np.asarray(m.j), marked, np.degrees(value), names, scale=scale, caption=caption
     )

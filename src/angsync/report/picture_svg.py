@@ -14,7 +14,11 @@ from angsync.report.svg import CHARACTER_WIDTH, Chart, Scale, decades, drawing, 
 
 _SHAPES = ("circle", "diamond", "square", "triangle")
 _MAP_SIDE = 400.0  # pixels of the longer side of a map
-_ROW, _INTERVAL_WIDTH, _LONGEST = 21.0, 560.0, 24  # of pictures of intervals: pixels of a row and across, letters of a name
+_ROW, _INTERVAL_WIDTH, _LONGEST = (
+    21.0,
+    560.0,
+    24,
+)  # of pictures of intervals: pixels of a row and across, letters of a name
 _SQUARE = 582.0  # pixels of a chart of width 560 whose axes, with a row of legend, are as long as each other
 
 
@@ -99,6 +103,12 @@ def _map(picture: Map) -> Figure | None:
     bar = _image(png(colours(scale, low, high, cyclic=picture.cyclic)), bar_left, 30, 16, height)
     sign = "°" if picture.unit == "degrees" else ""
     ends = ("π", "−π") if picture.cyclic and not sign else (pretty_number(high, 3) + sign, pretty_number(low, 3) + sign)
+    if picture.mask is not None:
+        ends = (picture.mask[1], picture.mask[0])
+        bar = "".join(
+            _image(png(colours(np.array([[value]]), 0.0, 1.0, cyclic=False)), bar_left, top, 16, 16)
+            for value, top in ((1.0, 30.0), (0.0, 16.0 + height))
+        )
     parts = [
         text(8, 18, f"{picture.title} ({picture.unit})" if picture.unit else picture.title, "label"),
         image,

@@ -48,7 +48,7 @@ class Series:
         known = np.isfinite(x) & np.isfinite(y)
         if self.segments:
             whole = known[0::2] & known[1::2]
-            ends = 2 * np.flatnonzero(whole)[: MOST_SEGMENTS]
+            ends = 2 * np.flatnonzero(whole)[:MOST_SEGMENTS]
             places = np.stack([ends, ends + 1], axis=1).reshape(-1)
         else:
             places, most = np.flatnonzero(known), MOST_CORNERS if self.line else MOST_POINTS
@@ -97,7 +97,7 @@ class Curves:
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """A picture of numbers on a grid, first row on top; cyclic ones are angles, in radians or in the ``unit`` degrees."""
+    """A picture of numbers on a grid, first row on top; cyclic ones are angles: radians, or of the ``unit`` degrees."""
 
     title: str
     values: NDArray[np.float64]
@@ -105,6 +105,8 @@ class Map:
     caption: str
     cyclic: bool = False
     about: About = "answer"
+    mask: tuple[str, str] | None = None
+    """What 0 and 1 mean, where the values are nothing else."""
 
     def drawn(self) -> NDArray[np.float64]:
         """The values, thinned where there are more than can be seen."""
@@ -114,6 +116,8 @@ class Map:
 
     def limits(self) -> tuple[float, float]:
         """The ends of the colour scale: a whole turn, or all but the outermost hundredth at either end."""
+        if self.mask is not None:
+            return 0.0, 1.0
         if self.cyclic:
             half = 180.0 if self.unit == "degrees" else np.pi
             return -half, half

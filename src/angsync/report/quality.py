@@ -170,7 +170,7 @@ class Standardised:
         """The measurements that fit worst, by their numbers, the worst first."""
         t = self.t
         order = np.lexsort((np.arange(t.size), -np.abs(self.wrapped), -t))[:most]
-        return order[t[order] > 0]
+        return order[(t[order] > 0) & (np.abs(self.wrapped[order]) > _EXACT)]
 
 
 def _standardised(result: ReportedResult) -> Standardised | None:

@@ -48,8 +48,8 @@ def text(x: float, y: float, words: object, class_: str = "tick", anchor: str = 
     return element("text", escape(words), x=x, y=y, class_=class_, text_anchor=anchor)
 
 
-def drawing(title: str, width: float, height: float, parts: Sequence[str]) -> str:
-    """The whole picture: scales with the page, and is read aloud by its title."""
+def drawing(title: str, width: float, height: float, parts: Sequence[str], most: float | None = None) -> str:
+    """The whole picture: scales with the page (up to its width, or ``most``), and is read aloud by its title."""
     content = element("title", escape(title)) + "".join(parts)
     return element(
         "svg",
@@ -57,7 +57,7 @@ def drawing(title: str, width: float, height: float, parts: Sequence[str]) -> st
         viewBox=f"0 0 {width:g} {height:g}",
         role="img",
         class_="chart",
-        style=f"max-width:{width:g}px",
+        style=f"max-width:{most or width:g}px",
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,37 +17,41 @@ MOST_CUT = 100_000
 _NAMED = 8
 
 
-def weak_spots(result: ReportedResult) -> list[str]:
-    """One sentence a kind of weakness, and one where there is none; empty where the measurements are not at hand."""
+def weak_spots(result: ReportedResult, names: Sequence[object] | None = None) -> list[str]:
+    """One sentence a kind of weakness, and one where there is none; empty where the measurements are not at hand.
+
+    ``names`` are those of the nodes, their labels unless given.
+    """
     try:
         m = result.measurements
     except InputError:
         return []
     if not len(m):
         return []
-    names = _Names(result)
+    named = _Names(int(np.shape(result.angles)[0]), result.labels if names is None else names)
     if len(m) > MOST_CUT:
         strength = np.asarray(m.strength, dtype=float)
         bridges = bridges_of(m, strength)
-        return [*_bridges(names, m.i, m.j, bridges, strength > 0), "The weakest cut of so large a graph is not looked for here: result.connectivity() finds it."]  # fmt: skip
+        more = "The weakest cut of so large a graph is not looked for here: result.connectivity() finds it."
+        return [*_bridges(named, m.i, m.j, bridges, strength > 0), more]
     found = result.connectivity()
     m = found.measurements
     used = np.asarray(m.strength) > 0
-    said = _bridges(names, m.i, m.j, found.bridges, used)
+    said = _bridges(named, m.i, m.j, found.bridges, used)
     groups = sorted((group for group in found.cut_groups if group.size > 1), key=len, reverse=True)
     if groups:
         edges = sum(group.size for group in groups)
         said.append(
-            f"{counted(edges, 'measurement')} in {counted(len(groups), 'chain')} can be checked only together: an error "
-            f"of one cannot be told from an error of another, as of {names.edges(m.i, m.j, groups[0])}."
+            f"{counted(edges, 'measurement')} in {counted(len(groups), 'chain')} can be checked only together: an "
+            f"error of one cannot be told from an error of another, as of {named.edges(m.i, m.j, groups[0])}."
         )
     side = found.weakest_cut_side
-    if side.size and found.weakest_cut_edges.size:
-        what = names.nodes(side)
+    if side.size and found.weakest_cut_edges.size > 1:
+        what = named.nodes(side)
         said.append(
             f"The weakest cut that was found holds {what} to the rest by "
             f"{counted(found.weakest_cut_edges.size, 'measurement')} (total weight "
-            f"{pretty_number(found.weakest_cut_weight, 3)}): {names.edges(m.i, m.j, found.weakest_cut_edges)}."
+            f"{pretty_number(found.weakest_cut_weight, 3)}): {named.edges(m.i, m.j, found.weakest_cut_edges)}."
         )
     return said
 
@@ -68,9 +74,8 @@ def _bridges(
 
 
 class _Names:
-    def __init__(self, result: ReportedResult) -> None:
-        self.labels = result.labels
-        self.count = int(np.shape(result.angles)[0])
+    def __init__(self, count: int, labels: Sequence[object] | None) -> None:
+        self.count, self.labels = count, labels
 
     def one(self, node: int) -> str:
         if node >= self.count:

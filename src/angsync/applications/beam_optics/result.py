@@ -153,7 +153,7 @@ class BeamResult(ApplicationResult):
         return Description(
             kind="beam", title=f"phases of beam position monitors, plane {self.plane}", rows=rows,
             columns=self.columns(), pictures=self._pictures(), sentences=self.notes, facts=facts,
-            arrays={"outlier_rows": self.outlier}, worst=self._worst(),
+            arrays={"outlier_rows": self.outlier}, worst=self._worst(), names=self.name,
         )  # fmt: skip
 
     @property
@@ -178,10 +178,11 @@ class BeamResult(ApplicationResult):
         if found is None:
             return None
         m, places = self.sync.measurements, found.worst(_LISTED)
-        labels = np.array([str(name) for name in self.sync.labels or range(self.sync.n)], dtype=object)
+        labels = np.array(self.name, dtype=object)
         columns = {
             "from": labels[m.i[places]], "to": labels[m.j[places]],
-            "measured (turns)": m.angle[places] / (2 * np.pi) % 1, "residual (turns)": found.wrapped[places] / (2 * np.pi),
+            "measured (turns)": m.angle[places] / (2 * np.pi) % 1,
+            "residual (turns)": found.wrapped[places] / (2 * np.pi),
             "times the scatter": found.t[places] / (found.core or np.inf), "left out": ~found.active[places],
         }  # fmt: skip
         return Table(columns, "The rows that fit worst. A click on a column sorts by it.", "worst", len(m))

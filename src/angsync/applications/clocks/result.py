@@ -19,8 +19,8 @@ from angsync.applications.result import ApplicationResult, Description, Fit, Pro
 from angsync.errors import InputError
 from angsync.io.result_table import write_result_table
 from angsync.pipeline.result import SyncResult
-from angsync.report.numbers import counted, plain_number
 from angsync.report.html import Table
+from angsync.report.numbers import counted, plain_number
 from angsync.report.pictures import MOST_ROWS, TWO_SIDED_95, Curves, Intervals, Picture, Series
 
 _FEW_CYCLES = 20  # below it the noise that cycles show is not known well enough to doubt the one that was stated
@@ -97,14 +97,18 @@ class ClockResult(ApplicationResult):
         bad = int(self.bad_links.sum())
         apart = f", after {counted(bad, 'bad link')} {'was' if bad == 1 else 'were'} left out" if bad else ""
         if math.isnan(self.noise):
-            return Fit("none", "Nothing checks the links", "no link is checked by another, so that nothing tells the noise.")
+            return Fit(
+                "none", "Nothing checks the links", "no link is checked by another, so that nothing tells the noise."
+            )
         words = f"the links agree to {plain_number(self.noise, 3)}{unit}{apart}"
         if self.misfits:
             return Fit("bad", "Doubtful links", f"{words}, but they are not what they are taken for: {self.misfits[0]}")
         wrong = self.freedom >= _FEW_CYCLES and self.noise > _FAR * self.expected_noise
         if wrong:
             ratio = plain_number(self.noise / self.expected_noise, 2)
-            return Fit("open", f"Noise {ratio} times the stated one", f"{words}, {ratio} times the noise to be expected.")
+            return Fit(
+                "open", f"Noise {ratio} times the stated one", f"{words}, {ratio} times the noise to be expected."
+            )
         return Fit("good", f"Links agree to {plain_number(self.noise, 2)}{unit}", f"{words}.")
 
     @property
@@ -201,7 +205,7 @@ class ClockResult(ApplicationResult):
         title = f"times of {counted(int(known.sum()), 'clock')}"
         arrays = {"bad_links": self.bad_links, "residual": self.residual}
         return Description("clocks", title, rows, columns, self._pictures(unit), self._sentences(unit), self._facts(),
-                           arrays, self._worst(unit))  # fmt: skip
+                           arrays, self._worst(unit), names=self.clocks)  # fmt: skip
 
     def _origin(self) -> str:
         return "their mean" if self.reference == "mean" else f"clock {self.reference}"

@@ -183,7 +183,10 @@ class Linked(ApplicationResult):
         certified = np.where(np.isfinite(phase).any(axis=0), certified, np.nan)
         last = int(shown[-1]) if shown.size else 0
         if self.method not in ("evd", "emi"):
-            found.append(Map("Certified", certified, "1 is proved", "Pixels whose phases are proved to be the best."))
+            found.append(
+                Map("Certified", certified, "", "Pixels whose phases are proved to be the best; grey ones have none.",
+                    mask=("not proved", "proved"))
+            )  # fmt: skip
         return [
             *found,
             Map("Temporal coherence", quality, "", "How well the phases of a pixel agree with all pairs of dates.",
@@ -202,7 +205,9 @@ class Linked(ApplicationResult):
         if not known.size:
             return Fit("none", "Fit not judged", "the temporal coherence of no pixel is known.")
         middle, low = float(np.median(known)), float(np.mean(known < LOW_COHERENCE))
-        words = f"temporal coherence is {middle:.2f} in the median, and below {LOW_COHERENCE:g} in {low:.1%} of the pixels"
+        words = (
+            f"temporal coherence is {middle:.2f} in the median, and below {LOW_COHERENCE:g} in {low:.1%} of the pixels"
+        )
         headline = f"Temporal coherence {middle:.2f}"
         if middle < LOW_COHERENCE:
             return Fit("bad", f"Incoherent: {middle:.2f}", f"{words}: most of the image says little about its phases.")

@@ -147,8 +147,8 @@ def _sentences(result: Recovered) -> list[str]:
         said.append("No error bars: without polish they need every mask at every shift, and noise that shows.")
     elif result.vague > MOST_VAGUE and count == 1:
         said.append(
-            f"{result.vague:.0%} of the signal's energy has phases with a standard error above {np.degrees(VAGUE):.0f} degrees: noise "
-            "hides them, so the signal is not determined as a whole."
+            f"{result.vague:.0%} of the signal's energy has phases with a standard error above "
+            f"{np.degrees(VAGUE):.0f} degrees: noise hides them, so the signal is not determined as a whole."
         )
     if result.condition > LARGE_CONDITION:
         said.append(f"The masks are badly conditioned ({result.condition:.1e}): they amplify noise by that factor.")

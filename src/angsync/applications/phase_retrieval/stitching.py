@@ -114,7 +114,11 @@ class Stitched(ApplicationResult):
         agreed = if_known(self.residual, f"{np.degrees(self.residual):.2g} degrees")
         words = f"overlaps disagree by {agreed} (rms)"
         if self.doubtful:
-            return Fit("bad", f"{len(self.doubtful)} patches do not fit", f"{words}, and {len(self.doubtful)} patches do not fit.")
+            return Fit(
+                "bad",
+                f"{len(self.doubtful)} patches do not fit",
+                f"{words}, and {len(self.doubtful)} patches do not fit.",
+            )
         if apart > 1:
             return Fit("open", f"{apart} pieces", f"{words}, and the patches fall into {apart} pieces.")
         return Fit("good", f"Overlaps agree to {agreed}", f"{words}.")

@@ -1,4 +1,4 @@
-"""What a page shows of an optimised pose graph: the trajectory with its worst edges, how well they fit, which are worst."""
+"""What a page shows of an optimised pose graph: the trajectory with its worst edges, and how well they fit."""
 
 from __future__ import annotations
 
@@ -81,11 +81,11 @@ def worst_table(result: PoseGraphResult) -> Table | None:
     ids, marks = np.array(graph.ids), np.array(seen.ids or (), dtype=object)
     is_edge = places < len(graph)
     k, seen_at = np.where(is_edge, places, 0), np.where(is_edge, 0, places - len(graph))
+    each = list(zip(is_edge, k, seen_at, strict=True))
     turn = np.degrees(wrap(result.theta[graph.j[k]] - result.theta[graph.i[k]] - graph.motion[k, 2]))
     columns: dict[str, Any] = {
-        "from": [ids[graph.i[a]] if edge else ids[seen.pose[b]] for edge, a, b in zip(is_edge, k, seen_at, strict=True)],
-        "to": [ids[graph.j[a]] if edge else marks[seen.landmark[b]]
-               for edge, a, b in zip(is_edge, k, seen_at, strict=True)],
+        "from": [ids[graph.i[a]] if edge else ids[seen.pose[b]] for edge, a, b in each],
+        "to": [ids[graph.j[a]] if edge else marks[seen.landmark[b]] for edge, a, b in each],
         "kind": np.where(is_edge, "edge", "sighting"),
         "times its noise": _times(result)[places],
         "heading off (°)": np.where(is_edge, turn, np.nan),

@@ -160,7 +160,9 @@ class Gains(ApplicationResult):
         if self.is_noise:
             return Fit("bad", "Visibilities are noise", "the visibilities hold no more than noise of their sigmas.")
         if np.isnan(found):
-            return Fit("none", "Nothing is checked", "there are as many phases as visibilities, so that nothing is checked.")
+            return Fit(
+                "none", "Nothing is checked", "there are as many phases as visibilities, so that nothing is checked."
+            )
         words = (
             f"residuals are {if_known(self.residual_rms, f'{self.residual_rms:.1f} degrees')} rms where the signal is "
             f"strong, and chi-square is {found:.3g} per degree of freedom where noise alone gives {expected:.3g}"

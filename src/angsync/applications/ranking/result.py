@@ -16,8 +16,8 @@ from angsync.applications.ranking.holdout import Holdout
 from angsync.applications.result import ApplicationResult, Description, Fit
 from angsync.errors import InputError
 from angsync.pipeline.result import SyncResult
-from angsync.report.numbers import counted, plain_number
 from angsync.report.html import Table
+from angsync.report.numbers import counted, plain_number
 from angsync.report.pictures import MOST_ROWS, TWO_SIDED_95, Curves, Intervals, Picture, Series
 
 CLOSED = (
@@ -154,6 +154,7 @@ class RankingResult(ApplicationResult):
             Intervals("Best players", unit, tuple(names[drawn]), self.score[drawn], self.score[drawn] - reach,
                       self.score[drawn] + reach, "Scores with 95 % intervals, the best on top."),
         ]  # fmt: skip
+        pictures.append(self._against_games())
         if drawn.size > MOST_ROWS:
             pictures.append(
                 Curves("All players", "rank", unit, (series,),
@@ -174,7 +175,9 @@ class RankingResult(ApplicationResult):
             "encoding": self.encoding, "radians_a_unit": self.radians_a_unit, "shift": self.shift,
         }  # fmt: skip
         title = f"ranking of {counted(int(known.sum()), 'player')}"
-        return Description("ranking", title, rows, columns, pictures, self._sentences(), facts, worst=self._surprises())
+        met = [self.players[k] for k in np.flatnonzero(self.component >= 0)]
+        return Description("ranking", title, rows, columns, pictures, self._sentences(), facts,
+                           worst=self._surprises(), names=met)  # fmt: skip
 
     @property
     def fit(self) -> Fit:
@@ -183,9 +186,26 @@ class RankingResult(ApplicationResult):
             return Fit("bad" if self.is_closed else "none", "No order on a line", "the games tell no order on a line.")
         words = f"the order gets {_share(self.upset)} of the pairs with a winner wrong"
         if self.is_cyclic:
-            return Fit("open", f"Nearly cyclic games, {_share(self.upset)} upsets", f"{words}, and the games are nearly cyclic.")
+            return Fit(
+                "open",
+                f"Nearly cyclic games, {_share(self.upset)} upsets",
+                f"{words}, and the games are nearly cyclic.",
+            )
         look = "open" if self.upset > _NO_ORDER else "good"
         return Fit(look, f"Upsets: {_share(self.upset)}", f"{words} (of these games, no prediction).")
+
+    def _against_games(self) -> Curves:
+        """Margins as they were played and as the scores expect them."""
+        m, met = self.sync.measurements, np.flatnonzero(self.component >= 0)
+        lead = self.score[met[m.i]] - self.score[met[m.j]]
+        ends = np.array([np.nanmin(lead, initial=0.0), np.nanmax(lead, initial=0.0)])
+        series = (
+            Series(lead, m.angle / self.radians_a_unit, "games"), Series(ends, ends, "expected", line=True),
+        )  # fmt: skip
+        return Curves(
+            "Games", "margin that the scores expect", f"margin as played ({self.encoding})", series,
+            "Every comparison: how it ended against how the scores expect it to end.", about="residuals",
+        )  # fmt: skip
 
     def _surprises(self) -> Table:
         """The games that the scores expect least."""
