@@ -167,6 +167,7 @@ def check_application(result: Any) -> None:
     from pathlib import Path
 
     from angsync.applications.result import ApplicationResult
+    from angsync.io.sidecar import sidecar_of
     from angsync.io.strict_json import to_json
 
     name = type(result).__name__
@@ -189,8 +190,9 @@ def check_application(result: Any) -> None:
         _require('src="http' not in content and 'href="http' not in content, f"{name}: the page loads something")
         result.save(table)
         lines = table.read_text(encoding="utf-8").splitlines()
-        _require(lines[0].startswith(f"# angsync-{told.kind} "), f"{name}: the file does not say what it holds")
-        _require(len(lines) >= 2 + len(next(iter(told.columns.values()))), f"{name}: the file lacks rows")
+        facts = json.loads(sidecar_of(table).read_text(encoding="utf-8"))
+        _require(facts["format"] == f"angsync-{told.kind}", f"{name}: the file does not say what it holds")
+        _require(len(lines) >= 1 + len(next(iter(told.columns.values()))), f"{name}: the file lacks rows")
         result.save(arrays)
         with np.load(arrays) as kept:
             _require({*told.columns, *told.arrays, "facts"} == set(kept.files), f"{name}: npz lacks arrays")

@@ -19,7 +19,7 @@ from angsync.pipeline.robust.report import RobustReport
 from angsync.pipeline.tried_starts import Starts
 from angsync.problem.anchoring import Grounded
 from angsync.problem.array_libraries import to_numpy
-from angsync.problem.measurements import Measurements
+from angsync.problem.measurements import Measurements, Unit
 from angsync.solvers.stopping import History, Status
 
 # Error bars, pages, pictures and files are loaded by the methods that make them: most calls ask for none of them. Types
@@ -263,11 +263,11 @@ class SyncResult:
         details.setdefault("tolerance", self.tolerance or None)
         return write_page(self, path, **details)
 
-    def save(self, path: str | os.PathLike[str], *, standard_errors: NDArray[np.float64] | None = None) -> None:
+    def save(self, path: str | os.PathLike[str], *, standard_errors: NDArray | None = None, unit: Unit = "rad") -> None:
         """Write the result to an npz or csv file; :func:`angsync.load_result` reads it back.
 
-        ``standard_errors`` (see :meth:`standard_errors`) are written beside the phases for other programs; they are
-        not read back.
+        ``standard_errors`` (see :meth:`standard_errors`, radians) are written for other programs and not read back.
+        ``unit``: of the angles of a csv table (beside which ``PATH.json`` has the rest); an npz file holds radians.
         """
         from angsync.io.result_file import save_fields
         from angsync.pipeline.saved import fields_of
@@ -275,7 +275,7 @@ class SyncResult:
         fields = fields_of(self)
         if standard_errors is not None:
             fields["standard_errors"] = standard_errors
-        save_fields(path, fields)
+        save_fields(path, fields, unit)
 
     def __repr__(self) -> str:
         verdict = "not certified" if self.certificate is None else self.certificate.verdict.name

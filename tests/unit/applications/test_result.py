@@ -71,9 +71,10 @@ def test_text_page_and_files_say_the_same(tmp_path):
     assert page.count("<figure") == 3
     assert page.count("data:image/png;base64,") == 4  # two maps, each with its scale
     result.save(tmp_path / "table.csv")
-    first, header, *rows = (tmp_path / "table.csv").read_text(encoding="utf-8").splitlines()
-    facts = json.loads(first.removeprefix("# angsync-example "))
-    assert facts == {"kind": "example", "items": 3, "noise": 0.1, "worst": None}
+    header, *rows = (tmp_path / "table.csv").read_text(encoding="utf-8").splitlines()
+    facts = json.loads((tmp_path / "table.csv.json").read_text(encoding="utf-8"))
+    assert facts.pop("sha256 of the table")
+    assert facts == {"format": "angsync-example", "kind": "example", "items": 3, "noise": 0.1, "worst": None}
     assert (header, rows) == ("name,angle,bad", ["a,0.5,0", "b,-0.25,1", "c,nan,0"])
     result.save(tmp_path / "table.npz")
     with np.load(tmp_path / "table.npz") as kept:
