@@ -148,12 +148,32 @@ class ApplicationResult(ABC):
             quality=self.quality, provenance=provenance,
         )  # fmt: skip
 
-    def plot(self, figure: Any = None) -> Any:
-        """The pictures on a matplotlib ``Figure`` (a new one unless given), which is returned; nothing is shown."""
+    def plot(self, kind: str | None = None, *, figure: Any = None, **options: Any) -> Any:
+        """The pictures on a matplotlib ``Figure`` (a new one unless given), which is returned; nothing is shown.
+
+        ``kind``: the title of one of them, or a kind of :meth:`angsync.SyncResult.plot` for the problem behind it
+        (``"phases"``, ``"residuals"``, ``"network"``, ...), which takes the ``options``; all pictures unless given.
+        """
         from angsync.report.picture_plot import plot_pictures
+        from angsync.report.plotting import KINDS
 
         told = self.describe()
-        return plot_pictures(told.pictures, f"{told.title}: {self.proof.headline}", figure)
+        chosen = [one for one in told.pictures if kind is None or one.title.lower() == kind.lower()]
+        if kind is not None and not chosen:
+            if kind not in KINDS or isinstance(self.sync, BatchResult):
+                known = [one.title for one in told.pictures]
+                known += [] if isinstance(self.sync, BatchResult) else KINDS
+                raise InputError(f"kind must be one of {', '.join(map(repr, known))}, not {kind!r}.")
+            return self.sync.plot(kind, figure=figure, **options)
+        if options:
+            raise InputError(f"{', '.join(options)}: only the kinds of SyncResult.plot take options.")
+        return plot_pictures(chosen, f"{told.title}: {self.proof.headline}", figure)
+
+    def to_dataframe(self, *, library: str = "pandas") -> Any:
+        """The table as a data frame of ``"pandas"``, ``"polars"`` or ``"pyarrow"``."""
+        from angsync.problem.frames import data_frame
+
+        return data_frame(self.describe().columns, library)
 
     def to_dict(self, *, with_table: bool = True) -> dict[str, Any]:
         """Facts, proof and, unless it is not wanted, the table, for JSON."""
@@ -163,6 +183,17 @@ class ApplicationResult(ABC):
         if with_table:
             content["columns"] = {name: column.tolist() for name, column in told.columns.items()}
         return content
+
+    def _repr_html_(self) -> str:
+        from angsync.problem.cards import card
+        from angsync.report.cards import thumbnail
+
+        told, proof = self.describe(), self.proof
+        picture = thumbnail(told.pictures[0]) if told.pictures else ""
+        return card(
+            told.title, told.rows, badge=(proof.look, proof.headline), picture=picture,
+            sentences=[*told.sentences, proof.words], columns=told.columns,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         told = self.describe()

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 import angsync
 from angsync.certificate.verdict import Certificate, Verdict
 from angsync.errors import ErrorBarWarning, InputError, names_keywords, warn_user
-from angsync.pipeline.gauge import in_gauge, reference_nodes
+from angsync.pipeline.gauge import Grounding, in_gauge, reference_nodes
 from angsync.pipeline.robust.report import RobustReport
 from angsync.pipeline.tried_starts import Starts
-from angsync.problem.anchoring import Grounded
 from angsync.problem.array_libraries import to_numpy
 from angsync.problem.measurements import Measurements, Unit
 from angsync.solvers.stopping import History, Status
@@ -83,6 +82,18 @@ class SyncResult:
         for array in (self.z, self.product, self.components):
             if type(array) is np.ndarray:
                 array.flags.writeable = False
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()  # NumPy forgets in a copy or a pickle that an array cannot be written to
+
+    def __eq__(self, other: object) -> bool:
+        from angsync.problem.equality import same_fields
+
+        return same_fields(self, other) if isinstance(other, SyncResult) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.n, self.objective, self.status))
 
     @property
     def phases(self) -> NDArray:
@@ -245,11 +256,28 @@ class SyncResult:
             return robust_edge_residuals(self.robust, self.measurements, self.phases, self.components)
         return uncertainty.edge_residuals(self.measurements, self.phases, self.components)
 
-    def plot(self, figure: Any = None) -> Any:
-        """Draw convergence, phases and residuals with matplotlib; returns the figure."""
+    def plot(self, kind: str = "overview", *, figure: Any = None, **options: Any) -> Any:
+        """Draw the result with matplotlib; returns the figure, and shows nothing.
+
+        ``kind``: ``"overview"`` (the phases with their error bars, and the residuals), ``"phases"``, ``"residuals"``
+        (with the worst measurements), ``"network"`` (``positions``, ``colour="phase"``, ``"error"``, ``"residual"`` or
+        ``"component"``, ``names``) or ``"convergence"``. ``figure``: where to draw, a new one unless given.
+        """
         from angsync.report.plotting import plot
 
-        return plot(self, figure)
+        return plot(self, kind, figure=figure, **options)
+
+    def to_dataframe(self, of: str = "nodes", *, standard_errors: bool = True, library: str = "pandas") -> Any:
+        """A data frame with one row a node (node, angle, standard_error, component) or, ``of="measurements"``, one row
+        a measurement (i, j, angle, weight, residual, standardised, and distrusted after a robust fit); in radians.
+
+        ``standard_errors=False`` leaves out what costs time: error bars, or standardised residuals. ``library``:
+        ``"pandas"``, ``"polars"`` or ``"pyarrow"``.
+        """
+        from angsync.problem.frames import data_frame
+        from angsync.report.tables import columns_of
+
+        return data_frame(columns_of(self, of, standard_errors=standard_errors), library)
 
     def to_html(self, path: str | os.PathLike[str], **details: Any) -> Path:
         """Write one self-contained page about this result.
@@ -276,6 +304,11 @@ class SyncResult:
         if standard_errors is not None:
             fields["standard_errors"] = standard_errors
         save_fields(path, fields, unit)
+
+    def _repr_html_(self) -> str:
+        from angsync.report.cards import result_card
+
+        return result_card(self, self.source)
 
     def __repr__(self) -> str:
         verdict = "not certified" if self.certificate is None else self.certificate.verdict.name
@@ -305,45 +338,3 @@ class SyncResult:
         if self.robust is not None:
             lines.insert(-1, f"  robust       {self.robust}")
         return "\n".join(lines)
-
-
-@dataclass(frozen=True, eq=False)
-class Grounding:
-    """A result with anchors or priors: the result of the grounded problem, and the way back."""
-
-    result: SyncResult
-    problem: Grounded
-
-    @property
-    def is_tied(self) -> NDArray[np.bool_]:
-        """Which given nodes are anchors, or hang on an anchor or a prior by measurements."""
-        components = self.result.components
-        return components[self.problem.place] == components[self.problem.ground]
-
-    def standard_errors(self, sigma: float | None) -> NDArray[np.float64]:
-        """Standard errors of the given nodes, against the ground."""
-        if self.problem.ground == 0:  # every node is an anchor
-            return np.zeros(self.problem.place.size)
-        return np.where(self.is_tied, self.result.standard_errors(sigma)[self.problem.place], np.inf)
-
-    def half_widths(self, level: float, sigma: float | None) -> NDArray[np.float64]:
-        """Half the lengths of the intervals of the given nodes."""
-        if self.problem.ground == 0:
-            return np.zeros(self.problem.place.size)
-        return np.where(self.is_tied, self.result._half_widths(level, sigma)[self.problem.place], np.inf)
-
-    def edge_residuals(
-        self, measurements: Measurements, z: NDArray, components: NDArray[np.int64]
-    ) -> angsync.uncertainty.EdgeResiduals:
-        """Residuals of the given measurements, with the leverages of the grounded problem."""
-        from angsync.pipeline.anchored_graph import AnchoredEdgeResiduals
-        from angsync.uncertainty import wrapped_residuals
-
-        wrapped, grounded = wrapped_residuals(measurements, z), self.result.edge_residuals()
-        return AnchoredEdgeResiduals(wrapped, measurements, z, components, grounded=grounded, kept=self.problem.kept)
-
-    def connectivity(self, measurements: Measurements) -> angsync.Connectivity:
-        """Weak spots of the grounded graph, in the numbers of the given nodes and measurements."""
-        from angsync.pipeline.anchored_graph import in_given_numbers
-
-        return in_given_numbers(self.result.connectivity(), self.problem, measurements)

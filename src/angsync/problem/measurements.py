@@ -308,6 +308,18 @@ class Measurements:
 
         return from_dataframe(frame, i=i, j=j, angle=angle, weight=weight, unit=unit)
 
+    def to_dataframe(self, *, library: str = "pandas") -> Any:
+        """A data frame of i, j, angle (radians) and weight, of ``"pandas"``, ``"polars"`` or ``"pyarrow"``; residuals
+        are in ``result.to_dataframe("measurements")``."""
+        from angsync.problem.frames import data_frame, measured_columns
+
+        return data_frame(measured_columns(self), library)
+
+    def _repr_html_(self) -> str:
+        from angsync.problem.cards import measurements_card
+
+        return measurements_card(self)
+
     def to_sparse(self) -> scipy.sparse.csr_array:
         """The Hermitian matrix C as CSR, complex128; warns where parallel edges contradict each other."""
         from angsync.problem.edge_matrix import hermitian_matrix  # few readers of files need it

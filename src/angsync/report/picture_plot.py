@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from angsync.errors import MissingDependencyError
+from angsync.report.canvas import figure_of
 from angsync.report.colours import colours
 from angsync.report.pictures import TWO_SIDED_95, Curves, Intervals, Map, Picture
 
@@ -15,21 +16,19 @@ from angsync.report.pictures import TWO_SIDED_95, Curves, Intervals, Map, Pictur
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 _GREY = "#8A94A3"
 _MARKERS = ("o", "D", "s", "^")
+_MOST_IN_A_ROW = 4  # pictures
 
 
 def plot_pictures(pictures: Sequence[Picture], title: str, figure: Any = None) -> Any:
-    """Draw pictures side by side on a matplotlib ``Figure`` (a new one unless given) and return it."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingDependencyError("matplotlib", "plot", "plotting a result") from None
+    """Draw pictures in rows on a matplotlib ``Figure`` (a new one unless given) and return it."""
     count = max(1, len(pictures))
-    if figure is None:
-        figure = Figure(figsize=(5.2 * count, 4.2), layout="constrained")
+    rows = -(-count // _MOST_IN_A_ROW)
+    columns = -(-count // rows)
+    figure = figure_of(figure, 5.2 * columns, 4.4 * rows)
     figure.suptitle(title)
     for k, picture in enumerate(pictures):
-        axes = figure.add_subplot(1, count, k + 1)
-        axes.set_title(picture.title, fontsize="medium")
+        axes = figure.add_subplot(rows, columns, k + 1)
+        _entitle(axes, picture)
         if isinstance(picture, Map):
             _draw_map(picture, figure, axes)
         elif isinstance(picture, Intervals):
@@ -37,6 +36,14 @@ def plot_pictures(pictures: Sequence[Picture], title: str, figure: Any = None) -
         else:
             _draw_curves(picture, axes)
     return figure
+
+
+def _entitle(axes: Any, picture: Picture) -> None:
+    """The title and, in small letters below it, what the picture shows: error bars are nothing without their level."""
+    lines = textwrap.wrap(picture.caption, 64)[:3]
+    axes.set_title(picture.title, fontsize="medium", pad=6 + 10 * len(lines))
+    style = {"textcoords": "offset points", "ha": "center", "va": "bottom", "fontsize": "x-small", "color": "0.35"}
+    axes.annotate("\n".join(lines), (0.5, 1.0), (0, 3), xycoords="axes fraction", annotation_clip=False, **style)
 
 
 def _draw_curves(picture: Curves, axes: Any) -> None:
@@ -62,8 +69,11 @@ def _draw_curves(picture: Curves, axes: Any) -> None:
         axes.set_aspect("equal", adjustable="datalim")
     if picture.level is not None:
         axes.axhline(picture.level[0], ls="--", lw=1, color="0.4", label=picture.level[1])
-    if axes.get_legend_handles_labels()[1]:
-        axes.legend(frameon=False, fontsize="small")
+    # one series alone is named by its axis
+    if len(axes.get_legend_handles_labels()[1]) > (picture.level is None):
+        many = len(axes.get_legend_handles_labels()[1]) > 3  # these would hide points
+        beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if many else {}
+        axes.legend(frameon=False, fontsize="small", **beside)
     axes.grid(alpha=0.25)
 
 
@@ -88,4 +98,7 @@ def _draw_map(picture: Map, figure: Any, axes: Any) -> None:
     axes.set_xticks([])
     axes.set_yticks([])
     scale = ScalarMappable(Normalize(low, high), ListedColormap(steps / 255))
-    figure.colorbar(scale, ax=axes, label=picture.unit, shrink=0.8)
+    ticks = np.linspace(low, high, 5) if picture.cyclic else None
+    bar = figure.colorbar(scale, ax=axes, label="" if picture.unit == "1" else picture.unit, shrink=0.8, ticks=ticks)
+    if picture.cyclic and high < 4:
+        bar.set_ticklabels(["−π", "−π/2", "0", "π/2", "π"])

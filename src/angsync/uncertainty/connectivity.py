@@ -58,6 +58,20 @@ class Connectivity:
         pairs = [np.stack([g[k] for k in np.triu_indices(g.size, 1)], axis=1) for g in self.cut_groups]
         return np.concatenate([np.empty((0, 2), dtype=np.int64), *pairs])
 
+    def __repr__(self) -> str:
+        cuts = sum(group.size for group in self.cut_groups)
+        return (
+            f"Connectivity({_many(self.measurements.n, 'node')}, {_many(self.components, 'component')}, "
+            f"{_many(self.bridges.size, 'bridge')}, {_many(cuts, 'edge')} in cuts of two, weakest cut of "
+            f"{_many(self.weakest_cut_edges.size, 'edge')} around {_many(self.weakest_cut_side.size, 'node')})"
+        )
+
+    def _repr_html_(self) -> str:
+        from angsync.problem.cards import card
+
+        head, *lines = str(self).split("\n")
+        return card("Connectivity", [("graph", head), *((line[:16].strip(), line[16:]) for line in lines)])
+
     def __str__(self) -> str:
         m, side = self.measurements, self.weakest_cut_side
         lines = [f"{_many(m.n, 'node')}, {_many(len(m), 'measurement')}, {_many(self.components, 'component')}"]

@@ -133,3 +133,26 @@ def test_plot_draws_every_picture():
     figure = Example(solved()).plot()
     assert figure.get_suptitle() == "an <example>: Certified optimal"
     assert len([axes for axes in figure.axes if axes.get_title()]) == 3
+
+
+def test_one_picture_or_one_of_the_problem_behind_can_be_chosen():
+    pytest.importorskip("matplotlib")
+    result = Example(solved())
+    title = result.describe().pictures[0].title
+    assert len([axes for axes in result.plot(title.upper()).axes if axes.get_title()]) == 1
+    assert "measurement" in result.plot("network").axes[0].get_title()
+    with pytest.raises(InputError, match=r"'network'.*not 'nothing'"):
+        result.plot("nothing")
+    with pytest.raises(InputError, match="colour: only"):
+        result.plot(colour="error")
+
+
+def test_the_table_is_a_data_frame_and_the_whole_a_card():
+    pytest.importorskip("pandas")
+    result = Example(solved())
+    told = result.describe()
+    assert list(result.to_dataframe().columns) == list(told.columns)
+    markup = result._repr_html_()
+    assert "an &lt;example&gt;" in markup
+    assert "Certified optimal" in markup
+    assert "<script" not in markup
