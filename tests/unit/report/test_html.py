@@ -64,11 +64,8 @@ def test_a_page_with_tables_or_folds_holds_one_script_and_the_policy_allows_no_o
 
 
 def test_a_table_to_sort_escapes_its_words_and_keeps_its_numbers():
-    columns = {
-        NASTY: np.array([NASTY, "b"], dtype=object),
-        "x": np.array([1.5, np.nan]),
-        "bad": np.array([True, False]),
-    }
+    words = np.array([NASTY, "b"], dtype=object)
+    columns = {NASTY: words, "x": np.array([1.5, np.nan]), "bad": np.array([True, False])}
     table = html.sortable_table(html.Table(columns, NASTY, "worst", 9), 1)
     assert NASTY not in table
     assert table.count("<tr>") == 2  # the head and one row

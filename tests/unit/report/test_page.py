@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-import json
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
@@ -132,49 +130,6 @@ def test_convergence_and_provenance_are_folded_and_open_for_print(result: Result
     assert text.index("<details") < text.index("Convergence and method")
     assert "<details open" not in text
     assert "beforeprint" in text
-
-
-def test_a_proof_over_data_that_do_not_fit_is_not_green(result: Result) -> None:
-    rng = np.random.default_rng(0)
-    wrapped = rng.normal(0, 0.1, 240)
-    wrapped[:24] = rng.uniform(-3, 3, 24)
-    text = render_page(result(n=60, wrapped=wrapped))
-    assert '<p class="verdict bad">The fit is proved optimal, but the measurements miss' in text
-    words = words_of(text)
-    assert "try --solver robust" in words
-    assert "Heavy tails" in words
-    assert '<li class="badge good"><span class="mark" aria-hidden="true">✓</span>Certified optimal</li>' in text
-    assert "line s2 marked" in text  # the worst measurements are in the picture
-
-
-def test_a_loaded_result_says_that_its_fit_is_not_judged(result: Result) -> None:
-    class Loaded(SimpleNamespace):
-        @property
-        def measurements(self) -> None:
-            raise InputError("the measured pairs are not at hand.")
-
-    given = vars(result())
-    del given["measurements"]
-    given |= {"edge_residuals": lambda: given["refused"], "source": None}
-
-    def refuse() -> None:
-        raise InputError("the measured pairs are not at hand.")
-
-    given["edge_residuals"] = refuse
-    text = render_page(Loaded(**given))
-    assert '<p class="verdict none">The fit is proved optimal; how well the measurements fit is not known' in text
-    assert "No error bars: the measured pairs are not at hand." in words_of(text)
-
-
-def test_provenance_is_json(result: Result) -> None:
-    text = render_page(result(), provenance={"seed": 3, "files": [{"name": "a&b.csv"}]}, settings=[("solver", "auto")])
-    content = html.unescape(re.findall(r"<pre[^>]*>(.*?)</pre>", text, flags=re.DOTALL)[0])
-    told = json.loads(content)
-    assert told["seed"] == 3
-    assert told["files"] == [{"name": "a&b.csv"}]
-    assert told["settings"]["solver"] == "auto"
-    assert told["versions"]["numpy"] == np.__version__
-    assert len(told["input"]["sha256"]) == 64
 
 
 def test_standard_errors_given_are_those_shown(result: Result) -> None:

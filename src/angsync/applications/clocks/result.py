@@ -13,18 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from angsync.applications.clocks import shown
 from angsync.applications.clocks.checks import about_ends, listed
 from angsync.applications.clocks.links import UNITS, Links
 from angsync.applications.result import ApplicationResult, Description, Fit, Proof, if_known
 from angsync.errors import InputError
 from angsync.io.result_table import write_result_table
 from angsync.pipeline.result import SyncResult
-from angsync.report.html import Table
 from angsync.report.numbers import counted, plain_number
-from angsync.report.pictures import MOST_ROWS, TWO_SIDED_95, Curves, Intervals, Picture, Series
 
-_FEW_CYCLES = 20  # below it the noise that cycles show is not known well enough to doubt the one that was stated
-_FAR = 1.5  # noise by the cycles over the stated one, either way, from which it is said
 _LARGE_NOISE = 0.12  # of a period: 0.75 rad, where error bars begin to fail (uncertainty.doubts)
 _BY_CHANCE = 1e-3  # what chance does less often is said
 
@@ -93,23 +90,7 @@ class ClockResult(ApplicationResult):
     @property
     def fit(self) -> Fit:
         """How well the links agree, in their unit."""
-        unit = "" if self.unit is None else f" {self.unit}"
-        bad = int(self.bad_links.sum())
-        apart = f", after {counted(bad, 'bad link')} {'was' if bad == 1 else 'were'} left out" if bad else ""
-        if math.isnan(self.noise):
-            return Fit(
-                "none", "Nothing checks the links", "no link is checked by another, so that nothing tells the noise."
-            )
-        words = f"the links agree to {plain_number(self.noise, 3)}{unit}{apart}"
-        if self.misfits:
-            return Fit("bad", "Doubtful links", f"{words}, but they are not what they are taken for: {self.misfits[0]}")
-        wrong = self.freedom >= _FEW_CYCLES and self.noise > _FAR * self.expected_noise
-        if wrong:
-            ratio = plain_number(self.noise / self.expected_noise, 2)
-            return Fit(
-                "open", f"Noise {ratio} times the stated one", f"{words}, {ratio} times the noise to be expected."
-            )
-        return Fit("good", f"Links agree to {plain_number(self.noise, 2)}{unit}", f"{words}.")
+        return shown.fit(self)
 
     @property
     def unit(self) -> str | None:
@@ -204,50 +185,12 @@ class ClockResult(ApplicationResult):
         columns["component"] = self.component
         title = f"times of {counted(int(known.sum()), 'clock')}"
         arrays = {"bad_links": self.bad_links, "residual": self.residual}
-        return Description("clocks", title, rows, columns, self._pictures(unit), self._sentences(unit), self._facts(),
-                           arrays, self._worst(unit), names=self.clocks)  # fmt: skip
+        pictures = shown.pictures(self, unit)
+        return Description("clocks", title, rows, columns, pictures, self._sentences(unit), self._facts(), arrays,
+                           shown.worst_table(self, unit), names=self.clocks)  # fmt: skip
 
     def _origin(self) -> str:
         return "their mean" if self.reference == "mean" else f"clock {self.reference}"
-
-    def _pictures(self, unit: str) -> list[Picture]:
-        in_unit = f"({unit.strip()})" if unit else "(unit of the links)"
-        order = np.argsort(self.offset)
-        order = order[np.isfinite(self.offset[order])]
-        value, error = self.offset[order], np.nan_to_num(self.standard_error[order])
-        caption = "The offset of every clock with its 95 % interval, sorted."
-        offsets: Picture = Intervals(
-            "Offsets", f"offset {in_unit}", tuple(str(self.clocks[k]) for k in order), value,
-            value - TWO_SIDED_95 * error, value + TWO_SIDED_95 * error, caption,
-        )  # fmt: skip
-        if order.size > MOST_ROWS:
-            points = Series(np.arange(1.0, order.size + 1), value, error=error)
-            offsets = Curves("Offsets", "clock, by offset", f"offset {in_unit}", (points,), caption)
-        number = np.arange(1.0, self.bad_links.size + 1)
-        bad, believed = self.bad_links, self.links.by_row(~self.links.by_link(self.bad_links), False)
-        series = (
-            Series(number[believed], self.residual[believed], "believed"),
-            *((Series(number[bad], self.residual[bad], "bad, left out"),) if bad.any() else ()),
-        )
-        links = Curves("Links", "link", f"residual {in_unit}", series,
-                       "What each measurement says beyond the offsets found.", about="residuals")  # fmt: skip
-        return [offsets, links]
-
-    def _worst(self, unit: str) -> Table:
-        """The links whose residual is largest, by their own sigma where they have one."""
-        residual = self.links.by_link(self.residual)
-        size = np.abs(residual) if self.links.sigma is None else np.abs(residual) / self.links.sigma
-        order = np.argsort(-np.nan_to_num(size), kind="stable")[:30]
-        names = np.array([str(name) for name in self.clocks], dtype=object)
-        columns = {
-            "from": names[self.links.i[order]], "to": names[self.links.j[order]],
-            f"measured{unit and f' ({unit.strip()})'}": self.links.offset[order],
-            f"residual{unit and f' ({unit.strip()})'}": residual[order],
-            "left out": self.links.by_link(self.bad_links)[order],
-        }  # fmt: skip
-        if self.links.sigma is not None:
-            columns["over its sigma"] = residual[order] / self.links.sigma[order]
-        return Table(columns, "The links that fit worst. A click on a column sorts by it.", "worst", len(self.links))
 
     def _sentences(self, unit: str) -> list[str]:
         said = list(self.links.notes)
@@ -305,7 +248,7 @@ class ClockResult(ApplicationResult):
                 "checked by another."
             )
         ratio = self.noise / self.expected_noise if self.expected_noise > 0 else math.nan
-        if self.freedom >= _FEW_CYCLES and not 1 / _FAR < ratio < _FAR and not math.isnan(ratio):
+        if self.freedom >= shown.FEW_CYCLES and not 1 / shown.FAR < ratio < shown.FAR and not math.isnan(ratio):
             how = "more" if ratio > 1 else "less"
             if sigma is not None:
                 said.append(
@@ -326,7 +269,7 @@ class ClockResult(ApplicationResult):
 
     def about_scatter(self) -> list[str]:
         """Whether the rounds scatter about their lines as sigma says, beyond chance by the chi-square law."""
-        if self.links.sigma is None or math.isnan(self.scatter) or 1 / _FAR < self.scatter < _FAR:
+        if self.links.sigma is None or math.isnan(self.scatter) or 1 / shown.FAR < self.scatter < shown.FAR:
             return []
         square = self.scatter**2 * self.scatter_freedom
         law = chi2.sf if self.scatter > 1 else chi2.cdf
