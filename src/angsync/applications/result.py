@@ -144,7 +144,7 @@ class ApplicationResult(ABC):
 
         told = self.describe()
         return write_field_page(
-            path, title or told.title, told=told, proof=self.proof, fit=self.fit, sync=self.sync,
+            path, title or told.title[:1].upper() + told.title[1:], told=told, proof=self.proof, fit=self.fit, sync=self.sync,
             quality=self.quality, provenance=provenance,
         )  # fmt: skip
 

@@ -59,7 +59,7 @@ def write_field_page(
         one = np.ndim(sync.z) == 1 and np.ndim(sync.objective) == 0
         residuals = _drawn(told.pictures, "residuals")
         page = Page(
-            title=title[:1].upper() + title[1:],
+            title=title,
             proof=proof,
             fit=fit,
             rows=[_capital(row) for row in told.rows if not _is_work(row)],
