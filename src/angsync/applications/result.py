@@ -143,8 +143,9 @@ class ApplicationResult(ABC):
         from angsync.report.field_page import write_field_page
 
         told = self.describe()
+        title = title or told.title[:1].upper() + told.title[1:]
         return write_field_page(
-            path, title or told.title[:1].upper() + told.title[1:], told=told, proof=self.proof, fit=self.fit, sync=self.sync,
+            path, title, told=told, proof=self.proof, fit=self.fit, sync=self.sync,
             quality=self.quality, provenance=provenance,
         )  # fmt: skip
 
