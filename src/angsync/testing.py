@@ -160,7 +160,8 @@ def check_application(result: Any) -> None:
     """Check that the result of an application keeps to :class:`angsync.applications.result.ApplicationResult`.
 
     Frozen; the solved problem in ``sync``; a description whose table is complete; text, page, file and JSON that are
-    made of it, the page without scripts and without anything to load, and all of them the same when made twice.
+    made of it, the page without scripts of its own and without anything to load, and all of them the same when made
+    twice.
     """
     import json
     import tempfile
@@ -169,6 +170,7 @@ def check_application(result: Any) -> None:
     from angsync.applications.result import ApplicationResult
     from angsync.io.sidecar import sidecar_of
     from angsync.io.strict_json import to_json
+    from angsync.report.html import packaged
 
     name = type(result).__name__
     _require(isinstance(result, ApplicationResult), f"{name} must inherit from ApplicationResult")
@@ -186,7 +188,9 @@ def check_application(result: Any) -> None:
         page, table, arrays = (Path(folder) / file for file in ("page.html", "table.csv", "table.npz"))
         result.to_html(page)
         content = page.read_text(encoding="utf-8")
-        _require("<script" not in content and "http-equiv" not in content, f"{name}: the page holds a script")
+        own = content.replace(f"<script>{packaged('page.js')}</script>", "")
+        _require("<script" not in own, f"{name}: the page holds a script")
+        _require("default-src 'none'" in content, f"{name}: the page has no policy that forbids to load anything")
         _require('src="http' not in content and 'href="http' not in content, f"{name}: the page loads something")
         result.save(table)
         lines = table.read_text(encoding="utf-8").splitlines()

@@ -122,8 +122,7 @@ def solve(
                 anchors=anchors_from_text(anchor or [], data, unit.value),
                 priors=priors_from_text(prior or [], data, unit.value), checkpoint=kept,
             )  # fmt: skip
-        title = "standard input" if str(file) == "-" else file.name
-        _tell(console, result, output, report, sigma if standard_errors else False, unit.value, title, json=json)
+        _tell(console, result, output, report, sigma if standard_errors else False, unit.value, file, json=json)
         if kept is not None and result.status.name in ("CONVERGED", "STALLED"):
             kept.remove()  # the answer is written
         raise typer.Exit(exit_code(result))
@@ -131,7 +130,7 @@ def solve(
 
 def _tell(
     console: Console, result: Any, output: Path | None, report: Path | None, sigma: float | bool | None, unit: str,
-    name: str, *, json: bool,
+    file: Path, *, json: bool,
 ) -> None:  # fmt: skip
     """Write and print the answer. ``sigma``: for the standard errors; False where none are wanted."""
     from angsync.cli.answer import answer_in_words, answer_object
@@ -141,7 +140,7 @@ def _tell(
         with watching(console, "writing" if sigma is False else "error bars"):
             errors = None if sigma is False else _errors_or_warning(result, sigma, unit)
         with watching(console, "writing"):
-            _write(result, output, report, errors, unit, title=f"angsync: {name}")
+            _write(result, output, report, errors, unit, file)
         with watching(console, "judging the fit"):
             tell: Any = answer_object if json else answer_in_words
             told: Any = (
@@ -169,7 +168,7 @@ def _checkpoint(path: Path | None, seconds: float, resume: bool) -> Any:
     return Checkpoint(path, every_seconds=seconds, resume=resume, keep=True)
 
 
-def _write(result: Any, output: Path | None, report: Path | None, errors: Any, unit: str, title: str) -> None:
+def _write(result: Any, output: Path | None, report: Path | None, errors: Any, unit: str, file: Path) -> None:
     """Write what is wanted. Where that fails, as on a full disk, the message says where the answer is instead."""
     saved = None
     try:
@@ -177,7 +176,10 @@ def _write(result: Any, output: Path | None, report: Path | None, errors: Any, u
             result.save(output, standard_errors=errors, unit=unit)
             saved = output
         if report is not None:
-            result.to_html(report, title=title)
+            from angsync.cli.provenance import provenance
+
+            title = "standard input" if str(file) == "-" else file.name
+            result.to_html(report, title=f"angsync: {title}", standard_errors=errors, provenance=provenance([file]))
     except OutputError as error:
         if saved is None and output is not None:
             saved = _saved_elsewhere(result, output.name, errors, unit)

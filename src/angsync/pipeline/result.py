@@ -283,8 +283,9 @@ class SyncResult:
     def to_html(self, path: str | os.PathLike[str], **details: Any) -> Path:
         """Write one self-contained page about this result.
 
-        ``details``: ``title``, ``rows`` (label, value, note) for the summary, ``truth`` (phases) where it is known,
-        ``notes`` (sentences).
+        ``details``: ``title``, ``rows`` (label, value, note) for the numbers, ``truth`` (phases) where it is known,
+        ``notes`` (sentences), ``standard_errors`` (radians; found unless given, where that takes seconds),
+        ``provenance`` (a mapping: where the data come from, seeds, settings).
         """
         from angsync.report.page import write_page
 

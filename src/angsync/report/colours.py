@@ -33,11 +33,11 @@ def colours(values: NDArray[np.float64], low: float, high: float, *, cyclic: boo
 
 
 def png(pixels: NDArray[np.uint8]) -> bytes:
-    """Pixels (rows, columns, 3) as a PNG file (ISO/IEC 15948): signature, header, compressed rows, end."""
-    rows, columns, _ = pixels.shape
-    lines = np.zeros((rows, 1 + 3 * columns), dtype=np.uint8)  # each row begins with its filter: none
+    """Pixels (rows, columns, 3), or 4 with opacity, as a PNG file (ISO/IEC 15948): signature, header, rows, end."""
+    rows, columns, channels = pixels.shape
+    lines = np.zeros((rows, 1 + channels * columns), dtype=np.uint8)  # each row begins with its filter: none
     lines[:, 1:] = pixels.reshape(rows, -1)
-    header = struct.pack(">IIBBBBB", columns, rows, 8, 2, 0, 0, 0)
+    header = struct.pack(">IIBBBBB", columns, rows, 8, {3: 2, 4: 6}[channels], 0, 0, 0)
     parts = (b"IHDR", header), (b"IDAT", zlib.compress(lines.tobytes(), 9)), (b"IEND", b"")
     return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*part) for part in parts)
 

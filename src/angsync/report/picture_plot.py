@@ -10,10 +10,11 @@ import numpy as np
 
 from angsync.report.canvas import figure_of
 from angsync.report.colours import colours
-from angsync.report.pictures import TWO_SIDED_95, Curves, Map, Picture
+from angsync.report.pictures import TWO_SIDED_95, Curves, Intervals, Map, Picture
 
 # Okabe and Ito: told apart by every eye; the series colours of the page
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+_GREY = "#8A94A3"
 _MARKERS = ("o", "D", "s", "^")
 _MOST_IN_A_ROW = 4  # pictures
 
@@ -30,6 +31,8 @@ def plot_pictures(pictures: Sequence[Picture], title: str, figure: Any = None) -
         _entitle(axes, picture)
         if isinstance(picture, Map):
             _draw_map(picture, figure, axes)
+        elif isinstance(picture, Intervals):
+            _draw_intervals(picture, axes)
         else:
             _draw_curves(picture, axes)
     return figure
@@ -47,9 +50,13 @@ def _draw_curves(picture: Curves, axes: Any) -> None:
     axes.set_xlabel(picture.x_label)
     axes.set_ylabel(picture.y_label)
     for k, series in enumerate(picture.series):
-        one, colour = series.drawn(), _COLOURS[k % len(_COLOURS)]
+        one = series.drawn()
+        colour = _GREY if one.tone == 8 else _COLOURS[(one.tone - 1 if one.tone else k) % len(_COLOURS)]
         style = {"color": colour, "label": one.label or None}
-        if one.line:
+        if one.segments:
+            gaps = [np.insert(axis.reshape(-1, 2), 2, np.nan, axis=1).ravel() for axis in (one.x, one.y)]
+            axes.plot(*gaps, "-", lw=0.9, **style)
+        elif one.line:
             axes.plot(one.x, one.y, "-", **style)
         else:
             axes.plot(one.x, one.y, _MARKERS[k % len(_MARKERS)], ms=3, mec="none", **style)
@@ -68,6 +75,17 @@ def _draw_curves(picture: Curves, axes: Any) -> None:
         beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if many else {}
         axes.legend(frameon=False, fontsize="small", **beside)
     axes.grid(alpha=0.25)
+
+
+def _draw_intervals(picture: Intervals, axes: Any) -> None:
+    shown = picture.drawn()
+    rows = np.arange(len(shown.names))
+    reach = np.abs(np.stack([shown.value - shown.low, shown.high - shown.value]))
+    axes.errorbar(shown.value, rows, xerr=reach, fmt="o", ms=3.5, elinewidth=0.9, capsize=2, color=_COLOURS[0])
+    axes.set_yticks(rows, shown.names, fontsize="small")
+    axes.invert_yaxis()
+    axes.set_xlabel(picture.x_label)
+    axes.grid(axis="x", alpha=0.25)
 
 
 def _draw_map(picture: Map, figure: Any, axes: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from angsync.problem.measurements import Measurements
+from angsync.uncertainty.connectivity import Connectivity
 
 
 class ReportedHistory(Protocol):
@@ -125,4 +126,9 @@ class ReportedResult(Protocol):
     @property
     def measurements(self) -> Measurements: ...
 
+    @property
+    def source(self) -> Any: ...
+
     def edge_residuals(self) -> ReportedEdgeResiduals: ...
+    def standard_errors(self) -> NDArray: ...
+    def connectivity(self) -> Connectivity: ...

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -85,6 +85,8 @@ class Quality:
     """The measurements that fit worst, the worst first."""
     sentence: str
     advice: str | None
+    residuals: Standardised | None = field(default=None, repr=False, compare=False)
+    """Of all measurements; None where there are none to judge by."""
 
 
 def assess(result: ReportedResult) -> Quality | None:
@@ -113,12 +115,12 @@ def assess(result: ReportedResult) -> Quality | None:
         count, dof, rms, noise, core * scale, far_count, far_count / far.size,
         chi2_per_dof=sigma**2 if weighted else None, heavy_tails=heavy, worst=_worst(residuals, result),
         sentence=_in_words(count, rms, noise, core * scale, far_count, distrusted, heavy=heavy),
-        advice=_advice(result, far_count) if heavy else None,
+        advice=_advice(result, far_count) if heavy else None, residuals=residuals,
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Standardised:
+@dataclass(frozen=True, eq=False)
+class Standardised:
     """Residuals over what their spread is by weight and leverage, for sigma = 1. One entry a measurement."""
 
     measurements: Measurements
@@ -164,8 +166,14 @@ class _Standardised:
             return self.sigma
         return _MEDIAN_TO_WIDTH * float(np.median(self.t[self.checked]))
 
+    def worst(self, most: int) -> NDArray[np.int64]:
+        """The measurements that fit worst, by their numbers, the worst first."""
+        t = self.t
+        order = np.lexsort((np.arange(t.size), -np.abs(self.wrapped), -t))[:most]
+        return order[(t[order] > 0) & (np.abs(self.wrapped[order]) > _EXACT)]
 
-def _standardised(result: ReportedResult) -> _Standardised | None:
+
+def _standardised(result: ReportedResult) -> Standardised | None:
     residuals, given = result.edge_residuals(), result.measurements
     used, wrapped = residuals.measurements, np.asarray(residuals.wrapped, dtype=float)
     model = model_of(used)
@@ -195,10 +203,10 @@ def _standardised(result: ReportedResult) -> _Standardised | None:
         squares = float(np.sum((used.strength * np.sin(wrapped))[active] ** 2))
         terms = float(np.sum((information * redundancy)[active])) * (1.0 if known else dof / count)
     sigma = math.sqrt(squares / terms) if dof > 0.5 else 0.0
-    return _Standardised(used, wrapped, information, active, size, redundancy, known, dof, sigma)
+    return Standardised(used, wrapped, information, active, size, redundancy, known, dof, sigma)
 
 
-def _far(residuals: _Standardised) -> tuple[NDArray[np.bool_], bool]:
+def _far(residuals: Standardised) -> tuple[NDArray[np.bool_], bool]:
     """Which measurements are far off, and whether there are more of them than noise explains."""
     exact = _EXACT * math.sqrt(float(np.median(residuals.information[residuals.active])))
     sigma, core = max(residuals.sigma, exact), max(residuals.core, exact)
@@ -219,10 +227,9 @@ def _far(residuals: _Standardised) -> tuple[NDArray[np.bool_], bool]:
     return far | alone, bool(alone.any() or (many and wide))
 
 
-def _worst(residuals: _Standardised, result: ReportedResult) -> tuple[Worst, ...]:
-    m, t, labels, width = result.measurements, residuals.t, result.labels, residuals.core
-    order = np.lexsort((np.arange(t.size), -np.abs(residuals.wrapped), -t))[:_WORST]
-    order = order[(t[order] > 0) & (np.abs(residuals.wrapped[order]) > _EXACT)]
+def _worst(residuals: Standardised, result: ReportedResult) -> tuple[Worst, ...]:
+    m, t, labels = result.measurements, residuals.t, result.labels
+    width, order = residuals.core, residuals.worst(_WORST)
 
     def label(node: int) -> Hashable:
         return node if labels is None else labels[node]

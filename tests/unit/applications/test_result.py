@@ -66,9 +66,9 @@ def test_text_page_and_files_say_the_same(tmp_path):
     assert "Proved: no assignment of phases fits better" in text
     assert repr(result) == "Example(an <example>; Certified optimal)"
     page = result.to_html(tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "an &lt;example&gt;" in page
+    assert "An &lt;example&gt;" in page
     assert "<example>" not in page
-    assert page.count("<figure") == 3
+    assert page.count("<figure") == 6  # and residuals, and two curves of the solver
     assert page.count("data:image/png;base64,") == 4  # two maps, each with its scale
     result.save(tmp_path / "table.csv")
     header, *rows = (tmp_path / "table.csv").read_text(encoding="utf-8").splitlines()

@@ -146,10 +146,14 @@ def _notes(note: str, counts: dict[str, int], is_tree: bool, weighted: float, cl
         notes.append("the network has no loops: nothing checks the interferograms, and there are no error bars.")
     if counts["EMPTY"] == sum(counts.values()):
         return [*notes, "no pixel holds data: every interferogram is NaN or has coherence 0 everywhere."]
-    closed = f"closure phases are {closure:.3f} rad" if np.isfinite(closure) else "no three of them close a triangle"
+    closed = (
+        f"closure phases are {np.degrees(closure):.1f} degrees"
+        if np.isfinite(closure)
+        else "no three of them close a triangle"
+    )
     notes.append(
-        f"interferograms miss the phases by {weighted:.4f} rad (weighted); {closed}. On unwrapped phases without "
-        "errors least squares does as well."
+        f"interferograms miss the phases by {np.degrees(weighted):.2f} degrees (weighted); {closed}. On unwrapped "
+        "phases without errors least squares does as well."
     )
     return notes
 
