@@ -142,6 +142,11 @@ def _small_curves(picture: Curves) -> str:
         x = width * (one.x - left) / (right - left)
         y = height * (high - one.y) / (high - low)
         colour = ("#3391C9", "#DE7A2B", "#1FA67A")[k % 3]  # between those of light and of dark pages
+        if one.segments:
+            ends = np.stack([x, y], axis=1).reshape(-1, 4)
+            way = "".join(f"M{a:.1f} {b:.1f}L{c:.1f} {d:.1f}" for a, b, c, d in ends)
+            parts.append(f'<path d="{way}" fill="none" stroke="{colour}" stroke-width="1.2"/>')
+            continue
         if one.line and one.x.size > 1:
             way = "L".join(f"{a:.1f} {b:.1f}" for a, b in zip(x, y, strict=True))
             parts.append(f'<path d="M{way}" fill="none" stroke="{colour}" stroke-width="1.2"/>')

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from angsync.report.canvas import figure_of
+from angsync.report.canvas import BLUE, ORANGE, figure_of
 from angsync.report.colours import colours
 from angsync.report.pictures import TWO_SIDED_95, Curves, Intervals, Map, Picture
 
@@ -24,7 +24,8 @@ def plot_pictures(pictures: Sequence[Picture], title: str, figure: Any = None) -
     count = max(1, len(pictures))
     rows = -(-count // _MOST_IN_A_ROW)
     columns = -(-count // rows)
-    figure = figure_of(figure, 5.2 * columns, 4.4 * rows)
+    tall = any(isinstance(one, Intervals) and len(one.names) > 20 for one in pictures)
+    figure = figure_of(figure, 5.2 * columns, (7.5 if tall else 4.4) * rows)
     figure.suptitle(title)
     for k, picture in enumerate(pictures):
         axes = figure.add_subplot(rows, columns, k + 1)
@@ -82,16 +83,35 @@ def _draw_intervals(picture: Intervals, axes: Any) -> None:
     rows = np.arange(len(shown.names))
     reach = np.abs(np.stack([shown.value - shown.low, shown.high - shown.value]))
     axes.errorbar(shown.value, rows, xerr=reach, fmt="o", ms=3.5, elinewidth=0.9, capsize=2, color=_COLOURS[0])
-    axes.set_yticks(rows, shown.names, fontsize="small")
+    axes.set_yticks(rows, shown.names, fontsize="small" if rows.size <= 20 else 7)
     axes.invert_yaxis()
     axes.set_xlabel(picture.x_label)
     axes.grid(axis="x", alpha=0.25)
+
+
+def _draw_mask(picture: Map, names: tuple[str, str], axes: Any) -> None:
+    """No and yes, with their numbers in the legend: single pixels are easily overlooked."""
+    from matplotlib.colors import ListedColormap
+    from matplotlib.patches import Patch
+
+    whole, shades = np.asarray(picture.values, dtype=float), (ORANGE, BLUE)
+    scale = ListedColormap(shades).with_extremes(bad="#dddddd")
+    axes.imshow(picture.drawn(), cmap=scale, vmin=0, vmax=1, interpolation="nearest")
+    axes.set_xticks([])
+    axes.set_yticks([])
+    counts = [np.count_nonzero(whole == k) for k in (0, 1)]
+    keys = [Patch(color=shades[k], label=f"{names[k]} {counts[k]:,}") for k in (0, 1) if counts[k]]
+    place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
+    axes.legend(handles=keys, frameon=False, fontsize="small", ncols=2, **place)
 
 
 def _draw_map(picture: Map, figure: Any, axes: Any) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import ListedColormap, Normalize
 
+    if picture.mask is not None:
+        _draw_mask(picture, picture.mask, axes)
+        return
     low, high = picture.limits()
     steps = colours(np.linspace(low, high, 256), low, high, cyclic=picture.cyclic)
     axes.imshow(colours(picture.drawn(), low, high, cyclic=picture.cyclic), interpolation="nearest")
