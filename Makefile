@@ -69,5 +69,5 @@ bench: ## every script in benchmarks/, one after the other
 	done
 
 clean: ## remove what was generated (keeps .venv: delete that by hand)
-	rm -rf build dist docs/_build docs/_generated angsync-demo angsync-reproduce .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf build dist docs/_build docs/_generated docs/gallery angsync-demo angsync-reproduce .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests tools benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
