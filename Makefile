@@ -17,7 +17,7 @@ BIN := .venv/bin
 PREPARE := @sh tools/bootstrap.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-minimum test-browser lint format docs bench clean
+.PHONY: help demo test test-all test-minimum test-browser lint format docs linkcheck bench clean
 
 help: ## show this list
 	@echo "make TARGET [PYTHON=python3.12] [PYTEST_ARGS='-k name']"
@@ -60,6 +60,10 @@ docs: ## the documentation, into docs/_build/html; a warning is an error
 	$(PREPARE) docs
 	$(BIN)/sphinx-build -W --keep-going -q -b html $(SPHINX_ARGS) docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+linkcheck: ## the addresses in the documentation, over the network; not part of CI
+	$(PREPARE) docs
+	$(BIN)/sphinx-build -q -b linkcheck $(SPHINX_ARGS) docs docs/_build/linkcheck
 
 bench: ## every script in benchmarks/, one after the other
 	$(PREPARE) test

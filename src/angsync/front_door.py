@@ -102,6 +102,15 @@ def synchronize(
         A file, or :class:`angsync.Checkpoint`, in which a long solve of one problem keeps its points, so that a later
         call with ``ang.Checkpoint(path, resume=True)`` goes on from them. The answer is the same, to the bit, with and
         without.
+
+    Examples
+    --------
+    >>> edges = ang.Measurements([0, 1, 2], [1, 2, 0], angle=[0.30, 0.50, -0.79])
+    >>> result = ang.synchronize(edges)
+    >>> result.angles.round(3), result.certificate.verdict.name
+    (array([ 0.   , -0.297, -0.793]), 'CERTIFIED')
+    >>> result.standard_errors().round(3)  # radians, against node 0
+    array([0.   , 0.005, 0.005])
     """
     call = Call.checked(
         solver=solver, start=start, stopping=stopping, certify=certify, gauge=gauge, callback=callback,

@@ -33,7 +33,11 @@ __all__ = ["History", "Status", "SyncResult"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SyncResult:
-    """What :func:`angsync.synchronize` returns."""
+    """What :func:`angsync.synchronize` returns.
+
+    >>> ang.synchronize([[1, 1j], [-1j, 1]]).angles.round(4)
+    array([ 0.    , -1.5708])
+    """
 
     z: NDArray
     """Unit-modulus phases, in the precision of the problem, as an array of the library that C came from; a NumPy array
@@ -67,11 +71,9 @@ class SyncResult:
     robust: RobustReport | None = field(default=None)
     """Which measurements are distrusted; only after ``solver=ang.Robust()``. Then ``residual``, ``history`` and
     ``certificate`` are about the final weighted problem, ``objective`` and ``product`` about the C given."""
-
     starts: Starts | None = field(default=None)
     """Where one run is not reliable and several starts were made: how many, and what each of them found;
     with anchors or priors, about the problem with them."""
-
     grounding: Grounding | None = field(default=None, repr=False)
     """The problem that was solved in place of this one; only with anchors or priors, and not in a file."""
     anchors: Mapping[Any, float] | None = field(default=None, repr=False)

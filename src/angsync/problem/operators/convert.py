@@ -49,6 +49,12 @@ def as_operator(data: Any, hermitian: Hermitian = "full", *, client: Any = None)
         A ``distributed.Client``, or the address of a scheduler: the array of zarr, dask or xarray is read by the
         workers, which keep one triangle of it between them and compute the products. For what one machine cannot hold;
         every worker has to see the store, and needs the same version of angsync.
+
+    Examples
+    --------
+    >>> C = ang.as_operator(np.array([[0, 1j], [-1j, 0]]))
+    >>> C.n, C.apply(np.array([1.0 + 0j, 1.0]))
+    (2, array([0.+1.j, 0.-1.j]))
     """
     if hermitian not in ("full", "upper", "lower"):
         raise InputError(f"hermitian must be 'full', 'upper' or 'lower', but it is {hermitian!r}.")
