@@ -6,6 +6,8 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Any
 
+import sphinx.util.inspect
+
 # many small products: threads would cost more than they give (set before NumPy is loaded)
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -82,6 +84,8 @@ autodoc_typehints = "description"
 # Without this, every array type in a signature unfolds into several lines.
 autodoc_type_aliases = {"NDArray": "NDArray", "ArrayLike": "ArrayLike"}
 autodoc_preserve_defaults = True
+# such a name is shown as it is, not as the class that Sphinx keeps it in
+sphinx.util.inspect.TypeAliasForwardRef.__repr__ = lambda self: self.name
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
 napoleon_use_rtype = False

@@ -56,4 +56,4 @@ after.set_title("found: every phase, and the links that lie", fontsize=13)
 for axes in (before, after):
     axes.set(aspect="equal", xticks=[], yticks=[], xlim=(-0.6, 8.1), ylim=(-0.5, 4.1))
     axes.spines[:].set_visible(False)
-figure.savefig(Path(__file__).with_suffix(".png"), dpi=110, facecolor="white")
+figure.savefig(Path(__file__).with_suffix(".png"), dpi=110, facecolor="white", bbox_inches="tight", pad_inches=0.08)

@@ -2,9 +2,9 @@
 Beam optics: the phase at every monitor of a ring
 =================================================
 
-Beam position monitors around an accelerator measure the phase of the betatron motion against each other. Several
-measurements of one machine are brought together, and monitors that contradict the others, or whose clock is off by a
-turn, are named.
+Beam position monitors around an accelerator measure the phase of the betatron motion against
+each other. Several measurements of one machine are brought together, and monitors that
+contradict the others, or whose clock is off by a turn, are named.
 """
 
 import matplotlib.pyplot as plt
@@ -12,21 +12,31 @@ import numpy as np
 
 from angsync.applications import beam_optics
 
-machine = beam_optics.simulate(120, error=1e-3, model_error=0.005, bad=3, bad_sigmas=15, turned=2, rng=3)
+machine = beam_optics.simulate(
+    120, error=1e-3, model_error=0.005, bad=3, bad_sigmas=15, turned=2, rng=3
+)
 result = beam_optics.synchronise(machine.tables, independent=True)
 print(result)
 
 # %%
-# Phase less model along the ring, in thousandths of a turn. That is what an operator corrects the machine by; a
-# monitor with a wrong row would have been taken for a focusing error.
+# Phase less model along the ring, in thousandths of a turn. That is what an operator corrects
+# the machine by; a monitor with a wrong row would have been taken for a focusing error.
 
 truth = (machine.phase - machine.phase[0] - result.model_phase + 0.5) % 1 - 0.5
 flagged = result.flagged
 
-figure, (beating, pulls) = plt.subplots(2, 1, figsize=(9, 5.2), sharex=True, height_ratios=[2, 1])
+figure, (beating, pulls) = plt.subplots(
+    2, 1, figsize=(9, 5.2), sharex=True, height_ratios=[2, 1]
+)
 beating.plot(result.s / 1000, 1e3 * truth, color="0.6", lw=3, alpha=0.6, label="truth")
 beating.errorbar(
-    result.s / 1000, 1e3 * result.delta_phase, 1.96e3 * result.standard_error, fmt="o", ms=3, lw=1, label="found, 95 %"
+    result.s / 1000,
+    1e3 * result.delta_phase,
+    1.96e3 * result.standard_error,
+    fmt="o",
+    ms=3,
+    lw=1,
+    label="found, 95 %",
 )
 beating.plot(
     result.s[flagged] / 1000,
@@ -49,7 +59,9 @@ pulls.set(xlabel="place in the ring / km", ylabel="error / its bar", ylim=(-4.2,
 plt.show()
 
 # %%
-named = [name for name, flag in zip(result.name, result.flags, strict=True) if flag == "outlier"]
+named = [
+    name for name, flag in zip(result.name, result.flags, strict=True) if flag == "outlier"
+]
 held = np.nanmean(np.abs(pull[1:]) < 1.96)
 print(f"wrong rows about {sorted(machine.bad)}; named {sorted(named)}")
 print(f"turns corrected at {sorted(result.turns)}")

@@ -2,9 +2,9 @@
 InSAR: phase linking of a sinking bowl
 ======================================
 
-Twenty-four radar images of ground that sinks in the middle. Between the first and the last the scene has changed so
-much that their interferogram is nearly noise. Phase linking uses all 276 pairs of images at once, a small
-synchronization problem for every pixel.
+Twenty-four radar images of ground that sinks in the middle. Between the first and the last the
+scene has changed so much that their interferogram is nearly noise. Phase linking uses all 276
+pairs of images at once, a small synchronization problem for every pixel.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,8 @@ linked = phase_linking.link(stack.slc, window=(9, 9))
 print(linked)
 
 # %%
-# The last date against the first: by one interferogram, averaged over the same window, and by linking.
+# The last date against the first: by one interferogram, averaged over the same window, and by
+# linking.
 
 product = stack.slc[-1] * stack.slc[0].conj()
 multilooked = np.angle(uniform_filter(product.real, 9) + 1j * uniform_filter(product.imag, 9))
@@ -34,14 +35,17 @@ print(f"proved optimal: {linked.certified.mean():.1%} of the pixels")
 
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.9))
 titles = [f"one interferogram ({one_pair:.2f} rad)", f"linked ({all_pairs:.2f} rad)", "truth"]
-for one, phase, title in zip(axes, [multilooked, linked.phase[-1], stack.phase[-1]], titles, strict=True):
+for one, phase, title in zip(
+    axes, [multilooked, linked.phase[-1], stack.phase[-1]], titles, strict=True
+):
     shown = one.imshow(phase, cmap="twilight", vmin=-np.pi, vmax=np.pi)
     one.set(xticks=[], yticks=[], title=title)
 figure.colorbar(shown, ax=axes, label="rad", shrink=0.8)
 plt.show()
 
 # %%
-# Every pixel has error bars: here the history of one in the middle of the bowl, unwrapped along time.
+# Every pixel has error bars: here the history of one in the middle of the bowl, unwrapped along
+# time.
 
 row = column = 40
 history = np.unwrap(linked.phase[:, row, column])

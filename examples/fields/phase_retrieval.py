@@ -2,8 +2,9 @@
 Phase retrieval: an image from intensities alone
 ================================================
 
-A detector counts photons; phases are lost. Nine small masks of 2 x 2 pixels, moved over an image, see enough of it to
-bring the phases back, and the synchronization in the middle of the method is proved to be the best one.
+A detector counts photons; phases are lost. Nine small masks of 2 x 2 pixels, moved over an
+image, see enough of it to bring the phases back, and the synchronization in the middle of the
+method is proved to be the best one.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +16,9 @@ from angsync.applications import phase_retrieval
 size = 48
 y, x = np.mgrid[-1 : 1 : size * 1j, -1 : 1 : size * 1j]
 radius, around = np.hypot(x, y), np.arctan2(y, x)
-thickness = 4 * np.exp(-4 * radius**2) + 1.5 * np.cos(5 * around + 8 * radius) * np.exp(-2 * radius**2)
+thickness = 4 * np.exp(-4 * radius**2) + 1.5 * np.cos(5 * around + 8 * radius) * np.exp(
+    -2 * radius**2
+)
 image = (1 - 0.4 * (radius < 0.75)) * np.exp(1j * thickness)
 
 # %%

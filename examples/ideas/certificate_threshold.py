@@ -2,9 +2,10 @@ r"""
 Where the proof ends
 ====================
 
-With more noise there comes a point where the best fit can no longer be proved to be the best one. In the Gaussian
-model :math:`C = z z^H + \sigma W` of *n* phases it lies a little above :math:`\sigma = 0.4 \sqrt n`. The phases are
-still found beyond it, and their error does not jump there: the proof ends before the answer does.
+With more noise there comes a point where the best fit can no longer be proved to be the best
+one. In the Gaussian model :math:`C = z z^H + \sigma W` of *n* phases it lies a little above
+:math:`\sigma = 0.4 \sqrt n`. The phases are still found beyond it, and their error does not
+jump there: the proof ends before the answer does.
 """
 
 import matplotlib.pyplot as plt
@@ -30,8 +31,17 @@ for level, share, off in zip(levels, proved.mean(axis=1), error.mean(axis=1), st
 # An error of 1.41 would be random phases (with *n* large): nothing is left of the signal.
 
 figure, axes = plt.subplots(figsize=(7.5, 4.4))
-axes.bar(levels, proved.mean(axis=1), width=0.035, color="#009E73", alpha=0.8, label="share that is proved")
-axes.plot(levels, error.mean(axis=1), "o-", color="#0072B2", label="error a node, $d_2 / \\sqrt{n}$")
+axes.bar(
+    levels,
+    proved.mean(axis=1),
+    width=0.035,
+    color="#009E73",
+    alpha=0.8,
+    label="share that is proved",
+)
+axes.plot(
+    levels, error.mean(axis=1), "o-", color="#0072B2", label="error a node, $d_2 / \\sqrt{n}$"
+)
 axes.axvline(0.4, color="0.4", ls=":", lw=1.5)
 axes.annotate("$0.4$", (0.4, 1.12), ha="center", va="bottom", color="0.3")
 axes.set(xlabel="noise $\\sigma / \\sqrt{n}$", ylim=(0, 1.1), xlim=(0.05, 0.75))

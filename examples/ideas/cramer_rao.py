@@ -2,9 +2,9 @@ r"""
 The best that anybody can do
 ============================
 
-The leading eigenvector of the measurements is the classic estimate. The fit on the circle that angsync finds is
-better, most of all on graphs whose nodes have unequal numbers of neighbours, and reaches the Cramer-Rao bound: for
-small noise no unbiased estimate has smaller errors.
+The leading eigenvector of the measurements is the classic estimate. The fit on the circle that
+angsync finds is better, most of all on graphs whose nodes have unequal numbers of neighbours,
+and reaches the Cramer-Rao bound: for small noise no unbiased estimate has smaller errors.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,10 @@ from angsync.applications import clocks
 
 def squared_errors(problem):
     """Of the eigenvector, and of the best fit."""
-    eigenvector, fit = ang.eigenvector_estimator(problem.C), ang.synchronize(problem.C, certify=False).z
+    eigenvector, fit = (
+        ang.eigenvector_estimator(problem.C),
+        ang.synchronize(problem.C, certify=False).z,
+    )
     return ang.distance(eigenvector, problem.z) ** 2, ang.distance(fit, problem.z) ** 2
 
 
@@ -27,8 +30,8 @@ def ratios(problems, bound):
 
 
 # %%
-# First the dense model of the paper, :math:`C = z z^H + \sigma W`, whose bound is :math:`\frac{\sigma^2}{2}
-# \frac{n-1}{n}`.
+# First the dense model of the paper, :math:`C = z z^H + \sigma W`, whose bound is
+# :math:`\frac{\sigma^2}{2} \frac{n-1}{n}`.
 
 n, draws = 100, 60
 levels = np.linspace(0.05, 0.4, 8)
@@ -46,8 +49,13 @@ noises = np.array([0.05, 0.2, 0.35, 0.5])
 sparse = []
 for row, sigma in enumerate(noises):
     graph = network.i, network.j
-    problems = [ang.simulate.phase_noise(n, sigma, graph=graph, rng=draws * row + k) for k in range(draws)]
-    sparse.append(ratios(problems, ang.theory.cramer_rao_bound(problems[0].measurements, sigma)))
+    problems = [
+        ang.simulate.phase_noise(n, sigma, graph=graph, rng=draws * row + k)
+        for k in range(draws)
+    ]
+    sparse.append(
+        ratios(problems, ang.theory.cramer_rao_bound(problems[0].measurements, sigma))
+    )
 
 # %%
 # Means of 60 draws with two standard errors, as a multiple of the bound: 1 is perfect.
@@ -56,12 +64,26 @@ figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True)
 for one, x, found in [(axes[0], levels, np.array(dense)), (axes[1], noises, np.array(sparse))]:
     mean, error = found.transpose(1, 2, 0)
     one.axhline(1, color="0.3", lw=1.5, ls="--", label="Cramer-Rao bound")
-    one.errorbar(x, mean[0], 2 * error[0], fmt="s-", color="#D55E00", capsize=3, label="eigenvector")
-    one.errorbar(x, mean[1], 2 * error[1], fmt="o-", color="#0072B2", capsize=3, label="angsync")
-axes[0].set(xlabel="noise $\\sigma / \\sqrt{n}$", ylabel="mean squared error / bound", title="all pairs measured")
+    one.errorbar(
+        x, mean[0], 2 * error[0], fmt="s-", color="#D55E00", capsize=3, label="eigenvector"
+    )
+    one.errorbar(
+        x, mean[1], 2 * error[1], fmt="o-", color="#0072B2", capsize=3, label="angsync"
+    )
+axes[0].set(
+    xlabel="noise $\\sigma / \\sqrt{n}$",
+    ylabel="mean squared error / bound",
+    title="all pairs measured",
+)
 axes[1].set(xlabel="noise / rad", title="a network on a map", ylim=(0.8, 1.6))
 axes[0].legend(loc="upper left")
 plt.show()
 
-print("all pairs, sigma = 0.3 sqrt(n): eigenvector {:.2f}, angsync {:.2f} times the bound".format(*dense[5][0]))
-print("network, 0.2 rad: eigenvector {:.2f}, angsync {:.2f} times the bound".format(*sparse[1][0]))
+print(
+    "all pairs, sigma = 0.3 sqrt(n): eigenvector {:.2f}, angsync {:.2f} times the bound".format(
+        *dense[5][0]
+    )
+)
+print(
+    "network, 0.2 rad: eigenvector {:.2f}, angsync {:.2f} times the bound".format(*sparse[1][0])
+)

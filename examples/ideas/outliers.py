@@ -2,8 +2,8 @@
 Six measurements in ten are random
 ==================================
 
-Least squares believes every measurement. ``ang.Robust()`` finds the phases that the good ones agree on, and says
-which ones it distrusts.
+Least squares believes every measurement. ``ang.Robust()`` finds the phases that the good ones
+agree on, and says which ones it distrusts.
 """
 
 import matplotlib.pyplot as plt
@@ -32,11 +32,13 @@ print(f"rms error: least squares {before:.1f} degrees, robust {after:.2f} degree
 print(f"{caught:.0%} of the random ones are distrusted, {blamed:.1%} of the good ones")
 
 # %%
-# Residuals of the robust fit: the good measurements are a needle, the others are anywhere. What looks good by chance
-# cannot be told, and does no harm.
+# Residuals of the robust fit: the good measurements are a needle, the others are anywhere. What
+# looks good by chance cannot be told, and does no harm.
 
 edges = problem.measurements
-residual = np.angle(np.exp(1j * edges.angle) * robust.z[edges.j] * robust.z[edges.i].conj(), deg=True)
+residual = np.angle(
+    np.exp(1j * edges.angle) * robust.z[edges.j] * robust.z[edges.i].conj(), deg=True
+)
 
 figure, (nodes, histogram) = plt.subplots(1, 2, figsize=(10, 4.1))
 nodes.plot(errors(plain), "s", color="#D55E00", ms=4, label=f"least squares ({before:.1f}°)")
@@ -52,6 +54,11 @@ histogram.hist(
     color=["#0072B2", "#D55E00"],
     label=["believed", "distrusted"],
 )
-histogram.set(xlabel="residual / degrees", yscale="log", title="measurements", xticks=[-180, -90, 0, 90, 180])
+histogram.set(
+    xlabel="residual / degrees",
+    yscale="log",
+    title="measurements",
+    xticks=[-180, -90, 0, 90, 180],
+)
 histogram.legend()
 plt.show()

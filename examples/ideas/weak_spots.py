@@ -2,8 +2,9 @@
 The weak spots of a network, before measuring
 =============================================
 
-Error bars need no angles, only who is measured against whom: a campaign can be planned with them. Here two groups of
-stations that are joined by a single baseline; which second one helps most?
+Error bars need no angles, only who is measured against whom: a campaign can be planned with
+them. Here two groups of stations that are joined by a single baseline; which second one helps
+most?
 """
 
 import matplotlib.pyplot as plt
@@ -37,17 +38,30 @@ print(weak)
 candidates = [(a, b) for a in range(14) for b in range(14, 28) if (a, b) != bridge]
 best = min(candidates, key=lambda pair: np.sum(planned([*pairs, pair])[1] ** 2))
 _, after = planned([*pairs, best])
-print(
-    f"mean error of the eastern stations: {before[14:].mean():.3f} rad, with {best} as well {after[14:].mean():.3f} rad"
-)
+print(f"mean error of the eastern stations: {before[14:].mean():.3f} rad")
+print(f"with the baseline {best} as well: {after[14:].mean():.3f} rad")
 
 figure, panels = plt.subplots(2, 1, figsize=(8, 6.4), sharex=True)
-for axes, error, title in [(panels[0], before, "one bridge"), (panels[1], after, "and the best second baseline")]:
-    axes.add_collection(LineCollection([place[list(pair)] for pair in pairs[:-1]], colors="0.8", linewidths=1))
+for axes, error, title in [
+    (panels[0], before, "one bridge"),
+    (panels[1], after, "and the best second baseline"),
+]:
+    axes.add_collection(
+        LineCollection([place[list(pair)] for pair in pairs[:-1]], colors="0.8", linewidths=1)
+    )
     strong = [bridge] if error is before else [bridge, best]
-    axes.add_collection(LineCollection([place[list(pair)] for pair in strong], colors="#D55E00", linewidths=2.5))
+    axes.add_collection(
+        LineCollection([place[list(pair)] for pair in strong], colors="#D55E00", linewidths=2.5)
+    )
     shown = axes.scatter(
-        *place.T, c=error, s=110, cmap="viridis", vmin=0, vmax=before.max(), edgecolors="0.2", zorder=3
+        *place.T,
+        c=error,
+        s=110,
+        cmap="viridis",
+        vmin=0,
+        vmax=before.max(),
+        edgecolors="0.2",
+        zorder=3,
     )
     axes.set(aspect="equal", xticks=[], yticks=[], title=title)
     axes.spines[:].set_visible(False)

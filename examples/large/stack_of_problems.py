@@ -2,8 +2,8 @@
 Ten thousand small problems at once
 ===================================
 
-An array of shape (..., n, n) is a stack of problems, one a pixel, a time or a channel. All of them are solved in one
-call, and each has its own certificate.
+An array of shape (..., n, n) is a stack of problems, one a pixel, a time or a channel. All of
+them are solved in one call, and each has its own certificate.
 """
 
 from time import perf_counter
@@ -30,18 +30,26 @@ seconds = perf_counter() - begin
 print(result)
 
 # %%
-# The phase of the last node, and where it is proved to be the best fit. The proof gives out where the noise takes
-# over, on the right.
+# The phase of the last node, and where it is proved to be the best fit. The proof gives out
+# where the noise takes over, on the right.
 
-error = np.abs(np.angle(result.z[..., -1] * result.z[..., 0].conj() * (z[..., -1] * z[..., 0].conj()).conj(), deg=True))
+error = np.abs(
+    np.angle(
+        result.z[..., -1] * result.z[..., 0].conj() * (z[..., -1] * z[..., 0].conj()).conj(),
+        deg=True,
+    )
+)
 left, right = result.certified[:, :50].mean(), result.certified[:, 50:].mean()
 print(f"proved: {left:.1%} in the left half, {right:.1%} in the right half")
-print(f"median error of the last phase: {np.median(error[:, :50]):.1f} and {np.median(error[:, 50:]):.1f} degrees")
+halves = np.median(error[:, :50]), np.median(error[:, 50:])
+print(f"median error of the last phase: {halves[0]:.1f} and {halves[1]:.1f} degrees")
 
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.9))
 axes[0].imshow(np.angle(C[..., -1, 0]), cmap="twilight", vmin=-np.pi, vmax=np.pi)
 axes[0].set_title("measured: last against first")
-axes[1].imshow(result.angles[..., -1] - result.angles[..., 0], cmap="twilight", vmin=-np.pi, vmax=np.pi)
+axes[1].imshow(
+    result.angles[..., -1] - result.angles[..., 0], cmap="twilight", vmin=-np.pi, vmax=np.pi
+)
 axes[1].set_title("synchronised")
 axes[2].imshow(result.certified, cmap="Greens", vmin=0, vmax=1.4)
 axes[2].set_title("proved (green)")
