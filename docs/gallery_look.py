@@ -52,14 +52,15 @@ CROPS = {
     "sensor_network": (0.5, 0.06, 1.0, 1.0),
     "certified_phases": (0.0, 0.09, 0.84, 0.97),
     "leaving_a_local_maximum": (0.0, 0.06, 0.5, 1.0),
-    "cramer_rao": (0.0, 0.0, 0.53, 1.0),
+    "cramer_rao": (0.0, 0.08, 0.53, 1.0),
+    "weights_and_error_bars": (0.08, 0.09, 1.0, 0.9),
     "coverage": (0.0, 0.06, 0.58, 0.9),
     "outliers": (0.0, 0.06, 0.48, 0.9),
     "anchors": (0.0, 0.06, 0.84, 0.97),
     "your_own_operator": (0.0, 0.06, 0.44, 1.0),
-    "weak_spots": (0.0, 0.5, 0.8, 1.0),
+    "weak_spots": (0.0, 0.55, 0.86, 1.0),
     "stack_of_problems": (0.0, 0.08, 0.67, 1.0),
-    "hundred_thousand_nodes": (0.0, 0.08, 0.42, 1.0),
+    "hundred_thousand_nodes": (0.0, 0.14, 0.42, 1.0),
 }
 THUMBNAIL, MARGIN = (480, 320), 14  # pixels
 

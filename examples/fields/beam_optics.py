@@ -2,9 +2,9 @@
 Beam optics: the phase at every monitor of a ring
 =================================================
 
-Beam position monitors around an accelerator measure the phase of the betatron motion against
-each other. Several measurements of one machine are brought together, and monitors that
-contradict the others, or whose clock is off by a turn, are named.
+Beam position monitors around an accelerator measure the phase of the betatron motion
+against each other. Several measurements of one machine are brought together, and
+monitors that contradict the others, or whose clock is off by a turn, are named.
 """
 
 import matplotlib.pyplot as plt
@@ -19,8 +19,9 @@ result = beam_optics.synchronise(machine.tables, independent=True)
 print(result)
 
 # %%
-# Phase less model along the ring, in thousandths of a turn. That is what an operator corrects
-# the machine by; a monitor with a wrong row would have been taken for a focusing error.
+# Phase less model along the ring, in thousandths of a turn. That is what an operator
+# corrects the machine by; a monitor with a wrong row would have been taken for a
+# focusing error.
 
 truth = (machine.phase - machine.phase[0] - result.model_phase + 0.5) % 1 - 0.5
 flagged = result.flagged
@@ -60,7 +61,9 @@ plt.show()
 
 # %%
 named = [
-    name for name, flag in zip(result.name, result.flags, strict=True) if flag == "outlier"
+    name
+    for name, flag in zip(result.name, result.flags, strict=True)
+    if flag == "outlier"
 ]
 held = np.nanmean(np.abs(pull[1:]) < 1.96)
 print(f"wrong rows about {sorted(machine.bad)}; named {sorted(named)}")

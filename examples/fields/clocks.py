@@ -2,9 +2,9 @@
 Clocks: a network that tells its wrong links
 ============================================
 
-Forty-eight clocks compare their times with their neighbours by radio. Every comparison is off
-by some microseconds, and one in twenty is plainly wrong. Which clock is how far off, and which
-links lie?
+Forty-eight clocks compare their times with their neighbours by radio. Every comparison
+is off by some microseconds, and one in twenty is plainly wrong. Which clock is how far
+off, and which links lie?
 """
 
 import matplotlib.pyplot as plt
@@ -26,19 +26,26 @@ print(f"{wrong.sum()} wrong links, {(found & wrong).sum()} of them found")
 print(f"{(found & ~wrong).sum()} good links blamed")
 
 # %%
-# The map shows the offset found for each clock, the wrong links in red. On the right, every
-# clock against its truth with its 95 % interval.
+# The map shows the offset found for each clock, the wrong links in red. On the right,
+# every clock against its truth with its 95 % interval.
 
 truth = network.offset - network.offset.mean()
 ends = np.stack([network.position[links.i], network.position[links.j]], axis=1)
 
-figure, (network_map, errors) = plt.subplots(1, 2, figsize=(10, 4.6), width_ratios=[1.25, 1])
+figure, (network_map, errors) = plt.subplots(
+    1, 2, figsize=(10, 4.6), width_ratios=[1.25, 1]
+)
 network_map.add_collection(LineCollection(ends[~found], colors="0.75", linewidths=1))
 network_map.add_collection(
     LineCollection(ends[found], colors="#D55E00", linewidths=2.5, label="wrong link")
 )
 dots = network_map.scatter(
-    *network.position.T, c=result.offset, cmap="RdYlBu", s=90, edgecolors="0.2", zorder=3
+    *network.position.T,
+    c=result.offset,
+    cmap="RdYlBu",
+    s=90,
+    edgecolors="0.2",
+    zorder=3,
 )
 figure.colorbar(dots, ax=network_map, label="offset / µs", shrink=0.8)
 network_map.legend(loc="upper left", bbox_to_anchor=(0, 1.1))

@@ -2,9 +2,9 @@
 Phase retrieval: an image from intensities alone
 ================================================
 
-A detector counts photons; phases are lost. Nine small masks of 2 x 2 pixels, moved over an
-image, see enough of it to bring the phases back, and the synchronization in the middle of the
-method is proved to be the best one.
+A detector counts photons; phases are lost. Nine small masks of 2 x 2 pixels, moved over
+an image, see enough of it to bring the phases back, and the synchronization in the
+middle of the method is proved to be the best one.
 """
 
 import matplotlib.pyplot as plt
@@ -33,7 +33,8 @@ result = phase_retrieval.recover(intensities, masks)
 print(result)
 
 # %%
-# One global phase cannot be known: it is turned to where it fits before the two are compared.
+# One global phase cannot be known: it is turned to where it fits before the two are
+# compared.
 
 found = result.signal
 found = found * np.exp(1j * np.angle(np.vdot(found, image)))

@@ -2,9 +2,9 @@
 Pose graphs: where the robot really went
 ========================================
 
-A robot adds up its own steps and drifts away. Now and then it recognises a place where it has
-been. From these relative motions all poses are found at once, with a proof that no other poses
-fit better.
+A robot adds up its own steps and drifts away. Now and then it recognises a place where
+it has been. From these relative motions all poses are found at once, with a proof that
+no other poses fit better.
 """
 
 import matplotlib.pyplot as plt
@@ -33,7 +33,9 @@ for k in range(steps):
 
 def rms(found):
     return np.sqrt(
-        np.mean(np.abs(found - (simulated.poses[:, 0] + 1j * simulated.poses[:, 1])) ** 2)
+        np.mean(
+            np.abs(found - (simulated.poses[:, 0] + 1j * simulated.poses[:, 1])) ** 2
+        )
     )
 
 
@@ -54,7 +56,10 @@ for axes, track, title in [
         label="truth",
     )
     loops = np.array(
-        [[track[i], track[j]] for i, j in zip(graph.i[steps:], graph.j[steps:], strict=True)]
+        [
+            [track[i], track[j]]
+            for i, j in zip(graph.i[steps:], graph.j[steps:], strict=True)
+        ]
     )
     axes.plot(loops.real.T, loops.imag.T, color="0.8", lw=0.8, zorder=0)
     axes.plot(track.real, track.imag, color="#0072B2", lw=1.3, label="found")

@@ -2,9 +2,10 @@
 Radio: seven telescopes and the air above them
 ==============================================
 
-An interferometer of the size of the Earth looks at a ring of 42 microarcseconds. The air above
-each telescope turns its phase by any angle from minute to minute. Self-calibration finds these
-phases against a model of the sky; here for every time at once, each proved, with error bars.
+An interferometer of the size of the Earth looks at a ring of 42 microarcseconds. The
+air above each telescope turns its phase by any angle from minute to minute.
+Self-calibration finds these phases against a model of the sky; here for every time at
+once, each proved, with error bars.
 """
 
 import matplotlib.pyplot as plt
@@ -20,13 +21,16 @@ gains = radio.selfcal(
 print(gains)
 
 # %%
-# The phases of three stations over the night, found (points) and true (lines). On the right:
-# before, the phases of the visibilities are random; after, what is left is noise.
+# The phases of three stations over the night, found (points) and true (lines). On the
+# right: before, the phases of the visibilities are random; after, what is left is
+# noise.
 
 hours = np.asarray(gains.time, dtype=float)
 truth = night.phase - night.phase[:, :1]
 
-figure, (phases, residuals) = plt.subplots(1, 2, figsize=(11, 4.2), width_ratios=[1.5, 1])
+figure, (phases, residuals) = plt.subplots(
+    1, 2, figsize=(11, 4.2), width_ratios=[1.5, 1]
+)
 for k, colour in zip([2, 4, 6], ["#0072B2", "#D55E00", "#009E73"], strict=True):
     seen = (
         gains.reference[:, k] == "S1"
@@ -45,14 +49,19 @@ for k, colour in zip([2, 4, 6], ["#0072B2", "#D55E00", "#009E73"], strict=True):
         label=gains.station[k],
     )
 phases.set(
-    xlabel="hours", ylabel="phase against S1 / degrees", title="the air above three telescopes"
+    xlabel="hours",
+    ylabel="phase against S1 / degrees",
+    title="the air above three telescopes",
 )
 phases.legend()
 
 before = np.angle(np.exp(1j * np.radians(night.table["Iphase(d)"])), deg=True)
 residuals.hist(before, np.linspace(-180, 180, 49), color="0.8", label="as measured")
 residuals.hist(
-    gains.residual[gains.used], np.linspace(-180, 180, 49), color="#0072B2", label="after"
+    gains.residual[gains.used],
+    np.linspace(-180, 180, 49),
+    color="#0072B2",
+    label="after",
 )
 residuals.set(
     xlabel="degrees",
@@ -64,7 +73,9 @@ residuals.legend()
 plt.show()
 
 told = (
-    (gains.reference == "S1") & np.isfinite(gains.standard_error) & (gains.standard_error > 0)
+    (gains.reference == "S1")
+    & np.isfinite(gains.standard_error)
+    & (gains.standard_error > 0)
 )
 error = np.angle(np.exp(1j * np.radians(gains.phase - truth)), deg=True)[told]
 held = np.mean(np.abs(error) < 1.96 * gains.standard_error[told])

@@ -2,8 +2,8 @@
 Ranking: a table with intervals
 ===============================
 
-Twenty teams, 120 games between random pairs, margins with a lot of luck in them. A table gives
-every team a place; how many places are really decided by these games?
+Twenty teams, 120 games between random pairs, margins with a lot of luck in them. A
+table gives every team a place; how many places are really decided by these games?
 """
 
 import matplotlib.pyplot as plt
@@ -16,8 +16,8 @@ result = ranking.rank(games, encoding="linear")
 print(result)
 
 # %%
-# Teams from the best to the last, with the ranks that they may have (95 %). The crosses are the
-# true ranks, which real data do not have.
+# Teams from the best to the last, with the ranks that they may have (95 %). The crosses
+# are the true ranks, which real data do not have.
 
 order = np.argsort(result.rank)
 true_rank = np.empty(20)
@@ -27,7 +27,13 @@ low, high = result.rank_interval.T
 figure, axes = plt.subplots(figsize=(7.5, 5.2))
 places = np.arange(20)
 axes.hlines(
-    places, low[order], high[order], color="#56B4E9", lw=7, alpha=0.7, label="95 % interval"
+    places,
+    low[order],
+    high[order],
+    color="#56B4E9",
+    lw=7,
+    alpha=0.7,
+    label="95 % interval",
 )
 axes.plot(result.rank[order], places, "o", color="#0072B2", ms=7, label="rank")
 axes.plot(true_rank[order], places, "x", color="#D55E00", mew=2, label="true rank")

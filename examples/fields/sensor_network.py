@@ -2,10 +2,10 @@
 Sensor networks: one map from many small ones
 =============================================
 
-Sensors on a map know the places of their neighbours only, each in its own coordinates: every
-small map is turned by an unknown angle. Where two small maps share sensors, they tell how they
-are turned to each other. Synchronization turns all of them into one frame; after that, where
-things are is linear least squares.
+Sensors on a map know the places of their neighbours only, each in its own coordinates:
+every small map is turned by an unknown angle. Where two small maps share sensors, they
+tell how they are turned to each other. Synchronization turns all of them into one
+frame; after that, where things are is linear least squares.
 """
 
 import matplotlib.pyplot as plt
@@ -20,15 +20,19 @@ import angsync as ang
 rng = np.random.default_rng(4)
 candidates = rng.uniform(-1, 1, (6000, 2)) @ [1, 1j]
 bowl = (np.abs(candidates + 0.1) < 0.8) & (np.abs(candidates + 0.1) > 0.38)
-stem = (candidates.real > 0.62) & (candidates.real < 0.92) & (np.abs(candidates.imag) < 0.85)
+stem = (
+    (candidates.real > 0.62)
+    & (candidates.real < 0.92)
+    & (np.abs(candidates.imag) < 0.85)
+)
 places = candidates[bowl | stem][:500]
 neighbours = cKDTree(np.c_[places.real, places.imag]).query_ball_point(
     np.c_[places.real, places.imag], 0.17
 )
 
 # %%
-# Small map k: the neighbours of sensor k as it sees them, turned by its own angle, with errors
-# of 4 % of the radio range.
+# Small map k: the neighbours of sensor k as it sees them, turned by its own angle, with
+# errors of 4 % of the radio range.
 
 turn = np.exp(1j * rng.uniform(-np.pi, np.pi, 500))
 seen = [
@@ -38,8 +42,8 @@ seen = [
 ]
 
 # %%
-# The best turn between two maps that share three sensors or more is the phase of an inner
-# product, and its size is its weight.
+# The best turn between two maps that share three sensors or more is the phase of an
+# inner product, and its size is its weight.
 
 i, j, value = [], [], []
 for k, near in enumerate(neighbours):
@@ -71,7 +75,9 @@ differences = scipy.sparse.csr_array(
 def joined(turns):
     """The places that fit all small maps best, once these are turned back."""
     sighting = np.concatenate(seen) / turns[one]
-    found = lsqr(differences, sighting.real)[0] + 1j * lsqr(differences, sighting.imag)[0]
+    found = (
+        lsqr(differences, sighting.real)[0] + 1j * lsqr(differences, sighting.imag)[0]
+    )
     found -= found.mean()  # the whole map is known up to a shift and a turn
     return found * np.exp(1j * np.angle(np.vdot(found, places)))
 
@@ -95,7 +101,12 @@ for axes, points, title in [
         linewidths=0.4,
     )
     axes.set(
-        aspect="equal", xticks=[], yticks=[], title=title, xlim=(-1.1, 1.1), ylim=(-1.05, 1.05)
+        aspect="equal",
+        xticks=[],
+        yticks=[],
+        title=title,
+        xlim=(-1.1, 1.1),
+        ylim=(-1.05, 1.05),
     )
     axes.spines[:].set_visible(False)
 plt.show()

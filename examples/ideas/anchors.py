@@ -2,9 +2,9 @@
 Anchors: phases that are known already
 ======================================
 
-Only differences are measured, so phases are known against a reference; and the farther from it,
-the less. Where some phases are known from elsewhere (a station with a GPS clock, a stable point
-on the ground), ``anchors`` says so.
+Only differences are measured, so phases are known against a reference; and the farther
+from it, the less. Where some phases are known from elsewhere (a station with a GPS
+clock, a stable point on the ground), ``anchors`` says so.
 """
 
 import matplotlib.pyplot as plt
@@ -23,8 +23,8 @@ anchored = ang.synchronize(
 )
 
 # %%
-# Standard errors of all nodes, by the measurements' own scatter: largest far from what is
-# known.
+# Standard errors of all nodes, by the measurements' own scatter: largest far from what
+# is known.
 
 maps = [result.standard_errors().reshape(side, side) for result in (free, anchored)]
 print(f"largest standard error with one reference: {maps[0].max():.3f} rad")

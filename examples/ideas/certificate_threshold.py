@@ -2,10 +2,10 @@ r"""
 Where the proof ends
 ====================
 
-With more noise there comes a point where the best fit can no longer be proved to be the best
-one. In the Gaussian model :math:`C = z z^H + \sigma W` of *n* phases it lies a little above
-:math:`\sigma = 0.4 \sqrt n`. The phases are still found beyond it, and their error does not
-jump there: the proof ends before the answer does.
+With more noise there comes a point where the best fit can no longer be proved to be the
+best one. In the Gaussian model :math:`C = z z^H + \sigma W` of *n* phases it lies a
+little above :math:`\sigma = 0.4 \sqrt n`. The phases are still found beyond it, and
+their error does not jump there: the proof ends before the answer does.
 """
 
 import matplotlib.pyplot as plt
@@ -14,7 +14,9 @@ import numpy as np
 import angsync as ang
 
 n, draws = 120, 10
-levels = np.array([0.1, 0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7])  # sigma over the root of n
+levels = np.array(
+    [0.1, 0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7]
+)  # sigma over the root of n
 proved = np.zeros((levels.size, draws), dtype=bool)
 error = np.zeros((levels.size, draws))
 for row, level in enumerate(levels):
@@ -24,11 +26,14 @@ for row, level in enumerate(levels):
         proved[row, draw] = result.certificate.verdict is ang.Verdict.CERTIFIED
         error[row, draw] = ang.distance(result.z, problem.z) / np.sqrt(n)
 
-for level, share, off in zip(levels, proved.mean(axis=1), error.mean(axis=1), strict=True):
+for level, share, off in zip(
+    levels, proved.mean(axis=1), error.mean(axis=1), strict=True
+):
     print(f"sigma = {level:.2f} sqrt(n): {share:4.0%} proved, error {off:.2f}")
 
 # %%
-# An error of 1.41 would be random phases (with *n* large): nothing is left of the signal.
+# An error of 1.41 would be random phases (with *n* large): nothing is left of the
+# signal.
 
 figure, axes = plt.subplots(figsize=(7.5, 4.4))
 axes.bar(
@@ -40,7 +45,11 @@ axes.bar(
     label="share that is proved",
 )
 axes.plot(
-    levels, error.mean(axis=1), "o-", color="#0072B2", label="error a node, $d_2 / \\sqrt{n}$"
+    levels,
+    error.mean(axis=1),
+    "o-",
+    color="#0072B2",
+    label="error a node, $d_2 / \\sqrt{n}$",
 )
 axes.axvline(0.4, color="0.4", ls=":", lw=1.5)
 axes.annotate("$0.4$", (0.4, 1.12), ha="center", va="bottom", color="0.3")

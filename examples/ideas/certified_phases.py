@@ -2,8 +2,9 @@
 A first answer, and what is proved about it
 ===========================================
 
-Two hundred unknown phases, all pairs measured with noise twice as large as the signal. The
-answer comes with a certificate: nobody can find phases that fit these measurements better.
+Two hundred unknown phases, all pairs measured with noise twice as large as the signal.
+The answer comes with a certificate: nobody can find phases that fit these measurements
+better.
 """
 
 import matplotlib.pyplot as plt
@@ -17,16 +18,16 @@ print(result)
 
 # %%
 # Optimal is not the same as accurate. How far the best fit is from the truth is another
-# question, here answered by the truth itself; :doc:`error bars </gallery/ideas/coverage>`
-# answer it where there is none.
+# question, here answered by the truth itself; :doc:`error bars
+# </gallery/ideas/coverage>` answer it where there is none.
 
 error = np.angle(ang.align(result.z, problem.z) * problem.z.conj(), deg=True)
 print(f"rms error {np.sqrt(np.mean(error**2)):.1f} degrees")
 print(f"largest error {np.abs(error).max():.1f} degrees")
 
 # %%
-# On the left, what was measured, its rows and columns sorted by the true phases: hardly a trace
-# of order. On the right, what the phases found say about the same pairs.
+# On the left, what was measured, its rows and columns sorted by the true phases: hardly
+# a trace of order. On the right, what the phases found say about the same pairs.
 
 order = np.argsort(np.angle(problem.z))
 measured = np.angle(problem.C)[np.ix_(order, order)]

@@ -2,9 +2,9 @@
 Are the error bars true?
 ========================
 
-An interval that is said to hold the truth in 95 of 100 cases should do that. Two hundred times
-the same network is measured with new noise; every time each node has its interval, and we look
-whether the true phase lies in it.
+An interval that is said to hold the truth in 95 of 100 cases should do that. Two
+hundred times the same network is measured with new noise; every time each node has its
+interval, and we look whether the true phase lies in it.
 """
 
 import matplotlib.pyplot as plt
@@ -29,7 +29,8 @@ share = hits[:, 1:].mean()
 print(f"95 % intervals hold the truth in {share:.1%} of {draws * (n - 1)} cases")
 
 # %%
-# The errors divided by their bars are spread like a normal law, at every node of the grid.
+# The errors divided by their bars are spread like a normal law, at every node of the
+# grid.
 
 figure, (law, nodes) = plt.subplots(1, 2, figsize=(10, 4.1), width_ratios=[1.3, 1])
 law.hist(
@@ -41,8 +42,16 @@ law.hist(
     label="measured",
 )
 x = np.linspace(-4, 4, 200)
-law.plot(x, np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi), color="#D55E00", lw=2, label="normal law")
-law.set(xlabel="error / standard error", yticks=[], title="errors in units of their bars")
+law.plot(
+    x,
+    np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi),
+    color="#D55E00",
+    lw=2,
+    label="normal law",
+)
+law.set(
+    xlabel="error / standard error", yticks=[], title="errors in units of their bars"
+)
 law.legend()
 held = hits.mean(axis=0).reshape(6, 6)
 held[0, 0] = np.nan  # the reference has no error

@@ -2,9 +2,10 @@ r"""
 The best that anybody can do
 ============================
 
-The leading eigenvector of the measurements is the classic estimate. The fit on the circle that
-angsync finds is better, most of all on graphs whose nodes have unequal numbers of neighbours,
-and reaches the Cramer-Rao bound: for small noise no unbiased estimate has smaller errors.
+The leading eigenvector of the measurements is the classic estimate. The fit on the
+circle that angsync finds is better, most of all on graphs whose nodes have unequal
+numbers of neighbours, and reaches the Cramer-Rao bound: for small noise no unbiased
+estimate has smaller errors.
 """
 
 import matplotlib.pyplot as plt
@@ -38,7 +39,9 @@ levels = np.linspace(0.05, 0.4, 8)
 dense = []
 for row, level in enumerate(levels):
     sigma = level * np.sqrt(n)
-    problems = [ang.simulate.gaussian(n, sigma, rng=draws * row + k) for k in range(draws)]
+    problems = [
+        ang.simulate.gaussian(n, sigma, rng=draws * row + k) for k in range(draws)
+    ]
     dense.append(ratios(problems, sigma**2 / 2 * (n - 1) / n))
 
 # %%
@@ -61,11 +64,20 @@ for row, sigma in enumerate(noises):
 # Means of 60 draws with two standard errors, as a multiple of the bound: 1 is perfect.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True)
-for one, x, found in [(axes[0], levels, np.array(dense)), (axes[1], noises, np.array(sparse))]:
+for one, x, found in [
+    (axes[0], levels, np.array(dense)),
+    (axes[1], noises, np.array(sparse)),
+]:
     mean, error = found.transpose(1, 2, 0)
     one.axhline(1, color="0.3", lw=1.5, ls="--", label="Cramer-Rao bound")
     one.errorbar(
-        x, mean[0], 2 * error[0], fmt="s-", color="#D55E00", capsize=3, label="eigenvector"
+        x,
+        mean[0],
+        2 * error[0],
+        fmt="s-",
+        color="#D55E00",
+        capsize=3,
+        label="eigenvector",
     )
     one.errorbar(
         x, mean[1], 2 * error[1], fmt="o-", color="#0072B2", capsize=3, label="angsync"
@@ -79,11 +91,8 @@ axes[1].set(xlabel="noise / rad", title="a network on a map", ylim=(0.8, 1.6))
 axes[0].legend(loc="upper left")
 plt.show()
 
-print(
-    "all pairs, sigma = 0.3 sqrt(n): eigenvector {:.2f}, angsync {:.2f} times the bound".format(
-        *dense[5][0]
-    )
-)
-print(
-    "network, 0.2 rad: eigenvector {:.2f}, angsync {:.2f} times the bound".format(*sparse[1][0])
-)
+for name, (mean, _) in [
+    ("all pairs, 0.3 sqrt(n)", dense[5]),
+    ("network, 0.2 rad", sparse[1]),
+]:
+    print(f"{name}: eigenvector {mean[0]:.2f}, angsync {mean[1]:.2f} times the bound")

@@ -2,8 +2,8 @@
 Six measurements in ten are random
 ==================================
 
-Least squares believes every measurement. ``ang.Robust()`` finds the phases that the good ones
-agree on, and says which ones it distrusts.
+Least squares believes every measurement. ``ang.Robust()`` finds the phases that the
+good ones agree on, and says which ones it distrusts.
 """
 
 import matplotlib.pyplot as plt
@@ -32,8 +32,8 @@ print(f"rms error: least squares {before:.1f} degrees, robust {after:.2f} degree
 print(f"{caught:.0%} of the random ones are distrusted, {blamed:.1%} of the good ones")
 
 # %%
-# Residuals of the robust fit: the good measurements are a needle, the others are anywhere. What
-# looks good by chance cannot be told, and does no harm.
+# Residuals of the robust fit: the good measurements are a needle, the others are
+# anywhere. What looks good by chance cannot be told, and does no harm.
 
 edges = problem.measurements
 residual = np.angle(
@@ -41,7 +41,9 @@ residual = np.angle(
 )
 
 figure, (nodes, histogram) = plt.subplots(1, 2, figsize=(10, 4.1))
-nodes.plot(errors(plain), "s", color="#D55E00", ms=4, label=f"least squares ({before:.1f}°)")
+nodes.plot(
+    errors(plain), "s", color="#D55E00", ms=4, label=f"least squares ({before:.1f}°)"
+)
 nodes.plot(errors(robust), "o", color="#0072B2", ms=4, label=f"robust ({after:.2f}°)")
 nodes.axhline(0, color="0.4", lw=1)
 nodes.set(xlabel="node", ylabel="error / degrees", title="phases", ylim=(-32, 36))

@@ -2,8 +2,8 @@
 Weights, error bars, and the odd one out
 ========================================
 
-Five clocks and seven measured differences, two of them twice as precise as the others, and one
-of them wrong.
+Five clocks and seven measured differences, two of them twice as precise as the others,
+and one of them wrong.
 """
 
 import matplotlib.pyplot as plt
@@ -12,7 +12,15 @@ import numpy as np
 import angsync as ang
 
 clocks = ["A", "B", "C", "D", "E"]
-pairs = [("A", "B"), ("B", "C"), ("C", "D"), ("D", "E"), ("E", "A"), ("A", "C"), ("B", "D")]
+pairs = [
+    ("A", "B"),
+    ("B", "C"),
+    ("C", "D"),
+    ("D", "E"),
+    ("E", "A"),
+    ("A", "C"),
+    ("B", "D"),
+]
 truth = dict(zip(clocks, [0.0, 0.8, -1.1, 2.0, 0.3], strict=True))
 rng = np.random.default_rng(3)
 weight = np.array([1, 1, 4, 1, 1, 1, 4])  # the variance of an angle is sigma^2 / weight
@@ -30,12 +38,13 @@ for clock, phase, error in zip(result.labels, result.angles, errors, strict=True
     print(f"{clock}: {phase:+.3f} +- {error:.3f} rad (truth {truth[clock]:+.3f})")
 
 # %%
-# The residuals say which measurement does not agree with the others. A residual alone is not
-# enough: it is divided by what it should be, given how much the others check it.
+# The residuals say which measurement does not agree with the others. A residual alone
+# is not enough: it is divided by what it should be, given how much the others check it.
 
 residuals = result.edge_residuals()
 worst = int(np.nanargmax(np.abs(residuals.standardised)))
-print(f"least trusted: {'-'.join(pairs[worst])}, residual {residuals.wrapped[worst]:+.2f} rad")
+odd = "-".join(pairs[worst])
+print(f"least trusted: {odd}, residual {residuals.wrapped[worst]:+.2f} rad")
 
 # %%
 # Without it, all is well: the error bars shrink to the true noise.
@@ -72,11 +81,13 @@ axes.errorbar(
     fmt="o",
     capsize=4,
     color="#0072B2",
-    label=f"without {'-'.join(pairs[worst])}",
+    label=f"without {odd}",
 )
 axes.set_xticks(places, clocks)
 axes.set(
-    xlabel="clock (A is the reference)", ylabel="found − true / rad", title="95 % intervals"
+    xlabel="clock (A is the reference)",
+    ylabel="found − true / rad",
+    title="95 % intervals",
 )
 axes.legend(loc="upper left")
 plt.show()

@@ -2,9 +2,9 @@
 Your own operator
 =================
 
-A matrix need not be formed where its products are known. Here sensors on a circle measure all
-neighbours up to forty places away: the matrix is a circulant between two diagonal ones, and a
-product is two Fourier transforms.
+A matrix need not be formed where its products are known. Here sensors on a circle
+measure all neighbours up to forty places away: the matrix is a circulant between two
+diagonal ones, and a product is two Fourier transforms.
 """
 
 import matplotlib.pyplot as plt
@@ -30,8 +30,9 @@ print(result)
 print(f"largest error: {ang.distance(result.z, truth, np.inf):.1e}")
 
 # %%
-# What the operator stands for, its rows and columns sorted by place (most of it is absent), and
-# the error of each phase: as small as the tolerance of the iteration makes it.
+# What the operator stands for, its rows and columns sorted by place (most of it is
+# absent), and the error of each phase: as small as the tolerance of the iteration makes
+# it.
 
 error = np.angle(ang.align(result.z, truth) * truth.conj())
 figure, (matrix, errors) = plt.subplots(1, 2, figsize=(10, 4.4), width_ratios=[1, 1.1])

@@ -2,8 +2,8 @@
 A hundred thousand nodes
 ========================
 
-A sparse graph of 100,000 phases and some 200,000 measurements: a Newton method solves it, a
-sparse factorisation proves it.
+A sparse graph of 100,000 phases and some 200,000 measurements: a Newton method solves
+it, a sparse factorisation proves it.
 """
 
 from time import perf_counter
@@ -20,7 +20,9 @@ height = (
     - 9 * np.exp(-5 * ((x - 0.8) ** 2 + (y - 0.2) ** 2))
     + 2 * x
 )
-problem = ang.simulate.grid(rows, columns, 0.3, rng=1, truth=np.exp(1j * height.ravel()))
+problem = ang.simulate.grid(
+    rows, columns, 0.3, rng=1, truth=np.exp(1j * height.ravel())
+)
 
 begin = perf_counter()
 result = ang.synchronize(problem.measurements, gauge="mean")
@@ -28,8 +30,8 @@ seconds = perf_counter() - begin
 print(result)
 
 # %%
-# Phases from differences between neighbours alone. The colour map is cyclic: black is half a
-# turn.
+# Phases from differences between neighbours alone. The colour map is cyclic: black is
+# half a turn.
 
 error = np.angle(ang.align(result.z, problem.z) * problem.z.conj())
 rms = np.sqrt(np.mean(error**2))
