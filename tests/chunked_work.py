@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,9 @@ class Doubling:
         both = np.stack([2 * part, 3 * part])
         return Computed({"twice": both, "small": part < 50}, {"sum": float(part.sum())})
 
+    def still(self, chunk: Chunk, marker: Mapping[str, Any]) -> bool:
+        return marker["report"] == self(chunk).report
+
 
 def work(folder: Path, *, sides: tuple[int, int] = SIDES, factor: float = 1.0, **how: Any) -> Work:
     path = folder / "numbers.npy"
@@ -42,6 +46,5 @@ def work(folder: Path, *, sides: tuple[int, int] = SIDES, factor: float = 1.0, *
         "small": Field(SHAPE, "|b1", (0, 1), ("y", "x"), False),
     }
     numbers = np.load(path, mmap_mode="r")
-    return Work(
-        "a test", Grid(SHAPE, sides), fields, Doubling(str(path), **how), of_array(numbers, path), {"factor": factor}
-    )
+    doubling = Doubling(str(path), **how)
+    return Work("a test", Grid(SHAPE, sides), fields, doubling, of_array(numbers, path), {"factor": factor})

@@ -43,6 +43,7 @@ def synchronize(
     effort: Effort = "normal",
     memory: int | str | None = None,
     checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+    absent: Literal["error", "empty", "zeros"] | None = None,
 ) -> SyncResult:
     r"""Find the phases z, :math:`|z_j| = 1`, that maximise :math:`f(z) = z^H C z`, and certify them.
 
@@ -102,6 +103,7 @@ def synchronize(
         A file, or :class:`angsync.Checkpoint`, in which a long solve of one problem keeps its points, so that a later
         call with ``ang.Checkpoint(path, resume=True)`` goes on from them. The answer is the same, to the bit, with and
         without.
+<<<<<<< HEAD
 
     Examples
     --------
@@ -111,11 +113,18 @@ def synchronize(
     (array([ 0.   , -0.297, -0.793]), 'CERTIFIED')
     >>> result.standard_errors().round(3)  # radians, against node 0
     array([0.   , 0.005, 0.005])
+=======
+    absent
+        What a chunk of a zarr array is that its store does not hold, which would be read as the fill value: an
+        ``"error"`` that names it; ``"empty"``: problems of a stack that need it have the status NO_DATA; ``"zeros"``:
+        it holds nothing but zeros and was not written. Unless given, ``"empty"`` for a stack of zarr, or of xarray and
+        dask that is nothing but a part of one, and ``"error"`` for all else.
+>>>>>>> main
     """
     call = Call.checked(
         solver=solver, start=start, stopping=stopping, certify=certify, gauge=gauge, callback=callback,
         on_failure=on_failure, rng=rng, hermitian=hermitian, anchors=anchors, priors=priors, threads=threads,
-        effort=effort, memory=memory, checkpoint=checkpoint,
+        effort=effort, memory=memory, checkpoint=checkpoint, absent=absent,
     )  # fmt: skip
     if call.threads is None:
         return _by_its_route(data, call)
@@ -129,6 +138,8 @@ def synchronize(
 def _by_its_route(data: Any, call: Call) -> Any:
     if call.memory is not None:
         _check_memory(data, call.memory)
+    if call.absent is not None:
+        data = _about_absent(data, call)
     if call.checkpoint is not None and (is_stack(data) or is_foreign(data)):
         kind = "a stack" if is_stack(data) else "arrays of CuPy, torch or JAX"
         raise InputError(
@@ -162,6 +173,19 @@ def _check_memory(data: Any, memory: int) -> None:
         "memory is for arrays that are read in parts: a stack of xarray, dask or zarr, or a stored matrix. Leave it "
         "out: what is in memory stays there, and a stack of h5py or a memory map is read in blocks of at most 256 MB."
     )
+
+
+def _about_absent(data: Any, call: Call) -> Any:
+    """Refuse ``absent=`` where nothing would come of it; one matrix is told at once."""
+    if store_library(data) not in DATASETS:
+        raise InputError("absent is for arrays of zarr, dask or xarray, whose chunks may not be there. Leave it out.")
+    if not is_stored(data):
+        raise InputError("the array is in memory already: which of its chunks were there is not known. Leave it out.")
+    if is_stack(data):
+        return data
+    from angsync.problem.zarr_origin import one_matrix
+
+    return one_matrix(data, call.hermitian, call.absent)
 
 
 def _solve_one(data: Any, call: Call) -> SyncResult:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from angsync.batch.call import StackCall, check_stack
 from angsync.batch.chunk import Answer, ChunkSolver, answers, in_memory
 from angsync.batch.further import Search
-from angsync.batch.reading import READ_BYTES, StoredStack, check_one_problem, split_sides
+from angsync.batch.reading import READ_BYTES, StoredStack, Watch, check_one_problem, split_sides
 from angsync.batch.result import VERDICTS, BatchStatus, failures_in_words
 from angsync.errors import ConvergenceWarning, InputError, MissingDependencyError, warn_user
 from angsync.io.chunked import arrays
@@ -30,6 +30,7 @@ from angsync.io.failures import check_free
 from angsync.problem.array_libraries import chunk_shape, store_library
 from angsync.problem.memory import allowed
 from angsync.problem.stored import check_not_encoded
+from angsync.problem.zarr_origin import check_zero, origin_of, source_of, watched
 
 _LONG_NAMES = {
     "z": "phases of unit modulus",
@@ -44,7 +45,7 @@ ORDER = ("z", "status", "verdict", "gap_bound", "residual", "lambda_2", "objecti
 """Of the variables."""
 
 
-def solve(data: Any, call: StackCall, threads: int | None, memory: int | None) -> Any:
+def solve(data: Any, call: StackCall, threads: int | None, memory: int | None, absent: str | None = None) -> Any:
     """The answers of all problems as variables of a Dataset, lazy where that is possible."""
     xarray = _library("xarray", "a stack of zarr, dask or xarray")
     values, template = _taken_apart(data)
@@ -61,9 +62,10 @@ def solve(data: Any, call: StackCall, threads: int | None, memory: int | None) -
     elif 0 in values.shape:
         found = _at_once(np.zeros(values.shape, values.dtype), here)
     elif store_library(values) == "dask":
-        found = _of_dask(values, own, allowed(memory))
+        found = _of_dask(values, own, allowed(memory), absent)
     else:
-        stack = StoredStack(values, allowed(memory), uuid.uuid4().hex)
+        check_absent(values, absent)
+        stack = StoredStack(values, allowed(memory), uuid.uuid4().hex, absent or "empty", call.hermitian)
         found = _streamed(stack, here) if _dask() is None else _lazily(stack, own)
     return _dataset(xarray, found, template, data, own)
 
@@ -99,7 +101,19 @@ def _taken_apart(data: Any) -> tuple[Any, Any]:
     return (in_memory(data.values) if data.variable._in_memory else data), template
 
 
+def check_absent(source: Any, absent: str | None) -> None:
+    """Refuse to take for zeros what is read as something else."""
+    origin = origin_of(source) if absent == "zeros" else None
+    if origin is not None:
+        check_zero(origin.array)
+
+
 # Lazily, by dask
+
+_BEHIND_DASK = (
+    "if it was not written because it holds nothing but zeros, pass absent='zeros'; to go on without its problems, "
+    "absent='empty' (they are NOT_FINITE then) or the zarr array itself (NO_DATA)"
+)
 
 
 @dataclass(frozen=True)
@@ -109,13 +123,15 @@ class _Task:
     solver: ChunkSolver
     stack: StoredStack | None
     token: str
+    watch: Watch | None = None
+    """Of problems that dask brings: which of them are known."""
 
     def __call__(self, *given: NDArray) -> tuple[NDArray, ...]:
         places = given if self.stack is not None else given[1:]
         box = tuple(slice(int(place.flat[0]), int(place.flat[-1]) + 1) for place in places)
         first = tuple(part.start for part in box)
         if self.stack is None:
-            return self.solver(given[0], first)
+            return self.solver(given[0], first, None if self.watch is None else self.watch.problems(box))
         with self.stack.held(box) as (C, absent):
             return self.solver(C, first, absent)
 
@@ -123,7 +139,7 @@ class _Task:
         return self.token
 
 
-def _of_dask(array: Any, solver: ChunkSolver, memory: int) -> dict[str, Any]:
+def _of_dask(array: Any, solver: ChunkSolver, memory: int, absent: str | None) -> dict[str, Any]:
     """A dask array: its own chunks, cut along the stack where they are too large, whole along the nodes."""
     if any(math.isnan(side) for sides in array.chunks for side in sides):
         raise InputError("the sizes of the chunks are not known: call array.compute_chunk_sizes() first.")
@@ -131,6 +147,12 @@ def _of_dask(array: Any, solver: ChunkSolver, memory: int) -> dict[str, Any]:
     check_one_problem(n, array.dtype.itemsize, memory)
     largest = chunk_shape(array)
     assert largest is not None
+    source = source_of(array)
+    watch = None if source is None else Watch(source, absent or "empty", solver.call.hermitian)
+    if source is not None:
+        check_absent(source, absent)
+    elif absent != "zeros":
+        array = watched(array, absent or "error", _BEHIND_DASK)
     matrix = n * n * array.dtype.itemsize
     most = max(matrix, memory // (os.cpu_count() or 1))  # dask's threads hold a chunk each
     sides = split_sides(tuple(leading), matrix, largest[:-2], most)
@@ -138,7 +160,7 @@ def _of_dask(array: Any, solver: ChunkSolver, memory: int) -> dict[str, Any]:
         array = array.rechunk((*sides, n, n))
     elif len(array.chunks[-1]) > 1 or len(array.chunks[-2]) > 1:
         array = array.rechunk({array.ndim - 2: n, array.ndim - 1: n})
-    return _applied([array], _Task(solver, None, _token(solver)), array.chunks[:-2], n)
+    return _applied([array], _Task(solver, None, f"{_token(solver)}-{absent}", watch), array.chunks[:-2], n)
 
 
 def _lazily(stack: StoredStack, solver: ChunkSolver) -> dict[str, Any]:

@@ -13,14 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError
-from angsync.io.chunked import arrays
 from angsync.io.chunked.source import Source
 from angsync.problem.array_libraries import store_library
 from angsync.problem.memory import in_words
-from angsync.problem.zarr_files import zarr_behind
+from angsync.problem.zarr_origin import lost, origin_of, refused
 
 READ_BYTES = 1 << 25
 """Of one chunk, where the store has smaller ones: enough to hide what a task costs beside its work."""
+_ADVICE = (
+    "if it was not written because it holds nothing but zeros, pass absent='zeros' (--absent zeros); to go on without "
+    "its problems, which have the status NO_DATA then, absent='empty' (--absent empty)"
+)
 _COPIES = 3  # of a chunk while it is read: as the store has it, decoded, and put together
 
 
@@ -64,6 +67,33 @@ def chunk_of(array: Any) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
+class Watch:
+    """Which problems of a stack nothing is known of, because a chunk that they need is not in their store."""
+
+    source: Any
+    """An array of zarr, or one of xarray over it."""
+    absent: str = "empty"
+    """What such a chunk is (:data:`angsync.problem.zarr_origin.ABSENT`)."""
+    hermitian: Any = "full"
+
+    def problems(self, place: tuple[slice, ...]) -> NDArray[np.bool_] | None:
+        """Those of a box of problems, or None where all are known; raises where an absent chunk is an error."""
+        whole = None if self.absent == "zeros" else origin_of(self.source)
+        if whole is None:
+            return None
+        part = whole.taken(place)
+        found = list(lost(part, self.hermitian))
+        if not found:
+            return None
+        if self.absent == "error":
+            raise refused([one.gone for one in found], part.array, _ADVICE)
+        unknown = np.zeros(tuple(side.stop - side.start for side in place), dtype=bool)
+        for one in found:
+            unknown[np.ix_(*one.places[: len(place)]) if part.exact else ...] = True
+        return unknown
+
+
+@dataclass(frozen=True)
 class StoredStack:
     """A stack of zarr, or of xarray over a file, of which boxes are read; it can be pickled."""
 
@@ -71,14 +101,11 @@ class StoredStack:
     memory: int
     """Bytes that this process may read at once; whoever would exceed it waits."""
     token: str = field(default="")
+    absent: str = "empty"
+    hermitian: str = "full"
 
     _used: ClassVar[dict[str, int]] = {}
     _changed: ClassVar[threading.Condition] = threading.Condition()
-
-    @property
-    def zarr(self) -> Any:
-        """The zarr array behind it, where its chunks can be looked at."""
-        return self.data if store_library(self.data) == "zarr" else zarr_behind(self.data)
 
     def sides(self, target: int = READ_BYTES) -> tuple[int, ...]:
         """The sides of the boxes of problems that are read at a time: whole chunks of the store."""
@@ -97,26 +124,15 @@ class StoredStack:
 
     @contextmanager
     def held(self, place: tuple[slice, ...]) -> Iterator[tuple[NDArray, NDArray[np.bool_] | None]]:
-        """The problems of a box, and which of them lie in chunks that the store does not have; None: all are there.
+        """The problems of a box, and which of them need chunks that the store does not have; None: all are there.
 
         They count against the memory until the block ends.
         """
         n = int(self.data.shape[-1])
         count = math.prod(part.stop - part.start for part in place)
         with self._reserved(min(self.memory, _COPIES * count * n * n * np.dtype(self.data.dtype).itemsize)):
-            boxes = [box for _, box in self._absent(place)]
-            yield self._values((*place, slice(0, n), slice(0, n))), _problems_in(boxes, place) if boxes else None
-
-    def absent_keys(self, place: tuple[slice, ...]) -> list[str]:
-        """The chunks that a box of problems lies in and the store does not have, by their keys."""
-        return [key for key, _ in self._absent(place)]
-
-    def _absent(self, place: tuple[slice, ...]) -> list[tuple[str, tuple[slice, ...]]]:
-        array, n = self.zarr, int(self.data.shape[-1])
-        if array is None:
-            return []
-        pieces = arrays.pieces(array, (*place, slice(0, n), slice(0, n)))
-        return [(key, box) for key, box in pieces if not arrays.has(array, key)]
+            unknown = Watch(self.data, self.absent, self.hermitian).problems(place)
+            yield self._values((*place, slice(0, n), slice(0, n))), unknown
 
     def _values(self, whole: tuple[slice, ...]) -> NDArray:
         if store_library(self.data) == "zarr":
@@ -137,13 +153,3 @@ class StoredStack:
                 if used[self.token] == 0:
                     del used[self.token]
                 changed.notify_all()
-
-
-def _problems_in(boxes: list[tuple[slice, ...]], place: tuple[slice, ...]) -> NDArray[np.bool_]:
-    """Which problems of a place lie in one of these boxes, if only in part."""
-    absent = np.zeros(tuple(part.stop - part.start for part in place), dtype=bool)
-    for box in boxes:
-        absent[tuple(slice(max(b.start - p.start, 0), b.stop - p.start) for b, p in zip(box, place, strict=False))] = (
-            True
-        )
-    return absent

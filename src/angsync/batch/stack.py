@@ -78,7 +78,7 @@ def solve(data: Any, call: Call) -> Any:
     if store_library(data) in DATASETS:
         from angsync.batch import dataset
 
-        return dataset.solve(data, own, call.threads, call.memory)
+        return dataset.solve(data, own, call.threads, call.memory, call.absent)
     if is_foreign(data) and on_cuda(data):
         from angsync.batch.on_device import solve_where_it_lies
 

@@ -128,7 +128,11 @@ Scheduler = Annotated[
 ]
 Absent = Annotated[
     str,
-    typer.Option("--absent", help="Chunks that a zarr stack does not hold: error, or empty (never written, NO_DATA)."),
+    typer.Option(
+        "--absent",
+        help="Chunks that a zarr stack does not hold: error, empty (no data: NO_DATA), or zeros (of nothing but zeros, "
+        "not written).",
+    ),
 ]
 ReportFile = Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML report here.")]
 StandardErrors = Annotated[

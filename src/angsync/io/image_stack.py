@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from angsync.errors import FileFormatError, InputError, MissingDependencyError, ShapeError
 from angsync.io.failures import existing_file, listed, reading
 from angsync.problem.stored import check_not_encoded
+from angsync.problem.zarr_origin import check_all, watched
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +48,13 @@ class ImageStack:
         return replace(result, **changed)
 
 
-def image_stack(stack: Any, dates: Any = None) -> ImageStack:
-    """The images of an array of NumPy, xarray, zarr, h5py or dask, or of a path."""
+FILL_NOT_WRITTEN = "if it was not written because it holds nothing else, pass absent='empty' (--absent empty)"
+"""What to do about a chunk of images that is absent."""
+
+
+def image_stack(stack: Any, absent: str = "error") -> ImageStack:
+    """The images of an array of NumPy, xarray, zarr, h5py or dask, or of a path. ``absent``: whether chunks of zarr
+    behind xarray and dask that are not there are an error."""
     if isinstance(stack, (str, os.PathLike)):
         return read_images(stack)
     if not isinstance(stack, np.ndarray) and type(stack).__module__.partition(".")[0] == "xarray":
@@ -56,10 +62,10 @@ def image_stack(stack: Any, dates: Any = None) -> ImageStack:
             raise InputError(
                 f"a Dataset has several variables ({listed(list(stack.data_vars))}): pass the one with the images."
             )
-        found = _of_xarray(stack)
+        found = _of_xarray(stack if absent != "error" else watched(stack, advice=FILL_NOT_WRITTEN), absent)
     else:
         data = stack if isinstance(stack, np.ma.MaskedArray) or _has_slices(stack) else np.asarray(stack)
-        found = ImageStack(data)
+        found = ImageStack(data if absent != "error" else watched(data, advice=FILL_NOT_WRITTEN))
     return _checked(found)
 
 
@@ -100,19 +106,27 @@ def _axis_of_dates(dims: tuple[str, ...], coordinates: Mapping[str, Any]) -> int
     return found[0] if len(found) == 1 else 0
 
 
-def _of_xarray(array: Any) -> ImageStack:
+def _values(part: Any, absent: str) -> NDArray:
+    """Of a part of an array of xarray."""
+    if absent == "error":
+        check_all(part, advice=FILL_NOT_WRITTEN)
+    return np.asarray(part.values)
+
+
+def _of_xarray(array: Any, absent: str) -> ImageStack:
     given = tuple(str(name) for name in array.dims)
     first = _axis_of_dates(given, {name: array.coords[name].values for name in given if name in array.coords})
     if first and len(given) == 3:
-        return _dates_first(array, first)
+        return _dates_first(array, first, absent)
     dims = given
     coordinates: dict[str, Any] = {"dims": dims}
     coordinates.update({name: array.coords[name].values for name in dims if name in array.coords})
     dates = coordinates.get(dims[0]) if dims else None
-    return ImageStack(_Lazy(array.shape, array.dtype, lambda index: array[index].values), dates, coordinates, array)
+    lazy = _Lazy(array.shape, array.dtype, lambda index: _values(array[index], absent))
+    return ImageStack(lazy, dates, coordinates, array)
 
 
-def _dates_first(array: Any, axis: int) -> ImageStack:
+def _dates_first(array: Any, axis: int, absent: str) -> ImageStack:
     """An array of xarray with its dates on another axis: every part is turned when it is read."""
     order = (array.dims[axis], *(name for name in array.dims if name != array.dims[axis]))
     coordinates: dict[str, Any] = {"dims": tuple(str(name) for name in order)}
@@ -121,6 +135,8 @@ def _dates_first(array: Any, axis: int) -> ImageStack:
     def read(index: Any) -> NDArray:
         parts = index if isinstance(index, tuple) else (index,)
         turned = array.isel(dict(zip(order, parts, strict=False)))
+        if absent == "error":
+            check_all(turned, advice=FILL_NOT_WRITTEN)
         return np.asarray(turned.transpose(*(name for name in order if name in turned.dims)).values)
 
     shape = tuple(array.sizes[name] for name in order)

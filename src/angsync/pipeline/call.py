@@ -92,6 +92,8 @@ class Call:
     effort: Effort = "normal"
     memory: int | None = None
     """Bytes that a stack which is read in parts may take at once; None: half of what is free."""
+    absent: str | None = None
+    """What chunks are that a zarr store does not hold: ``"error"``, ``"empty"`` or ``"zeros"``; None: as is usual."""
     checkpoint: Checkpoint | None = None
     journal: Journal | None = None
     """Of the checkpoint, once the data are known: :mod:`angsync.pipeline.plain` opens it."""
@@ -115,6 +117,7 @@ class Call:
         effort: Any,
         memory: Any = None,
         checkpoint: Any = None,
+        absent: Any = None,
     ) -> Call:
         """The options as they were given; whatever is wrong with them is said here, before any work."""
         if stopping is None:
@@ -127,6 +130,8 @@ class Call:
             raise InputError(f"on_failure must be 'warn', 'raise' or 'ignore', but it is {on_failure!r}.")
         if hermitian not in ("full", "upper", "lower"):
             raise InputError(f"hermitian must be 'full', 'upper' or 'lower', but it is {hermitian!r}.")
+        if absent not in (None, "error", "empty", "zeros"):
+            raise InputError(f"absent must be 'error', 'empty' or 'zeros', but it is {absent!r}.")
         check_effort(effort)
         parts = _parts(solver)
         own, robust = _solver_or_robust("auto" if parts else solver)
@@ -147,6 +152,7 @@ class Call:
             threads=_threads(threads),
             effort=effort,
             memory=_memory(memory),
+            absent=absent,
             checkpoint=_checkpoint(checkpoint, own, robust),
         )
 

@@ -1,21 +1,49 @@
-"""The files behind the chunks of a zarr array, whatever the version of the library, and whether they are all there.
+"""The files behind the chunks of a zarr array, whatever the version of the library, and which of them are not there.
 
-A chunk that a store does not have reads as the fill value, without a word. Nothing is imported here: who has an array
-of zarr has imported zarr.
+A chunk that a store does not have reads as the fill value, without a word; so does an inner chunk that its shard does
+not have. Nothing is imported here: who has an array of zarr has imported zarr.
 """
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
-from angsync.errors import AngsyncWarning, InputError, warn_user
+import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from angsync.problem.operators.checks import Hermitian
+from angsync.errors import FileFormatError
+
+_NOT_THERE = 2**64 - 1  # offset and length of an inner chunk that a shard does not have (zarr-specs, sharding-indexed)
+
+
+class DamagedChunkError(FileFormatError):
+    """A chunk of an input is absent or cannot be decoded; ``keys`` are the files of the store."""
+
+    def __init__(self, message: str, keys: Sequence[str] = ()) -> None:
+        super().__init__(message, tuple(keys))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(self.args[1])
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Gone(NamedTuple):
+    """What a store does not have."""
+
+    name: str
+    """For people."""
+    key: str
+    """The file, by its key in the store: that of the shard, where an inner chunk is not in it."""
+    box: tuple[slice, ...]
+    """The entries of the array that would be read as the fill value."""
 
 
 def _version() -> int:
@@ -75,81 +103,91 @@ def has(array: Any, key: str) -> bool:
     return bool(sync(array.store.exists(key)))
 
 
-def zarr_behind(array: Any) -> Any:
-    """The zarr array behind an array of xarray that is all of it, not decoded; None where that is not known.
-
-    xarray has no public way to it; where its insides are others, chunks that are absent are not seen, and read as
-    zeros (a problem of a stack is then EMPTY).
-    """
-    try:
-        found = array.variable._data
-        for _ in range(8):
-            if type(found).__name__ == "ZarrArrayWrapper":
-                inner = found.get_array()
-                same = tuple(inner.shape) == tuple(array.shape) and inner.dtype == array.dtype
-                return inner if same and is_zarr(inner) else None
-            if type(found).__name__ not in _WRAPPERS:
-                return None
-            if type(found).__name__ == "LazilyIndexedArray" and any(
-                key not in (slice(None), slice(0, size, 1), slice(0, size))
-                for key, size in zip(found.key.tuple, array.shape, strict=True)
-            ):
-                return None  # a part of it
-            found = found.array
-    except (AttributeError, TypeError):
+def keys_of(array: Any) -> Collection[str] | None:
+    """All keys of a store that is no folder, where asking for them one by one is slow; None where that is quick."""
+    if root_of(array) is not None:
         return None
-    return None
+    if _version() < 3:
+        return set(array.chunk_store.keys())
+    from zarr.core.sync import sync
+
+    return set(sync(_listed(array.store, f"{array.path}/" if array.path else "")))
 
 
-_WRAPPERS = ("MemoryCachedArray", "CopyOnWriteArray", "LazilyIndexedArray", "ImplicitToExplicitIndexingAdapter")
+async def _listed(store: Any, prefix: str) -> list[str]:
+    return [key async for key in store.list_prefix(prefix)]
 
 
-def check_matrix(data: Any, hermitian: Hermitian) -> None:
-    """Refuse a matrix in a folder of zarr of which chunks were lost; warn of those that may be 0 on purpose.
+def gone(array: Any, place: tuple[slice, ...], keys: Collection[str] | None = None) -> list[Gone]:
+    """What a box of an array needs and its store does not have; ``keys``: those that it has, where they are known."""
+    found = []
+    for key, box in pieces(array, place):
+        if not (has(array, key) if keys is None else key in keys):
+            found.append(Gone(key, key, box))
+        elif _version() >= 3 and array.shards is not None:
+            found += _gone_inside(array, key, box, place)
+    if found:
+        _check_there(array)
+    return found
 
-    zarr does not write a chunk of nothing but the fill value unless it is told to, so that one which is absent may be
-    0. It is taken for damage on the diagonal, as hardly any problem has a block of neighbours without a measurement,
-    and where the mirrored chunk is there. Chunks that are not square have no mirrored one; the triangles are compared
-    when they are read. Only what is read counts, and stores that are no folder are not asked.
-    """
-    array = data if is_zarr(data) else zarr_behind(data)
-    root = None if array is None or len(array.shape) != 2 else root_of(array)
-    if root is None:
+
+def _gone_inside(array: Any, key: str, shard: tuple[slice, ...], place: tuple[slice, ...]) -> Iterator[Gone]:
+    """The inner chunks that a shard does not have, by the index in it."""
+    sides = [int(side) for side in array.chunks]
+    counts = tuple(whole // side for whole, side in zip(sides_of(array), sides, strict=True))
+    index = _index_of_shard(array, key, counts)
+    if index is None:
         return
-    every = list(pieces(array, tuple(slice(0, side) for side in array.shape)))
-    absent = {_corner(box): key for key, box in every if not (root / key).is_file()}
-    height, width = sides_of(array)
-    lost, silent = [], []
-    for key, (rows, columns) in every:
-        here = (rows.start, columns.start)
-        above, below = rows.start < columns.stop - 1, columns.start < rows.stop - 1  # it has entries off the diagonal
-        crosses = rows.start < columns.stop and columns.start < rows.stop
-        read = crosses or hermitian == "full" or (above if hermitian == "upper" else below)
-        if here not in absent or not read:
-            continue
-        if (crosses and (above or below)) or (height == width and not crosses and here[::-1] not in absent):
-            lost.append(key)
-        else:
-            silent.append(key)
-    if lost:
-        raise InputError(
-            f"the store of C has no {_some(lost)}: it would be read as the fill value ({array.fill_value}), as if that "
-            "had been measured. Write it anew; or, where it is meant as not measured, write zeros there "
-            "(write_empty_chunks=True in zarr), or load C yourself: numpy.asarray(C)."
+    for numbers in np.argwhere((index == _NOT_THERE).all(axis=-1)).tolist():
+        first = [s.start + k * side for s, k, side in zip(shard, numbers, sides, strict=True)]
+        box = tuple(slice(a, min(a + side, n)) for a, side, n in zip(first, sides, array.shape, strict=True))
+        if all(b.start < min(b.stop, p.stop) and p.start < b.stop for b, p in zip(box, place, strict=True)):
+            yield Gone(f"{key} (its inner chunk {'/'.join(map(str, numbers))})", key, box)
+
+
+def _index_of_shard(array: Any, key: str, counts: tuple[int, ...]) -> NDArray[np.uint64] | None:
+    """Offset and length of every inner chunk; None where the index is not written as zarr does it, or cut off."""
+    codec: Any = array.metadata.codecs[0]
+    kinds = [type(one).__name__ for one in codec.index_codecs]
+    if kinds not in (["BytesCodec"], ["BytesCodec", "Crc32cCodec"]):
+        return None
+    size = 16 * math.prod(counts)
+    at_the_end = str(codec.index_location.value) == "end"
+    found = _part_of_file(array, key, size + 4 * (len(kinds) - 1), at_the_end)
+    if len(found) < size:
+        return None
+    return np.frombuffer(found[:size], "<u8").reshape(*counts, 2)
+
+
+def _part_of_file(array: Any, key: str, size: int, at_the_end: bool) -> bytes:
+    root = root_of(array)
+    if root is not None:
+        with open(root / key, "rb") as stream:
+            if at_the_end:
+                stream.seek(max(0, (root / key).stat().st_size - size))
+            return stream.read(size)
+    from zarr.abc.store import RangeByteRequest, SuffixByteRequest
+    from zarr.core.buffer import default_buffer_prototype
+    from zarr.core.sync import sync
+
+    wanted: Any = SuffixByteRequest(size) if at_the_end else RangeByteRequest(0, size)
+    found = sync(array.store.get(key, default_buffer_prototype(), byte_range=wanted))
+    return b"" if found is None else bytes(found.to_bytes())
+
+
+def _check_there(array: Any) -> None:
+    """A store that is not there at all has lost no chunks: it was moved, deleted, or is looked for elsewhere."""
+    before = f"{array.path}/" if array.path else ""
+    names = [before + name for name in ("zarr.json", ".zarray")]
+    stores = (array.chunk_store, array.store) if _version() < 3 else ()
+    if not (any(name in store for store in stores for name in names) if stores else any(has(array, k) for k in names)):
+        raise FileFormatError(
+            f"the zarr store {root_of(array) or array.store} is not there any more: it was moved or deleted, or it was "
+            "opened by a relative path and the working folder is another one. Open it again, by its whole path."
         )
-    if silent:
-        warn_user(
-            f"{len(silent)} chunk{'s' * (len(silent) > 1)} of {len(every)} are not in the store ({_some(silent)}): "
-            f"they are read as the fill value ({array.fill_value}), which is right only where nothing was measured. "
-            "Restore them if they were lost; if not, write zeros there (write_empty_chunks=True in zarr), or load C "
-            "yourself: numpy.asarray(C).",
-            AngsyncWarning,
-        )
 
 
-def _corner(box: tuple[slice, ...]) -> tuple[int, ...]:
-    return tuple(side.start for side in box)
-
-
-def _some(keys: list[str]) -> str:
-    return ", ".join(["chunk " + keys[0], *keys[1:3]]) + (f" and {len(keys) - 3} more" if len(keys) > 3 else "")
+def some(lost: Sequence[Gone]) -> str:
+    """Of what is gone, in words."""
+    names = list(dict.fromkeys(one.name for one in lost))
+    return ", ".join(["chunk " + names[0], *names[1:3]]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

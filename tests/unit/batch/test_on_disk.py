@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
+from stacks_on_disk import stack as uncompressed
 from stored_stacks import NAMES, hard_stack, on_disk, take_away
 
 import angsync as ang
@@ -11,6 +14,7 @@ from angsync.batch import on_disk as module
 from angsync.batch.call import StackCall
 from angsync.batch.result import BatchStatus
 from angsync.errors import FileFormatError, InputError, OutputError
+from angsync.io.chunked import arrays
 from angsync.io.chunked.verify import verify
 from angsync.solvers.stopping import Stopping
 
@@ -85,7 +89,8 @@ def test_an_absent_chunk_is_named_or_has_no_data_and_the_rest_is_done(hard, tmp_
     status = zarr.open_group(str(tmp_path / "out.zarr"), mode="r")["status"][...]
     if absent == "error":
         assert list(solved.done.failed) == ["1_1"]
-        assert "absent from the store" in solved.done.failed["1_1"]
+        assert "--absent zeros" in solved.done.failed["1_1"]
+        assert arrays.key_of(array, (1, 1, 0, 0)) in solved.done.failed["1_1"]
         assert (status[where] == BatchStatus.INTERRUPTED).all()
         array[2:4, 5:10] = stack[2:4, 5:10]
         module.solve_store(tmp_path / "C.zarr", tmp_path / "out.zarr", call(), resume=True)
@@ -93,6 +98,21 @@ def test_an_absent_chunk_is_named_or_has_no_data_and_the_rest_is_done(hard, tmp_
     else:
         assert solved.counts["NO_DATA"] == 10
         assert (status[where] == BatchStatus.NO_DATA).all()
+
+
+def test_a_copy_of_the_input_is_gone_on_with_and_other_values_are_refused(hard, tmp_path):
+    stack, expected = hard
+    uncompressed(tmp_path / "C.zarr", stack, (2, 5, 6, 6))  # files of the same size whatever is in them
+    module.solve_store(tmp_path / "C.zarr", tmp_path / "out.zarr", call(), memory=3 * 10 * 288, max_seconds=0)
+    shutil.copytree(tmp_path / "C.zarr", tmp_path / "D.zarr", copy_function=shutil.copyfile)
+    other = stack.copy()
+    other[0, 0] = other[0, 0].conj()
+    uncompressed(tmp_path / "E.zarr", other, (2, 5, 6, 6))
+    with pytest.raises(OutputError, match=r"of the input was written again: chunk 0_0 .* other values"):
+        module.solve_store(tmp_path / "E.zarr", tmp_path / "out.zarr", call(), resume=True)
+    solved = module.solve_store(tmp_path / "D.zarr", tmp_path / "out.zarr", call(), resume=True)
+    assert solved.done.found == 1
+    assert_written(tmp_path / "out.zarr", expected)
 
 
 def test_axes_and_coordinates_of_a_group_are_kept(hard, tmp_path):
@@ -200,8 +220,8 @@ def test_what_failed_by_its_values_is_mended_and_resumed(hard, tmp_path):
     array[2:4, :5] = stack[2:4, :5]
     assert module.solve_store(*where, call(), resume=True).done.computed == 1
     assert_written(where[1], expected)
-    array[:2, :5] = stack[:2, :5]
-    with pytest.raises(OutputError, match=r"0/0/0/0 of the input was written again|0\.0\.0\.0 of the input"):
+    array[:2, :5] = stack[:2, :5].conj()
+    with pytest.raises(OutputError, match=r"0.0.0.0 of the input (was written again|had)"):
         module.solve_store(*where, call(), resume=True)
 
 

@@ -9,6 +9,7 @@ from problems import gaussian_stack
 from stored_stacks import on_disk, take_away
 
 import angsync as ang
+from angsync.io.chunked import arrays
 
 zarr = pytest.importorskip("zarr")
 
@@ -30,11 +31,39 @@ def test_a_store_is_solved_into_another_and_gone_on_with():
     take_away(array, slice(2, 4))
     answer = call("solve", "C.zarr", "-o", "other.zarr", "--memory", "1.5kB")
     assert answer.code == 3
-    assert "chunk 1 failed: 1 chunk(s) of " in answer.stdout
+    assert "chunk 1 failed: the store of the input has no chunk " in answer.stdout
+    assert "--absent zeros" in answer.stdout
     assert "--resume" in answer.stdout
     answer = call("solve", "C.zarr", "-o", "third.zarr", "--absent", "empty", "--json")
     assert answer.code == 1
     assert answer.object["status"] == {"CONVERGED": 6, "NO_DATA": 2, "UNDECIDED": 2}
+
+
+def test_zeros_that_were_not_written_are_solved_where_that_is_said_also_by_a_resumed_run():
+    stack = gaussian_stack(6, 4, 0.2)
+    stack[2:, :2, 4:] = stack[2:, 4:, :2] = 0
+    array = on_disk("C.zarr", stack, (2, 2, 2), fill_value=0)
+    for key, _ in arrays.pieces(array, (slice(2, 4), slice(0, 2), slice(4, 6))):  # the newer library has not
+        (arrays.root_of(array) / key).unlink(missing_ok=True)
+    for key, _ in arrays.pieces(array, (slice(2, 4), slice(4, 6), slice(0, 2))):
+        (arrays.root_of(array) / key).unlink(missing_ok=True)
+    assert call("solve", "C.zarr", "--out", "out.zarr", "--memory", "4kB").code == 3
+    answer = call("solve", "C.zarr", "--out", "out.zarr", "--resume", "--absent", "zeros", "--json")
+    assert answer.code == 0
+    assert answer.object["chunks"]["before"] == 1
+    np.testing.assert_array_equal(zarr.open_group("out.zarr", mode="r")["z"][...], ang.synchronize(stack).z)
+
+
+@pytest.mark.parametrize("triangle", ["upper", "lower"])
+def test_the_triangle_that_is_not_read_need_not_be_there(triangle):
+    stack = gaussian_stack(6, 4, 0.2)
+    array = on_disk("C.zarr", np.triu(stack) if triangle == "upper" else np.tril(stack), (2, 3, 3), fill_value=0)
+    away = (slice(3, 6), slice(0, 3)) if triangle == "upper" else (slice(0, 3), slice(3, 6))
+    for key, _ in arrays.pieces(array, (slice(0, 4), *away)):
+        (arrays.root_of(array) / key).unlink(missing_ok=True)
+    assert call("solve", "C.zarr", "--out", "out.zarr", "--hermitian", triangle).code == 0
+    expected = ang.synchronize(stack, hermitian=triangle).z
+    np.testing.assert_array_equal(zarr.open_group("out.zarr", mode="r")["z"][...], expected)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +79,7 @@ def test_a_store_is_solved_into_another_and_gone_on_with():
         (("-o", "o.zarr", "--memory", "lots"), "memory must be a number of bytes or a size"),
         (("-o", "o.zarr", "--memory", "100"), "one problem of 4 nodes has 256 bytes"),
         (("-o", "o.zarr", "--gauge", "9"), "9"),
+        (("-o", "o.zarr", "--absent", "never"), "'error', 'empty', 'zeros'"),
     ],
 )
 def test_what_is_wrong_is_said_at_once(arguments, message):

@@ -1,4 +1,4 @@
-"""A chunk that a zarr store does not have reads as fill values: damage is refused, what may be meant is told."""
+"""A chunk that a zarr store does not have reads as fill values: it is refused and named, unless that is meant."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import angsync as ang
-from angsync.errors import AngsyncWarning, FileFormatError, InputError
+from angsync.errors import FileFormatError, InputError
 from angsync.io.chunked import arrays
+from angsync.problem import zarr_files, zarr_origin
 from angsync.problem.operators import on_cluster, streamed
 from angsync.problem.stored import StoredArray
 
@@ -62,28 +63,48 @@ WAYS = [in_memory, in_tiles, by_workers]
 )
 def test_a_lost_chunk_is_named(tmp_path, monkeypatch, way, hermitian, gone):
     store = without(written(tmp_path, problem()), gone)
-    with pytest.raises(InputError, match=r"no chunk .*fill value.*numpy\.asarray") as raised:
+    with pytest.raises(InputError, match=r"no chunk .*fill value.*absent='zeros'") as raised:
         way(store, hermitian, monkeypatch)
     assert arrays.key_of(store, gone) in str(raised.value)
 
 
-@pytest.mark.parametrize("way", WAYS[:2])
-def test_a_mirrored_pair_may_be_meant_and_is_counted(tmp_path, monkeypatch, way):
+@pytest.mark.parametrize("way", WAYS)
+def test_a_mirrored_pair_is_refused_too(tmp_path, monkeypatch, way):
+    """It may be lost, and the matrix with zeros there is Hermitian: only its owner knows."""
+    store = without(written(tmp_path, problem()), (0, 2), (2, 0))
+    with pytest.raises(InputError, match=r"no chunk .*0.2, .*2.0: "):
+        way(store, "full", monkeypatch)
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_chunks_of_zeros_that_were_not_written_are_zeros_where_that_is_said(tmp_path, monkeypatch, streams):
     C = problem()
     C[:20, 40:] = C[40:, :20] = 0
     store = written(tmp_path, C)
     for numbers in [(0, 2), (2, 0)]:  # zarr 3 has not written them, zarr 2 has
         path_of(store, *numbers).unlink(missing_ok=True)
-    with pytest.warns(AngsyncWarning, match="2 chunks of 9") as caught:
-        operator = way(store, "full", monkeypatch)
-    assert caught[0].filename == __file__
-    assert operator.n == 60
+    if streams:
+        monkeypatch.setattr(streamed, "LOADED_UP_TO_BYTES", 1000)
+    with pytest.raises(InputError, match="no chunk"):
+        ang.synchronize(store)
+    with pytest.raises(InputError, match="'error' or 'zeros' for one matrix"):
+        ang.synchronize(store, absent="empty")
+    found = ang.synchronize(store, absent="zeros")
+    assert found.objective == pytest.approx(ang.synchronize(C).objective, rel=1e-12)
+    assert ang.as_operator(store, absent="zeros").n == 60
 
 
-def test_a_mirrored_pair_warns_before_workers_read(tmp_path, monkeypatch):
-    store = without(written(tmp_path, problem()), (0, 2), (2, 0))
-    with pytest.warns(AngsyncWarning, match="2 chunks of 9"), pytest.raises(pytest.fail.Exception):
-        by_workers(store, "full", monkeypatch)
+def test_what_is_read_as_another_number_is_not_zeros(tmp_path):
+    store = zarr.open_array(str(tmp_path / "C.zarr"), mode="w", shape=(4, 4), chunks=(2, 2), dtype="c16", fill_value=1)
+    with pytest.raises(InputError, match=r"absent is 'zeros', but .* read as \(1\+0j\)"):
+        ang.synchronize(store, absent="zeros")
+
+
+def test_the_option_is_for_stores_alone():
+    with pytest.raises(InputError, match="absent is for arrays of zarr"):
+        ang.synchronize(problem(), absent="zeros")
+    with pytest.raises(InputError, match="absent must be 'error', 'empty' or 'zeros'"):
+        ang.synchronize(problem(), absent="never")
 
 
 def test_chunks_that_are_not_read_do_not_count(tmp_path, monkeypatch):
@@ -93,23 +114,10 @@ def test_chunks_that_are_not_read_do_not_count(tmp_path, monkeypatch):
         assert ang.synchronize(store, hermitian="upper").objective == ang.synchronize(problem()).objective
 
 
-def test_entries_of_the_diagonal_alone_may_be_meant(tmp_path):
-    C = problem(6)
-    np.fill_diagonal(C, 0)
-    store = written(tmp_path, C, (1, 1))
-    for k in range(6):
-        path_of(store, k, k).unlink(missing_ok=True)
-    with pytest.warns(AngsyncWarning, match="6 chunks of 36"):
-        ang.as_operator(store)
-
-
-def test_chunks_that_are_not_square_have_no_mirror_image(tmp_path):
-    """Off the diagonal their absence proves nothing; both triangles are compared as ever."""
-    store = without(written(tmp_path, problem(), (20, 30)), (2, 0))
-    with pytest.warns(AngsyncWarning, match="1 chunk of 6"), pytest.raises(ang.errors.NotHermitianError):
-        ang.as_operator(store)
-    with pytest.raises(InputError, match="no chunk"):
-        ang.as_operator(without(written(tmp_path, problem(), (20, 30)), (1, 1)))
+def test_chunks_that_are_not_square(tmp_path):
+    for gone in ((2, 0), (1, 1)):
+        with pytest.raises(InputError, match="no chunk"):
+            ang.as_operator(without(written(tmp_path, problem(), (20, 30)), gone))
 
 
 def test_a_store_of_xarray_is_looked_at(tmp_path):
@@ -121,10 +129,38 @@ def test_a_store_of_xarray_is_looked_at(tmp_path):
         ang.as_operator(xarray.open_zarr(str(tmp_path / "D.zarr"), chunks=None)["C"])
 
 
-def test_a_store_in_memory_is_not_asked():
+def test_stores_that_are_no_folder_are_asked(monkeypatch):
     store = zarr.open_array({}, mode="w", shape=(4, 4), chunks=(2, 2), dtype="c16", fill_value=0)
     store[:2, :2] = 1
+    for most in (100, 0):  # one by one, and by a list of what it holds
+        monkeypatch.setattr(zarr_origin, "_ASKED_ONE_BY_ONE", most)
+        with pytest.raises(InputError, match=r"no chunk .*0.1, .*1.0, .*1.1: "):
+            ang.as_operator(store)
+    store[:] = 1
     assert ang.as_operator(store).n == 4
+
+
+needs_shards = pytest.mark.skipif(zarr.__version__ < "3", reason="shards are of zarr 3")
+
+
+@needs_shards
+@pytest.mark.parametrize("location", ["start", "end"])
+@pytest.mark.parametrize("kind", ["folder", "memory"])
+def test_inner_chunks_that_a_shard_does_not_have(tmp_path, location, kind):
+    C = problem(70)  # the last shards reach over the edge
+    store = zarr.storage.MemoryStore() if kind == "memory" else str(tmp_path / "C.zarr")
+    how = {"shards": {"shape": (40, 40), "index_location": location}, "chunks": (20, 20), "dtype": C.dtype}
+    array = zarr.create_array(store, shape=C.shape, **how)
+    array[...] = C
+    assert zarr_files.gone(array, (slice(0, 70), slice(0, 70))) == []
+    C[:20, 20:40] = C[20:40, :20] = 0
+    array[...] = C
+    found = zarr_files.gone(array, (slice(0, 70), slice(0, 70)))
+    assert [one.box for one in found] == [(slice(0, 20), slice(20, 40)), (slice(20, 40), slice(0, 20))]
+    assert zarr_files.gone(array, (slice(20, 70), slice(20, 70))) == []
+    with pytest.raises(InputError, match=r"no chunk c/0/0 \(its inner chunk 0/1\), c/0/0 \(its inner chunk 1/0\): "):
+        ang.as_operator(array)
+    assert ang.as_operator(array, absent="zeros").n == 70
 
 
 @pytest.mark.parametrize("way", WAYS[:2])

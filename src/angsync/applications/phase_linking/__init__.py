@@ -115,8 +115,8 @@ def link(
     max_seconds
         For a zarr store: no chunk is begun after that time.
     absent
-        What a chunk that a zarr store of images does not hold is: an ``"error"``, or ``"empty"`` where chunks of
-        nothing but fill values were not written.
+        What a chunk that a zarr store of images does not hold is (also one behind an array of xarray or dask): an
+        ``"error"``, or ``"empty"`` where chunks of nothing but fill values were not written.
     progress
         For a zarr store: told after each chunk how many are done, and of how many.
     certify
@@ -131,7 +131,7 @@ def link(
     ((8, 16, 16), True)
     """
     begin = time.perf_counter()
-    images = stack if isinstance(stack, ImageStack) else image_stack(stack, dates)
+    images = stack if isinstance(stack, ImageStack) else image_stack(stack, absent)
     n, rows, columns = images.data.shape
     names = labels_of(images.dates if dates is None else dates, n)
     settings = Settings(method, beta, position_of(reference, names), certify)

@@ -18,7 +18,7 @@ from angsync.applications.phase_linking.order import Order, order_of, sample_of_
 from angsync.applications.phase_linking.stores import Written, axes_of, fields_of
 from angsync.applications.phase_linking.tiles import TILE, Images, Tile, pieces_of
 from angsync.errors import InputError, MissingDependencyError
-from angsync.io.chunked import arrays, manifest, work
+from angsync.io.chunked import arrays, manifest, markers, work
 from angsync.io.chunked.fingerprint import of_array, of_values
 from angsync.io.chunked.grid import Chunk, Grid
 from angsync.io.chunked.runner import Runner, in_process
@@ -49,10 +49,15 @@ class LinkChunk:
         tile = _tile(chunk)
         n, single = self.images.data.shape[0], self.images.data.dtype == np.complex64
         found = Gathered.of((n, *tile.shape), single, None, {}, keep_problems=False)
-        for piece in pieces_of(tile, self.images, self.settings):
+        read = self.images.read(tile)
+        for piece in pieces_of(tile, self.images, self.settings, read):
             if found.add(piece):
                 raise KeyboardInterrupt  # some pixels of it were not reached: it is not done
-        return Computed(found.store.finish(), found.report())
+        return Computed(found.store.finish(), {**found.report(), "input": markers.checksum(read[0])})
+
+    def still(self, chunk: Chunk, marker: Mapping[str, Any]) -> bool:
+        """Whether the images of a tile are what its marker says it was computed from."""
+        return marker["report"].get("input") == markers.checksum(self.images.read(_tile(chunk))[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,16 +85,20 @@ def link_to_store(
         assert plan is not None
         sides = manifest.grid_of(plan).sides  # type: ignore[assignment]
     sides = sides or (side_for(images, target.memory),) * 2
-    order = _kept(plan["kept"]) if known and plan is not None else order_of(sample_of_images(images))
+    source = of_array(images.data.data, images.data.path)
+    doubtful = (
+        not source.files or manifest.read_failed(target.path) or manifest.written_again(target.path, source.files)
+    )
+    order = _order(images, plan if known else None, looks_again=bool(doubtful))
     settings = replace(settings, order=order.order)
     single = images.data.dtype == np.complex64
     dims = tuple(coordinates.get("dims", ("date", "y", "x")))
-    source = of_array(images.data.data, images.data.path)
+    compute = LinkChunk(images, settings)
     todo = work.Work(
         kind=KIND,
         grid=Grid((rows, columns), (min(sides[0], rows), min(sides[1], columns))),
         fields=fields_of(n, (rows, columns), single, dims),
-        compute=LinkChunk(images, settings),
+        compute=compute,
         source=source,
         settings=_told(images, settings, names),
         kept={"order": None if order.order is None else order.order.tolist(), "note": order.note},
@@ -97,6 +106,7 @@ def link_to_store(
         attributes={"source": KIND},
         reads=lambda chunk: images.data.keys((slice(0, n), *images.around(_tile(chunk)))),
         look_again=partial(of_array, images.data.data, images.data.path) if source.files else None,
+        still=None if isinstance(images.data.data, np.ndarray) and not source.files else compute.still,
     )
     done = work.carry_out(
         todo, target.path, resume=target.resume, runner=_runner(target, images), progress=target.progress,
@@ -108,7 +118,7 @@ def link_to_store(
     found.interrupted = done.interrupted
     found.failed = done.failed
     found.failed_pixels = sum(chunk.size for chunk in done.missing if chunk.name in done.failed)
-    return found, settings, (order.note, *_notes(done, len(todo.grid), target))
+    return found, settings, (order.note, *_notes(done, len(todo.grid), target, begun=plan is None))
 
 
 def side_for(images: Images, memory: Any) -> int:
@@ -133,8 +143,16 @@ def side_for(images: Images, memory: Any) -> int:
     return int(min(TILE, max(side, _LEAST)))
 
 
-def _kept(told: Mapping[str, Any]) -> Order:
-    """The order of dates behind the error bars: once decided, it holds for all chunks."""
+def _order(images: Images, plan: Mapping[str, Any] | None, looks_again: bool) -> Order:
+    """The order of dates behind the error bars: once decided, it holds for all chunks. Where it was decided on images
+    that have been mended since, or may be others, it is decided anew as soon as all that it takes can be read."""
+    if plan is None:
+        return order_of(sample_of_images(images))
+    if looks_again:
+        sample = sample_of_images(images)
+        if sample.is_whole:
+            return order_of(sample)
+    told = plan["kept"]
     return Order(None if told["order"] is None else np.asarray(told["order"], dtype=np.int64), told["note"])
 
 
@@ -166,12 +184,14 @@ def _runner(target: Target, images: Images) -> Runner:
     return runner
 
 
-def _notes(done: work.Done, total: int, target: Target) -> tuple[str, ...]:
+def _notes(done: work.Done, total: int, target: Target, begun: bool) -> tuple[str, ...]:
     notes = []
     if done.found == total:
         notes.append(f"nothing to do: all {total:,} chunks were done before.")
     elif done.found:
         notes.append(f"resumed: {done.found:,} of {total:,} chunks were done before.")
+    elif target.resume and not begun:
+        notes.append(f"resumed: none of {total:,} chunks was done before, or could be kept.")
     elif target.resume:
         notes.append("there was nothing to resume: begun anew.")
     if done.interrupted:

@@ -46,6 +46,10 @@ def tiles(rows: int, columns: int, sides: tuple[int, int]) -> Iterator[Tile]:
             yield Tile(row, min(rows, row + sides[0]), column, min(columns, column + sides[1]))
 
 
+Read = tuple[NDArray, NDArray[np.bool_], Tile]
+"""What :meth:`Images.read` gives."""
+
+
 @dataclass(frozen=True, eq=False)
 class Images:
     """A stack of images that is read in parts, with what is known about its axes."""
@@ -67,7 +71,7 @@ class Images:
             slice(max(0, tile.first_column - left), min(columns, tile.last_column + right)),
         )
 
-    def read(self, tile: Tile) -> tuple[NDArray, NDArray[np.bool_], Tile]:
+    def read(self, tile: Tile) -> Read:
         """The pixels of a tile and all that their windows need, those to leave out, and where the tile lies in it."""
         (top, bottom), (first, last) = ((part.start, part.stop) for part in self.around(tile))
         part = np.asanyarray(self.data[:, top:bottom, first:last])
@@ -131,10 +135,10 @@ def linked_pieces(images: Images, settings: Settings, sides: tuple[int, int]) ->
             yield piece._replace(tile=piece.tile.moved(tile.first_row, tile.first_column))
 
 
-def pieces_of(tile: Tile, images: Images, settings: Settings) -> Iterator[Piece]:
-    """The pixels of one tile, some at a time, counted from its first row and column."""
+def pieces_of(tile: Tile, images: Images, settings: Settings, read: Read | None = None) -> Iterator[Piece]:
+    """The pixels of one tile, some at a time, counted from its first row and column; ``read``: what it was read as."""
     n = images.data.shape[0]
-    part, out, inside = images.read(tile)
+    part, out, inside = images.read(tile) if read is None else read
     bare, constant = without_data(part, out)
     width = part.dtype.itemsize if part.dtype == np.complex64 else 16
     at_once = max(1, _BLOCK_BYTES // (n * n * width))

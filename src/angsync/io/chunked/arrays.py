@@ -10,16 +10,16 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import FileFormatError, MissingDependencyError
+from angsync.errors import MissingDependencyError
 from angsync.io.chunked.grid import Field, Grid
-from angsync.problem.zarr_files import has, is_zarr, key_of, pieces, root_of, sides_of
+from angsync.problem.zarr_files import DamagedChunkError, has, is_zarr, key_of, pieces, root_of, sides_of
 
 __all__ = [
     "DamagedChunkError", "add_coordinate", "create", "has", "is_store", "is_zarr", "key_of", "library", "mark_as_group",
@@ -106,17 +106,3 @@ def mark_as_group(folder: Path) -> None:
         (folder / ".zgroup").write_text(json.dumps({"zarr_format": 2}))
     else:
         (folder / "zarr.json").write_text(json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {}}))
-
-
-class DamagedChunkError(FileFormatError):
-    """A chunk of an input is absent or cannot be decoded; ``keys`` are the files of the store."""
-
-    def __init__(self, message: str, keys: Sequence[str] = ()) -> None:
-        super().__init__(message, tuple(keys))
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        return tuple(self.args[1])
-
-    def __str__(self) -> str:
-        return str(self.args[0])

@@ -2,7 +2,7 @@
 
 Of files (zarr stores, NetCDF, GeoTIFFs, npy): shape, dtype, chunks, and of every file, metadata among them, its size
 and the time of its last change, compared for equality only. Of arrays in memory: a checksum of all values. Of other
-arrays (dask, xarray, stores that are no folder): a checksum of some values at places spread evenly.
+arrays (dask, xarray, stores that are no folder) shape and dtype alone: what each chunk is made of is in its marker.
 """
 
 from __future__ import annotations
@@ -17,9 +17,6 @@ import numpy as np
 from angsync.io.chunked import arrays
 from angsync.io.chunked.markers import checksum, crc32
 from angsync.problem.array_libraries import store_library
-
-_PLACES = 16  # of an array whose files are not known, along its last axes, where some values are looked at
-_VALUES = 64  # along the last axis at each of them
 
 
 class Fingerprint(NamedTuple):
@@ -44,8 +41,6 @@ def of_array(data: Any, path: str | os.PathLike[str] | None = None) -> Fingerpri
         return Fingerprint(facts, _files(place, place if place.is_dir() else place.parent))
     if isinstance(data, np.ndarray):
         facts["checksum"] = _whole(data)
-    else:
-        facts["checksum"] = _spread(data)
     return Fingerprint(facts, {})
 
 
@@ -79,15 +74,3 @@ def _whole(data: np.ndarray) -> str:
     if isinstance(data, np.ma.MaskedArray):
         crc = crc32(np.ma.getmaskarray(data), crc)
     return f"crc32 {crc:08x}"
-
-
-def _spread(data: Any) -> str:
-    *leading, rows, columns = data.shape
-    crc = 0
-    for k in range(_PLACES):
-        row = (2 * k + 1) * rows // (2 * _PLACES)
-        column = (2 * ((5 * k) % _PLACES) + 1) * columns // (2 * _PLACES)  # 5 and 16 have no common factor
-        index = (*(slice(0, size) for size in leading), slice(row, row + 1), slice(column, column + _VALUES))
-        part = np.asarray(np.ma.filled(data[index], 0))
-        crc = crc32(part, crc)
-    return f"crc32 {crc:08x} of some values"

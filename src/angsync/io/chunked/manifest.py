@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ from angsync.io.strict_json import cleaned
 PLAN, FAILED, FILES = "plan", "failed", "input"
 """Names of the files beside the markers."""
 _FORMAT = 1  # of the plan: a later version of angsync that writes another one raises it
-_ALLOWED = [("absent", "error", "empty")]  # finished chunks have the same bits either way: nothing was absent
+_ALLOWED = [("absent", "error", "empty"), ("absent", "error", "zeros")]
+"""Finished chunks have the same bits either way: nothing was absent."""
 _NAMED = 5  # changes that a message names
 
 
@@ -40,7 +41,13 @@ def read_plan(store: str | os.PathLike[str]) -> dict[str, Any] | None:
     path = Path(store)
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         return None
-    plan = read_json(folder_of(path) / f"{PLAN}.json")
+    place = folder_of(path) / f"{PLAN}.json"
+    plan = read_json(place)
+    if plan is None and place.is_file():
+        raise OutputError(
+            f"{place} is damaged: it says what {path} is made of, and without it nothing can be gone on with or "
+            "checked. Restore that file, or begin anew."
+        )
     if plan is None:
         what = (
             "a file"
@@ -113,11 +120,11 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def changed_files(store: str | os.PathLike[str], files: Mapping[str, Any]) -> list[str]:
+def changed_files(store: str | os.PathLike[str], files: Mapping[str, Any], but: Collection[str] = ()) -> list[str]:
     """Which files of the input are not what they were, in words. Those that failed chunks needed may be mended."""
     old = _old_files(store)
-    mended = mended_files(store, files)
-    changed = [name for name in changes(old, files) if name not in mended]
+    left_out = {*mended_files(store, files), *but}
+    changed = [name for name in changes(old, files) if name not in left_out]
     words = [f"{name} of the input {_change(old.get(name), files.get(name))}" for name in changed[:_NAMED]]
     return [*words, f"{len(changed) - _NAMED} more"] if len(changed) > _NAMED else words
 
@@ -126,6 +133,15 @@ def mended_files(store: str | os.PathLike[str], files: Mapping[str, Any]) -> set
     """Files of the input that are not what they were, and that failed chunks needed."""
     needed = {key for told in read_failed(store).values() for key in told.get("input", [])}
     return needed.intersection(changes(_old_files(store), files))
+
+
+def written_again(store: str | os.PathLike[str], files: Mapping[str, Any]) -> set[str]:
+    """Files of the input that have the size they had and another time, as after a copy: the values may be the same."""
+    old, mended = _old_files(store), mended_files(store, files)
+    return {
+        name for name in changes(old, files)
+        if name not in mended and name in old and name in files and old[name][0] == files[name][0]
+    }  # fmt: skip
 
 
 def _old_files(store: str | os.PathLike[str]) -> dict[str, Any]:

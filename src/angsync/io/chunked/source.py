@@ -11,6 +11,9 @@ from angsync.errors import AngsyncError, FileFormatError, InputError
 from angsync.io.chunked import arrays
 from angsync.io.chunked.arrays import DamagedChunkError
 from angsync.io.failures import listed
+from angsync.io.image_stack import FILL_NOT_WRITTEN, read_images
+from angsync.problem.zarr_files import gone
+from angsync.problem.zarr_origin import refused
 
 ABSENT = ("error", "empty")
 """What a chunk that a zarr store does not hold is taken for: a fault, or fill values that were not worth a file."""
@@ -40,8 +43,6 @@ class Source:
     @property
     def data(self) -> Any:
         if self._data is None:
-            from angsync.io.image_stack import read_images
-
             assert self.path is not None
             self._data = read_images(self.path, self.variable).data
         return self._data
@@ -57,13 +58,9 @@ class Source:
         place = tuple(slice(*part.indices(size)[:2]) for part, size in zip(index, self.shape, strict=True))
         files = list(arrays.pieces(data, place))
         if self.absent == "error":
-            gone = [key for key, _ in files if not arrays.has(data, key)]
-            if gone:
-                raise DamagedChunkError(
-                    f"the input has no {_some(gone)}: it would be read as {data.fill_value}. Restore it; or, where "
-                    "chunks that hold nothing but that were not written, pass absent='empty' (--absent empty).",
-                    gone,
-                )
+            found = gone(data, place)
+            if found:
+                raise refused(found, data, FILL_NOT_WRITTEN)
         try:
             return data[index]
         except (MemoryError, AngsyncError):

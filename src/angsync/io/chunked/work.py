@@ -39,13 +39,17 @@ class Work:
     settings: Mapping[str, Any]
     """By the names that messages use; values that JSON has."""
     kept: Mapping[str, Any] = field(default_factory=dict)
-    """What was decided at the beginning and is not asked again: a resumed run takes it from the plan."""
+    """What was decided for all chunks. A resumed run takes it from the plan; where it has to decide otherwise, because
+    the first one saw a damaged input, every chunk is computed again."""
     coordinates: Mapping[str, tuple[tuple[str, ...], NDArray]] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
     reads: Callable[[Chunk], Sequence[str]] | None = None
     """The files of the input that a chunk needs, by the names of ``source.files``; None where that is not known."""
     look_again: Callable[[], Fingerprint] | None = None
     """What the input is when the run ends: compared with ``source``."""
+    still: Callable[[Chunk, Mapping[str, Any]], bool] | None = None
+    """Whether a chunk that is done, with this marker, is what the input gives now: asked before a resumed run where
+    files of the input have other times, and where it has no files."""
 
     def plan(self) -> dict[str, Any]:
         from angsync import __version__
@@ -120,7 +124,9 @@ def carry_out(
     if plan is None:
         plan = _begin(work, path)
     with locked(markers.folder_of(path)):
-        _agree(work, plan, path)
+        if not begun:
+            _agree(work, plan, path)
+            _look_for_files(work, path)
         task = ChunkTask(str(path.absolute()), plan["id"], dict(work.fields), work.compute)
         chunks = list(work.grid)
         known = {chunk.name: markers.read(path, chunk.name, plan["id"]) for chunk in chunks}
@@ -225,19 +231,60 @@ def _begin(work: Work, path: Path) -> dict[str, Any]:
 
 def _agree(work: Work, plan: dict[str, Any], path: Path) -> None:
     """Refuse to mix two works in one output."""
-    differ = manifest.differences(plan, {**work.plan(), "id": plan["id"], "kept": plan["kept"]})
-    differ += manifest.changed_files(path, work.source.files)
+    again = manifest.written_again(path, work.source.files) if work.still is not None else set()
+    new = {**work.plan(), "id": plan["id"]}
+    differ = manifest.differences(plan, new)
+    differ += manifest.changed_files(path, work.source.files, again)
+    if not differ and work.still is not None and (again or not work.source.files):
+        differ = _made_of_others(work, plan, path, again)
     if differ:
         raise OutputError(
             f"cannot resume {path}: {_sentence(differ)}. Call it as it was called, or begin another output."
         )
-    if manifest.read_failed(path):  # which may have been mended
-        _forget(work, path, manifest.mended_files(path, work.source.files))
+    mended = manifest.mended_files(path, work.source.files)
+    if new["kept"] != plan["kept"]:
+        _forget(replace(work, reads=None), path, {"all"})
+    elif mended:
+        _forget(work, path, mended)
+    if again or mended:
         manifest.write_files(path, work.source.files)
-    absent = work.settings.get("absent")
-    if absent != plan["settings"].get("absent"):
-        plan["settings"]["absent"] = absent
+    if new != plan:  # absent, which may be another, and what was decided anew
+        plan.update(new)
         markers.write_json(markers.folder_of(path) / f"{manifest.PLAN}.json", plan)
+
+
+def _made_of_others(work: Work, plan: dict[str, Any], path: Path, files: set[str]) -> list[str]:
+    """Which chunk that is done was made of other values than those that are in the input now; ``files``: where to
+    look, or nowhere in particular."""
+    assert work.still is not None
+    of_chunks = set() if work.reads is None else {name for chunk in work.grid for name in work.reads(chunk)}
+    everywhere = not files or not files <= of_chunks
+    for chunk in work.grid:
+        marker = markers.read(path, chunk.name, plan["id"])
+        own = sorted(files if everywhere or work.reads is None else files.intersection(work.reads(chunk)))
+        if marker is None or (files and not own) or work.still(chunk, marker):
+            continue
+        what = f"{own[0]} of the input was written again" if own else "the input is another one"
+        return [f"{what}: chunk {chunk} was made of other values"]
+    return []
+
+
+def _look_for_files(work: Work, path: Path) -> None:
+    """Take chunks for not done of which a file is gone."""
+    try:
+        opened = arrays.open_arrays(path, work.fields)
+    except Exception as error:  # whatever a damaged store makes the library raise
+        raise OutputError(
+            f"cannot resume {path}: its arrays cannot be opened ({type(error).__name__}: {error}). Begin another "
+            "output."
+        ) from None
+    for chunk in work.grid:
+        if markers.path_of(path, chunk.name).exists():
+            keys = (
+                key for name in work.fields for key, _ in arrays.pieces(opened[name], work.fields[name].place(chunk))
+            )
+            if not all((path / key).is_file() for key in keys):
+                markers.forget(path, chunk.name)
 
 
 def _forget(work: Work, path: Path, files: set[str]) -> None:

@@ -31,7 +31,7 @@ from angsync.problem.operators.sparse import SparseOperator
 
 
 @names_keywords
-def as_operator(data: Any, hermitian: Hermitian = "full", *, client: Any = None) -> Operator:
+def as_operator(data: Any, hermitian: Hermitian = "full", *, client: Any = None, absent: str | None = None) -> Operator:
     """Turn ``data`` into an operator, checking it on the way.
 
     Parameters
@@ -49,6 +49,9 @@ def as_operator(data: Any, hermitian: Hermitian = "full", *, client: Any = None)
         A ``distributed.Client``, or the address of a scheduler: the array of zarr, dask or xarray is read by the
         workers, which keep one triangle of it between them and compute the products. For what one machine cannot hold;
         every worker has to see the store, and needs the same version of angsync.
+    absent
+        What a chunk of a zarr array is that its store does not hold: an ``"error"``, unless given, or ``"zeros"``,
+        where chunks of nothing but zeros were not written.
 
     Examples
     --------
@@ -61,7 +64,7 @@ def as_operator(data: Any, hermitian: Hermitian = "full", *, client: Any = None)
     if client is not None:
         from angsync.problem.operators.on_cluster import cluster_operator
 
-        return cluster_operator(data, hermitian, client)
+        return cluster_operator(data, hermitian, client, absent)
     if type(data) is np.ndarray:  # the usual case first: what follows costs more than checking a small matrix
         return dense_operator(data, hermitian)
     if isinstance(data, Operator):
@@ -83,10 +86,9 @@ def as_operator(data: Any, hermitian: Hermitian = "full", *, client: Any = None)
     elif is_stored(data):
         from angsync.problem.operators.streamed import LOADED_UP_TO_BYTES, stored_operator
         from angsync.problem.stored import StoredArray
-        from angsync.problem.zarr_files import check_matrix
+        from angsync.problem.zarr_origin import one_matrix
 
-        stored = StoredArray(data)
-        check_matrix(data, hermitian)
+        stored = StoredArray(one_matrix(data, hermitian, absent))
         if stored.nbytes > LOADED_UP_TO_BYTES:
             return stored_operator(stored, hermitian)
         data = stored.loaded()

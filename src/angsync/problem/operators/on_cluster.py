@@ -29,7 +29,7 @@ from angsync.problem.operators.pieces import Look, Plan, Share
 from angsync.problem.operators.streamed import StreamedOperator
 from angsync.problem.stored import StoredArray
 from angsync.problem.workers import Patience, connected, threads_of, version
-from angsync.problem.zarr_files import check_matrix
+from angsync.problem.zarr_origin import one_matrix
 
 _DESCRIBED_BY_BYTES = 50_000_000  # of the pickled array that goes to every worker: more is the data itself
 _MOST_ATTEMPTS = 3  # at one task, each of which has cost Dask's allowed number of workers
@@ -230,7 +230,7 @@ class ClusterOperator(StreamedOperator):
         )
 
 
-def cluster_operator(data: Any, hermitian: Hermitian, client: Any) -> ClusterOperator:
+def cluster_operator(data: Any, hermitian: Hermitian, client: Any, absent: str | None = None) -> ClusterOperator:
     """A stored matrix on the workers of this client, read and checked by them; both triangles where both are given."""
     client = connected(client)
     if not is_stored(data):
@@ -238,10 +238,9 @@ def cluster_operator(data: Any, hermitian: Hermitian, client: Any) -> ClusterOpe
             f"a {type(data).__name__} does not go to a cluster: give an array of zarr, dask or xarray that every "
             "worker can read, or leave out client."
         )
-    stored = StoredArray(data)
-    check_square(stored.shape)
+    check_square(tuple(data.shape))
+    stored = StoredArray(one_matrix(data, hermitian, absent))
     _check_description(stored)
-    check_matrix(data, hermitian)
     dtype = complex_type(stored.dtype, "C")
     triangle = Triangle(stored, lower=hermitian == "lower")
     held = Pieces(client, triangle)

@@ -7,13 +7,14 @@ import json
 import os
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from chunked_work import SHAPE, SIDES, work
 
-from angsync.errors import OutputError
+from angsync.errors import FileFormatError, OutputError
 from angsync.io.chunked import arrays, manifest, markers
 from angsync.io.chunked.grid import Grid
 from angsync.io.chunked.runner import in_process
@@ -224,6 +225,77 @@ def test_a_resumed_run_has_to_agree_with_the_first_and_is_told_what_differs(tmp_
     with pytest.raises(OutputError, match=r"the shape of the input was \[10, 14\] and is \[9, 14\].*bytes"):
         carry_out(work(tmp_path), out, resume=True)
     assert len(verify(out).unfinished) == TOTAL - 4
+
+
+def comparing(folder, **how):
+    """A work that can tell whether what is done is what the input gives now."""
+    made = work(folder, **how)
+    return replace(made, still=made.compute.still)
+
+
+def test_a_copy_of_the_input_is_the_same_input_and_other_values_are_not(tmp_path):
+    out, path = tmp_path / "out.zarr", tmp_path / "numbers.npy"
+    carry_out(comparing(tmp_path), out, runner=some(3))
+    os.utime(path, ns=(1, 1))  # as a copy has another time
+    assert carry_out(comparing(tmp_path), out, runner=some(1), resume=True).found == 4
+    numbers = np.load(path)
+    numbers[0, 0] += 1
+    np.save(path, numbers)
+    with pytest.raises(OutputError, match=r"numbers\.npy of the input was written again: chunk 0_0 .* other values"):
+        carry_out(comparing(tmp_path), out, resume=True)
+    numbers[0, 0] -= 1
+    np.save(path, numbers)
+    assert carry_out(comparing(tmp_path), out, resume=True).missing == []
+    right(out)
+
+
+def test_an_input_without_files_is_compared_by_what_is_done(tmp_path):
+    out, path = tmp_path / "out.zarr", tmp_path / "numbers.npy"
+
+    def given():
+        made = comparing(tmp_path)
+        return replace(made, source=made.source._replace(files={}))
+
+    carry_out(given(), out, runner=some(3))
+    numbers = np.load(path)
+    np.save(path, numbers + 1)
+    with pytest.raises(OutputError, match=r"the input is another one: chunk 0_0 .* was made of other values"):
+        carry_out(given(), out, resume=True)
+    np.save(path, numbers)
+    carry_out(given(), out, resume=True)
+    right(out)
+
+
+def test_what_is_decided_anew_holds_for_every_chunk(tmp_path):
+    out, log = tmp_path / "out.zarr", tmp_path / "log"
+    carry_out(replace(work(tmp_path, log=str(log)), kept={"order": None}), out)
+    done = carry_out(replace(work(tmp_path, log=str(log)), kept={"order": [1, 0]}), out, resume=True)
+    assert (done.found, done.computed) == (0, TOTAL)
+    assert manifest.read_plan(out)["kept"] == {"order": [1, 0]}
+    assert carry_out(replace(work(tmp_path), kept={"order": [1, 0]}), out, resume=True).found == TOTAL
+
+
+def test_a_chunk_of_the_output_that_is_gone_is_done_again(tmp_path):
+    out = tmp_path / "out.zarr"
+    carry_out(work(tmp_path), out)
+    opened = arrays.open_arrays(out, ["small"])["small"]
+    (out / arrays.key_of(opened, (1, 2))).unlink()
+    done = carry_out(work(tmp_path), out, resume=True)
+    assert (done.found, done.computed) == (TOTAL - 1, 1)
+    right(out)
+    shutil.rmtree(out / "small")
+    with pytest.raises(OutputError, match=r"cannot resume .*: its arrays cannot be opened"):
+        carry_out(work(tmp_path), out, resume=True)
+
+
+def test_a_damaged_plan_is_named(tmp_path):
+    out = tmp_path / "out.zarr"
+    carry_out(work(tmp_path), out)
+    (out / "_manifest" / "plan.json").write_text("{")
+    with pytest.raises(OutputError, match=r"plan\.json is damaged.*Restore"):
+        carry_out(work(tmp_path), out, resume=True)
+    with pytest.raises(FileFormatError, match=r"plan\.json is damaged"):
+        verify(out)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
