@@ -103,7 +103,11 @@ def synchronize(
         A file, or :class:`angsync.Checkpoint`, in which a long solve of one problem keeps its points, so that a later
         call with ``ang.Checkpoint(path, resume=True)`` goes on from them. The answer is the same, to the bit, with and
         without.
-<<<<<<< HEAD
+    absent
+        What a chunk of a zarr array is that its store does not hold, which would be read as the fill value: an
+        ``"error"`` that names it; ``"empty"``: problems of a stack that need it have the status NO_DATA; ``"zeros"``:
+        it holds nothing but zeros and was not written. Unless given, ``"empty"`` for a stack of zarr, or of xarray and
+        dask that is nothing but a part of one, and ``"error"`` for all else.
 
     Examples
     --------
@@ -113,13 +117,6 @@ def synchronize(
     (array([ 0.   , -0.297, -0.793]), 'CERTIFIED')
     >>> result.standard_errors().round(3)  # radians, against node 0
     array([0.   , 0.005, 0.005])
-=======
-    absent
-        What a chunk of a zarr array is that its store does not hold, which would be read as the fill value: an
-        ``"error"`` that names it; ``"empty"``: problems of a stack that need it have the status NO_DATA; ``"zeros"``:
-        it holds nothing but zeros and was not written. Unless given, ``"empty"`` for a stack of zarr, or of xarray and
-        dask that is nothing but a part of one, and ``"error"`` for all else.
->>>>>>> main
     """
     call = Call.checked(
         solver=solver, start=start, stopping=stopping, certify=certify, gauge=gauge, callback=callback,
