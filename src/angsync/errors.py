@@ -47,6 +47,10 @@ class OutputError(InputError):
     """The output path cannot be written. Raised before the work, not after."""
 
 
+class UnfinishedError(OutputError):
+    """Writing ended in the middle, as on a full disk; what was written by then is right, and can be gone on with."""
+
+
 class MissingDependencyError(AngsyncError, ImportError):
     """An optional library is needed; the message names the extra that installs it."""
 

@@ -73,8 +73,8 @@ def synchronize(
     callback
         Called with a :class:`angsync.solvers.stopping.Progress` at every iterate; returning True stops.
     on_failure
-        What to do when the tolerance was not met: ``"warn"``, ``"raise"`` (the result is in the exception)
-        or ``"ignore"``.
+        What to do when the tolerance was not met, or nothing is measured: ``"warn"``, ``"raise"`` (the result is in
+        the exception) or ``"ignore"``.
     rng
         Seed or numpy Generator; the same input and seed give bitwise the same result.
     hermitian

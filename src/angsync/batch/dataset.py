@@ -95,7 +95,8 @@ def _taken_apart(data: Any) -> tuple[Any, Any]:
             f"the axes of the stack are called {data.dims}: give the last one another name, for example "
             f"xarray.DataArray(stack.data, dims={(*data.dims[:-1], f'{data.dims[-1]}_2')})."
         )
-    template = data.isel({data.dims[-1]: 0}, drop=True)
+    along = [name for name, coordinate in data.coords.items() if data.dims[-1] in coordinate.dims]
+    template = data.drop_vars(along).isel({data.dims[-1]: 0}, drop=True)  # of w(i, j), w(i) would be something else
     if data.chunks is not None:
         return data.data, template
     return (in_memory(data.values) if data.variable._in_memory else data), template
@@ -267,10 +268,20 @@ def _dataset(xarray: Any, found: dict[str, Any], template: Any, data: Any, solve
         dims, coords = (*(f"dim_{k}" for k in range(depth)), "node"), None
     else:
         dims, coords = template.dims, template.coords
+    projection = {} if template is None else _projection(data, template)
     variables = {
-        name: (dims if name == "z" else dims[:-1], found[name], attributes_of(name)) for name in ORDER if name in found
+        name: (dims if name == "z" else dims[:-1], found[name], {**attributes_of(name), **projection})
+        for name in ORDER
+        if name in found
     }
     return xarray.Dataset(variables, coords, attributes(solver, _source_of(data)))
+
+
+def _projection(data: Any, template: Any) -> dict[str, Any]:
+    """The attribute of CF that names the coordinate with the map projection, where there is one."""
+    told = str(data.encoding.get("grid_mapping") or data.attrs.get("grid_mapping") or "")
+    known = bool(told) and told.split()[0].rstrip(":") in template.coords
+    return {"grid_mapping": told} if known else {}
 
 
 def attributes_of(name: str) -> dict[str, Any]:

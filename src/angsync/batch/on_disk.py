@@ -26,6 +26,7 @@ from angsync.io.chunked.grid import Chunk, Field, Grid
 from angsync.io.chunked.runner import Runner, in_process
 from angsync.io.chunked.source import Source
 from angsync.io.chunked.task import Computed
+from angsync.io.coordinates import of_zarr
 from angsync.io.failures import check_free, listed
 from angsync.kernels.batch.numbers import MAX_ORDER
 from angsync.problem.memory import allowed
@@ -33,7 +34,7 @@ from angsync.problem.stored import check_not_encoded
 from angsync.problem.zarr_origin import ABSENT
 
 _KIND = "angsync solve"
-_FILL: dict[str, Any] = {"status": int(BatchStatus.INTERRUPTED), "verdict": 1, "z": None}
+_FILL: dict[str, Any] = {"status": int(BatchStatus.INTERRUPTED), "verdict": 1, "z": complex(np.nan, np.nan)}
 """What stands where nothing is written yet; otherwise NaN."""
 
 
@@ -60,15 +61,24 @@ def open_stack(path: str | os.PathLike[str], variable: str | None = None) -> Any
         raise FileFormatError(f"cannot open the zarr store {path} ({type(error).__name__}: {error}).") from None
     if arrays.is_zarr(opened):
         if variable is not None:
-            raise FileFormatError(f"{path} is one array: there is no {variable!r} in it.")
+            raise FileFormatError(
+                f"{path} is one array: there is no {variable!r} in it. Leave out variable (--variable)."
+            )
         return opened
     found = {name: array for name, array in opened.arrays() if len(array.shape) > 2 and len(set(array.shape[-2:])) == 1}
     if variable is not None and variable in found:
         return found[variable]
     if variable is None and len(found) == 1:
         return next(iter(found.values()))
-    names = ", ".join(sorted(found)) or "none"
-    raise FileFormatError(f"{path} must hold one stack (..., n, n), but it holds: {names}. Give the path of the array.")
+    groups = sorted(str(name) for name, _ in opened.groups())
+    if found:
+        wanted = "one stack (..., n, n)" if variable is None else f"a stack (..., n, n) called {variable!r}"
+        words = f"must hold {wanted}, but it holds {listed(sorted(found))}: name one of these with --variable."
+    else:
+        words = "holds no stack (..., n, n)."
+    if groups and not found:
+        words += f" It has groups, {listed(groups)}: give the path of one, {Path(path) / groups[0]}."
+    raise FileFormatError(f"{path} {words}")
 
 
 @dataclass(frozen=True)
@@ -79,9 +89,10 @@ class _Compute:
     memory: int
     solver: ChunkSolver
     absent: str
+    variable: str | None = None
 
     def __call__(self, chunk: Chunk) -> Computed:
-        array = open_stack(self.path)
+        array = open_stack(self.path, self.variable)
         stack = StoredStack(array, self.memory, self.path, self.absent, self.solver.call.hermitian)
         box = tuple(slice(first, last) for first, last in zip(chunk.first, chunk.last, strict=True))
         with stack.held(box) as (C, absent):
@@ -115,17 +126,19 @@ def solve_store(
     client: Any = None,
     max_seconds: float | None = None,
     absent: str = "error",
+    variable: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Solved:
     """Solve all problems of a store; ``client`` is a ``distributed.Client`` or the address of a scheduler.
 
     ``absent``: what a chunk is that the store does not have: an ``"error"``; ``"empty"``, problems with the status
     NO_DATA; or ``"zeros"`` that were not written. Chunks of the triangle that is not read do not count.
+    ``variable``: the name of the stack, where the store holds several.
     """
     if absent not in ABSENT:
         raise InputError(f"absent (--absent) must be {listed(ABSENT)}, but it is {absent!r}.")
     output = work.check_output(output, resume=resume, source=path)
-    array = open_stack(path)
+    array = open_stack(path, variable)
     check_not_encoded(array)
     check_absent(array, absent)
     check_stack(tuple(array.shape), np.dtype(array.dtype))
@@ -141,7 +154,9 @@ def solve_store(
         sides = manifest.grid_of(plan).sides
     if client is None and n <= MAX_ORDER:  # whose bits do not depend on it
         solver = replace(solver, threads=None)
-    todo = _work(Path(path), array, Grid(tuple(leading), sides), _Compute(_place(path), limit, solver, absent))
+    todo = _work(
+        Path(path), array, Grid(tuple(leading), sides), _Compute(_place(path), limit, solver, absent, variable)
+    )
     runner = in_process if client is None else _on(client)
     done = work.carry_out(
         todo, output, resume=resume, runner=runner, progress=progress, max_seconds=max_seconds
@@ -168,20 +183,22 @@ def _place(path: str | os.PathLike[str]) -> str:
 def _work(path: Path, array: Any, grid: Grid, compute: _Compute) -> work.Work:
     solver = compute.solver
     n, depth = int(array.shape[-1]), len(grid.shape)
-    dims, coordinates = _axes(path, array)
-    check_free({*dims, *coordinates}, ORDER)
+    dims, beside = of_zarr(array, path, without_last=True)
+    dims = dims[:-1] if len(set(dims)) == depth + 2 else (*(f"dim_{k}" for k in range(depth)), "node")
+    check_free({*dims, *beside.arrays}, ORDER)
     kinds = dict(answers(solver.dtype, solver.call.certify))
     fields = {
         name: Field(
             (*grid.shape, n) if name == "z" else grid.shape, kinds[name].str, tuple(range(depth)),
-            dims if name == "z" else dims[:-1], _FILL.get(name, np.nan), _plain(attributes_of(name)),
+            own := dims if name == "z" else dims[:-1], _FILL.get(name, np.nan),
+            {**_plain(attributes_of(name)), **beside.attributes_for(own)},
         )
         for name in ORDER if name in kinds
     }  # fmt: skip
     return work.Work(
         kind=_KIND, grid=grid, fields=fields, compute=compute,
         source=fingerprint.of_array(array, path), settings={**settings_of(solver), "absent": compute.absent},
-        coordinates=coordinates, attributes=attributes(solver, str(path)),
+        coordinates=beside.arrays, attributes=attributes(solver, str(path)),
         reads=partial(_keys, array), look_again=partial(fingerprint.of_array, array, path),
         still=compute.still,
     )  # fmt: skip
@@ -194,20 +211,3 @@ def _keys(array: Any, chunk: Chunk) -> list[str]:
 
 def _plain(told: dict[str, Any]) -> dict[str, Any]:
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in told.items()}
-
-
-def _axes(path: Path, array: Any) -> tuple[tuple[str, ...], dict[str, tuple[tuple[str, ...], NDArray]]]:
-    """Names of the axes of z, and the coordinates along them that xarray finds; numbers where it is not there."""
-    depth = len(array.shape) - 2
-    dims = (*(f"dim_{k}" for k in range(depth)), "node")
-    try:
-        xarray = import_module("xarray")
-        group = path if array.path else None
-        given = None if group is None else xarray.open_zarr(str(group), chunks=None, consolidated=False)[array.path]
-    except Exception:  # a group that xarray makes nothing of has no coordinates
-        return dims, {}
-    if given is None or len(set(given.dims)) != given.ndim:
-        return dims, {}
-    dims = tuple(str(name) for name in given.dims[:-1])
-    own = {str(name): axis for name, axis in given.coords.items() if axis.dims == (name,) and name in dims}
-    return dims, {name: ((name,), np.asarray(axis.values)) for name, axis in own.items()}

@@ -1,8 +1,9 @@
 """The command line: parse, call, print; no logic.
 
 Exit codes: 0 solved and certified; 1 solved, not certified or not converged (the answer is still written);
-2 the input or the call is wrong (one message, no traceback, no output file); 3 some chunks of a store are not done or
-wrong; 130 interrupted (the best answer so far is written).
+2 the input or the call is wrong (one message, no traceback, no output file); 3 some chunks of a store failed or are
+wrong, or the disk is full (the others are done); 130 ended by Ctrl-C, SIGTERM or a time limit (the best answer so far,
+or what is done of a store, is written).
 """
 
 from __future__ import annotations
@@ -41,10 +42,18 @@ def main() -> None:
     # process at once. An exception would come out of the middle of some import, with its whole traceback.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, give_up)
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, end)
     # a name that the terminal's encoding does not know shall not end in an error after the work
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     __getattr__("app")()
+
+
+def end(*_: Any) -> None:
+    """What SIGTERM does while the command is being loaded."""
+    os.write(2, b"terminated: nothing was begun\n")
+    os._exit(143)
 
 
 def give_up(*_: Any) -> None:

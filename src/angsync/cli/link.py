@@ -10,6 +10,7 @@ import typer
 
 from angsync.cli import options
 from angsync.cli.application import run_application
+from angsync.cli.outcome import heeding_sigterm
 from angsync.cli.root import app
 from angsync.errors import InputError
 
@@ -57,7 +58,10 @@ Scheduler = Annotated[
     str | None, typer.Option(help="Address of a Dask scheduler whose workers link the chunks of a zarr store.")
 ]
 MaxSeconds = Annotated[
-    float | None, typer.Option("--max-seconds", help="Begin no chunk of a zarr store after that time.")
+    float | None,
+    typer.Option(
+        "--max-seconds", help="Begin no chunk of a zarr store after that time: exit code 130, and --resume goes on."
+    ),
 ]
 Absent = Annotated[
     str,
@@ -90,8 +94,8 @@ def link(
     """Find one phase a date and pixel from all pairs of dates of STACK, with error bars and a proof.
 
     The looks of a window give a coherence matrix of all dates, and the phases are those of largest likelihood. Exit
-    code 0: every pixel that holds data is certified; 1: some are not (evd and emi never are); 3: some chunks failed,
-    the rest is done.
+    code 0: every pixel that holds data is certified; 1: some are not (evd and emi never are); 3: some chunks failed or
+    the disk is full, the rest is done; 130: Ctrl-C, SIGTERM or --max-seconds ended it.
 
     A zarr store keeps every chunk that is done, whatever happens: --resume goes on, angsync verify checks it.
     """
@@ -109,11 +113,12 @@ def link(
         chunked = output if output is not None and output.suffix.lower() in IMAGE_SUFFIXES else None
         if chunked is None and (resume or scheduler is not None or max_seconds is not None):
             raise InputError("--resume, --scheduler and --max-seconds need a zarr store: --out OUT.zarr.")
-        return phase_linking.link(
-            images, _sides(window, "window"), method, beta, reference, hidden, looks=looks,
-            chunk=None if chunk is None else _sides(chunk, "chunk"), output=chunked, resume=resume, memory=memory,
-            client=scheduler, max_seconds=max_seconds, absent=absent, certify=certify,
-        )  # fmt: skip
+        with heeding_sigterm():
+            return phase_linking.link(
+                images, _sides(window, "window"), method, beta, reference, hidden, looks=looks,
+                chunk=None if chunk is None else _sides(chunk, "chunk"), output=chunked, resume=resume, memory=memory,
+                client=scheduler, max_seconds=max_seconds, absent=absent, certify=certify,
+            )  # fmt: skip
 
     run_application(
         [stack] if mask is None else [stack, mask], read, solve, output=output, report=report, json=json,

@@ -126,6 +126,9 @@ Memory = Annotated[
 Scheduler = Annotated[
     str | None, typer.Option("--scheduler", help="Of a zarr stack: address of a Dask scheduler whose workers solve it.")
 ]
+Variable = Annotated[
+    str | None, typer.Option("--variable", help="Of a zarr stack: the array in it, where it holds several.")
+]
 Absent = Annotated[
     str,
     typer.Option(

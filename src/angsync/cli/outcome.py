@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,8 +15,8 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from angsync.cli import give_up
-from angsync.errors import AngsyncError, AngsyncWarning, InputError
+from angsync.cli import end, give_up
+from angsync.errors import AngsyncError, AngsyncWarning, InputError, UnfinishedError
 
 
 @contextmanager
@@ -23,6 +24,8 @@ def reporting() -> Iterator[Console]:
     """Errors become one message and exit code 2; warnings become lines on standard error."""
     if signal.getsignal(signal.SIGINT) is give_up:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on Ctrl-C is answered below
+    if signal.getsignal(signal.SIGTERM) is end:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
     console = Console(stderr=True)
 
     def say(text: str, style: str) -> None:
@@ -41,12 +44,33 @@ def reporting() -> Iterator[Console]:
     except BrokenPipeError:
         raise  # whoever reads standard output has seen enough; that is no wrong input
     except (AngsyncError, OSError, MemoryError) as error:
-        say(f"error: {str(error) or type(error).__name__}", "bold red")
-        raise typer.Exit(2) from None
+        say(f"error: {_words(error)}", "bold red")
+        raise typer.Exit(3 if isinstance(error, UnfinishedError) else 2) from None
     except KeyboardInterrupt as stop:
         # with nothing that has to be loaded first: NumPy may be half loaded, and cannot be asked for again
         print(str(stop) or "interrupted: no answer yet, nothing is written", file=sys.stderr, flush=True)
         raise typer.Exit(130) from None
+
+
+def _words(error: BaseException) -> str:
+    """What an error says, without the numbers of the system."""
+    if not isinstance(error, OSError) or error.strerror is None or error.filename is None:
+        return str(error) or type(error).__name__
+    advice = " Check who may read and write it." if isinstance(error, PermissionError) else ""
+    return f"cannot use {error.filename}: {error.strerror}.{advice}"
+
+
+@contextmanager
+def heeding_sigterm() -> Iterator[None]:
+    """SIGTERM, which clusters send first, is Ctrl-C in the block: what is done is kept."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

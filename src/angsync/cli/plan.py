@@ -22,19 +22,25 @@ def plan(
         ),
     ],
     variable: Annotated[str | None, typer.Option(help="The array in FILE, where it holds several.")] = None,
+    column_i: options.ColumnI = "i",
+    column_j: options.ColumnJ = "j",
+    column_angle: options.ColumnAngle = "angle",
+    column_weight: options.ColumnWeight = None,
     json: options.Json = False,
 ) -> None:
     """Say which route FILE would take, how much memory and time, and what to choose instead.
 
     Only the beginning of FILE is read. Speeds are measured here, in a second or two: a busy machine is slow. Times are
     right to a factor of two or three where the data are what is assumed. Exit code 0: it fits into the memory that is
-    free; 1: it does not.
+    free; 1: it does not; 2: FILE is not what angsync solves, or is damaged, as far as its beginning tells.
     """
     with reporting():
+        from angsync.io.columns import ColumnNames
         from angsync.io.header import header_of
         from angsync.study.forecast import forecast
 
-        found = forecast(header_of(file, variable), _pixel_seconds)
+        columns = ColumnNames(column_i, column_j, column_angle, column_weight)
+        found = forecast(header_of(file, variable, columns), _pixel_seconds)
         show(json, found.to_dict, found.__str__)
         raise typer.Exit(0 if found.fits else 1)
 

@@ -47,6 +47,7 @@ def solve(
     seed: options.Seed = 0,
     memory: options.Memory = None,
     scheduler: options.Scheduler = None,
+    variable: options.Variable = None,
     absent: options.Absent = "error",
     checkpoint: options.Checkpoint = None,
     checkpoint_seconds: options.CheckpointSeconds = 60.0,
@@ -56,7 +57,8 @@ def solve(
     """Find the phases that fit the measurements in FILE best, and prove how good they are.
 
     A stack of matrices in a zarr store (FILE.zarr) is solved chunk by chunk into another one (--out OUT.zarr), which
-    keeps what is done whatever happens: --resume goes on, angsync verify checks it. Exit code 3: some chunks failed.
+    keeps what is done whatever happens: --resume goes on, angsync verify checks it. Exit code 3: some chunks failed, or
+    the disk is full; 130: Ctrl-C, SIGTERM or --max-seconds ended it.
     """
     with reporting() as console:
         from angsync.cli.nodes import anchors_from_text, gauge_from_text, priors_from_text
@@ -69,7 +71,7 @@ def solve(
         from angsync.problem.array_libraries import is_stack
         from angsync.solvers.stopping import Stopping
 
-        store: dict[str, Any] = {"memory": memory, "scheduler": scheduler}
+        store: dict[str, Any] = {"memory": memory, "scheduler": scheduler, "variable": variable}
         if is_zarr_path(file):
             from angsync.cli.stored_stacks import solve_store
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from rich.console import Console
 from angsync.batch.call import StackCall
 from angsync.batch.on_disk import Solved
 from angsync.batch.on_disk import solve_store as solve_chunks
-from angsync.cli.outcome import show
+from angsync.cli.outcome import heeding_sigterm, show
 from angsync.cli.progress import counting
 from angsync.errors import InputError
 from angsync.io.failures import existing_file
@@ -30,6 +31,7 @@ def solve_store(
     memory: str | None,
     resume: bool,
     scheduler: str | None,
+    variable: str | None,
     absent: str,
     max_seconds: float | None,
     one_problem_only: dict[str, Any],
@@ -49,15 +51,16 @@ def solve_store(
     if output is None or output.suffix.lower() != ".zarr":
         given = "" if output is None else f", not {output}"
         raise InputError(f"the answers of a zarr stack are written to a zarr store: --out OUT.zarr{given}.")
-    if output.resolve() == file.resolve():
+    if os.path.realpath(output) == os.path.realpath(file):  # of links in a circle, check_output speaks
         raise InputError(f"{output} is the stack itself: choose another name.")
     own = StackCall(
         gauge=int(gauge) if gauge.isdecimal() else gauge, on_failure="ignore", seed=Seed(rng), **call
     )  # fmt: skip
-    with counting(console) as share:
+    with counting(console) as share, heeding_sigterm():
         solved = solve_chunks(
             file, output, own, memory=None if memory is None else bytes_of(memory), resume=resume, client=scheduler,
-            max_seconds=max_seconds, absent=absent, progress=lambda done, total: share("solving", done / total),
+            max_seconds=max_seconds, absent=absent, variable=variable,
+            progress=lambda done, total: share("solving", done / total),
         )  # fmt: skip
     seconds = time.perf_counter() - begin
     show(json, partial(_object, solved, own.certify, seconds), partial(_text, solved, own.certify, seconds), z=output)
@@ -87,7 +90,8 @@ def _text(solved: Solved, certify: bool, seconds: float) -> str:
         lines.append(f"  chunk {name} failed: {reason}")
     if done.failed:
         lines.append(
-            f"  {len(done.failed):,} chunk(s) failed; _manifest/failed.json names all. Mend that, then --resume"
+            f"  {len(done.failed):,} chunk(s) failed; _manifest/failed.json names all. Mend that, then --resume with "
+            "the same options; other options, such as --hermitian, need another --out"
         )
     elif done.missing:
         lines.append(f"  {len(done.missing):,} chunk(s) are not done: go on with --resume")

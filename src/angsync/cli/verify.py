@@ -29,11 +29,12 @@ def verify(
 ) -> None:
     """Read every chunk of STORE and compare it with the checksum that was noted when it was written.
 
-    Exit code 0: every chunk is done and right; 3: some are missing, wrong, failed or not done, and are named.
+    Coordinates are compared as well. Exit code 0: every chunk is done and right; 3: some are missing, wrong, failed or
+    not done, and are named.
     """
     with reporting() as console:
         from angsync.cli.progress import counting
-        from angsync.io.chunked import markers
+        from angsync.io.chunked import coordinates, markers
         from angsync.io.chunked.verify import verify as check
 
         with counting(console) as share:
@@ -41,18 +42,22 @@ def verify(
         if unmark:
             for name in found.wrong:
                 markers.forget(store, name)
+            for name in found.coordinates:
+                coordinates.forget(store, name)
         show(json, lambda: _content(found), lambda: _text(found, unmark))
         raise typer.Exit(0 if found.is_complete else 3)
 
 
 def _content(found: Verified) -> dict[str, Any]:
-    return {"kind": "verify", **found._asdict(), "complete": found.is_complete}
+    told = found._asdict()
+    return {"kind": "verify", "written_by": told.pop("kind"), **told, "complete": found.is_complete}
 
 
 def _text(found: Verified, unmarked: bool) -> str:
     lines = [f"{found.path}: {found.right:,} of {found.total:,} chunks are done and right ({found.kind})"]
     for title, chunks in (
-        ("wrong", found.wrong), ("failed", found.failed), ("not done", dict.fromkeys(found.unfinished, "")),
+        ("wrong coordinates", found.coordinates), ("wrong", found.wrong), ("failed", found.failed),
+        ("not done", dict.fromkeys(found.unfinished, "")),
         ("computed again", {name: f"{times} times" for name, times in found.again.items()}),
     ):  # fmt: skip
         if chunks:
@@ -62,8 +67,9 @@ def _text(found: Verified, unmarked: bool) -> str:
                 lines.append(f"    and {len(chunks) - _NAMED:,} more (--json names all)")
     if found.writer:
         lines.append(f"  it is being written now, by {found.writer}")
-    if found.wrong and not unmarked:
+    wrong = bool(found.wrong or found.coordinates)
+    if wrong and not unmarked:
         lines.append("  angsync verify --unmark takes the wrong ones for not done")
-    if not found.is_complete and (unmarked or not found.wrong):
+    if not found.is_complete and (unmarked or not wrong):
         lines.append("  the command that wrote it, with --resume, does what is not done")
     return "\n".join(lines)

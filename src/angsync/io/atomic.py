@@ -19,7 +19,7 @@ from angsync.errors import OutputError
 def check_writable(path: str | os.PathLike[str]) -> Path:
     """Raise :class:`OutputError` now if ``path`` could not be written later; creates nothing that stays."""
     path = Path(path)
-    target = _target(path)
+    target = target_of(path)
     if target.is_dir():
         raise OutputError(f"cannot write {path}: it is a directory. Give a file name.")
     if target.exists() and not target.is_file():
@@ -32,19 +32,19 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
     try:
         descriptor, probe = _temporary(target)
     except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror} in {folder}.") from None
+        raise OutputError(f"cannot write {path}: {error.strerror} in the folder {folder.absolute()}.") from None
     os.close(descriptor)
     os.unlink(probe)
     return path
 
 
-def _target(path: Path) -> Path:
+def target_of(path: Path) -> Path:
     """Where the bytes go: through symbolic links to what they point to, which need not exist."""
     if not path.is_symlink():
         return path
     target = Path(os.path.realpath(path))
     if target.is_symlink():  # realpath leaves a loop as it is
-        raise OutputError(f"cannot write {path}: its symbolic links lead in a circle. Give a file name.")
+        raise OutputError(f"cannot write {path}: its symbolic links lead in a circle. Give another name.")
     return target
 
 
@@ -57,7 +57,7 @@ def _temporary(target: Path) -> tuple[int, str]:
 def atomic_open(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
     """Open a temporary file for writing and rename it to ``path`` when the block ends without an error."""
     path = check_writable(path)
-    target = _target(path)
+    target = target_of(path)
     descriptor, temporary = _temporary(target)
     try:
         with os.fdopen(descriptor, mode, encoding=None if "b" in mode else "utf-8") as stream:

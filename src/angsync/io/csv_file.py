@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from angsync.errors import FileFormatError
 from angsync.io.atomic import atomic_open
-from angsync.io.columns import ColumnNames, to_measurements
+from angsync.io.columns import ColumnNames, Nodes, to_measurements
 from angsync.io.csv_table import read_table, write_table
 from angsync.io.edge_table import declaration, declared_nodes, edge_columns
 from angsync.io.failures import listed, quoted, reading
@@ -21,8 +21,17 @@ _MARK = "angsync-measurements "
 def read_csv(path: Path, names: ColumnNames) -> Measurements:
     """Node columns that hold only whole numbers are numbers, others are text; both are labels."""
     with reading(path, "a text table"):
+        columns, nodes = text_columns(path, names)
+        return to_measurements(columns, names, nodes)
+
+
+def text_columns(
+    path: Path, names: ColumnNames, rows_at_most: int | None = None
+) -> tuple[dict[str, Any], Nodes | None]:
+    """The columns of edges, of so many rows at most, and the nodes that the file declares."""
+    with reading(path, "a text table"):
         needed = [names.i, names.j, names.angle, *([names.weight] if names.weight else [])]
-        table = read_table(path, needed)
+        table = read_table(path, needed, rows_at_most)
         for name in needed:
             if name not in table.columns:
                 before = table.comments[-1] if table.comments else ""
@@ -41,7 +50,7 @@ def read_csv(path: Path, names: ColumnNames) -> Measurements:
         weight = names.weight or "weight"
         if weight in table.columns:
             columns[weight] = table.numbers(weight)
-        return to_measurements(columns, names, nodes)
+        return columns, nodes
 
 
 def write_measurements_csv(measurements: Measurements, path: Path, truth: ArrayLike | None) -> None:

@@ -83,8 +83,8 @@ class _Columns(Mapping[str, list[str]]):
         return len(self._place)
 
 
-def read_table(path: Path, needed: Collection[str] = ()) -> CsvTable:
-    """Read a table; the delimiter (comma, semicolon, tab, or blanks) is seen in the header.
+def read_table(path: Path, needed: Collection[str] = (), rows_at_most: int | None = None) -> CsvTable:
+    """Read a table, or so many of its rows; the delimiter (comma, semicolon, tab, or blanks) is seen in the header.
 
     A byte-order mark, either line ending, blank lines and lines that begin with '#' are allowed. Where the header
     itself begins with '#', it is known by the names that are ``needed``.
@@ -116,6 +116,8 @@ def read_table(path: Path, needed: Collection[str] = ()) -> CsvTable:
                     )
                 rows.append(fields)
                 numbers.append(number)
+                if len(rows) == rows_at_most:
+                    break
         except csv.Error as error:
             raise FileFormatError(
                 f"{path}, line {lines.first_line}: {error}. "

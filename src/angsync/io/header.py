@@ -1,6 +1,7 @@
 """What a file holds, from its beginning alone: the shape of a matrix, a stack or images, the number of edges.
 
-Nothing of the size of the data is read. Rows of a text are counted from a few parts of it, and are then an estimate.
+Nothing of the size of the data is read. What a solve would refuse is refused here too, as far as the beginning tells:
+a file that is shorter than it says, other types and names. Rows of a long text are counted from a few parts of it.
 """
 
 from __future__ import annotations
@@ -12,25 +13,32 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from angsync.errors import FileFormatError, MissingDependencyError
-from angsync.io.failures import listed, reading
-from angsync.io.npz_arrays import array_header
+from angsync.errors import FileFormatError, InputError, MissingDependencyError
+from angsync.io.columns import ColumnNames
+from angsync.io.failures import existing_file, listed, reading
+from angsync.io.limits import check_node_count, check_size
+from angsync.io.npz_arrays import array_header, check_room, npy_header
+from angsync.io.text_header import count_of_text
+from angsync.problem.zarr_files import has, pieces
+from angsync.problem.zarr_origin import check_all
 
 Kind = Literal["matrix", "stack", "images", "edges"]
-_PIECE_BYTES = 1 << 18  # of a text, at its beginning, in its middle and at its end
 _SECONDS = 20.0  # for the process that opens an HDF5 file
 _TEXTS = (".csv", ".tsv", ".txt", ".g2o")
+_CHUNKS = 20_000  # of a stack that are looked for, in some tenths of a second
+_SPARSE = {"format", "shape", "data"}  # what scipy.sparse.save_npz always writes
 _HDF5 = """
 import json, sys, h5py
 with h5py.File(sys.argv[1], "r") as file:
-    found = {name: [list(x.shape), x.dtype.str, list(x.chunks or ())] for name, x in file.items()
-             if isinstance(x, h5py.Dataset) and x.dtype.kind in "biufc"}
+    found = {name: [list(x.shape), x.dtype.str if x.dtype.kind in "biufcSU" else "S0"] for name, x in file.items()
+             if isinstance(x, h5py.Dataset) and x.shape is not None}
 print(json.dumps(found))
 """
 
@@ -57,6 +65,10 @@ class Header:
     text: bool = False
     variable: str | None = None
     """The array in a store of several."""
+    absent: int = 0
+    """Chunks that a store of a stack does not hold, of its first ones."""
+    columns: ColumnNames = field(default_factory=ColumnNames)
+    """What the columns of edges are called."""
 
     @property
     def read_bytes(self) -> int:
@@ -76,44 +88,66 @@ class Header:
         return 24 * (self.edges or 0) if self.kind == "edges" else math.prod(self.shape) * self.dtype.itemsize
 
 
-def header_of(path: str | os.PathLike[str], variable: str | None = None) -> Header:
+def header_of(path: str | os.PathLike[str], variable: str | None = None, columns: ColumnNames | None = None) -> Header:
     """What is in a file or a zarr store; ``variable`` names the array where there are several."""
-    file = Path(path)
-    if not file.exists():
-        raise FileFormatError(f"there is no {file}.")
+    file, names = Path(path), ColumnNames() if columns is None else columns
     suffix = file.suffix.lower()
+    if not file.is_dir():
+        existing_file(file)
     with reading(file, "a problem"):
         if file.is_dir():
             return _of_store(file, variable)
         if suffix == ".npy":
             with open(file, "rb") as stream:
-                shape, _, dtype = array_header(stream, file, "it")
+                shape, _, dtype = npy_header(stream, file)
             return _of_array(file, shape, dtype)
         if suffix == ".npz":
-            return _of_archive(file, variable)
+            return _of_archive(file, variable, names)
         if suffix in (".h5", ".hdf5"):
-            return _of_arrays(file, _hdf5(file), variable)
+            return _of_arrays(file, _hdf5(file), variable, names)
         if suffix in _TEXTS:
-            return _of_text(file)
+            edges, n, estimated = count_of_text(file, names)
+            return _of_edges(file, edges, n, estimated, names, text=True)
         if suffix == ".parquet":
-            return _of_parquet(file)
+            from angsync.io.parquet_file import parquet_size
+
+            edges, nodes = parquet_size(file, names)
+            return _of_edges(file, edges, None if nodes is None else nodes.n, nodes is None, names)
     raise FileFormatError(
         f"{file}: plan looks at .npy, .npz, .h5, .hdf5, .csv, .tsv, .txt, .g2o, .parquet and zarr stores, not at "
         f"{file.suffix!r}."
     )
 
 
+def _of_edges(path: Path, edges: int, n: int | None, estimated: bool, names: ColumnNames, text: bool = False) -> Header:
+    """Without a number of nodes: as many as give ten measurements a node."""
+    return Header(
+        path, "edges", (edges,), np.dtype(np.complex128), max(2, edges // 5) if n is None else n, edges,
+        _bytes_of(path), estimated, text=text, columns=names,
+    )  # fmt: skip
+
+
 def _of_array(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], chunked: bool = False) -> Header:
+    if dtype.kind not in "biufc":
+        raise FileFormatError(f"{path}: the array holds {dtype}, not numbers. Store a numeric matrix.")
     stored = _bytes_of(path)
+    kind: Kind | None = None
     if len(shape) >= 2 and shape[-1] == shape[-2]:
-        kind: Kind = "matrix" if len(shape) == 2 else "stack"
-        return Header(path, kind, shape, dtype, shape[-1], stored=stored, chunked=chunked)
-    if len(shape) == 3 and dtype.kind == "c":
-        return Header(path, "images", shape, dtype, shape[0], stored=stored, chunked=chunked)
-    raise FileFormatError(
-        f"{path}: an array of shape {shape} is no matrix (n, n), no stack (..., n, n) and no complex images (dates, "
-        "rows, columns)."
-    )
+        kind = "matrix" if len(shape) == 2 else "stack"
+    elif len(shape) == 3 and dtype.kind == "c":
+        kind = "images"
+    if kind is None:
+        raise FileFormatError(
+            f"{path}: an array of shape {shape} is no matrix (n, n), no stack (..., n, n) and no complex images "
+            "(dates, rows, columns)."
+        )
+    n = shape[0] if kind == "images" else shape[-1]
+    if 0 in shape:
+        raise FileFormatError(f"{path}: the array is empty, its shape is {shape}: there are no phases to find.")
+    found = Header(path, kind, shape, dtype, n, stored=stored, chunked=chunked)
+    if chunked:
+        check_size(found.nbytes, stored, "the array")
+    return found
 
 
 def _bytes_of(path: Path) -> int:
@@ -124,46 +158,59 @@ def _bytes_of(path: Path) -> int:
     )
 
 
-def _of_arrays(
-    path: Path, found: Mapping[str, tuple[tuple[int, ...], np.dtype[Any], bool]], variable: str | None
-) -> Header:
-    """Named arrays: columns of edges, a sparse matrix of SciPy, or one array."""
+Arrays = Mapping[str, tuple[tuple[int, ...], np.dtype[Any], bool]]
+"""Shape, type, and whether it is read in parts, by name."""
+
+
+def _of_arrays(path: Path, found: Arrays, variable: str | None, names: ColumnNames, n: int | None = None) -> Header:
+    """Named arrays: columns of edges, or one array. ``n``: the number of nodes that the file says."""
     if variable is not None:
         if variable not in found:
             raise FileFormatError(f"{path} has no {variable!r}; it holds {listed(found)}.")
         return replace(_of_array(path, *found[variable]), variable=variable)
-    if "data" in found and ("indices" in found or "row" in found):
-        entries = math.prod(found["data"][0])
-        n = found["indptr"][0][0] - 1 if "indptr" in found else max(2, entries // 10)
-        return Header(path, "edges", (entries // 2,), found["data"][1], n, entries // 2, _bytes_of(path))
-    if "i" in found and "j" in found:
-        edges = math.prod(found["i"][0])
-        n = found["labels"][0][0] if "labels" in found else max(2, edges // 5)
-        return Header(
-            path, "edges", (edges,), np.dtype(np.complex128), n, edges, _bytes_of(path), "labels" not in found
-        )
-    arrays = {name: one for name, one in found.items() if len(one[0]) >= 2}
+    angle = names.angle if names.angle in found else "value"
+    if {names.i, names.j, angle} <= found.keys():
+        lengths = {name: math.prod(found[name][0]) for name in (names.i, names.j, angle)}
+        if len(set(lengths.values())) > 1:
+            raise InputError(
+                f"{names.i}, {names.j} and {angle} must have the same length, but they have "
+                f"{', '.join(map(str, lengths.values()))}."
+            )
+        if "labels" in found:
+            n = math.prod(found["labels"][0])
+        return _of_edges(path, lengths[names.i], n, n is None, names)
+    arrays = {name: one for name, one in found.items() if len(one[0]) >= 2 and one[1].kind in "biufc"}
     name = "C" if "C" in arrays else next(iter(arrays), None)
     if name is None or (len(arrays) > 1 and name != "C"):
-        raise FileFormatError(f"{path} holds {listed(found)}: name the array to be looked at (--variable).")
+        raise FileFormatError(
+            f"{path} has neither edges ({names.i!r}, {names.j!r} and {names.angle!r} or 'value') nor a matrix 'C'; it "
+            f"holds {listed(found)}. Name the columns (--column-i and so on), or an array (--variable)."
+        )
     return replace(_of_array(path, *arrays[name]), variable=name)
 
 
-def _of_archive(path: Path, variable: str | None) -> Header:
+def _of_archive(path: Path, variable: str | None, names: ColumnNames) -> Header:
     found: dict[str, tuple[tuple[int, ...], np.dtype[Any], bool]] = {}
-    n = None
+    small: dict[str, Any] = {}
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             name = member.filename.removesuffix(".npy")
             with archive.open(member) as stream:
                 shape, _, dtype = array_header(stream, path, name)
                 found[name] = (shape, dtype, False)
-                if name == "n" and shape == ():
-                    n = int(np.frombuffer(stream.read(dtype.itemsize), dtype)[0])
-    header = _of_arrays(path, found, variable)
-    if n is None or header.kind != "edges":
-        return header
-    return replace(header, n=n, estimated=False)
+                if name in names.wanted or name in _SPARSE:
+                    check_room(shape, dtype, member.file_size - stream.tell(), repr(name))
+                if name in ("n", "shape") and dtype.kind in "iu" and math.prod(shape) in (1, 2):
+                    small[name] = np.frombuffer(stream.read(2 * dtype.itemsize), dtype).tolist()
+    if found.keys() >= _SPARSE and variable is None:
+        entries, shape = math.prod(found["data"][0]), tuple(small.get("shape", ()))
+        if len(shape) != 2 or shape[0] != shape[1] or found["data"][1].kind not in "biufc":
+            raise InputError(
+                f"the sparse matrix has the shape {shape} and holds {found['data'][1]}: no square matrix of numbers."
+            )
+        check_node_count(shape[0], entries)
+        return replace(_of_edges(path, entries // 2, shape[0], False, names), dtype=found["data"][1])
+    return _of_arrays(path, found, variable, names, small["n"][0] if "n" in small else None)
 
 
 def _of_store(path: Path, variable: str | None) -> Header:
@@ -173,10 +220,27 @@ def _of_store(path: Path, variable: str | None) -> Header:
         raise MissingDependencyError("zarr", "stack", "looking at a zarr store") from None
     store: Any = zarr.open(str(path), mode="r")
     if isinstance(store, zarr.Array):
-        return _of_array(path, tuple(store.shape), np.dtype(store.dtype), True)
-    found = {name: (tuple(x.shape), np.dtype(x.dtype), True) for name, x in store.arrays()}
-    large = {name: one for name, one in found.items() if len(one[0]) >= 3} if variable is None else {}
-    return _of_arrays(path, large or found, variable)
+        return _complete(_of_array(path, tuple(store.shape), np.dtype(store.dtype), True), store)
+    arrays = dict(store.arrays())
+    found = {name: (tuple(x.shape), np.dtype(x.dtype), True) for name, x in arrays.items()}
+    large = {name: one for name, one in found.items() if len(one[0]) >= 3}
+    if variable is None:
+        several = large or {name: one for name, one in found.items() if len(one[0]) >= 2}
+        if len(several) != 1:
+            raise FileFormatError(f"{path} holds {listed(found)}: name the array to be looked at (--variable).")
+        (variable,) = several
+    elif variable not in found:
+        raise FileFormatError(f"{path} has no {variable!r}; it holds {listed(found)}.")
+    return _complete(replace(_of_array(path, *found[variable]), variable=variable), arrays[variable])
+
+
+def _complete(header: Header, array: Any) -> Header:
+    """With the number of chunks that are not there; a matrix that has lost some is refused, as a solve refuses it."""
+    if header.kind == "matrix":
+        check_all(array)
+        return header
+    every = pieces(array, tuple(slice(0, side) for side in array.shape))
+    return replace(header, absent=sum(not has(array, key) for key, _ in islice(every, _CHUNKS)))
 
 
 def _hdf5(path: Path) -> dict[str, tuple[tuple[int, ...], np.dtype[Any], bool]]:
@@ -191,54 +255,4 @@ def _hdf5(path: Path) -> dict[str, tuple[tuple[int, ...], np.dtype[Any], bool]]:
     if done.returncode != 0:
         raise FileFormatError(f"{path} cannot be opened as HDF5: it is damaged, or something else.")
     found = json.loads(done.stdout)
-    return {name: (tuple(shape), np.dtype(dtype), True) for name, (shape, dtype, _) in found.items()}
-
-
-def _of_parquet(path: Path) -> Header:
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise MissingDependencyError("pyarrow", "parquet", "looking at a parquet file") from None
-    edges = pyarrow.parquet.ParquetFile(path).metadata.num_rows
-    return Header(
-        path, "edges", (edges,), np.dtype(np.complex128), max(2, edges // 5), edges, _bytes_of(path), estimated=True
-    )
-
-
-def _of_text(path: Path) -> Header:
-    """Rows from the mean length of some lines; nodes from the largest number in their first two columns."""
-    size = path.stat().st_size
-    lines: list[bytes] = []
-    seen = 0
-    with open(path, "rb") as stream:
-        for start in sorted({0, max(0, size // 2 - _PIECE_BYTES), max(0, size - _PIECE_BYTES)}):
-            stream.seek(start)
-            piece = stream.read(_PIECE_BYTES)
-            rows = piece.split(b"\n")
-            rows = rows[1:-1] if start else rows[: -1 if len(rows) > 1 else None]  # whole lines alone
-            lines += rows
-            seen += sum(len(row) + 1 for row in rows)
-    of_poses = path.suffix.lower() == ".g2o"
-    wanted = [row for row in lines if row.strip() and (not of_poses or row.startswith(b"EDGE"))]
-    if not wanted:
-        raise FileFormatError(f"{path} has no rows.")
-    whole = size <= _PIECE_BYTES
-    edges = len(wanted) if whole else round(size * len(wanted) / seen)
-    if not of_poses:
-        edges = max(1, edges - 1)  # the names of the columns
-    n = _nodes(wanted, 1 if of_poses else 0)
-    return Header(
-        path, "edges", (edges,), np.dtype(np.complex128), n or max(2, edges // 5), edges, size, True, text=True
-    )
-
-
-def _nodes(rows: list[bytes], first: int) -> int | None:
-    """One more than the largest of the numbers in two columns; None where nodes have other names."""
-    largest = -1
-    for row in rows[1:]:
-        cells = row.replace(b",", b" ").replace(b";", b" ").split()[first : first + 2]
-        if len(cells) == 2 and cells[0].isdigit() and cells[1].isdigit():
-            largest = max(largest, int(cells[0]), int(cells[1]))
-        elif cells:
-            return None
-    return largest + 1 if largest >= 0 else None
+    return {name: (tuple(shape), np.dtype(dtype), True) for name, (shape, dtype) in found.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import FileFormatError, InputError, MissingDependencyError, ShapeError
+from angsync.io.coordinates import Coordinates, of_axes, of_group, of_xarray, of_zarr
 from angsync.io.failures import existing_file, listed, reading
+from angsync.io.times import decoded
 from angsync.problem.stored import check_not_encoded
 from angsync.problem.zarr_origin import check_all, watched
 
@@ -31,6 +33,13 @@ class ImageStack:
     path: str | None = None
     """What was read, so that another process can read it too."""
     variable: str | None = None
+    beside: Coordinates = field(default_factory=Coordinates)
+    """All its coordinates, as they are written to an output."""
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """Names of the axes of an output."""
+        return tuple(self.coordinates.get("dims", ("date", "y", "x")))
 
     def like_given(self, result: Any) -> Any:
         """The arrays of a result as arrays of xarray, where the stack was one."""
@@ -123,7 +132,7 @@ def _of_xarray(array: Any, absent: str) -> ImageStack:
     coordinates.update({name: array.coords[name].values for name in dims if name in array.coords})
     dates = coordinates.get(dims[0]) if dims else None
     lazy = _Lazy(array.shape, array.dtype, lambda index: _values(array[index], absent))
-    return ImageStack(lazy, dates, coordinates, array)
+    return ImageStack(lazy, dates, coordinates, array, beside=of_xarray(array))
 
 
 def _dates_first(array: Any, axis: int, absent: str) -> ImageStack:
@@ -140,7 +149,8 @@ def _dates_first(array: Any, axis: int, absent: str) -> ImageStack:
         return np.asarray(turned.transpose(*(name for name in order if name in turned.dims)).values)
 
     shape = tuple(array.sizes[name] for name in order)
-    return ImageStack(_Lazy(shape, array.dtype, read), coordinates.get(str(order[0])), coordinates, array)
+    dates = coordinates.get(str(order[0]))
+    return ImageStack(_Lazy(shape, array.dtype, read), dates, coordinates, array, beside=of_xarray(array))
 
 
 class _Lazy:
@@ -160,8 +170,6 @@ def read_images(path: str | os.PathLike[str], variable: str | None = None) -> Im
     the same name that end in real and imag), a folder of GeoTIFFs (one complex band each, sorted by the date in the
     name), or an ``npy`` file. ``variable`` names the array where there are several.
 
-    Examples
-    --------
     >>> from angsync.applications import phase_linking
     >>> np.save("stack.npy", phase_linking.simulate(8, (16, 16), rng=0).slc)
     >>> phase_linking.read("stack.npy").data.shape
@@ -175,12 +183,14 @@ def _opened(path: Path, variable: str | None) -> ImageStack:
     if not path.exists():
         raise FileFormatError(f"there is no {path}.")
     if path.suffix.lower() == ".npy":
+        _check_one_array(path, variable)
         with reading(existing_file(path), "npy"):
             images = np.load(path, mmap_mode="r", allow_pickle=False)
         return _checked(ImageStack(images))
     if path.is_dir() and any((path / name).exists() for name in ("zarr.json", ".zarray", ".zgroup")):
         return _checked(_of_zarr(path, variable))
     if path.is_dir():
+        _check_one_array(path, variable)
         return _checked(_of_geotiffs(path))
     if path.suffix.lower() in (".nc", ".nc4", ".h5", ".hdf5"):
         return _checked(_of_netcdf(path, variable))
@@ -189,14 +199,22 @@ def _opened(path: Path, variable: str | None) -> ImageStack:
     )
 
 
-def _one_of(found: list[str], variable: str | None, path: Path) -> str:
+def _check_one_array(path: Path, variable: str | None) -> None:
+    if variable is not None:
+        raise FileFormatError(f"{path} is one array: there is no {variable!r} in it. Leave out variable (--variable).")
+
+
+def _one_of(found: list[str], variable: str | None, path: Path, groups: Sequence[str] = ()) -> str:
+    """The array that is meant; ``groups`` are those of a zarr store, which are not looked into."""
+    inside = f" It has groups, {listed(sorted(groups))}: give the path of one, {path / min(groups)}." if groups else ""
     if variable is not None:
         if variable not in found:
-            raise FileFormatError(f"{path}: there are no images in {variable!r}, but in {listed(found) or 'nothing'}.")
+            raise FileFormatError(f"{path}: there are no images in {variable!r}, but in {listed(found)}.{inside}")
         return variable
     if len(found) != 1:
-        what = f"there are several, {listed(found)}: name one with variable" if found else "there is none"
-        raise FileFormatError(f"{path}: one complex array of three axes (dates, rows, columns) is needed; {what}.")
+        several = f"there are several, {listed(found)}: name one with variable (--variable)"
+        what = f"{several}." if found else f"there is none.{inside}"
+        raise FileFormatError(f"{path}: one complex array of three axes (dates, rows, columns) is needed; {what}")
     return found[0]
 
 
@@ -211,32 +229,24 @@ def _of_zarr(path: Path, variable: str | None) -> ImageStack:
     except Exception as error:  # whatever a damaged store makes the library raise
         raise FileFormatError(f"cannot open the zarr store {path} ({type(error).__name__}: {error}).") from None
     if isinstance(opened, zarr.Array):
-        if variable is not None:
-            raise FileFormatError(f"{path} is one array: there is no {variable!r} in it.")
-        return ImageStack(opened)
+        _check_one_array(path, variable)
+        return _with_axes(opened, path, None)
     arrays: dict[str, Any] = {str(name): array for name, array in inside}
-    name = _one_of([k for k, a in arrays.items() if len(a.shape) == 3 and a.dtype.kind == "c"], variable, path)
-    try:
-        dims = arrays[name].metadata.dimension_names  # zarr 3; before, xarray has them among the attributes
-    except AttributeError:
-        dims = None
-    dims = dims or arrays[name].attrs.get("_ARRAY_DIMENSIONS")
+    images = [name for name, array in arrays.items() if len(array.shape) == 3 and array.dtype.kind == "c"]
+    name = _one_of(images, variable, path, [str(name) for name, _ in opened.groups()])
+    return _with_axes(arrays[name], path, name)
+
+
+def _with_axes(array: Any, path: Path, variable: str | None) -> ImageStack:
+    dims, beside = of_zarr(array, path)
     if not dims:
-        return ImageStack(arrays[name], variable=name)
-    coordinates: dict[str, Any] = {"dims": tuple(dims)}
+        return ImageStack(array, variable=variable)
+    coordinates: dict[str, Any] = {"dims": dims}
     for key in dims:
-        if key in arrays and len(arrays[key].shape) == 1:
-            coordinates[key] = _times(arrays[key][...], arrays[key].attrs.get("units"))
-    return ImageStack(arrays[name], coordinates.get(dims[0]), coordinates, variable=name)
-
-
-def _times(values: NDArray, units: Any) -> NDArray:
-    """Numbers of the CF conventions ("days since 2020-01-01") as times."""
-    found = re.match(r"(second|minute|hour|day)s? since (\d{4}-\d{2}-\d{2})", str(units or ""))
-    if found is None or values.dtype.kind not in "iuf":
-        return values
-    seconds = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}[found[1]]
-    return np.datetime64(found[2], "s") + np.round(np.asarray(values, dtype=float) * seconds).astype("timedelta64[s]")
+        if key in beside.arrays and beside.arrays[key].dims == (key,):
+            told = beside.arrays[key]
+            coordinates[key] = decoded(np.asarray(told.values[...]), told.attributes)
+    return ImageStack(array, coordinates.get(dims[0]), coordinates, variable=variable, beside=beside)
 
 
 def _of_netcdf(path: Path, variable: str | None) -> ImageStack:
@@ -257,9 +267,13 @@ def _of_netcdf(path: Path, variable: str | None) -> ImageStack:
             images[name[:-4].rstrip("_") or "slc"] = _joined(data, planes[f"{name[:-4]}imag"])
     chosen = _one_of(list(images), variable, path)
     data = planes.get(chosen, planes.get(f"{chosen}_real", planes.get(f"{chosen}real", planes.get("real"))))
+    assert data is not None
     coordinates = _netcdf_coordinates(opened, data)
     dims = coordinates.get("dims", ())
-    return ImageStack(images[chosen], coordinates.get(dims[0]) if dims else None, coordinates, variable=chosen)
+    told = of_group(path, data.name.strip("/"))
+    beside = of_axes(coordinates) if told is None else told[1]
+    dates = coordinates.get(dims[0]) if dims else None
+    return ImageStack(images[chosen], dates, coordinates, variable=chosen, beside=beside)
 
 
 def _joined(real: Any, imaginary: Any) -> _Lazy:
@@ -287,11 +301,9 @@ def _netcdf_coordinates(opened: Any, data: Any) -> dict[str, Any]:
         values = opened[name][...]
         if opened[name].attrs.get("NAME", b"").startswith(b"This is a netCDF dimension but not"):
             continue
-        units = opened[name].attrs.get("units")
-        units = units.decode() if isinstance(units, bytes) else units
         if values.dtype.kind == "O":
             values = np.array([x.decode() if isinstance(x, bytes) else str(x) for x in values])
-        found[name] = _times(values, units)
+        found[name] = decoded(values, opened[name].attrs)
     return found
 
 
@@ -334,4 +346,5 @@ def _of_geotiffs(folder: Path) -> ImageStack:
         coordinates["x"] = transform.c + transform.a * (np.arange(shape[1]) + 0.5)
         coordinates["y"] = transform.f + transform.e * (np.arange(shape[0]) + 0.5)
     coordinates["date"] = dates
-    return ImageStack(_Lazy((len(named), *shape), np.complex64, read), dates, coordinates)
+    lazy = _Lazy((len(named), *shape), np.complex64, read)
+    return ImageStack(lazy, dates, coordinates, beside=of_axes(coordinates))

@@ -54,15 +54,23 @@ def load_arrays(path: Path, wanted: Collection[str] | None = None) -> dict[str, 
 
 def load_array(path: Path) -> Any:
     """The array of an .npy file; a pickled one is refused."""
-    with reading(path, "npy"):
-        _check_start(path, _NPY, "an npy file (one array)")
-        with open(path, "rb") as stream:
-            shape, order, dtype = array_header(stream, path, "it")
-            size = _checked_bytes(shape, dtype, "the array")
-            there = os.stat(path).st_size - stream.tell()
-            if size > there:
-                raise ValueError(f"{size} bytes are needed for the shape {shape}, but {there} are there")
-            return _content(stream, shape, order, dtype)
+    with reading(path, "npy"), open(path, "rb") as stream:
+        return _content(stream, *npy_header(stream, path))
+
+
+def npy_header(stream: IO[bytes], path: Path) -> tuple[tuple[int, ...], str, np.dtype]:
+    """Shape, order and type of the array of an .npy file, all of whose bytes are there."""
+    _check_start(path, _NPY, "an npy file (one array)")
+    shape, order, dtype = array_header(stream, path, "it")
+    check_room(shape, dtype, os.stat(path).st_size - stream.tell())
+    return shape, order, dtype
+
+
+def check_room(shape: tuple[int, ...], dtype: np.dtype, there: int, name: str = "the array") -> None:
+    """Refuse an array for which fewer bytes are there than its beginning says."""
+    size = _checked_bytes(shape, dtype, name)
+    if size > there:
+        raise ValueError(f"{size} bytes are needed for the shape {shape}, but {there} are there")
 
 
 def array_header(stream: IO[bytes], path: Path, what: str) -> tuple[tuple[int, ...], str, np.dtype]:

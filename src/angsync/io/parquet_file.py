@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from angsync.errors import FileFormatError, MissingDependencyError
 from angsync.io.atomic import atomic_open
-from angsync.io.columns import ColumnNames, to_measurements
+from angsync.io.columns import ColumnNames, Nodes, to_measurements
 from angsync.io.edge_table import declaration, declared_nodes, edge_columns
 from angsync.io.failures import listed, reading
 from angsync.io.limits import check_size
@@ -24,21 +24,34 @@ def read_parquet(path: Path, names: ColumnNames) -> Measurements:
     """Only the columns that are needed are read."""
     parquet = _library(f"reading {path}")[1]
     with reading(path, "parquet"), parquet.ParquetFile(path) as file:
-        schema = file.schema_arrow
-        for name in (names.i, names.j, names.angle, *([names.weight] if names.weight else [])):
-            if name not in schema.names:
-                raise FileFormatError(
-                    f"{path}: there is no column {name!r}; the columns found are {listed(schema.names)}. "
-                    "Name the columns with i=, j=, angle=, weight= (--column-i and so on)."
-                )
-        wanted = [names.i, names.j, names.angle, names.weight or "weight"]
-        check_size(8 * len(wanted) * file.metadata.num_rows, os.stat(path).st_size, "the table")
-        table = file.read(columns=[name for name in schema.names if name in wanted])
-        nodes = declared_nodes((schema.metadata or {}).get(_KEY))
-        if table.num_rows == 0 and nodes is None:
-            raise FileFormatError(f"{path} has columns but no rows: there are no measurements in it.")
+        wanted, nodes = _checked(file, path, names)
+        table = file.read(columns=wanted)
         columns = {name: _column(table.column(name), name, path) for name in table.column_names}
         return to_measurements(columns, names, nodes)
+
+
+def parquet_size(path: Path, names: ColumnNames) -> tuple[int, Nodes | None]:
+    """How many edges there are, and the nodes that the file declares; its rows are not read."""
+    parquet = _library(f"looking at {path}")[1]
+    with reading(path, "parquet"), parquet.ParquetFile(path) as file:
+        return int(file.metadata.num_rows), _checked(file, path, names)[1]
+
+
+def _checked(file: Any, path: Path, names: ColumnNames) -> tuple[list[str], Nodes | None]:
+    """The columns that are read, and the declared nodes, of a table that has what it must."""
+    schema = file.schema_arrow
+    for name in (names.i, names.j, names.angle, *([names.weight] if names.weight else [])):
+        if name not in schema.names:
+            raise FileFormatError(
+                f"{path}: there is no column {name!r}; the columns found are {listed(schema.names)}. "
+                "Name the columns with i=, j=, angle=, weight= (--column-i and so on)."
+            )
+    wanted = [names.i, names.j, names.angle, names.weight or "weight"]
+    check_size(8 * len(wanted) * file.metadata.num_rows, os.stat(path).st_size, "the table")
+    nodes = declared_nodes((schema.metadata or {}).get(_KEY))
+    if file.metadata.num_rows == 0 and nodes is None:
+        raise FileFormatError(f"{path} has columns but no rows: there are no measurements in it.")
+    return [name for name in schema.names if name in wanted], nodes
 
 
 def write_measurements_parquet(measurements: Measurements, path: Path, truth: ArrayLike | None) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.certificate import GAP_TOLERANCE
-from angsync.certificate.verdict import Certificate, combine, interrupted
+from angsync.certificate.verdict import Certificate, Verdict, combine, interrupted
 from angsync.errors import ConvergenceError, ConvergenceWarning, warn_user
 from angsync.pipeline.call import Call
 from angsync.pipeline.gauge import in_gauge
@@ -194,7 +194,11 @@ def stopped_by(result: SyncResult, status: Status, on_failure: str = "ignore") -
 def one_certificate(certificates: list[Certificate], indices: list[NDArray[np.int64]], z: NDArray) -> Certificate:
     if len(certificates) < len(indices):
         return interrupted()
-    return combine(certificates, indices, z, tolerance=GAP_TOLERANCE)
+    found = combine(certificates, indices, z, tolerance=GAP_TOLERANCE)
+    if indices or z.size == 1:
+        return found
+    # nothing is measured: UNDECIDED, as in a stack, because data that were lost must not look like a proof
+    return dataclasses.replace(found, verdict=Verdict.UNDECIDED)
 
 
 def _method_of(runs: Sequence[Run], n: int) -> str:
@@ -207,8 +211,9 @@ def _method_of(runs: Sequence[Run], n: int) -> str:
 
 
 def _report_failure(result: SyncResult, on_failure: str) -> None:
-    silent = (Status.CONVERGED, Status.EMPTY, Status.STOPPED_BY_CALLBACK, Status.INTERRUPTED)  # EMPTY: told already
-    if result.status in silent or on_failure == "ignore":
+    silent = (Status.CONVERGED, Status.STOPPED_BY_CALLBACK, Status.INTERRUPTED)
+    told = result.status is Status.EMPTY and on_failure == "warn"  # by the warning about nodes without measurements
+    if result.status in silent or told or on_failure == "ignore":
         return
     text = f"{result.status.name}: {result.status.value} Residual {result.residual:.2e}."
     if on_failure == "raise":

@@ -49,16 +49,20 @@ class Checkpoint:
     _calls: list[str] = field(default_factory=list, init=False, repr=False, compare=False)  # whose file may be removed
 
     def __post_init__(self) -> None:
-        if not isinstance(self.path, (str, os.PathLike)):
+        name = os.fspath(self.path) if isinstance(self.path, (str, os.PathLike)) else None
+        if not isinstance(name, str) or "\0" in name:
             raise InputError(f"the path of a checkpoint must be the name of a file, but it is {self.path!r}.")
         every = self.every_seconds
         if isinstance(every, bool) or not isinstance(every, (int, float, np.number)) or not 0 <= every < math.inf:
             raise InputError(f"every_seconds must be a number of seconds, 0 or more, but it is {every!r}.")
 
     def remove(self) -> None:
-        """Remove the file, where a call with this checkpoint has written it; the file of another solve stays."""
+        """Remove the file, where a call with this checkpoint has written it; the file of another solve stays.
+
+        Where the path is a symbolic link, what it points to is removed, and the link stays for the next solve.
+        """
         from angsync.pipeline.checkpoint_file import owner_of
 
         if owner_of(Path(self.path)) in self._calls:
             with contextlib.suppress(OSError):
-                os.unlink(self.path)
+                os.unlink(os.path.realpath(self.path))

@@ -104,7 +104,7 @@ def owner_of(path: Path) -> str | None:
     try:
         with zipfile.ZipFile(path) as archive, archive.open("owner.npy") as stream:
             return str(np.lib.format.read_array(stream, allow_pickle=False))
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+    except Exception:  # of a damaged file: OSError, KeyError, BadZipFile, NotImplementedError, zlib.error, ...
         return None
 
 

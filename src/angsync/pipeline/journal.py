@@ -190,10 +190,14 @@ class Journal:
         )
         return False
 
-    def close(self, status: Status | None) -> None:
-        """The call ends with this status, or with an error (None): write the last of it, or remove the file."""
+    def close(self, status: Status | None) -> bool:
+        """The call ends with this status, or with an error (None): write the last of it, or remove the file.
+
+        True where nothing is left to be done by another call.
+        """
         finished = status in (Status.CONVERGED, Status.STALLED)
         if not finished or self.settings.keep:
             self.write()
         elif not self._taken:
             self.settings.remove()
+        return finished

@@ -25,21 +25,25 @@ def solve(data: Any, call: Call) -> SyncResult:
     intake = taken_in(data, call.hermitian)
     if call.checkpoint is None:
         return _solved(intake, call, clock)
-    from angsync.pipeline.checkpoint_identity import identity_of, set_rng
+    from angsync.pipeline.checkpoint_identity import identity_of, rng_state, set_rng
     from angsync.pipeline.journal import Journal
 
     journal = Journal.opened(call.checkpoint, identity_of(intake.operator, call))
     if call.seed.is_any:  # those of the call that this one goes on from
         set_rng(call.seed.generator, journal.identity["rng_state"])
+    begin, finished = rng_state(call.seed.generator), False
     try:
         result = _solved(intake, replace(call, journal=journal), clock)
+        finished = journal.close(result.status)
     except ConvergenceError as error:
-        journal.close(error.result.status)
+        finished = journal.close(error.result.status)
         raise
     except BaseException:
         journal.close(None)
         raise
-    journal.close(result.status)
+    finally:
+        if not finished:  # a Generator of the caller's is known by its state: the next call begins where this one did
+            set_rng(call.seed.generator, begin)
     return result
 
 

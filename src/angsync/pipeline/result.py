@@ -40,8 +40,7 @@ class SyncResult:
     """
 
     z: NDArray
-    """Unit-modulus phases, in the precision of the problem, as an array of the library that C came from; a NumPy array
-    is read-only (``z.copy()`` can be changed)."""
+    """Unit-modulus phases in the precision of the problem, of the library that C came from; NumPy's are read-only."""
     objective: float
     """f(z) = z^H C z of the C given."""
     residual: float
@@ -209,10 +208,11 @@ class SyncResult:
     def _doubt_unproved(self) -> None:
         """Warn that error bars are those of a fit that is not proved to be the best."""
         _ = self.measurements  # first of all: without them nothing else matters
-        if self.certificate is not None and self.certificate.verdict is not Verdict.CERTIFIED:
+        proof = self.certificate
+        if proof is not None and proof.verdict is not Verdict.CERTIFIED and self.status is not Status.EMPTY:
             warn_user(
                 f"Standard errors are those of the best fit, but these phases are not proved to be it (the certificate "
-                f"says {self.certificate.verdict.name}): they may be off by more.",
+                f"says {proof.verdict.name}): they may be off by more.",
                 ErrorBarWarning,
             )
 

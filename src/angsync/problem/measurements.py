@@ -122,7 +122,7 @@ class Measurements:
                 modulus_ = positive_column(modulus, "modulus", size, "it must not be negative. Add pi to the angle.")
         else:
             angle_, modulus_ = _polar(value, modulus, size, unit)
-        weight_ = _ones(size) if weight is None else positive_column(weight, "weight", size, _NEGATIVE_WEIGHT)
+        weight_ = None if weight is None else positive_column(weight, "weight", size, _NEGATIVE_WEIGHT)
         n_ = node_count(n, rows, cols, labels)
         hidden = either(absent, *(mask_of(x, size, name) for name, x in (
             ("angle", angle), ("value", value), ("modulus", modulus), ("weight", weight),
@@ -140,7 +140,12 @@ class Measurements:
 
     def _set(self, columns: dict[str, Any], kept: NDArray[np.int64] | None) -> None:
         columns = {**columns, "_kept": kept}
-        if columns["angle"].size >= NARROW_FROM_EDGES and self.n < 2**31:
+        size = columns["angle"].size
+        if columns["weight"] is None:
+            del columns["weight"]
+            if size < NARROW_FROM_EDGES:
+                columns["weight"] = np.ones(size)
+        if size >= NARROW_FROM_EDGES and self.n < 2**31:
             # many edges: half the memory until somebody asks for i and j themselves
             columns["_i"], columns["_j"] = (columns.pop(end).astype(np.int32, copy=False) for end in ("i", "j"))
         else:  # those that were many before hidden ones were left out are of 32 bits still
@@ -151,11 +156,15 @@ class Measurements:
             self.__dict__[name] = entries
 
     def __getattr__(self, name: str) -> Any:
-        # asked for what is not there: i or j of many edges, by the first who needs them
-        if name not in ("i", "j") or f"_{name}" not in self.__dict__:
+        # asked for what is not there: i, j or the weights of many edges, by the first who needs them
+        if name == "weight" and "angle" in self.__dict__:
+            wide = np.ones(len(self))
+        elif name in ("i", "j") and f"_{name}" in self.__dict__:
+            wide = self.__dict__[f"_{name}"].astype(np.int64)
+        else:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        wide = self.__dict__[name] = self.__dict__[f"_{name}"].astype(np.int64)
         wide.flags.writeable = False
+        self.__dict__[name] = wide
         return wide
 
     @property
@@ -175,6 +184,8 @@ class Measurements:
                 "relative phases. Remove it."
             )
         # f sums all strengths twice, and what bounds it n of them for each node: as for the entries of a matrix
+        if "weight" not in self.__dict__ and self.modulus is None:
+            return  # all of them are 1
         with np.errstate(over="ignore"):
             strength = self.strength
             total = float(strength.sum())
@@ -191,10 +202,13 @@ class Measurements:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Measurements):
             return NotImplemented
-        # None, for a modulus that was not given, equals None and no array
-        same = (np.array_equal(self.__dict__[name], other.__dict__[name]) for name in _COLUMNS[2:])
-        ends = (np.array_equal(*both) for both in zip(self.ends, other.ends, strict=True))
-        return (self.n, self.labels) == (other.n, other.labels) and all(ends) and all(same)
+        if (self.n, self.labels) != (other.n, other.labels):
+            return False
+        pairs: list[Any] = [*zip(self.ends, other.ends, strict=True), (self.angle, other.angle)]
+        pairs.append((self.modulus, other.modulus))  # None, for one that was not given, equals None and no array
+        if "weight" in self.__dict__ or "weight" in other.__dict__:
+            pairs.append((self.weight, other.weight))
+        return all(np.array_equal(*both) for both in pairs)
 
     def __hash__(self) -> int:
         return hash((self.n, len(self)))
@@ -203,7 +217,7 @@ class Measurements:
         # a copy or a pickle: NumPy does not keep the flag that an array cannot be written to
         self.__dict__.update({name: x for name, x in state.items() if name not in ("i", "j", "_i", "_j")})
         ends = {end: state.get(f"_{end}", state.get(end)) for end in ("i", "j")}
-        self._set({**ends, **{name: state[name] for name in _COLUMNS[2:]}}, state["_kept"])
+        self._set({**ends, **{name: state.get(name) for name in _COLUMNS[2:]}}, state["_kept"])
 
     @property
     def kept(self) -> NDArray[np.int64]:
@@ -236,7 +250,10 @@ class Measurements:
 
     def strength_of(self, edges: slice) -> NDArray[np.float64]:
         """The same for some edges."""
-        return self.weight[edges] if self.modulus is None else self.weight[edges] * self.modulus[edges]
+        weight = self.__dict__.get("weight")  # None: not given, and many
+        if weight is None:
+            return np.ones(len(range(*edges.indices(len(self))))) if self.modulus is None else self.modulus[edges]
+        return weight[edges] if self.modulus is None else weight[edges] * self.modulus[edges]
 
     @classmethod
     @names_keywords
@@ -315,11 +332,6 @@ class Measurements:
         from angsync.problem.edge_matrix import hermitian_matrix  # few readers of files need it
 
         return hermitian_matrix(self)
-
-
-def _ones(size: int) -> NDArray[np.float64]:
-    """Weights that were not given; where there are many, one number stands for all."""
-    return np.ones(size) if size < NARROW_FROM_EDGES else np.broadcast_to(np.float64(1), size)
 
 
 def _polar(value: Any, modulus: Any, size: int, unit: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -114,6 +114,8 @@ def _refuted(certificate: ReportedCertificate, number: Callable[[float], str]) -
 
 
 def _undecided(certificate: ReportedCertificate, number: Callable[[float], str]) -> list[str]:
+    if certificate.method == "trivial":
+        return ["Undecided: nothing is measured, so that there is nothing to prove, and any phases fit as well."]
     sentences = ["Undecided: this point is not proved to be optimal, and no better point was found."]
     if math.isfinite(certificate.gap_bound):
         sentences.append(

@@ -23,14 +23,6 @@ xarray = pytest.importorskip("xarray")
 zarr = pytest.importorskip("zarr")
 
 
-@pytest.fixture(scope="module")
-def hard():
-    stack = hard_stack()
-    result = ang.synchronize(stack, on_failure="ignore")
-    assert result.counts()["UNDECIDED"] >= 5
-    return stack, result
-
-
 @pytest.mark.parametrize("chunks", [(2, 3, 6, 6), (6, 10, 6, 6), (4, 7, 4, 3), (6, 1, 6, 6)])
 @pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
 def test_any_chunks_and_scheduler_give_the_bits_of_the_batch(hard, chunks, scheduler):

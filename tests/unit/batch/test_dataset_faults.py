@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from problems import gaussian_stack
-from stored_stacks import NAMES, assert_same, hard_stack, on_disk, take_away
+from stored_stacks import NAMES, assert_same, on_disk, take_away
 
 import angsync as ang
 from angsync.batch import chunk, dataset
@@ -23,14 +23,6 @@ dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 xarray = pytest.importorskip("xarray")
 zarr = pytest.importorskip("zarr")
-
-
-@pytest.fixture(scope="module")
-def hard():
-    stack = hard_stack()
-    result = ang.synchronize(stack, on_failure="ignore")
-    assert result.counts()["UNDECIDED"] >= 5
-    return stack, result
 
 
 # Faults

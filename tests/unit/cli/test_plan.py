@@ -41,7 +41,7 @@ def test_images():
 def test_what_does_not_fit_has_exit_code_1():
     with open("large.npy", "wb") as stream:
         np.lib.format.write_array_header_1_0(stream, {"descr": "<c8", "fortran_order": False, "shape": (10**6, 10**6)})
-        stream.truncate(8 * 10**12)
+        stream.truncate(8 * 10**12 + 128)
     answer = call("plan", "large.npy")
     assert answer.code == 1
     assert "NOT ENOUGH" in answer.stdout
@@ -49,4 +49,9 @@ def test_what_does_not_fit_has_exit_code_1():
 
 
 def test_wrong_files():
+    with open("short.npy", "wb") as stream:
+        np.lib.format.write_array_header_1_0(stream, {"descr": "<c8", "fortran_order": False, "shape": (300, 300)})
+    assert "bytes are needed" in refused("plan", "short.npy")
+    write_csv("edges.csv")
+    assert "no column 'from'" in refused("plan", "edges.csv", "--column-i", "from")
     assert "there is no" in refused("plan", "nothing.npy")

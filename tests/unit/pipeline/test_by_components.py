@@ -5,20 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse
+import scipy.sparse.linalg
 
 import angsync as ang
 from angsync import Verdict
-from angsync.errors import DisconnectedWarning
+from angsync.batch.result import BatchStatus
+from angsync.errors import ConvergenceError, DisconnectedWarning
 
 
-def test_an_all_zero_matrix_is_trivially_optimal_and_not_unique():
+def test_an_all_zero_matrix_is_empty_and_nothing_is_proved():
     with pytest.warns(DisconnectedWarning, match=r"3 isolated node\(s\) \(0, 1, 2\)"):
         result = ang.synchronize(np.zeros((3, 3)))
     assert result.z.tolist() == [1, 1, 1]
-    assert result.status is ang.Status.EMPTY  # CERTIFIED, but not in silence
+    assert result.status is ang.Status.EMPTY
     assert not result.converged
     assert "Nothing is measured" in str(result)
-    assert result.certificate.verdict is Verdict.CERTIFIED
+    assert "nothing is measured, so that there is nothing to prove" in str(result)
+    assert result.certificate.verdict is Verdict.UNDECIDED  # as in a stack
+    assert result.certificate.gap_bound == 0
     assert not result.certificate.unique
     assert result.isolated.tolist() == [0, 1, 2]
 
@@ -32,6 +36,39 @@ def test_whatever_has_no_measurement_is_empty(data):
     with pytest.warns(DisconnectedWarning):
         assert ang.synchronize(data).status is ang.Status.EMPTY
     assert ang.synchronize([[1.0]]).status is ang.Status.CONVERGED  # one node needs none
+
+
+class Zero:
+    n, dtype = 30, np.dtype(complex)
+
+    def apply(self, z):
+        return np.zeros_like(np.asarray(z, dtype=complex))
+
+    def diagonal(self):
+        return np.zeros(self.n)
+
+    def abs_row_sums(self):
+        return np.zeros(self.n)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [np.zeros((30, 30)), Zero(), scipy.sparse.linalg.aslinearoperator(np.zeros((30, 30), dtype=complex))],
+    ids=["matrix", "own operator", "LinearOperator"],
+)
+def test_what_is_empty_is_a_failure_whoever_says_so(data):
+    with pytest.warns(DisconnectedWarning, match="30 isolated"):
+        result = ang.synchronize(data)
+    assert result.status is ang.Status.EMPTY
+    assert result.certificate.verdict is Verdict.UNDECIDED
+    stack = ang.synchronize(np.zeros((1, 30, 30)), on_failure="ignore")
+    assert BatchStatus(stack.status[0]).name == result.status.name
+    assert not stack.certified[0]
+    assert stack.gap_bound[0] == result.certificate.gap_bound
+    with pytest.warns(DisconnectedWarning), pytest.raises(ConvergenceError, match="EMPTY") as failure:
+        ang.synchronize(data, on_failure="raise")
+    assert failure.value.result.status is ang.Status.EMPTY
+    assert ang.certify(data, np.ones(30)).gap_bound == 0
 
 
 def test_components_are_solved_each_in_its_own_gauge_and_isolated_nodes_are_reported():

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import warnings
 
 import numpy as np
 import pytest
+from checkpoints import Stored, solved, with_every_write
 
 import angsync as ang
 from angsync.errors import AngsyncWarning, FileFormatError, InputError, OutputError
@@ -16,37 +15,6 @@ from angsync.pipeline import journal as module
 from angsync.pipeline import multistart
 from angsync.pipeline.checkpoint import Checkpoint
 from angsync.problem.operators import streamed
-
-
-def solved(data, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AngsyncWarning)
-        return ang.synchronize(data, **options)
-
-
-def with_every_write(data, folder, monkeypatch, **options):
-    """The result, and a copy of every checkpoint that was written on the way."""
-    copies = []
-
-    def save(path, content, real=module.save):
-        real(path, content)
-        copies.append(folder / f"copy{len(copies)}")
-        shutil.copy(path, copies[-1])
-
-    with monkeypatch.context() as patch:
-        patch.setattr(module, "save", save)
-        result = solved(data, checkpoint=Checkpoint(folder / "check", every_seconds=0), **options)
-    return result, copies
-
-
-class Stored:
-    """An array that is read part by part."""
-
-    def __init__(self, C):
-        self.C, self.shape, self.dtype, self.chunks = C, C.shape, C.dtype, (40, 40)
-
-    def __getitem__(self, index):
-        return self.C[index]
 
 
 def two_pieces():

@@ -3,49 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
-import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse.linalg
+from checkpoints import Stored, solved, with_every_write
 
 import angsync as ang
 from angsync.errors import AngsyncWarning, FileFormatError, InputError
 from angsync.pipeline import journal as module
 from angsync.pipeline.checkpoint import Checkpoint
 from angsync.problem.operators import streamed
-
-
-def solved(data, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AngsyncWarning)
-        return ang.synchronize(data, **options)
-
-
-def with_every_write(data, folder, monkeypatch, **options):
-    """The result, and a copy of every checkpoint that was written on the way."""
-    copies = []
-
-    def save(path, content, real=module.save):
-        real(path, content)
-        copies.append(folder / f"copy{len(copies)}")
-        shutil.copy(path, copies[-1])
-
-    with monkeypatch.context() as patch:
-        patch.setattr(module, "save", save)
-        result = solved(data, checkpoint=Checkpoint(folder / "check", every_seconds=0), **options)
-    return result, copies
-
-
-class Stored:
-    """An array that is read part by part."""
-
-    def __init__(self, C):
-        self.C, self.shape, self.dtype, self.chunks = C, C.shape, C.dtype, (40, 40)
-
-    def __getitem__(self, index):
-        return self.C[index]
 
 
 @pytest.mark.parametrize("precision", [np.complex128, np.complex64])
@@ -144,3 +114,43 @@ def test_a_file_that_is_no_checkpoint_is_neither_asked_to_be_removed_nor_replace
     with pytest.warns(AngsyncWarning, match="late"):
         journal.write()
     assert (tmp_path / "late").read_text() == "years of work"
+
+
+def test_a_generator_may_be_used_again_by_the_call_that_goes_on(tmp_path):
+    data = ang.simulate.gaussian(40, 7.0, rng=1).C
+    path, rng = tmp_path / "check", np.random.default_rng(7)
+    expected = solved(data, rng=np.random.default_rng(7), start="random")
+    few = ang.Stopping(max_iterations=3)
+    assert not solved(
+        data, rng=rng, start="random", stopping=few, checkpoint=Checkpoint(path, every_seconds=0)
+    ).converged
+    again = solved(data, rng=rng, start="random", checkpoint=Checkpoint(path, resume=True))
+    assert again.objective == pytest.approx(expected.objective, rel=1e-12)
+    assert rng.bit_generator.state != np.random.default_rng(7).bit_generator.state  # this one went to its end
+
+
+def test_what_a_link_points_to_is_removed_at_the_end_and_the_link_stays(tmp_path):
+    data = ang.simulate.gaussian(n=40, sigma=0.5, rng=0).C
+    target, link = tmp_path / "target", tmp_path / "link"
+    os.symlink(target, link)
+    kept = Checkpoint(link, every_seconds=0, keep=True)
+    solved(data, checkpoint=kept)
+    assert target.exists()
+    solved(data, checkpoint=Checkpoint(link, every_seconds=0, resume=True))
+    assert not target.exists()
+    assert link.is_symlink()
+
+
+def test_a_name_that_no_file_can_have(tmp_path):
+    with pytest.raises(InputError, match="name of a file"):
+        Checkpoint("a\0b")
+
+
+def test_a_damaged_table_of_contents_is_one_error_about_the_file(tmp_path, monkeypatch):
+    C = ang.simulate.gaussian(n=40, sigma=0.5, rng=0).C
+    _, copies = with_every_write(C, tmp_path, monkeypatch)
+    content = bytearray(copies[0].read_bytes())
+    content[content.rindex(b"owner.npy") - 36] ^= 0x10  # how it is compressed: in a way that nobody knows
+    copies[0].write_bytes(bytes(content))
+    with pytest.raises(FileFormatError, match=copies[0].name):
+        solved(C, checkpoint=Checkpoint(copies[0], resume=True))

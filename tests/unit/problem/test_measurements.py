@@ -1,5 +1,6 @@
 """Edge lists: the convention, sums of parallel edges, labels, and one clear message for every bad input."""
 
+import pickle
 import warnings
 from dataclasses import FrozenInstanceError
 
@@ -161,3 +162,24 @@ def test_ends_are_of_64_bits_where_hidden_edges_leave_few(monkeypatch):
     i, j = np.array([0, 1, 2, 0], dtype=np.int32), np.array([1, 2, 3, 3], dtype=np.int32)
     for found in (Measurements(i, j, angle), Measurements(i, j, angle.data)):
         assert found.i.dtype == found.j.dtype == np.int64  # i * n + j would overflow in 32 bits
+
+
+def test_weights_of_many_edges_are_made_for_who_asks(monkeypatch):
+    i, j, angle = [0, 1, 2, 0], [1, 2, 3, 3], [0.1, 0.2, 0.3, 0.4]
+    few = Measurements(i, j, angle)
+    monkeypatch.setattr("angsync.problem.measurements.NARROW_FROM_EDGES", 4)
+    many = Measurements(i, j, angle)
+    assert "weight" not in many.__dict__  # 8 bytes an edge that nobody needs
+    assert (many.to_sparse() != few.to_sparse()).nnz == 0
+    assert pickle.loads(pickle.dumps(many)) == many == few
+    assert "weight" not in pickle.loads(pickle.dumps(Measurements(i, j, angle))).__dict__
+    for column in (many.weight, many.strength):
+        assert column.flags.c_contiguous
+        assert np.frombuffer(column).tolist() == [1, 1, 1, 1]
+    assert not many.weight.flags.writeable
+    assert many.weight is many.weight
+    assert many == few
+    assert many.with_weight(np.full(4, 2.0)) != many
+    values = Measurements(i, j, value=[1, 2, 3, 4j])
+    assert values.strength.tolist() == [1, 2, 3, 4]
+    assert Measurements(i, j, angle, np.ma.masked_array(np.ones(4), [True, False, False, False])).weight.size == 3

@@ -23,7 +23,7 @@ def _one_machine(monkeypatch):
     monkeypatch.setattr(speed, "streamed_seconds", lambda dtype: 0.1)
     monkeypatch.setattr(speed, "stack_seconds", lambda n, dtype: 1e-6)
     monkeypatch.setattr(speed, "sparse_seconds", lambda degree: 1e-6)
-    monkeypatch.setattr(speed, "row_seconds", lambda path: 1e-6)
+    monkeypatch.setattr(speed, "row_seconds", lambda path, columns: 1e-6)
     monkeypatch.setattr(module, "free_bytes", lambda: 24 * GB)
 
 
@@ -78,6 +78,12 @@ def test_graphs():
     assert "Lanczos" in large.route
     assert not large.fits
     assert any("--no-certify" in one for one in large.instead)
+    # 98 bytes an edge were taken at 10^7 edges, 96 at 10^8 (docs/large-data.md)
+    assert forecast(header("edges", (10**7,), 10**6, edges=10**7)).memory == pytest.approx(1.0e9, rel=0.1)
+
+
+def test_chunks_that_are_not_there_are_said():
+    assert any("3 chunk" in one for one in forecast(header("stack", (9, 5, 5), 5, chunked=True, absent=3)).assumed)
 
 
 def test_words_and_numbers_say_the_same():
@@ -87,3 +93,4 @@ def test_words_and_numbers_say_the_same():
     assert told["fits"] is True
     assert "order 2000" in str(found)
     assert [in_time(s) for s in (0.123, 12.3, 100, 8000, 4e5)] == ["0.12 s", "12 s", "1.7 min", "2.2 h", "4.6 d"]
+    assert in_time(1e40) == "more than a thousand years"

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from angsync.applications.phase_linking import correlation
-from angsync.applications.phase_linking.chunked import Target, link_to_store, side_for
+from angsync.applications.phase_linking.chunked import Target, link_to_store, side_for, told_of
 from angsync.applications.phase_linking.dates import labels_of, position_of
 from angsync.applications.phase_linking.estimate import METHODS, LinkStatus, Settings, estimate
 from angsync.applications.phase_linking.gathered import Gathered
@@ -32,7 +32,7 @@ from angsync.applications.phase_linking.network import LinkedNetwork, link_netwo
 from angsync.applications.phase_linking.order import Sample, order_of, sample_of, sample_of_images, spread
 from angsync.applications.phase_linking.result import Linked
 from angsync.applications.phase_linking.simulated import MODELS, SimulatedStack, coherence_of, simulate
-from angsync.applications.phase_linking.stores import check_images_path, layout, suffix_of
+from angsync.applications.phase_linking.stores import check_images_path, described, layout, suffix_of
 from angsync.applications.phase_linking.tiles import Images, linked_pieces
 from angsync.errors import AngsyncWarning, InputError, ShapeError, names_keywords, warn_user
 from angsync.io.chunked.source import Source
@@ -147,32 +147,35 @@ def link(
     whole = Images(Source(images.data, images.path, images.variable, absent), hidden, sides, looks)
     path = None if output is None else check_images_path(output, resume=resume)
     if path is not None:
-        check_free(images.coordinates.get("dims", ()), layout(n, (rows, columns), single=False))
+        taken = layout(n, (rows, columns), single=False)
+        check_free({*images.coordinates.get("dims", ()), *images.beside.arrays}, taken)
     doubt = correlation.in_words(whole.data, sides) if looks is None else ""
     if path is not None and suffix_of(path) == ".zarr":
         target = Target(path, resume, memory, client, max_seconds, progress)
-        found, settings, notes = link_to_store(whole, settings, names, parts, images.coordinates, target)
+        found, settings, notes = link_to_store(whole, settings, names, parts, images, target)
     elif resume or client is not None or max_seconds is not None or progress is not None:
         raise InputError("resume, client, max_seconds and progress are for an output that is a zarr store (.zarr).")
     else:
         order = order_of(sample_of_images(whole))
         settings, notes = replace(settings, order=order.order), (order.note,)
-        found = _gathered(whole, settings, parts or (side_for(whole, memory),) * 2, path, images.coordinates)
+        found = _gathered(whole, settings, names, parts or (side_for(whole, memory),) * 2, path, images)
     written = None if path is None else os.fspath(path)
     result = found.result(settings, names, begin, images.coordinates, n=n, path=written)
-    result = _noted(result, doubt, *notes)
+    result = replace(_noted(result, doubt, *notes), beside=images.beside)
     _warn(result)
     return images.like_given(result) if output is None else result
 
 
 def _gathered(
-    images: Images, settings: Settings, sides: tuple[int, int], path: Path | None, coordinates: Mapping[str, Any]
-) -> Gathered:
+    images: Images, settings: Settings, names: tuple[str, ...], sides: tuple[int, int], path: Path | None,
+    given: ImageStack,
+) -> Gathered:  # fmt: skip
     """All pixels in memory, or in a NetCDF file."""
     n, rows, columns = images.data.shape
     single = images.data.dtype == np.complex64
     found = Gathered.of(
-        (n, rows, columns), single, path, coordinates, keep_problems=path is None, side=min(sides)
+        (n, rows, columns), single, path, given, keep_problems=path is None, side=min(sides),
+        told=None if path is None else described(told_of(images, settings, names), given.path),
     )  # fmt: skip
     try:
         for piece in linked_pieces(images, settings, sides):
@@ -232,7 +235,7 @@ def link_covariance(
             f"looks must be positive and finite: how many samples each matrix is the mean of. It is {looks!r}."
         )
     single = C.dtype in (np.complex64, np.float32)
-    found = Gathered.of((n, len(matrices), 1), single, None, {}, keep_problems=True)
+    found = Gathered.of((n, len(matrices), 1), single, None, None, keep_problems=True)
     size = max(64, _BLOCK_BYTES // (n * n * C.dtype.itemsize))
     order = order_of(_sampled(matrices, samples))
     settings = replace(settings, order=order.order)

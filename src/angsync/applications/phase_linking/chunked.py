@@ -15,7 +15,7 @@ from angsync import kernels
 from angsync.applications.phase_linking.estimate import Settings
 from angsync.applications.phase_linking.gathered import Gathered
 from angsync.applications.phase_linking.order import Order, order_of, sample_of_images
-from angsync.applications.phase_linking.stores import Written, axes_of, fields_of
+from angsync.applications.phase_linking.stores import KIND, Written, described, fields_of
 from angsync.applications.phase_linking.tiles import TILE, Images, Tile, pieces_of
 from angsync.errors import InputError, MissingDependencyError
 from angsync.io.chunked import arrays, manifest, markers, work
@@ -24,9 +24,9 @@ from angsync.io.chunked.grid import Chunk, Grid
 from angsync.io.chunked.runner import Runner, in_process
 from angsync.io.chunked.source import Source
 from angsync.io.chunked.task import Computed
+from angsync.io.image_stack import ImageStack
 from angsync.problem.memory import allowed, bytes_of
 
-KIND = "angsync link"
 _BYTES = 5  # of memory for each byte of a tile of images: read, decoded, tested, phases and error bars, encoded
 _BASE_BYTES = 1 << 26  # beside it: blocks of coherence matrices with their solvers, and what does not depend on size
 _LEAST = 16  # rows and columns of a tile, whatever the memory
@@ -48,7 +48,7 @@ class LinkChunk:
     def __call__(self, chunk: Chunk) -> Computed:
         tile = _tile(chunk)
         n, single = self.images.data.shape[0], self.images.data.dtype == np.complex64
-        found = Gathered.of((n, *tile.shape), single, None, {}, keep_problems=False)
+        found = Gathered.of((n, *tile.shape), single, None, None, keep_problems=False)
         read = self.images.read(tile)
         for piece in pieces_of(tile, self.images, self.settings, read):
             if found.add(piece):
@@ -74,7 +74,7 @@ class Target:
 
 def link_to_store(
     images: Images, settings: Settings, names: tuple[str, ...], sides: tuple[int, int] | None,
-    coordinates: Mapping[str, Any], target: Target,
+    given: ImageStack, target: Target,
 ) -> tuple[Gathered, Settings, tuple[str, ...]]:  # fmt: skip
     """Link what the store does not hold yet. The counts of all pixels, and what there is to say."""
     n, rows, columns = images.data.shape
@@ -92,19 +92,23 @@ def link_to_store(
     order = _order(images, plan if known else None, looks_again=bool(doubtful))
     settings = replace(settings, order=order.order)
     single = images.data.dtype == np.complex64
-    dims = tuple(coordinates.get("dims", ("date", "y", "x")))
+    told = told_of(images, settings, names)
     compute = LinkChunk(images, settings)
     todo = work.Work(
         kind=KIND,
         grid=Grid((rows, columns), (min(sides[0], rows), min(sides[1], columns))),
-        fields=fields_of(n, (rows, columns), single, dims),
+        fields=fields_of(n, (rows, columns), single, given.dims, given.beside),
         compute=compute,
         source=source,
-        settings=_told(images, settings, names),
+        settings=told,
         kept={"order": None if order.order is None else order.order.tolist(), "note": order.note},
-        coordinates=axes_of(coordinates),
-        attributes={"source": KIND},
-        reads=lambda chunk: images.data.keys((slice(0, n), *images.around(_tile(chunk)))),
+        coordinates=given.beside.arrays,
+        attributes=described(told, images.data.path),
+        reads=lambda chunk: (
+            images.data.keys((slice(0, n), *images.around(_tile(chunk))))
+            if arrays.is_zarr(images.data.data)
+            else list(source.files)
+        ),
         look_again=partial(of_array, images.data.data, images.data.path) if source.files else None,
         still=None if isinstance(images.data.data, np.ndarray) and not source.files else compute.still,
     )
@@ -156,7 +160,7 @@ def _order(images: Images, plan: Mapping[str, Any] | None, looks_again: bool) ->
     return Order(None if told["order"] is None else np.asarray(told["order"], dtype=np.int64), told["note"])
 
 
-def _told(images: Images, settings: Settings, names: tuple[str, ...]) -> dict[str, Any]:
+def told_of(images: Images, settings: Settings, names: tuple[str, ...]) -> dict[str, Any]:
     """All that the bits of the result depend on beside the images."""
     return {
         "window": list(images.window), "method": settings.method, "beta": settings.beta,

@@ -15,6 +15,7 @@ from angsync.applications.phase_linking.result import Linked
 from angsync.applications.phase_linking.stores import Memory, NetcdfStore, Store, layout
 from angsync.applications.phase_linking.tiles import TILE, Piece, Tile
 from angsync.batch.result import BatchResult, BatchStatus
+from angsync.io.image_stack import ImageStack
 
 _PROBLEMS: dict[str, Any] = {
     "objective": np.float64, "residual": np.float64, "iterations": np.int32, "components": np.int32,
@@ -37,14 +38,16 @@ class Gathered:
 
     @classmethod
     def of(
-        cls, shape: tuple[int, int, int], single: bool, output: Path | None, coordinates: Mapping[str, Any], *,
-        keep_problems: bool, side: int = TILE,
+        cls, shape: tuple[int, int, int], single: bool, output: Path | None, given: ImageStack | None, *,
+        keep_problems: bool, side: int = TILE, told: Mapping[str, str] | None = None,
     ) -> Gathered:  # fmt: skip
         """Arrays in memory, or in a NetCDF file that is written in chunks of this side."""
         n, *image = shape
         size = (image[0], image[1])
         if output is not None:
-            return cls(shape, NetcdfStore(output, layout(n, size, single), side, coordinates), None)
+            assert given is not None
+            assert told is not None
+            return cls(shape, NetcdfStore(output, layout(n, size, single), side, given, told), None)
         if not keep_problems:
             return cls(shape, Memory(layout(n, size, single)), None)
         problems: dict[str, NDArray] = {name: np.zeros(size, kind) for name, kind in _PROBLEMS.items()}

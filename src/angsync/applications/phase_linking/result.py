@@ -14,6 +14,7 @@ from angsync.applications.phase_linking.estimate import LinkStatus
 from angsync.applications.result import ApplicationResult, Description, Proof
 from angsync.batch.result import BatchResult
 from angsync.errors import InputError, MissingDependencyError
+from angsync.io.coordinates import Coordinates
 from angsync.report.pictures import MOST_PIXELS, Map
 
 ESTIMATES = {
@@ -66,6 +67,8 @@ class Linked(ApplicationResult):
     """Where the arrays lie, if they were written chunk by chunk."""
     failed: Mapping[str, str] = field(default_factory=dict)
     """Chunks of a zarr store that could not be read or computed, with the reason; their pixels have no phases."""
+    beside: Coordinates = field(default_factory=Coordinates)
+    """All coordinates of the images, those beside the axes too (latitude, orbit), as they are written to files."""
 
     @property
     def solved(self) -> int:
@@ -192,6 +195,7 @@ class Linked(ApplicationResult):
         content = {name: (dims if np.ndim(array) == 3 else dims[1:], array) for name, array in self._arrays().items()}
         coords = {name: value for name, value in self.coordinates.items() if name != "dims"}
         coords.setdefault(dims[0], list(self.dates))
+        coords.update(self.beside.decoded())
         return xarray.Dataset(content, coords, {"method": self.method, "reference": self.dates[self.reference]})
 
     def save(self, path: str | os.PathLike[str]) -> None:

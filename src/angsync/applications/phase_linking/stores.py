@@ -6,6 +6,7 @@ import os
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,9 @@ from angsync.io.chunked.fingerprint import Fingerprint
 from angsync.io.chunked.grid import Chunk, Field, Grid
 from angsync.io.chunked.task import Computed
 from angsync.io.chunked.work import Work, carry_out, check_output
+from angsync.io.coordinates import Coordinate, Coordinates, of_axes
+from angsync.io.image_stack import ImageStack
+from angsync.io.strict_json import to_json
 
 if TYPE_CHECKING:
     from angsync.applications.phase_linking.result import Linked
@@ -29,6 +33,15 @@ IMAGE_SUFFIXES = (".zarr", ".nc")
 _FILL: dict[str, Any] = {"phase": np.nan, "standard_error": np.nan, "temporal_coherence": np.nan, "certified": 0,
                          "status": 4, "looks": 0}  # fmt: skip
 """What stands where nothing was reached: status INTERRUPTED."""
+_MEANINGS = {
+    "phase": ("phase against the reference date", "radian"),
+    "standard_error": ("standard error of the phase", "radian"),
+    "temporal_coherence": ("agreement of the phases with those of all pairs of dates", "1"),
+    "certified": ("whether the phases are proved to be the best ones for their coherences", ""),
+    "status": ("how the pixel ended", ""),
+    "looks": ("samples behind the coherences", "1"),
+}
+KIND = "angsync link"
 
 
 def suffix_of(path: str | os.PathLike[str]) -> str:
@@ -93,50 +106,82 @@ class Written(Store):
         """What is done stays: it can be resumed."""
 
 
-def fields_of(n: int, shape: tuple[int, int], single: bool, dims: tuple[str, ...]) -> dict[str, Field]:
+def fields_of(
+    n: int, shape: tuple[int, int], single: bool, dims: tuple[str, ...], beside: Coordinates
+) -> dict[str, Field]:
     """The arrays of a zarr store of results."""
-    flags = {"flag_values": [int(s) for s in LinkStatus], "flag_meanings": " ".join(s.name for s in LinkStatus)}
     return {
         name: Field(
             size, np.dtype(kind).str, (len(size) - 2, len(size) - 1), dims[-len(size) :], _FILL[name],
-            flags if name == "status" else {},
+            {**attributes_of(name), **beside.attributes_for(dims[-len(size) :])},
         )
         for name, (size, kind) in layout(n, shape, single).items()
     }  # fmt: skip
+
+
+def attributes_of(name: str) -> dict[str, Any]:
+    """What is written beside an array of results, in the way of the CF conventions."""
+    words, unit = _MEANINGS[name]
+    told: dict[str, Any] = {"long_name": words, **({"units": unit} if unit else {})}
+    if name == "status":
+        told |= {"flag_values": [int(s) for s in LinkStatus], "flag_meanings": " ".join(s.name for s in LinkStatus)}
+    return told
+
+
+def described(settings: Mapping[str, Any], path: str | None) -> dict[str, str]:
+    """What is written beside all arrays: what made them, of what, and how."""
+    from angsync import __version__
+
+    told = {"source": KIND, "angsync_version": __version__, "settings": to_json(dict(settings))}
+    return told if path is None else {**told, "input": path}
 
 
 class NetcdfStore(Store):
     """A NetCDF-4 file, written beside its name until it is complete."""
 
     def __init__(
-        self, path: Path, arrays: Mapping[str, tuple[tuple[int, ...], Any]], side: int, coordinates: Mapping[str, Any]
-    ) -> None:
+        self, path: Path, arrays: Mapping[str, tuple[tuple[int, ...], Any]], side: int, given: ImageStack,
+        attributes: Mapping[str, str],
+    ) -> None:  # fmt: skip
         netcdf = _library("netCDF4", path)
         self._path, self._partial = path, path.with_name(f".{path.name}.partial")
         self._file = netcdf.Dataset(str(self._partial), "w")
-        dims = coordinates.get("dims", ("date", "y", "x"))
+        self._file.set_auto_maskandscale(False)
+        self._file.setncatts(dict(attributes))
+        dims = given.dims
         sizes = arrays["phase"][0]
         for name, size in zip(dims, sizes, strict=True):
             self._file.createDimension(name, size)
         for name, (shape, kind) in arrays.items():
             chunks = tuple(min(size, side) if axis >= len(shape) - 2 else size for axis, size in enumerate(shape))
             stored = np.int8 if kind is np.bool_ else kind
-            self._file.createVariable(
-                name, stored, dims[-len(shape) :], chunksizes=chunks, zlib=True, fill_value=_FILL[name]
-            )
-        for name, values in coordinates.items():
-            values = np.asarray(values)
-            if name in dims and values.ndim == 1:
-                self._coordinate(name, values)
+            own = dims[-len(shape) :]
+            # only NaN is a mark of missing values: readers would take it for one among codes and counts
+            fill = _FILL[name] if np.isnan(_FILL[name]) else None
+            array = self._file.createVariable(name, stored, own, chunksizes=chunks, zlib=True, fill_value=fill)
+            array.set_auto_maskandscale(False)
+            array.setncatts({**attributes_of(name), **given.beside.attributes_for(own)})
+            if kind is np.bool_:
+                array.setncattr("dtype", "bool")  # as xarray has it
+            if fill is None:
+                for first in range(0, shape[0], side):
+                    array[first : first + side] = _FILL[name]
+        for name, coordinate in given.beside.arrays.items():
+            self._coordinate(name, coordinate)
 
-    def _coordinate(self, name: str, values: NDArray) -> None:
-        if values.dtype.kind == "M":  # the way of the CF conventions
-            self._file.createVariable(name, np.int64, (name,))[:] = values.astype("datetime64[s]").astype(np.int64)
-            self._file[name].units = "seconds since 1970-01-01"
-        elif values.dtype.kind in "biuf":
-            self._file.createVariable(name, values.dtype.name, (name,))[:] = values
-        else:
-            self._file.createVariable(name, str, (name,))[:] = np.array([str(x) for x in values], dtype=object)
+    def _coordinate(self, name: str, coordinate: Coordinate) -> None:
+        values = coordinate.values
+        for axis, size in zip(coordinate.dims, values.shape, strict=True):
+            if axis not in self._file.dimensions:  # of bounds
+                self._file.createDimension(axis, size)
+        told = dict(coordinate.attributes)
+        kind = np.dtype(values.dtype)
+        stored: Any = str if kind.kind == "U" else np.int8 if kind.kind == "b" else kind.newbyteorder("=")
+        array = self._file.createVariable(name, stored, coordinate.dims, fill_value=told.pop("_FillValue", None))
+        array.set_auto_maskandscale(False)
+        array.setncatts({key: value for key, value in told.items() if value is not None})
+        for place, part in coordinate.slabs():
+            array[place if place else ...] = part.astype(object) if kind.kind == "U" else part
 
     def write(self, name: str, place: tuple[slice, ...], values: NDArray) -> None:
         self._file[name][place] = values.astype(np.int8) if values.dtype == bool else values
@@ -178,10 +223,13 @@ def save_images(result: Linked, path: str | os.PathLike[str], side: int = 512) -
     n, *shape = np.shape(result.phase)
     single = np.dtype(result.phase.dtype) == np.float32
     coordinates = {"dims": ("date", "y", "x"), "date": list(result.dates), **result.coordinates}
+    beside = replace(result.beside, arrays={**of_axes(coordinates).arrays, **result.beside.arrays})
+    given = ImageStack(None, None, coordinates, beside=beside)
+    told = described({"method": result.method, "reference": result.dates[result.reference], "beta": result.beta}, None)
     if suffix_of(path) == ".zarr":
-        _save_zarr(result, path, n, (shape[0], shape[1]), single, coordinates, side)
+        _save_zarr(result, path, n, (shape[0], shape[1]), single, given, told, side)
         return
-    store = NetcdfStore(check_writable(path), layout(n, (shape[0], shape[1]), single), side, coordinates)
+    store = NetcdfStore(check_writable(path), layout(n, (shape[0], shape[1]), single), side, given, told)
     try:
         for name in _FILL:
             array = vars(result)[name]
@@ -196,10 +244,11 @@ def save_images(result: Linked, path: str | os.PathLike[str], side: int = 512) -
 
 
 def _save_zarr(
-    result: Linked, path: Path, n: int, shape: tuple[int, int], single: bool, coordinates: Mapping[str, Any], side: int
-) -> None:
+    result: Linked, path: Path, n: int, shape: tuple[int, int], single: bool, given: ImageStack,
+    told: Mapping[str, str], side: int,
+) -> None:  # fmt: skip
     """Beside its name until it is complete."""
-    fields = fields_of(n, shape, single, tuple(coordinates["dims"]))
+    fields = fields_of(n, shape, single, given.dims, given.beside)
 
     def part(chunk: Chunk) -> Computed:
         return Computed({name: np.asarray(vars(result)[name][fields[name].place(chunk)]) for name in fields}, {})
@@ -210,8 +259,7 @@ def _save_zarr(
     shutil.rmtree(partial, ignore_errors=True)
     grid = Grid(shape, (min(side, shape[0]), min(side, shape[1])))
     work = Work(
-        "a saved result", grid, fields, part, Fingerprint({}, {}), {}, coordinates=axes_of(coordinates),
-        attributes={"source": "angsync link"},
+        "a saved result", grid, fields, part, Fingerprint({}, {}), {}, coordinates=given.beside.arrays, attributes=told,
     )  # fmt: skip
     try:
         done = carry_out(work, partial)
@@ -225,13 +273,6 @@ def _save_zarr(
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
-
-
-def axes_of(coordinates: Mapping[str, Any]) -> dict[str, tuple[tuple[str, ...], NDArray]]:
-    """The coordinates of the axes: numbers, times or names along one axis."""
-    dims = coordinates.get("dims", ())
-    values = {name: np.asarray(value) for name, value in coordinates.items() if name in dims}
-    return {name: ((name,), value) for name, value in values.items() if value.ndim == 1}
 
 
 def _library(name: str, path: Path) -> Any:

@@ -54,7 +54,7 @@ class Source:
     def __getitem__(self, index: tuple[slice, ...]) -> Any:
         data = self.data
         if not arrays.is_zarr(data):
-            return data[index]
+            return self._part(data, index)
         place = tuple(slice(*part.indices(size)[:2]) for part, size in zip(index, self.shape, strict=True))
         files = list(arrays.pieces(data, place))
         if self.absent == "error":
@@ -71,7 +71,19 @@ class Source:
                 raise FileFormatError(f"the input cannot be read ({_told(error)}).") from error
             keys = [key for key, _ in bad]
             raise DamagedChunkError(
-                f"{_some(keys)} of the input cannot be read: it is cut off or damaged ({bad[0][1]}). Restore it.", keys
+                f"{_some(keys)} of the input cannot be read: {_fault(data, bad[0])}", keys
+            ) from None
+
+    def _part(self, data: Any, index: tuple[slice, ...]) -> Any:
+        """Of a file that is no zarr store, or of an array in memory."""
+        try:
+            return data[index]
+        except OSError as error:  # h5py and rasterio, where a part of the file is damaged
+            if self.path is None:
+                raise
+            place = ", ".join(f"{a}:{b}" for a, b, _ in (s.indices(n) for s, n in zip(index, self.shape, strict=True)))
+            raise FileFormatError(
+                f"[{place}] of {self.path} cannot be read: it is cut off or damaged ({_told(error)}). Restore it."
             ) from None
 
 
@@ -82,6 +94,15 @@ def _unreadable(data: Any, box: tuple[slice, ...]) -> str:
     except Exception as error:
         return _told(error)
     return ""
+
+
+def _fault(data: Any, bad: tuple[str, str]) -> str:
+    """What is to be done about a file, by what it made the library raise."""
+    key, reason = bad
+    root = arrays.root_of(data)
+    if root is not None and (root / key).is_file() and not os.access(root / key, os.R_OK):
+        return f"you may not read {root / key} (permissions). Have them changed."
+    return f"it is cut off or damaged ({reason}). Restore it."
 
 
 def _told(error: Exception) -> str:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import OutputError
+from angsync.errors import UnfinishedError
 from angsync.io.chunked import arrays, markers
 from angsync.io.chunked.grid import Chunk, Field
 
@@ -80,14 +80,19 @@ class ChunkTask:
             yield
         except OSError as error:
             wanted = sum(field.bytes_of(chunk) for field in self.fields.values())
-            free = ""
-            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-                with suppress(OSError):
-                    free = f", and {shutil.disk_usage(self.store).free:,} bytes are free there"
-            raise OutputError(
+            raise UnfinishedError(
                 f"cannot write {self.store}: {error.strerror or error}. Chunk {chunk} has {wanted:,} bytes before "
-                f"compression{free}. Finished chunks are kept: mend that, and go on with --resume (resume=True)."
+                f"compression{room(self.store, error)}. Finished chunks are kept: mend that, and go on with --resume "
+                "(resume=True)."
             ) from None
+
+
+def room(place: str | os.PathLike[str], error: OSError) -> str:
+    """How much is left where there is too little, in words."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        with suppress(OSError):
+            return f", and {shutil.disk_usage(place).free:,} bytes are free there"
+    return ""
 
 
 def _onto_the_disk(file: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from angsync.errors import FileFormatError, OutputError
-from angsync.io.chunked import arrays, lock, manifest, markers
+from angsync.io.chunked import arrays, coordinates, lock, manifest, markers
 from angsync.io.chunked.grid import Chunk, Field
 
 
@@ -32,11 +32,13 @@ class Verified(NamedTuple):
     """Chunks that were computed more than once, and how often."""
     writer: str
     """Who is writing it now; empty where nobody is."""
+    coordinates: dict[str, str]
+    """Coordinates that are not what was written, with what is wrong."""
 
     @property
     def is_complete(self) -> bool:
-        """Whether every chunk is there and right."""
-        return self.right == self.total
+        """Whether every chunk is there and right, and every coordinate."""
+        return self.right == self.total and not self.coordinates
 
 
 def verify(path: str | os.PathLike[str], progress: Callable[[int, int], None] | None = None) -> Verified:
@@ -74,7 +76,8 @@ def verify(path: str | os.PathLike[str], progress: Callable[[int, int], None] | 
             progress(done, len(grid))
     right = len(grid) - len(wrong) - len(failed) - len(unfinished)
     writer = lock.holder(markers.folder_of(path))
-    return Verified(str(path), plan["kind"], len(grid), right, wrong, failed, unfinished, again, writer)
+    beside = coordinates.check(path, plan.get("coordinates", {}))
+    return Verified(str(path), plan["kind"], len(grid), right, wrong, failed, unfinished, again, writer, beside)
 
 
 def _opened(path: Path, fields: Mapping[str, Field]) -> dict[str, Any]:

@@ -13,16 +13,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from angsync.errors import InputError, OutputError
-from angsync.io.chunked import arrays, manifest, markers
+from angsync.errors import InputError, OutputError, UnfinishedError
+from angsync.io.atomic import target_of
+from angsync.io.chunked import arrays, coordinates, manifest, markers
 from angsync.io.chunked.fingerprint import Fingerprint
 from angsync.io.chunked.grid import Chunk, Field, Grid
 from angsync.io.chunked.lock import locked
 from angsync.io.chunked.runner import Runner, in_process
-from angsync.io.chunked.task import ChunkTask, Compute
+from angsync.io.chunked.task import ChunkTask, Compute, room
+from angsync.io.coordinates import Coordinate
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +40,7 @@ class Work:
     kept: Mapping[str, Any] = field(default_factory=dict)
     """What was decided for all chunks. A resumed run takes it from the plan; where it has to decide otherwise, because
     the first one saw a damaged input, every chunk is computed again."""
-    coordinates: Mapping[str, tuple[tuple[str, ...], NDArray]] = field(default_factory=dict)
+    coordinates: Mapping[str, Coordinate] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
     reads: Callable[[Chunk], Sequence[str]] | None = None
     """The files of the input that a chunk needs, by the names of ``source.files``; None where that is not known."""
@@ -81,9 +80,10 @@ def check_output(
 ) -> Path:
     """Raise :class:`OutputError` now if a work could not be written to ``path``; creates nothing that stays.
 
-    ``source`` is the path of the input, where there is one.
+    ``source`` is the path of the input, where there is one. Returns where the work goes: what a symbolic link points
+    to, which need not exist yet.
     """
-    path = Path(path)
+    path = target_of(Path(path))
     if source is not None and Path(source).resolve() in path.resolve().parents:
         raise OutputError(f"cannot write {path}: it lies inside the input {source}. Choose a place beside it.")
     try:
@@ -101,7 +101,7 @@ def check_output(
     try:
         descriptor, probe = tempfile.mkstemp(dir=folder, prefix=".probe.")
     except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror} in {folder}.") from None
+        raise OutputError(f"cannot write {path}: {error.strerror} in the folder {folder.absolute()}.") from None
     os.close(descriptor)
     os.unlink(probe)
     return path
@@ -118,6 +118,8 @@ def carry_out(
 ) -> Done:
     """Do all chunks that are not done yet. ``progress`` is told how many are done, of how many."""
     begin = time.monotonic()
+    if max_seconds is not None and not max_seconds >= 0:  # NaN neither
+        raise InputError(f"max_seconds (--max-seconds) must be 0 or more, but it is {max_seconds}.")
     path = check_output(path, resume=resume)
     plan = manifest.read_plan(path)
     begun = plan is None
@@ -126,6 +128,7 @@ def carry_out(
     with locked(markers.folder_of(path)):
         if not begun:
             _agree(work, plan, path)
+            coordinates.restore(path, plan, work.coordinates)
             _look_for_files(work, path)
         task = ChunkTask(str(path.absolute()), plan["id"], dict(work.fields), work.compute)
         chunks = list(work.grid)
@@ -155,7 +158,9 @@ def _note_failures(run: _Run, path: Path) -> None:
         manifest.write_failed(path, {**before, **run.failed})  # those that this run did not come to are kept
     except OSError as error:
         if run.fatal is None:
-            raise OutputError(f"cannot write {path}: {error.strerror or error}. Finished chunks are kept.") from None
+            raise UnfinishedError(
+                f"cannot write {path}: {error.strerror or error}. Finished chunks are kept."
+            ) from None
 
 
 class _Run:
@@ -209,11 +214,11 @@ def _begin(work: Work, path: Path) -> dict[str, Any]:
     try:
         store = made / "store"
         arrays.create(store, work.fields, work.grid, work.attributes)
-        for name, (dims, values) in work.coordinates.items():
-            arrays.add_coordinate(store, name, np.asarray(values), dims)
+        plan["coordinates"] = coordinates.write(store, work.coordinates)
         folder = markers.folder_of(store)
         folder.mkdir()
         arrays.mark_as_group(folder)
+        arrays.consolidate(store)
         manifest.write_files(store, work.source.files)
         markers.write_json(folder / f"{manifest.PLAN}.json", plan)
         with suppress(FileNotFoundError):
@@ -222,7 +227,7 @@ def _begin(work: Work, path: Path) -> dict[str, Any]:
     except OSError as error:
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
             raise OutputError(f"cannot write {path}: another client began it just now. Resume it later.") from None
-        raise OutputError(f"cannot write {path}: {error.strerror or error}.") from None
+        raise OutputError(f"cannot write {path}: {error.strerror or error}{room(path.parent, error)}.") from None
     finally:
         shutil.rmtree(made, ignore_errors=True)
     markers.sync_folder(path.parent)
@@ -245,7 +250,7 @@ def _agree(work: Work, plan: dict[str, Any], path: Path) -> None:
     if new["kept"] != plan["kept"]:
         _forget(replace(work, reads=None), path, {"all"})
     elif mended:
-        _forget(work, path, mended)
+        _forget(work, path, mended, plan["id"])
     if again or mended:
         manifest.write_files(path, work.source.files)
     if new != plan:  # absent, which may be another, and what was decided anew
@@ -287,12 +292,24 @@ def _look_for_files(work: Work, path: Path) -> None:
                 markers.forget(path, chunk.name)
 
 
-def _forget(work: Work, path: Path, files: set[str]) -> None:
-    """Take the chunks that read one of these files for not done; all of them where it is not known what they read."""
+def _forget(work: Work, path: Path, files: set[str], plan: str | None = None) -> None:
+    """Take the chunks that read one of these files for not done; all of them where it is not known what they read.
+    With the identity of the plan: but those that are known to be made of what the files hold now."""
     if files:
         for chunk in work.grid:
-            if work.reads is None or not files.isdisjoint(work.reads(chunk)):
+            touched = work.reads is None or not files.isdisjoint(work.reads(chunk))
+            if touched and (plan is None or not _is_still(work, path, chunk, plan)):
                 markers.forget(path, chunk.name)
+
+
+def _is_still(work: Work, path: Path, chunk: Chunk, plan: str) -> bool:
+    marker = markers.read(path, chunk.name, plan)
+    if work.still is None or marker is None:
+        return False
+    try:
+        return work.still(chunk, marker)
+    except InputError:  # it cannot be read
+        return False
 
 
 def _still_the_same(work: Work, path: Path) -> None:

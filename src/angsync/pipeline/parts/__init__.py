@@ -37,8 +37,8 @@ class Parts:
     count
         How many parts. Fewer are made of a graph with fewer nodes.
     client
-        A ``distributed.Client``, whose workers solve the parts; None: they are solved here, one after another. The
-        result is the same to the bit. A worker that dies costs time, nothing else.
+        A ``distributed.Client``, or the address of a scheduler, whose workers solve the parts; None: they are solved
+        here, one after another. The result is the same to the bit. A worker that dies costs time, nothing else.
 
     Examples
     --------
@@ -54,5 +54,7 @@ class Parts:
     def __post_init__(self) -> None:
         if isinstance(self.count, bool) or not isinstance(self.count, (int, np.integer)) or self.count < 1:
             raise InputError(f"count must be a whole number, 1 or more, but it is {self.count!r}.")
-        if self.client is not None and not isinstance(self.client, Client):
-            raise InputError(f"client must be a distributed.Client, but it is {self.client!r}.")
+        if self.client is not None and not isinstance(self.client, (Client, str)):
+            raise InputError(
+                f"client must be a distributed.Client or the address of a scheduler, but it is {self.client!r}."
+            )

@@ -18,6 +18,7 @@ from angsync.kernels.blas import in_one_thread
 from angsync.kernels.time_limit import OutOfTime
 from angsync.pipeline.call import Call
 from angsync.pipeline.plain import solve
+from angsync.problem.workers import connected
 from angsync.solvers.stopping import Clock, Stopping
 
 _IN_FLIGHT = 2  # parts a thread of the workers, waiting or at work: the scheduler holds their entries
@@ -44,7 +45,11 @@ def solved_parts(
                 raise OutOfTime
             yield phases_of_part(matrix[index][:, index], _left(call, clock), call.effort)
         return
-    yield from _on_workers(matrix, parts, call, clock, client)
+    if not isinstance(client, str):
+        yield from _on_workers(matrix, parts, call, clock, client)
+        return
+    with connected(client) as own:
+        yield from _on_workers(matrix, parts, call, clock, own)
 
 
 def _left(call: Call, clock: Clock) -> Stopping:

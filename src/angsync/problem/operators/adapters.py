@@ -30,6 +30,13 @@ def _finite(product: NDArray, z: NDArray, method: str) -> NDArray:
     return product
 
 
+def _alone(operator: Operator) -> NDArray[np.int64] | None:
+    """Every node a component of its own where C is 0, which row sums show, or the products of two random vectors."""
+    sums = operator.abs_row_sums()
+    shown = operator.probes().images if sums is None else [sums]
+    return None if any(np.any(one) for one in shown) else np.arange(operator.n)
+
+
 class ProtocolAdapter(Operator):
     """A user's own operator: its five members, and the optional methods that it has.
 
@@ -65,7 +72,7 @@ class ProtocolAdapter(Operator):
         return True
 
     def component_labels(self) -> NDArray[np.int64] | None:
-        return self.operator.component_labels() if self._has("component_labels") else None
+        return self.operator.component_labels() if self._has("component_labels") else _alone(self)
 
     def restrict(self, index: NDArray[np.int64]) -> Operator:
         if not self._has("restrict"):
@@ -83,7 +90,7 @@ class ProtocolAdapter(Operator):
 
 
 class LinearOperatorAdapter(Operator):
-    """C known only by its products: no row sums, no components, a diagonal by n products when asked."""
+    """C known only by its products: no row sums, a diagonal by n products when asked."""
 
     def __init__(self, operator: LinearOperator, dtype: np.dtype[Any]) -> None:
         self.operator = operator
@@ -121,3 +128,6 @@ class LinearOperatorAdapter(Operator):
 
     def abs_row_sums(self) -> None:
         return None
+
+    def component_labels(self) -> NDArray[np.int64] | None:
+        return _alone(self)

@@ -119,14 +119,19 @@ class Pieces:
         return {k: x[plan.rows(k)] for k in plan.touched}
 
     def _spread(self, shares: Sequence[Share]) -> None:
-        """Move pieces that do not fit beside others, as after the loss of a worker, to workers that have none."""
-        crowded = [k for k, share in enumerate(shares) if share.bytes_read and self.plans[k].keeps]
+        """Move pieces that share a worker, as after the loss of another one, to workers that have none.
+
+        Dask lets the workers that are left load what was lost, and leaves it there when a new worker comes: all
+        products from then on would take twice as long. Pieces that do not fit there beside others go first.
+        """
         homes = [share.worker for share in shares]
-        crowded = [k for k in crowded if homes.count(homes[k]) > 1]
-        if crowded:
-            free = sorted(set(self.client.nthreads()) - set(homes))
-            for k, home in zip(crowded, free, strict=False):
-                self._futures[k] = self._loaded(self.plans[k], home)
+        if len(set(homes)) == len(homes):
+            return
+        free = sorted(set(self.client.nthreads()) - set(homes))
+        for k in sorted(range(len(homes)), key=lambda k: -shares[k].bytes_read):
+            if free and homes.count(homes[k]) > 1:
+                homes[k] = free.pop(0)
+                self._futures[k] = self._loaded(self.plans[k], homes[k])
 
     def _asked(self, task: Callable[..., Any], arguments: Callable[[int], tuple[Any, ...]]) -> list[Any]:
         """What the task gives for every piece, in their order; pieces that cost workers are asked again."""

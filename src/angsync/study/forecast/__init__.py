@@ -20,7 +20,9 @@ from angsync.study.forecast import speed
 _PROCESS = 80_000_000
 _DENSE_TIMES = {True: 1.25, False: 1.13}  # of the matrix, in single and in double precision: C and its narrow copy
 _STREAM_BYTES = 280_000_000  # tiles and vectors of a streamed matrix
-_EDGE_BYTES = 185  # of an edge of a graph that mixes well, certified; from 2^20 edges on it is nearer 100
+_EDGE_BYTES, _EDGE_BYTES_OF_MANY = 185, 100  # of an edge of a graph that mixes well, certified
+_MANY_EDGES = 1 << 20  # from which indices are kept in 32 bits and C is put together in place
+_YEAR_SECONDS = 365.25 * 86400
 _MESH_BYTES = 1200  # of an edge of a mesh: its factorisation
 _TEXT_BYTES = 240  # of an edge beside that, while a text is read
 _STACK_BYTES_A_NODE = 60  # of a node of a stack: phases, numbers, workspace
@@ -92,6 +94,11 @@ def forecast(header: Header, pixel_seconds: Callable[[int], float] | None = None
     found.free, found.measured = free_bytes(), {**measured, **found.measured}
     if header.estimated:
         found.assumed.append("the number of edges, and of nodes, is counted from a part of the file")
+    if header.absent:
+        found.assumed.append(
+            f"{header.absent} chunk(s) that the store does not hold were never written (--absent empty); otherwise a "
+            "solve refuses them"
+        )
     if not found.fits and not found.instead:
         found.instead.append("a machine with more memory")
     return found
@@ -193,12 +200,13 @@ def _edges(header: Header, disk: float) -> Forecast:
     kind = "few measurements a node, as in a mesh" if meshed else f"{degree:.0f} measurements a node, mixing well"
     proof = "a direct factorisation" if direct else "a multilevel cycle" if meshed else "Lanczos"
     found = Forecast(header, f"one sparse problem ({kind}), proved by {proof}")
-    found.memory = _PROCESS + edges * ((_MESH_BYTES if direct else _EDGE_BYTES) + (_TEXT_BYTES if header.text else 0))
+    each_bytes = _EDGE_BYTES if edges < _MANY_EDGES else _EDGE_BYTES_OF_MANY
+    found.memory = _PROCESS + edges * ((_MESH_BYTES if direct else each_bytes) + (_TEXT_BYTES if header.text else 0))
     growth = max(1.0, edges / speed.SPARSE_EDGES) ** _MESH_POWER if meshed else 1.0
     found.seconds = {"solve and prove": _FIRST_SECONDS + each * edges * growth}
     found.measured = {"edges_a_second": 1 / each}
     if header.text:
-        row = speed.row_seconds(header.path)
+        row = speed.row_seconds(header.path, header.columns)
         found.seconds = {"read": row * edges, **found.seconds}
         found.measured["rows_a_second"] = 1 / row
         if edges > 1_000_000:
@@ -207,7 +215,7 @@ def _edges(header: Header, disk: float) -> Forecast:
         found.seconds = {"read": header.read_bytes / disk, **found.seconds}
     if found.memory > free_bytes():
         found.instead.append(
-            f"--no-certify: about {in_bytes(round(_PROCESS + 0.7 * _EDGE_BYTES * edges))}; or parts of the graph, "
+            f"--no-certify: about {in_bytes(round(_PROCESS + 0.7 * each_bytes * edges))}; or parts of the graph, "
             "solved one by one and joined (docs/cluster.md)"
         )
     found.assumed.append(f"the graph is {'a mesh' if meshed else 'like one of random pairs'}: others may take longer")
@@ -216,6 +224,8 @@ def _edges(header: Header, disk: float) -> Forecast:
 
 def in_time(seconds: float) -> str:
     """``6.2 h``."""
+    if seconds > 1000 * _YEAR_SECONDS:
+        return "more than a thousand years"
     for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
         if seconds >= 1.5 * size:
             return f"{seconds / size:.2g} {unit}" if seconds < 10 * size else f"{seconds / size:.0f} {unit}"

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from angsync.errors import AngsyncError, AngsyncWarning
 from angsync.front_door import synchronize
+from angsync.io.columns import ColumnNames
+from angsync.io.failures import reading
 from angsync.io.header import Header
 from angsync.problem.measurements import Measurements
 from angsync.problem.memory import free_bytes
@@ -81,7 +83,8 @@ def _store_bandwidth(header: Header) -> float:
             for side, chunk in zip(array.shape, array.chunks, strict=True)
         ]
         part = tuple(slice(at, at + chunk) for at, chunk in zip(corner, array.chunks, strict=True))
-        count += np.asarray(array[part]).nbytes
+        with reading(header.path, "a zarr store"):  # a chunk that is damaged
+            count += np.asarray(array[part]).nbytes
     return max(1, count) / (time.perf_counter() - begin)
 
 
@@ -164,7 +167,7 @@ def _best(run: Callable[[], Any], seconds: float) -> float:
 _TEXT_ROWS = 20_000
 
 
-def row_seconds(path: Path) -> float:
+def row_seconds(path: Path, columns: ColumnNames) -> float:
     """Of one row of a text, from reading its first rows."""
     from angsync.io import read
 
@@ -173,6 +176,8 @@ def row_seconds(path: Path) -> float:
         with open(path, "rb") as source, open(part, "wb") as target:
             target.writelines(lines := list(itertools.islice(source, _TEXT_ROWS)))
         try:
-            return _best(lambda: read(part), 0.2) / max(1, len(lines))
-        except AngsyncError:  # other names of columns: about what reading takes
+            return _best(
+                lambda: read(part, i=columns.i, j=columns.j, angle=columns.angle, weight=columns.weight), 0.2
+            ) / max(1, len(lines))
+        except AngsyncError:  # cut within a row of several lines, or before the first edge: about what reading takes
             return 4e-6

@@ -1,5 +1,6 @@
 """A sparse problem in parts: the optimum of the whole, whatever the parts are, and with workers to the same bit."""
 
+import contextlib
 import pickle
 import warnings
 
@@ -63,6 +64,14 @@ def test_workers_change_no_bit():
     assert client.submitted == 6
     assert there.z.tobytes() == here.z.tobytes()
     assert ang.synchronize(data, solver=ang.Parts(6)).z.tobytes() == here.z.tobytes()
+
+
+def test_a_client_may_be_an_address(monkeypatch):
+    data, client = grid(), Elsewhere()
+    monkeypatch.setattr(tasks, "connected", lambda address: contextlib.nullcontext({"tcp://there": client}[address]))
+    there = ang.synchronize(data, solver=ang.Parts(6, "tcp://there"))
+    assert client.submitted == 6
+    assert there.z.tobytes() == ang.synchronize(data, solver=ang.Parts(6)).z.tobytes()
 
 
 def test_a_part_that_no_worker_can_do_is_done_here(monkeypatch):
@@ -196,7 +205,7 @@ def test_a_count_may_be_a_number_of_numpy():
 
 def test_what_parts_are_not_for_is_refused():
     with pytest.raises(InputError, match=r"client must be a distributed\.Client"):
-        ang.Parts(client="tcp://there")
+        ang.Parts(client=3)
     with pytest.raises(InputError, match="Parts is for sparse problems"):
         ang.synchronize(np.ones((40, 40), dtype=complex), solver=ang.Parts())
     with pytest.raises(InputError, match="not for a stack"):
@@ -221,7 +230,7 @@ def test_real_workers_one_of_them_killed():
         distributed.Client(cluster) as client,
     ):
         warnings.simplefilter("ignore")
-        there = ang.synchronize(data, solver=ang.Parts(8, client))
+        there = ang.synchronize(data, solver=ang.Parts(8, cluster.scheduler_address))
         assert there.z.tobytes() == here.z.tobytes()
         os.kill(client.submit(os.getpid, pure=False).result(), signal.SIGKILL)
         again = ang.synchronize(data, solver=ang.Parts(8, client))

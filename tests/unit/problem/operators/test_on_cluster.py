@@ -52,7 +52,7 @@ class StandIn:
     asynchronous = False
 
     def __init__(self, count=3, threads=1):
-        self.count, self.threads, self.tasks = count, threads, []
+        self.count, self.threads, self.tasks, self.homes = count, threads, [], []
         self.fails = lambda task, key: None
 
     def as_current(self):
@@ -73,6 +73,7 @@ class StandIn:
             return task(*(value.answer if isinstance(value, Done) else value for value in given))
 
         self.tasks.append(key)
+        self.homes.append(workers)
         return Done(call)
 
     def gather(self, futures):
@@ -252,3 +253,21 @@ def test_another_version_is_refused_before_anything_is_read(client, monkeypatch)
     with pytest.raises(InputError, match=r"1 of 3 workers have another version .* worker 1 \(0\.0\.1\)"):
         ang.as_operator(source, client=client)
     assert source.entries == 0
+
+
+@pytest.mark.parametrize("bytes_read", [(0, 0, 0), (0, 5, 0)])
+def test_pieces_that_share_a_worker_go_to_one_that_has_none(client, bytes_read):
+    """After the loss of a worker: whether both fit into the memory of the other or not."""
+    held = ang.as_operator(Slices(problem(230), (32, 32)), client=client)._held
+    before = list(held._futures)
+
+    def spread(*homes):
+        held._spread([pieces.Share({}, 0.1, read, home) for read, home in zip(bytes_read, homes, strict=True)])
+        return [k for k, (old, new) in enumerate(zip(before, held._futures, strict=True)) if new is not old]
+
+    assert spread("worker 0", "worker 1", "worker 2") == []
+    client.count = 2
+    assert spread("worker 0", "worker 0", "worker 1") == []  # nobody is free
+    client.count = 3
+    assert spread("worker 0", "worker 0", "worker 2") == [1 if any(bytes_read) else 0]
+    assert client.homes[-1] == ["worker 1"]

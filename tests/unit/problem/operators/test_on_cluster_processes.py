@@ -76,6 +76,26 @@ def test_a_worker_killed_in_the_middle_of_a_product_changes_no_bit(processes, st
 
 
 @pytest.mark.slow
+def test_a_new_worker_takes_its_piece_back(processes, store):
+    operator = ang.as_operator(store, client=processes)
+    x = np.exp(1j * np.arange(3000.0))
+    expected = operator.apply(x)
+    os.kill(next(iter(processes.run(os.getpid).values())), signal.SIGKILL)
+    homes, spread = [], operator._held._spread
+
+    def watched(shares):
+        homes.append({share.worker for share in shares})
+        spread(shares)
+
+    operator._held._spread = watched
+    end = time.monotonic() + 60
+    while time.monotonic() < end and not (len(homes) > 1 and len(homes[-1]) == 2):
+        assert np.array_equal(operator.apply(x), expected)
+        time.sleep(0.3)
+    assert len(homes[-1]) == 2
+
+
+@pytest.mark.slow
 def test_a_worker_of_another_version_is_refused_when_it_comes_later(processes, store):
     operator = ang.as_operator(store, client=processes)
 
