@@ -35,6 +35,10 @@ def check_operator(operator: Any, *, rng: Any = 0) -> None:
 
     Optional methods (``component_labels``, ``restrict``, ``to_dense``, ``is_real``, ``row_length``) are checked where
     the operator has them. The matrix is rebuilt from n products, so use one of modest order (up to about 1000).
+
+    Examples
+    --------
+    >>> ang.testing.check_operator(ang.as_operator(ang.simulate.ring(9, rng=0).C))
     """
     name = type(operator).__name__
     _require(isinstance(operator, HermitianOperator), f"{name} lacks a part of the HermitianOperator protocol")
@@ -95,6 +99,10 @@ def check_solver(solver: Solver | SolverBase, *, monotone: bool = False) -> None
     Frozen settings; states with all their parts; no more steps than the loop allows; unit modulus; a known product
     with every iterate; convergence on an easy dense problem to the objective that Newton's method finds; gauge
     equivariance; nothing done at an optimum. With ``monotone`` the objective must never decrease, also on a grid.
+
+    Examples
+    --------
+    >>> ang.testing.check_solver(ang.GPM())  # says nothing where all is well
     """
     name = type(solver).__name__
     _require(dataclasses.is_dataclass(solver), f"{name} must be a dataclass")

@@ -23,7 +23,14 @@ _SMALLEST_NORMAL = sys.float_info.min  # below it, numbers have fewer digits
 
 
 class Verdict(Enum):
-    """What is proved."""
+    """What is proved.
+
+    Examples
+    --------
+    >>> problem = ang.simulate.gaussian(50, 1.0, rng=0)
+    >>> ang.certify(problem.C, problem.z).verdict is ang.Verdict.REFUTED  # noise has a better fit than the truth
+    True
+    """
 
     CERTIFIED = "Proved optimal to within the tolerance."
     REFUTED = "A better point was found: it is the witness."
@@ -32,7 +39,14 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """What is proved about z. All quantities are in the units of C."""
+    """What is proved about z. All quantities are in the units of C.
+
+    Examples
+    --------
+    >>> certificate = ang.synchronize(ang.simulate.gaussian(50, 1.0, rng=0).C).certificate
+    >>> certificate.verdict.name, certificate.gap_bound < 1e-6, certificate.unique
+    ('CERTIFIED', True, True)
+    """
 
     verdict: Verdict
     gap_bound: float

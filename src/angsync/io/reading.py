@@ -49,6 +49,12 @@ def read(
     Returns
     -------
     Measurements, numpy.ndarray or scipy.sparse.csr_array
+
+    Examples
+    --------
+    >>> np.savez("edges.npz", i=[0, 1], j=[1, 2], angle=[30, 45])
+    >>> ang.read("edges.npz", unit="deg")
+    Measurements(2 angles between 3 nodes)
     """
     if weights not in G2O_WEIGHTS:
         raise InputError(f"weights is {weights!r}, but it must be 'kappa' or 'unit'.")

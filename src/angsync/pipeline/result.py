@@ -32,11 +32,14 @@ __all__ = ["History", "Status", "SyncResult"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SyncResult:
-    """What :func:`angsync.synchronize` returns."""
+    """What :func:`angsync.synchronize` returns.
+
+    >>> ang.synchronize([[1, 1j], [-1j, 1]]).angles.round(4)
+    array([ 0.    , -1.5708])
+    """
 
     z: NDArray
-    """Unit-modulus phases, in the precision of the problem, as an array of the library that C came from; a NumPy array
-    is read-only (``z.copy()`` can be changed)."""
+    """Unit-modulus phases in the precision of the problem, of the library that C came from; NumPy's are read-only."""
     objective: float
     """f(z) = z^H C z of the C given."""
     residual: float
@@ -66,11 +69,9 @@ class SyncResult:
     robust: RobustReport | None = field(default=None)
     """Which measurements are distrusted; only after ``solver=ang.Robust()``. Then ``residual``, ``history`` and
     ``certificate`` are about the final weighted problem, ``objective`` and ``product`` about the C given."""
-
     starts: Starts | None = field(default=None)
     """Where one run is not reliable and several starts were made: how many, and what each of them found;
     with anchors or priors, about the problem with them."""
-
     grounding: Grounding | None = field(default=None, repr=False)
     """The problem that was solved in place of this one; only with anchors or priors, and not in a file."""
     anchors: Mapping[Any, float] | None = field(default=None, repr=False)

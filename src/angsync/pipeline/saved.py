@@ -66,6 +66,13 @@ def load_result(path: str | os.PathLike[str]) -> SyncResult:
 
     The problem itself is not in the file: residuals and standard errors need it and are not available. A csv result is
     two files, the plain table and what else there is beside it (``phases.csv.json``): both are needed.
+
+    Examples
+    --------
+    >>> ang.synchronize(ang.Measurements(["a", "b"], ["b", "c"], [0.1, 0.2])).save("result.npz")
+    >>> again = ang.load_result("result.npz")
+    >>> again.labels, again.angles.round(3)
+    (('a', 'b', 'c'), array([ 0. , -0.1, -0.3]))
     """
     fields = load_fields(path)
     missing = [name for name in _SCALARS if name not in fields]

@@ -50,6 +50,9 @@ Unit = Literal["rad", "deg", "turn"]
 class Measurements:
     r"""Relative phases between pairs of ``n`` nodes. What is masked (``numpy.ma``) is absent: see :attr:`kept`.
 
+    >>> ang.Measurements(["a", "b"], ["b", "c"], angle=[30, 45], unit="deg")
+    Measurements(2 angles between 3 nodes)
+
     Parameters
     ----------
     i, j
@@ -60,8 +63,7 @@ class Measurements:
     angle
         Measured ``theta_i - theta_j`` in radians, or in the ``unit`` given. Give either ``angle`` or ``value``.
     weight
-        Non-negative weight of every edge (1 unless given): the variance of the angle is
-        ``sigma**2 / weight``.
+        Non-negative weight of every edge (1 unless given): the variance of the angle is ``sigma**2 / weight``.
     n
         Number of nodes; the largest index plus one unless given. A larger ``n`` declares isolated nodes.
     value

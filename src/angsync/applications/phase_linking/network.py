@@ -69,6 +69,15 @@ def link_network(
         The date whose phase is 0.
     certify
         Whether to prove the phases.
+
+    Examples
+    --------
+    >>> from angsync.applications import phase_linking
+    >>> stack = phase_linking.simulate(4, (8, 8), rng=0).slc
+    >>> pairs = [(0, 1), (1, 2), (2, 3), (0, 2), (1, 3)]
+    >>> phase = np.stack([np.angle(stack[i] * stack[j].conj()) for i, j in pairs])
+    >>> phase_linking.link_network(phase, np.full(phase.shape, 0.8), pairs).phase.shape
+    (4, 8, 8)
     """
     begin = time.perf_counter()
     values, weights = _images(phase, coherence)

@@ -203,6 +203,13 @@ def stitch(
         them out; or :class:`angsync.Robust` settings.
     certify, rng
         As in :func:`angsync.synchronize`.
+
+    Examples
+    --------
+    >>> from angsync.applications import phase_retrieval
+    >>> patches = [np.ones((6, 6), dtype=complex), 1j * np.ones((6, 6))]  # the same, but for a phase
+    >>> phase_retrieval.stitch(patches, [(0, 0), (0, 3)]).image.shape
+    (6, 9)
     """
     checked = checked_patches(patches, positions, weights)
     overlaps = compare(checked)

@@ -65,6 +65,13 @@ def simulate(
         Degrees that a phase moves from slot to slot; unless given, the phases of different slots are unrelated.
     declination
         Of the source, degrees.
+
+    Examples
+    --------
+    >>> from angsync.applications import radio
+    >>> night = radio.simulate(stations=5, slots=10, rng=1)
+    >>> night.station, night.phase.shape
+    (('S1', 'S2', 'S3', 'S4', 'S5'), (10, 5))
     """
     if stations < 2 or slots < 1:
         raise InputError(f"at least 2 stations and 1 slot are needed, but there are {stations} and {slots}.")
