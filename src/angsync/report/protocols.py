@@ -7,6 +7,9 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from angsync.problem.measurements import Measurements
+from angsync.uncertainty.connectivity import Connectivity
+
 
 class ReportedHistory(Protocol):
     """One entry an iteration; the arrays may be empty."""
@@ -49,8 +52,12 @@ class ReportedCertificate(Protocol):
 
 
 class ReportedEdgeResiduals(Protocol):
-    """One entry a measurement; ``wrapped`` is in radians."""
+    """One entry a measurement; ``wrapped`` is in radians. ``measurements``: with the weights that the fit uses."""
 
+    @property
+    def measurements(self) -> Measurements: ...
+    @property
+    def z(self) -> NDArray: ...
     @property
     def wrapped(self) -> NDArray: ...
     @property
@@ -116,5 +123,12 @@ class ReportedResult(Protocol):
     def labels(self) -> tuple[Any, ...] | None: ...
     @property
     def gauge(self) -> Any: ...
+    @property
+    def measurements(self) -> Measurements: ...
+
+    @property
+    def source(self) -> Any: ...
 
     def edge_residuals(self) -> ReportedEdgeResiduals: ...
+    def standard_errors(self) -> NDArray: ...
+    def connectivity(self) -> Connectivity: ...
