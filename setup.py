@@ -27,8 +27,8 @@ class BuildKernels(build_ext):
         super().build_extension(ext)
 
 
-# The kernels are called through ctypes: of Python they need no more than its stable interface, so that one wheel does for
-# every version from 3.11 on. Builds of Python without the lock do not have that interface.
+# The kernels are called through ctypes: of Python they need no more than its stable interface, so that one wheel does
+# for every version from 3.11 on. Builds of Python without the lock do not have that interface.
 STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 setup(

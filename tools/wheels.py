@@ -3,7 +3,7 @@
     python tools/wheels.py [--python PATH ...]
 
 The wheel is made from the sdist, so that nothing is in it which the sdist lacks, and auditwheel puts the OpenMP library
-beside the kernels. It holds for every Python from 3.11 on; each interpreter named by ``--python`` (python3.11, python3.12,
+beside the kernels. It holds for every Python from 3.11 on; each interpreter named by ``--python`` (python3.11 to
 python3.13 of the PATH unless given) installs it, runs the command line far from the checkout, and says whether the
 compiled kernels are in use. The sdist is installed once more where the compiler is ``false``: NumPy does the work then.
 A wheel that older distributions take as well has to be built where they are old: RELEASING.md.

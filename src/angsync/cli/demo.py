@@ -40,9 +40,7 @@ def demo(
             story = run_network_demo(seed=seed, callback=callback)
             story.to_html(pages[0])
             shown = run_demo(n, sigma, seed=seed, callback=callback)
-            shown.result.to_html(
-                pages[1], title="The paper's setting", rows=shown.page_rows(), truth=shown.problem.z
-            )
+            shown.result.to_html(pages[1], title="The paper's setting", rows=shown.page_rows(), truth=shown.problem.z)
         if json:
             paper = {**result_object(shown.result, with_phases=False), **shown.numbers(), "report": str(pages[1])}
             typer.echo(to_json({"network": {**story.numbers(), "report": str(pages[0])}, "paper": paper}))

@@ -285,8 +285,8 @@ class SyncResult:
         """Write one self-contained page about this result.
 
         ``details``: ``title``, ``rows`` (label, value, note) for the numbers, ``truth`` (phases) where it is known,
-        ``notes`` (sentences), ``standard_errors`` (radians; found unless given, where that takes seconds),
-        ``provenance`` (a mapping: where the data come from, seeds, settings).
+        ``positions`` (n, 2) of the nodes on a map, ``notes`` (sentences), ``standard_errors`` (radians; found
+        unless given), ``provenance`` (a mapping: where the data come from, seeds, settings).
         """
         from angsync.report.page import write_page
 

@@ -32,6 +32,7 @@ def network_figure(
     *,
     scale: str,
     caption: str,
+    marks: str = "",
 ) -> Figure:
     """Nodes at ``place`` in the colour of ``value`` (degrees; ``scale`` says of what), edges (i, j), some marked."""
     x, y, height = _fitted(place, 3 * _MARGIN if len(names) <= _MOST_NAMES else _MARGIN)
@@ -56,7 +57,7 @@ def network_figure(
     parts.append(_scale_bar(low, high, scale, height))
     if marked.size:
         parts.append(element("path", d=f"M{_MARGIN:g} 14h20", class_="line s2 marked"))
-        parts.append(text(_MARGIN + 27, 18, f"the {marked.size} measurements that fit worst"))
+        parts.append(text(_MARGIN + 27, 18, marks))
     picture = drawing("Network: the measured graph", _WIDTH, height, parts, most=_SHOWN)
     return Figure(picture, caption, wide=True)
 

@@ -50,6 +50,7 @@ def render_page(
     title: str = "angsync report",
     rows: Sequence[Row] = (),
     truth: ArrayLike | None = None,
+    positions: ArrayLike | None = None,
     notes: Sequence[str] = (),
     tolerance: float | None = None,
     settings: Sequence[Row] = (),
@@ -58,7 +59,8 @@ def render_page(
 ) -> str:
     """The page as text. Angles are degrees.
 
-    ``rows`` go to the top of the numbers; ``truth`` (phases) adds the error wheel; ``notes`` are sentences at the top;
+    ``rows`` go to the top of the numbers; ``truth`` (phases) adds the error wheel; ``positions`` (n, 2): where
+    the nodes lie on the map, which is laid out by their measurements otherwise; ``notes`` are sentences at the top;
     ``tolerance`` is drawn into the curve of the residual; ``settings`` (a name and a value each) and ``provenance`` end
     the page, with versions and the hash of the input. ``standard_errors`` (radians) are found unless given, where that
     takes seconds.
@@ -66,7 +68,7 @@ def render_page(
     check_one_problem(result)
     quality = assess(result)
     errors, error_words = _errors(result, standard_errors)
-    pictures = _pictures(result, quality, errors, truth)
+    pictures = _pictures(result, quality, errors, truth, _placed(result, positions))
     chosen = {str(row[0]): " ".join(map(str, row[1:])) for row in settings}
     page = Page(
         title=title,
@@ -233,21 +235,35 @@ def _errors(result: ReportedResult, given: NDArray[np.float64] | None) -> tuple[
     return errors, [against, *doubts]
 
 
+def _placed(result: ReportedResult, positions: ArrayLike | None) -> NDArray[np.float64] | None:
+    if positions is None:
+        return None
+    place, nodes = np.asarray(positions, dtype=float), int(np.shape(result.angles)[0])
+    if place.shape != (nodes, 2) or not np.isfinite(place).all():
+        raise InputError(
+            f"positions must be {nodes} finite pairs of coordinates, one a node, of shape ({nodes}, 2); they have the "
+            f"shape {place.shape}{'' if np.isfinite(place).all() else ', and some are not finite'}."
+        )
+    return place
+
+
 def _pictures(
-    result: ReportedResult, quality: Quality | None, errors: NDArray[np.float64] | None, truth: ArrayLike | None
-) -> list[Figure]:
+    result: ReportedResult, quality: Quality | None, errors: NDArray[np.float64] | None, truth: ArrayLike | None,
+    place: NDArray[np.float64] | None,
+) -> list[Figure]:  # fmt: skip
     if int(np.shape(result.angles)[0]) == 0:
         return []
-    network = None if quality is None else _network(result, quality, errors, truth)
+    network = None if quality is None else _network(result, quality, errors, truth, place)
     wheels = [phase_wheel(result)] if network is None else []
     return [*([] if network is None else [network]), *wheels, *([] if truth is None else [error_wheel(result, truth)])]
 
 
 def _network(
-    result: ReportedResult, quality: Quality, errors: NDArray[np.float64] | None, truth: ArrayLike | None
-) -> Figure | None:
+    result: ReportedResult, quality: Quality, errors: NDArray[np.float64] | None, truth: ArrayLike | None,
+    place: NDArray[np.float64] | None,
+) -> Figure | None:  # fmt: skip
     m, nodes = result.measurements, int(np.shape(result.angles)[0])
-    if nodes < 3 or len(m) > _DENSE * nodes * (nodes - 1) / 2:
+    if nodes < 3 or (place is None and len(m) > _DENSE * nodes * (nodes - 1) / 2):
         return None
     names = [node_name(result, k) for k in range(nodes)] if nodes <= MOST_WITH_ERRORS else []
     if truth is not None:
@@ -261,15 +277,26 @@ def _network(
         square = np.bincount(ends, np.concatenate([wrapped, wrapped]) ** 2, nodes)
         value = np.sqrt(np.where(count > 0, square / np.maximum(count, 1), np.nan))
         scale, what = "misfit", "the misfit of its measurements (root mean square)"
-    marked = quality.residuals.worst(_MARKED).tolist() if quality.residuals is not None and quality.heavy_tails else []
-    caption = (
-        f"The measured graph. Nodes that are measured against each other lie near each other, where they can; the "
-        f"colour of a node is {what}."
-    )
-    place = layout(nodes, np.asarray(m.i), np.asarray(m.j), np.asarray(result.components))
+    marked, marks = _marked(result, quality)
+    caption = f"The measured graph; the colour of a node is {what}."
+    if place is None:
+        place = layout(nodes, np.asarray(m.i), np.asarray(m.j), np.asarray(result.components))
+        caption += " Nodes that are measured against each other lie near each other, where they can."
     return network_figure(
-        place, np.asarray(m.i), np.asarray(m.j), marked, np.degrees(value), names, scale=scale, caption=caption
-    )
+        place, np.asarray(m.i), np.asarray(m.j), marked, np.degrees(value), names, scale=scale, caption=caption,
+        marks=marks,
+    )  # fmt: skip
+
+
+def _marked(result: ReportedResult, quality: Quality) -> tuple[list[int], str]:
+    """The measurements that the map points out, and what they are: left out by a robust fit, or far off."""
+    if result.robust is not None and np.any(result.robust.distrusted):
+        left_out = np.flatnonzero(result.robust.distrusted).tolist()
+        return left_out, f"{counted(len(left_out), 'measurement')} left out"
+    if quality.residuals is None or not quality.heavy_tails:
+        return [], ""
+    worst = quality.residuals.worst(_MARKED).tolist()
+    return worst, f"the {len(worst)} measurements that fit worst"
 
 
 def _unsure(result: ReportedResult, errors: NDArray[np.float64]) -> Table | None:

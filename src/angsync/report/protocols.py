@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from angsync.problem.measurements import Measurements
@@ -81,6 +82,9 @@ class ReportedWeights(Protocol):
 
     @property
     def note(self) -> str: ...
+
+    @property
+    def distrusted(self) -> NDArray[np.bool_]: ...
 
 
 class ReportedResult(Protocol):

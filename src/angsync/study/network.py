@@ -103,18 +103,20 @@ class NetworkDemonstration:
     def story(self) -> list[str]:
         """What happened, in sentences."""
         network, result = self.network, self.result
-        assert result.robust is not None and result.certificate is not None
+        assert result.certificate is not None
         found = ", ".join(f"{self.link(k)} (off by {abs(self.misfit(k)):.0f} degrees)" for k in self.distrusted)
         inside = int((self.errors[1:] <= self._reach()[1:]).sum())
         proof = "proved" if result.certificate.verdict is Verdict.CERTIFIED else "not proved"
+        stations, links, worst = len(network.truth), len(network.measurements), self.errors.max()
         return [
-            f"{len(network.truth)} stations, {len(network.measurements)} measured phase differences, noise of about "
-            f"{NOISE_DEGREES:.0f} degrees; one link is wrong by {BAD_LINK_DEGREES:.0f} degrees, and nobody knows which.",
-            f"Plain least squares believes them all: its phases are off by up to {self.plain_errors.max():.0f} degrees.",
+            f"{stations} stations, {links} measured phase differences, noise of about {NOISE_DEGREES:.0f} degrees; one "
+            f"link is wrong by {BAD_LINK_DEGREES:.0f} degrees more, and nobody knows which.",
+            f"Plain least squares believes them all: it is off by up to {self.plain_errors.max():.0f} degrees.",
             f"Found and left out: {found or 'none'}.",
-            f"The phases of all stations relative to {network.names[0]}: off by {self.errors.max():.1f} degrees at most; "
-            f"{inside} of {len(network.truth) - 1} true phases are within the 95 % error bars.",
-            f"It is {proof} that no other phases fit the links that were kept better: {result.certificate.verdict.name}.",
+            f"The phases of all stations relative to {network.names[0]}: off by {worst:.1f} degrees at most; {inside} "
+            f"of {stations - 1} true phases are within the 95 % error bars.",
+            f"It is {proof} that no other phases fit the links that were kept better: "
+            f"{result.certificate.verdict.name}.",
         ]
 
     def rows(self, most: int = 6) -> list[tuple[str, str, str]]:

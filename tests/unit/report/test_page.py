@@ -94,7 +94,7 @@ def test_the_page_holds_every_section_in_its_order(result: Result) -> None:
             "Test of a page",
             "The fit is proved optimal; the measurements miss the fit by",
             "Measurements fit: noise",
-            "The measured graph.",
+            "The measured graph;",
             "In numbers",
             "How well the measurements fit",
             "The curve is noise as wide as the middle half",
@@ -319,3 +319,15 @@ def test_the_version_is_told_even_when_unknown(result: Result, monkeypatch: pyte
 
     monkeypatch.setattr(provenance.metadata, "version", unknown)
     assert "version unknown" in words_of(render_page(result()))
+
+
+def test_positions_are_taken_as_they_are_and_what_is_left_out_is_marked(tmp_path):
+    from angsync.study.network import run_network_demo
+
+    shown = run_network_demo(seed=0)
+    page = shown.result.to_html(tmp_path / "map.html", positions=shown.network.positions).read_text(encoding="utf-8")
+    assert "1 measurement left out" in page
+    assert "lie near each other" not in page  # the places are those given
+    with pytest.raises(InputError, match=r"positions must be 24 finite pairs.*shape \(23, 2\)"):
+        shown.result.to_html(tmp_path / "no.html", positions=shown.network.positions[1:])
+    assert not (tmp_path / "no.html").exists()
