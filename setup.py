@@ -2,6 +2,7 @@
 
 import sysconfig
 from glob import glob
+from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -16,6 +17,7 @@ class BuildKernels(build_ext):
         else:
             common = ["-O3", "-fno-math-errno", "-fno-trapping-math"]
             attempts = [([*common, "-fopenmp"], ["-fopenmp"]), (common, [])]
+        self.remove_older_builds(ext)
         for compile_arguments, link_arguments in attempts[:-1]:
             ext.extra_compile_args, ext.extra_link_args = compile_arguments, link_arguments
             try:
@@ -25,6 +27,13 @@ class BuildKernels(build_ext):
                 self.announce(f"kernels with {compile_arguments} did not build ({error}); trying without OpenMP", 3)
         ext.extra_compile_args, ext.extra_link_args = attempts[-1]
         super().build_extension(ext)
+
+    def remove_older_builds(self, ext: Extension) -> None:
+        """Kernels of another name beside the sources: Python would go on loading those of its own version first."""
+        if self.inplace or getattr(self, "editable_mode", False):
+            for older in glob(f"src/{ext.name.replace('.', '/')}.*"):
+                if older.endswith((".so", ".pyd")) and Path(older).name != Path(self.get_ext_filename(ext.name)).name:
+                    Path(older).unlink()
 
 
 # The kernels are called through ctypes: of Python they need no more than its stable interface, so that one wheel does
