@@ -9,8 +9,10 @@ from __future__ import annotations
 import ast
 import dataclasses
 import json
+import re
 import subprocess
 import sys
+import tomllib
 import typing
 from functools import cache
 from pathlib import Path
@@ -66,6 +68,7 @@ def test_public_modules_can_be_imported_as_statements(name):
 def test_names_of_public_modules_can_be_imported_as_statements():
     code = """
 import json
+import re
 from angsync.simulate import erdos_renyi, gaussian, grid, outliers, phase_noise, ring
 from angsync.theory import report
 from angsync.batch import BatchResult, synchronize_stack
@@ -263,3 +266,20 @@ def test_what_a_method_of_the_result_returns_can_be_looked_up(method):
 @pytest.mark.parametrize("module", [ang, ang.batch, ang.simulate, ang.applications])
 def test_names_that_are_loaded_when_first_used_are_listed(module):
     assert set(module.__all__) <= set(dir(module))
+
+
+def test_what_a_module_imports_at_its_top_is_installed_by_pip_install():
+    # what another package happens to bring along today is not there tomorrow: typer no longer brings click
+    pyproject = tomllib.loads((TESTS.parent / "pyproject.toml").read_text())
+    known = {re.split(r"[<>=]", name)[0] for name in pyproject["project"]["dependencies"]} | {"angsync"}
+    foreign = {}
+    for file in FILES:
+        for node in ast.parse(file.read_text()).body:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.level == 0:
+                names = [node.module]
+            roots = {name.split(".")[0] for name in names} - sys.stdlib_module_names - known
+            if roots:
+                foreign[str(file.relative_to(SOURCE))] = roots
+    assert {file: roots for file, roots in foreign.items() if not file.startswith("kernels/cuda/")} == {}
+    assert all(roots == {"cupy"} for roots in foreign.values())  # the arrays of a GPU come from nothing else

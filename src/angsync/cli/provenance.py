@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import click
+from angsync.cli.root import running
 
 _LARGEST = 2**31  # bytes of a file that are hashed: two gigabytes take two seconds
 
 
 def provenance(files: Sequence[Path]) -> dict[str, Any]:
     """The command that is running, for the end of a page."""
-    context = click.get_current_context(silent=True)
+    context = running.get()
     if context is None:
         return {}
     given = {name.replace("_", "-"): value for name, value in context.params.items() if value is not None}

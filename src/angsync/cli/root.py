@@ -45,10 +45,13 @@ class _Group(typer.core.TyperGroup):
 
             def parse_args(ctx: Any, args: list[str]) -> list[str]:
                 try:
-                    return parsed(ctx, args)
+                    rest: list[str] = parsed(ctx, args)
                 except typer.BadParameter as error:
                     error.message = for_the_terminal(error.message)
                     raise
+                token = running.set(ctx)
+                ctx.call_on_close(lambda: running.reset(token))
+                return rest
 
             command.get_help = lambda ctx: in_users_words(helped(ctx))  # type: ignore[method-assign]
             command.get_usage = lambda ctx: in_users_words(used(ctx))  # type: ignore[method-assign]
@@ -69,6 +72,8 @@ app = typer.Typer(
 )
 is_quiet: ContextVar[bool] = ContextVar("is_quiet", default=False)
 """Whether the user wants to see errors only."""
+running: ContextVar[typer.Context | None] = ContextVar("running", default=None)
+"""The command that is running, with its options. Typer has no word for it, and its newer versions bring no click."""
 BLAS_VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """What BLAS heeds, until it is loaded."""
 

@@ -1,0 +1,24 @@
+"""What a page keeps of the command that made it."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from command_line import call, write_csv
+
+from angsync.cli.provenance import provenance
+
+
+def test_a_page_tells_its_command_its_file_and_its_options():
+    write_csv("edges.csv", [("a", "b", 0.1), ("b", "c", 0.2), ("c", "a", -0.3)], header="i,j,angle")
+    assert call("solve", "edges.csv", "--seed", "7", "--report", "page.html").code == 0
+    page = Path("page.html").read_text()
+    assert hashlib.sha256(Path("edges.csv").read_bytes()).hexdigest() in page
+    assert "&quot;seed&quot;: 7" in page or '"seed": 7' in page
+
+
+def test_outside_of_a_command_there_is_nothing_to_tell():
+    write_csv("edges.csv", [("a", "b", 0.1), ("b", "c", 0.2), ("c", "a", -0.3)], header="i,j,angle")
+    assert call("solve", "edges.csv").code == 0  # which leaves nothing behind
+    assert provenance([Path("edges.csv")]) == {}
