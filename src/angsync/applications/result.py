@@ -91,7 +91,9 @@ class ApplicationResult(ABC):
             return _proof_of_stack(self.sync)
         certificate, weights = self.sync.certificate, self.sync.robust
         pieces = int(self.sync.components.max(initial=0)) + 1
-        words = certificate_in_words(certificate, pieces, anchored=self.sync.gauge == "anchors", weights=weights)
+        words = certificate_in_words(
+            certificate, pieces, anchored=self.sync.gauge == "anchors", weights=weights, result=self.sync
+        )
         return Proof(_look_of(self.sync), headline_of(certificate, weights), words)
 
     @cached_property

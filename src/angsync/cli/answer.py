@@ -44,7 +44,7 @@ def answer_object(result: SyncResult, errors: Any, unit: str, *, all_written: bo
     if quality is not None:
         names = ("i", "j", "residual_degrees", "weight", "standardised")
         worst = [dict(zip(names, one, strict=True)) for one in quality.worst]
-        fit = {**vars(quality), "worst": worst}
+        fit = {name: value for name, value in vars(quality).items() if name != "residuals"} | {"worst": worst}
     head = {"verdict": verdict_line(result), "quality": fit, "unit": unit}
     return {**head, **result_object(result, with_phases=not all_written, standard_errors=errors, unit=unit)}
 
@@ -93,6 +93,7 @@ def _work(result: SyncResult) -> str:
         components=int(result.components.max()) + 1,
         anchored=result.gauge == "anchors",
         weights=result.robust,
+        result=result,
     )
     lines = [
         f"  proof        {proof}",

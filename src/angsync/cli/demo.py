@@ -38,8 +38,8 @@ def demo(
         with report_folder(output), watching(console, "demo") as callback:
             pages = [check_writable(output / name) for name in ("report.html", "paper.html")]
             story = run_network_demo(seed=seed, callback=callback)
-            story.to_html(pages[0])
             shown = run_demo(n, sigma, seed=seed, callback=callback)
+            story.to_html(pages[0])
             shown.result.to_html(pages[1], title="The paper's setting", rows=shown.page_rows(), truth=shown.problem.z)
         if json:
             paper = {**result_object(shown.result, with_phases=False), **shown.numbers(), "report": str(pages[1])}

@@ -8,7 +8,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from angsync.errors import FileFormatError, InputError
+from angsync.errors import AngsyncWarning, FileFormatError, InputError, warn_user
+
+_ERRORS = ("sigma", "std", "stddev", "stdev", "stderr", "standard_error", "error", "err", "uncertainty")
 
 
 def read_problem(file: Path, form: str | None, **columns: Any) -> Any:
@@ -16,7 +18,9 @@ def read_problem(file: Path, form: str | None, **columns: Any) -> Any:
     from angsync.io import read
 
     if str(file) != "-":
-        return read(file, format=form, **columns)
+        data = read(file, format=form, **columns)
+        _warn_of_errors(file, form or file.suffix[1:].lower(), columns)
+        return data
     if sys.stdin.isatty():
         raise InputError("- reads standard input, but nothing is sent there: angsync solve - < edges.csv.")
     form = form or "csv"
@@ -28,7 +32,27 @@ def read_problem(file: Path, form: str | None, **columns: Any) -> Any:
         if copy.stat().st_size == 0:
             raise FileFormatError("standard input is empty: what sends to it has sent nothing.")
         try:
-            return read(copy, **columns)
+            data = read(copy, **columns)
+            _warn_of_errors(copy, form, columns)
+            return data
         except FileFormatError as error:
             hint = "" if "--format" in str(error) else f" It was read as {form} (--format)."
             raise FileFormatError(str(error).replace(str(copy), "standard input") + hint) from None
+
+
+def _warn_of_errors(file: Path, form: str, columns: dict[str, Any]) -> None:
+    """Standard deviations that somebody has taken the trouble to write are not passed over in silence."""
+    if form not in ("csv", "tsv", "txt"):
+        return
+    from angsync.io.csv_table import read_table
+
+    names = read_table(file, [columns[role] for role in ("i", "j", "angle")], rows_at_most=1).columns
+    if columns["weight"] or "weight" in names:
+        return
+    for name in names:
+        if name.lower() in _ERRORS:
+            warn_user(
+                f"the column {name!r} is not used: all measurements count alike. If it holds the standard deviation of "
+                f"every angle, add a column weight = 1 / {name}^2, with {name} in radians.",
+                AngsyncWarning,
+            )

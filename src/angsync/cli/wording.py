@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+
 _SAID = {
     "(certify=False)": "(--no-certify)",
     "Pass certify=True, or call angsync.certify(C, result.z).": "Leave --no-certify out, or call angsync certify.",
@@ -34,4 +37,10 @@ def for_the_terminal(text: str) -> str:
     """The text with options in the place of keyword arguments."""
     for python, option in _SAID.items():
         text = text.replace(python, option)
-    return text
+    return re.sub(r"(?<=, such as )((?:i|j|angle)='.*')", _as_options, text)
+
+
+def _as_options(columns: re.Match[str]) -> str:
+    """``i='a b', j='c'`` as ``--column-i 'a b' --column-j c``."""
+    named = re.findall(r"(i|j|angle)='([^']*)'", columns[0])
+    return " ".join(f"--column-{role} {shlex.quote(name)}" for role, name in named)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from angsync.errors import FileFormatError
 from angsync.io.columns import ColumnNames, Nodes, to_measurements
-from angsync.io.csv_table import read_table
+from angsync.io.csv_table import CsvTable, is_number, read_table
 from angsync.io.edge_table import declaration, declared_nodes, edge_columns, nodes_of
 from angsync.io.failures import listed, quoted, reading
 from angsync.io.sidecar import facts_beside, write_csv
@@ -35,13 +35,7 @@ def text_columns(
         table = read_table(path, needed, rows_at_most)
         for name in needed:
             if name not in table.columns:
-                before = table.comments[-1] if table.comments else ""
-                hint = f" The comment {quoted(before)} is no header with these names either." if before else ""
-                raise FileFormatError(
-                    f"{path}: there is no column {name!r}; the columns found are {listed(table.columns)}. "
-                    "The first line must be a header; name the columns with i=, j=, angle=, weight= "
-                    f"(--column-i and so on).{hint}"
-                )
+                raise FileFormatError(_no_column(path, name, table, names))
         nodes = _nodes(path, table.comments)
         if len(table) == 0 and nodes is None:
             raise FileFormatError(f"{path} has a header but no rows: there are no measurements in it.")
@@ -51,6 +45,26 @@ def text_columns(
         if weight in table.columns:
             columns[weight] = table.numbers(weight)
         return columns, nodes
+
+
+def _no_column(path: Path, name: str, table: CsvTable, names: ColumnNames) -> str:
+    """What to do where the header has other names, is a comment, or is not there."""
+    found, comment = list(table.columns), table.comments[-1] if table.comments else ""
+    told = f"{path}: there is no column {name!r}; the columns found are {listed(found)}."
+    how = "name the columns with i=, j=, angle=, weight= (--column-i and so on)"
+    if any(is_number(text) for text in found):  # a row of data stands where the header should
+        split = next((mark for mark in ",;\t" if mark in comment), None)
+        found = [text.strip() for text in comment.split(split)]
+        if len(found) != len(table.columns):
+            return f"{told} The first line must be a header: put {names.i},{names.j},{names.angle} above the data."
+        told = f"{path}: there is no column {name!r} in the header {quoted(comment)}."
+    wanted = {"i": names.i, "j": names.j, "angle": names.angle}
+    missing = [role for role, column in wanted.items() if column not in found]
+    free = [text for text in found if text not in (*wanted.values(), names.weight, "weight")]
+    if name == names.weight or len(free) < len(missing):
+        return f"{told} The first line must be a header; {how}."
+    guess = ", ".join(f"{role}={text!r}" for role, text in zip(missing, free, strict=False))
+    return f"{told} The first line must be a header; {how}, such as {guess}."
 
 
 def write_measurements_csv(measurements: Measurements, path: Path, truth: ArrayLike | None) -> None:

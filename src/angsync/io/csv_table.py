@@ -43,7 +43,7 @@ class CsvTable:
             numbers = None
         if numbers is not None and np.isfinite(numbers).all() and not any("_" in text for text in column):
             return numbers
-        row = next(k for k, text in enumerate(column) if not _is_finite_number(text))
+        row = next(k for k, text in enumerate(column) if not is_number(text))
         text = column[row]
         hint = " Write decimals with a point." if re.fullmatch(r"-?\d+,\d+", text) else ""
         raise FileFormatError(
@@ -184,7 +184,7 @@ class _Lines:
         return line.strip() if self.delimiter == " " else line
 
 
-def _is_finite_number(text: str) -> bool:
+def is_number(text: str) -> bool:
     try:
         return "_" not in text and bool(np.isfinite(float(text)))
     except ValueError:

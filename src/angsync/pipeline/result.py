@@ -323,7 +323,7 @@ class SyncResult:
 
         count = int(self.components.max()) + 1
         proof = certificate_in_words(
-            self.certificate, components=count, anchored=self.gauge == "anchors", weights=self.robust
+            self.certificate, components=count, anchored=self.gauge == "anchors", weights=self.robust, result=self
         )
         work = f"iterations: {self.iterations}, products with C: {self.matvecs}, seconds: {self.seconds:.3g}"
         lines = [

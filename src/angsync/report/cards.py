@@ -57,7 +57,7 @@ def result_card(result: DrawnResult, source: Any) -> str:
         rows.append(("robust", str(result.robust)))
     proof = certificate_in_words(
         result.certificate, count, lambda x: pretty_number(x, 3), anchored=result.gauge == "anchors",
-        weights=result.robust,
+        weights=result.robust, result=result,
     )  # fmt: skip
     angles = np.asarray(result.angles, dtype=float)
     table = {"node": node_column(result.labels, np.arange(angles.size)), "phase (degrees)": np.degrees(angles)}

@@ -48,6 +48,7 @@ def judge_proof(result: ReportedResult) -> Judgement:
         lambda value: pretty_number(value, 3),
         anchored=result.gauge == "anchors",
         weights=weights,
+        result=result,
     )
     return Judgement(_look(result), headline(certificate, weights), words)
 

@@ -28,16 +28,38 @@ def verdict_line(result: ReportedResult) -> str:
 
 def why_undecided(result: ReportedResult, certificate: ReportedCertificate) -> str:
     """The reason, in words that follow "because"."""
+    return _reason(result, certificate)[0]
+
+
+def what_helps(result: ReportedResult, certificate: ReportedCertificate) -> str:
+    """What to do about it: one sentence."""
+    return _reason(result, certificate)[1]
+
+
+def _reason(result: ReportedResult, certificate: ReportedCertificate) -> tuple[str, str]:
     status = result.status.name
+    test = "a start from another point is a fair test of it"
     if certificate.interrupted or status == "INTERRUPTED":
-        return "the run was interrupted"
+        return "the run was interrupted", "Let it run to its end."
     if certificate.out_of_time or status == "TIME_LIMIT":
-        return "there was no time left for a proof"
+        return "there was no time left for a proof", "Give it more time."
     if not result.converged and status != "STALLED":
-        return "the solver was stopped before it had finished"
+        return (
+            "the solver was stopped before it had finished",
+            "Let it go on (a smaller Stopping tolerance, more iterations) and certify again.",
+        )
     if 0 <= certificate.relative_gap <= _CLOSE:
         gap = plain_number(100 * certificate.relative_gap, 2)
-        return f"a better fit is not ruled out; it would be better by {gap} % at most"
+        return (
+            f"a better fit is not ruled out; it would be better by {gap} % at most",
+            f"Few will need more; {test}.",
+        )
     if certificate.method == "lanczos" and result.angles.size >= _MANY_NODES:
-        return f"{result.angles.size:,} nodes are too many for the proofs that say more"
-    return "there is too much noise for a proof, or some measurements are wrong"
+        return (
+            f"{result.angles.size:,} nodes are too many for the proofs that say more",
+            f"The answer can still be the best there is: {test}.",
+        )
+    return (
+        "there is too much noise for a proof, or some measurements are wrong",
+        f"The answer can still be the best there is: {test}.",
+    )

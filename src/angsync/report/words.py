@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from angsync.certificate.bounds import METHODS
 from angsync.report.numbers import plain_number
-from angsync.report.protocols import ReportedCertificate, ReportedWeights
+from angsync.report.protocols import ReportedCertificate, ReportedResult, ReportedWeights
+from angsync.report.verdict_line import what_helps, why_undecided
 
 
 def certificate_in_words(
@@ -17,12 +18,14 @@ def certificate_in_words(
     *,
     anchored: bool = False,
     weights: ReportedWeights | None = None,
+    result: ReportedResult | None = None,
 ) -> str:
     """Say in plain sentences what is proved, how, and what to do where it is not.
 
     ``components`` is the number of connected components; ``number`` formats the values (ASCII unless given).
     ``anchored``: anchors or priors say what the phases are against, so no global phase is free. ``weights``: a robust
-    fit found the weights, so that what is proved is proved for these weights only.
+    fit found the weights, so that what is proved is proved for these weights only. ``result``: what the certificate is
+    of; with it the reason is known where nothing could be proved.
     """
     if weights is not None and weights.credible is False:
         return (
@@ -39,7 +42,7 @@ def certificate_in_words(
     elif verdict == "REFUTED":
         sentences = _refuted(certificate, number)
     else:
-        sentences = _undecided(certificate, number)
+        sentences = _undecided(certificate, number, result)
     if weights is not None:
         sentences.insert(0, "For these weights:")
     return " ".join(sentences)
@@ -113,10 +116,17 @@ def _refuted(certificate: ReportedCertificate, number: Callable[[float], str]) -
     return sentences
 
 
-def _undecided(certificate: ReportedCertificate, number: Callable[[float], str]) -> list[str]:
+def _undecided(
+    certificate: ReportedCertificate, number: Callable[[float], str], result: ReportedResult | None
+) -> list[str]:
     if certificate.method == "trivial":
         return ["Undecided: nothing is measured, so that there is nothing to prove, and any phases fit as well."]
     sentences = ["Undecided: this point is not proved to be optimal, and no better point was found."]
+    if result is not None:
+        sentences = [
+            f"Undecided: this point is not proved to be optimal, because {why_undecided(result, certificate)}. "
+            "No better point was found."
+        ]
     if math.isfinite(certificate.gap_bound):
         sentences.append(
             f"The best bound known: the optimum exceeds this one by at most {_gap(certificate, number)}. "
@@ -131,6 +141,8 @@ def _undecided(certificate: ReportedCertificate, number: Callable[[float], str])
         sentences.append(f"No finite bound on the distance to the optimum is known{because}.")
     if certificate.untried:
         sentences.append(f"Not tried: {certificate.untried}.")
+    if result is not None:
+        return [*sentences, what_helps(result, certificate)]
     sentences.append(
         "If the solver stopped early, let it go on (a smaller Stopping tolerance, more iterations) and "
         "certify again. If it converged, the noise may be too high for this proof: the answer can still be "

@@ -53,3 +53,11 @@ def test_a_name_that_does_not_say_the_format():
     assert "format=" not in message
     assert call("solve", "edges.dat", "--format", "csv").code == 0
     assert "is not one of 'csv'" in call("solve", "edges.dat", "--format", "doc").stderr
+
+
+def test_errors_in_a_column_of_their_own_are_not_passed_over_in_silence():
+    rows = [("a", "b", 0.1, 0.2), ("b", "c", 0.2, 0.2), ("c", "a", -0.3, 0.2)]
+    write_csv("edges.csv", rows, header="i,j,angle,Sigma")
+    assert "the column 'Sigma' is not used" in call("solve", "edges.csv").stderr
+    write_csv("edges.csv", rows, header="i,j,angle,weight")
+    assert call("solve", "edges.csv").stderr == ""

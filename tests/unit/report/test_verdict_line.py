@@ -59,3 +59,11 @@ def test_noise_is_the_reason_of_a_problem_that_is_too_noisy():
 def test_weights_that_were_found_are_named():
     m = ang.simulate.outliers(20, 0.8, rng=0).measurements
     assert verdict_line(ang.synchronize(m, solver=ang.Robust())).startswith("CERTIFIED for these weights: ")
+
+
+def test_what_is_printed_in_python_gives_the_same_reason(solved):
+    late = undecided(solved, status=Status.TIME_LIMIT)
+    assert "because there was no time left for a proof. No better point was found." in str(late)
+    assert str(late).endswith("Give it more time.")
+    assert "noise" not in str(late)
+    assert "too much noise" in str(undecided(solved))

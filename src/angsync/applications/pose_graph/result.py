@@ -237,7 +237,7 @@ class PoseGraphResult(ApplicationResult):
     def proof(self) -> Proof:
         """What is proved, and about which cost."""
         certificate = self.sync.certificate
-        words = certificate_in_words(certificate, components=int(self.graph.components.max()) + 1)
+        words = certificate_in_words(certificate, int(self.graph.components.max()) + 1, result=self.sync)
         if self.robust is not None and self.robust.credible is False:
             # a proof about these edges would read as one about the poses
             words = "withheld: it is about the edges believed, which are not credible (result.sync.certificate has it)"
