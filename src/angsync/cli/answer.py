@@ -65,7 +65,7 @@ def _worst(quality: Quality) -> str:
     rows = [("between", "and", "off by (deg)", "times its noise")]
     for first, second, degrees, _, times in quality.worst[:_WORST_SHOWN]:
         rows.append((_name(first), _name(second), f"{degrees:.3g}", f"{times:.2g}"))
-    return f"The measurements that fit worst:\n{_table(rows, left=2)}"
+    return f"The measurements that fit worst:\n{text_table(rows, left=2)}"
 
 
 def _phases(result: SyncResult, errors: Any, unit: str, *, all_written: bool) -> str:
@@ -80,7 +80,7 @@ def _phases(result: SyncResult, errors: Any, unit: str, *, all_written: bool) ->
         if errors is not None:
             row.append(f"{in_unit(float(errors[k]), unit):.3g}")
         rows.append((*row, *((str(int(result.components[k])),) * several)))
-    text = _table(rows, left=1)
+    text = text_table(rows, left=1)
     if shown < n:
         where = "" if all_written else ": -o phases.csv writes all of them"
         text += f"\n  ... {n - shown:,} more{where}"
@@ -121,7 +121,7 @@ def _angle(value: float, unit: str) -> str:
     return text.removeprefix("-") if not text.strip("-0.") else text  # no minus before a zero
 
 
-def _table(rows: Sequence[Sequence[str]], left: int) -> str:
+def text_table(rows: Sequence[Sequence[str]], left: int) -> str:
     """Columns of text: the first ``left`` begin below each other, the others end so. The first row is the header."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from angsync.cli.outcome import check_outputs, reporting, show, writing
 if TYPE_CHECKING:
     from angsync.applications.result import ApplicationResult
 
+_ROWS = 10  # of the table that are printed, as many as angsync solve prints
 TableFile = Annotated[
     Path | None, typer.Option("--output", "-o", help="Write the table of results here (csv, npz or parquet).")
 ]
@@ -69,5 +71,26 @@ def run_application(
                         write(result, path)
             content = partial(result.to_dict, with_table=output is None)
             written = {name: path for path, _, name, _ in others}
-            show(json, content, result.__str__, table=output, report=report, **written)
+            text = partial(_in_words, result, with_table=output is None)
+            show(json, content, text, table=output, report=report, **written)
         raise typer.Exit(130 if result.is_interrupted else 3 if result.is_partial else 0 if result.is_proved else 1)
+
+
+def _in_words(result: ApplicationResult, *, with_table: bool) -> str:
+    """What is printed: the summary, and the first rows of the table where it is not written."""
+    from angsync.cli.answer import text_table
+    from angsync.cli.wording import for_the_terminal
+
+    summary = for_the_terminal(str(result))
+    columns = {name: column for name, column in result.describe().columns.items() if column.ndim == 1}
+    if not with_table or not columns:
+        return summary
+    count = len(next(iter(columns.values())))
+    rows = [tuple(columns), *([_field(column[k]) for column in columns.values()] for k in range(min(count, _ROWS)))]
+    more = f"\n  ... {count - _ROWS:,} more: -o table.csv writes all of them" if count > _ROWS else ""
+    return f"{summary}\n\n{text_table(rows, left=1)}{more}"
+
+
+def _field(value: Any) -> str:
+    is_whole = isinstance(value, Integral) or not isinstance(value, Real)
+    return str(value) if is_whole else f"{value:.5g}"

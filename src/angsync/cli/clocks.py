@@ -24,6 +24,11 @@ _SIGMA = "Standard deviation of an offset; estimated from the cycles unless give
 _NAME = "Another name for an address; may be repeated."
 
 
+def _plain(unit: str | None) -> str | None:
+    """Microseconds with either of the two letters mu that keyboards have."""
+    return None if unit is None else unit.replace("\N{MICRO SIGN}", "u").replace("\N{GREEK SMALL LETTER MU}", "u")
+
+
 @app.command(short_help="Offsets and skews of clocks from offsets between pairs.")
 def clocks(
     files: Annotated[list[str], typer.Argument(metavar="FILES", help=_FILES)],
@@ -31,7 +36,7 @@ def clocks(
     report: options.ReportFile = None,
     links: Annotated[Path | None, typer.Option(help=_LINKS)] = None,
     format: Annotated[str | None, typer.Option(help=_FORMAT)] = None,
-    unit: Annotated[str | None, typer.Option(help=_UNIT)] = None,
+    unit: Annotated[str | None, typer.Option(help=_UNIT, callback=_plain)] = None,
     time_unit: Annotated[str, typer.Option(help="Unit of the column time.")] = "s",
     period: Annotated[float | None, typer.Option(help=_PERIOD)] = None,
     sigma: Annotated[float | None, typer.Option(help=_SIGMA)] = None,
