@@ -43,8 +43,11 @@ class Origin(NamedTuple):
         return cls(array, tuple(np.arange(size) for size in array.shape), True)
 
     def taken(self, index: tuple[Any, ...]) -> Origin:
-        """A part of this part: one slice, number or list of numbers an axis."""
-        axes, exact = list(self.axes), self.exact
+        """A part of this part: one slice, number or list of numbers an axis. Of one that is not exact, whose axes may
+        have been turned (``transpose``), it is not known which part: it lies within the same entries."""
+        if not self.exact:
+            return self
+        axes, exact = list(self.axes), True
         own = [k for k, axis in enumerate(axes) if axis.ndim]
         if any(part is None or part is Ellipsis for part in index) or len(index) > len(own):
             return self._replace(exact=False)  # no way that dask or xarray read: within all of it
