@@ -78,12 +78,12 @@ class Watch:
 
     def problems(self, place: tuple[slice, ...]) -> NDArray[np.bool_] | None:
         """Those of a box of problems, or None where all are known; raises where an absent chunk is an error."""
-        whole = None if self.absent == "zeros" else origin_of(self.source)
+        whole = origin_of(self.source)
         if whole is None:
             return None
         part = self._part(whole, place)
-        found = list(lost(part, self.hermitian))
-        if not found:
+        found = list(lost(part, self.hermitian))  # raises where a chunk is cut off
+        if not found or self.absent == "zeros":
             return None
         if self.absent == "error":
             raise refused([one.gone for one in found], part.array, _ADVICE)
