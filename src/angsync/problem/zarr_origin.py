@@ -259,6 +259,15 @@ def check_all(data: Any, hermitian: Hermitian = "full", advice: str = _ADVICE) -
         raise refused(found, origin.array, advice)
 
 
+def to_load(data: Any) -> Any:
+    """An array that is about to be loaded as a whole: where a chunk of it is absent, it is refused now or then."""
+    advice = "if it was not written because it holds nothing else, load it yourself: numpy.asarray(array[:])"
+    check_not_encoded(data)
+    if store_library(data) != "dask":
+        check_all(data, advice=advice)
+    return watched(data, advice=advice)
+
+
 def present(data: Any, hermitian: Hermitian = "full", absent: str = "error") -> Any:
     """An array that is read in parts, after a look at whether its chunks are there; where that is not known before
     they are read, an array that looks then."""
