@@ -17,7 +17,7 @@ BIN := .venv/bin
 PREPARE := @sh tools/bootstrap.sh
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-minimum test-browser lint format docs bench clean
+.PHONY: help demo test test-all test-minimum test-browser lint format docs linkcheck bench wheels clean
 
 help: ## show this list
 	@echo "make TARGET [PYTHON=python3.12] [PYTEST_ARGS='-k name']"
@@ -61,6 +61,10 @@ docs: ## the documentation, into docs/_build/html; a warning is an error
 	$(BIN)/sphinx-build -W --keep-going -q -b html $(SPHINX_ARGS) docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
+linkcheck: ## the addresses in the documentation, over the network; not part of CI
+	$(PREPARE) docs
+	$(BIN)/sphinx-build -q -b linkcheck $(SPHINX_ARGS) docs docs/_build/linkcheck
+
 bench: ## every script in benchmarks/, one after the other
 	$(PREPARE) test
 	@for script in benchmarks/*.py; do \
@@ -68,6 +72,10 @@ bench: ## every script in benchmarks/, one after the other
 		echo "== $$script"; $(BIN)/python "$$script" || exit 1; \
 	done
 
+wheels: ## sdist and wheel into dist/, tried in fresh environments of every Python found
+	$(PREPARE) base
+	@$(BIN)/python tools/wheels.py
+
 clean: ## remove what was generated (keeps .venv: delete that by hand)
-	rm -rf build dist docs/_build docs/_generated angsync-demo angsync-reproduce .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf build dist docs/_build docs/_generated docs/gallery angsync-demo angsync-reproduce .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests tools benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +

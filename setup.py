@@ -1,6 +1,8 @@
 """The compiled kernels, optional: where they do not build, NumPy does their work. All else is in pyproject.toml."""
 
+import sysconfig
 from glob import glob
+from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -25,6 +27,19 @@ class BuildKernels(build_ext):
         ext.extra_compile_args, ext.extra_link_args = attempts[-1]
         super().build_extension(ext)
 
+    def copy_extensions_to_source(self) -> None:
+        """Beside the sources: without kernels of an older name, which Python would go on loading first."""
+        super().copy_extensions_to_source()
+        for ext in self.extensions:
+            name = Path(self.get_ext_filename(self.get_ext_fullname(ext.name))).name
+            for built in Path("src", *ext.name.split(".")[:-1]).glob(f"{ext.name.split('.')[-1]}.*"):
+                if built.suffix in (".so", ".pyd") and built.name != name:
+                    built.unlink()
+
+
+# The kernels are called through ctypes: of Python they need no more than its stable interface, so that one wheel does
+# for every version from 3.11 on. Builds of Python without the lock do not have that interface.
+STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 setup(
     ext_modules=[
@@ -33,8 +48,11 @@ setup(
             sorted(glob("src/angsync/kernels/**/*.c", recursive=True)),
             depends=sorted(glob("src/angsync/kernels/**/*.h", recursive=True)),
             include_dirs=["src/angsync/kernels"],
+            define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE else [],
+            py_limited_api=STABLE,
             optional=True,
         )
     ],
+    options={"bdist_wheel": {"py_limited_api": "cp311"}} if STABLE else {},
     cmdclass={"build_ext": BuildKernels},
 )

@@ -1,8 +1,12 @@
 """Sphinx settings. The build needs no network: nothing here refers to other projects' inventories."""
 
 import os
+import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
+from typing import Any
+
+import sphinx.util.inspect
 
 # many small products: threads would cost more than they give (set before NumPy is loaded)
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -13,6 +17,8 @@ copyright = "2026, the angsync developers"
 release = version = installed_version("angsync")
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+import gallery_look  # noqa: E402
 
 
 def write_reproduction() -> None:
@@ -43,8 +49,30 @@ extensions = [
     "sphinx-mathjax-offline",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
+    # runs the examples and shows them with what they drew and printed
+    "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "_generated"]
+# all code, with a copy of each script to download; nothing else that the extension offers
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": ".*",
+    "subsection_order": ["../examples/fields", "../examples/ideas", "../examples/large"],
+    "within_subsection_order": "gallery_look.order",
+    "reset_modules": ("gallery_look.reset",),
+    "remove_config_comments": True,
+    "doc_module": ("angsync",),
+    "reference_url": {"angsync": None},
+    "download_all_examples": False,
+    "show_signature": False,
+    "min_reported_time": 3600,
+    "write_computation_times": False,
+    "thumbnail_size": gallery_look.THUMBNAIL,
+    "nested_sections": True,
+}
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
 myst_heading_anchors = 3
 
@@ -56,8 +84,14 @@ autodoc_typehints = "description"
 # Without this, every array type in a signature unfolds into several lines.
 autodoc_type_aliases = {"NDArray": "NDArray", "ArrayLike": "ArrayLike"}
 autodoc_preserve_defaults = True
+# such a name is shown as it is, not as the class that Sphinx keeps it in
+sphinx.util.inspect.TypeAliasForwardRef.__repr__ = lambda self: self.name
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 # The types are in the signature already, and a name like bool_ would be read as a link here.
 napoleon_attr_annotations = False
+
+
+def setup(app: Any) -> None:
+    app.connect("builder-inited", gallery_look.cut_thumbnails, priority=900)  # after the gallery, which has 500

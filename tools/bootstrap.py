@@ -52,7 +52,7 @@ MODULES = {
         "narwhals", "pyarrow", "h5py", "networkx", "matplotlib",
     ),
     "lint": ("ruff", "mypy", "importlinter"),
-    "docs": ("sphinx", "furo", "myst_parser", "sphinx-mathjax-offline"),
+    "docs": ("sphinx", "furo", "myst_parser", "sphinx-mathjax-offline", "sphinx_gallery", "matplotlib"),
     "browser": ("playwright.sync_api",),
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Phase (angular) synchronization with a proof of optimality on every answer.
+"""Phase (angular) synchronization: phases from noisy differences, and proved, refuted or undecided on every answer.
 
 >>> import numpy as np, angsync as ang
 >>> truth = np.exp(1j * np.array([0.0, 1.0, 2.0]))

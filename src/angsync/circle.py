@@ -83,7 +83,14 @@ def as_phases(z: ArrayLike, n: int | None = None, name: str = "z") -> NDArray[np
 
 @names_keywords
 def align(w: ArrayLike, z: ArrayLike) -> NDArray[np.complexfloating]:
-    """Return ``w`` times the global phase that brings it nearest to ``z`` in the 2-norm."""
+    """Return ``w`` times the global phase that brings it nearest to ``z`` in the 2-norm.
+
+    Examples
+    --------
+    >>> z = np.exp(1j * np.array([0.0, 1.0, 2.0]))
+    >>> bool(np.allclose(ang.align(z * np.exp(0.5j), z), z))
+    True
+    """
     w, z = _pair(w, z)
     overlap = np.vdot(w, z)
     return w * (overlap / abs(overlap)) if overlap != 0 else w.copy()
@@ -95,6 +102,12 @@ def distance(w: ArrayLike, z: ArrayLike, q: float = 2) -> float:
 
     Exact for q = 1, 2 and inf; a global search with proved bounds for every other q, to a relative 1e-10.
     Both vectors hold phases (unit modulus); for q = 2 any complex vectors are taken as they are.
+
+    Examples
+    --------
+    >>> z = np.exp(1j * np.array([0.0, 1.0, 2.0]))
+    >>> round(ang.distance(1j * z, z), 9), round(ang.distance(z * [1, 1, -1], z, np.inf), 6)
+    (0.0, 1.414214)
     """
     return distance_and_angle(w, z, q)[0]
 

@@ -108,6 +108,15 @@ def synchronize(
         ``"error"`` that names it; ``"empty"``: problems of a stack that need it have the status NO_DATA; ``"zeros"``:
         it holds nothing but zeros and was not written. Unless given, ``"empty"`` for a stack of zarr, or of xarray and
         dask that is nothing but a part of one, and ``"error"`` for all else.
+
+    Examples
+    --------
+    >>> edges = ang.Measurements([0, 1, 2], [1, 2, 0], angle=[0.30, 0.50, -0.79])
+    >>> result = ang.synchronize(edges)
+    >>> result.angles.round(3), result.certificate.verdict.name
+    (array([ 0.   , -0.297, -0.793]), 'CERTIFIED')
+    >>> result.standard_errors().round(3)  # radians, against node 0
+    array([0.   , 0.005, 0.005])
     """
     call = Call.checked(
         solver=solver, start=start, stopping=stopping, certify=certify, gauge=gauge, callback=callback,

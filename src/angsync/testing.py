@@ -35,6 +35,10 @@ def check_operator(operator: Any, *, rng: Any = 0) -> None:
 
     Optional methods (``component_labels``, ``restrict``, ``to_dense``, ``is_real``, ``row_length``) are checked where
     the operator has them. The matrix is rebuilt from n products, so use one of modest order (up to about 1000).
+
+    Examples
+    --------
+    >>> ang.testing.check_operator(ang.as_operator(ang.simulate.ring(9, rng=0).C))
     """
     name = type(operator).__name__
     _require(isinstance(operator, HermitianOperator), f"{name} lacks a part of the HermitianOperator protocol")
@@ -95,6 +99,10 @@ def check_solver(solver: Solver | SolverBase, *, monotone: bool = False) -> None
     Frozen settings; states with all their parts; no more steps than the loop allows; unit modulus; a known product
     with every iterate; convergence on an easy dense problem to the objective that Newton's method finds; gauge
     equivariance; nothing done at an optimum. With ``monotone`` the objective must never decrease, also on a grid.
+
+    Examples
+    --------
+    >>> ang.testing.check_solver(ang.GPM())  # says nothing where all is well
     """
     name = type(solver).__name__
     _require(dataclasses.is_dataclass(solver), f"{name} must be a dataclass")
@@ -160,14 +168,17 @@ def check_application(result: Any) -> None:
     """Check that the result of an application keeps to :class:`angsync.applications.result.ApplicationResult`.
 
     Frozen; the solved problem in ``sync``; a description whose table is complete; text, page, file and JSON that are
-    made of it, the page without scripts and without anything to load, and all of them the same when made twice.
+    made of it, the page without scripts of its own and without anything to load, and all of them the same when made
+    twice.
     """
     import json
     import tempfile
     from pathlib import Path
 
     from angsync.applications.result import ApplicationResult
+    from angsync.io.sidecar import sidecar_of
     from angsync.io.strict_json import to_json
+    from angsync.report.html import packaged
 
     name = type(result).__name__
     _require(isinstance(result, ApplicationResult), f"{name} must inherit from ApplicationResult")
@@ -185,12 +196,15 @@ def check_application(result: Any) -> None:
         page, table, arrays = (Path(folder) / file for file in ("page.html", "table.csv", "table.npz"))
         result.to_html(page)
         content = page.read_text(encoding="utf-8")
-        _require("<script" not in content and "http-equiv" not in content, f"{name}: the page holds a script")
+        own = content.replace(f"<script>{packaged('page.js')}</script>", "")
+        _require("<script" not in own, f"{name}: the page holds a script")
+        _require("default-src 'none'" in content, f"{name}: the page has no policy that forbids to load anything")
         _require('src="http' not in content and 'href="http' not in content, f"{name}: the page loads something")
         result.save(table)
         lines = table.read_text(encoding="utf-8").splitlines()
-        _require(lines[0].startswith(f"# angsync-{told.kind} "), f"{name}: the file does not say what it holds")
-        _require(len(lines) >= 2 + len(next(iter(told.columns.values()))), f"{name}: the file lacks rows")
+        facts = json.loads(sidecar_of(table).read_text(encoding="utf-8"))
+        _require(facts["format"] == f"angsync-{told.kind}", f"{name}: the file does not say what it holds")
+        _require(len(lines) >= 1 + len(next(iter(told.columns.values()))), f"{name}: the file lacks rows")
         result.save(arrays)
         with np.load(arrays) as kept:
             _require({*told.columns, *told.arrays, "facts"} == set(kept.files), f"{name}: npz lacks arrays")

@@ -10,8 +10,9 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,10 @@ from angsync.errors import InputError
 from angsync.io.result_table import write_result_table
 from angsync.pipeline.result import SyncResult
 from angsync.problem.array_libraries import to_numpy
+from angsync.report.html import Table
+from angsync.report.judgement import Judgement, judge_fit
 from angsync.report.pictures import Picture
+from angsync.report.quality import Quality, assess
 from angsync.report.words import certificate_in_words
 from angsync.report.words import headline as headline_of
 from angsync.solvers.stopping import Status
@@ -46,6 +50,12 @@ class Description:
     """Numbers about the whole, which a file keeps beside the table."""
     arrays: Mapping[str, NDArray] = field(default_factory=dict)
     """Arrays of other shapes, which only npz files keep."""
+    worst: Table | None = None
+    """The measurements that fit worst, for the page; those of ``sync`` unless given."""
+    radians: Sequence[str] = ()
+    """Columns that are radians, which a page shows in degrees."""
+    names: Sequence[Any] | None = None
+    """Of the nodes of ``sync``, in its order; its labels unless given."""
 
     def __post_init__(self) -> None:
         lengths = {name: len(column) for name, column in self.columns.items()}
@@ -58,12 +68,10 @@ def if_known(value: float, text: str, otherwise: str = "not known") -> str:
     return text if np.isfinite(value) else otherwise
 
 
-class Proof(NamedTuple):
-    """What is proved of a result, as its badge (good, bad, open, none), in a few words, and in sentences."""
-
-    look: str
-    headline: str
-    words: str
+Proof = Judgement
+"""What is proved of a result, as its badge (good, bad, open, none), in a few words, and in sentences."""
+Fit = Judgement
+"""How well the measurements fit, in the same three ways: the best fit to bad measurements is proved as easily."""
 
 
 class ApplicationResult(ABC):
@@ -85,6 +93,16 @@ class ApplicationResult(ABC):
         pieces = int(self.sync.components.max(initial=0)) + 1
         words = certificate_in_words(certificate, pieces, anchored=self.sync.gauge == "anchors", weights=weights)
         return Proof(_look_of(self.sync), headline_of(certificate, weights), words)
+
+    @cached_property
+    def quality(self) -> Quality | None:
+        """How well the phases behind this result fit; None for stacks, and where the measurements are not at hand."""
+        return None if isinstance(self.sync, BatchResult) else assess(self.sync)
+
+    @property
+    def fit(self) -> Fit:
+        """How well the measurements fit, in the words of the field."""
+        return judge_fit(self.quality)
 
     @property
     def is_proved(self) -> bool:
@@ -111,22 +129,52 @@ class ApplicationResult(ABC):
         told = self.describe()
         write_result_table(path, told.kind, told.columns, told.facts, told.arrays)
 
-    def to_html(self, path: str | os.PathLike[str], title: str | None = None) -> Path:
-        """Write one self-contained page: summary, pictures, certificate, table."""
+    def to_html(
+        self,
+        path: str | os.PathLike[str],
+        title: str | None = None,
+        *,
+        provenance: Mapping[str, Any] | None = None,
+    ) -> Path:
+        """Write one self-contained page: what to think of the result, pictures, misfits, proof, table, provenance.
+
+        ``provenance``: what to keep of where the data come from, such as names of files and settings.
+        """
         from angsync.report.field_page import write_field_page
 
-        told, proof = self.describe(), self.proof
+        told = self.describe()
+        title = title or told.title[:1].upper() + told.title[1:]
         return write_field_page(
-            path, title or told.title, badge_look=proof.look, headline=proof.headline, rows=told.rows,
-            certificate=proof.words, sentences=told.sentences, pictures=told.pictures, columns=told.columns,
+            path, title, told=told, proof=self.proof, fit=self.fit, sync=self.sync,
+            quality=self.quality, provenance=provenance,
         )  # fmt: skip
 
-    def plot(self, figure: Any = None) -> Any:
-        """The pictures on a matplotlib ``Figure`` (a new one unless given), which is returned; nothing is shown."""
+    def plot(self, kind: str | None = None, *, figure: Any = None, **options: Any) -> Any:
+        """The pictures on a matplotlib ``Figure`` (a new one unless given), which is returned; nothing is shown.
+
+        ``kind``: the title of one of them, or a kind of :meth:`angsync.SyncResult.plot` for the problem behind it
+        (``"phases"``, ``"residuals"``, ``"network"``, ...), which takes the ``options``; all pictures unless given.
+        """
         from angsync.report.picture_plot import plot_pictures
+        from angsync.report.plotting import KINDS
 
         told = self.describe()
-        return plot_pictures(told.pictures, f"{told.title}: {self.proof.headline}", figure)
+        chosen = [one for one in told.pictures if kind is None or one.title.lower() == kind.lower()]
+        if kind is not None and not chosen:
+            if kind not in KINDS or isinstance(self.sync, BatchResult):
+                known = [one.title for one in told.pictures]
+                known += [] if isinstance(self.sync, BatchResult) else KINDS
+                raise InputError(f"kind must be one of {', '.join(map(repr, known))}, not {kind!r}.")
+            return self.sync.plot(kind, figure=figure, **options)
+        if options:
+            raise InputError(f"{', '.join(options)}: only the kinds of SyncResult.plot take options.")
+        return plot_pictures(chosen, f"{told.title}: {self.proof.headline}", figure)
+
+    def to_dataframe(self, *, library: str = "pandas") -> Any:
+        """The table as a data frame of ``"pandas"``, ``"polars"`` or ``"pyarrow"``."""
+        from angsync.problem.frames import data_frame
+
+        return data_frame(self.describe().columns, library)
 
     def to_dict(self, *, with_table: bool = True) -> dict[str, Any]:
         """Facts, proof and, unless it is not wanted, the table, for JSON."""
@@ -136,6 +184,17 @@ class ApplicationResult(ABC):
         if with_table:
             content["columns"] = {name: column.tolist() for name, column in told.columns.items()}
         return content
+
+    def _repr_html_(self) -> str:
+        from angsync.problem.cards import card
+        from angsync.report.cards import thumbnail
+
+        told, proof = self.describe(), self.proof
+        picture = thumbnail(told.pictures[0]) if told.pictures else ""
+        return card(
+            told.title, told.rows, badge=(proof.look, proof.headline), picture=picture,
+            sentences=[*told.sentences, proof.words], columns=told.columns,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         told = self.describe()

@@ -41,6 +41,12 @@ def emi_matrix(
     looks
         How many samples each coherence was estimated from, where that is known: fewer than n leave
         :math:`|\Gamma|` without support, which is warned about where beta is 0.
+
+    Examples
+    --------
+    >>> coherence = np.array([[1, 0.8, 0.5], [0.8, 1, 0.7], [0.5, 0.7, 1]])
+    >>> ang.batch.emi_matrix(coherence.astype(complex)).shape
+    (3, 3)
     """
     _refuse_masked(C, coherence)
     C = np.asarray(C)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from typing import Any
@@ -63,6 +64,13 @@ class BatchResult:
 
     Arrays are NumPy's. For a stack on a device they are those of its library and stay on the device; :meth:`on_host`
     copies them.
+
+    Examples
+    --------
+    >>> stack = np.stack([ang.simulate.gaussian(8, 0.3, rng=seed).C for seed in range(5)])
+    >>> result = ang.synchronize(stack)
+    >>> result.angles.shape, result.certified.tolist()
+    ((5, 8), [True, True, True, True, True])
     """
 
     z: NDArray
@@ -93,6 +101,14 @@ class BatchResult:
     """Proved lower bound on the second eigenvalue of S(z); not positive where a problem is in several pieces."""
     source: Source | None = None
     """The stack that was solved, with weights and masks; None after :meth:`load`."""
+
+    def __eq__(self, other: object) -> bool:
+        from angsync.problem.equality import same_fields
+
+        return same_fields(self, other) if isinstance(other, BatchResult) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.z.shape), self.tolerance, self.seconds))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -174,9 +190,52 @@ class BatchResult:
             counts[Verdict.UNDECIDED.name] = int(np.count_nonzero(to_numpy(self.verdict) != 0))
         return counts
 
+    def outcomes(self) -> NDArray[np.str_]:
+        """How each problem ended, in a word: CERTIFIED or UNDECIDED where it was solved (SOLVED without certificates),
+        otherwise DISCONNECTED, NOT CONVERGED, NOT FINITE, INTERRUPTED or NO DATA."""
+        from angsync.batch.outcomes import outcomes
+
+        return outcomes(to_numpy(self.status), None if self.verdict is None else to_numpy(self.verdict))
+
+    def plot(self, node: int | None = None, *, errors: bool | None = None, figure: Any = None) -> Any:
+        """Draw maps of phases, error bars and what is proved with matplotlib; returns the figure.
+
+        A stack (rows, columns, n): maps of one ``node``, the last unless given. A stack (problems, n): the phases of
+        all nodes. ``errors``: whether to compute standard errors; unless given, for at most 50,000 problems.
+        """
+        from angsync.report.stack_plot import plot_stack
+
+        return plot_stack(self, node, errors=errors, figure=figure)
+
+    def to_dataframe(self, of: str = "problems", *, library: str = "pandas") -> Any:
+        """A data frame with one row a problem (its place, outcome, objective, residual, iterations, and what is proved)
+        or, ``of="phases"``, one row a node of a problem (place, node, angle in radians).
+
+        ``library``: ``"pandas"``, ``"polars"`` or ``"pyarrow"``.
+        """
+        from angsync.batch.outcomes import columns_of
+        from angsync.problem.frames import data_frame
+
+        return data_frame(columns_of(self.on_host(), of), library)
+
+    def to_xarray(self, dims: Sequence[str] | None = None, coords: Any = None, *, standard_errors: bool = False) -> Any:
+        """An ``xarray.Dataset``: z, angle, status, verdict, gap_bound, residual, lambda_2, objective, iterations.
+
+        ``dims``: names of the axes of the stack and, if wanted, of the nodes; ``dim_0``, ..., ``node`` unless given.
+        ``coords``: of these axes. ``standard_errors``: whether to compute them too (radians).
+        """
+        from angsync.batch.outcomes import dataset_of
+
+        return dataset_of(self.on_host(), dims, coords, standard_errors)
+
     def failures(self) -> str:
         """One sentence with counts of what did not converge; empty when every problem did."""
         return failures_in_words(to_numpy(self.status))
+
+    def _repr_html_(self) -> str:
+        from angsync.report.cards import stack_card
+
+        return stack_card(self, self.failures(), self.seconds)
 
     def __repr__(self) -> str:
         total = int(np.prod(self.shape, dtype=np.int64))

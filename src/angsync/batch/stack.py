@@ -142,6 +142,12 @@ def synchronize_stack(
 
     Ctrl-C, like a callback that returns True, ends the call with what is done: the other problems have the status
     INTERRUPTED, and NaN everywhere else.
+
+    Examples
+    --------
+    >>> stack = np.stack([ang.simulate.gaussian(8, 0.3, rng=seed).C for seed in range(5)])
+    >>> ang.batch.synchronize_stack(stack).angles.shape
+    (5, 8)
     """
     stopping = Stopping() if stopping is None else stopping
     call = StackCall(

@@ -81,6 +81,13 @@ def certify(
         n = 200 and Lanczos above; where that proof cannot decide, the next one that is affordable.
     max_seconds
         Stop looking for a witness after this time.
+
+    Examples
+    --------
+    >>> problem = ang.simulate.gaussian(50, 0.5, rng=0)
+    >>> result = ang.synchronize(problem.C, certify=False)
+    >>> ang.certify(problem.C, result.z).verdict.name
+    'CERTIFIED'
     """
     operator = as_operator(C, hermitian)
     # in double precision before they are scaled to unit modulus: the proof is about points of T^n to 1e-16

@@ -23,16 +23,30 @@ _SMALLEST_NORMAL = sys.float_info.min  # below it, numbers have fewer digits
 
 
 class Verdict(Enum):
-    """What is proved."""
+    """What is proved.
+
+    Examples
+    --------
+    >>> problem = ang.simulate.gaussian(50, 1.0, rng=0)
+    >>> ang.certify(problem.C, problem.z).verdict is ang.Verdict.REFUTED  # noise has a better fit than the truth
+    True
+    """
 
     CERTIFIED = "Proved optimal to within the tolerance."
     REFUTED = "A better point was found: it is the witness."
     UNDECIDED = "Neither proved optimal nor improved upon; gap_bound is the best bound known."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Certificate:
-    """What is proved about z. All quantities are in the units of C."""
+    """What is proved about z. All quantities are in the units of C.
+
+    Examples
+    --------
+    >>> certificate = ang.synchronize(ang.simulate.gaussian(50, 1.0, rng=0).C).certificate
+    >>> certificate.verdict.name, certificate.gap_bound < 1e-6, certificate.unique
+    ('CERTIFIED', True, True)
+    """
 
     verdict: Verdict
     gap_bound: float
@@ -77,10 +91,38 @@ class Certificate:
         """Whether there was no time left for a proof; ``gap_bound`` is then the misfit of the data."""
         return self.method == OUT_OF_TIME
 
+    def __eq__(self, other: object) -> bool:
+        from angsync.problem.equality import same_fields  # the witness is an array
+
+        return same_fields(self, other) if isinstance(other, Certificate) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.verdict, self.gap_bound, self.method))
+
     def numbers(self) -> dict[str, Any]:
         """What goes into a file: all fields by name, but for the verdict (its name does) and the witness (phases)."""
         names = (field.name for field in dataclasses.fields(self))
         return {name: getattr(self, name) for name in names if name not in ("verdict", "witness")}
+
+    def _repr_html_(self) -> str:
+        from angsync.problem.cards import card
+
+        rows = [
+            (
+                "gap",
+                f"f* - f(z) <= {self.gap_bound:.3g}",
+                f"{self.relative_gap:.2g} relative, asked {self.tolerance:.2g}",
+            ),
+            ("unique", "yes, up to one phase a component" if self.unique else "not proved"),
+            (
+                "method",
+                self.method,
+                "" if self.confidence == 1 else f"fails with probability {1 - self.confidence:.1g}",
+            ),
+        ]
+        look = {Verdict.CERTIFIED: "good", Verdict.REFUTED: "bad"}.get(self.verdict, "open")
+        untried = [f"Not tried: {self.untried}."] if self.untried else []
+        return card("Certificate", rows, badge=(look, self.verdict.name), sentences=[self.verdict.value, *untried])
 
     def __str__(self) -> str:
         said = f"{self.verdict.name}: f* - f(z) <= {self.gap_bound:.3g} ({self.relative_gap:.2g} relative)"

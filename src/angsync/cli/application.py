@@ -42,6 +42,7 @@ def run_application(
     """
     with reporting() as console:
         from angsync.cli.progress import watching
+        from angsync.cli.provenance import provenance
         from angsync.io.atomic import check_writable
         from angsync.io.result_table import check_table_path
 
@@ -62,7 +63,7 @@ def run_application(
                 if output is not None:
                     result.save(output)
                 if report is not None:
-                    result.to_html(report)
+                    result.to_html(report, provenance=provenance(files))
                 for path, _, _, write in others:
                     if path is not None:
                         write(result, path)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # a type checker cannot know names that come from a table
     TriangleName = Any
     UnitName = Any
     EffortName = Any
+    FormatName = Any
 else:
 
     def _words(title: str, names: Iterable[str]) -> type[StrEnum]:
@@ -44,11 +45,20 @@ else:
     TriangleName = _words("TriangleName", ("full", "upper", "lower"))
     UnitName = _words("UnitName", FULL_TURN)
     EffortName = _words("EffortName", ("low", "normal", "high"))
+    FormatName = _words("FormatName", (suffix.removeprefix(".") for suffix in READ))
 
 # what is read
 Problem = Annotated[Path, typer.Argument(metavar="FILE", help=f"The measurements: {in_words(READ)}.")]
 ProblemOrStack = Annotated[
-    Path, typer.Argument(metavar="FILE", help=f"The measurements: {in_words(READ)}. A stack of matrices: zarr, too.")
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help=f"The measurements: {in_words(READ)}. A stack of matrices: npy, npz or zarr. - is standard input.",
+    ),
+]
+Format = Annotated[
+    FormatName | None,
+    typer.Option("--format", help="What FILE is, where its name does not say; standard input is csv unless given."),
 ]
 Triangle = Annotated[
     TriangleName, typer.Option("--hermitian", help="Which part of a matrix is read; the whole must be Hermitian.")
@@ -62,7 +72,9 @@ ColumnWeight = Annotated[
 ]
 Unit = Annotated[
     UnitName,
-    typer.Option("--unit", help="Unit of all angles given: in FILE, --anchor, --prior, --sigma. Output is in radians."),
+    typer.Option(
+        "--unit", help="Unit of all angles: in FILE, --anchor, --prior, --sigma; printed, and written as csv or JSON."
+    ),
 ]
 UnitBesidePhases = Annotated[
     UnitName,
@@ -85,7 +97,9 @@ Priors = Annotated[
     list[str] | None,
     typer.Option("--prior", help="NODE=ANGLE,WEIGHT: a phase known with variance sigma^2/WEIGHT; may be repeated."),
 ]
-Tolerance = Annotated[float | None, typer.Option("--tolerance", help="For the residual; 1e-10 (1e-5 in single).")]
+Tolerance = Annotated[
+    float | None, typer.Option("--tolerance", help="When to stop: the relative gradient; 1e-10 (1e-5 in single).")
+]
 MaxIterations = Annotated[int, typer.Option("--max-iterations", help="Limit of solver steps.")]
 MaxSeconds = Annotated[float | None, typer.Option("--max-seconds", help="Limit of wall time.")]
 Certify = Annotated[
@@ -139,7 +153,7 @@ Absent = Annotated[
 ]
 ReportFile = Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML report here.")]
 StandardErrors = Annotated[
-    bool, typer.Option("--standard-errors", help="Add the standard error of every phase, in radians.")
+    bool, typer.Option("--standard-errors", help="Add the standard error of every phase, printed and written.")
 ]
 Sigma = Annotated[
     float | None,
@@ -147,6 +161,8 @@ Sigma = Annotated[
         "--sigma", help="For the standard errors: weight w means variance sigma^2/w; estimated unless given.", min=0
     ),
 ]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors: the exit code says how it went.")]
+Threads = Annotated[int | None, typer.Option("--threads", help="Threads to use; all cores unless given.", min=1)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 # simulated problems and benchmarks

@@ -16,6 +16,8 @@ import typer
 from rich.console import Console
 
 from angsync.cli import end, give_up
+from angsync.cli.root import is_quiet
+from angsync.cli.wording import for_the_terminal
 from angsync.errors import AngsyncError, AngsyncWarning, InputError, UnfinishedError
 
 
@@ -26,15 +28,19 @@ def reporting() -> Iterator[Console]:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on Ctrl-C is answered below
     if signal.getsignal(signal.SIGTERM) is end:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    console = Console(stderr=True)
+    # without a terminal there are no progress bars
+    console = Console(stderr=True, force_terminal=False) if is_quiet.get() else Console(stderr=True)
 
     def say(text: str, style: str) -> None:
         from angsync.cli.terminal import fitted
 
-        console.print(fitted(text, console), style=style, markup=False, highlight=False, soft_wrap=True)
+        console.print(
+            fitted(for_the_terminal(text), console), style=style, markup=False, highlight=False, soft_wrap=True
+        )
 
     def show(message: Any, *_: Any, **__: Any) -> None:
-        say(f"warning: {message}", "yellow")
+        if not is_quiet.get():
+            say(f"warning: {message}", "yellow")
 
     try:
         with warnings.catch_warnings():
@@ -115,6 +121,8 @@ def show(json: bool, content: Callable[[], Any], text: Callable[[], str], **writ
         from angsync.io.strict_json import to_json
 
         typer.echo(to_json(content()))
+        return
+    if is_quiet.get():
         return
     from angsync.cli.terminal import fitted
 

@@ -80,7 +80,7 @@ def posegraph(
             result = pose_graph.optimise(graph, **how)
         with writing():
             with wanted.answering(json, result), watching(console, "writing"):
-                wanted.write(result, file.name)
+                wanted.write(result, file)
             wanted.show(json, result)
         doubted = result.credible is False or not result.has_reached_a_minimum
         raise typer.Exit(exit_code(result.sync) or int(doubted))
@@ -131,18 +131,21 @@ class _Outputs(NamedTuple):
             self._replace(**dict.fromkeys(self._fields)).show(json, result)
             raise
 
-    def write(self, result: Any, name: str) -> None:
-        """Each of them; ``name`` is that of the file that was read."""
+    def write(self, result: Any, file: Path) -> None:
+        """Each of them; ``file`` is what was read."""
         if self.poses is not None:
             result.save(self.poses)
         if self.picture is not None:
-            result.picture(self.picture, title=name)
+            result.picture(self.picture, title=file.name)
         if self.rejected is not None and result.robust is not None:
             result.robust.save_rejected(self.rejected, result.graph)
         if self.covariances is not None:
             result.save_covariances(self.covariances, reference=self.reference)
         if self.report is not None:
-            result.to_html(self.report, title=f"{name}: {result.describe().title}")
+            from angsync.cli.provenance import provenance
+
+            told = provenance([file])
+            result.to_html(self.report, title=f"{file.name}: {result.describe().title}", provenance=told)
 
     def show(self, json: bool, result: Any) -> None:
         """Print the result and what was written."""

@@ -24,21 +24,21 @@ Share = Callable[[str, float], None]
 def watching(console: Console, what: str, stopping: Stopping | None = None) -> Iterator[Callable[[Iterate], None]]:
     """Yield a callback for the solver; after two seconds a bar shows how far the residual has come.
 
-    Until the callback is called, the bar only shows that time goes on: it has a thread of its own. ``stopping`` says
-    which residual is the end, its defaults where it is None.
+    The bar names its stage: the start, the solve, the proof. Until the callback is called, it only shows that time goes
+    on: it has a thread of its own. ``stopping`` says which residual is the end; None where nothing is solved.
     """
     if not console.is_terminal:
         yield lambda _: None
         return
-    stopping = Stopping() if stopping is None else stopping
     bar = _bar(console, "{task.description}", TextColumn("{task.fields[note]}"))
-    task = bar.add_task(what, total=None, note="")
+    # a solve begins with its starting point, which may take longer than the rest
+    task = bar.add_task(what if stopping is None else "finding a start", total=None, note="")
     first: dict[int, float] = {}
 
     def callback(iterate: Iterate) -> None:
         note = f"iteration {iterate.iteration}, residual {iterate.residual:.1e}"
         start = first.setdefault(iterate.component, iterate.residual)
-        tolerance = stopping.tolerance_for(iterate.z.dtype)
+        tolerance = (stopping or Stopping()).tolerance_for(iterate.z.dtype)
         if iterate.residual <= tolerance:
             bar.update(task, description="certifying", completed=1.0, total=1.0, note=note)
         else:

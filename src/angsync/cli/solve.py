@@ -11,19 +11,26 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from rich.console import Console
 
 from angsync.cli import options
 from angsync.cli.outcome import check_outputs, exit_code, reporting, show, writing
-from angsync.cli.root import app
+from angsync.cli.root import app, is_quiet, limited, silent
+from angsync.cli.standard_input import read_problem
 from angsync.errors import AngsyncWarning, InputError, OutputError, warn_user
 from angsync.problem.units import in_radians
 
 
 @app.command(short_help="Find the phases that fit FILE best, with a proof.")
 def solve(
+    context: typer.Context,
     file: options.ProblemOrStack,
     output: options.ResultFile = None,
     report: options.ReportFile = None,
+    format_: options.Format = None,
+    unit: options.Unit = "rad",
+    standard_errors: options.StandardErrors = False,
+    sigma: options.Sigma = None,
     solver: options.Solver = "auto",
     alpha: options.Alpha = None,
     start: options.Start = "auto",
@@ -35,14 +42,11 @@ def solve(
     max_seconds: options.MaxSeconds = None,
     certify: options.Certify = True,
     effort: options.Effort = "normal",
-    standard_errors: options.StandardErrors = False,
-    sigma: options.Sigma = None,
     hermitian: options.Triangle = "full",
     column_i: options.ColumnI = "i",
     column_j: options.ColumnJ = "j",
     column_angle: options.ColumnAngle = "angle",
     column_weight: options.ColumnWeight = None,
-    unit: options.Unit = "rad",
     weights: options.Weights = "kappa",
     seed: options.Seed = 0,
     memory: options.Memory = None,
@@ -52,6 +56,8 @@ def solve(
     checkpoint: options.Checkpoint = None,
     checkpoint_seconds: options.CheckpointSeconds = 60.0,
     resume: options.Resume = False,
+    threads: options.Threads = None,
+    quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
     """Find the phases that fit the measurements in FILE best, and prove how good they are.
@@ -60,19 +66,21 @@ def solve(
     keeps what is done whatever happens: --resume goes on, angsync verify checks it. Exit code 3: some chunks failed, or
     the disk is full; 130: Ctrl-C, SIGTERM or --max-seconds ended it.
     """
+    if threads is not None:
+        context.with_resource(limited(threads))
+    if quiet:
+        context.with_resource(silent())
     with reporting() as console:
         from angsync.cli.nodes import anchors_from_text, gauge_from_text, priors_from_text
         from angsync.cli.progress import watching
-        from angsync.cli.terminal import result_object
         from angsync.front_door import synchronize
-        from angsync.io import read
         from angsync.io.atomic import check_writable
         from angsync.io.result_file import check_result_path
         from angsync.problem.array_libraries import is_stack
         from angsync.solvers.stopping import Stopping
 
         store: dict[str, Any] = {"memory": memory, "scheduler": scheduler, "variable": variable}
-        if is_zarr_path(file):
+        if format_ is None and is_zarr_path(file):
             from angsync.cli.stored_stacks import solve_store
 
             one = {"--solver": solver.value != "auto", "--start": start.value != "auto", "--report": report,
@@ -93,9 +101,9 @@ def solve(
         method = _solver(solver.value, alpha)
         stopping = Stopping(tolerance=tolerance, max_iterations=max_iterations, max_seconds=max_seconds)
         with watching(console, "reading"):
-            data = read(
-                file, i=column_i, j=column_j, angle=column_angle, weight=column_weight, weights=weights.value,
-                unit=unit.value,
+            data = read_problem(
+                file, None if format_ is None else format_.value, i=column_i, j=column_j, angle=column_angle,
+                weight=column_weight, weights=weights.value, unit=unit.value,
             )  # fmt: skip
         if is_stack(data):
             from angsync.cli.stacks import solve_stack
@@ -114,15 +122,31 @@ def solve(
                 anchors=anchors_from_text(anchor or [], data, unit.value),
                 priors=priors_from_text(prior or [], data, unit.value), checkpoint=kept,
             )  # fmt: skip
-        with writing():
-            with watching(console, "writing"):
-                errors = _errors_or_warning(result, sigma, unit.value) if standard_errors else None
-                _write(result, output, report, errors, title=f"angsync: {file.name}")
-            content = partial(result_object, result, with_phases=output is None, standard_errors=errors)
-            show(json, content, result.__str__, phases=output, report=report)
-            if kept is not None and result.status.name in ("CONVERGED", "STALLED"):
-                kept.remove()  # the answer is written
+        _tell(console, result, output, report, sigma if standard_errors else False, unit.value, file, json=json)
+        if kept is not None and result.status.name in ("CONVERGED", "STALLED"):
+            kept.remove()  # the answer is written
         raise typer.Exit(exit_code(result))
+
+
+def _tell(
+    console: Console, result: Any, output: Path | None, report: Path | None, sigma: float | bool | None, unit: str,
+    file: Path, *, json: bool,
+) -> None:  # fmt: skip
+    """Write and print the answer. ``sigma``: for the standard errors; False where none are wanted."""
+    from angsync.cli.answer import answer_in_words, answer_object
+    from angsync.cli.progress import watching
+
+    with writing():
+        with watching(console, "writing" if sigma is False else "error bars"):
+            errors = None if sigma is False else _errors_or_warning(result, sigma, unit)
+        with watching(console, "writing"):
+            _write(result, output, report, errors, unit, file)
+        with watching(console, "judging the fit"):
+            tell: Any = answer_object if json else answer_in_words
+            told: Any = (
+                "" if is_quiet.get() and not json else tell(result, errors, unit, all_written=output is not None)
+            )
+        show(json, lambda: told, lambda: told, phases=output, report=report)
 
 
 def is_zarr_path(file: Path) -> bool:
@@ -144,32 +168,36 @@ def _checkpoint(path: Path | None, seconds: float, resume: bool) -> Any:
     return Checkpoint(path, every_seconds=seconds, resume=resume, keep=True)
 
 
-def _write(result: Any, output: Path | None, report: Path | None, errors: Any, title: str) -> None:
+def _write(result: Any, output: Path | None, report: Path | None, errors: Any, unit: str, file: Path) -> None:
     """Write what is wanted. Where that fails, as on a full disk, the message says where the answer is instead."""
     saved = None
     try:
         if output is not None:
-            result.save(output, standard_errors=errors)
+            result.save(output, standard_errors=errors, unit=unit)
             saved = output
         if report is not None:
-            result.to_html(report, title=title)
+            from angsync.cli.provenance import provenance
+
+            title = "standard input" if str(file) == "-" else file.name
+            result.to_html(report, title=f"angsync: {title}", standard_errors=errors, provenance=provenance([file]))
     except OutputError as error:
         if saved is None and output is not None:
-            saved = _saved_elsewhere(result, output.name, errors)
+            saved = _saved_elsewhere(result, output.name, errors, unit)
         if saved is None:
             from angsync.cli.terminal import result_object
 
-            show(True, partial(result_object, result, with_phases=True, standard_errors=errors), result.__str__)
+            content = partial(result_object, result, with_phases=True, standard_errors=errors, unit=unit)
+            show(True, content, result.__str__)
         where = "on standard output, as JSON" if saved is None else f"in {saved}"
         raise OutputError(f"{error} The answer is {where}.") from None
 
 
-def _saved_elsewhere(result: Any, name: str, errors: Any) -> Path | None:
+def _saved_elsewhere(result: Any, name: str, errors: Any, unit: str) -> Path | None:
     """The answer in a folder of its own among the temporary files; None where there is no room either."""
     folder = None
     try:
         folder = Path(tempfile.mkdtemp(prefix="angsync-"))
-        result.save(folder / name, standard_errors=errors)
+        result.save(folder / name, standard_errors=errors, unit=unit)
     except (OSError, OutputError):
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)

@@ -17,6 +17,7 @@ from angsync.certificate.verdict import Certificate
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.report import RobustReport
 from angsync.problem.operators import Operator
+from angsync.problem.units import in_unit
 
 
 def fitted(text: str, console: Console | None = None) -> str:
@@ -59,9 +60,9 @@ def table(title: str, rows: Sequence[Sequence[str]]) -> Table:
 
 
 def result_object(
-    result: SyncResult, *, with_phases: bool, standard_errors: NDArray[np.float64] | None = None
+    result: SyncResult, *, with_phases: bool, standard_errors: NDArray[np.float64] | None = None, unit: str = "rad"
 ) -> dict[str, Any]:
-    """The result as one JSON-ready object; numbers that are not finite become null."""
+    """The result as one JSON-ready object, angles in this unit; numbers that are not finite become null."""
     content: dict[str, Any] = {
         "n": result.n,
         "objective": result.objective,
@@ -86,9 +87,9 @@ def result_object(
             content["certificate"]["of"] = "these weights"
     if with_phases:
         content["nodes"] = [_label(result, k) for k in range(result.n)]
-        content["angles"] = result.angles.tolist()
+        content["angles"] = in_unit(result.angles, unit).tolist()
     if standard_errors is not None:
-        content["standard_errors"] = standard_errors.tolist()
+        content["standard_errors"] = in_unit(standard_errors, unit).tolist()
     return content
 
 

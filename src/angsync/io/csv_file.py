@@ -8,14 +8,15 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from angsync.errors import FileFormatError
-from angsync.io.atomic import atomic_open
 from angsync.io.columns import ColumnNames, Nodes, to_measurements
-from angsync.io.csv_table import read_table, write_table
-from angsync.io.edge_table import declaration, declared_nodes, edge_columns
+from angsync.io.csv_table import read_table
+from angsync.io.edge_table import declaration, declared_nodes, edge_columns, nodes_of
 from angsync.io.failures import listed, quoted, reading
+from angsync.io.sidecar import facts_beside, write_csv
 from angsync.problem.measurements import Measurements
 
-_MARK = "angsync-measurements "
+FORMAT = "angsync-measurements"
+_MARK = f"{FORMAT} "  # of the comment line that earlier versions wrote
 
 
 def read_csv(path: Path, names: ColumnNames) -> Measurements:
@@ -41,8 +42,7 @@ def text_columns(
                     "The first line must be a header; name the columns with i=, j=, angle=, weight= "
                     f"(--column-i and so on).{hint}"
                 )
-        declared = [comment.removeprefix(_MARK) for comment in table.comments if comment.startswith(_MARK)]
-        nodes = declared_nodes(declared[0] if declared else None)
+        nodes = _nodes(path, table.comments)
         if len(table) == 0 and nodes is None:
             raise FileFormatError(f"{path} has a header but no rows: there are no measurements in it.")
         first, second = table.labels(names.i, names.j)
@@ -54,11 +54,17 @@ def text_columns(
 
 
 def write_measurements_csv(measurements: Measurements, path: Path, truth: ArrayLike | None) -> None:
-    """Columns i, j, angle, weight (the strength); one comment line for isolated nodes, labels and truth."""
+    """Columns i, j, angle, weight (the strength); isolated nodes, labels and truth are said beside the table."""
     columns = {name: column.tolist() for name, column in edge_columns(measurements).items()}
     text = {name: [x if isinstance(x, str) else repr(x) for x in column] for name, column in columns.items()}
     declared = declaration(measurements, truth)
-    with atomic_open(path) as stream:
-        if declared is not None:
-            stream.write(f"# {_MARK}{declared}\n")
-        write_table(stream, text)
+    write_csv(path, text, None if declared is None else {"format": FORMAT, **declared})
+
+
+def _nodes(path: Path, comments: list[str]) -> Nodes | None:
+    """The nodes that are declared in a comment (by an early version) or beside the file."""
+    declared = [comment.removeprefix(_MARK) for comment in comments if comment.startswith(_MARK)]
+    if declared:
+        return declared_nodes(declared[0])
+    facts = facts_beside(path)
+    return None if facts is None or facts.get("format") != FORMAT else nodes_of(facts)

@@ -1,4 +1,4 @@
-"""Measurements as a table of four columns, and a line of JSON for what a table of edges cannot say."""
+"""Measurements as a table of four columns, and an object of JSON for what a table of edges cannot say."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def edge_columns(measurements: Measurements) -> dict[str, NDArray]:
     return {"i": first, "j": second, "angle": measurements.angle, "weight": measurements.strength}
 
 
-def declaration(measurements: Measurements, truth: ArrayLike | None) -> str | None:
-    """JSON with the number of nodes, their labels and the truth; None where the edges say everything."""
+def declaration(measurements: Measurements, truth: ArrayLike | None) -> dict[str, Any] | None:
+    """For JSON: the number of nodes, their labels and the truth; None where the edges say everything."""
     check_node_count(measurements.n, len(measurements))
     ends = np.concatenate([measurements.i, measurements.j])
     if measurements.labels is None and truth is None and np.unique(ends).size == measurements.n:
@@ -39,7 +39,7 @@ def declaration(measurements: Measurements, truth: ArrayLike | None) -> str | No
         content["labels"] = storable_labels(measurements.labels)
     if truth is not None:
         content["truth"] = np.asarray(truth, dtype=float).tolist()
-    return json.dumps(content)
+    return content
 
 
 def declared_nodes(text: str | bytes | None) -> Nodes | None:
@@ -48,14 +48,24 @@ def declared_nodes(text: str | bytes | None) -> Nodes | None:
         return None
     try:
         content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _damage(error) from None
+    return nodes_of(content)
+
+
+def nodes_of(content: Any) -> Nodes:
+    """The nodes of a :func:`declaration` that was read."""
+    try:
         labels, n = content.get("labels"), content["n"]
         if not isinstance(n, int) or isinstance(n, bool):
             raise ValueError(f"n is {quoted(n)}, not a whole number")
         return Nodes(n, None if labels is None else [_label(label) for label in labels])
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(
-            f"the declaration of its nodes is damaged ({error}): remove it or make the file again."
-        ) from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _damage(error) from None
+
+
+def _damage(error: Exception) -> InputError:
+    return InputError(f"the declaration of its nodes is damaged ({error}): remove it or make the file again.")
 
 
 def _label(label: Any) -> int | str:

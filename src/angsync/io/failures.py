@@ -73,7 +73,10 @@ def existing_file(path: str | os.PathLike[str]) -> Path:
         if stat.S_ISDIR(found.st_mode):
             raise FileFormatError(f"cannot read {path}: it is a directory. Give one file of it.")
         if not stat.S_ISREG(found.st_mode):
-            raise FileFormatError(f"cannot read {path}: it is a pipe or a device. Copy its content to a file first.")
+            raise FileFormatError(
+                f"cannot read {path}: it is a pipe or a device. Copy its content to a file first; "
+                "angsync solve reads standard input (-)."
+            )
         if found.st_size == 0:
             raise FileFormatError(f"{path} is empty (0 bytes): writing it was probably interrupted. Make it again.")
     return path

@@ -169,6 +169,11 @@ def read_images(path: str | os.PathLike[str], variable: str | None = None) -> Im
     A zarr store (an array, or a group with a complex array of three axes), a NetCDF file (a complex variable, or two of
     the same name that end in real and imag), a folder of GeoTIFFs (one complex band each, sorted by the date in the
     name), or an ``npy`` file. ``variable`` names the array where there are several.
+
+    >>> from angsync.applications import phase_linking
+    >>> np.save("stack.npy", phase_linking.simulate(8, (16, 16), rng=0).slc)
+    >>> phase_linking.read("stack.npy").data.shape
+    (8, 16, 16)
     """
     path = Path(path)
     return replace(_opened(path, variable), path=str(path))

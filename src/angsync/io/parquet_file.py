@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -58,9 +59,9 @@ def write_measurements_parquet(measurements: Measurements, path: Path, truth: Ar
     """Columns i, j, angle, weight (the strength); nodes and truth in the metadata of the schema."""
     arrow, parquet = _library(f"writing {path}")
     table = arrow.table(edge_columns(measurements))
-    text = declaration(measurements, truth)
-    if text is not None:
-        table = table.replace_schema_metadata({_KEY: text.encode()})
+    declared = declaration(measurements, truth)
+    if declared is not None:
+        table = table.replace_schema_metadata({_KEY: json.dumps(declared).encode()})
     with atomic_open(path, "wb") as stream:
         parquet.write_table(table, stream)
 

@@ -8,7 +8,7 @@ from typing import Any
 from angsync.errors import FileFormatError, InputError, names_keywords
 from angsync.io.columns import ColumnNames
 from angsync.io.failures import existing_file
-from angsync.io.formats import COLUMN_READERS, G2O_WEIGHTS, READ, function_of
+from angsync.io.formats import COLUMN_READERS, G2O_WEIGHTS, READ, function_of, in_words
 from angsync.problem.measurements import Measurements, Unit
 from angsync.problem.units import check_unit
 
@@ -28,6 +28,7 @@ def read(
     weight: str | None = None,
     weights: str = "kappa",
     unit: Unit = "rad",
+    format: str | None = None,
 ) -> Any:
     """Read a problem: edges come back as :class:`Measurements`, a matrix as the matrix it is.
 
@@ -35,7 +36,7 @@ def read(
     ----------
     path
         A file whose suffix (in any case) names its format: csv, tsv, txt, parquet, npz, npy, mat, h5, hdf5
-        or g2o.
+        or g2o. ``format`` names it where the suffix does not.
     i, j, angle, weight
         Names of the columns (keys, variables, datasets) of an edge list. ``weight=None`` uses the column
         ``weight`` where there is one. In a table, node columns hold any labels; in npz and hdf5 files they
@@ -48,12 +49,20 @@ def read(
     Returns
     -------
     Measurements, numpy.ndarray or scipy.sparse.csr_array
+
+    Examples
+    --------
+    >>> np.savez("edges.npz", i=[0, 1], j=[1, 2], angle=[30, 45])
+    >>> ang.read("edges.npz", unit="deg")
+    Measurements(2 angles between 3 nodes)
     """
     if weights not in G2O_WEIGHTS:
         raise InputError(f"weights is {weights!r}, but it must be 'kappa' or 'unit'.")
     check_unit(unit)
     file = existing_file(path)
-    suffix = file.suffix.lower()
+    suffix = file.suffix.lower() if format is None else f".{format.lower().removeprefix('.')}"
+    if format is not None and suffix not in READ:
+        raise InputError(f"format is {format!r}, but it must be {in_words(READ)}.")
     if unit != "rad" and suffix in (".g2o", ".npy"):
         raise InputError(f"{file}: unit={unit!r} (--unit) is for edge lists. {_UNITLESS[suffix]}")
     if suffix == ".g2o":
@@ -67,7 +76,7 @@ def read(
     if suffix not in COLUMN_READERS:
         raise FileFormatError(
             f"{file}: the suffix {file.suffix!r} is not known; known are {', '.join(sorted(READ))}. "
-            "Rename or convert the file."
+            "Say which format it is (format='csv', --format csv), rename or convert the file."
         )
     data = function_of(COLUMN_READERS[suffix])(file, ColumnNames(i, j, angle, weight, unit))
     if unit != "rad" and not isinstance(data, Measurements):

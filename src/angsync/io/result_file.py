@@ -1,9 +1,10 @@
 """Saved results: one npz or csv file with a format version. Never pickles.
 
 npz: every array under its own name, all the rest as JSON text under ``metadata``, beside ``format`` and
-``format_version``. csv: two comment lines (format version; JSON of all that is not a column), then one row a
-node with the columns ``node, angle, component, real, imag``. Numbers are written with as many digits as it takes to
-read the same bits back: ``real`` and ``imag`` are z itself, ``angle`` is for people and other programs.
+``format_version``. csv: a plain table, one row a node with the columns ``node, angle, component, real, imag``, and all
+that is not a column in a file beside it (:mod:`angsync.io.sidecar`; early versions had it in two comment lines).
+Numbers are written with as many digits as it takes to read the same bits back: ``real`` and ``imag`` are z itself;
+``angle`` and ``standard_error`` are for people and other programs, in the unit that they asked for.
 """
 
 from __future__ import annotations
@@ -18,15 +19,16 @@ from typing import Any
 import numpy as np
 
 from angsync.errors import FileFormatError, InputError, OutputError
-from angsync.io.atomic import atomic_open, check_writable
+from angsync.io.atomic import check_writable
 from angsync.io.columns import check_names, storable_labels, warn_of_labels
-from angsync.io.csv_table import CsvTable, read_table, write_table
+from angsync.io.csv_table import CsvTable, read_table
 from angsync.io.failures import existing_file, listed, quoted, reading
 from angsync.io.formats import RESULT
 from angsync.io.npz_arrays import load_arrays
 from angsync.io.npz_file import save_arrays
 from angsync.io.result_json import pack, unpack
-from angsync.problem.units import radians, warn_of_degrees
+from angsync.io.sidecar import check_csv_path, facts_beside, write_csv
+from angsync.problem.units import FULL_TURN, check_unit, in_radians, in_unit, radians, warn_of_degrees
 
 FORMAT = "angsync-result"
 VERSION = 1
@@ -42,17 +44,18 @@ def check_result_path(path: str | os.PathLike[str]) -> Path:
             f"cannot write {file}: a result is saved as {' or '.join(RESULT)}, not as {file.suffix!r}. "
             "Change the suffix."
         )
-    return check_writable(file)
+    return check_csv_path(file) if file.suffix.lower() == ".csv" else check_writable(file)
 
 
-def save_fields(path: str | os.PathLike[str], fields: Mapping[str, Any]) -> None:
-    """Save the fields of a result; the suffix, npz or csv, decides the format.
+def save_fields(path: str | os.PathLike[str], fields: Mapping[str, Any], unit: str = "rad") -> None:
+    """Save the fields of a result; the suffix, npz or csv, decides the format. ``unit``: of the angles of a csv table.
 
     ``fields`` holds ``z`` (complex, one entry a node), optionally ``labels`` (one hashable a node, or None),
     ``components`` (one integer a node) and ``standard_errors``, and anything else made of NumPy arrays,
     numbers, strings, None, lists and dicts of these. Labels that are
     not whole numbers are stored as text, with a warning.
     """
+    check_unit(unit)
     file = check_result_path(path)
     z = np.asarray(fields.get("z"))
     if z.dtype.kind != "c" or z.ndim == 0:
@@ -67,7 +70,7 @@ def save_fields(path: str | os.PathLike[str], fields: Mapping[str, Any]) -> None
     if file.suffix.lower() == ".npz":
         _save_npz(file, content)
     else:
-        _save_csv(file, content)
+        _save_csv(file, content, unit)
 
 
 def load_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -131,7 +134,7 @@ def _save_npz(path: Path, content: dict[str, Any]) -> None:
     save_arrays({**head, **arrays}, path)
 
 
-def _save_csv(path: Path, content: dict[str, Any]) -> None:
+def _save_csv(path: Path, content: dict[str, Any], unit: str) -> None:
     z, labels, components = (content.pop(key, None) for key in ("z", "labels", "components"))
     if z.ndim != 1:
         raise OutputError(
@@ -140,7 +143,7 @@ def _save_csv(path: Path, content: dict[str, Any]) -> None:
     nodes = np.arange(z.size) if labels is None else labels
     columns = {
         "node": [str(node) for node in nodes.tolist()],
-        "angle": [repr(angle) for angle in np.angle(z.astype(np.complex128)).tolist()],
+        "angle": [repr(angle) for angle in in_unit(np.angle(z.astype(np.complex128)), unit).tolist()],
     }
     if components is not None:
         components = np.asarray(components)
@@ -149,18 +152,19 @@ def _save_csv(path: Path, content: dict[str, Any]) -> None:
         columns["component"] = [str(component) for component in components.tolist()]
     errors = content.pop("standard_errors", None)
     if errors is not None:
-        columns["standard_error"] = [repr(error) for error in np.asarray(errors, dtype=float).tolist()]
+        columns["standard_error"] = [repr(error) for error in in_unit(np.asarray(errors, float), unit).tolist()]
     columns |= {"real": [repr(x) for x in z.real.tolist()], "imag": [repr(x) for x in z.imag.tolist()]}
     # z_dtype and labels: what the columns themselves cannot say
     metadata = {
+        "format": FORMAT,
+        "format_version": VERSION,
+        "unit": unit,
         "n": int(z.size),
         "z_dtype": z.dtype.name,
         "labels": None if labels is None else ("text" if labels.dtype.kind == "U" else "integer"),
         "fields": pack(content, "", None),
     }
-    with atomic_open(path) as stream:
-        stream.write(f"# {_CSV_MARK}{VERSION}\n# {json.dumps(metadata)}\n")
-        write_table(stream, columns)
+    write_csv(path, columns, metadata)
 
 
 def _load_csv(path: Path) -> dict[str, Any]:
@@ -171,18 +175,22 @@ def _load_csv(path: Path) -> dict[str, Any]:
             "Phases are read from a column 'angle' in radians."
         )
     angles = table.numbers("angle")
-    if not (table.comments and table.comments[0].startswith(FORMAT)):
+    metadata = _csv_metadata(table)
+    if metadata is None:
         if {"i", "j"} <= table.columns.keys() and not {"node", "label"} & table.columns.keys():
             raise FileFormatError(
                 f"{path} holds measurements of pairs (columns i and j), no phases. Phases are one row a node: a column "
                 "'angle' in radians, and 'node' for its name."
             )
-        return {"z": phases_of(angles), "labels": _plain_labels(table)}
-    _check_version(table.comments[0].removeprefix(_CSV_MARK), path)
-    metadata = _json(table.comments[1] if len(table.comments) > 1 else "")
+        labels_alone = _plain_labels(table)
+        if {"real", "imag"} <= table.columns.keys():
+            return {"z": _exact_phases(table, angles), "labels": labels_alone}
+        return {"z": phases_of(angles), "labels": labels_alone}
     for name in ("n", "labels", "z_dtype", "fields"):
         if name not in metadata:
-            raise FileFormatError(f"{path}: its second line says nothing about {name!r}. The file is damaged.")
+            raise FileFormatError(f"{path}: its description says nothing about {name!r}. The file is damaged.")
+    unit = metadata.get("unit", "rad")
+    check_unit(unit)
     if len(table) != metadata["n"]:
         raise FileFormatError(
             f"{path}: the result has {metadata['n']} nodes, but {len(table)} rows are there. "
@@ -197,24 +205,42 @@ def _load_csv(path: Path) -> dict[str, Any]:
         raise FileFormatError(
             f"{path}: there are no phases of type {quoted(metadata['z_dtype'])}. The file is damaged."
         )
-    fields = {"z": _exact_phases(table, angles).astype(metadata["z_dtype"]), "labels": labels}
+    fields = {"z": _exact_phases(table, angles, unit).astype(metadata["z_dtype"]), "labels": labels}
     if "component" in table.columns:
         fields["components"] = table.numbers("component").astype(np.int64)
     if "standard_error" in table.columns:
         # any float: an error that is not known is NaN
-        fields["standard_errors"] = np.array([float(text) for text in table.columns["standard_error"]])
+        errors = [in_radians(float(text), unit) for text in table.columns["standard_error"]]
+        fields["standard_errors"] = np.array(errors)
     return {**fields, **unpack(metadata["fields"], {})}
 
 
-def _exact_phases(table: CsvTable, angles: np.ndarray) -> np.ndarray:
-    """z to the bit, where the file has it (files of early versions have angles only)."""
-    z = np.exp(1j * angles)
+def _csv_metadata(table: CsvTable) -> dict[str, Any] | None:
+    """What a saved result says beside its table, or, of an early version, in its comments; None for other tables."""
+    path = table.path
+    if table.comments and table.comments[0].startswith(FORMAT):
+        _check_version(table.comments[0].removeprefix(_CSV_MARK), path)
+        return _json(table.comments[1] if len(table.comments) > 1 else "")
+    facts = facts_beside(path)
+    if facts is None or facts.get("format") != FORMAT:
+        return None
+    _check_version(str(facts.get("format_version")), path)
+    return facts
+
+
+def _exact_phases(table: CsvTable, angles: np.ndarray, unit: str | None = None) -> np.ndarray:
+    """z to the bit, where the file has it (files of early versions have angles only).
+
+    Without a unit, ``real`` and ``imag`` say which one the angles are in.
+    """
+    units = FULL_TURN if unit is None else (unit,)
+    z = [np.exp(1j * radians(angles, one, float(np.finfo(float).eps))) for one in units]
     if not {"real", "imag"} <= table.columns.keys():
-        return z
-    stored = np.empty_like(z)
+        return z[0]
+    stored = np.empty_like(z[0])
     stored.real, stored.imag = table.numbers("real"), table.numbers("imag")
     # the rounding of single precision is 1e-7: a larger difference is a change made by hand
-    apart = np.abs(stored - z * np.abs(stored)) > 1e-5
+    apart = min((np.abs(stored - one * np.abs(stored)) > 1e-5 for one in z), key=np.count_nonzero)
     if apart.any():
         raise FileFormatError(
             f"{table.path}, line {table.lines[int(np.argmax(apart))]}: angle says another phase than real and imag. "

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from angsync.errors import MissingDependencyError, OutputError
 from angsync.io.atomic import atomic_open, check_writable
-from angsync.io.csv_table import write_table
-from angsync.io.strict_json import to_json
+from angsync.io.sidecar import check_csv_path, write_csv
+from angsync.io.strict_json import cleaned, to_json
 
 SUFFIXES = (".csv", ".npz", ".parquet")
 """What a table of results is saved as."""
@@ -29,7 +29,7 @@ def check_table_path(path: str | os.PathLike[str]) -> Path:
         )
     if path.suffix.lower() == ".parquet":
         _arrow(f"writing {path}")
-    return check_writable(path)
+    return check_csv_path(path) if path.suffix.lower() == ".csv" else check_writable(path)
 
 
 def write_result_table(
@@ -41,7 +41,7 @@ def write_result_table(
 ) -> None:
     """Write the columns, all of one length.
 
-    csv: one comment line ``# angsync-KIND {json}`` with the facts, then the table; numbers that are not finite are
+    csv: a plain table, and the facts in ``PATH.json`` (:mod:`angsync.io.sidecar`); numbers that are not finite are
     written as ``nan`` and ``inf``, which every reader of numbers takes. npz: one array a column, the facts as JSON
     under ``facts``, and further ``arrays`` of any shape, which only this format holds. parquet: the facts in the
     metadata.
@@ -50,9 +50,8 @@ def write_result_table(
     told = to_json({"kind": kind, **facts})
     suffix = path.suffix.lower()
     if suffix == ".csv":
-        with atomic_open(path) as stream:
-            stream.write(f"# angsync-{kind} {told}\n")
-            write_table(stream, {name: [_text(x) for x in column.tolist()] for name, column in columns.items()})
+        text = {name: [_text(x) for x in column.tolist()] for name, column in columns.items()}
+        write_csv(path, text, {"format": f"angsync-{kind}", **cleaned({"kind": kind, **facts})})
     elif suffix == ".npz":
         kept: dict[str, Any] = {name: _storable(array) for name, array in {**columns, **(arrays or {})}.items()}
         with atomic_open(path, "wb") as stream:

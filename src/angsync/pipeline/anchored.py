@@ -16,7 +16,8 @@ from angsync.circle import as_phases
 from angsync.errors import InputError
 from angsync.pipeline.assembly import point_at
 from angsync.pipeline.call import Call
-from angsync.pipeline.result import Grounding, SyncResult
+from angsync.pipeline.gauge import Grounding
+from angsync.pipeline.result import SyncResult
 from angsync.problem.anchoring import GROUND, Anchors, Priors, grounded
 from angsync.problem.intake import taken_in
 

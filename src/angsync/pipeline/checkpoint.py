@@ -34,6 +34,12 @@ class Checkpoint:
 
     What is saved: the phases of every run that has ended, those of the one that goes on, and where the random numbers
     stand. What is not: products with C and proofs, which are computed again.
+
+    Examples
+    --------
+    >>> problem = ang.simulate.gaussian(50, 1.0, rng=0)
+    >>> ang.synchronize(problem.C, checkpoint=ang.Checkpoint("long.ckpt", every_seconds=30)).converged
+    True
     """
 
     path: str | os.PathLike[str]

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from angsync.circle import normalise
+from angsync.problem.anchoring import Grounded
+from angsync.problem.measurements import Measurements
 from angsync.problem.nodes import first_nodes, gauge_node
+
+if TYPE_CHECKING:
+    import angsync.uncertainty
+    import angsync.uncertainty.connectivity
+    from angsync.pipeline.result import SyncResult
 
 
 def reference_nodes(
@@ -44,3 +53,45 @@ def in_gauge(
     if gauge != "mean":
         turned[nodes] = 1
     return turned
+
+
+@dataclass(frozen=True, eq=False)
+class Grounding:
+    """A result with anchors or priors: the result of the grounded problem, and the way back."""
+
+    result: SyncResult
+    problem: Grounded
+
+    @property
+    def is_tied(self) -> NDArray[np.bool_]:
+        """Which given nodes are anchors, or hang on an anchor or a prior by measurements."""
+        components = self.result.components
+        return components[self.problem.place] == components[self.problem.ground]
+
+    def standard_errors(self, sigma: float | None) -> NDArray[np.float64]:
+        """Standard errors of the given nodes, against the ground."""
+        if self.problem.ground == 0:  # every node is an anchor
+            return np.zeros(self.problem.place.size)
+        return np.where(self.is_tied, self.result.standard_errors(sigma)[self.problem.place], np.inf)
+
+    def half_widths(self, level: float, sigma: float | None) -> NDArray[np.float64]:
+        """Half the lengths of the intervals of the given nodes."""
+        if self.problem.ground == 0:
+            return np.zeros(self.problem.place.size)
+        return np.where(self.is_tied, self.result._half_widths(level, sigma)[self.problem.place], np.inf)
+
+    def edge_residuals(
+        self, measurements: Measurements, z: NDArray, components: NDArray[np.int64]
+    ) -> angsync.uncertainty.EdgeResiduals:
+        """Residuals of the given measurements, with the leverages of the grounded problem."""
+        from angsync.pipeline.anchored_graph import AnchoredEdgeResiduals
+        from angsync.uncertainty import wrapped_residuals
+
+        wrapped, grounded = wrapped_residuals(measurements, z), self.result.edge_residuals()
+        return AnchoredEdgeResiduals(wrapped, measurements, z, components, grounded=grounded, kept=self.problem.kept)
+
+    def connectivity(self, measurements: Measurements) -> angsync.Connectivity:
+        """Weak spots of the grounded graph, in the numbers of the given nodes and measurements."""
+        from angsync.pipeline.anchored_graph import in_given_numbers
+
+        return in_given_numbers(self.result.connectivity(), self.problem, measurements)

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 import angsync
 from angsync.certificate.verdict import Certificate, Verdict
 from angsync.errors import ErrorBarWarning, InputError, names_keywords, warn_user
-from angsync.pipeline.gauge import in_gauge, reference_nodes
+from angsync.pipeline.gauge import Grounding, in_gauge, reference_nodes
 from angsync.pipeline.robust.report import RobustReport
 from angsync.pipeline.tried_starts import Starts
-from angsync.problem.anchoring import Grounded
 from angsync.problem.array_libraries import to_numpy
-from angsync.problem.measurements import Measurements
+from angsync.problem.measurements import Measurements, Unit
 from angsync.solvers.stopping import History, Status
 
 # Error bars, pages, pictures and files are loaded by the methods that make them: most calls ask for none of them. Types
@@ -33,11 +32,14 @@ __all__ = ["History", "Status", "SyncResult"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SyncResult:
-    """What :func:`angsync.synchronize` returns."""
+    """What :func:`angsync.synchronize` returns.
+
+    >>> ang.synchronize([[1, 1j], [-1j, 1]]).angles.round(4)
+    array([ 0.    , -1.5708])
+    """
 
     z: NDArray
-    """Unit-modulus phases, in the precision of the problem, as an array of the library that C came from; a NumPy array
-    is read-only (``z.copy()`` can be changed)."""
+    """Unit-modulus phases in the precision of the problem, of the library that C came from; NumPy's are read-only."""
     objective: float
     """f(z) = z^H C z of the C given."""
     residual: float
@@ -67,11 +69,9 @@ class SyncResult:
     robust: RobustReport | None = field(default=None)
     """Which measurements are distrusted; only after ``solver=ang.Robust()``. Then ``residual``, ``history`` and
     ``certificate`` are about the final weighted problem, ``objective`` and ``product`` about the C given."""
-
     starts: Starts | None = field(default=None)
     """Where one run is not reliable and several starts were made: how many, and what each of them found;
     with anchors or priors, about the problem with them."""
-
     grounding: Grounding | None = field(default=None, repr=False)
     """The problem that was solved in place of this one; only with anchors or priors, and not in a file."""
     anchors: Mapping[Any, float] | None = field(default=None, repr=False)
@@ -83,6 +83,18 @@ class SyncResult:
         for array in (self.z, self.product, self.components):
             if type(array) is np.ndarray:
                 array.flags.writeable = False
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()  # NumPy forgets in a copy or a pickle that an array cannot be written to
+
+    def __eq__(self, other: object) -> bool:
+        from angsync.problem.equality import same_fields
+
+        return same_fields(self, other) if isinstance(other, SyncResult) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.n, self.objective, self.status))
 
     @property
     def phases(self) -> NDArray:
@@ -246,28 +258,46 @@ class SyncResult:
             return robust_edge_residuals(self.robust, self.measurements, self.phases, self.components)
         return uncertainty.edge_residuals(self.measurements, self.phases, self.components)
 
-    def plot(self, figure: Any = None) -> Any:
-        """Draw convergence, phases and residuals with matplotlib; returns the figure."""
+    def plot(self, kind: str = "overview", *, figure: Any = None, **options: Any) -> Any:
+        """Draw the result with matplotlib; returns the figure, and shows nothing.
+
+        ``kind``: ``"overview"`` (the phases with their error bars, and the residuals), ``"phases"``, ``"residuals"``
+        (with the worst measurements), ``"network"`` (``positions``, ``colour="phase"``, ``"error"``, ``"residual"`` or
+        ``"component"``, ``names``) or ``"convergence"``. ``figure``: where to draw, a new one unless given.
+        """
         from angsync.report.plotting import plot
 
-        return plot(self, figure)
+        return plot(self, kind, figure=figure, **options)
+
+    def to_dataframe(self, of: str = "nodes", *, standard_errors: bool = True, library: str = "pandas") -> Any:
+        """A data frame with one row a node (node, angle, standard_error, component) or, ``of="measurements"``, one row
+        a measurement (i, j, angle, weight, residual, standardised, and distrusted after a robust fit); in radians.
+
+        ``standard_errors=False`` leaves out what costs time: error bars, or standardised residuals. ``library``:
+        ``"pandas"``, ``"polars"`` or ``"pyarrow"``.
+        """
+        from angsync.problem.frames import data_frame
+        from angsync.report.tables import columns_of
+
+        return data_frame(columns_of(self, of, standard_errors=standard_errors), library)
 
     def to_html(self, path: str | os.PathLike[str], **details: Any) -> Path:
         """Write one self-contained page about this result.
 
-        ``details``: ``title``, ``rows`` (label, value, note) for the summary, ``truth`` (phases) where it is known,
-        ``notes`` (sentences).
+        ``details``: ``title``, ``rows`` (label, value, note) for the numbers, ``truth`` (phases) where it is known,
+        ``positions`` (n, 2) of the nodes on a map, ``notes`` (sentences), ``standard_errors`` (radians; found
+        unless given), ``provenance`` (a mapping: where the data come from, seeds, settings).
         """
         from angsync.report.page import write_page
 
         details.setdefault("tolerance", self.tolerance or None)
         return write_page(self, path, **details)
 
-    def save(self, path: str | os.PathLike[str], *, standard_errors: NDArray[np.float64] | None = None) -> None:
+    def save(self, path: str | os.PathLike[str], *, standard_errors: NDArray | None = None, unit: Unit = "rad") -> None:
         """Write the result to an npz or csv file; :func:`angsync.load_result` reads it back.
 
-        ``standard_errors`` (see :meth:`standard_errors`) are written beside the phases for other programs; they are
-        not read back.
+        ``standard_errors`` (see :meth:`standard_errors`, radians) are written for other programs and not read back.
+        ``unit``: of the angles of a csv table (beside which ``PATH.json`` has the rest); an npz file holds radians.
         """
         from angsync.io.result_file import save_fields
         from angsync.pipeline.saved import fields_of
@@ -275,7 +305,12 @@ class SyncResult:
         fields = fields_of(self)
         if standard_errors is not None:
             fields["standard_errors"] = standard_errors
-        save_fields(path, fields)
+        save_fields(path, fields, unit)
+
+    def _repr_html_(self) -> str:
+        from angsync.report.cards import result_card
+
+        return result_card(self, self.source)
 
     def __repr__(self) -> str:
         verdict = "not certified" if self.certificate is None else self.certificate.verdict.name
@@ -305,45 +340,3 @@ class SyncResult:
         if self.robust is not None:
             lines.insert(-1, f"  robust       {self.robust}")
         return "\n".join(lines)
-
-
-@dataclass(frozen=True, eq=False)
-class Grounding:
-    """A result with anchors or priors: the result of the grounded problem, and the way back."""
-
-    result: SyncResult
-    problem: Grounded
-
-    @property
-    def is_tied(self) -> NDArray[np.bool_]:
-        """Which given nodes are anchors, or hang on an anchor or a prior by measurements."""
-        components = self.result.components
-        return components[self.problem.place] == components[self.problem.ground]
-
-    def standard_errors(self, sigma: float | None) -> NDArray[np.float64]:
-        """Standard errors of the given nodes, against the ground."""
-        if self.problem.ground == 0:  # every node is an anchor
-            return np.zeros(self.problem.place.size)
-        return np.where(self.is_tied, self.result.standard_errors(sigma)[self.problem.place], np.inf)
-
-    def half_widths(self, level: float, sigma: float | None) -> NDArray[np.float64]:
-        """Half the lengths of the intervals of the given nodes."""
-        if self.problem.ground == 0:
-            return np.zeros(self.problem.place.size)
-        return np.where(self.is_tied, self.result._half_widths(level, sigma)[self.problem.place], np.inf)
-
-    def edge_residuals(
-        self, measurements: Measurements, z: NDArray, components: NDArray[np.int64]
-    ) -> angsync.uncertainty.EdgeResiduals:
-        """Residuals of the given measurements, with the leverages of the grounded problem."""
-        from angsync.pipeline.anchored_graph import AnchoredEdgeResiduals
-        from angsync.uncertainty import wrapped_residuals
-
-        wrapped, grounded = wrapped_residuals(measurements, z), self.result.edge_residuals()
-        return AnchoredEdgeResiduals(wrapped, measurements, z, components, grounded=grounded, kept=self.problem.kept)
-
-    def connectivity(self, measurements: Measurements) -> angsync.Connectivity:
-        """Weak spots of the grounded graph, in the numbers of the given nodes and measurements."""
-        from angsync.pipeline.anchored_graph import in_given_numbers
-
-        return in_given_numbers(self.result.connectivity(), self.problem, measurements)

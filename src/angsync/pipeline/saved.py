@@ -16,6 +16,7 @@ from angsync.certificate.verdict import Certificate, Verdict
 from angsync.errors import FileFormatError, InputError, names_keywords
 from angsync.io.failures import quoted, reading
 from angsync.io.result_file import load_fields
+from angsync.io.sidecar import sidecar_of
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.report import Rival, RobustReport
 from angsync.pipeline.tried_starts import Starts
@@ -63,14 +64,22 @@ def _by_index(known: Mapping[Any, Any], result: SyncResult, columns: tuple[str, 
 def load_result(path: str | os.PathLike[str]) -> SyncResult:
     """Read a file written by :meth:`SyncResult.save`.
 
-    The problem itself is not in the file: residuals and standard errors need it and are not available. (To read a csv
-    result elsewhere, skip the lines that start with ``#``: ``pandas.read_csv(path, comment="#")``.)
+    The problem itself is not in the file: residuals and standard errors need it and are not available. A csv result is
+    two files, the plain table and what else there is beside it (``phases.csv.json``): both are needed.
+
+    Examples
+    --------
+    >>> ang.synchronize(ang.Measurements(["a", "b"], ["b", "c"], [0.1, 0.2])).save("result.npz")
+    >>> again = ang.load_result("result.npz")
+    >>> again.labels, again.angles.round(3)
+    (('a', 'b', 'c'), array([ 0. , -0.1, -0.3]))
     """
     fields = load_fields(path)
     missing = [name for name in _SCALARS if name not in fields]
     if missing:
         raise FileFormatError(
-            f"{path} holds phases but is not a saved result ({missing[0]} is missing). angsync.io.read_phases reads it."
+            f"{path} holds phases but is not a saved result ({missing[0]} is missing): of a csv file, it stands beside "
+            f"it in {sidecar_of(path).name}. angsync.io.read_phases reads the phases alone."
         )
     with reading(Path(path), "a saved result"):
         return _result(_Fields(fields))

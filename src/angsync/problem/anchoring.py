@@ -38,6 +38,9 @@ class _Ground:
     def __repr__(self) -> str:
         return "the ground of anchors and priors"
 
+    def __reduce__(self) -> str:
+        return "GROUND"  # so that a copy of it is itself
+
 
 GROUND = _Ground()  # the only one
 

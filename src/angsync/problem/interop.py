@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
-from angsync.errors import InputError, MissingDependencyError, OrientationWarning, warn_user
+from angsync.errors import (
+    InputError,
+    MissingDependencyError,
+    NotFiniteError,
+    OrientationWarning,
+    ShapeError,
+    warn_user,
+)
 from angsync.problem.columns import by_value, known_ends, whole_floats
 from angsync.problem.measurements import Measurements, Unit
 
@@ -19,6 +27,36 @@ def is_networkx(data: Any) -> bool:
 def is_dataframe(data: Any) -> bool:
     """Whether ``data`` is a data frame: something with named columns that narwhals may read."""
     return any(hasattr(data, name) for name in ("columns", "column_names", "__narwhals_dataframe__"))
+
+
+def from_matrix(C: Any, labels: Sequence[Hashable] | None) -> Measurements:
+    """See :meth:`angsync.Measurements.from_matrix`."""
+    import scipy.sparse
+
+    shape = np.shape(C)
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ShapeError(f"C must be a square matrix, but its shape is {shape}.")
+    if scipy.sparse.issparse(C):
+        from angsync.problem.operators.sparse_format import check_format
+
+        upper = scipy.sparse.triu(check_format(C), k=1, format="csr")
+        upper.sort_indices()
+        upper = upper.tocoo()
+        i, j, value = upper.row, upper.col, upper.data
+        present = value != 0
+        i, j, value = i[present], j[present], value[present]
+    else:
+        if isinstance(C, np.ma.MaskedArray):
+            mask = np.ma.getmaskarray(C)
+            C = np.where(mask | mask.T, 0, np.ma.getdata(C))
+        C = np.asarray(C)
+        i, j = np.nonzero(np.triu(C, k=1))
+        value = C[i, j]
+    bad = ~np.isfinite(value)
+    if bad.any():
+        k = int(np.argmax(bad))
+        raise NotFiniteError(f"C[{i[k]},{j[k]}] is {value[k]}: it must be finite. A pair that was not measured is 0.")
+    return Measurements(i.astype(np.int64), j.astype(np.int64), value=value, n=C.shape[0], labels=labels)
 
 
 def from_networkx(graph: Any, angle: str, weight: str, value: str, unit: Unit = "rad") -> Measurements:

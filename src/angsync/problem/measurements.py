@@ -19,8 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from angsync.errors import (
     InputError,
-    NotFiniteError,
-    ShapeError,
     names_init_keywords,
     names_keywords,
 )
@@ -52,6 +50,9 @@ Unit = Literal["rad", "deg", "turn"]
 class Measurements:
     r"""Relative phases between pairs of ``n`` nodes. What is masked (``numpy.ma``) is absent: see :attr:`kept`.
 
+    >>> ang.Measurements(["a", "b"], ["b", "c"], angle=[30, 45], unit="deg")
+    Measurements(2 angles between 3 nodes)
+
     Parameters
     ----------
     i, j
@@ -62,8 +63,7 @@ class Measurements:
     angle
         Measured ``theta_i - theta_j`` in radians, or in the ``unit`` given. Give either ``angle`` or ``value``.
     weight
-        Non-negative weight of every edge (1 unless given): the variance of the angle is
-        ``sigma**2 / weight``.
+        Non-negative weight of every edge (1 unless given): the variance of the angle is ``sigma**2 / weight``.
     n
         Number of nodes; the largest index plus one unless given. A larger ``n`` declares isolated nodes.
     value
@@ -261,34 +261,9 @@ class Measurements:
         Zero entries and masked ones (in either triangle) are absent pairs. The diagonal says nothing about phases and
         is left out. What is below it is not read.
         """
-        import scipy.sparse
+        from angsync.problem.interop import from_matrix
 
-        shape = np.shape(C)
-        if len(shape) != 2 or shape[0] != shape[1]:
-            raise ShapeError(f"C must be a square matrix, but its shape is {shape}.")
-        if scipy.sparse.issparse(C):
-            from angsync.problem.operators.sparse_format import check_format
-
-            upper = scipy.sparse.triu(check_format(C), k=1, format="csr")
-            upper.sort_indices()
-            upper = upper.tocoo()
-            i, j, value = upper.row, upper.col, upper.data
-            present = value != 0
-            i, j, value = i[present], j[present], value[present]
-        else:
-            if isinstance(C, np.ma.MaskedArray):
-                mask = np.ma.getmaskarray(C)
-                C = np.where(mask | mask.T, 0, np.ma.getdata(C))
-            C = np.asarray(C)
-            i, j = np.nonzero(np.triu(C, k=1))
-            value = C[i, j]
-        bad = ~np.isfinite(value)
-        if bad.any():
-            k = int(np.argmax(bad))
-            raise NotFiniteError(
-                f"C[{i[k]},{j[k]}] is {value[k]}: it must be finite. A pair that was not measured is 0."
-            )
-        return cls(i.astype(np.int64), j.astype(np.int64), value=value, n=C.shape[0], labels=labels)
+        return from_matrix(C, labels)
 
     @classmethod
     @names_keywords
@@ -324,6 +299,18 @@ class Measurements:
         from angsync.problem.interop import from_dataframe
 
         return from_dataframe(frame, i=i, j=j, angle=angle, weight=weight, unit=unit)
+
+    def to_dataframe(self, *, library: str = "pandas") -> Any:
+        """A data frame of i, j, angle (radians) and weight, of ``"pandas"``, ``"polars"`` or ``"pyarrow"``; residuals
+        are in ``result.to_dataframe("measurements")``."""
+        from angsync.problem.frames import data_frame, measured_columns
+
+        return data_frame(measured_columns(self), library)
+
+    def _repr_html_(self) -> str:
+        from angsync.problem.cards import measurements_card
+
+        return measurements_card(self)
 
     def to_sparse(self) -> scipy.sparse.csr_array:
         """The Hermitian matrix C as CSR, complex128; warns where parallel edges contradict each other."""

@@ -1,4 +1,4 @@
-"""Units of the angles that users give. Inside, and in everything that comes out, angles are radians. Loads no NumPy."""
+"""Units of the angles that users give. Inside, and in what Python gets back, angles are radians. Loads no NumPy."""
 
 from __future__ import annotations
 
@@ -29,6 +29,11 @@ def check_unit(unit: Any) -> None:
 def in_radians(angle: float, unit: str) -> float:
     """One angle, or one standard deviation of angles, in radians."""
     return angle if unit == "rad" else angle * (2 * math.pi / FULL_TURN[unit])
+
+
+def in_unit(angle: Any, unit: str) -> Any:
+    """An angle or an array of angles, given in radians, in this unit; radians stay as they are to the bit."""
+    return angle if unit == "rad" else angle * (FULL_TURN[unit] / (2 * math.pi))
 
 
 def radians(angle: NDArray[np.float64], unit: str, epsilon: float) -> NDArray[np.float64]:

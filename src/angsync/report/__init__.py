@@ -9,13 +9,26 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from angsync.report.network_plot import plot_network
     from angsync.report.page import render_page, write_page
     from angsync.report.plotting import plot
+    from angsync.report.residuals_plot import plot_residuals
+    from angsync.report.stack_plot import plot_stack
     from angsync.report.words import certificate_in_words
 
-__all__ = ["certificate_in_words", "plot", "render_page", "write_page"]
+__all__ = [
+    "certificate_in_words", "plot", "plot_network", "plot_residuals", "plot_stack", "render_page", "write_page",
+]  # fmt: skip
 
-_HOME = {"certificate_in_words": "words", "plot": "plotting", "render_page": "page", "write_page": "page"}
+_HOME = {
+    "certificate_in_words": "words",
+    "plot": "plotting",
+    "plot_network": "network_plot",
+    "plot_residuals": "residuals_plot",
+    "plot_stack": "stack_plot",
+    "render_page": "page",
+    "write_page": "page",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,82 +1,118 @@
-"""One self-contained HTML page about the result of an application: summary, certificate, pictures, table."""
+"""The page about the result of an application, in the words of its field."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.errors import InputError
 from angsync.io.atomic import atomic_open
-from angsync.report.html import (
-    Row,
-    badge,
-    badges,
-    document,
-    figure,
-    footer,
-    header,
-    paragraphs,
-    section,
-    table_of_rows,
-    table_with_head,
-)
-from angsync.report.numbers import pretty_number
-from angsync.report.page import angsync_version
+from angsync.report.builder import MOST_LISTED, Page, compose
+from angsync.report.figures import Figure
+from angsync.report.html import Row, Table
+from angsync.report.judgement import Judgement
+from angsync.report.page import convergence_figures, proof_rows, residual_figures, work_in_words, worst_table
 from angsync.report.picture_svg import picture_figure
 from angsync.report.pictures import Picture
-from angsync.report.svg import escape
+from angsync.report.provenance import input_of, versions
+from angsync.report.quality import Quality
+from angsync.report.weak_spots import weak_spots
 
-MOST_LISTED = 200  # rows of the table
-_MARKS = {"good": "✓", "bad": "✗", "open": "?", "none": "–"}
+
+class Told(Protocol):
+    """What an application says about its result."""
+
+    @property
+    def rows(self) -> Sequence[Row]: ...
+    @property
+    def columns(self) -> Mapping[str, NDArray]: ...
+    @property
+    def pictures(self) -> Sequence[Picture]: ...
+    @property
+    def sentences(self) -> Sequence[str]: ...
+    @property
+    def worst(self) -> Table | None: ...
+    @property
+    def radians(self) -> Sequence[str]: ...
+    @property
+    def names(self) -> Sequence[object] | None: ...
 
 
 def write_field_page(
     path: str | os.PathLike[str],
     title: str,
     *,
-    badge_look: str,
-    headline: str,
-    rows: Sequence[Row],
-    certificate: str,
-    sentences: Sequence[str],
-    pictures: Sequence[Picture],
-    columns: Mapping[str, NDArray],
+    told: Told,
+    proof: Judgement,
+    fit: Judgement,
+    sync: Any,
+    quality: Quality | None = None,
+    provenance: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write the page: complete, or not at all. ``badge_look`` is good, bad, open or none."""
+    """Write the page: complete, or not at all. ``sync`` is the solved problem behind the result, or the stack."""
     with atomic_open(path) as stream:  # first, so that an unwritable path is found before the work
-        figures = [drawn for drawn in map(picture_figure, pictures) if drawn is not None]
-        drawn = "\n".join(figure(one.svg, one.caption) for one in figures)
-        sections = [
-            header(title, badges([badge(badge_look, _MARKS[badge_look], headline)])),
-            section("Summary", table_of_rows(rows, "summary") + paragraphs(sentences)),
-        ]
-        if figures:
-            sections.append(section("Pictures", f'<div class="figures">\n{drawn}\n</div>'))
-        sections += [
-            section("Certificate", f'<p class="statement {badge_look}">{escape(certificate)}</p>'),
-            section("Table", _listing(columns)),
-        ]
-        stream.write(document(title, sections, footer(f"angsync {angsync_version()}", [])))
+        one = np.ndim(sync.z) == 1 and np.ndim(sync.objective) == 0
+        residuals = _drawn(told.pictures, "residuals")
+        page = Page(
+            title=title,
+            proof=proof,
+            fit=fit,
+            rows=[_capital(row) for row in told.rows if not _is_work(row)],
+            notes=told.sentences,
+            pictures=_drawn(told.pictures, "answer"),
+            residuals=residuals or (residual_figures(quality) if one else []),
+            worst=told.worst if told.worst is not None or not one else worst_table(sync, quality),
+            errors=_drawn(told.pictures, "errors"),
+            weak_spots=_weak_spots(sync, told.names) if one else [],
+            answer=_table(told),
+            answer_heading="Table",
+            proof_rows=proof_rows(sync) if one and proof.look != "bad" else [],
+            convergence=convergence_figures(sync, sync.tolerance or None) if one else [],
+            convergence_words=[
+                *([sync.method, *work_in_words(sync)] if one else []),
+                *(f"{', '.join(filter(None, row[1:]))}." for row in told.rows if _is_work(row) and not one),
+            ],
+            provenance={
+                "input": input_of(sync.source) if one else {}, "versions": versions(), **(provenance or {})
+            },
+        )  # fmt: skip
+        stream.write(compose(page))
     return Path(path)
 
 
-def _listing(columns: Mapping[str, NDArray]) -> str:
-    length = len(next(iter(columns.values()), ()))
-    listed = min(length, MOST_LISTED)
-    body = "\n".join(
-        "<tr>" + "".join(f"<td>{escape(_cell(column[k]))}</td>" for column in columns.values()) + "</tr>"
-        for k in range(listed)
-    )
-    which = f"All {length:,} rows" if listed == length else f"The first {listed} of {length:,} rows"
-    opened = " open" if length <= 20 else ""
-    table = table_with_head(columns, body, "columns")
-    return f"<details{opened}><summary>{which}</summary>{table}</details>"
+def _is_work(row: Row) -> bool:
+    """Rows that say how it was found; the folded part of the page has them."""
+    return row[0].lower() in ("status", "work", "method")
 
 
-def _cell(value: object) -> str:
-    if isinstance(value, np.bool_ | bool):
-        return "yes" if value else "no"
-    return pretty_number(float(value), 6) if isinstance(value, np.floating | float) else str(value)
+def _capital(row: Row) -> Row:
+    return (row[0][:1].upper() + row[0][1:], *row[1:])
+
+
+def _drawn(pictures: Sequence[Picture], about: str) -> list[Figure]:
+    found = [picture_figure(one) for one in pictures if one.about == about]
+    return [one for one in found if one is not None]
+
+
+def _weak_spots(sync: Any, names: Sequence[object] | None) -> list[str]:
+    try:
+        return weak_spots(sync, names)
+    except InputError:
+        return []
+
+
+def _table(told: Told) -> Table:
+    """No more rows than are shown; radians in degrees, and said so."""
+    columns: dict[str, NDArray] = {}
+    for name, column in told.columns.items():
+        shown = column[:MOST_LISTED]
+        if name in told.radians:
+            columns[f"{name.replace('_', ' ')} (°)"] = np.degrees(shown)
+        else:
+            columns[name.replace("_", " ")] = shown
+    return Table(columns, of=len(next(iter(told.columns.values()), ())))

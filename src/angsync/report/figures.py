@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from angsync.report.numbers import counted, pretty_number
 from angsync.report.protocols import ReportedResult
+from angsync.report.quality import Quality
 from angsync.report.series import (
     Curve,
     angle_errors,
     component_ranks,
-    edge_residuals_in_degrees,
     histogram,
     objective_gap_curve,
     residual_curve,
@@ -32,6 +32,8 @@ class Figure:
 
     svg: str
     caption: str
+    wide: bool = False
+    """Whether it has a row of the page to itself."""
 
 
 def residual_figure(result: ReportedResult, tolerance: float | None = None) -> Figure | None:
@@ -112,21 +114,27 @@ def error_wheel(result: ReportedResult, truth: ArrayLike) -> Figure:
     return Figure(svg, caption + _not_finite(finite))
 
 
-def residual_histogram(result: ReportedResult) -> Figure | str:
-    """Wrapped residuals of the measurements in degrees, or the sentence that says why there are none."""
-    residuals = edge_residuals_in_degrees(result)
-    if isinstance(residuals, str):
-        return residuals
-    bins = histogram(residuals)
+def residual_histogram(quality: Quality) -> Figure | None:
+    """Residuals of the measurements in degrees, and the curve of noise as wide as their middle half.
+
+    Each residual is over the root of the share of its error that it shows and, where weights differ, times the root of
+    its weight over the median weight: so all scatter alike where the weights are right.
+    """
+    found = quality.residuals
+    if found is None or not found.checked.any():
+        return None
+    used = found.checked
+    scale = math.degrees(1 / math.sqrt(float(np.median(found.information[found.active]))))
+    shown = (np.sign(found.wrapped) * found.t)[used] * scale
+    bins = histogram(shown)
     if bins.size == 0:
-        return "The residual histogram is left out: no residual is a finite number."
-    reach = float(bins.edges[-1])
-    deviation = bins.standard_deviation
-    width = float(bins.edges[1] - bins.edges[0])
-    bell_x = np.linspace(-reach, reach, 161)
-    bell = np.zeros(0)
-    if deviation > width / 4:  # narrower than that, the bins do not resolve it
-        bell = bins.size * width / (deviation * math.sqrt(2 * math.pi)) * np.exp(-((bell_x / deviation) ** 2) / 2)
+        return None
+    reach, width = float(bins.edges[-1]), float(bins.edges[1] - bins.edges[0])
+    core = quality.core_degrees or bins.standard_deviation
+    bell_x, bell = np.linspace(-reach, reach, 241), np.zeros(0)
+    if core > width / 4:  # narrower than that, the bins do not resolve it
+        inside = bins.size * (1 - quality.far_share)
+        bell = inside * width / (core * math.sqrt(2 * math.pi)) * np.exp(-((bell_x / core) ** 2) / 2)
     chart = Chart(
         "Histogram of the measurement residuals",
         "measured minus fitted angle (degrees)",
@@ -134,27 +142,57 @@ def residual_histogram(result: ReportedResult) -> Figure | str:
         (-reach, reach),
         (0.0, 1.08 * max(float(bins.counts.max()), float(bell.max(initial=0.0)))),
         x_step=45.0 if reach == 180 else None,
-        width=540,
+        width=600,
     )
+    far = 4 * core
     chart.bars(bins.edges, bins.counts, series=1, label="residuals" if bell.size else None)
-    caption = (
-        f"Residuals of {counted(bins.size, 'measurement')}, wrapped into (−180°, 180°]. "
-        f"Standard deviation {pretty_number(deviation, 3)}°."
-    )
+    caption = f"Residuals of {counted(bins.size, 'measurement')}."
+    unchecked = int(found.active.sum() - used.sum())
+    if unchecked:
+        caption += f" {counted(unchecked, 'measurement')} that nothing checks left out."
+    if np.ptp(found.measurements.strength[used]) > 0:
+        caption += " All are brought to the median weight."
+    if found.known and float(found.redundancy[used].min()) < 0.9:
+        caption += " Each is scaled up by what the fit takes up of it."
     if bell.size:
-        chart.line(bell_x, bell, series=2, label="normal curve", dashed=True)
-        caption += (
-            " The curve is a normal density with mean zero and this standard deviation: bars far outside "
-            "it are measurements to look at."
-        )
+        chart.line(bell_x, bell, series=2, label="noise", dashed=True)
+        caption += f" The curve is noise as wide as the middle half of them: a scatter of {pretty_number(core, 3)}°."
+    if quality.far_count and far < reach:
+        beyond = np.where((bins.edges[:-1] > far) | (bins.edges[1:] < -far), bins.counts, 0)
+        chart.bars(bins.edges, beyond, series=2)
+        caption += " Orange bars lie beyond four times that, where noise alone leaves one in 16,000."
     if bins.left_out:
         caption += f" {counted(bins.left_out, 'residual')} not finite and not drawn."
     return Figure(chart.render(), caption)
 
 
+def error_bar_figure(errors: NDArray[np.float64]) -> Figure:
+    """Standard errors (radians) of all nodes in order of size, in degrees."""
+    degrees = np.sort(np.degrees(errors[np.isfinite(errors)]))
+    places = np.unique(np.linspace(0, degrees.size - 1, min(degrees.size, 400)).round().astype(int))
+    chart = Chart(
+        "Standard errors of the phases",
+        "nodes, the surest first",
+        "standard error (degrees)",
+        (0.0, float(max(degrees.size, 2))),
+        (0.0, 1.08 * float(degrees[-1]) or 1.0),
+        width=600,
+        height=260,
+    )
+    chart.line(places + 1.0, degrees[places], series=1)
+    if degrees.size <= 40:
+        chart.points(places + 1.0, degrees[places], series=1)
+    middle, worst = float(np.median(degrees)), float(degrees[-1])
+    caption = f"Standard errors: median {pretty_number(middle, 3)}°, largest {pretty_number(worst, 3)}°."
+    unknown = int(errors.size - degrees.size)
+    return Figure(chart.render(), caption + (f" {counted(unknown, 'node')} without one." if unknown else ""))
+
+
 def gauge_in_words(result: ReportedResult) -> str:
     """Angles mean nothing without their gauge."""
     several = component_ranks(result)[1] > 1
+    if isinstance(result.gauge, str) and result.gauge == "anchors":
+        return "the anchors and priors that were given"
     if isinstance(result.gauge, str) and result.gauge == "first":
         return "the first node of each component has angle 0" if several else "the first node has angle 0"
     if isinstance(result.gauge, str) and result.gauge == "mean":

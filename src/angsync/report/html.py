@@ -1,13 +1,22 @@
 """The parts that every HTML page is made of: document, section, badge, table, paragraphs, figure, footer.
 
-A page is complete in itself: its style is in it, it loads nothing and holds no script.
+A page is complete in itself: its style and, where it has tables to sort or parts that are folded, one script are in it.
+Its policy lets a browser load nothing, and run no script but that one, whatever a label holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import base64
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from importlib import resources
+from typing import Any
 
+import numpy as np
+
+from angsync.report.numbers import pretty_number
 from angsync.report.svg import element, escape
 
 Row = Sequence[str]
@@ -16,16 +25,27 @@ Row = Sequence[str]
 
 def document(title: str, sections: Iterable[str], footer: str) -> str:
     """A whole page."""
-    style = resources.files("angsync.report").joinpath("page.css").read_text(encoding="utf-8")
+    body = "\n".join(sections)
+    script = packaged("page.js") if "<details" in body or ' sortable"' in body else ""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    allowed = f" script-src 'sha256-{digest}';" if script else ""
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:;{allowed}"
     head = (
         '<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n"
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        f"<title>{escape(title)}</title>\n<style>\n{packaged('page.css')}</style>\n"
     )
-    body = "\n".join(sections)
+    end = f"<script>{script}</script>\n" if script else ""
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}</head>\n<body>\n<main>\n{body}\n</main>\n'
-        f"{footer}\n</body>\n</html>\n"
+        f"{footer}\n{end}</body>\n</html>\n"
     )
+
+
+@cache
+def packaged(name: str) -> str:
+    """The text of a file of this room."""
+    return resources.files("angsync.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def header(title: str, *parts: str) -> str:
@@ -70,8 +90,65 @@ def table_with_head(names: Iterable[str], body: str, class_: str) -> str:
     return _table(class_, body, f"<thead><tr>{head}</tr></thead>")
 
 
-def _table(class_: str, body: str, head: str = "") -> str:
-    return f'<div class="table"><table class="{class_}">{head}<tbody>\n{body}\n</tbody></table></div>'
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of equal length for a table that readers can sort, the most important row first."""
+
+    columns: Mapping[str, Any]
+    caption: str = ""
+    order: str = "first"
+    """How the rows that are shown were chosen, where not all are: ``first``, ``worst``, ``least sure``."""
+    of: int | None = None
+    """How many rows there would be, where the columns hold only some."""
+
+
+def sortable_table(table: Table, most: int) -> str:
+    """The first ``most`` rows, whose columns can be sorted by a click or by keyboard."""
+    columns = {name: np.asarray(column) for name, column in table.columns.items()}
+    length = len(next(iter(columns.values()), ()))
+    listed, total = min(length, most), max(length, table.of or 0)
+    body = "\n".join("<tr>" + "".join(_cell(column[k]) for column in columns.values()) + "</tr>" for k in range(listed))
+    head = "".join(
+        f'<th scope="col"{" class=" + chr(34) + "number" + chr(34) if column.dtype.kind in "iuf" else ""}>'
+        f"{escape(name)}</th>"
+        for name, column in columns.items()
+    )
+    shown = f"All {total:,} rows." if listed == total else f"The {table.order} {listed:,} of {total:,}."
+    words = " ".join(part for part in (table.caption, shown if total > 1 else "") if part)
+    caption = f'<p class="note">{escape(words)}</p>' if words else ""
+    return caption + _table("columns sortable", body, f"<thead><tr>{head}</tr></thead>", escape(words or "table"))
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, np.bool_ | bool):
+        return f"<td>{'yes' if value else 'no'}</td>"
+    if isinstance(value, np.integer | int):
+        return f'<td class="number" data-v="{int(value)}">{int(value)}</td>'
+    if isinstance(value, np.floating | float):
+        known = bool(np.isfinite(value))
+        shown = pretty_number(float(value), 4) if known else "–"
+        return f'<td class="number" data-v="{float(value) if known else "NaN"}">{shown}</td>'
+    return f"<td>{escape(value)}</td>"
+
+
+def folded(heading: str, content: str, *, is_open: bool = False) -> str:
+    """What is shown when asked for, and in print."""
+    return f"<details{' open' if is_open else ''}><summary>{escape(heading)}</summary>\n{content}\n</details>"
+
+
+def verdict(look: str, sentence: str) -> str:
+    """What the page says, in one sentence."""
+    return f'<p class="verdict {look}">{escape(sentence)}</p>'
+
+
+def preformatted(words: str) -> str:
+    return f'<pre tabindex="0">{escape(words)}</pre>'
+
+
+def _table(class_: str, body: str, head: str = "", label: str = "") -> str:
+    # a table that is too wide or too long scrolls by itself, with the keys too
+    frame = f'"table tall" tabindex="0" role="region" aria-label="{label}"' if label else '"table"'
+    return f'<div class={frame}><table class="{class_}">{head}<tbody>\n{body}\n</tbody></table></div>'
 
 
 def figure(drawn: str, caption: str, class_: str = "") -> str:

@@ -1,18 +1,22 @@
-"""One self-contained HTML page about one result: no network, no script, light, dark and print."""
+"""The page about one solved problem: one self-contained HTML file, for the screen, light and dark, and for print."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from importlib import metadata
+import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from angsync.errors import ErrorBarWarning, InputError
 from angsync.io.atomic import atomic_open
+from angsync.report.builder import MOST_LISTED, MOST_UNSURE, MOST_WORST, Page, compose
 from angsync.report.figures import (
     Figure,
+    error_bar_figure,
     error_wheel,
     gauge_in_words,
     node_name,
@@ -21,16 +25,23 @@ from angsync.report.figures import (
     residual_figure,
     residual_histogram,
 )
-from angsync.report.html import Row, badge, badges, document, figure, footer, header, paragraphs, section, table_of_rows
+from angsync.report.html import Row, Table
+from angsync.report.judgement import judge_fit, judge_proof
+from angsync.report.layout import layout
+from angsync.report.network import network_figure
 from angsync.report.numbers import counted, duration, pretty_number
 from angsync.report.protocols import ReportedResult
-from angsync.report.series import check_one_problem, component_ranks
-from angsync.report.svg import escape
-from angsync.report.words import certificate_in_words, headline, verdict_in_words
+from angsync.report.provenance import input_of, versions
+from angsync.report.quality import Quality, assess
+from angsync.report.series import angle_errors, check_one_problem, component_ranks
+from angsync.report.weak_spots import weak_spots
+from angsync.report.words import verdict_in_words
 
-MOST_LISTED = 50  # nodes in the table of phases
-# class and mark of the badge of each verdict
-_LOOKS = {"CERTIFIED": ("good", "✓"), "REFUTED": ("bad", "✗"), "UNDECIDED": ("open", "?")}
+MOST_WITH_ERRORS = 20_000
+"""Nodes up to which a page works out standard errors by itself: it takes seconds at this size."""
+_MOST_EDGES = 200_000  # the same for measurements
+_DENSE = 0.5  # share of pairs that are measured, from which a graph is no map but a clew
+_MARKED = 20  # of the worst measurements that are marked in the network
 
 
 def render_page(
@@ -39,220 +50,291 @@ def render_page(
     title: str = "angsync report",
     rows: Sequence[Row] = (),
     truth: ArrayLike | None = None,
+    positions: ArrayLike | None = None,
     notes: Sequence[str] = (),
     tolerance: float | None = None,
     settings: Sequence[Row] = (),
+    standard_errors: NDArray[np.float64] | None = None,
+    provenance: Mapping[str, Any] | None = None,
 ) -> str:
-    """The page as text.
+    """The page as text. Angles are degrees.
 
-    ``rows`` go to the top of the summary table; ``truth`` (phases) adds the error wheel; ``notes`` are
-    sentences under the summary; ``tolerance`` is drawn into the residual curve; ``settings`` end the page.
+    ``rows`` go to the top of the numbers; ``truth`` (phases) adds the error wheel; ``positions`` (n, 2): where
+    the nodes lie on the map, which is laid out by their measurements otherwise; ``notes`` are sentences at the top;
+    ``tolerance`` is drawn into the curve of the residual; ``settings`` (a name and a value each) and ``provenance`` end
+    the page, with versions and the hash of the input. ``standard_errors`` (radians) are found unless given, where that
+    takes seconds.
     """
     check_one_problem(result)
-    sections = [
-        header(title, _badges(result)),
-        section("Summary", table_of_rows([*rows, *_summary_rows(result)], "summary") + paragraphs(notes)),
-        section("Certificate", _certificate(result)),
-        section("Convergence", _convergence(result, tolerance)),
-        section("Phases", _phases(result, truth)),
-        section("Residuals of the measurements", _residuals(result)),
-        section("Method and status", _method(result)),
-    ]
-    return document(title, sections, _footer(result, tolerance, settings))
+    quality = assess(result)
+    errors, error_words = _errors(result, standard_errors)
+    pictures = _pictures(result, quality, errors, truth, _placed(result, positions))
+    chosen = {str(row[0]): " ".join(map(str, row[1:])) for row in settings}
+    page = Page(
+        title=title,
+        proof=judge_proof(result),
+        fit=judge_fit(quality, _typical(errors)),
+        rows=[*rows, *_rows(result, quality, errors)],
+        notes=notes,
+        warnings=[] if result.converged else [f"Not converged: {_readable(result.status.name)}"],
+        pictures=pictures,
+        residuals=residual_figures(quality),
+        worst=worst_table(result, quality),
+        errors=[] if errors is None or not np.isfinite(errors).any() else [error_bar_figure(errors)],
+        error_words=error_words,
+        unsure=None if errors is None else _unsure(result, errors),
+        weak_spots=weak_spots(result),
+        answer=_listing(result, errors),
+        answer_figures=[phase_wheel(result)] if pictures and pictures[0].wide else [],
+        answer_heading="Angles of all nodes",
+        proof_rows=proof_rows(result),
+        convergence=convergence_figures(result, tolerance),
+        convergence_words=[*_method(result), *work_in_words(result)],
+        provenance={
+            "input": input_of(result.source), "versions": versions(),
+            "settings": {"gauge": str(result.gauge), "tolerance": tolerance, **chosen}, **(provenance or {}),
+        },
+    )  # fmt: skip
+    return compose(page)
 
 
-def write_page(
-    result: ReportedResult,
-    path: str | os.PathLike[str],
-    *,
-    title: str = "angsync report",
-    rows: Sequence[Row] = (),
-    truth: ArrayLike | None = None,
-    notes: Sequence[str] = (),
-    tolerance: float | None = None,
-    settings: Sequence[Row] = (),
-) -> Path:
+def write_page(result: ReportedResult, path: str | os.PathLike[str], **details: Any) -> Path:
     """Write :func:`render_page` to ``path``: complete, or not at all."""
     with atomic_open(path) as stream:  # first, so that an unwritable path is found before the work
-        stream.write(
-            render_page(
-                result,
-                title=title,
-                rows=rows,
-                truth=truth,
-                notes=notes,
-                tolerance=tolerance,
-                settings=settings,
-            )
-        )
+        stream.write(render_page(result, **details))
     return Path(path)
 
 
-def _look(result: ReportedResult) -> tuple[str, str]:
-    if result.robust is not None and result.robust.credible is False:
-        return "bad", "✗"
-    if result.certificate is None:
-        return "none", "–"
-    return _LOOKS.get(result.certificate.verdict.name, ("open", "?"))
+# --- what pages of applications have too ------------------------------------------------------------------------------
 
 
-def _badges(result: ReportedResult) -> str:
-    look, mark = _look(result)
-    proved = badge(look, mark, headline(result.certificate, result.robust))
-    if result.converged:
-        return badges([proved, badge("none", "✓", "Converged")])
-    return badges([proved, badge("open", "!", f"Not converged: {_readable(result.status.name)}")])
+def residual_figures(quality: Quality | None) -> list[Figure]:
+    """The histogram of the residuals, where there are any."""
+    found = None if quality is None else residual_histogram(quality)
+    return [] if found is None else [found]
+
+
+def worst_table(result: ReportedResult, quality: Quality | None) -> Table | None:
+    """The measurements that fit worst."""
+    if quality is None or quality.residuals is None:
+        return None
+    found, m = quality.residuals, result.measurements
+    places = found.worst(MOST_WORST)
+    width = found.core or np.inf
+    columns: dict[str, Any] = {
+        "from": np.array([node_name(result, int(k)) for k in m.i[places]], dtype=object),
+        "to": np.array([node_name(result, int(k)) for k in m.j[places]], dtype=object),
+        "measured (°)": np.degrees(np.asarray(m.angle)[places]),
+        "residual (°)": np.degrees(found.wrapped[places]),
+        "times the scatter": found.t[places] / width,
+    }
+    if not found.active.all():
+        columns["left out"] = ~found.active[places]
+    if np.ptp(m.strength) > 0:
+        columns["weight"] = np.asarray(m.strength, dtype=float)[places]
+    caption = (
+        "The measurements that fit worst: measured minus fitted angle, and that over the scatter of the middle half "
+        "(noise alone leaves one in 16,000 beyond 4). A click on a column sorts by it."
+    )
+    return Table(columns, caption, "worst", len(m))
+
+
+def proof_rows(result: ReportedResult) -> list[Row]:
+    """The certificate in numbers; none where the weights that it is about are not credible."""
+    certificate = result.certificate
+    if certificate is None or (result.robust is not None and result.robust.credible is False):
+        return []
+    number = pretty_number
+    failure = 1.0 - float(certificate.confidence)
+    rows: list[Row] = [
+        ("Verdict", verdict_in_words(certificate, result.robust),
+         f"needs a relative gap of {number(certificate.tolerance)}"),
+        ("Gap bound", number(certificate.gap_bound), f"on f* − f(z); {number(certificate.relative_gap)} relative"),
+        ("Objective", number(result.objective, 8), "f(z) = zᴴCz, larger is better"),
+        ("λ_min(S) at least", number(certificate.lambda_min), "smallest eigenvalue of S = Diag(s) − C"),
+        ("λ₂(S) at least", number(certificate.lambda_2), "positive where the optimum is unique"),
+        ("Unique", "proved" if certificate.unique else "not proved", "up to phase"),
+        ("Method", certificate.method,
+         "deterministic" if failure <= 0 else f"fails with probability {number(failure, 2)} at most"),
+    ]  # fmt: skip
+    if result.starts is not None:
+        rows.append(("Starts", str(result.starts.count), f"{result.starts}: one run is not reliable on this problem"))
+    return rows
+
+
+def convergence_figures(result: ReportedResult, tolerance: float | None) -> list[Figure]:
+    """The curves of the run that have more than two points: fewer are in the words."""
+    if np.size(result.history.residual) < 3:
+        return []
+    return [f for f in (residual_figure(result, tolerance), objective_figure(result)) if f is not None]
+
+
+def work_in_words(result: ReportedResult) -> list[str]:
+    """How much work it was."""
+    return [
+        f"{counted(int(result.iterations), 'iteration')}, {counted(int(result.matvecs), 'product')} with C, "
+        f"{duration(result.seconds)}; the gradient ended at {pretty_number(result.residual, 3)} of the product (zero "
+        "at a stationary point)."
+    ]
+
+
+# --- what only plain solves have --------------------------------------------------------------------------------------
 
 
 def _readable(name: str) -> str:
     return name.replace("_", " ").lower()
 
 
-def _summary_rows(result: ReportedResult) -> list[Row]:
-    nodes = int(np.shape(result.angles)[0])
-    components = component_ranks(result)[1]
-    rows: list[Row] = [
-        (
-            "Nodes",
-            f"{nodes:,}",
-            ("all connected" if nodes > 1 else "")
-            if components <= 1
-            else f"{components:,} connected components; phases between them are not measured",
-        ),
-        ("Objective", pretty_number(result.objective, 8), "f(z) = zᴴCz, larger is better"),
-    ]
-    if result.certificate is not None:
-        gap = result.certificate
-        rows.append(
-            (
-                "Distance to the optimum",
-                f"at most {pretty_number(gap.gap_bound, 3)}",
-                f"{pretty_number(gap.relative_gap, 3)} relative",
-            )
-        )
-    iterations, matvecs = int(result.iterations), int(result.matvecs)
-    rows.append(("Residual", pretty_number(result.residual, 3), "‖Im(conj(z) Cz)‖ / ‖Cz‖, zero at a stationary point"))
-    rows.append(("Iterations", f"{iterations:,}", f"{counted(matvecs, 'product')} with C"))
-    rows.append(("Time", duration(result.seconds)))
+def _rows(result: ReportedResult, quality: Quality | None, errors: NDArray[np.float64] | None) -> list[Row]:
+    nodes, components = int(np.shape(result.angles)[0]), component_ranks(result)[1]
+    apart = f"{components:,} connected components; phases between them are not measured"
+    rows: list[Row] = [("Nodes", f"{nodes:,}", apart if components > 1 else "all connected" if nodes > 1 else "")]
+    if quality is not None:
+        rows.append(("Measurements", f"{quality.count:,}", f"{round(quality.degrees_of_freedom):,} more than needed"))
+        rows.append(("Misfit", f"{pretty_number(quality.rms_degrees, 3)}°", "root mean square of the residuals"))
+        if quality.noise_degrees is not None and quality.core_degrees is not None:
+            core = f"{pretty_number(quality.core_degrees, 3)}° by the middle half of the measurements"
+            rows.append(("Noise of a measurement", f"{pretty_number(quality.noise_degrees, 3)}°", core))
+            far = f"{100 * quality.far_share:.2g} %, beyond 4 times the scatter of the middle half"
+            rows.append(("Far off", f"{quality.far_count:,}", far))
+        if quality.chi2_per_dof is not None:
+            note = "per degree of freedom: 1 where the weights are 1 / variance, in radians"
+            rows.append(("Chi-square", pretty_number(quality.chi2_per_dof, 3), note))
+    typical = _typical(errors)
+    if typical is not None:
+        rows.append(("Error of a phase", f"{pretty_number(typical, 3)}°", "median standard error"))
     return rows
 
 
-def _certificate(result: ReportedResult) -> str:
-    components = component_ranks(result)[1]
-    words = certificate_in_words(
-        result.certificate,
-        components,
-        lambda value: pretty_number(value, 3),
-        anchored=result.gauge == "anchors",
-        weights=result.robust,
-    )
-    statement = f'<p class="statement {_look(result)[0]}">{escape(words)}</p>'
-    certificate = result.certificate
-    if certificate is None or (result.robust is not None and result.robust.credible is False):
-        return statement
-    rows = [
-        (
-            "Verdict",
-            verdict_in_words(certificate, result.robust),
-            f"certified needs a gap of {pretty_number(certificate.tolerance)} relative",
-        ),
-        ("Gap bound", pretty_number(certificate.gap_bound), "proved upper bound on f* − f(z)"),
-        (
-            "Relative gap",
-            pretty_number(certificate.relative_gap),
-            "the gap bound over the scale of the problem",
-        ),
-        (
-            "λ_min(S) at least",
-            pretty_number(certificate.lambda_min),
-            "smallest eigenvalue of S = Diag(s) − C",
-        ),
-        (
-            "λ₂(S) at least",
-            pretty_number(certificate.lambda_2),
-            "second eigenvalue of S; positive where z is well determined",
-        ),
-        ("Unique", "proved" if certificate.unique else "not proved", "of the optimum, up to phase"),
-        ("Method", certificate.method, _confidence(certificate.confidence)),
-    ]
-    if result.starts is not None:
-        rows.append(("Starts", str(result.starts.count), f"{result.starts}: one run is not reliable on this problem"))
-    return statement + table_of_rows(rows, "summary")
+def _typical(errors: NDArray[np.float64] | None) -> float | None:
+    known = np.zeros(0) if errors is None else errors[np.isfinite(errors)]
+    return float(np.degrees(np.median(known))) if known.size else None
 
 
-def _confidence(confidence: float) -> str:
-    failure = 1.0 - float(confidence)
-    return "deterministic" if failure <= 0 else f"confidence 1 − {pretty_number(failure, 2)}"
-
-
-def _drawn(one: Figure) -> str:
-    return figure(one.svg, one.caption)
-
-
-def _figures(figures: Sequence[Figure]) -> str:
-    return f'<div class="figures">\n{"".join(_drawn(one) for one in figures)}\n</div>'
-
-
-def _convergence(result: ReportedResult, tolerance: float | None) -> str:
-    figures = [f for f in (residual_figure(result, tolerance), objective_figure(result)) if f is not None]
-    if not figures:
-        return "<p>There is no curve to draw: the answer needed no iteration, or no history was kept.</p>"
-    if len(figures) == 1:
-        return _drawn(figures[0])
-    return _figures(figures)
-
-
-def _phases(result: ReportedResult, truth: ArrayLike | None) -> str:
-    if int(np.shape(result.angles)[0]) == 0:
-        return "<p>There are no nodes.</p>"
-    wheels = [phase_wheel(result)]
-    if truth is not None:
-        wheels.append(error_wheel(result, truth))
-    drawn = _figures(wheels) if len(wheels) > 1 else _drawn(wheels[0])
-    return drawn + _listing(result)
-
-
-def _listing(result: ReportedResult) -> str:
-    angles = np.asarray(result.angles, dtype=float)
-    listed = min(angles.size, MOST_LISTED)
-    component, count = component_ranks(result)
-    rows = [
-        (
-            node_name(result, k),
-            f"{pretty_number(np.degrees(angles[k]), 5)}°",
-            f"component {component[k] + 1}" if count > 1 else "",
-        )
-        for k in range(listed)
-    ]
-    which = "all nodes" if listed == angles.size else f"the first {listed} nodes"
-    return f"<details><summary>Angles of {which}</summary>{table_of_rows(rows, 'listing')}</details>"
-
-
-def _residuals(result: ReportedResult) -> str:
-    found = residual_histogram(result)
-    return f"<p>{escape(found)}</p>" if isinstance(found, str) else _drawn(found)
-
-
-def _method(result: ReportedResult) -> str:
-    sentences = [result.method, str(result.status.value)]
-    if result.message and result.message not in sentences:
-        sentences.append(result.message)
-    return paragraphs(sentences)
-
-
-def _footer(result: ReportedResult, tolerance: float | None, settings: Sequence[Row]) -> str:
-    facts = [f"gauge: {gauge_in_words(result)}"]
-    if tolerance is not None:
-        facts.append(f"residual tolerance: {pretty_number(tolerance)}")
-    if result.certificate is not None:
-        facts.append(f"certificate tolerance: {pretty_number(result.certificate.tolerance)}")
-    facts += [": ".join(str(part) for part in row) for row in settings]
-    return footer(f"angsync {angsync_version()}", facts)
-
-
-def angsync_version() -> str:
-    """The version of the package, for the foot of a page."""
+def _errors(result: ReportedResult, given: NDArray[np.float64] | None) -> tuple[NDArray[np.float64] | None, list[str]]:
+    """Standard errors in radians and what is to be said about them; None where there are none."""
+    against = f"Standard errors, against the gauge: {gauge_in_words(result)}."
+    if given is not None:
+        return np.asarray(given, dtype=float), [against]
     try:
-        return metadata.version("angsync")
-    except metadata.PackageNotFoundError:
-        return "(version unknown: not installed as a package)"
+        edges, nodes = len(result.measurements), int(np.shape(result.angles)[0])
+    except InputError as error:
+        return None, [f"No error bars: {error}"]
+    if nodes > MOST_WITH_ERRORS or edges > _MOST_EDGES:
+        return None, [
+            "Not worked out for so large a graph: ask for them with --standard-errors, or give to_html "
+            "standard_errors=result.standard_errors()."
+        ]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            errors = np.asarray(result.standard_errors(), dtype=float)
+        except InputError as error:
+            return None, [f"No error bars: {error}"]
+    doubts = [str(one.message) for one in caught if issubclass(one.category, ErrorBarWarning)]
+    return errors, [against, *doubts]
+
+
+def _placed(result: ReportedResult, positions: ArrayLike | None) -> NDArray[np.float64] | None:
+    if positions is None:
+        return None
+    place, nodes = np.asarray(positions, dtype=float), int(np.shape(result.angles)[0])
+    if place.shape != (nodes, 2) or not np.isfinite(place).all():
+        raise InputError(
+            f"positions must be {nodes} finite pairs of coordinates, one a node, of shape ({nodes}, 2); they have the "
+            f"shape {place.shape}{'' if np.isfinite(place).all() else ', and some are not finite'}."
+        )
+    return place
+
+
+def _pictures(
+    result: ReportedResult, quality: Quality | None, errors: NDArray[np.float64] | None, truth: ArrayLike | None,
+    place: NDArray[np.float64] | None,
+) -> list[Figure]:  # fmt: skip
+    if int(np.shape(result.angles)[0]) == 0:
+        return []
+    network = None if quality is None else _network(result, quality, errors, truth, place)
+    wheels = [phase_wheel(result)] if network is None else []
+    return [*([] if network is None else [network]), *wheels, *([] if truth is None else [error_wheel(result, truth)])]
+
+
+def _network(
+    result: ReportedResult, quality: Quality, errors: NDArray[np.float64] | None, truth: ArrayLike | None,
+    place: NDArray[np.float64] | None,
+) -> Figure | None:  # fmt: skip
+    m, nodes = result.measurements, int(np.shape(result.angles)[0])
+    if nodes < 3 or (place is None and len(m) > _DENSE * nodes * (nodes - 1) / 2):
+        return None
+    names = [node_name(result, k) for k in range(nodes)] if nodes <= MOST_WITH_ERRORS else []
+    if truth is not None:
+        value, scale, what = np.abs(angle_errors(result, truth)), "error", "its distance from the truth"
+    elif errors is not None and np.isfinite(errors).any():
+        value, scale, what = errors, "standard error", "its standard error"
+    else:
+        wrapped = np.asarray(result.edge_residuals().wrapped, dtype=float)
+        ends = np.concatenate([m.i, m.j])
+        count = np.bincount(ends, minlength=nodes)
+        square = np.bincount(ends, np.concatenate([wrapped, wrapped]) ** 2, nodes)
+        value = np.sqrt(np.where(count > 0, square / np.maximum(count, 1), np.nan))
+        scale, what = "misfit", "the misfit of its measurements (root mean square)"
+    marked, marks = _marked(result, quality)
+    caption = f"The measured graph; the colour of a node is {what}."
+    if place is None:
+        place = layout(nodes, np.asarray(m.i), np.asarray(m.j), np.asarray(result.components))
+        caption += " Nodes that are measured against each other lie near each other, where they can."
+    return network_figure(
+        place, np.asarray(m.i), np.asarray(m.j), marked, np.degrees(value), names, scale=scale, caption=caption,
+        marks=marks,
+    )  # fmt: skip
+
+
+def _marked(result: ReportedResult, quality: Quality) -> tuple[list[int], str]:
+    """The measurements that the map points out, and what they are: left out by a robust fit, or far off."""
+    if result.robust is not None and np.any(result.robust.distrusted):
+        left_out = np.flatnonzero(result.robust.distrusted).tolist()
+        return left_out, f"{counted(len(left_out), 'measurement')} left out"
+    if quality.residuals is None or not quality.heavy_tails:
+        return [], ""
+    worst = quality.residuals.worst(_MARKED).tolist()
+    return worst, f"the {len(worst)} measurements that fit worst"
+
+
+def _unsure(result: ReportedResult, errors: NDArray[np.float64]) -> Table | None:
+    known = np.flatnonzero(np.isfinite(errors))
+    if known.size < 2:
+        return None
+    order = known[np.argsort(-errors[known], kind="stable")][:MOST_UNSURE]
+    m = result.measurements
+    count = np.bincount(np.concatenate([m.i, m.j]), minlength=errors.size)
+    columns = {
+        "node": np.array([node_name(result, int(k)) for k in order], dtype=object),
+        "angle (°)": np.degrees(np.asarray(result.angles, dtype=float)[order]),
+        "standard error (°)": np.degrees(errors[order]),
+        "measurements": count[order],
+    }
+    return Table(columns, "The nodes whose phases are known worst.", "least sure", errors.size)
+
+
+def _listing(result: ReportedResult, errors: NDArray[np.float64] | None) -> Table:
+    angles = np.asarray(result.angles, dtype=float)
+    listed = slice(0, min(angles.size, MOST_LISTED))
+    component, count = component_ranks(result)
+    columns: dict[str, Any] = {
+        "node": np.array([node_name(result, k) for k in range(angles.size)[listed]], dtype=object),
+        "angle (°)": np.degrees(angles[listed]),
+    }
+    if errors is not None:
+        columns["standard error (°)"] = np.degrees(errors[listed])
+    if count > 1:
+        columns["component"] = component[listed] + 1
+    caption = f"Gauge: {gauge_in_words(result)}."
+    return Table(columns, caption, of=angles.size)
+
+
+def _method(result: ReportedResult) -> list[str]:
+    sentences = [result.method.strip()]
+    for words in (str(result.status.value), result.message):
+        if words and words not in sentences:
+            sentences.append(words)
+    unique = dict.fromkeys(part for one in sentences for part in one.split("\n"))
+    return list(unique)

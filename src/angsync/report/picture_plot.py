@@ -2,47 +2,62 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from angsync.errors import MissingDependencyError
+from angsync.report.canvas import BLUE, ORANGE, figure_of
 from angsync.report.colours import colours
-from angsync.report.pictures import TWO_SIDED_95, Curves, Map, Picture
+from angsync.report.pictures import TWO_SIDED_95, Curves, Intervals, Map, Picture
 
 # Okabe and Ito: told apart by every eye; the series colours of the page
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+_GREY = "#8A94A3"
 _MARKERS = ("o", "D", "s", "^")
+_MOST_IN_A_ROW = 4  # pictures
 
 
 def plot_pictures(pictures: Sequence[Picture], title: str, figure: Any = None) -> Any:
-    """Draw pictures side by side on a matplotlib ``Figure`` (a new one unless given) and return it."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingDependencyError("matplotlib", "plot", "plotting a result") from None
+    """Draw pictures in rows on a matplotlib ``Figure`` (a new one unless given) and return it."""
     count = max(1, len(pictures))
-    if figure is None:
-        figure = Figure(figsize=(5.2 * count, 4.2), layout="constrained")
+    rows = -(-count // _MOST_IN_A_ROW)
+    columns = -(-count // rows)
+    tall = any(isinstance(one, Intervals) and len(one.names) > 20 for one in pictures)
+    figure = figure_of(figure, 5.2 * columns, (7.5 if tall else 4.4) * rows)
     figure.suptitle(title)
     for k, picture in enumerate(pictures):
-        axes = figure.add_subplot(1, count, k + 1)
-        axes.set_title(picture.title, fontsize="medium")
+        axes = figure.add_subplot(rows, columns, k + 1)
+        _entitle(axes, picture)
         if isinstance(picture, Map):
             _draw_map(picture, figure, axes)
+        elif isinstance(picture, Intervals):
+            _draw_intervals(picture, axes)
         else:
             _draw_curves(picture, axes)
     return figure
+
+
+def _entitle(axes: Any, picture: Picture) -> None:
+    """The title and, in small letters below it, what the picture shows: error bars are nothing without their level."""
+    lines = textwrap.wrap(picture.caption, 64)[:3]
+    axes.set_title(picture.title, fontsize="medium", pad=6 + 10 * len(lines))
+    style = {"textcoords": "offset points", "ha": "center", "va": "bottom", "fontsize": "x-small", "color": "0.35"}
+    axes.annotate("\n".join(lines), (0.5, 1.0), (0, 3), xycoords="axes fraction", annotation_clip=False, **style)
 
 
 def _draw_curves(picture: Curves, axes: Any) -> None:
     axes.set_xlabel(picture.x_label)
     axes.set_ylabel(picture.y_label)
     for k, series in enumerate(picture.series):
-        one, colour = series.drawn(), _COLOURS[k % len(_COLOURS)]
+        one = series.drawn()
+        colour = _GREY if one.tone == 8 else _COLOURS[(one.tone - 1 if one.tone else k) % len(_COLOURS)]
         style = {"color": colour, "label": one.label or None}
-        if one.line:
+        if one.segments:
+            gaps = [np.insert(axis.reshape(-1, 2), 2, np.nan, axis=1).ravel() for axis in (one.x, one.y)]
+            axes.plot(*gaps, "-", lw=0.9, **style)
+        elif one.line:
             axes.plot(one.x, one.y, "-", **style)
         else:
             axes.plot(one.x, one.y, _MARKERS[k % len(_MARKERS)], ms=3, mec="none", **style)
@@ -55,19 +70,55 @@ def _draw_curves(picture: Curves, axes: Any) -> None:
         axes.set_aspect("equal", adjustable="datalim")
     if picture.level is not None:
         axes.axhline(picture.level[0], ls="--", lw=1, color="0.4", label=picture.level[1])
-    if axes.get_legend_handles_labels()[1]:
-        axes.legend(frameon=False, fontsize="small")
+    # one series alone is named by its axis
+    if len(axes.get_legend_handles_labels()[1]) > (picture.level is None):
+        many = len(axes.get_legend_handles_labels()[1]) > 3  # these would hide points
+        beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if many else {}
+        axes.legend(frameon=False, fontsize="small", **beside)
     axes.grid(alpha=0.25)
+
+
+def _draw_intervals(picture: Intervals, axes: Any) -> None:
+    shown = picture.drawn()
+    rows = np.arange(len(shown.names))
+    reach = np.abs(np.stack([shown.value - shown.low, shown.high - shown.value]))
+    axes.errorbar(shown.value, rows, xerr=reach, fmt="o", ms=3.5, elinewidth=0.9, capsize=2, color=_COLOURS[0])
+    axes.set_yticks(rows, shown.names, fontsize="small" if rows.size <= 20 else 7)
+    axes.invert_yaxis()
+    axes.set_xlabel(picture.x_label)
+    axes.grid(axis="x", alpha=0.25)
+
+
+def _draw_mask(picture: Map, names: tuple[str, str], axes: Any) -> None:
+    """No and yes, with their numbers in the legend: single pixels are easily overlooked."""
+    from matplotlib.colors import ListedColormap
+    from matplotlib.patches import Patch
+
+    whole, shades = np.asarray(picture.values, dtype=float), (ORANGE, BLUE)
+    scale = ListedColormap(shades).with_extremes(bad="#dddddd")
+    axes.imshow(picture.drawn(), cmap=scale, vmin=0, vmax=1, interpolation="nearest")
+    axes.set_xticks([])
+    axes.set_yticks([])
+    counts = [np.count_nonzero(whole == k) for k in (0, 1)]
+    keys = [Patch(color=shades[k], label=f"{names[k]} {counts[k]:,}") for k in (0, 1) if counts[k]]
+    place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
+    axes.legend(handles=keys, frameon=False, fontsize="small", ncols=2, **place)
 
 
 def _draw_map(picture: Map, figure: Any, axes: Any) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import ListedColormap, Normalize
 
+    if picture.mask is not None:
+        _draw_mask(picture, picture.mask, axes)
+        return
     low, high = picture.limits()
     steps = colours(np.linspace(low, high, 256), low, high, cyclic=picture.cyclic)
     axes.imshow(colours(picture.drawn(), low, high, cyclic=picture.cyclic), interpolation="nearest")
     axes.set_xticks([])
     axes.set_yticks([])
     scale = ScalarMappable(Normalize(low, high), ListedColormap(steps / 255))
-    figure.colorbar(scale, ax=axes, label=picture.unit, shrink=0.8)
+    ticks = np.linspace(low, high, 5) if picture.cyclic else None
+    bar = figure.colorbar(scale, ax=axes, label="" if picture.unit == "1" else picture.unit, shrink=0.8, ticks=ticks)
+    if picture.cyclic and high < 4:
+        bar.set_ticklabels(["−π", "−π/2", "0", "π/2", "π"])

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 MOST_POINTS = 1500
 """Points of a series that are drawn: more than that cannot be told apart."""
+MOST_CORNERS = 8000
+"""The same for a line, which is shorter to write."""
+MOST_SEGMENTS = 4000
+"""The same for separate lines."""
+MOST_ROWS = 40
+"""Rows of an :class:`Intervals` that are drawn, the first of them."""
 MOST_PIXELS = 400
 """Rows or columns of a map that are drawn; a larger one is thinned."""
 TWO_SIDED_95 = 1.959963984540054
 """Standard errors from the middle of a 95 % interval to its end."""
+
+
+About = Literal["answer", "residuals", "errors"]
+"""Which part of a page a picture belongs to."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,15 +36,25 @@ class Series:
     error: NDArray[np.float64] | None = None
     """Standard errors of ``y``, drawn as 95 % intervals."""
     line: bool = False
+    segments: bool = False
+    """Whether the points are the ends of separate lines, two by two."""
+    tone: int = 0
+    """Number of its colour (1 to 6, 8 is grey); 0: by its place among the series."""
 
     def drawn(self) -> Series:
         """What can be drawn of it: finite numbers, and no more points than can be told apart, evenly chosen."""
         x, y = np.asarray(self.x, dtype=float), np.asarray(self.y, dtype=float)
         error = None if self.error is None else np.asarray(self.error, dtype=float)
-        places = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
-        if places.size > MOST_POINTS:
-            places = places[np.unique(np.linspace(0, places.size - 1, MOST_POINTS).round().astype(int))]
-        return Series(x[places], y[places], self.label, None if error is None else error[places], self.line)
+        known = np.isfinite(x) & np.isfinite(y)
+        if self.segments:
+            whole = known[0::2] & known[1::2]
+            ends = 2 * np.flatnonzero(whole)[:MOST_SEGMENTS]
+            places = np.stack([ends, ends + 1], axis=1).reshape(-1)
+        else:
+            places, most = np.flatnonzero(known), MOST_CORNERS if self.line else MOST_POINTS
+            if places.size > most:
+                places = places[np.unique(np.linspace(0, places.size - 1, most).round().astype(int))]
+        return replace(self, x=x[places], y=y[places], error=None if error is None else error[places])
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +71,7 @@ class Curves:
     """A reference line: its height, and what it is."""
     equal: bool = False
     """Whether both axes have one scale, as on a map."""
+    about: About = "answer"
 
     def span(self) -> tuple[tuple[float, float], tuple[float, float]] | None:
         """Range of x and of y, error bars included, with a little room around; None where there is nothing to draw."""
@@ -75,13 +97,16 @@ class Curves:
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """A picture of numbers on a grid, first row on top; cyclic ones are angles, in radians."""
+    """A picture of numbers on a grid, first row on top; cyclic ones are angles: radians, or of the ``unit`` degrees."""
 
     title: str
     values: NDArray[np.float64]
     unit: str
     caption: str
     cyclic: bool = False
+    about: About = "answer"
+    mask: tuple[str, str] | None = None
+    """What 0 and 1 mean, where the values are nothing else."""
 
     def drawn(self) -> NDArray[np.float64]:
         """The values, thinned where there are more than can be seen."""
@@ -91,8 +116,11 @@ class Map:
 
     def limits(self) -> tuple[float, float]:
         """The ends of the colour scale: a whole turn, or all but the outermost hundredth at either end."""
+        if self.mask is not None:
+            return 0.0, 1.0
         if self.cyclic:
-            return -np.pi, np.pi
+            half = 180.0 if self.unit == "degrees" else np.pi
+            return -half, half
         finite = np.asarray(self.values, dtype=float)
         finite = finite[np.isfinite(finite)]
         if finite.size == 0:
@@ -101,7 +129,32 @@ class Map:
         return (low, high) if high > low else (low - 0.5, low + 0.5)
 
 
-Picture = Curves | Map
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """One row an item, from top to bottom: its name, a point, and an interval around it."""
+
+    title: str
+    x_label: str
+    names: tuple[str, ...]
+    value: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    caption: str
+    about: About = "answer"
+
+    def drawn(self) -> Intervals:
+        """The first rows whose value is a number; an end that is none lies at the value."""
+        value = np.asarray(self.value, dtype=float)
+        places = np.flatnonzero(np.isfinite(value))[:MOST_ROWS]
+        ends = [np.where(np.isfinite(end[places]), end[places], value[places]) for end in (self.low, self.high)]
+        caption = self.caption
+        if places.size < value.size:
+            caption += f" The first {places.size} of {value.size:,} are drawn."
+        names = tuple(self.names[k] for k in places)
+        return replace(self, names=names, value=value[places], low=ends[0], high=ends[1], caption=caption)
+
+
+Picture = Curves | Map | Intervals
 
 
 def _with_room(values: NDArray[np.float64]) -> tuple[float, float]:

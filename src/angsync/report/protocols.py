@@ -5,7 +5,11 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
+
+from angsync.problem.measurements import Measurements
+from angsync.uncertainty.connectivity import Connectivity
 
 
 class ReportedHistory(Protocol):
@@ -49,8 +53,12 @@ class ReportedCertificate(Protocol):
 
 
 class ReportedEdgeResiduals(Protocol):
-    """One entry a measurement; ``wrapped`` is in radians."""
+    """One entry a measurement; ``wrapped`` is in radians. ``measurements``: with the weights that the fit uses."""
 
+    @property
+    def measurements(self) -> Measurements: ...
+    @property
+    def z(self) -> NDArray: ...
     @property
     def wrapped(self) -> NDArray: ...
     @property
@@ -74,6 +82,9 @@ class ReportedWeights(Protocol):
 
     @property
     def note(self) -> str: ...
+
+    @property
+    def distrusted(self) -> NDArray[np.bool_]: ...
 
 
 class ReportedResult(Protocol):
@@ -116,5 +127,12 @@ class ReportedResult(Protocol):
     def labels(self) -> tuple[Any, ...] | None: ...
     @property
     def gauge(self) -> Any: ...
+    @property
+    def measurements(self) -> Measurements: ...
+
+    @property
+    def source(self) -> Any: ...
 
     def edge_residuals(self) -> ReportedEdgeResiduals: ...
+    def standard_errors(self) -> NDArray: ...
+    def connectivity(self) -> Connectivity: ...

@@ -124,7 +124,7 @@ def histogram(residuals: NDArray) -> Histogram:
     reach = float(np.abs(finite).max(initial=0.0))
     if reach == 0:
         reach = 1.0
-    elif reach > 90:
+    elif 90 < reach <= 180:
         reach = 180.0  # the whole circle, the natural limits of a wide spread
     quartiles = np.percentile(finite, [25, 75]) if finite.size else np.zeros(2)
     width = 2 * (quartiles[1] - quartiles[0]) / max(1, finite.size) ** (1 / 3)

@@ -48,8 +48,8 @@ def text(x: float, y: float, words: object, class_: str = "tick", anchor: str = 
     return element("text", escape(words), x=x, y=y, class_=class_, text_anchor=anchor)
 
 
-def drawing(title: str, width: float, height: float, parts: Sequence[str]) -> str:
-    """The whole picture: scales with the page, and is read aloud by its title."""
+def drawing(title: str, width: float, height: float, parts: Sequence[str], most: float | None = None) -> str:
+    """The whole picture: scales with the page (up to its width, or ``most``), and is read aloud by its title."""
     content = element("title", escape(title)) + "".join(parts)
     return element(
         "svg",
@@ -57,7 +57,7 @@ def drawing(title: str, width: float, height: float, parts: Sequence[str]) -> st
         viewBox=f"0 0 {width:g} {height:g}",
         role="img",
         class_="chart",
-        style=f"max-width:{width:g}px",
+        style=f"max-width:{most or width:g}px",
     )
 
 
@@ -229,6 +229,15 @@ class Chart:
         self._marks.append(markers(self.x(x), self.y(y), radius, class_, shape))
         if label:
             self._legend.append((label, class_, shape))
+
+    def segments(self, x: NDArray, y: NDArray, series: int, label: str | None = None) -> None:
+        """Separate lines, whose ends are the points two by two."""
+        ends, class_ = np.stack([self.x(x), self.y(y)], axis=1).reshape(-1, 2, 2), f"line s{series} thin"
+        if len(ends):
+            drawn = "".join(path_through(*end.T) for end in ends)
+            self._marks.append(element("path", d=drawn, class_=class_))
+        if label:
+            self._legend.append((label, class_, "line"))
 
     def error_bars(self, x: NDArray, low: NDArray, high: NDArray, series: int = 1) -> None:
         """An upright bar from ``low`` to ``high`` at each x, with ends; drawn no further than the axis."""

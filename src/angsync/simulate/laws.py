@@ -16,6 +16,11 @@ def von_mises_concentration(sigma: ArrayLike) -> NDArray[np.float64]:
 
     Then the von Mises law has the mean resultant length of the wrapped normal law of that sigma (Mardia and
     Jupp, *Directional Statistics*, section 3.5.7). ``sigma = 0`` gives infinity, ``sigma = inf`` gives 0.
+
+    Examples
+    --------
+    >>> float(ang.simulate.von_mises_concentration(0.1).round(2))
+    100.5
     """
     sigma = np.asarray(sigma, dtype=float)
     resultant = np.exp(-(sigma**2) / 2)

@@ -76,6 +76,13 @@ class AcceleratedGPM(SolverBase):
         None for as many as it takes. The loop sets it (:meth:`limited_to`).
     tolerance
         Residual that the loop asks for: inner solves go a little below it, and not further. The loop sets it as well.
+
+    Examples
+    --------
+    >>> problem = ang.simulate.gaussian(150, 1.0, rng=0)
+    >>> result = ang.synchronize(problem.C, solver=ang.AcceleratedGPM())
+    >>> result.certificate.verdict.name
+    'CERTIFIED'
     """
 
     max_inner: int = 200

@@ -39,6 +39,13 @@ class GPM(SolverBase):
     :math:`C + \tfrac{n}{\alpha} I` is positive semidefinite.
 
     Needs three n-vectors: z, Cz and one temporary, and the loop as many again (``memory``). One product with C a step.
+
+    Examples
+    --------
+    >>> problem = ang.simulate.gaussian(50, 1.0, rng=0)
+    >>> result = ang.synchronize(problem.C, solver=ang.GPM(alpha=4.0), start="eigenvector")
+    >>> result.converged, bool((np.diff(result.history.objective) > -1e-9).all())
+    (True, True)
     """
 
     alpha: float = 4.0

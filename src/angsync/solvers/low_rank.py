@@ -72,6 +72,13 @@ class LowRankSDP(SolverBase):
         Conjugate gradient iterations a step.
 
     Needs about fifteen n x r blocks. One product with a block a step, and one an inner iteration.
+
+    Examples
+    --------
+    >>> ring = ang.simulate.ring(12, rng=0)
+    >>> result = ang.synchronize(ring.C, solver=ang.LowRankSDP())
+    >>> round(result.objective, 6), result.certificate.verdict.name
+    (24.0, 'CERTIFIED')
     """
 
     rank: int | None = None

@@ -66,6 +66,12 @@ class Newton(SolverBase):
         ``"jacobi"``: the diagonal, for graphs in which everything is near to everything. ``"direct"``: a sparse
         factorisation, used again while it serves. ``"multigrid"``: for large graphs that mix slowly, such as grids.
         ``"auto"``: by the width of the graph's breadth-first levels, and a stronger one where the diagonal is slow.
+
+    Examples
+    --------
+    >>> problem = ang.simulate.grid(20, 20, 0.3, rng=0)
+    >>> ang.synchronize(problem.C, solver=ang.Newton()).iterations < 20
+    True
     """
 
     max_inner: int = 500

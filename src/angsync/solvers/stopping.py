@@ -23,7 +23,14 @@ SINGLE_RESIDUAL_TOLERANCE = 1e-5
 
 
 class Status(Enum):
-    """Why the loop ended. The value is advice, not a code."""
+    """Why the loop ended. The value is advice, not a code.
+
+    Examples
+    --------
+    >>> result = ang.synchronize(ang.simulate.gaussian(50, 1.0, rng=0).C)
+    >>> result.status is ang.Status.CONVERGED
+    True
+    """
 
     CONVERGED = "The residual met its tolerance."
     STALLED = (
@@ -55,6 +62,13 @@ class Stopping:
     max_seconds
         Wall time of the whole call, starting point and certificate included; None means no limit. It is looked at
         before every product with C; a sparse factorisation that takes longer is not waited for.
+
+    Examples
+    --------
+    >>> problem = ang.simulate.gaussian(50, 1.0, rng=0)
+    >>> result = ang.synchronize(problem.C, stopping=ang.Stopping(max_iterations=0), on_failure="ignore")
+    >>> result.status.name, result.iterations
+    ('ITERATION_LIMIT', 0)
     """
 
     tolerance: float | None = None

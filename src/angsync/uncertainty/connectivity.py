@@ -25,7 +25,14 @@ _NAMED = 6  # names in a line of text
 
 @dataclass(frozen=True, eq=False)
 class Connectivity:
-    """What holds the graph together. Edges are indices into the measurements, in the order of the input."""
+    """What holds the graph together. Edges are indices into the measurements, in the order of the input.
+
+    Examples
+    --------
+    >>> path = ang.Measurements([0, 1, 2, 3], [1, 2, 0, 2], np.zeros(4))
+    >>> ang.connectivity_of(path).bridges.tolist()  # the edge that alone holds node 3
+    [3]
+    """
 
     bridges: NDArray[np.int64]
     """Edges that disconnect the graph when they are lost. Their residual is 0: nothing checks them."""
@@ -57,6 +64,20 @@ class Connectivity:
             )
         pairs = [np.stack([g[k] for k in np.triu_indices(g.size, 1)], axis=1) for g in self.cut_groups]
         return np.concatenate([np.empty((0, 2), dtype=np.int64), *pairs])
+
+    def __repr__(self) -> str:
+        cuts = sum(group.size for group in self.cut_groups)
+        return (
+            f"Connectivity({_many(self.measurements.n, 'node')}, {_many(self.components, 'component')}, "
+            f"{_many(self.bridges.size, 'bridge')}, {_many(cuts, 'edge')} in cuts of two, weakest cut of "
+            f"{_many(self.weakest_cut_edges.size, 'edge')} around {_many(self.weakest_cut_side.size, 'node')})"
+        )
+
+    def _repr_html_(self) -> str:
+        from angsync.problem.cards import card
+
+        head, *lines = str(self).split("\n")
+        return card("Connectivity", [("graph", head), *((line[:16].strip(), line[16:]) for line in lines)])
 
     def __str__(self) -> str:
         m, side = self.measurements, self.weakest_cut_side
@@ -97,6 +118,16 @@ def connectivity_of(measurements: Measurements, weight: NDArray[np.float64] | No
 
     Time and memory are of the order of the number of edges, apart from the Fiedler vector, which needs a sparse
     factorisation or, where that would be too full, some hundred products.
+
+    Examples
+    --------
+    >>> print(ang.connectivity_of(ang.Measurements([0, 1, 2, 3], [1, 2, 0, 2], np.zeros(4))))
+    4 nodes, 4 measurements, 1 component
+      bridges       1 edge: 3 - 2
+      cuts of two   3 edges in 1 group; any two of a group, as of 3 edges: 0 - 1, 1 - 2, 2 - 0
+      weakest cut   1 edge: 3 - 2
+                    total weight 1, around 1 node: 3
+                    best found (Fiedler vector); ratio 1.333, and no cut is below about 1
     """
     weight = measurements.strength if weight is None else np.asarray(weight, dtype=float)
     if weight.shape != measurements.i.shape:

@@ -63,6 +63,12 @@ def predicted_errors(
         ``"mean"``: against the mean phase of each component. ``"first"``: against the first node of each component.
         Otherwise a node (a label, where nodes have labels) for its own component. The two words are words, also where
         a node has such a name.
+
+    Examples
+    --------
+    >>> ring = ang.Measurements([0, 1, 2, 3], [1, 2, 3, 0], angle=[0, 0, 0, 0])
+    >>> ang.predicted_errors(ring, sigma=0.1, gauge=0).round(4)
+    array([0.    , 0.0866, 0.1   , 0.0866])
     """
     if gauge == "mean":
         return np.sqrt(cramer_rao_variances(measurements, sigma))

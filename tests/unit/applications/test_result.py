@@ -66,14 +66,15 @@ def test_text_page_and_files_say_the_same(tmp_path):
     assert "Proved: no assignment of phases fits better" in text
     assert repr(result) == "Example(an <example>; Certified optimal)"
     page = result.to_html(tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "an &lt;example&gt;" in page
+    assert "An &lt;example&gt;" in page
     assert "<example>" not in page
-    assert page.count("<figure") == 3
+    assert page.count("<figure") == 6  # and residuals, and two curves of the solver
     assert page.count("data:image/png;base64,") == 4  # two maps, each with its scale
     result.save(tmp_path / "table.csv")
-    first, header, *rows = (tmp_path / "table.csv").read_text(encoding="utf-8").splitlines()
-    facts = json.loads(first.removeprefix("# angsync-example "))
-    assert facts == {"kind": "example", "items": 3, "noise": 0.1, "worst": None}
+    header, *rows = (tmp_path / "table.csv").read_text(encoding="utf-8").splitlines()
+    facts = json.loads((tmp_path / "table.csv.json").read_text(encoding="utf-8"))
+    assert facts.pop("sha256 of the table")
+    assert facts == {"format": "angsync-example", "kind": "example", "items": 3, "noise": 0.1, "worst": None}
     assert (header, rows) == ("name,angle,bad", ["a,0.5,0", "b,-0.25,1", "c,nan,0"])
     result.save(tmp_path / "table.npz")
     with np.load(tmp_path / "table.npz") as kept:
@@ -132,3 +133,26 @@ def test_plot_draws_every_picture():
     figure = Example(solved()).plot()
     assert figure.get_suptitle() == "an <example>: Certified optimal"
     assert len([axes for axes in figure.axes if axes.get_title()]) == 3
+
+
+def test_one_picture_or_one_of_the_problem_behind_can_be_chosen():
+    pytest.importorskip("matplotlib")
+    result = Example(solved())
+    title = result.describe().pictures[0].title
+    assert len([axes for axes in result.plot(title.upper()).axes if axes.get_title()]) == 1
+    assert "measurement" in result.plot("network").axes[0].get_title()
+    with pytest.raises(InputError, match=r"'network'.*not 'nothing'"):
+        result.plot("nothing")
+    with pytest.raises(InputError, match="colour: only"):
+        result.plot(colour="error")
+
+
+def test_the_table_is_a_data_frame_and_the_whole_a_card():
+    pytest.importorskip("pandas")
+    result = Example(solved())
+    told = result.describe()
+    assert list(result.to_dataframe().columns) == list(told.columns)
+    markup = result._repr_html_()
+    assert "an &lt;example&gt;" in markup
+    assert "Certified optimal" in markup
+    assert "<script" not in markup

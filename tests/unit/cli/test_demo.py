@@ -9,26 +9,37 @@ import pytest
 from command_line import call, refused
 
 
-def test_demo_writes_one_page_that_needs_nothing_else():
+def test_demo_writes_two_pages_that_need_nothing_else():
     answer = call("demo", "--n", "40", "-o", "a/b")
     assert answer.code == 0
     assert answer.stderr == ""
     assert "CERTIFIED" in answer.stdout
-    assert "The report is in a/b/report.html" in answer.stdout
+    assert "are in a/b/report.html, the rest in a/b/paper.html" in answer.stdout
     assert max(map(len, answer.stdout.split("\n\n")[0].splitlines())) <= 80
-    assert [path.name for path in Path("a/b").iterdir()] == ["report.html"]
-    page = Path("a/b/report.html").read_text(encoding="utf-8")
-    assert "<svg" in page
-    assert re.findall(r"(?:src|href)\s*=\s*[\"'](?!#)[^\"']*", page) == []
-    assert not re.search(r"url\(|@import|<script[^>]+src|<link", page)
+    assert sorted(path.name for path in Path("a/b").iterdir()) == ["paper.html", "report.html"]
+    for name in ("paper.html", "report.html"):
+        page = Path("a/b", name).read_text(encoding="utf-8")
+        assert "<svg" in page
+        assert re.findall(r"(?:src|href)\s*=\s*[\"'](?!#|data:)[^\"']*", page) == []
+        assert not re.search(r"url\(|@import|<script[^>]+src|<link", page)
+
+
+def test_demo_tells_the_story_of_the_bad_link():
+    answer = call("demo", "--n", "40", "-o", "out")
+    assert "Found and left out: S09 - S16" in answer.stdout
+    page = Path("out/report.html").read_text(encoding="utf-8")
+    assert "1 measurement left out" in page
+    assert "Found and left out: S09 - S16" in page
 
 
 def test_demo_as_json():
     answer = call("demo", "--n", "40", "-o", "out", "--json")
     assert answer.code == 0
-    assert answer.object["squared_error"] > 0
-    assert answer.object["cramer_rao"] == pytest.approx(0.2**2 * 40 / 2 * 39 / 40)
-    assert Path(answer.object["report"]).is_file()
+    assert answer.object["paper"]["squared_error"] > 0
+    assert answer.object["paper"]["cramer_rao"] == pytest.approx(0.2**2 * 40 / 2 * 39 / 40)
+    assert answer.object["network"]["left_out"] == [answer.object["network"]["bad_link"]]
+    for part in ("network", "paper"):
+        assert Path(answer.object[part]["report"]).is_file()
 
 
 def test_demo_without_a_proof_has_code_1():

@@ -74,7 +74,7 @@ def test_the_help_names_every_format():
 def test_the_help_names_the_tolerances_of_the_library():
     double, single = (plain_number(Stopping().tolerance_for(np.dtype(kind))) for kind in (np.complex128, np.complex64))
     for command in ("solve", "posegraph"):
-        assert f"For the residual; {double} ({single} in single)." in said(command)
+        assert f"When to stop: the relative gradient; {double} ({single} in single)." in said(command)
         assert signature(command)[1]["max_iterations"].default == Stopping().max_iterations
     assert signature("certify")[1]["tolerance"].default == GAP_TOLERANCE
 

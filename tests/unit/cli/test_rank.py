@@ -14,7 +14,7 @@ def test_a_season_becomes_a_table(tmp_path):
     result = call("rank", path, "-o", table, "--report", tmp_path / "ranks.html")
     assert result.code == 0, result.stderr
     assert "ranking of 4 players" in result.stdout
-    assert table.read_text().splitlines()[2].startswith("a,1.0,")
+    assert table.read_text().splitlines()[1].startswith("a,1.0,")
     assert (tmp_path / "ranks.html").exists()
 
 

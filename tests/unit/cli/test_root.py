@@ -171,3 +171,15 @@ def test_ctrl_c_while_the_command_is_loaded_is_one_word():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
+@pytest.mark.parametrize("command", [None, *COMMANDS])
+def test_help_speaks_of_no_types_of_python(command):
+    text = call(*([] if command is None else [command]), "--help").stdout
+    for word in ("<str>", "<int", "<float", "<path>", "list[", "{FILE", "{"):
+        assert word not in text
+
+
+def test_completion_is_offered():
+    assert "--install-completion" in call("--help").stdout
+    assert "--show-completion" in call("--help").stdout

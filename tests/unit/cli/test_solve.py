@@ -42,7 +42,7 @@ def test_text_in_a_pipe_has_neither_colour_nor_wrapping():
     answer = call("solve", "edges.csv", "-o", path / "out.npz", "--report", path / "out.html")
     assert answer.code == 0
     assert "\x1b" not in answer.stdout + answer.stderr
-    assert answer.stdout.startswith("phases of 12 nodes\n")
+    assert answer.stdout.startswith("CERTIFIED: it is proved that no other phases fit these measurements better.\n")
     assert f"  phases       written to {path / 'out.npz'}\n" in answer.stdout
     assert f"  report       written to {path / 'out.html'}\n" in answer.stdout
     assert load_result(path / "out.npz").converged
@@ -210,7 +210,7 @@ def test_the_relaxation_as_a_solver():
 
 
 def test_degrees_and_turns_on_the_command_line():
-    """The unit is that of the file and of the options; what comes out is radians."""
+    """The unit is that of the file, of the options and of what comes out."""
     Path("deg.csv").write_text("i,j,angle\n0,1,90\n1,2,30\n0,2,121\n")
     Path("turn.csv").write_text("i,j,angle\n0,1,0.25\n1,2,0.0833333333333333333\n0,2,0.336111111111111111\n")
     Path("rad.csv").write_text(
@@ -224,12 +224,18 @@ def test_degrees_and_turns_on_the_command_line():
         call("solve", "rad.csv", "--anchor", f"1={np.pi / 4}", "--prior", f"2={np.pi / 9},3",
              "--sigma", f"{np.pi / 90}", *rest),
     ]  # fmt: skip
-    for answer in answers:
+    for answer, turn, unit in zip(answers, (360, 1, 2 * np.pi), ("deg", "turn", "rad"), strict=True):
         assert answer.code == 0, answer.stderr
         assert answer.stderr == ""
+        assert answer.object["unit"] == unit
         for name in ("angles", "standard_errors"):
-            assert answer.object[name] == pytest.approx(answers[2].object[name], abs=1e-9)
-    assert answers[0].object["angles"][1] == pytest.approx(np.pi / 4)
+            expected = np.array(answers[2].object[name]) * turn / (2 * np.pi)
+            assert answer.object[name] == pytest.approx(expected.tolist(), abs=1e-9 * turn)
+    assert answers[0].object["angles"][1] == pytest.approx(45)
+    assert call("solve", "deg.csv", "--unit", "deg", "-o", "out.csv").code == 0
+    rows = Path("out.csv").read_text().splitlines()[1:]
+    assert [float(row.split(",")[1]) for row in rows] == pytest.approx([0, -90.333333, -120.666667], abs=1e-4)
+    assert load_result("out.csv").angles[1] == pytest.approx(-1.5766, abs=1e-4)  # Python has radians
 
 
 def test_degrees_without_a_unit_are_heard_of():

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from angsync.errors import FileFormatError, InputError, OutputError
+from angsync.errors import AngsyncWarning, FileFormatError, InputError, OutputError
 from angsync.io.result_file import check_result_path, load_fields, save_fields
 
 BOTH = pytest.mark.parametrize("suffix", [".npz", ".csv"])
@@ -96,10 +96,44 @@ def test_labels(tmp_path: Path, suffix: str, labels: tuple, expected: tuple) -> 
 def test_csv_layout(tmp_path: Path) -> None:
     path = tmp_path / "result.csv"
     save_fields(path, {"z": np.array([1, 1j]), "components": np.array([0, 0]), "rank": 1})
-    first, second, *rest = path.read_text().splitlines()
-    assert first == "# angsync-result format_version=1"
-    assert json.loads(second.removeprefix("# "))["fields"] == {"rank": 1}
-    assert rest == ["node,angle,component,real,imag", "0,0.0,0,1.0,0.0", "1,1.5707963267948966,0,0.0,1.0"]
+    facts = json.loads((tmp_path / "result.csv.json").read_text())
+    assert (facts["format"], facts["format_version"], facts["unit"]) == ("angsync-result", 1, "rad")
+    assert facts["fields"] == {"rank": 1}
+    assert path.read_text().splitlines() == [
+        "node,angle,component,real,imag",
+        "0,0.0,0,1.0,0.0",
+        "1,1.5707963267948966,0,0.0,1.0",
+    ]
+
+
+EARLY = """# angsync-result format_version=1
+# {"n": 2, "z_dtype": "complex128", "labels": "text", "fields": {"rank": 1}}
+node,angle,component,standard_error,real,imag
+a,0.0,0,0.0,1.0,0.0
+b,1.5707963267948966,0,0.25,6.123233995736766e-17,1.0
+"""
+
+
+def test_results_of_early_versions_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "result.csv"
+    path.write_text(EARLY)
+    back = load_fields(path)
+    assert back["z"].tolist() == [1, 6.123233995736766e-17 + 1j]
+    assert (back["labels"], back["rank"], back["standard_errors"].tolist()) == (("a", "b"), 1, [0, 0.25])
+
+
+@pytest.mark.parametrize(("unit", "quarter"), [("deg", 90.0), ("turn", 0.25)])
+def test_a_table_in_another_unit(tmp_path: Path, unit: str, quarter: float) -> None:
+    path = tmp_path / "result.csv"
+    z = np.array([1, 1j, np.exp(2.5j)])
+    save_fields(path, {"z": z, "standard_errors": np.array([0, np.pi / 2, 1])}, unit)
+    row = path.read_text().splitlines()[2].split(",")
+    assert [float(row[1]), float(row[2])] == [quarter, quarter]
+    back = load_fields(path)
+    assert back["z"].tolist() == z.tolist()
+    assert back["standard_errors"].tolist() == pytest.approx([0, np.pi / 2, 1])
+    (tmp_path / "result.csv.json").unlink()  # the table alone: real and imag say what the angles mean
+    assert load_fields(path)["z"].tolist() == z.tolist()
 
 
 def test_npz_layout_needs_no_pickle(tmp_path: Path) -> None:
@@ -166,14 +200,15 @@ def test_newer_and_damaged_versions_are_refused(tmp_path: Path) -> None:
     save_fields(csv, {"z": np.ones(2, complex)})
     with np.load(npz) as archive:
         arrays = dict(archive)
-    text = csv.read_text()
+    beside = tmp_path / "r.csv.json"
+    text = beside.read_text()
     for version, words in (
         ("2", "format version 2, but .* up to 1. Update"),
         ("0", "no format version 0"),
         ("x", "'x'"),
     ):
         np.savez(npz, **(arrays | {"format_version": np.array(version)}))
-        csv.write_text(text.replace("format_version=1", f"format_version={version}"))
+        beside.write_text(text.replace('"format_version": 1', f'"format_version": "{version}"'))
         for path in (npz, csv):
             with pytest.raises(FileFormatError, match=words) as caught:
                 load_fields(path)
@@ -212,14 +247,25 @@ def test_damaged_csv_is_refused(tmp_path: Path) -> None:
     save_fields(path, fields())
     lines = path.read_text().splitlines(keepends=True)
     cases = {
-        "40 nodes, but 39 rows": lines[:-1],
         "1 fields|truncated": [*lines[:-1], "39"],
-        "truncated, damaged": [lines[0], lines[1][:50] + "\n", *lines[2:]],
-        "no column 'angle'; .*'node', 'phase'": [*lines[:2], "node,phase\n", "0,1.5\n"],
+        "no column 'angle'; .*'node', 'phase'": ["node,phase\n", "0,1.5\n"],
         "is not a finite number": [*lines[:-1], "39,nan,0,0.1,1.0,0.0\n"],
     }
     for words, content in cases.items():
         path.write_text("".join(content))
+        with pytest.raises(FileFormatError, match=words):
+            load_fields(path)
+    path.write_text("".join(lines[:-1]))
+    with pytest.warns(AngsyncWarning, match=r"not the table that r\.csv\.json was written for"):
+        assert load_fields(path).keys() == {"z", "labels"}  # it says no more than its columns do
+    path.write_text("".join(lines))
+    beside = tmp_path / "r.csv.json"
+    text = beside.read_text()
+    for words, damaged in (
+        ("truncated, damaged", text[:50]),
+        ("40 nodes|41 nodes", text.replace('"n": 40', '"n": 41')),
+    ):
+        beside.write_text(damaged)
         with pytest.raises(FileFormatError, match=words):
             load_fields(path)
     other = tmp_path / "r.json"
@@ -231,7 +277,8 @@ def test_damaged_csv_is_refused(tmp_path: Path) -> None:
 def test_arrays_of_objects_in_csv_metadata_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
     save_fields(path, {"z": np.ones(2, complex), "x": np.ones(2)})
-    path.write_text(path.read_text().replace('"<f8"', '"O"'))
+    beside = tmp_path / "r.csv.json"
+    beside.write_text(beside.read_text().replace('"<f8"', '"O"'))
     with pytest.raises(FileFormatError, match="array of object has no place"):
         load_fields(path)
 

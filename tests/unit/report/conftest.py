@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from angsync.problem.measurements import Measurements
+from angsync.uncertainty.connectivity import connectivity_of
+
 
 class FakeVerdict(Enum):
     CERTIFIED = "certified"
@@ -39,12 +42,23 @@ def make_certificate(verdict: str = "CERTIFIED", **changes: Any) -> SimpleNamesp
     return SimpleNamespace(verdict=FakeVerdict[verdict], **{**fields, **changes})
 
 
+def make_measurements(n: int, rng: np.random.Generator) -> Measurements:
+    """Each node against the four after it, in a ring; all pairs where there are fewer than ten nodes."""
+    if n < 10:
+        i, j = np.triu_indices(n, 1)
+    else:
+        i = np.tile(np.arange(n), 4)
+        j = (i + np.repeat(np.arange(1, 5), n)) % n
+    return Measurements(i, j, rng.uniform(-3, 3, i.size), n=n)
+
+
 def make_result(n: int = 12, iterations: int = 20, **changes: Any) -> SimpleNamespace:
     rng = np.random.default_rng(7)
     angles = rng.uniform(-np.pi, np.pi, n)
     angles[:1] = 0
     residual = 0.5 ** np.arange(iterations + 1)
-    wrapped = rng.normal(0, 0.2, 4 * n)
+    measurements = changes.pop("measurements", None) or make_measurements(n, rng)
+    wrapped = changes.pop("wrapped", rng.normal(0, 0.2, len(measurements)))
     fields: dict[str, Any] = {
         "z": np.exp(1j * angles),
         "angles": angles,
@@ -64,7 +78,17 @@ def make_result(n: int = 12, iterations: int = 20, **changes: Any) -> SimpleName
         "components": np.zeros(n, dtype=int),
         "labels": None,
         "gauge": "first",
-        "edge_residuals": lambda: SimpleNamespace(wrapped=wrapped, standardised=wrapped, leverage=wrapped),
+        "measurements": measurements,
+        "source": measurements,
+        "edge_residuals": lambda: SimpleNamespace(
+            wrapped=wrapped,
+            standardised=wrapped,
+            leverage=np.full(len(measurements), 0.2),
+            measurements=measurements,
+            z=np.exp(1j * angles),
+        ),
+        "standard_errors": lambda: np.linspace(0.0, 0.1, n),
+        "connectivity": lambda: connectivity_of(measurements),
     }
     return SimpleNamespace(**{**fields, **changes})
 

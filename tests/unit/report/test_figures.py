@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -12,6 +11,7 @@ import pytest
 
 from angsync.errors import InputError
 from angsync.report.figures import (
+    error_bar_figure,
     error_wheel,
     gauge_in_words,
     objective_figure,
@@ -19,6 +19,8 @@ from angsync.report.figures import (
     residual_figure,
     residual_histogram,
 )
+from angsync.report.numbers import pretty_number
+from angsync.report.quality import assess
 from angsync.report.series import (
     Curve,
     angle_errors,
@@ -161,34 +163,35 @@ def test_outliers_do_not_multiply_the_bins() -> None:
     assert bins.edges[-1] == 180
 
 
-@pytest.mark.parametrize("residuals", [[0.0], [0.0] * 9, [1e-14, -2e-14], [180.0, -179.0], [np.nan, 3.0, np.inf]])
+@pytest.mark.parametrize("residuals", [[0.0] * 6, [1e-14, -2e-14] * 3, [180.0, -179.0] * 3, [3.0, -2.0, 170.0] * 2])
 def test_odd_histograms_are_drawn(result: Result, residuals: list[float]) -> None:
-    values = np.radians(residuals)
-    given = result(edge_residuals=lambda: SimpleNamespace(wrapped=values, standardised=values, leverage=values))
-    figure = residual_histogram(given)
-    assert not isinstance(figure, str)
+    quality = assess(result(n=4, wrapped=np.radians(residuals)))
+    assert quality is not None
+    figure = residual_histogram(quality)
+    assert figure is not None
     assert "nan" not in figure.svg
     assert ElementTree.fromstring(figure.svg).get("role") == "img"
-    finite = np.array(residuals)[np.isfinite(residuals)]
-    assert f"Residuals of {finite.size} measurement" in figure.caption
-    assert ("not finite" in figure.caption) == (finite.size < len(residuals))
+    assert "Residuals of 6 measurements" in figure.caption
 
 
-def test_the_caption_of_the_histogram_states_the_standard_deviation(result: Result) -> None:
-    given = result()
-    figure = residual_histogram(given)
-    assert not isinstance(figure, str)
-    stated = re.search(r"Standard deviation ([\d.]+)°", figure.caption)
-    assert stated is not None
-    assert float(stated[1]) == pytest.approx(np.degrees(given.edge_residuals().wrapped.std()), rel=5e-3)
+def test_the_curve_is_that_of_the_middle_half_and_what_is_far_off_has_another_colour(result: Result) -> None:
+    rng = np.random.default_rng(3)
+    wrapped = rng.normal(0, 0.1, 400)
+    wrapped[:30] = rng.uniform(1, 3, 30)
+    quality = assess(result(n=100, wrapped=wrapped))
+    assert quality is not None
+    assert quality.core_degrees is not None
+    figure = residual_histogram(quality)
+    assert figure is not None
+    assert f"a scatter of {pretty_number(quality.core_degrees, 3)}°" in figure.caption
+    assert "Orange bars" in figure.caption
+    assert figure.svg.count('class="bar s2"') == 1
 
 
-def test_residuals_that_cannot_be_had_are_left_out_in_one_sentence(result: Result) -> None:
-    def refuse() -> SimpleNamespace:
-        raise InputError("the measurements are not attached to this result.")
-
-    sentence = residual_histogram(result(edge_residuals=refuse))
-    assert sentence == "The residual histogram is left out: the measurements are not attached to this result."
+def test_error_bars_are_drawn_in_order(result: Result) -> None:
+    figure = error_bar_figure(np.radians([3.0, 1.0, np.inf, 2.0]))
+    assert "median 2°, largest 3°" in figure.caption
+    assert "1 node without one" in figure.caption
 
 
 @pytest.mark.parametrize(

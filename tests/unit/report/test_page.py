@@ -1,4 +1,4 @@
-"""The page: complete, well formed, safe, small, and free of anything that a browser would fetch."""
+"""The page: complete, well formed, safe, small, in its order, and free of anything that a browser would fetch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from angsync.errors import InputError, OutputError, ShapeError
-from angsync.report import page
+from angsync.report import page, provenance
+from angsync.report.html import packaged
 from angsync.report.page import render_page, write_page
 
 Result = Callable[..., SimpleNamespace]
@@ -30,6 +31,7 @@ class Reader(HTMLParser):
         self.open: list[str] = []
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.words: list[str] = []
+        self.scripts = ""
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attributes)))
@@ -44,7 +46,9 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        if "style" not in self.open:
+        if "script" in self.open:
+            self.scripts += data
+        elif "style" not in self.open:
             self.words.append(data)
 
 
@@ -55,11 +59,13 @@ def read(text: str) -> Reader:
     reader.close()
     assert reader.open == []
     tags = [tag for tag, _ in reader.elements]
-    assert "script" not in tags
+    assert tags.count("script") <= 1
+    assert reader.scripts in ("", packaged("page.js"))
     assert "link" not in tags
     assert "img" not in tags
     for _, attributes in reader.elements:
-        assert not {"src", "href", "xlink:href", "srcset"} & attributes.keys()
+        assert not {"src", "xlink:href", "srcset"} & attributes.keys()
+        assert (attributes.get("href") or "data:").startswith("data:")
         assert not [key for key in attributes if key.startswith("on")]
     assert not re.search(r"url\(|@import|https?:", text)
     drawings = re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL)
@@ -69,7 +75,7 @@ def read(text: str) -> Reader:
         assert root.get("role") == "img"
         assert root[0].tag == "title"
         assert root[0].text
-        numbers = " ".join(value for node in root.iter() for key, value in node.items() if key != "class")
+        numbers = " ".join(value for node in root.iter() for key, value in node.items() if key not in ("class", "href"))
         assert "nan" not in numbers
         assert "inf" not in numbers
     return reader
@@ -79,27 +85,62 @@ def words_of(text: str) -> str:
     return " ".join(read(text).words)
 
 
-def test_the_page_holds_every_section(result: Result) -> None:
-    text = render_page(result(), title="Test of a page", tolerance=1e-6)
+def test_the_page_holds_every_section_in_its_order(result: Result) -> None:
+    text = render_page(result(n=20), title="Test of a page", tolerance=1e-6)
     words = words_of(text)
-    for expected in (
-        "Test of a page",
-        "Certified optimal",
-        "Converged",
-        "Proved: no assignment of phases fits better",
-        "Convergence",
-        "Residual after each iteration",
-        "What the objective still lacked",
-        "The angle of each of the 12 nodes",
-        "Standard deviation",
-        "GPM, because the problem is dense.",
-        "The residual met its tolerance.",
-        "12.3 ms",
-        f"angsync {metadata.version('angsync')}",
-        "residual tolerance: 10⁻⁶",
-    ):
-        assert expected in words
-    assert text.count("<figure>") == 4
+    places = [
+        words.index(expected)
+        for expected in (
+            "Test of a page",
+            "The fit is proved optimal; the measurements miss the fit by",
+            "Measurements fit: noise",
+            "The measured graph;",
+            "In numbers",
+            "How well the measurements fit",
+            "The curve is noise as wide as the middle half",
+            "The measurements that fit worst",
+            "Error bars",
+            "Weak spots of the graph",
+            "No bridges",
+            "What is proved",
+            "Proved: no assignment of phases fits better",
+            "Angles of all nodes",
+            "The angle of each of the 20 nodes",
+            "How it was found",
+            "GPM, because the problem is dense.",
+            "The residual met its tolerance.",
+            "12.3 ms",
+            "Residual after each iteration",
+            "Provenance",
+            '"sha256"',
+            f"angsync {metadata.version('angsync')}",
+        )
+    ]
+    assert places == sorted(places)
+    assert text.count("<figure") == 6
+
+
+def test_what_is_found_once_is_said_once(result: Result) -> None:
+    given = result(message="The residual met its tolerance.")
+    assert words_of(render_page(given)).count("The residual met its tolerance.") == 1
+
+
+def test_convergence_and_provenance_are_folded_and_open_for_print(result: Result) -> None:
+    text = render_page(result())
+    assert text.index("<details") < text.index("Convergence and method")
+    assert "<details open" not in text
+    assert "beforeprint" in text
+
+
+def test_standard_errors_given_are_those_shown(result: Result) -> None:
+    words = words_of(render_page(result(n=3), standard_errors=np.radians([0.0, 1.5, 2.5])))
+    assert "median 1.5°, largest 2.5°" in words
+
+
+def test_large_graphs_have_no_error_bars_unless_given(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "MOST_WITH_ERRORS", 10)
+    assert "--standard-errors" in words_of(render_page(result()))
+    assert "--standard-errors" not in words_of(render_page(result(), standard_errors=np.zeros(12)))
 
 
 def test_light_dark_and_print_come_with_the_page(result: Result) -> None:
@@ -115,7 +156,7 @@ def test_every_class_of_a_mark_has_a_style(result: Result) -> None:
     style = text[text.index("<style>") : text.index("</style>")]
     used = {name for _, attributes in read(text).elements for name in (attributes.get("class") or "").split()}
     unstyled = {name for name in used if f".{name}" not in style}
-    assert unstyled <= {"dots", "bar", "listing", "tick"}  # these need no rule of their own
+    assert unstyled <= {"dots", "bar", "listing", "sortable", "tick"}  # these need no rule of their own
 
 
 def test_rows_notes_and_settings_are_shown(result: Result) -> None:
@@ -127,15 +168,15 @@ def test_rows_notes_and_settings_are_shown(result: Result) -> None:
             settings=[("solver", "auto")],
         )
     )
-    assert words.index("Error against truth") < words.index("Objective")
-    for expected in ("0.01 rad", "Cramér–Rao 0.009", "Seed", "A remark.", "solver: auto"):
+    assert words.index("A remark.") < words.index("Error against truth") < words.index("Misfit")
+    for expected in ("0.01 rad", "Cramér–Rao 0.009", "Seed", '"solver": "auto"'):
         assert expected in words
 
 
 def test_truth_adds_an_error_wheel(result: Result) -> None:
-    given = result()
+    given = result(n=20)
     text = render_page(given, truth=given.z * np.exp(1j))
-    assert text.count("<figure>") == 5
+    assert text.count("<figure") == 7
     assert "minus the truth" in words_of(text)
 
 
@@ -152,6 +193,7 @@ def test_the_verdict_is_said_in_words_not_only_in_colour(
 ) -> None:
     text = render_page(result(certificate=certificate(verdict)))
     assert f'class="badge {look}"' in text
+    assert f'class="verdict {look}"' in text
     assert words in words_of(text)
 
 
@@ -172,20 +214,17 @@ def test_not_converged_is_on_top(result: Result) -> None:
 def test_one_node_without_history(
     result: Result, certificate: Callable[..., SimpleNamespace], empty_history: SimpleNamespace
 ) -> None:
-    nothing = SimpleNamespace(wrapped=np.zeros(0), standardised=np.zeros(0), leverage=np.zeros(0))
     given = result(
         n=1,
         iterations=0,
         history=empty_history,
         certificate=certificate(lambda_2=np.inf, gap_bound=0.0, relative_gap=0.0, method="trivial"),
-        edge_residuals=lambda: nothing,
     )
     text = render_page(given)
     words = words_of(text)
-    assert "There is no curve to draw" in words
-    assert "the problem has no measurements" in words
+    assert "Fit not judged" in words
     assert "∞" in words
-    assert text.count("<figure>") == 1
+    assert text.count("<figure") == 2  # the wheel, and error bars
 
 
 def test_infinite_and_missing_numbers_do_not_break_the_page(
@@ -226,31 +265,21 @@ def test_a_huge_problem_gives_a_small_page(result: Result) -> None:
     history = SimpleNamespace(objective=100 - residual, residual=residual, step=residual)
     given = result(n=n, iterations=50_000, history=history, components=np.arange(n) % 5, labels=tuple(range(n)))
     text = render_page(given, truth=np.ones(n))
-    assert len(text.encode()) < 200_000
-    assert "the first 50 nodes" in words_of(text)
+    assert len(text.encode()) < 600_000
+    assert "The first 200 of 100,000." in words_of(text)
 
 
 def test_the_largest_page_with_points_stays_small(result: Result) -> None:
     given = result(n=2000)
     text = render_page(given, truth=given.z)
-    assert text.count("<circle") >= 4000
-    assert len(text.encode()) < 400_000
+    assert text.count("<circle") >= 6000
+    assert len(text.encode()) < 900_000
 
 
 def test_several_components_are_told(result: Result) -> None:
     words = words_of(render_page(result(n=9, components=np.array([0, 0, 0, 1, 1, 1, 1, 2, 2]))))
     assert "3 connected components; phases between them are not measured" in words
     assert "one global phase per connected component" in words
-    assert "component 3" in words
-
-
-def test_missing_residuals_leave_the_rest_of_the_page(result: Result) -> None:
-    def refuse() -> SimpleNamespace:
-        raise InputError("this result was read from a file; its measurements are not attached.")
-
-    text = render_page(result(edge_residuals=refuse))
-    assert "its measurements are not attached" in words_of(text)
-    assert text.count("<figure>") == 3
 
 
 def test_other_errors_of_the_residuals_are_not_hidden(result: Result) -> None:
@@ -288,5 +317,17 @@ def test_the_version_is_told_even_when_unknown(result: Result, monkeypatch: pyte
     def unknown(name: str) -> str:
         raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(page.metadata, "version", unknown)
+    monkeypatch.setattr(provenance.metadata, "version", unknown)
     assert "version unknown" in words_of(render_page(result()))
+
+
+def test_positions_are_taken_as_they_are_and_what_is_left_out_is_marked(tmp_path):
+    from angsync.study.network import run_network_demo
+
+    shown = run_network_demo(seed=0)
+    page = shown.result.to_html(tmp_path / "map.html", positions=shown.network.positions).read_text(encoding="utf-8")
+    assert "1 measurement left out" in page
+    assert "lie near each other" not in page  # the places are those given
+    with pytest.raises(InputError, match=r"positions must be 24 finite pairs.*shape \(23, 2\)"):
+        shown.result.to_html(tmp_path / "no.html", positions=shown.network.positions[1:])
+    assert not (tmp_path / "no.html").exists()

@@ -1,73 +1,105 @@
-"""The matplotlib version: three panels, nothing global."""
+"""Pictures of one result by kind: what is in them, and that nothing global is touched."""
 
 from __future__ import annotations
 
 import builtins
 import io
 import sys
-from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
-from angsync.errors import InputError, MissingDependencyError
-from angsync.report.plotting import plot
+import angsync as ang
+from angsync.errors import InputError, MissingDependencyError, ShapeError
+from angsync.report.plotting import KINDS, plot
 
-Result = Callable[..., SimpleNamespace]
+figure_module = pytest.importorskip("matplotlib.figure")
 
 
-def test_three_panels_with_the_numbers_of_the_result(result: Result) -> None:
-    figure_module = pytest.importorskip("matplotlib.figure")
-    given = result()
-    figure = plot(given)
+def solved(n=12, **options):
+    return ang.synchronize(ang.simulate.erdos_renyi(n, 0.5, 0.2, rng=3).measurements, **options)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_drawn_on_a_figure_of_its_own(kind):
+    figure = solved().plot(kind)
     assert isinstance(figure, figure_module.Figure)
-    convergence, wheel, residuals = figure.axes
-    assert convergence.get_lines()[0].get_ydata() == pytest.approx(given.history.residual)
-    assert wheel.get_lines()[0].get_xdata() == pytest.approx(given.angles)
-    assert residuals.patches[0].get_data().values.sum() == given.edge_residuals().wrapped.size
-    assert figure.get_suptitle() == "Certified optimal"
     figure.savefig(io.BytesIO(), dpi=30)
 
 
-def test_a_given_figure_is_used_and_pyplot_is_left_alone(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
-    figure = pytest.importorskip("matplotlib.figure").Figure()
+def test_the_overview_shows_phases_error_bars_and_residuals_under_the_verdict():
+    result = solved()
+    figure = result.plot()
+    wheel, intervals, residuals = figure.axes
+    assert figure.get_suptitle() == "12 nodes: certified optimal"
+    points = next(line for line in wheel.get_lines() if line.get_marker() == "o")
+    angles = np.angle(points.get_xdata() + 1j * points.get_ydata())
+    assert angles == pytest.approx(result.angles)
+    assert intervals.get_title() == "Phases with 95 % intervals"
+    assert residuals.patches[0].get_data().values.sum() == len(result.measurements)
+
+
+def test_the_verdict_in_the_title_is_that_of_the_certificate():
+    assert solved(certify=False).plot("phases").get_suptitle() == "12 nodes: not certified"
+    assert "for these weights" in solved(solver=ang.Robust(loss="huber")).plot("phases").get_suptitle()
+
+
+def test_a_given_figure_is_used_and_pyplot_is_left_alone(monkeypatch):
+    figure = figure_module.Figure()
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)  # importing it would now fail
-    assert plot(result(), figure) is figure
+    assert solved().plot(figure=figure) is figure
     assert len(figure.axes) == 3
 
 
-def test_poor_results_are_drawn(result: Result, empty_history: SimpleNamespace) -> None:
-    pytest.importorskip("matplotlib")
-
-    def refuse() -> SimpleNamespace:
-        raise InputError("not attached.")
-
-    given = result(n=1, iterations=0, history=empty_history, certificate=None, edge_residuals=refuse)
-    figure = plot(given)
-    figure.savefig(io.BytesIO(), dpi=30)
-    assert [text.get_text() for axes in figure.axes for text in axes.texts] == [
-        "no history to draw",
-        "The residual histogram is left out: not attached.",
-    ]
+def test_a_loaded_result_says_what_it_cannot_draw(tmp_path):
+    solved().save(tmp_path / "result.npz")
+    figure = ang.load_result(tmp_path / "result.npz").plot()
+    words = " ".join(text.get_text().replace("\n", " ") for axes in figure.axes[1:] for text in axes.texts)
+    assert "No error bars: the measured pairs are not at hand" in words
+    assert "The residual histogram is left out" in words
 
 
-def test_many_nodes_are_a_density(result: Result) -> None:
-    pytest.importorskip("matplotlib")
-    wheel = plot(result(n=5000)).axes[1]
-    assert list(wheel.get_lines()) == []
-    assert np.max([bar.get_height() for bar in wheel.patches]) == pytest.approx(0.5)
+def test_of_very_many_measurements_no_error_bars_are_computed_unasked(monkeypatch):
+    result = solved()
+    monkeypatch.setattr("angsync.report.drawn.MOST_JUDGED", 5)
+    monkeypatch.setattr("angsync.report.network_plot.MOST_JUDGED", 5)
+    words = [text.get_text() for text in result.plot().axes[1].texts]
+    assert "they take long" in words[0].replace("\n", " ")
+    assert "too many measurements to judge each" in result.plot("network").axes[0].get_title()
+    assert result.plot("phases").axes[1].get_title() == "Phases with 95 % intervals"
 
 
-def test_without_matplotlib_the_extra_is_named(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_convergence_has_the_numbers_of_the_history():
+    result = ang.synchronize(ang.simulate.gaussian(30, 2.0, rng=0).C, solver=ang.GPM())
+    axes = result.plot("convergence").axes[0]
+    assert axes.get_lines()[0].get_ydata() == pytest.approx(result.history.residual)
+
+
+def test_kinds_and_options_that_are_not_there_are_named():
+    with pytest.raises(InputError, match="'overview', 'phases', 'residuals', 'network', 'convergence', not 'wheel'"):
+        solved().plot("wheel")
+    with pytest.raises(InputError, match="a figure goes to figure="):
+        solved().plot(figure_module.Figure())
+    with pytest.raises(InputError, match="colour: only kind='network'"):
+        solved().plot("phases", colour="error")
+
+
+def test_a_stack_is_no_single_problem():
+    with pytest.raises(ShapeError, match="one problem"):
+        plot(ang.synchronize(np.ones((2, 3, 3))))
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch):
     real_import = builtins.__import__
 
-    def without_matplotlib(name: str, *rest: Any, **options: Any) -> Any:
+    def without_matplotlib(name, *rest, **options):
         if name.partition(".")[0] == "matplotlib":
             raise ImportError(name)
         return real_import(name, *rest, **options)
 
     monkeypatch.setattr(builtins, "__import__", without_matplotlib)
+    for kind in KINDS:
+        with pytest.raises(MissingDependencyError, match=r"angsync\[plot\]"):
+            solved().plot(kind)
     with pytest.raises(MissingDependencyError, match=r"angsync\[plot\]"):
-        plot(result())
+        ang.synchronize(np.ones((2, 3, 3))).plot()

@@ -149,3 +149,10 @@ def test_the_result_uses_the_information_of_the_edges():
 def test_wrong_weights_are_refused():
     with pytest.raises(InputError, match="one entry for each of the 1 edges"):
         ang.connectivity_of(ang.Measurements([0], [1], [0.0]), np.ones(2))
+
+
+def test_the_short_form_is_one_line_without_arrays():
+    square = ang.Measurements([0, 1, 2, 3, 0], [1, 2, 3, 0, 4], np.zeros(5))
+    shown = repr(ang.connectivity_of(square))
+    assert shown.startswith("Connectivity(5 nodes, 1 component, 1 bridge, 4 edges in cuts of two, weakest cut")
+    assert "array" not in shown

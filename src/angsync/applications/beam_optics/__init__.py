@@ -61,6 +61,14 @@ def synchronise(
     turns
         Correct monitors that are off by whole turns of the beam, where the distances to the model show them clearly.
         A mapping from names to numbers of turns (``turns`` of the other plane's result) is taken as it is.
+
+    Examples
+    --------
+    >>> from angsync.applications import beam_optics
+    >>> machine = beam_optics.simulate(30, bad=1, bad_sigmas=20, rng=1)
+    >>> result = beam_optics.synchronise(machine.tables, independent=True)
+    >>> [name for name, flag in zip(result.name, result.flags) if flag] == list(machine.bad)
+    True
     """
     if isinstance(tables, PhaseTable):
         tables = (tables,)

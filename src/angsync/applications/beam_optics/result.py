@@ -12,15 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.applications.beam_optics.turns import rms_around_mean
-from angsync.applications.result import ApplicationResult, Description, if_known
+from angsync.applications.result import ApplicationResult, Description, Fit, if_known
 from angsync.errors import MissingDependencyError
 from angsync.io.tfs_file import write_tfs
 from angsync.pipeline.result import SyncResult
+from angsync.report.html import Table
+from angsync.report.numbers import counted
 from angsync.report.pictures import Curves, Picture, Series
 
 _CONTRADICTION = (
     2.0  # chi-square per degree of freedom beyond which the stated errors are too small, or the tables differ
 )
+_MANY = 0.1  # of the rows left out, from which the answer is not that of the tables any more
+_LISTED = 30
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,8 +153,39 @@ class BeamResult(ApplicationResult):
         return Description(
             kind="beam", title=f"phases of beam position monitors, plane {self.plane}", rows=rows,
             columns=self.columns(), pictures=self._pictures(), sentences=self.notes, facts=facts,
-            arrays={"outlier_rows": self.outlier},
+            arrays={"outlier_rows": self.outlier}, worst=self._worst(), names=self.name,
         )  # fmt: skip
+
+    @property
+    def fit(self) -> Fit:
+        """How well the rows agree within their stated errors."""
+        left = int(self.outlier.sum())
+        apart = f", after {counted(left, 'row')} {'was' if left == 1 else 'were'} left out" if left else ""
+        if not self.degrees_of_freedom:
+            return Fit("none", "No row checks another", "no row checks another, so that the errors stand as stated.")
+        ratio = f"{self.chi_square_per_dof:.3g}"
+        words = f"chi-square of the rows is {ratio} per degree of freedom{apart}"
+        if self.chi_square_per_dof > _CONTRADICTION:
+            return Fit("bad", f"Rows contradict each other: chi-square {ratio}",
+                       f"{words}: they contradict each other beyond their errors.")  # fmt: skip
+        if left > _MANY * self.outlier.size:
+            return Fit("open", f"{left:,} of {self.outlier.size:,} rows left out", f"{words}.")
+        return Fit("good", f"Rows agree: chi-square {ratio}", f"{words}: the rows agree within their errors.")
+
+    def _worst(self) -> Table | None:
+        """The rows that fit worst, in turns."""
+        found = None if self.quality is None else self.quality.residuals
+        if found is None:
+            return None
+        m, places = self.sync.measurements, found.worst(_LISTED)
+        labels = np.array(self.name, dtype=object)
+        columns = {
+            "from": labels[m.i[places]], "to": labels[m.j[places]],
+            "measured (turns)": m.angle[places] / (2 * np.pi) % 1,
+            "residual (turns)": found.wrapped[places] / (2 * np.pi),
+            "times the scatter": found.t[places] / (found.core or np.inf), "left out": ~found.active[places],
+        }  # fmt: skip
+        return Table(columns, "The rows that fit worst. A click on a column sorts by it.", "worst", len(m))
 
     def _pictures(self) -> list[Picture]:
         place = np.where(np.isfinite(self.s), self.s, np.nan)
@@ -173,6 +208,7 @@ class BeamResult(ApplicationResult):
                 "Standard errors", "s, metres", "turns",
                 (Series(place, self.standard_error, "against the reference"),),
                 "Combined from all rows." if self.is_combined else "Of the best single chain of rows to the reference.",
+                about="errors",
             ),
         ]  # fmt: skip
 

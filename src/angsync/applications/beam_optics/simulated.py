@@ -78,6 +78,13 @@ def simulate(
         How many monitors have a row of the last table off by so many of its standard errors.
     turned
         How many monitors are off by one turn of the beam, either way.
+
+    Examples
+    --------
+    >>> from angsync.applications import beam_optics
+    >>> machine = beam_optics.simulate(30, rng=0)
+    >>> len(machine.name), len(machine.tables)
+    (30, 2)
     """
     if monitors < 3 or not 0 <= bad + turned < monitors:
         raise InputError(f"at least 3 monitors are needed, more than are bad or turned, but there are {monitors}.")

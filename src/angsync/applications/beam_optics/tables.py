@@ -61,6 +61,13 @@ def read(*sources: Any, plane: str | None = None, unit: str = "turn") -> tuple[P
         ``"x"`` or ``"y"``; unless given, the plane whose columns are there.
     unit
         Of the phases and their errors: ``"turn"``, ``"rad"`` or ``"deg"``.
+
+    Examples
+    --------
+    >>> from angsync.applications import beam_optics
+    >>> paths = beam_optics.simulate(10, rng=0).save(".")
+    >>> [table.plane for table in beam_optics.read(*paths)]
+    ['X', 'X']
     """
     if not sources:
         raise InputError("no table was named: read(path, ...).")

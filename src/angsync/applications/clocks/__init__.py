@@ -97,6 +97,13 @@ def synchronise(
         converted to.
     n
         Number of clocks, where they are numbers and the last ones have no links.
+
+    Examples
+    --------
+    >>> from angsync.applications import clocks
+    >>> result = clocks.synchronise(["A", "B", "C"], ["B", "C", "A"], [3.0, -1.0, -2.3], unit="us", reference="A")
+    >>> result.clocks, result.offset.round(1)
+    (('A', 'B', 'C'), array([ 0. , -3.1, -2.2]))
     """
     check_unit(unit)
     check_unit(time_unit, "time_unit")

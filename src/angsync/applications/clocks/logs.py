@@ -87,6 +87,15 @@ def read(
         Another name for an address or an identity, so that a host with several is one clock.
     columns
         For tables: what the columns ``i, j, offset, sigma, time`` are called.
+
+    Examples
+    --------
+    >>> from angsync.applications import clocks
+    >>> with open("links.csv", "w") as file:
+    ...     print("i,j,offset_us", "A,B,3.0", "B,C,-1.0", sep=chr(10), file=file)
+    >>> links = clocks.read("links.csv")
+    >>> links.offset, links.unit
+    (array([ 3., -1.]), 'us')
     """
     check_unit(unit)
     if format is not None and format not in FORMATS:

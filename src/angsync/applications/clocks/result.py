@@ -13,17 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from angsync.applications.clocks import shown
 from angsync.applications.clocks.checks import about_ends, listed
 from angsync.applications.clocks.links import UNITS, Links
-from angsync.applications.result import ApplicationResult, Description, Proof, if_known
+from angsync.applications.result import ApplicationResult, Description, Fit, Proof, if_known
 from angsync.errors import InputError
 from angsync.io.result_table import write_result_table
 from angsync.pipeline.result import SyncResult
 from angsync.report.numbers import counted, plain_number
-from angsync.report.pictures import Curves, Series
 
-_FEW_CYCLES = 20  # below it the noise that cycles show is not known well enough to doubt the one that was stated
-_FAR = 1.5  # noise by the cycles over the stated one, either way, from which it is said
 _LARGE_NOISE = 0.12  # of a period: 0.75 rad, where error bars begin to fail (uncertainty.doubts)
 _BY_CHANCE = 1e-3  # what chance does less often is said
 
@@ -88,6 +86,11 @@ class ClockResult(ApplicationResult):
             return proof
         words = f"The best fit is not the truth here: see the notes. Of the fit: {proof.words}"
         return Proof("open" if proof.look == "good" else proof.look, f"Doubtful links. {proof.headline}", words)
+
+    @property
+    def fit(self) -> Fit:
+        """How well the links agree, in their unit."""
+        return shown.fit(self)
 
     @property
     def unit(self) -> str | None:
@@ -182,30 +185,12 @@ class ClockResult(ApplicationResult):
         columns["component"] = self.component
         title = f"times of {counted(int(known.sum()), 'clock')}"
         arrays = {"bad_links": self.bad_links, "residual": self.residual}
-        return Description("clocks", title, rows, columns, self._pictures(unit), self._sentences(unit), self._facts(),
-                           arrays)  # fmt: skip
+        pictures = shown.pictures(self, unit)
+        return Description("clocks", title, rows, columns, pictures, self._sentences(unit), self._facts(), arrays,
+                           shown.worst_table(self, unit), names=self.clocks)  # fmt: skip
 
     def _origin(self) -> str:
         return "their mean" if self.reference == "mean" else f"clock {self.reference}"
-
-    def _pictures(self, unit: str) -> list[Curves]:
-        in_unit = f"({unit.strip()})" if unit else "(unit of the links)"
-        order = np.argsort(self.offset)
-        order = order[np.isfinite(self.offset[order])]
-        rank = np.arange(1.0, order.size + 1)
-        offsets = Series(rank, self.offset[order], error=np.nan_to_num(self.standard_error[order]))
-        number = np.arange(1.0, self.bad_links.size + 1)
-        bad, believed = self.bad_links, self.links.by_row(~self.links.by_link(self.bad_links), False)
-        series = (
-            Series(number[believed], self.residual[believed], "believed"),
-            *((Series(number[bad], self.residual[bad], "bad"),) if bad.any() else ()),
-        )
-        return [
-            Curves("Offsets", "clock, by offset", f"offset {in_unit}", (offsets,),
-                   "The offset of every clock with its 95 % interval, sorted."),
-            Curves("Links", "link", f"residual {in_unit}", series,
-                   "What each measurement says beyond the offsets found."),
-        ]  # fmt: skip
 
     def _sentences(self, unit: str) -> list[str]:
         said = list(self.links.notes)
@@ -263,7 +248,7 @@ class ClockResult(ApplicationResult):
                 "checked by another."
             )
         ratio = self.noise / self.expected_noise if self.expected_noise > 0 else math.nan
-        if self.freedom >= _FEW_CYCLES and not 1 / _FAR < ratio < _FAR and not math.isnan(ratio):
+        if self.freedom >= shown.FEW_CYCLES and not 1 / shown.FAR < ratio < shown.FAR and not math.isnan(ratio):
             how = "more" if ratio > 1 else "less"
             if sigma is not None:
                 said.append(
@@ -284,7 +269,7 @@ class ClockResult(ApplicationResult):
 
     def about_scatter(self) -> list[str]:
         """Whether the rounds scatter about their lines as sigma says, beyond chance by the chi-square law."""
-        if self.links.sigma is None or math.isnan(self.scatter) or 1 / _FAR < self.scatter < _FAR:
+        if self.links.sigma is None or math.isnan(self.scatter) or 1 / shown.FAR < self.scatter < shown.FAR:
             return []
         square = self.scatter**2 * self.scatter_freedom
         law = chi2.sf if self.scatter > 1 else chi2.cdf

@@ -65,6 +65,13 @@ def simulate(
         Share of the measurements that are missing.
     bad, bad_by
         Share of the links that are off by so many jitters, in all rounds, up or down.
+
+    Examples
+    --------
+    >>> from angsync.applications import clocks
+    >>> network = clocks.simulate(50, jitter=2.0, bad=0.05, rng=0)
+    >>> network.position.shape, len(network.links.offset), int(network.is_bad.sum())
+    ((50, 2), 216, 11)
     """
     if n < 2 or rounds < 1:
         raise InputError(f"there must be at least two clocks and one round, not {n} and {rounds}.")

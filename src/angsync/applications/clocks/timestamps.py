@@ -54,6 +54,13 @@ def from_timestamps(
         How much longer the way from i to j takes, where it is the same for all.
     i, j, time
         What the columns are called.
+
+    Examples
+    --------
+    >>> from angsync.applications import clocks
+    >>> exchange = {"i": ["A"], "j": ["B"], "T1": [0.0], "T2": [7.0], "T3": [8.0], "T4": [5.0]}
+    >>> clocks.from_timestamps(exchange, unit="us").offset  # A less B: B is 5 us ahead
+    array([-5.])
     """
     check_unit(unit)
     check_unit(time_unit, "time_unit")

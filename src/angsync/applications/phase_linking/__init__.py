@@ -123,6 +123,14 @@ def link(
         For a zarr store: told after each chunk how many are done, and of how many.
     certify
         Whether to prove the phases of ``"mle"``.
+
+    Examples
+    --------
+    >>> from angsync.applications import phase_linking
+    >>> stack = phase_linking.simulate(8, (16, 16), rng=0)
+    >>> linked = phase_linking.link(stack.slc, window=(5, 5))
+    >>> linked.phase.shape, bool(linked.certified.all())
+    ((8, 16, 16), True)
     """
     begin = time.perf_counter()
     images = stack if isinstance(stack, ImageStack) else image_stack(stack, absent)
@@ -198,6 +206,13 @@ def link_covariance(
 
     Fields are (..., n) and (...). A matrix with NaN in it is EMPTY; a date without power (0 on the diagonal) has phase
     NaN. The other parameters are those of :func:`link`.
+
+    Examples
+    --------
+    >>> from angsync.applications import phase_linking
+    >>> coherence = phase_linking.coherence_of(6) * np.exp(1j * np.subtract.outer(np.arange(6), np.arange(6)))
+    >>> phase_linking.link_covariance(coherence, looks=50).phase.round(2)  # against the first date, modulo one turn
+    array([ 0.  ,  1.  ,  2.  ,  3.  , -2.28, -1.28])
     """
     begin = time.perf_counter()
     C = np.asarray(to_load(C) if store_library(C) in ("zarr", "dask", "xarray") else C)

@@ -69,6 +69,15 @@ def link_network(
         The date whose phase is 0.
     certify
         Whether to prove the phases.
+
+    Examples
+    --------
+    >>> from angsync.applications import phase_linking
+    >>> stack = phase_linking.simulate(4, (8, 8), rng=0).slc
+    >>> pairs = [(0, 1), (1, 2), (2, 3), (0, 2), (1, 3)]
+    >>> phase = np.stack([np.angle(stack[i] * stack[j].conj()) for i, j in pairs])
+    >>> phase_linking.link_network(phase, np.full(phase.shape, 0.8), pairs).phase.shape
+    (4, 8, 8)
     """
     begin = time.perf_counter()
     values, weights = _images(phase, coherence)
@@ -146,10 +155,14 @@ def _notes(note: str, counts: dict[str, int], is_tree: bool, weighted: float, cl
         notes.append("the network has no loops: nothing checks the interferograms, and there are no error bars.")
     if counts["EMPTY"] == sum(counts.values()):
         return [*notes, "no pixel holds data: every interferogram is NaN or has coherence 0 everywhere."]
-    closed = f"closure phases are {closure:.3f} rad" if np.isfinite(closure) else "no three of them close a triangle"
+    closed = (
+        f"closure phases are {np.degrees(closure):.1f} degrees"
+        if np.isfinite(closure)
+        else "no three of them close a triangle"
+    )
     notes.append(
-        f"interferograms miss the phases by {weighted:.4f} rad (weighted); {closed}. On unwrapped phases without "
-        "errors least squares does as well."
+        f"interferograms miss the phases by {np.degrees(weighted):.2f} degrees (weighted); {closed}. On unwrapped "
+        "phases without errors least squares does as well."
     )
     return notes
 

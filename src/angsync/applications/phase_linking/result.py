@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.applications.phase_linking.estimate import LinkStatus
-from angsync.applications.result import ApplicationResult, Description, Proof
+from angsync.applications.result import ApplicationResult, Description, Fit, Proof
 from angsync.batch.result import BatchResult
 from angsync.errors import InputError, MissingDependencyError
 from angsync.io.coordinates import Coordinates
@@ -23,6 +23,12 @@ ESTIMATES = {
     "emi": "eigenvector of the likelihood (EMI)",
     "network": "synchronization of the interferograms of each pixel",
 }
+
+
+LOW_COHERENCE = 0.5
+"""Temporal coherence below which phases of a pixel are commonly masked."""
+_MUCH = 0.2  # of the image below it
+_MAPS = 4  # dates whose maps are drawn
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,7 +143,7 @@ class Linked(ApplicationResult):
         return Description(
             kind="link", title=f"phase linking of {len(self.dates)} dates", rows=rows, columns=columns,
             pictures=self._pictures(phase, error, quality), sentences=self.notes, facts=facts,
-            arrays={} if self.path is not None else self._arrays(),
+            arrays={} if self.path is not None else self._arrays(), radians=("median_error", "largest_error"),
         )  # fmt: skip
 
     def _arrays(self) -> dict[str, NDArray]:
@@ -167,21 +173,50 @@ class Linked(ApplicationResult):
         }
 
     def _pictures(self, phase: NDArray, error: NDArray, quality: NDArray) -> list[Map]:
+        """The history of the phase, where it is proved, how well it agrees, and how sure it is."""
         if phase.ndim != 3 or not self.dates:
             return []
-        last = len(self.dates) - 1 if self.reference != len(self.dates) - 1 else 0
-        name = f"date {self.dates[last]}"
-        return [
-            Map(
-                f"Phase of {name}",
-                phase[last],
-                "rad",
-                f"Against date {self.dates[self.reference]}.",
-                cyclic=True,
-            ),
-            Map("Temporal coherence", quality, "", "How well the phases of a pixel agree with all pairs of dates."),
-            Map(f"Standard error of {name}", np.degrees(error[last]), "degrees", "One standard error."),
+        others = np.flatnonzero(_others(self))
+        shown = others[np.unique(np.linspace(0, others.size - 1, min(others.size, _MAPS)).round().astype(int))]
+        against = f"Against date {self.dates[self.reference]}."
+        found = [
+            Map(f"Phase of date {self.dates[k]}", np.degrees(phase[k]), "degrees", against, cyclic=True) for k in shown
         ]
+        certified = np.asarray(self._preview(self.certified), dtype=float)
+        certified = np.where(np.isfinite(phase).any(axis=0), certified, np.nan)
+        last = int(shown[-1]) if shown.size else 0
+        if self.method not in ("evd", "emi"):
+            found.append(
+                Map("Certified", certified, "", "Pixels whose phases are proved to be the best; grey ones have none.",
+                    mask=("not proved", "proved"))
+            )  # fmt: skip
+        return [
+            *found,
+            Map("Temporal coherence", quality, "", "How well the phases of a pixel agree with all pairs of dates.",
+                about="residuals"),
+            Map(f"Standard error of date {self.dates[last]}", np.degrees(error[last]), "degrees", "One standard error.",
+                about="errors"),
+        ]  # fmt: skip
+
+    @property
+    def fit(self) -> Fit:
+        """How well the phases agree with all pairs of dates, by the median pixel."""
+        if not self.solved:
+            return Fit("none", "No phases", "no pixel has phases.")
+        quality = self._preview(self.temporal_coherence)
+        known = quality[np.isfinite(quality)]
+        if not known.size:
+            return Fit("none", "Fit not judged", "the temporal coherence of no pixel is known.")
+        middle, low = float(np.median(known)), float(np.mean(known < LOW_COHERENCE))
+        words = (
+            f"temporal coherence is {middle:.2f} in the median, and below {LOW_COHERENCE:g} in {low:.1%} of the pixels"
+        )
+        headline = f"Temporal coherence {middle:.2f}"
+        if middle < LOW_COHERENCE:
+            return Fit("bad", f"Incoherent: {middle:.2f}", f"{words}: most of the image says little about its phases.")
+        if low > _MUCH:
+            return Fit("open", f"{headline}, low in {low:.0%}", f"{words}: mask these.")
+        return Fit("good", headline, f"{words}.")
 
     def to_xarray(self) -> Any:
         """A ``Dataset`` of phase, standard error, temporal coherence, certified, status and looks, with coordinates."""

@@ -43,6 +43,14 @@ def coherence_of(
     ``bad-dates``: every seventh date has ``strength`` of its coherence with all others. ``season``: dates lose up to
     1 - ``strength`` of it, in the middle of each year of 365 days. ``event``: pairs across the middle of the time have
     ``strength`` of theirs.
+
+    Examples
+    --------
+    >>> from angsync.applications import phase_linking
+    >>> phase_linking.coherence_of(3, gamma_0=0.9, gamma_inf=0.1, tau=12, step=12).round(2)
+    array([[1.  , 0.39, 0.21],
+           [0.39, 1.  , 0.39],
+           [0.21, 0.39, 1.  ]])
     """
     if model not in MODELS:
         raise InputError(f"model must be one of {', '.join(MODELS)}, but it is {model!r}.")
@@ -76,6 +84,13 @@ def simulate(
 ) -> SimulatedStack:
     """Circular Gaussian images of n dates, each pixel independent, of the coherence of :func:`coherence_of` (with the
     settings ``how``) or one that is given, over ground that sinks in the middle of the image at ``rate`` radians a day.
+
+    Examples
+    --------
+    >>> from angsync.applications import phase_linking
+    >>> stack = phase_linking.simulate(8, (16, 16), rng=0)
+    >>> stack.slc.shape, stack.slc.dtype
+    ((8, 16, 16), dtype('complex64'))
     """
     G = coherence_of(n, **how) if coherence is None else np.asarray(coherence, dtype=float)
     if G.shape != (n, n):

@@ -126,6 +126,12 @@ def local_masks(shape: int | tuple[int, ...], band: int | tuple[int, ...], shift
 
     (Iwen, Viswanathan and Wang, *SIAM Journal on Imaging Sciences* 9(4), 2016): a window that decays, as a
     short-time Fourier transform has it, at 2b - 1 frequencies.
+
+    Examples
+    --------
+    >>> from angsync.applications import phase_retrieval
+    >>> phase_retrieval.local_masks(32, 3).windows.shape  # masks, entries
+    (5, 3)
     """
     sizes = _whole_numbers(shape, "shape")
     bands = _whole_numbers(band, "band")
@@ -153,7 +159,14 @@ def local_masks(shape: int | tuple[int, ...], band: int | tuple[int, ...], shift
 
 
 def measure(x: ArrayLike, masks: Masks | ArrayLike) -> NDArray[np.float64]:
-    """The intensities that masks see of ``x``: one row a mask, and in it every shift of the masks."""
+    """The intensities that masks see of ``x``: one row a mask, and in it every shift of the masks.
+
+    Examples
+    --------
+    >>> from angsync.applications import phase_retrieval
+    >>> phase_retrieval.measure(np.ones(32), phase_retrieval.local_masks(32, 3)).shape  # masks, shifts
+    (5, 32)
+    """
     signal = _complex_array(x, "the signal")
     masks = as_masks(masks, signal.shape)
     if signal.shape != masks.shape:

@@ -35,6 +35,14 @@ def read(path: str | os.PathLike[str]) -> Data:
     """``intensities`` ``(K, *shape)`` and ``masks`` ``(K, *band)`` from npz or hdf5; ``sigma`` where it is there.
 
     With ``shifts`` (S, axes), intensities are (K, S) and ``shape`` has to be there as well.
+
+    Examples
+    --------
+    >>> from angsync.applications import phase_retrieval
+    >>> data = phase_retrieval.simulate(32, 3, rng=0)
+    >>> np.savez("data.npz", intensities=data.intensities, masks=data.masks.windows)
+    >>> phase_retrieval.read("data.npz").intensities.shape
+    (5, 32)
     """
     arrays = read_arrays(path, ("intensities", "masks"), ("sigma", "shifts", "shape"))
     intensities = arrays["intensities"]
@@ -51,6 +59,14 @@ def read(path: str | os.PathLike[str]) -> Data:
 
 
 def read_patches(path: str | os.PathLike[str]) -> PatchData:
-    """``patches`` (P, rows, columns) and ``positions`` (P, 2) from npz or hdf5; ``weights`` where they are there."""
+    """``patches`` (P, rows, columns) and ``positions`` (P, 2) from npz or hdf5; ``weights`` where they are there.
+
+    Examples
+    --------
+    >>> from angsync.applications import phase_retrieval
+    >>> np.savez("patches.npz", patches=np.ones((2, 4, 4), dtype=complex), positions=[[0, 0], [0, 2]])
+    >>> phase_retrieval.read_patches("patches.npz").positions.tolist()
+    [[0, 0], [0, 2]]
+    """
     arrays = read_arrays(path, ("patches", "positions"), ("weights",))
     return PatchData(arrays["patches"], arrays["positions"], arrays.get("weights"))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.applications.phase_retrieval.masks import Masks
-from angsync.applications.result import ApplicationResult, Description
+from angsync.applications.result import ApplicationResult, Description, Fit
 from angsync.pipeline.result import SyncResult
 from angsync.report.pictures import Curves, Map, Picture, Series
 
@@ -77,7 +77,7 @@ class Recovered(ApplicationResult):
         shape = " x ".join(map(str, self.signal.shape))
         what = "signal" if self.signal.ndim == 1 else "image" if self.signal.ndim == 2 else "volume"
         finite = self.phase_error[np.isfinite(self.phase_error) & (self.pieces >= 0)]
-        error = f"{np.median(finite):.3g} rad" if finite.size else "not computed"
+        error = f"{np.degrees(np.median(finite)):.3g} degrees" if finite.size else "not computed"
         rows: list[tuple[str, ...]] = [
             ("Entries", f"{self.signal.size:,}", shape if self.signal.ndim > 1 else ""),
             ("Masks", f"{len(self.masks.windows)}", f"of {' x '.join(map(str, self.masks.band))} entries"),
@@ -113,7 +113,18 @@ class Recovered(ApplicationResult):
                 "noise": self.noise, "misfit": self.misfit, "moved": self.moved, "determined": self.is_determined,
             },
             arrays={"signal": self.signal},
+            radians=("phase", "phase_error"),
         )  # fmt: skip
+
+    @property
+    def fit(self) -> Fit:
+        """How much of the intensities the signal explains, and whether they determine it."""
+        words = f"the signal explains the intensities but for {self.misfit:.2g} of their norm"
+        if self.misfit > BAD_MISFIT:
+            return Fit("bad", f"Misfit {self.misfit:.0%}", f"{words}: noise, or other masks than those measured with.")
+        if self.is_determined is False:
+            return Fit("open", "Not determined as a whole", f"{words}, which do not determine it as a whole.")
+        return Fit("good", f"Misfit {self.misfit:.2g}", f"{words}.")
 
 
 def _sentences(result: Recovered) -> list[str]:
@@ -136,8 +147,8 @@ def _sentences(result: Recovered) -> list[str]:
         said.append("No error bars: without polish they need every mask at every shift, and noise that shows.")
     elif result.vague > MOST_VAGUE and count == 1:
         said.append(
-            f"{result.vague:.0%} of the signal's energy has phases with a standard error above {VAGUE} rad: noise "
-            "hides them, so the signal is not determined as a whole."
+            f"{result.vague:.0%} of the signal's energy has phases with a standard error above "
+            f"{np.degrees(VAGUE):.0f} degrees: noise hides them, so the signal is not determined as a whole."
         )
     if result.condition > LARGE_CONDITION:
         said.append(f"The masks are badly conditioned ({result.condition:.1e}): they amplify noise by that factor.")
@@ -153,15 +164,15 @@ def _pictures(result: Recovered) -> list[Picture]:
     if signal.ndim == 1:
         index = np.arange(signal.size, dtype=float)
         sizes = Series(index, np.abs(signal), "size", error=result.size_error)
-        phases = Series(index, np.angle(signal), "phase", error=error)
+        phases = Series(index, np.degrees(np.angle(signal)), "phase", error=np.degrees(error))
         return [
             Curves("Sizes", "entry", "size", (sizes,), "Sizes of the entries with 95 % intervals."),
-            Curves("Phases", "entry", "radians", (phases,), "Phases of the entries with 95 % intervals."),
+            Curves("Phases", "entry", "degrees", (phases,), "Phases of the entries with 95 % intervals."),
         ]
     if signal.ndim == 2:
         return [
-            Map("Sizes", np.abs(signal), "1", "Sizes of the entries."),
-            Map("Phases", np.angle(signal), "rad", "Phases of the entries.", cyclic=True),
-            Map("Errors of phases", error, "rad", "Standard errors of the phases."),
+            Map("Sizes", np.abs(signal), "", "Sizes of the entries."),
+            Map("Phases", np.degrees(np.angle(signal)), "degrees", "Phases of the entries.", cyclic=True),
+            Map("Errors of phases", np.degrees(error), "degrees", "Standard errors of the phases.", about="errors"),
         ]
     return []

@@ -55,6 +55,14 @@ def recover(
         by ``sigma``).
     certify, stopping, rng
         As in :func:`angsync.synchronize`.
+
+    Examples
+    --------
+    >>> from angsync.applications import phase_retrieval
+    >>> data = phase_retrieval.simulate(32, 3, rng=0)
+    >>> result = phase_retrieval.recover(data.intensities, data.masks)
+    >>> bool(data.error(result.signal) < 1e-10), result.is_proved
+    (True, True)
     """
     data, masks = _checked(intensities, masks)
     spread_of_data = _checked_sigma(sigma, data)

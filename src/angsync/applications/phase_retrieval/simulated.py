@@ -35,6 +35,13 @@ def simulate(
     """A complex normal signal, :func:`local_masks`, and intensities with normal noise.
 
     ``snr`` in decibels: 10 log10 of the mean square of the intensities by that of their noise; no noise unless given.
+
+    Examples
+    --------
+    >>> from angsync.applications import phase_retrieval
+    >>> data = phase_retrieval.simulate((16, 16), (2, 2), snr=40, rng=0)
+    >>> data.intensities.shape
+    (9, 16, 16)
     """
     if snr is not None and not np.isfinite(snr):
         raise InputError(f"snr must be a number of decibels, or None for no noise, but it is {snr}.")

@@ -19,7 +19,7 @@ from angsync.applications.phase_retrieval.overlaps import (
     doubtful_patches,
     sizes_of,
 )  # fmt: skip
-from angsync.applications.result import ApplicationResult, Description, if_known
+from angsync.applications.result import ApplicationResult, Description, Fit, if_known
 from angsync.errors import InputError, names_keywords
 from angsync.front_door import synchronize
 from angsync.pipeline.result import SyncResult
@@ -75,9 +75,9 @@ class Stitched(ApplicationResult):
             ("Patches", f"{self.phase.size:,}", f"{overlaps.first.size:,} overlaps"),
             ("Image", f"{self.image.shape[0]} x {self.image.shape[1]}", f"from {self.origin}"),
             ("Coherence", f"{np.median(overlaps.coherence[good]):.3f}" if good.any() else "none", "median of overlaps"),
-            ("Residual", if_known(self.residual, f"{self.residual:.3g} rad"),
+            ("Residual", if_known(self.residual, f"{np.degrees(self.residual):.3g} degrees"),
              f"rms over overlaps, {self.loops:,} of them beyond a tree"),
-            ("Phase error", if_known(error, f"{error:.3g} rad"), "median standard error of a patch"),
+            ("Phase error", if_known(error, f"{np.degrees(error):.3g} degrees"), "median standard error of a patch"),
         ]  # fmt: skip
         count = np.bincount(np.concatenate([overlaps.first, overlaps.second]), minlength=self.phase.size)
         patch = np.arange(self.phase.size)
@@ -85,16 +85,17 @@ class Stitched(ApplicationResult):
             "patch": patch, "phase": self.phase, "standard_error": self.standard_error, "overlaps": count,
             "piece": self.pieces,
         }  # fmt: skip
-        points = Series(patch.astype(float), self.phase, "phase", error=self.standard_error)
+        points = Series(patch.astype(float), np.degrees(self.phase), "phase", error=np.degrees(self.standard_error))
         return Description(
             kind="stitched",
             title=f"image stitched from {self.phase.size:,} patches",
             rows=rows,
             columns=columns,
             pictures=[
-                Map("Sizes", np.abs(self.image), "1", "Sizes of the pixels."),
-                Map("Phases", np.angle(self.image), "rad", "Phases of the pixels.", cyclic=True),
-                Curves("Patches", "patch", "radians", (points,), "Phases of the patches with 95 % intervals."),
+                Map("Sizes", np.abs(self.image), "", "Sizes of the pixels."),
+                Map("Phases", np.degrees(np.angle(self.image)), "degrees", "Phases of the pixels.", cyclic=True),
+                Curves("Patches", "patch", "degrees", (points,), "Phases of the patches with 95 % intervals.",
+                       about="errors"),
             ],
             sentences=self._sentences(),
             facts={
@@ -103,7 +104,24 @@ class Stitched(ApplicationResult):
                 "doubtful_patches": list(self.doubtful),
             },
             arrays={"image": self.image, "coverage": self.coverage},
+            radians=("phase", "standard_error"),
         )  # fmt: skip
+
+    @property
+    def fit(self) -> Fit:
+        """How well the overlaps agree."""
+        apart = int(self.pieces.max(initial=0)) + 1
+        agreed = if_known(self.residual, f"{np.degrees(self.residual):.2g} degrees")
+        words = f"overlaps disagree by {agreed} (rms)"
+        if self.doubtful:
+            return Fit(
+                "bad",
+                f"{len(self.doubtful)} patches do not fit",
+                f"{words}, and {len(self.doubtful)} patches do not fit.",
+            )
+        if apart > 1:
+            return Fit("open", f"{apart} pieces", f"{words}, and the patches fall into {apart} pieces.")
+        return Fit("good", f"Overlaps agree to {agreed}", f"{words}.")
 
     def _sentences(self) -> list[str]:
         said = []
@@ -185,6 +203,13 @@ def stitch(
         them out; or :class:`angsync.Robust` settings.
     certify, rng
         As in :func:`angsync.synchronize`.
+
+    Examples
+    --------
+    >>> from angsync.applications import phase_retrieval
+    >>> patches = [np.ones((6, 6), dtype=complex), 1j * np.ones((6, 6))]  # the same, but for a phase
+    >>> phase_retrieval.stitch(patches, [(0, 0), (0, 3)]).image.shape
+    (6, 9)
     """
     checked = checked_patches(patches, positions, weights)
     overlaps = compare(checked)

@@ -119,6 +119,11 @@ class PoseGraph:
         more = f", landmarks={seen.count}, sightings={len(seen)}" if seen.count else ""
         return f"PoseGraph(n={self.n}, edges={len(self)}{more})"
 
+    def _repr_html_(self) -> str:
+        from angsync.applications.pose_graph.cards import graph_card
+
+        return graph_card(self)
+
     @property
     def n(self) -> int:
         """Number of poses."""

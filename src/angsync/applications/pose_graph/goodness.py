@@ -10,7 +10,7 @@ distributed too, with the rank of G as degrees; r alone is small for every edge 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -87,6 +87,8 @@ class Goodness:
     """What follows from it, in words."""
     beyond_chance: int = 0
     """Measurements that the others contradict beyond chance (those that cannot be told apart count as one)."""
+    times_noise: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
+    """Of every measurement, edges first: as in :class:`WorstMeasurement`; 0 where no other one checks it."""
 
     @property
     def per_degree(self) -> float:
@@ -151,7 +153,8 @@ def goodness(
         return Goodness(chi, freedom, math.nan, (), words)
     probability = min(1.0, 2 * min(float(chdtr(freedom, chi)), float(chdtrc(freedom, chi))))
     far, told = probability < LEVEL, is_told(graph)
-    worst, beyond, judged = _worst(graph, model, at, clock)
+    squares, rank, judged = contradictions(model, at.nodes, clock)
+    worst, beyond = _worst(graph, model, squares, rank)
     if not told:
         beyond = 0  # of no stated noise
     if not far:
@@ -166,7 +169,8 @@ def goodness(
         said.append("The minimum of chi-square was not reached: it is smaller than this.")
     if far and chi > freedom and not proved:
         said.append("The poses are not proved to be the best ones, which may be why.")
-    return Goodness(chi, freedom, probability, worst, " ".join(said), beyond)
+    times = np.sqrt(squares / np.maximum(rank, 1))
+    return Goodness(chi, freedom, probability, worst, " ".join(said), beyond, times)
 
 
 def is_told(graph: PoseGraph) -> bool:
@@ -217,10 +221,9 @@ def _verdict(freedom: int, ratio: float, *, far: bool, told: bool, beyond: int) 
 
 
 def _worst(
-    graph: PoseGraph, model: InformationModel, at: Minimum, clock: Clock
-) -> tuple[tuple[WorstMeasurement, ...], int, int]:
-    """The worst measurements, how many are beyond chance (of those that cannot be told apart, one), how many judged."""
-    squares, rank, judged = contradictions(model, at.nodes, clock)
+    graph: PoseGraph, model: InformationModel, squares: NDArray[np.float64], rank: NDArray[Any]
+) -> tuple[tuple[WorstMeasurement, ...], int]:
+    """The worst measurements, and how many are beyond chance (of those that cannot be told apart, one)."""
     checked = np.flatnonzero(rank > 0)
     tail = chdtrc(rank[checked], squares[checked])
     times = np.sqrt(squares[checked] / rank[checked])
@@ -248,7 +251,7 @@ def _worst(
         others = [int(other) for other in near if other != k]
         alike.update(others)
         found.append(replace(worst(k), alike=tuple(worst(other).name for other in others)))
-    return tuple(found), int(beyond.sum()) - sum(bool(beyond[k]) for k in alike), judged
+    return tuple(found), int(beyond.sum()) - sum(bool(beyond[k]) for k in alike)
 
 
 def _tied_to(model: InformationModel, place: int) -> NDArray[np.int64]:

@@ -20,6 +20,13 @@ def read(path: str | os.PathLike[str]) -> PoseGraph:
 
     VERTEX_SE2, EDGE_SE2, VERTEX_XY, EDGE_SE2_XY and FIX are understood; other lines are kept for writing, and named in
     a warning.
+
+    Examples
+    --------
+    >>> from angsync.applications import pose_graph
+    >>> pose_graph.optimise(pose_graph.simulate(30, loops=8, rng=0).graph).save("walk.g2o")
+    >>> pose_graph.read("walk.g2o").n
+    30
     """
     content = parse_g2o(existing_file(path))
     landmarks = _landmark_ids(content)

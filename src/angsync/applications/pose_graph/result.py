@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.applications.pose_graph.data import PoseGraph
-from angsync.applications.result import ApplicationResult, Description, Proof, if_known
+from angsync.applications.result import ApplicationResult, Description, Fit, Proof, if_known
 from angsync.certificate.verdict import Verdict
 from angsync.circle import wrap
 from angsync.errors import ErrorBarWarning, InputError, warn_user
 from angsync.io.g2o_writing import edge_line, write_g2o
 from angsync.pipeline.result import SyncResult
-from angsync.report.pictures import Curves, Picture, Series
 from angsync.report.trajectory import Panel, write_trajectory
 from angsync.report.words import certificate_in_words, headline
 from angsync.solvers.stopping import Clock
@@ -266,6 +265,8 @@ class PoseGraphResult(ApplicationResult):
 
     def describe(self) -> Description:
         """Costs, chi-square, table of poses and landmarks, the map."""
+        from angsync.applications.pose_graph import shown
+
         graph, seen = self.graph, self.graph.landmarks
         pieces = int(graph.components.max()) + 1
         title = f"pose graph of {graph.n} poses and {len(graph)} edges"
@@ -281,9 +282,16 @@ class PoseGraphResult(ApplicationResult):
             "heading_deg": np.concatenate([np.degrees(self.theta), nothing]),
         }
         return Description(
-            kind="pose_graph", title=title, rows=self._rows(), columns=columns, pictures=self._pictures(),
-            facts=self.facts, sentences=[self.goodness.sentence],
+            kind="pose_graph", title=title, rows=self._rows(), columns=columns, pictures=shown.pictures(self),
+            facts=self.facts, sentences=[self.goodness.sentence], worst=shown.worst_table(self),
         )  # fmt: skip
+
+    @property
+    def fit(self) -> Fit:
+        """How well the informations describe the measurements."""
+        from angsync.applications.pose_graph import shown
+
+        return shown.fit(self)
 
     def _rows(self) -> list[tuple[str, ...]]:
         sync, polish, good = self.sync, self.polish, self.goodness
@@ -325,16 +333,6 @@ class PoseGraphResult(ApplicationResult):
         if self.polish is not None:
             facts["polish"] = self.polish.facts
         return facts
-
-    def _pictures(self) -> list[Picture]:
-        series = []
-        if self.initial_cost is not None:
-            series.append(Series(self.graph.poses[:, 0], self.graph.poses[:, 1], "before", line=True))
-        series.append(Series(self.x, self.y, "after", line=True))
-        if self.landmarks.size:
-            series.append(Series(self.landmarks[:, 0], self.landmarks[:, 1], "landmarks"))
-        caption = "Positions in the order of the poses, in the unit of the motions (metres in most files)."
-        return [Curves("map", "x (m)", "y (m)", tuple(series), caption, equal=True)]
 
     def __repr__(self) -> str:
         verdict = "not certified" if self.sync.certificate is None else self.sync.certificate.verdict.name

@@ -44,6 +44,13 @@ def simulate(
     Noise is normal with exactly the informations that the graph states ((3, 3) for motions, (2, 2) for sightings;
     metres and radians): in the axes of the second pose for motions, of the pose for sightings. Landmarks lie anywhere
     in the square; one is seen from a pose within ``sight`` metres every third time.
+
+    Examples
+    --------
+    >>> from angsync.applications import pose_graph
+    >>> simulated = pose_graph.simulate(30, loops=8, rng=0)
+    >>> len(simulated.graph), simulated.poses.shape
+    (37, (30, 3))
     """
     for name, number in (("n", n), ("loops", loops), ("landmarks", landmarks)):
         if not isinstance(number, (int, np.integer)) or number < 0:

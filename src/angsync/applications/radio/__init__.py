@@ -66,6 +66,14 @@ def selfcal(
         that is there most often. Where it is absent, the first that is there.
     unit, uv_unit, columns
         As in :func:`read`.
+
+    Examples
+    --------
+    >>> from angsync.applications import radio
+    >>> night = radio.simulate(stations=5, slots=10, rng=1)
+    >>> gains = radio.selfcal(night.table, night.model)
+    >>> gains.phase.shape, bool(gains.certified.all())
+    ((10, 5), True)
     """
     data = read(visibilities, unit=unit, uv_unit=uv_unit, columns=columns)
     gauge = _gauge(data, reference)

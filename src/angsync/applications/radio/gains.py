@@ -13,8 +13,9 @@ from angsync.applications.radio.calibration import model_values
 from angsync.applications.radio.closures import Closures, closures, triangles_of
 from angsync.applications.radio.models import name_of
 from angsync.applications.radio.visibilities import Visibilities
-from angsync.applications.result import ApplicationResult, Description, if_known
+from angsync.applications.result import ApplicationResult, Description, Fit, if_known
 from angsync.batch.result import BatchResult, BatchStatus
+from angsync.report.html import Table
 from angsync.report.pictures import Curves, Picture, Series
 
 STRONG = 3.0
@@ -23,6 +24,7 @@ NO_PHASE_DEGREES = 20.0
 """A phase with a larger standard error has none: the law of its error is no normal one, and has a part all around the
 circle. Below, 95 % intervals hold 94 to 96 % (6 stations, signal to noise of a visibility from 2)."""
 _DOUBTFUL = 1.5  # chi-square over what noise alone gives
+_LISTED = 30  # visibilities in the table of those that fit worst
 _FAR_OFF = 2.0  # amplitude of a station over that of the one in the middle, or the other way round, that is named
 
 
@@ -148,7 +150,43 @@ class Gains(ApplicationResult):
             pictures=self._pictures(), sentences=self._sentences(), facts=facts,
             arrays={"phase": self.phase, "standard_error": self.standard_error, "chi_square": self.chi_square,
                     "degrees_of_freedom": self.degrees_of_freedom, "residual_deg": self.residual},
+            worst=self._worst(),
         )  # fmt: skip
+
+    @property
+    def fit(self) -> Fit:
+        """How well the model and the phases explain the visibilities."""
+        found, expected = self.chi_square_per_dof, self.chi_square_expected
+        if self.is_noise:
+            return Fit("bad", "Visibilities are noise", "the visibilities hold no more than noise of their sigmas.")
+        if np.isnan(found):
+            return Fit(
+                "none", "Nothing is checked", "there are as many phases as visibilities, so that nothing is checked."
+            )
+        words = (
+            f"residuals are {if_known(self.residual_rms, f'{self.residual_rms:.1f} degrees')} rms where the signal is "
+            f"strong, and chi-square is {found:.3g} per degree of freedom where noise alone gives {expected:.3g}"
+        )
+        if np.isnan(self.flux_scale) or found > _DOUBTFUL * expected:
+            return Fit("bad", f"Model does not fit: chi-square {found:.3g}",
+                       f"{words}: the model does not explain the visibilities.")  # fmt: skip
+        return Fit("good", f"Model fits: chi-square {found:.3g}", f"{words}.")
+
+    def _worst(self) -> Table:
+        """The visibilities whose phase is furthest from model and gains, by their own noise."""
+        data = self.visibilities
+        noise = np.degrees(data.sigma / np.abs(data.value), where=self.used, out=np.full(data.sigma.shape, np.inf))
+        times = np.where(self.used, np.abs(self.residual) / noise, 0.0)
+        order = np.argsort(-np.nan_to_num(times), kind="stable")[:_LISTED]
+        order = order[times[order] > 0]
+        stations = np.array(self.station, dtype=object)
+        columns = {
+            "time": self.time[data.slot[order]], "first": stations[data.first[order]],
+            "second": stations[data.second[order]], "residual (°)": self.residual[order],
+            "noise (°)": noise[order], "times its noise": times[order],
+        }  # fmt: skip
+        caption = "The visibilities that fit worst, by their own noise. A click on a column sorts by it."
+        return Table(columns, caption, "worst", int(self.used.sum()))
 
     def _sentences(self) -> list[str]:
         return [*self._about_rows(), *self._about_fit()]
@@ -238,12 +276,13 @@ class Gains(ApplicationResult):
             Curves("Phases of the stations", axis, "degrees", stations, "With 95 % intervals, against the reference."),
             Curves(
                 "Phase residuals", "baseline, billion wavelengths", "degrees", (after,),
-                "Visibilities less model and gains, where |V| > 3 sigma.", level=(0.0, "model"),
+                "Visibilities less model and gains, where |V| > 3 sigma.", level=(0.0, "model"), about="residuals",
             ),
             Curves(
                 "Chi-square of each time", axis, "per degree of freedom", (Series(when[slots], per_dof, "slots"),),
                 "How well the model and the phases explain each time.",
                 level=(self.chi_square_expected, "noise alone") if np.isfinite(self.chi_square_expected) else None,
+                about="residuals",
             ),
         ]  # fmt: skip
 

@@ -165,7 +165,14 @@ class Image:
 
 
 def point(flux: float = 1.0) -> Point:
-    """A point source in the middle of the field; only the sign of its flux in Jy matters for the phases."""
+    """A point source in the middle of the field; only the sign of its flux in Jy matters for the phases.
+
+    Examples
+    --------
+    >>> from angsync.applications import radio
+    >>> radio.point()(np.array([0.0, 1e9]), np.zeros(2))  # visibilities at u, v in wavelengths
+    array([1.+0.j, 1.+0.j])
+    """
     if not (_is_number(flux) and flux > 0):
         raise InputError(f"flux of a point source must be positive, but it is {flux!r}.")
     return Point(float(flux))
@@ -179,6 +186,13 @@ def ring(
 
     ``position_angle``: where it is brightest, degrees from north to east. Unless given, :func:`~angsync.applications.\
 radio.selfcal` takes the angle at which the closure phases of the data, which no station changes, fit best.
+
+    Examples
+    --------
+    >>> from angsync.applications import radio
+    >>> ring = radio.ring(42, 0.5, 10, position_angle=180)
+    >>> abs(ring(np.array([0.0, 4e9]), np.zeros(2))).round(2)
+    array([1.  , 0.07])
     """
     return Ring(diameter, dipole, width, position_angle, flux)
 
@@ -186,7 +200,16 @@ radio.selfcal` takes the angle at which the closure phases of the data, which no
 @names_keywords
 def image(pixels: ArrayLike | os.PathLike[str], pixel_size: float) -> Image:
     """Brightness on a grid (rows from north to south, columns from east to west), an array or the path of an npy file;
-    ``pixel_size`` in microarcseconds."""
+    ``pixel_size`` in microarcseconds.
+
+    Examples
+    --------
+    >>> from angsync.applications import radio
+    >>> pixels = np.zeros((5, 5))
+    >>> pixels[2, 2] = 1.0
+    >>> abs(radio.image(pixels, pixel_size=10)(np.array([0.0, 1e9]), np.zeros(2))).round(3)
+    array([1., 1.])
+    """
     if isinstance(pixels, (str, os.PathLike)):
         from angsync.io.npz_arrays import load_array
 

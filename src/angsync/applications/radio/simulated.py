@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from angsync.applications.radio.models import Model, Ring, ring
 from angsync.applications.radio.visibilities import COLUMNS
 from angsync.errors import InputError, names_keywords
-from angsync.io.atomic import atomic_open
-from angsync.io.csv_table import write_table
+from angsync.io.sidecar import write_csv
 
 _EARTH_METRES = 6.371e6
 _SIDEREAL_HOURS = 23.934
@@ -34,10 +33,8 @@ class Simulated:
     model: Model
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the table as csv, with a header that begins with ``#`` as in the files of the telescope."""
-        with atomic_open(path) as stream:
-            stream.write("#SRC:SIMULATED\n#")
-            write_table(stream, {name: [str(x) for x in column.tolist()] for name, column in self.table.items()})
+        """Write the table as csv, with the columns of the files of the telescope."""
+        write_csv(path, {name: [str(x) for x in column.tolist()] for name, column in self.table.items()})
 
 
 @names_keywords
@@ -68,6 +65,13 @@ def simulate(
         Degrees that a phase moves from slot to slot; unless given, the phases of different slots are unrelated.
     declination
         Of the source, degrees.
+
+    Examples
+    --------
+    >>> from angsync.applications import radio
+    >>> night = radio.simulate(stations=5, slots=10, rng=1)
+    >>> night.station, night.phase.shape
+    (('S1', 'S2', 'S3', 'S4', 'S5'), (10, 5))
     """
     if stations < 2 or slots < 1:
         raise InputError(f"at least 2 stations and 1 slot are needed, but there are {stations} and {slots}.")

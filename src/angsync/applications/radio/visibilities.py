@@ -95,6 +95,13 @@ def read(
     columns
         Other names of columns: ``{"amplitude": "RRamp(Jy)"}``; the keys are time, station1, station2, u, v, amplitude,
         phase and sigma.
+
+    Examples
+    --------
+    >>> from angsync.applications import radio
+    >>> radio.simulate(stations=5, slots=4, rng=1).save("night.csv")
+    >>> radio.read("night.csv").station
+    ('S1', 'S2', 'S3', 'S4', 'S5')
     """
     if isinstance(source, Visibilities):
         return source

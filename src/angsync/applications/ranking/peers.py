@@ -69,7 +69,14 @@ def by_least_squares(played: Comparisons, encoding: str) -> Scores:
 
 
 def peers(encoding: str) -> dict[str, Callable[[Comparisons], Scores]]:
-    """Every other way by its name, each a function of the games."""
+    """Every other way by its name, each a function of the games.
+
+    Examples
+    --------
+    >>> from angsync.applications import ranking
+    >>> list(ranking.peers("sqrt"))
+    ['least squares', 'SpringRank (margins)', 'SpringRank (wins)', 'Bradley-Terry', "David's score"]
+    """
     return {
         "least squares": lambda played: by_least_squares(played, encoding),
         "SpringRank (margins)": lambda played: springrank(played, lambda pairs: pairs.margin),

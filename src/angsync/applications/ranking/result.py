@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from angsync.applications.ranking.games import Comparisons
 from angsync.applications.ranking.holdout import Holdout
-from angsync.applications.result import ApplicationResult, Description
+from angsync.applications.result import ApplicationResult, Description, Fit
 from angsync.errors import InputError
 from angsync.pipeline.result import SyncResult
+from angsync.report.html import Table
 from angsync.report.numbers import counted, plain_number
-from angsync.report.pictures import Curves, Series
+from angsync.report.pictures import MOST_ROWS, TWO_SIDED_95, Curves, Intervals, Picture, Series
 
 CLOSED = (
     "the angles are so large that the players fill more than half of the circle: who is first depends on where it is "
@@ -27,6 +28,10 @@ CYCLIC = (
     "the games are nearly cyclic: the players fill more than half of the circle even at the smallest angle, who is "
     "first depends on where it is cut, and there are no intervals."
 )
+
+
+_NO_ORDER = 0.4  # of the pairs the wrong way round: a coin gets a half
+_LISTED = 30
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -144,10 +149,17 @@ class RankingResult(ApplicationResult):
         }  # fmt: skip
         drawn = best[known[best]]
         series = Series(self.rank[drawn], self.score[drawn], error=self.standard_error[drawn])
-        picture = Curves(
-            "Scores", "rank", f"score (encoded margin, {self.encoding})", (series,),
-            "The score of every player with its 95 % interval, the best on the left.",
-        )  # fmt: skip
+        unit, reach = f"score (encoded margin, {self.encoding})", TWO_SIDED_95 * self.standard_error[drawn]
+        pictures: list[Picture] = [
+            Intervals("Best players", unit, tuple(names[drawn]), self.score[drawn], self.score[drawn] - reach,
+                      self.score[drawn] + reach, "Scores with 95 % intervals, the best on top."),
+        ]  # fmt: skip
+        pictures.append(self._against_games())
+        if drawn.size > MOST_ROWS:
+            pictures.append(
+                Curves("All players", "rank", unit, (series,),
+                       "The score of every player with its 95 % interval, the best on the left.")
+            )  # fmt: skip
         if self.prediction is not None:
             rows += [
                 (
@@ -163,7 +175,55 @@ class RankingResult(ApplicationResult):
             "encoding": self.encoding, "radians_a_unit": self.radians_a_unit, "shift": self.shift,
         }  # fmt: skip
         title = f"ranking of {counted(int(known.sum()), 'player')}"
-        return Description("ranking", title, rows, columns, [picture], self._sentences(), facts)
+        met = [self.players[k] for k in np.flatnonzero(self.component >= 0)]
+        return Description("ranking", title, rows, columns, pictures, self._sentences(), facts,
+                           worst=self._surprises(), names=met)  # fmt: skip
+
+    @property
+    def fit(self) -> Fit:
+        """How well an order explains the games."""
+        if self.is_closed or not np.isfinite(self.upset):
+            return Fit("bad" if self.is_closed else "none", "No order on a line", "the games tell no order on a line.")
+        words = f"the order gets {_share(self.upset)} of the pairs with a winner wrong"
+        if self.is_cyclic:
+            return Fit(
+                "open",
+                f"Nearly cyclic games, {_share(self.upset)} upsets",
+                f"{words}, and the games are nearly cyclic.",
+            )
+        look = "open" if self.upset > _NO_ORDER else "good"
+        return Fit(look, f"Upsets: {_share(self.upset)}", f"{words} (of these games, no prediction).")
+
+    def _against_games(self) -> Curves:
+        """Margins as they were played and as the scores expect them."""
+        m, met = self.sync.measurements, np.flatnonzero(self.component >= 0)
+        lead = self.score[met[m.i]] - self.score[met[m.j]]
+        ends = np.array([np.nanmin(lead, initial=0.0), np.nanmax(lead, initial=0.0)])
+        series = (
+            Series(lead, m.angle / self.radians_a_unit, "games"), Series(ends, ends, "expected", line=True),
+        )  # fmt: skip
+        return Curves(
+            "Games", "margin that the scores expect", f"margin as played ({self.encoding})", series,
+            "Every comparison: how it ended against how the scores expect it to end.", about="residuals",
+        )  # fmt: skip
+
+    def _surprises(self) -> Table:
+        """The games that the scores expect least."""
+        games = self.played
+        names = np.array([str(name) for name in self.players], dtype=object)
+        lead = self.score[games.i] - self.score[games.j]
+        upset = np.where(games.margin * lead < 0, np.abs(lead), 0.0)
+        order = np.argsort(-upset, kind="stable")[:_LISTED]
+        order = order[upset[order] > 0]
+        winner = np.where(games.margin[order] > 0, games.i[order], games.j[order])
+        loser = np.where(games.margin[order] > 0, games.j[order], games.i[order])
+        columns = {
+            "winner": names[winner], "loser": names[loser], "margin": np.abs(games.margin[order]),
+            "rank of the winner": self.rank[winner], "rank of the loser": self.rank[loser],
+            "score lead of the loser": upset[order],
+        }  # fmt: skip
+        caption = "The greatest surprises: pairs that went against the order. A click on a column sorts by it."
+        return Table(columns, caption, "greatest", int(np.sum(upset > 0)))
 
     def _sentences(self) -> list[str]:
         said = []

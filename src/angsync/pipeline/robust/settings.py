@@ -52,6 +52,13 @@ class Robust:
         that. A ``start`` given to ``synchronize`` takes the place of both.
     max_rounds
         Most rounds of reweighting from one start.
+
+    Examples
+    --------
+    >>> problem = ang.simulate.outliers(40, 0.6, sigma=0.05, rng=0)  # four in ten measurements are random
+    >>> result = ang.synchronize(problem.measurements, solver=ang.Robust())
+    >>> round(float(result.robust.distrusted[problem.outlier].mean()), 2), result.robust.credible
+    (0.97, True)
     """
 
     loss: Literal["auto", "evidence", "adaptive", "geman_mcclure", "truncated", "huber", "l1"] = "auto"

@@ -90,10 +90,10 @@ class InnerModel:
 
 
 class Operator(ABC):
-    """A Hermitian matrix C of order ``n``: five members that every kind has, general answers to all other questions.
+    """A Hermitian matrix C: the five members of :class:`HermitianOperator`, general answers to all other questions."""
 
-    The five are those of :class:`HermitianOperator`, where their meaning is written down.
-    """
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(n={self.n}, {self.dtype})"
 
     @property
     @abstractmethod

@@ -52,6 +52,12 @@ def as_operator(data: Any, hermitian: Hermitian = "full", *, client: Any = None,
     absent
         What a chunk of a zarr array is that its store does not hold: an ``"error"``, unless given, or ``"zeros"``,
         where chunks of nothing but zeros were not written.
+
+    Examples
+    --------
+    >>> C = ang.as_operator(np.array([[0, 1j], [-1j, 0]]))
+    >>> C.n, C.apply(np.array([1.0 + 0j, 1.0]))
+    (2, array([0.+1.j, 0.-1.j]))
     """
     if hermitian not in ("full", "upper", "lower"):
         raise InputError(f"hermitian must be 'full', 'upper' or 'lower', but it is {hermitian!r}.")

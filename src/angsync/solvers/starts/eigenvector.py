@@ -30,6 +30,12 @@ def eigenvector_estimator(C: Any, *, tolerance: float = 0.0, rng: Any = 0) -> ND
     rounding noise and count as zero.
 
     ``tolerance`` is that of the eigenvalue computation (0: machine precision).
+
+    Examples
+    --------
+    >>> problem = ang.simulate.gaussian(100, 1.0, rng=0)
+    >>> bool(ang.distance(ang.eigenvector_estimator(problem.C), problem.z) < 1)
+    True
     """
     operator = as_operator(C)
     u = leading_eigenvector(operator, tolerance, random_generator(rng))

@@ -179,3 +179,9 @@ def test_the_shipped_check_looks_at_optional_methods(broken):
     with pytest.raises(AssertionError, match=f"{broken.__name__}.{method.get(broken, 'to_dense')}"):
         check_operator(broken(scipy.linalg.block_diag(hermitian(6), hermitian(4))))
     check_operator(Knowing(scipy.linalg.block_diag(hermitian(6), hermitian(4))))
+
+
+def test_an_operator_says_what_it_is():
+    C = np.eye(3, dtype=complex)
+    assert repr(ang.as_operator(C)) == "DenseOperator(n=3, complex128)"
+    assert repr(ang.as_operator(scipy.sparse.csr_array(C))) == "SparseOperator(n=3, complex128)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from angsync.io.columns import ColumnNames
 from angsync.io.header import header_of
 from angsync.study.forecast import speed
 
@@ -26,8 +27,8 @@ def test_speeds_are_positive(tmp_path, monkeypatch):
         speed.stack_seconds(6, np.dtype(np.complex64)),
         speed.sparse_seconds(4.0),
         speed.sparse_seconds(20.0),
-        speed.row_seconds(tmp_path / "x.csv"),
-        speed.row_seconds(tmp_path / "y.csv"),
+        speed.row_seconds(tmp_path / "x.csv", ColumnNames()),
+        speed.row_seconds(tmp_path / "y.csv", ColumnNames()),
     ]
     assert all(0 < one < float("inf") for one in found)
 

@@ -1,0 +1,168 @@
+"""Phases with matplotlib: on the wheel with arcs for their 95 % intervals, and node by node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync.report.canvas import BLUE, SERIES, SKY, plain_frame, say
+from angsync.report.drawn import DrawnResult, short
+from angsync.report.figures import gauge_in_words, node_name
+from angsync.report.numbers import counted, pretty_number
+from angsync.report.pictures import TWO_SIDED_95
+from angsync.report.series import component_ranks
+
+MOST_POINTS = 2000  # phases that are drawn as points
+MOST_INTERVALS = 200  # nodes whose intervals are drawn one by one
+MOST_ARCS = 60  # intervals on the wheel
+MOST_NAMES = 24  # names around the wheel
+MOST_TICKS = 30  # names on an axis
+FEWEST_FOR_BARS = 50  # angles from which the wheel has bars
+MOST_RINGS = 4  # components with a ring of their own
+_RING = 0.16  # between the rings of two components; the radius of the outermost is 1
+
+
+def draw_wheel(result: DrawnResult, axes: Any, errors: NDArray[np.float64] | str) -> None:
+    """Every phase as a point on a circle, with an arc for its 95 % interval where that is known and can be seen."""
+    radians = np.radians(_meant(result))
+    finite = np.flatnonzero(np.isfinite(radians))
+    rank, count = component_ranks(result)
+    rings = rank if count <= MOST_RINGS else np.zeros_like(rank)
+    radius = 1 - _RING * rings
+    named, dense = radians.size <= MOST_NAMES, finite.size >= FEWEST_FOR_BARS
+    _draw_face(axes, int(rings.max(initial=0)) + 1, 1.62 if dense else 1.3 if named else 1.15)
+    axes.set_title(f"Phases\n{gauge_in_words(result)}", fontsize="medium")
+    if dense:
+        _draw_density(axes, radians[finite])
+    if finite.size > MOST_POINTS:
+        return
+    if not isinstance(errors, str) and finite.size <= MOST_ARCS:
+        for k in finite[np.nan_to_num(errors[finite]) > 0]:
+            reach = min(np.pi, np.radians(TWO_SIDED_95 * errors[k]))
+            arc = np.linspace(radians[k] - reach, radians[k] + reach, 60)
+            colour = SERIES[int(rings[k]) % len(SERIES)]
+            axes.plot(*_at(arc, radius[k]), color=colour, lw=5, alpha=0.35, solid_capstyle="butt", zorder=2)
+    for ring in range(int(rings.max(initial=0)) + 1):
+        some = finite[rings[finite] == ring]
+        style = {"ms": 4, "alpha": 0.45} if dense else {"ms": 5, "alpha": 1.0}
+        axes.plot(
+            *_at(radians[some], radius[some]), "o", color=SERIES[ring % len(SERIES)], mec="none", zorder=3, **style
+        )
+    if named:
+        for k, place in zip(finite, _spread(radians[finite]), strict=True):
+            x, y = _at(place, 1.1)
+            side = "center" if abs(x) < 0.25 else "left" if x > 0 else "right"
+            axes.text(x, y, short(node_name(result, int(k)), 10), ha=side, va="center", fontsize="x-small", zorder=4)
+
+
+def _meant(result: DrawnResult) -> NDArray[np.float64]:
+    """The phases in degrees; NaN where a node is isolated, and its phase means nothing."""
+    degrees = np.degrees(np.asarray(result.angles, dtype=float))
+    degrees[np.asarray(result.isolated)] = np.nan
+    return degrees
+
+
+def _at(angle: Any, radius: Any) -> tuple[Any, Any]:
+    return radius * np.cos(angle), radius * np.sin(angle)
+
+
+def _draw_face(axes: Any, rings: int, reach: float) -> None:
+    """The circles, spokes, and the angles inside them: there names never are."""
+    axes.set_axis_off()
+    axes.set_aspect("equal")
+    axes.set_xlim(-reach, reach)
+    axes.set_ylim(-reach, reach)
+    around = np.linspace(0, 2 * np.pi, 361)
+    for ring in range(rings):
+        axes.plot(*_at(around, 1 - _RING * ring), color="0.6", lw=0.8, zorder=1)
+    inner = 1 - _RING * (rings - 1)
+    for eighth in range(8):
+        angle = eighth * np.pi / 4
+        axes.plot(*_at(angle, np.array([inner - 0.05, inner + 0.05])), color="0.6", lw=0.8, zorder=1)
+        degrees = (180 + 45 * eighth) % 360 - 180
+        label = "±180°" if eighth == 4 else f"{degrees}°".replace("-", "−")
+        axes.text(*_at(angle, inner - 0.26), label, ha="center", va="center", fontsize="x-small", color="0.35")
+
+
+def _draw_density(axes: Any, radians: NDArray[np.float64]) -> None:
+    """Bars outside the circle: where many phases are."""
+    from matplotlib.collections import PolyCollection
+
+    counts, edges = np.histogram(radians, np.linspace(-np.pi, np.pi, 73))
+    height = 0.5 * counts / max(1, counts.max())
+    corners = np.array([edges[:-1], edges[:-1], edges[1:], edges[1:]]).T
+    outer = np.array([np.zeros(72), height, height, np.zeros(72)]).T + 1.08
+    axes.add_collection(PolyCollection(list(np.stack(_at(corners, outer), axis=-1)), facecolors=SKY, zorder=1))
+
+
+def _spread(angles: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Places around the circle for the names of these angles: in their order, and none upon another."""
+    apart = min(0.21, 2 * np.pi / max(1, angles.size))
+    order = np.argsort(angles)
+    place = angles[order].copy()
+    for _ in range(1000):  # names too near to each other push each other away, equally
+        gap = np.diff(np.append(place, place[:1] + 2 * np.pi))
+        short_of = np.maximum(0.0, apart - gap) / 2 if angles.size > 1 else np.zeros(1)
+        if short_of.max(initial=0.0) < 1e-3:
+            break
+        place = place + np.roll(short_of, 1) - short_of
+    placed = np.empty_like(place)
+    placed[order] = place
+    return placed
+
+
+def draw_intervals(result: DrawnResult, axes: Any, errors: NDArray[np.float64] | str) -> None:
+    """Phases node by node with 95 % intervals; for many nodes how large their standard errors are."""
+    degrees = _meant(result)
+    if isinstance(errors, str):
+        axes.set_title("How sure the phases are", fontsize="medium")
+        say(axes, errors)
+        return
+    plain_frame(axes)
+    if degrees.size > MOST_INTERVALS:
+        _draw_error_sizes(axes, errors)
+        return
+    reach = np.minimum(180.0, TWO_SIDED_95 * np.nan_to_num(errors))
+    place = np.arange(degrees.size)
+    style = {"fmt": "o", "color": BLUE, "ms": 4, "mec": "none", "elinewidth": 1.2, "capsize": 2}
+    known = np.isfinite(degrees)
+    wide = (
+        bool(np.ptp(np.append(degrees[known] + reach[known], degrees[known] - reach[known])) > 240)
+        if known.any()
+        else True
+    )
+    for turn in (0, -360, 360) if wide else (0,):  # an interval that leaves at +180 goes on at -180
+        axes.errorbar(place, degrees + turn, reach, **style)
+    if wide:
+        axes.set_ylim(-185, 185)
+        axes.set_yticks(range(-180, 181, 60))
+    axes.set_ylabel("phase (degrees)")
+    missing = int(degrees.size - known.sum())
+    left_out = f"; {counted(missing, 'node')} without measurements" if missing else ""
+    axes.set_title(f"Phases with 95 % intervals{left_out}", fontsize="medium")
+    if degrees.size <= MOST_TICKS:
+        names = [short(node_name(result, int(k)), 12) for k in place]
+        steep = (max(map(len, names)) + 2) * degrees.size > 60
+        axes.set_xticks(place, names, rotation=90 if steep else 0, fontsize="small")
+        axes.set_xlim(-0.7, degrees.size - 0.3)
+    axes.set_xlabel("node")
+
+
+def _draw_error_sizes(axes: Any, errors: NDArray[np.float64]) -> None:
+    known = errors[np.isfinite(errors) & (errors > 0)]  # the error of the reference is 0 by its choice
+    if known.size == 0:
+        say(axes, "No node has an error bar: nothing but its reference is tied to it.")
+        return
+    top = float(np.quantile(known, 0.995))
+    far = bool(known.max() > 2 * top)  # a few would squeeze all others into one bar
+    axes.hist(np.minimum(known, top if far else np.inf), bins=min(60, max(8, int(np.sqrt(known.size)))), color=SKY)
+    middle = float(np.median(known))
+    axes.axvline(middle, color=BLUE, lw=1.5)
+    axes.set_title(f"Standard errors: median {pretty_number(middle, 3)}°", fontsize="medium")
+    axes.set_xlabel("standard error (degrees)" + "; the last bar holds all beyond" * far)
+    axes.set_ylabel("nodes")
+    missing = int(errors.size - np.isfinite(errors).sum())
+    if missing:
+        axes.set_title(f"{axes.get_title()}; {counted(missing, 'node')} without", fontsize="medium")
