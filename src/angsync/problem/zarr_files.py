@@ -89,7 +89,10 @@ def root_of(array: Any) -> Path | None:
         path = Path(store.path) if directory else None
         return path if path is not None and path.is_dir() else None
     store = array.store
-    return Path(store.root) if isinstance(store, zarr.storage.LocalStore) else None
+    if isinstance(store, zarr.storage.LocalStore):
+        return Path(store.root)
+    local = type(store).__name__ == "FsspecStore" and "file" in store.fs.protocol  # as dask opens a path
+    return Path(store.path) if local else None
 
 
 def has(array: Any, key: str) -> bool:

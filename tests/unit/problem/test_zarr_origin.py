@@ -260,3 +260,14 @@ def test_what_is_loaded_as_a_whole_has_all_its_chunks(tmp_path):
             with pytest.raises(InputError, match=r"has no chunk.*load it yourself"):
                 load(x)
         load(made[:])
+
+
+def test_a_path_that_dask_opens_is_a_folder(tmp_path):
+    """So that its files are looked for in no time, and those that are cut off are seen."""
+    values = np.ones((4, 2, 2))
+    made = zarr.open_array(str(tmp_path / "C.zarr"), mode="w", shape=values.shape, chunks=CHUNKS, dtype=values.dtype)
+    made[...] = values
+    behind = zarr_origin.origin_of(zarr_origin.source_of(da.from_zarr(str(tmp_path / "C.zarr")))).array
+    assert arrays.root_of(behind) == tmp_path / "C.zarr"
+    assert all(arrays.has(behind, arrays.key_of(made, (k, 0, 0))) for k in range(2))
+    assert not arrays.has(behind, arrays.key_of(made, (2, 0, 0)))
