@@ -6,12 +6,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 
 from angsync.batch.result import BatchResult, BatchStatus
 from angsync.batch.saved import check_path
 from angsync.cli.outcome import show, writing
 from angsync.cli.progress import watching
+from angsync.cli.wording import for_the_terminal
 from angsync.errors import InputError
 from angsync.front_door import synchronize
 
@@ -44,15 +46,26 @@ def solve_stack(
     with writing():
         if output is not None:
             result.save(output, standard_errors=errors)
-        show(json, partial(_object, result), partial(_text, result, output), phases=output)
+        show(json, partial(_object, result), partial(_text, result, output, errors), phases=output)
     if not_reached:
         return 130
     whole = bool(result.converged.all()) and result.certified is not None and bool(result.certified.all())
     return 0 if whole else 1
 
 
-def _text(result: BatchResult, output: Path | None) -> str:
-    return str(result) if output else f"{result}\n  the phases are written where -o says: -o phases.npz"
+def _text(result: BatchResult, output: Path | None, errors: Any) -> str:
+    """The verdict first, then the counts; without the name that Python has for a stack of results."""
+    lines = [for_the_terminal(str(result)).removeprefix("BatchResult: ")]
+    if result.certified is not None:
+        proved, count = int(result.certified.sum()), result.status.size
+        lines.insert(0, f"CERTIFIED: {proved:,} of {count:,} problems, whose phases are proved to fit best.\n")
+    if errors is not None:
+        known = errors[np.isfinite(errors) & (errors > 0)]  # 0 is the reference
+        typical = f"{np.degrees(np.median(known)):.3g} degrees (median)" if known.size else "not known"
+        lines.append(f"  standard error of a phase: {typical}")
+    if output is None:
+        lines.append("  the phases are written where -o says: -o phases.npz")
+    return "\n".join(lines)
 
 
 def _object(result: BatchResult) -> dict[str, Any]:
