@@ -14,7 +14,7 @@ from angsync.errors import InputError
 from angsync.io.atomic import atomic_open
 from angsync.report.builder import MOST_LISTED, Page, compose
 from angsync.report.figures import Figure
-from angsync.report.html import Row, Table
+from angsync.report.html import Row, Table, capital
 from angsync.report.judgement import Judgement
 from angsync.report.page import convergence_figures, proof_rows, residual_figures, work_in_words, worst_table
 from angsync.report.picture_svg import picture_figure
@@ -62,7 +62,7 @@ def write_field_page(
             title=title,
             proof=proof,
             fit=fit,
-            rows=[_capital(row) for row in told.rows if not _is_work(row)],
+            rows=[capital(row) for row in told.rows if not _is_work(row)],
             notes=told.sentences,
             pictures=_drawn(told.pictures, "answer"),
             residuals=residuals or (residual_figures(quality) if one else []),
@@ -88,10 +88,6 @@ def write_field_page(
 def _is_work(row: Row) -> bool:
     """Rows that say how it was found; the folded part of the page has them."""
     return row[0].lower() in ("status", "work", "method")
-
-
-def _capital(row: Row) -> Row:
-    return (row[0][:1].upper() + row[0][1:], *row[1:])
 
 
 def _drawn(pictures: Sequence[Picture], about: str) -> list[Figure]:

@@ -167,8 +167,9 @@ def residual_histogram(quality: Quality) -> Figure | None:
 
 
 def error_bar_figure(errors: NDArray[np.float64]) -> Figure:
-    """Standard errors (radians) of all nodes in order of size, in degrees."""
-    degrees = np.sort(np.degrees(errors[np.isfinite(errors)]))
+    """Standard errors (radians) in order of size, in degrees; nodes that the others are told against have none."""
+    known = errors[np.isfinite(errors)]
+    degrees = np.sort(np.degrees(known[known > 0] if np.any(known > 0) else known))
     places = np.unique(np.linspace(0, degrees.size - 1, min(degrees.size, 400)).round().astype(int))
     chart = Chart(
         "Standard errors of the phases",
@@ -182,9 +183,11 @@ def error_bar_figure(errors: NDArray[np.float64]) -> Figure:
     chart.line(places + 1.0, degrees[places], series=1)
     if degrees.size <= 40:
         chart.points(places + 1.0, degrees[places], series=1)
-    middle, worst = float(np.median(degrees)), float(degrees[-1])
+    middle, worst = float(np.median(np.degrees(known))), float(degrees[-1])
     caption = f"Standard errors: median {pretty_number(middle, 3)}°, largest {pretty_number(worst, 3)}°."
-    unknown = int(errors.size - degrees.size)
+    given, unknown = known.size - degrees.size, int(errors.size - known.size)
+    if given:
+        caption += f" {counted(given, 'node')} that the others are told against left out."
     return Figure(chart.render(), caption + (f" {counted(unknown, 'node')} without one." if unknown else ""))
 
 
