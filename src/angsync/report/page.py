@@ -108,9 +108,9 @@ def write_page(result: ReportedResult, path: str | os.PathLike[str], **details: 
 # --- what pages of applications have too ------------------------------------------------------------------------------
 
 
-def residual_figures(quality: Quality | None) -> list[Figure]:
-    """The histogram of the residuals, where there are any."""
-    found = None if quality is None else residual_histogram(quality)
+def residual_figures(quality: Quality | None, turns: bool = False) -> list[Figure]:
+    """The histogram of the residuals, where there are any; in degrees or in ``turns``."""
+    found = None if quality is None else residual_histogram(quality, turns)
     return [] if found is None else [found]
 
 

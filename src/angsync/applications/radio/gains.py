@@ -136,7 +136,9 @@ class Gains(ApplicationResult):
             ),
         ]
         if closed.size:
-            rows.append(("Closure", f"{np.median(np.abs(closed)):.1f} degrees", f"median misfit, {closed.size:,}"))
+            rows.append(
+                ("Closure", f"{np.median(np.abs(closed)):.1f} degrees", f"median misfit of {closed.size:,} triangles")
+            )
         facts = {
             "visibilities": len(data), "used": int(self.used.sum()), "slots": int(self.time.size),
             "stations": list(self.station), "certified": int(self.certified.sum()), "references": named,
@@ -261,7 +263,7 @@ class Gains(ApplicationResult):
         data = self.visibilities
         numeric = self.time.dtype.kind in "iuf"
         when = self.time.astype(float) if numeric else np.arange(self.time.size, dtype=float)
-        axis = "time" if numeric else "slot"
+        axis = "time (as in the data)" if numeric else "slot"
         stations = tuple(
             Series(when, self.phase[:, k], name, error=self.standard_error[:, k])
             for k, name in enumerate(self.station)
@@ -273,13 +275,15 @@ class Gains(ApplicationResult):
         slots = self.degrees_of_freedom > 0
         per_dof = self.chi_square[slots] / self.degrees_of_freedom[slots]
         return [
-            Curves("Phases of the stations", axis, "degrees", stations, "With 95 % intervals, against the reference."),
+            Curves("Phases of the stations", axis, "phase (degrees)", stations,
+                   "The phase of every station with its 95 % interval, against the reference."),
             Curves(
-                "Phase residuals", "baseline, billion wavelengths", "degrees", (after,),
+                "Phase residuals", "baseline (billion wavelengths)", "residual (degrees)", (after,),
                 "Visibilities less model and gains, where |V| > 3 sigma.", level=(0.0, "model"), about="residuals",
             ),
             Curves(
-                "Chi-square of each time", axis, "per degree of freedom", (Series(when[slots], per_dof, "slots"),),
+                "Chi-square of each time", axis, "chi-square per degree of freedom",
+                (Series(when[slots], per_dof, "slots"),),
                 "How well the model and the phases explain each time.",
                 level=(self.chi_square_expected, "noise alone") if np.isfinite(self.chi_square_expected) else None,
                 about="residuals",
