@@ -177,7 +177,8 @@ class Gains(ApplicationResult):
     def _worst(self) -> Table:
         """The visibilities whose phase is furthest from model and gains, by their own noise."""
         data = self.visibilities
-        noise = np.degrees(data.sigma / np.abs(data.value), where=self.used, out=np.full(data.sigma.shape, np.inf))
+        noise = np.full(data.sigma.shape, np.inf)
+        noise[self.used] = np.degrees(data.sigma[self.used] / np.abs(data.value[self.used]))
         times = np.where(self.used, np.abs(self.residual) / noise, 0.0)
         order = np.argsort(-np.nan_to_num(times), kind="stable")[:_LISTED]
         order = order[times[order] > 0]
