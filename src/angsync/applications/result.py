@@ -56,6 +56,10 @@ class Description:
     """Columns that are radians, which a page shows in degrees."""
     names: Sequence[Any] | None = None
     """Of the nodes of ``sync``, in its order; its labels unless given."""
+    units: Mapping[str, str] = field(default_factory=dict)
+    """Of columns whose unit is not in their name, for the page."""
+    in_turns: bool = False
+    """Whether the angles of the page are turns; degrees otherwise."""
 
     def __post_init__(self) -> None:
         lengths = {name: len(column) for name, column in self.columns.items()}

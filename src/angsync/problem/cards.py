@@ -25,7 +25,8 @@ _BADGES = {
     "none": ("–", "#666666", "#ffffff"),
 }
 _FRAME = (
-    "display:inline-block;max-width:52em;border:1px solid rgba(128,128,128,.45);border-radius:6px;padding:.6em .9em;"
+    "display:inline-block;box-sizing:border-box;max-width:min(52em,100%);overflow-x:auto;"
+    "border:1px solid rgba(128,128,128,.45);border-radius:6px;padding:.6em .9em;"
     "margin:.2em 0;line-height:1.45;font-size:13px"
 )
 _TABLE = "border-collapse:collapse;margin:.3em 0 0;border:none;font-size:inherit;color:inherit"
@@ -55,10 +56,10 @@ def card(
         head += f' <span style="{style}"><span aria-hidden="true">{mark} </span>{escape(badge[1])}</span>'
     told = "".join(_row(*(*row, "", "")[:3]) for row in rows)
     table = f'<table style="{_TABLE}"><tbody>{told}</tbody></table>'
-    body = f'<div style="flex:1 1 auto">{table if told else ""}{"".join(map(_paragraph, sentences))}</div>'
+    body = f'<div style="flex:1 1 14em;min-width:0">{table if told else ""}{"".join(map(_paragraph, sentences))}</div>'
     if picture:
         body = f'{body}<div style="flex:0 0 auto">{picture}</div>'
-    body = f'<div style="display:flex;gap:1em;align-items:flex-start">{body}</div>'
+    body = f'<div style="display:flex;flex-wrap:wrap;gap:1em;align-items:flex-start">{body}</div>'
     return f'<div class="angsync-card" style="{_FRAME}"><div>{head}</div>{body}{_folded(columns)}</div>'
 
 

@@ -105,7 +105,13 @@ def _part(heading: str, contents: Sequence[str]) -> str:
 
 
 def _figures(figures: Sequence[Figure]) -> str:
-    drawn = [figure(one.svg, one.caption, "wide" if one.wide else "") for one in figures]
+    """Two beside each other; one that would stand beside nothing has the row to itself, in its middle."""
+    wide, beside = [], 0
+    for k, one in enumerate(figures):
+        is_last = k + 1 == len(figures) or figures[k + 1].wide
+        wide.append(one.wide or (is_last and beside % 2 == 0))
+        beside = 0 if wide[-1] else beside + 1
+    drawn = [figure(one.svg, one.caption, "wide" if alone else "") for one, alone in zip(figures, wide, strict=True)]
     if len(drawn) == 1:
         return drawn[0]
     return f'<div class="figures">\n{"".join(drawn)}\n</div>' if drawn else ""

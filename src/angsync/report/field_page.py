@@ -14,8 +14,9 @@ from angsync.errors import InputError
 from angsync.io.atomic import atomic_open
 from angsync.report.builder import MOST_LISTED, Page, compose
 from angsync.report.figures import Figure
-from angsync.report.html import Row, Table
+from angsync.report.html import Row, Table, capital
 from angsync.report.judgement import Judgement
+from angsync.report.numbers import typeset
 from angsync.report.page import convergence_figures, proof_rows, residual_figures, work_in_words, worst_table
 from angsync.report.picture_svg import picture_figure
 from angsync.report.pictures import Picture
@@ -41,6 +42,10 @@ class Told(Protocol):
     def radians(self) -> Sequence[str]: ...
     @property
     def names(self) -> Sequence[object] | None: ...
+    @property
+    def units(self) -> Mapping[str, str]: ...
+    @property
+    def in_turns(self) -> bool: ...
 
 
 def write_field_page(
@@ -60,12 +65,12 @@ def write_field_page(
         residuals = _drawn(told.pictures, "residuals")
         page = Page(
             title=title,
-            proof=proof,
+            proof=proof._replace(words=typeset(proof.words)),
             fit=fit,
-            rows=[_capital(row) for row in told.rows if not _is_work(row)],
+            rows=[capital(row) for row in told.rows if not _is_work(row)],
             notes=told.sentences,
             pictures=_drawn(told.pictures, "answer"),
-            residuals=residuals or (residual_figures(quality) if one else []),
+            residuals=residuals or (residual_figures(quality, told.in_turns) if one else []),
             worst=told.worst if told.worst is not None or not one else worst_table(sync, quality),
             errors=_drawn(told.pictures, "errors"),
             weak_spots=_weak_spots(sync, told.names) if one else [],
@@ -90,10 +95,6 @@ def _is_work(row: Row) -> bool:
     return row[0].lower() in ("status", "work", "method")
 
 
-def _capital(row: Row) -> Row:
-    return (row[0][:1].upper() + row[0][1:], *row[1:])
-
-
 def _drawn(pictures: Sequence[Picture], about: str) -> list[Figure]:
     found = [picture_figure(one) for one in pictures if one.about == about]
     return [one for one in found if one is not None]
@@ -111,8 +112,8 @@ def _table(told: Told) -> Table:
     columns: dict[str, NDArray] = {}
     for name, column in told.columns.items():
         shown = column[:MOST_LISTED]
-        if name in told.radians:
-            columns[f"{name.replace('_', ' ')} (°)"] = np.degrees(shown)
-        else:
-            columns[name.replace("_", " ")] = shown
+        if name == "component" and np.all(column == column[:1]):  # all in one: nothing is told apart
+            continue
+        words, unit = name.replace("_", " "), "°" if name in told.radians else told.units.get(name, "")
+        columns[f"{words} ({unit})" if unit else words] = np.degrees(shown) if name in told.radians else shown
     return Table(columns, of=len(next(iter(told.columns.values()), ())))

@@ -114,8 +114,8 @@ def error_wheel(result: ReportedResult, truth: ArrayLike) -> Figure:
     return Figure(svg, caption + _not_finite(finite))
 
 
-def residual_histogram(quality: Quality) -> Figure | None:
-    """Residuals of the measurements in degrees, and the curve of noise as wide as their middle half.
+def residual_histogram(quality: Quality, turns: bool = False) -> Figure | None:
+    """Residuals of the measurements in degrees (or turns), and the curve of noise as wide as their middle half.
 
     Each residual is over the root of the share of its error that it shows and, where weights differ, times the root of
     its weight over the median weight: so all scatter alike where the weights are right.
@@ -124,24 +124,28 @@ def residual_histogram(quality: Quality) -> Figure | None:
     if found is None or not found.checked.any():
         return None
     used = found.checked
-    scale = math.degrees(1 / math.sqrt(float(np.median(found.information[found.active]))))
+    unit, sign = (1 / 360, " turns") if turns else (1.0, "°")
+    scale = unit * math.degrees(1 / math.sqrt(float(np.median(found.information[found.active]))))
     shown = (np.sign(found.wrapped) * found.t)[used] * scale
     bins = histogram(shown)
     if bins.size == 0:
         return None
     reach, width = float(bins.edges[-1]), float(bins.edges[1] - bins.edges[0])
-    core = quality.core_degrees or bins.standard_deviation
+    core = unit * quality.core_degrees if quality.core_degrees else bins.standard_deviation
     bell_x, bell = np.linspace(-reach, reach, 241), np.zeros(0)
     if core > width / 4:  # narrower than that, the bins do not resolve it
         inside = bins.size * (1 - quality.far_share)
         bell = inside * width / (core * math.sqrt(2 * math.pi)) * np.exp(-((bell_x / core) ** 2) / 2)
+    weighted = bool(np.ptp(found.measurements.strength[used]) > 0)
+    enlarged = found.known and float(found.redundancy[used].min()) < 0.9
+    scaled = ", scaled" if weighted or enlarged else ""  # which can lie beyond half a turn
     chart = Chart(
         "Histogram of the measurement residuals",
-        "measured minus fitted angle (degrees)",
+        f"measured minus fitted angle{scaled} ({'turns' if turns else 'degrees'})",
         "measurements",
         (-reach, reach),
         (0.0, 1.08 * max(float(bins.counts.max()), float(bell.max(initial=0.0)))),
-        x_step=45.0 if reach == 180 else None,
+        x_step=45.0 if reach == 180 and not turns else None,
         width=600,
     )
     far = 4 * core
@@ -150,13 +154,15 @@ def residual_histogram(quality: Quality) -> Figure | None:
     unchecked = int(found.active.sum() - used.sum())
     if unchecked:
         caption += f" {counted(unchecked, 'measurement')} that nothing checks left out."
-    if np.ptp(found.measurements.strength[used]) > 0:
+    if weighted:
         caption += " All are brought to the median weight."
-    if found.known and float(found.redundancy[used].min()) < 0.9:
+    if enlarged:
         caption += " Each is scaled up by what the fit takes up of it."
     if bell.size:
         chart.line(bell_x, bell, series=2, label="noise", dashed=True)
-        caption += f" The curve is noise as wide as the middle half of them: a scatter of {pretty_number(core, 3)}°."
+        caption += (
+            f" The curve is noise as wide as the middle half of them: a scatter of {pretty_number(core, 3)}{sign}."
+        )
     if quality.far_count and far < reach:
         beyond = np.where((bins.edges[:-1] > far) | (bins.edges[1:] < -far), bins.counts, 0)
         chart.bars(bins.edges, beyond, series=2)
@@ -167,8 +173,10 @@ def residual_histogram(quality: Quality) -> Figure | None:
 
 
 def error_bar_figure(errors: NDArray[np.float64]) -> Figure:
-    """Standard errors (radians) of all nodes in order of size, in degrees."""
-    degrees = np.sort(np.degrees(errors[np.isfinite(errors)]))
+    """Standard errors (radians) in order of size, in degrees; nodes that the others are told against have none."""
+    known = errors[np.isfinite(errors)]
+    told = known > 1e-9 * known.max()  # less is the rounding of zero
+    degrees = np.sort(np.degrees(known[told] if told.any() else known))
     places = np.unique(np.linspace(0, degrees.size - 1, min(degrees.size, 400)).round().astype(int))
     chart = Chart(
         "Standard errors of the phases",
@@ -182,9 +190,11 @@ def error_bar_figure(errors: NDArray[np.float64]) -> Figure:
     chart.line(places + 1.0, degrees[places], series=1)
     if degrees.size <= 40:
         chart.points(places + 1.0, degrees[places], series=1)
-    middle, worst = float(np.median(degrees)), float(degrees[-1])
+    middle, worst = float(np.median(np.degrees(known))), float(degrees[-1])
     caption = f"Standard errors: median {pretty_number(middle, 3)}°, largest {pretty_number(worst, 3)}°."
-    unknown = int(errors.size - degrees.size)
+    given, unknown = known.size - degrees.size, int(errors.size - known.size)
+    if given:
+        caption += f" {counted(given, 'node')} that the others are told against left out."
     return Figure(chart.render(), caption + (f" {counted(unknown, 'node')} without one." if unknown else ""))
 
 

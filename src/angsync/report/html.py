@@ -77,11 +77,17 @@ def table_of_rows(rows: Iterable[Row], class_: str) -> str:
     lines = []
     for row in rows:
         label, value, note = (*row, "")[:3]
-        lines.append(
-            f'<tr><th scope="row">{escape(label)}</th><td class="value">{escape(value)}</td>'
-            f'<td class="note">{escape(note)}</td></tr>'
-        )
+        if note:
+            cells = f'<td class="value">{escape(value)}</td><td class="note">{escape(note)}</td>'
+        else:  # which may be a sentence
+            cells = f'<td class="value" colspan="2">{escape(value)}</td>'
+        lines.append(f'<tr><th scope="row">{escape(label)}</th>{cells}</tr>')
     return _table(class_, "\n".join(lines))
+
+
+def capital(row: Row) -> Row:
+    """The row with a label as a page writes it."""
+    return (row[0][:1].upper() + row[0][1:], *row[1:])
 
 
 def table_with_head(names: Iterable[str], body: str, class_: str) -> str:

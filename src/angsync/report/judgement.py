@@ -22,6 +22,7 @@ _IN_A_SENTENCE = {
     "Certified for these weights": "The fit is proved optimal for the measurements believed",
     "Undecided": "The fit is not proved optimal",
     "Not certified": "Nothing is proved about the fit",
+    "Not credible": "The answer is not credible, whatever is proved of it",
 }  # other headlines are what a sentence can begin with
 _SURE = 20.0  # degrees: error bars of phases hold up to here
 

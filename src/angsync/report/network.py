@@ -54,7 +54,7 @@ def network_figure(
         parts.append(element("path", d=ends, class_="line s2 marked"))
     if x.size <= _MOST_NAMES:
         parts += [text(float(x[k]), float(y[k]) - 9, _short(names[k]), "note", "middle") for k in range(x.size)]
-    parts.append(_scale_bar(low, high, scale, height))
+    parts.append(_scale_bar(low, high, value, scale, height))
     if marked.size:
         parts.append(element("path", d=f"M{_MARGIN:g} 14h20", class_="line s2 marked"))
         parts.append(text(_MARGIN + 27, 18, marks))
@@ -132,15 +132,20 @@ def _image(
     )  # fmt: skip
 
 
-def _scale_bar(low: float, high: float, words: str, height: float) -> str:
+def _scale_bar(low: float, high: float, value: NDArray[np.float64], words: str, height: float) -> str:
+    """The colours, whose ends stand for what lies beyond them too, and say so."""
+    below, above = (
+        "≤" if np.nanmin(value, initial=low) < low else "",
+        "≥" if np.nanmax(value, initial=high) > high else "",
+    )
     left, top, length = _WIDTH - _BAR + 8, 44.0, min(height - 80, 220.0)
     strip = png(colours(np.linspace(high, low, 64)[:, None], low, high, cyclic=False))
     address = "data:image/png;base64," + base64.b64encode(strip).decode("ascii")
     return "".join(
         (
             element("image", href=address, x=left, y=top, width=14, height=length, preserveAspectRatio="none"),
-            text(left + 20, top + 11, f"{pretty_number(high, 2)}°"),
-            text(left + 20, top + length, f"{pretty_number(low, 2)}°"),
+            text(left + 20, top + 11, f"{above}{pretty_number(high, 2)}°"),
+            text(left + 20, top + length, f"{below}{pretty_number(low, 2)}°"),
             text(_WIDTH - 8, top - 12, words, "label", "end"),
         )
     )

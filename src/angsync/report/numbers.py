@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+_ASCII = re.compile(r"(?<![\w.])\d+(\.\d+)?e[-+]?\d+\b")
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -32,6 +34,11 @@ def pretty_number(value: float, digits: int = 4) -> str:
         return mantissa
     sign = "−" if mantissa == "−1" else ""
     return sign + power_of_ten(exponent) if mantissa.lstrip("−") == "1" else f"{mantissa}×{power_of_ten(exponent)}"
+
+
+def typeset(sentence: str) -> str:
+    """A sentence for a terminal as a page writes it: 3.2e-9 becomes 3.2×10⁻⁹."""
+    return _ASCII.sub(lambda found: pretty_number(float(found[0]), 10), sentence)
 
 
 def power_of_ten(exponent: int) -> str:

@@ -25,7 +25,7 @@ from angsync.report.figures import (
     residual_figure,
     residual_histogram,
 )
-from angsync.report.html import Row, Table
+from angsync.report.html import Row, Table, capital
 from angsync.report.judgement import judge_fit, judge_proof
 from angsync.report.layout import layout
 from angsync.report.network import network_figure
@@ -74,7 +74,7 @@ def render_page(
         title=title,
         proof=judge_proof(result),
         fit=judge_fit(quality, _typical(errors)),
-        rows=[*rows, *_rows(result, quality, errors)],
+        rows=[*map(capital, rows), *_rows(result, quality, errors)],
         notes=notes,
         warnings=[] if result.converged else [f"Not converged: {_readable(result.status.name)}"],
         pictures=pictures,
@@ -85,7 +85,7 @@ def render_page(
         unsure=None if errors is None else _unsure(result, errors),
         weak_spots=weak_spots(result),
         answer=_listing(result, errors),
-        answer_figures=[phase_wheel(result)] if pictures and pictures[0].wide else [],
+        answer_figures=_wheels(result, truth) if pictures and pictures[0].wide else [],
         answer_heading="Angles of all nodes",
         proof_rows=proof_rows(result),
         convergence=convergence_figures(result, tolerance),
@@ -108,9 +108,9 @@ def write_page(result: ReportedResult, path: str | os.PathLike[str], **details: 
 # --- what pages of applications have too ------------------------------------------------------------------------------
 
 
-def residual_figures(quality: Quality | None) -> list[Figure]:
-    """The histogram of the residuals, where there are any."""
-    found = None if quality is None else residual_histogram(quality)
+def residual_figures(quality: Quality | None, turns: bool = False) -> list[Figure]:
+    """The histogram of the residuals, where there are any; in degrees or in ``turns``."""
+    found = None if quality is None else residual_histogram(quality, turns)
     return [] if found is None else [found]
 
 
@@ -254,8 +254,11 @@ def _pictures(
     if int(np.shape(result.angles)[0]) == 0:
         return []
     network = None if quality is None else _network(result, quality, errors, truth, place)
-    wheels = [phase_wheel(result)] if network is None else []
-    return [*([] if network is None else [network]), *wheels, *([] if truth is None else [error_wheel(result, truth)])]
+    return _wheels(result, truth) if network is None else [network]
+
+
+def _wheels(result: ReportedResult, truth: ArrayLike | None) -> list[Figure]:
+    return [phase_wheel(result), *([] if truth is None else [error_wheel(result, truth)])]
 
 
 def _network(

@@ -26,7 +26,7 @@ def plot_pictures(pictures: Sequence[Picture], title: str, figure: Any = None) -
     columns = -(-count // rows)
     tall = any(isinstance(one, Intervals) and len(one.names) > 20 for one in pictures)
     figure = figure_of(figure, 5.2 * columns, (7.5 if tall else 4.4) * rows)
-    figure.suptitle(title)
+    figure.suptitle(textwrap.fill(title, 55 * columns))  # letters that fit above pictures of that width
     for k, picture in enumerate(pictures):
         axes = figure.add_subplot(rows, columns, k + 1)
         _entitle(axes, picture)

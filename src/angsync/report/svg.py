@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from angsync.report.numbers import power_of_ten, pretty_number
 
 LEGEND_ROW = 20.0  # height of one row of the legend, pixels
+_MANY_CORNERS = 1000  # of a line that would be a blot if it were thick: a long trajectory
 CHARACTER_WIDTH = 7.6  # of the 13 px text, on average: enough to place legends without measuring fonts
 # Corners of the marks, in units of the radius of a circle that looks as large.
 _SHAPES = {
@@ -206,7 +207,7 @@ class Chart:
         shape: str | None = None,
     ) -> None:
         """A polyline, with a mark at each point if a ``shape`` is given; one point alone is drawn as a mark."""
-        class_ = f"line s{series}" + (" dashed" if dashed else "")
+        class_ = f"line s{series}" + (" dashed" if dashed else "") + (" thin" if len(x) > _MANY_CORNERS else "")
         if len(x) > 1:
             self._marks.append(element("path", d=path_through(self.x(x), self.y(y)), class_=class_))
         if len(x) == 1 or (len(x) and shape is not None):

@@ -60,6 +60,13 @@ def test_one_data_set_twice_is_not_combined():
         assert (result.standard_error >= combined).all()
         assert np.median(result.standard_error[1:] / combined[1:]) > 1.2
     assert np.allclose(off(result, machine), (total_truth(total, machine)), atol=1e-8)
+    assert (result.fit.look, result.fit.headline) == ("none", "Rows are not independent")
+
+
+def test_the_page_is_in_turns_throughout(tmp_path):
+    page = beam_optics.synchronise(beam_optics.simulate(40, rng=0).tables).to_html(tmp_path / "page.html").read_text()
+    assert "measured minus fitted angle, scaled (turns)" in page
+    assert "°" not in page.partition("How well the measurements fit")[2].partition("</section>")[0]
 
 
 def total_truth(total, machine):

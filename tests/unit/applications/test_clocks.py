@@ -31,6 +31,13 @@ def test_the_result_is_an_application(network):
     assert "least squares" in str(network[1])
 
 
+def test_the_table_of_the_page_has_units_and_no_column_that_says_nothing(network, tmp_path):
+    page = network[1].to_html(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert '<th scope="col" class="number">offset (us)</th>' in page
+    assert '<th scope="col" class="number">standard error (us)</th>' in page
+    assert ">component</th>" not in page
+
+
 def test_wrong_links_are_found_and_the_rest_is_least_squares(network):
     made, result = network
     np.testing.assert_array_equal(result.bad_links, made.is_bad)

@@ -194,6 +194,12 @@ def test_error_bars_are_drawn_in_order(result: Result) -> None:
     assert "1 node without one" in figure.caption
 
 
+def test_the_node_that_the_others_are_told_against_is_no_error_bar() -> None:
+    drawn = error_bar_figure(np.radians([1e-16, 4.0, 3.0, np.nan]))
+    assert "1 node that the others are told against left out. 1 node without one." in drawn.caption
+    assert len(ElementTree.fromstring(drawn.svg).findall(".//circle")) == 2
+
+
 @pytest.mark.parametrize(
     ("gauge", "words"), [("first", "first node"), ("mean", "sum of the phases"), (4, "node 4 has angle 0")]
 )

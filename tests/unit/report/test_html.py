@@ -40,7 +40,7 @@ def test_text_is_escaped_in_every_part():
 
 
 def test_a_row_may_have_no_note_and_a_badge_no_mark():
-    assert '<td class="note"></td>' in html.table_of_rows([("label", "value")], "summary")
+    assert '<td class="value" colspan="2">value</td></tr>' in html.table_of_rows([("label", "value")], "summary")
     assert "span" not in html.badge("none", "", "words")
     assert html.badge("good", "!", "words", tag="em").startswith('<em class="badge good"><span')
     assert html.badges(["a", "b"]) == '<ul class="badges">ab</ul>'

@@ -13,6 +13,7 @@ from angsync.report.numbers import (
     power_of_ten,
     pretty_number,
     three_digits,
+    typeset,
 )
 
 
@@ -71,3 +72,8 @@ def test_numbers_of_a_column_are_short_and_keep_their_digits():
         "0.20 ns", "50.0 ns", "1.50 us", "1.00 ms", "12.3 ms", "1.00 s", "75.0 s",
     ]  # fmt: skip
     assert [percent(x) for x in (0.0, 9.9e-5, 1e-4, 0.9012, 1.0)] == ["0%", "<0.01%", "0.01%", "90.1%", "100%"]
+
+
+def test_a_sentence_of_a_terminal_is_typeset_for_a_page() -> None:
+    told = "by more than 1.04e-12 (5e-9 relative), n = 1e10; node.1e5, host2e7 and 3.5 stay"
+    assert typeset(told) == "by more than 1.04×10⁻¹² (5×10⁻⁹ relative), n = 10¹⁰; node.1e5, host2e7 and 3.5 stay"

@@ -18,6 +18,13 @@ _ERROR_FLOOR = 0.1  # of the median error: smaller ones are chance, of few repet
 _DEPENDENT = 1e-6  # probability of so small a chi-square, below which tables are not independent
 
 
+def is_too_good(chi_square: float, freedom: int) -> bool:
+    """Whether rows agree so well that they cannot be independent measurements."""
+    from scipy.special import gammainc
+
+    return bool(freedom and gammainc(freedom / 2, chi_square / 2) < _DEPENDENT)
+
+
 @dataclass(frozen=True, eq=False)
 class Network:
     """Monitors in the order of the machine, and rows between them."""
@@ -124,9 +131,8 @@ class Agreement:
     @property
     def is_too_good(self) -> bool:
         """Whether independent rows with these errors would agree so well with a probability below one in a million."""
-        from scipy.special import gammainc
 
-        return bool(self.freedom and gammainc(self.freedom / 2, self.chi_square / 2) < _DEPENDENT)
+        return is_too_good(self.chi_square, self.freedom)
 
 
 def agreement(net: Network, sync: SyncResult, outlier: NDArray[np.bool_]) -> Agreement:

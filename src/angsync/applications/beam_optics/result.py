@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.applications.beam_optics.network import is_too_good
 from angsync.applications.beam_optics.turns import rms_around_mean
 from angsync.applications.result import ApplicationResult, Description, Fit, if_known
 from angsync.errors import MissingDependencyError
@@ -154,6 +155,7 @@ class BeamResult(ApplicationResult):
             kind="beam", title=f"phases of beam position monitors, plane {self.plane}", rows=rows,
             columns=self.columns(), pictures=self._pictures(), sentences=self.notes, facts=facts,
             arrays={"outlier_rows": self.outlier}, worst=self._worst(), names=self.name,
+            in_turns=True,
         )  # fmt: skip
 
     @property
@@ -168,6 +170,10 @@ class BeamResult(ApplicationResult):
         if self.chi_square_per_dof > _CONTRADICTION:
             return Fit("bad", f"Rows contradict each other: chi-square {ratio}",
                        f"{words}: they contradict each other beyond their errors.")  # fmt: skip
+        if is_too_good(self.chi_square_per_dof * self.degrees_of_freedom, self.degrees_of_freedom):
+            return Fit("none", "Rows are not independent",
+                       f"{words}, less than their errors allow: they are not independent (one measurement written "
+                       "twice?) and do not check each other.")  # fmt: skip
         if left > _MANY * self.outlier.size:
             return Fit("open", f"{left:,} of {self.outlier.size:,} rows left out", f"{words}.")
         return Fit("good", f"Rows agree: chi-square {ratio}", f"{words}: the rows agree within their errors.")

@@ -187,7 +187,13 @@ class ClockResult(ApplicationResult):
         arrays = {"bad_links": self.bad_links, "residual": self.residual}
         pictures = shown.pictures(self, unit)
         return Description("clocks", title, rows, columns, pictures, self._sentences(unit), self._facts(), arrays,
-                           shown.worst_table(self, unit), names=self.clocks)  # fmt: skip
+                           shown.worst_table(self, unit), names=self.clocks, units=self._units())  # fmt: skip
+
+    def _units(self) -> dict[str, str]:
+        if self.unit is None:
+            return {}
+        rate = f"{self.unit}/{self.links.time_unit}"
+        return {"offset": self.unit, "standard_error": self.unit, "skew": rate, "skew_error": rate}
 
     def _origin(self) -> str:
         return "their mean" if self.reference == "mean" else f"clock {self.reference}"

@@ -240,7 +240,10 @@ class PoseGraphResult(ApplicationResult):
         words = certificate_in_words(certificate, int(self.graph.components.max()) + 1, result=self.sync)
         if self.robust is not None and self.robust.credible is False:
             # a proof about these edges would read as one about the poses
-            words = "withheld: it is about the edges believed, which are not credible (result.sync.certificate has it)"
+            words = (
+                "The proof is withheld: it is about the edges believed, which are not credible "
+                "(result.sync.certificate has it)."
+            )
             return Proof("bad", "Not credible", words)
         if self.graph.landmarks.count:
             words += (

@@ -57,7 +57,8 @@ def pictures(result: PoseGraphResult) -> list[Picture]:
     series = []
     if result.initial_cost is not None:
         series.append(Series(graph.poses[:, 0], graph.poses[:, 1], "before", line=True, tone=8))
-    series.append(Series(result.x, result.y, "after", line=True, tone=1))
+    found = "after" if series else "found"
+    series.append(Series(result.x, result.y, found, line=True, tone=1))
     if result.landmarks.size:
         series.append(Series(result.landmarks[:, 0], result.landmarks[:, 1], "landmarks", tone=3))
     if result.distrusted.any():

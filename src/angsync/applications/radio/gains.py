@@ -136,7 +136,9 @@ class Gains(ApplicationResult):
             ),
         ]
         if closed.size:
-            rows.append(("Closure", f"{np.median(np.abs(closed)):.1f} degrees", f"median misfit, {closed.size:,}"))
+            rows.append(
+                ("Closure", f"{np.median(np.abs(closed)):.1f} degrees", f"median misfit of {closed.size:,} triangles")
+            )
         facts = {
             "visibilities": len(data), "used": int(self.used.sum()), "slots": int(self.time.size),
             "stations": list(self.station), "certified": int(self.certified.sum()), "references": named,
@@ -175,7 +177,8 @@ class Gains(ApplicationResult):
     def _worst(self) -> Table:
         """The visibilities whose phase is furthest from model and gains, by their own noise."""
         data = self.visibilities
-        noise = np.degrees(data.sigma / np.abs(data.value), where=self.used, out=np.full(data.sigma.shape, np.inf))
+        noise = np.full(data.sigma.shape, np.inf)
+        noise[self.used] = np.degrees(data.sigma[self.used] / np.abs(data.value[self.used]))
         times = np.where(self.used, np.abs(self.residual) / noise, 0.0)
         order = np.argsort(-np.nan_to_num(times), kind="stable")[:_LISTED]
         order = order[times[order] > 0]
@@ -261,7 +264,7 @@ class Gains(ApplicationResult):
         data = self.visibilities
         numeric = self.time.dtype.kind in "iuf"
         when = self.time.astype(float) if numeric else np.arange(self.time.size, dtype=float)
-        axis = "time" if numeric else "slot"
+        axis = "time (as in the data)" if numeric else "slot"
         stations = tuple(
             Series(when, self.phase[:, k], name, error=self.standard_error[:, k])
             for k, name in enumerate(self.station)
@@ -273,13 +276,15 @@ class Gains(ApplicationResult):
         slots = self.degrees_of_freedom > 0
         per_dof = self.chi_square[slots] / self.degrees_of_freedom[slots]
         return [
-            Curves("Phases of the stations", axis, "degrees", stations, "With 95 % intervals, against the reference."),
+            Curves("Phases of the stations", axis, "phase (degrees)", stations,
+                   "The phase of every station with its 95 % interval, against the reference."),
             Curves(
-                "Phase residuals", "baseline, billion wavelengths", "degrees", (after,),
+                "Phase residuals", "baseline (billion wavelengths)", "residual (degrees)", (after,),
                 "Visibilities less model and gains, where |V| > 3 sigma.", level=(0.0, "model"), about="residuals",
             ),
             Curves(
-                "Chi-square of each time", axis, "per degree of freedom", (Series(when[slots], per_dof, "slots"),),
+                "Chi-square of each time", axis, "chi-square per degree of freedom",
+                (Series(when[slots], per_dof, "slots"),),
                 "How well the model and the phases explain each time.",
                 level=(self.chi_square_expected, "noise alone") if np.isfinite(self.chi_square_expected) else None,
                 about="residuals",
