@@ -17,7 +17,6 @@ class BuildKernels(build_ext):
         else:
             common = ["-O3", "-fno-math-errno", "-fno-trapping-math"]
             attempts = [([*common, "-fopenmp"], ["-fopenmp"]), (common, [])]
-        self.remove_older_builds(ext)
         for compile_arguments, link_arguments in attempts[:-1]:
             ext.extra_compile_args, ext.extra_link_args = compile_arguments, link_arguments
             try:
@@ -28,12 +27,15 @@ class BuildKernels(build_ext):
         ext.extra_compile_args, ext.extra_link_args = attempts[-1]
         super().build_extension(ext)
 
-    def remove_older_builds(self, ext: Extension) -> None:
-        """Kernels of another name beside the sources: Python would go on loading those of its own version first."""
-        if self.inplace or getattr(self, "editable_mode", False):
-            for older in glob(f"src/{ext.name.replace('.', '/')}.*"):
-                if older.endswith((".so", ".pyd")) and Path(older).name != Path(self.get_ext_filename(ext.name)).name:
-                    Path(older).unlink()
+    def copy_extensions_to_source(self) -> None:
+        """In place: without kernels of another name beside them, which Python would go on loading first."""
+        super().copy_extensions_to_source()
+        for ext in self.extensions:
+            place = Path("src", *ext.name.split(".")[:-1])
+            built = place / Path(self.get_ext_filename(ext.name)).name
+            for older in place.glob(f"{ext.name.split('.')[-1]}.*"):
+                if built.exists() and older.suffix in (".so", ".pyd") and older.name != built.name:
+                    older.unlink()
 
 
 # The kernels are called through ctypes: of Python they need no more than its stable interface, so that one wheel does

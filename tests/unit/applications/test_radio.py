@@ -184,7 +184,7 @@ def test_a_reference_without_data_is_named():
 def test_a_simulated_night_is_written_and_read(tmp_path):
     night = radio.simulate(slots=3, rng=1)
     night.save(tmp_path / "night.csv")
-    assert (tmp_path / "night.csv").read_text().splitlines()[1].startswith("#time(UTC),T1,T2,U(lambda)")
+    assert (tmp_path / "night.csv").read_text().splitlines()[0].startswith("time(UTC),T1,T2,U(lambda)")
     kept, direct = (radio.selfcal(source, night.model) for source in (tmp_path / "night.csv", night.table))
     assert np.allclose(kept.phase, direct.phase, equal_nan=True)
 
