@@ -37,6 +37,15 @@ def test_the_code_of_a_page_runs_and_prints_what_its_comments_say(page, capsys, 
         assert promise in printed
 
 
+def test_the_readme_is_one_page_and_prints_what_it_shows(capsys):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 120
+    shown = re.search(r"^```text\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    assert shown is not None
+    exec(compile(blocks(ROOT / "README.md"), "README.md", "exec"), {"__name__": "page"})
+    assert capsys.readouterr().out == shown[1]
+
+
 def test_there_are_pages_and_examples():
     assert len(PAGES) >= 6
     assert len(EXAMPLES) >= 12

@@ -16,7 +16,7 @@ from angsync.errors import InputError
 from angsync.io.chunked.source import Source
 from angsync.problem.array_libraries import store_library
 from angsync.problem.memory import in_words
-from angsync.problem.zarr_origin import lost, origin_of, refused
+from angsync.problem.zarr_origin import Origin, lost, origin_of, refused
 
 READ_BYTES = 1 << 25
 """Of one chunk, where the store has smaller ones: enough to hide what a task costs beside its work."""
@@ -78,18 +78,33 @@ class Watch:
 
     def problems(self, place: tuple[slice, ...]) -> NDArray[np.bool_] | None:
         """Those of a box of problems, or None where all are known; raises where an absent chunk is an error."""
-        whole = None if self.absent == "zeros" else origin_of(self.source)
+        whole = origin_of(self.source)
         if whole is None:
             return None
-        part = whole.taken(place)
-        found = list(lost(part, self.hermitian))
-        if not found:
+        part = self._part(whole, place)
+        found = list(lost(part, self.hermitian))  # raises where a chunk is cut off
+        if not found or self.absent == "zeros":
             return None
         if self.absent == "error":
             raise refused([one.gone for one in found], part.array, _ADVICE)
         unknown = np.zeros(tuple(side.stop - side.start for side in place), dtype=bool)
+        if not part.exact:
+            return self._one_by_one(whole, place, unknown)
         for one in found:
-            unknown[np.ix_(*one.places[: len(place)]) if part.exact else ...] = True
+            unknown[np.ix_(*one.places[: len(place)])] = True
+        return unknown
+
+    def _part(self, whole: Origin, place: tuple[Any, ...]) -> Origin:
+        """Of an array of xarray whose axes were turned, xarray itself tells what a part of it is."""
+        if not whole.exact and type(self.source).__name__ == "DataArray":
+            return origin_of(self.source[place]) or whole
+        return whole.taken(place)
+
+    def _one_by_one(self, whole: Origin, place: tuple[slice, ...], unknown: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Where it is not known where a part of an array lies: what every problem of it needs."""
+        for k in np.ndindex(unknown.shape):
+            one = tuple(side.start + number for side, number in zip(place, k, strict=True))
+            unknown[k] = next(lost(self._part(whole, one), self.hermitian), None) is not None
         return unknown
 
 

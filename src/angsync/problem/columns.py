@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError, NotFiniteError, ShapeError
+from angsync.problem.array_libraries import store_library
 from angsync.problem.nodes import flaw_of_name
 
 # Whole numbers are names, not indices, from this size on where more than nine in ten nodes would have no measurement:
@@ -238,6 +239,10 @@ def column(x: Any, name: str, size: int, dtype: type) -> NDArray:
     """Finite numbers, one an edge; one number alone stands for all edges. What is masked is 0."""
     if isinstance(x, np.ma.MaskedArray):
         x = x.filled(0)
+    elif name in ("angle", "value") and store_library(x) in ("zarr", "dask", "xarray"):
+        from angsync.problem.zarr_origin import to_load  # whole chunks of 0 are likely in the other columns alone
+
+        x = to_load(x)
     try:
         numbers: NDArray = np.array(x, dtype=dtype)
     except (TypeError, ValueError, OverflowError) as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from angsync.errors import FileFormatError
 
+_BLOSC_HEADER = 16  # bytes; the last four are the size of the whole (c-blosc, README_CHUNK_FORMAT)
 _NOT_THERE = 2**64 - 1  # offset and length of an inner chunk that a shard does not have (zarr-specs, sharding-indexed)
 
 
@@ -88,7 +89,10 @@ def root_of(array: Any) -> Path | None:
         path = Path(store.path) if directory else None
         return path if path is not None and path.is_dir() else None
     store = array.store
-    return Path(store.root) if isinstance(store, zarr.storage.LocalStore) else None
+    if isinstance(store, zarr.storage.LocalStore):
+        return Path(store.root)
+    local = type(store).__name__ == "FsspecStore" and "file" in store.fs.protocol  # as dask opens a path
+    return Path(store.path) if local else None
 
 
 def has(array: Any, key: str) -> bool:
@@ -118,10 +122,42 @@ async def _listed(store: Any, prefix: str) -> list[str]:
     return [key async for key in store.list_prefix(prefix)]
 
 
+def check_not_cut(array: Any, keys: Iterable[str]) -> None:
+    """Refuse files that are shorter than they say. Blosc, alone among the codecs, reads on behind their end: whatever
+    is in memory there comes out as numbers."""
+    root = root_of(array) if _last_codec(array) == "Blosc" else None
+    cut = [key for key in keys if _is_cut(root / key)] if root is not None else []
+    if cut:
+        assert root is not None
+        more = f" and {len(cut) - 1} more" if len(cut) > 1 else ""
+        left = (root / cut[0]).stat().st_size
+        words = f"chunk {cut[0]}{more} of the input cannot be read: it is cut off, {left:,} bytes are left. Restore it."
+        raise DamagedChunkError(words, cut)
+
+
+def _last_codec(array: Any) -> str:
+    """What wrote the bytes of a file last; empty where nothing did."""
+    told = array if _version() < 3 else array.metadata
+    codec = told.compressor if (array.metadata.zarr_format if _version() >= 3 else 2) == 2 else told.codecs[-1]
+    return "" if codec is None else type(codec).__name__.removesuffix("Codec")
+
+
+def _is_cut(file: Path) -> bool:
+    try:
+        with open(file, "rb") as stream:
+            header = stream.read(_BLOSC_HEADER)
+            size = stream.seek(0, 2)
+    except OSError:  # absent, or it may not be read: told by who reads it
+        return False
+    return len(header) < _BLOSC_HEADER or size < int.from_bytes(header[-4:], "little")
+
+
 def gone(array: Any, place: tuple[slice, ...], keys: Collection[str] | None = None) -> list[Gone]:
     """What a box of an array needs and its store does not have; ``keys``: those that it has, where they are known."""
     found = []
-    for key, box in pieces(array, place):
+    needed = list(pieces(array, place))
+    check_not_cut(array, (key for key, _ in needed))
+    for key, box in needed:
         if not (has(array, key) if keys is None else key in keys):
             found.append(Gone(key, key, box))
         elif _version() >= 3 and array.shards is not None:

@@ -43,8 +43,11 @@ class Origin(NamedTuple):
         return cls(array, tuple(np.arange(size) for size in array.shape), True)
 
     def taken(self, index: tuple[Any, ...]) -> Origin:
-        """A part of this part: one slice, number or list of numbers an axis."""
-        axes, exact = list(self.axes), self.exact
+        """A part of this part: one slice, number or list of numbers an axis. Of one that is not exact, whose axes may
+        have been turned (``transpose``), it is not known which part: it lies within the same entries."""
+        if not self.exact:
+            return self
+        axes, exact = list(self.axes), True
         own = [k for k, axis in enumerate(axes) if axis.ndim]
         if any(part is None or part is Ellipsis for part in index) or len(index) > len(own):
             return self._replace(exact=False)  # no way that dask or xarray read: within all of it
@@ -254,6 +257,15 @@ def check_all(data: Any, hermitian: Hermitian = "full", advice: str = _ADVICE) -
     found = [one.gone for one in lost(origin, hermitian, keys_of(origin.array) if files > _ASKED_ONE_BY_ONE else None)]
     if found:
         raise refused(found, origin.array, advice)
+
+
+def to_load(data: Any) -> Any:
+    """An array that is about to be loaded as a whole: where a chunk of it is absent, it is refused now or then."""
+    advice = "if it was not written because it holds nothing else, load it yourself: numpy.asarray(array[:])"
+    check_not_encoded(data)
+    if store_library(data) != "dask":
+        check_all(data, advice=advice)
+    return watched(data, advice=advice)
 
 
 def present(data: Any, hermitian: Hermitian = "full", absent: str = "error") -> Any:

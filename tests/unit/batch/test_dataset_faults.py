@@ -55,6 +55,24 @@ def test_a_chunk_that_is_absent_from_the_store_is_no_data(hard, tmp_path, monkey
         assert np.array_equal(found[name].values[~absent], getattr(expected, name)[~absent], equal_nan=True)
 
 
+def test_a_chunk_that_is_absent_is_seen_where_the_axes_were_turned(hard, tmp_path):
+    stack, expected = hard
+    made = xarray.Dataset({"C": (("y", "x", "i", "j"), stack)})
+    made.to_zarr(str(tmp_path / "X.zarr"), encoding={"C": {"chunks": (2, 5, 6, 3)}}, consolidated=False)
+    take_away(zarr.open_group(str(tmp_path / "X.zarr"), mode="r")["C"], slice(2, 4), slice(5, 10))
+    given = xarray.open_zarr(str(tmp_path / "X.zarr"), chunks=None, consolidated=False)["C"]
+    turned = given.transpose("x", "y", "i", "j")
+    found = ang.synchronize(turned, on_failure="ignore").compute()
+    absent = np.zeros((6, 10), dtype=bool)
+    absent[2:4, 5:10] = True
+    assert np.array_equal(found.status.values.T == BatchStatus.NO_DATA, absent)
+    assert np.array_equal(found.z.values.swapaxes(0, 1)[~absent], expected.z[~absent], equal_nan=True)
+    with pytest.raises(InputError, match="has no chunk"):
+        ang.synchronize(turned, absent="error").compute()
+    with pytest.raises(InputError, match="has no chunk"):
+        ang.synchronize(turned.chunk(x=5), absent="error").compute()
+
+
 def test_zeros_that_are_there_are_empty_and_never_certified(tmp_path):
     stack = gaussian_stack(4, 6, dtype=np.complex64)
     stack[2:4] = 0
@@ -70,7 +88,7 @@ def test_a_damaged_chunk_is_named(hard, tmp_path):
         f for f in (tmp_path / "C.zarr").rglob("*") if f.is_file() and f.name[0] != "." and "json" not in f.name
     )
     chunks[1].write_bytes(chunks[1].read_bytes()[:100])
-    with pytest.raises(InputError, match=r"chunk \S*1.0.0.0 of the input cannot be read: it is cut off or damaged"):
+    with pytest.raises(InputError, match=r"chunk \S*1.0.0.0 of the input cannot be read: it is cut off"):
         ang.synchronize(array).compute()
 
 

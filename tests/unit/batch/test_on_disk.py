@@ -199,6 +199,30 @@ def test_an_interrupted_resume_remembers_what_failed(hard, tmp_path, monkeypatch
     assert_written(where[1], expected)
 
 
+def test_a_chunk_that_was_absent_may_be_restored_before_anything_is_made_of_it(hard, tmp_path):
+    stack, expected = hard
+    array = on_disk(tmp_path / "C.zarr", stack, (2, 5, 6, 3))
+    shutil.copytree(tmp_path / "C.zarr", tmp_path / "whole.zarr")
+    take_away(array, slice(4, 6), slice(0, 5))
+
+    def run(path="C.zarr", **how):
+        return module.solve_store(
+            tmp_path / path, tmp_path / "out.zarr", call(), memory=3 * 2 * 5 * 288, resume=True, **how
+        ).done  # fmt: skip
+
+    assert run(max_seconds=0).interrupted  # after one chunk
+    shutil.copytree(tmp_path / "whole.zarr", tmp_path / "C.zarr", dirs_exist_ok=True)
+    done = run()
+    assert (done.found, done.missing) == (1, [])
+    assert_written(tmp_path / "out.zarr", expected)
+    shutil.rmtree(tmp_path / "out.zarr")
+    take_away(array, slice(0, 2), slice(0, 5))
+    assert len(run(absent="empty").reports) == 6
+    shutil.copytree(tmp_path / "whole.zarr", tmp_path / "C.zarr", dirs_exist_ok=True)
+    with pytest.raises(OutputError, match=r"of the input is new"):  # a chunk is done without it
+        run(absent="empty")
+
+
 def test_absent_chunks_may_be_taken_for_empty_in_a_resumed_run_but_not_back(hard, tmp_path):
     where, _, expected = damaged(tmp_path, hard)
     solved = module.solve_store(*where, call(), resume=True, absent="empty")

@@ -161,6 +161,10 @@ def test_verify_checks_coordinates_and_a_resumed_run_writes_them_again(slc):
     assert call(*link, "--resume").code == 0
     assert call("verify", "out.zarr").code == 0
     assert_same_coordinates(opened(Path("out.zarr")), slc)
+    lost = [path for path in Path("out.zarr", "y").rglob("*") if path.name[0] not in ".z" and path.is_file()]
+    lost[0].unlink()
+    assert call(*link, "--resume").code == 0  # one file of a coordinate, not all of it
+    assert call("verify", "out.zarr").code == 0
     zarr.open_group("out.zarr", mode="r+")["lat"][0] = 7
     call("verify", "out.zarr", "--unmark")
     zarr.open_group("slc.zarr", mode="r+")["lat"][0] = 3

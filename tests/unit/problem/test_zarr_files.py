@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from problems import gaussian_stack
 
 import angsync as ang
 from angsync.errors import FileFormatError, InputError
@@ -167,7 +168,7 @@ def test_inner_chunks_that_a_shard_does_not_have(tmp_path, location, kind):
 def test_a_chunk_that_is_cut_off_names_the_part(tmp_path, monkeypatch, way):
     store = written(tmp_path, problem())
     path_of(store, 1, 1).write_bytes(b"xx")
-    with pytest.raises(FileFormatError, match=r"C\[0:60, 0:60\] cannot be read"):
+    with pytest.raises(FileFormatError, match=r"(C\[0:60, 0:60\]|chunk 1\.1 of the input) cannot be read"):
         way(store, "full", monkeypatch)
 
 
@@ -180,3 +181,34 @@ def test_the_part_that_cannot_be_read_is_told():
 
     with pytest.raises(FileFormatError, match=r"\[4, 2:5\].*RuntimeError: Zstd decompression error.*[Rr]estore"):
         StoredArray(Broken()).read(4, slice(2, 5))
+
+
+def blosc(folder, values, chunks):
+    """As xarray writes the older format; numbers without a pattern, which Blosc keeps as they are."""
+    codec = pytest.importorskip("numcodecs").Blosc(cname="lz4")
+    older = {"zarr_format": 2} if zarr_files._version() >= 3 else {}
+    made = zarr.open_array(
+        str(folder), mode="w", shape=values.shape, chunks=chunks, dtype=values.dtype, compressor=codec, **older
+    )
+    made[...] = values
+    return zarr.open_array(str(folder), mode="r")
+
+
+@pytest.mark.parametrize("absent", ["error", "empty", "zeros"])
+def test_a_chunk_of_blosc_that_is_cut_off_is_named_and_not_read_beyond_its_end(tmp_path, absent):
+    da, xarray = pytest.importorskip("dask.array"), pytest.importorskip("xarray")
+    stack = gaussian_stack(4, 6, dtype=np.complex64)
+    array = blosc(tmp_path / "C.zarr", stack, (2, 6, 6))
+    expected = ang.synchronize(array, absent=absent).compute()
+    assert np.array_equal(expected.z.values, ang.synchronize(stack).z)
+    file = tmp_path / "C.zarr" / "1.0.0"
+    file.write_bytes(file.read_bytes()[:-1])
+    whole = da.from_zarr(array)
+    done_to = [whole * 1] if absent != "zeros" else []  # where nothing is looked for behind dask
+    for given in (array, whole, xarray.DataArray(whole, dims=("k", "i", "j")), *done_to):
+        with pytest.raises(InputError, match=r"chunk 1\.0\.0 of the input cannot be read: it is cut off"):
+            ang.synchronize(given, absent=absent).compute()
+    one = blosc(tmp_path / "one.zarr", stack[0], (6, 6))
+    (tmp_path / "one.zarr" / "0.0").write_bytes((tmp_path / "one.zarr" / "0.0").read_bytes()[:-1])
+    with pytest.raises(InputError, match=r"chunk 0\.0 of the input cannot be read: it is cut off"):
+        ang.synchronize(one)

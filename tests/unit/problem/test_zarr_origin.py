@@ -10,6 +10,7 @@ from problems import gaussian_stack
 from stored_stacks import take_away
 
 import angsync as ang
+from angsync.applications import phase_linking
 from angsync.batch import synchronize_stack
 from angsync.batch.result import BatchStatus
 from angsync.errors import FileFormatError, InputError
@@ -236,3 +237,37 @@ def test_workers_of_a_cluster_see_it_too(store):
         assert found.status.values.tolist() == [0, 0, 7, 7, 0, 0, 0, 0]
         with pytest.raises(DamagedChunkError, match=r"no chunk C.*NOT_FINITE"):
             ang.synchronize(lazily(store)[1:]).compute()
+
+
+def test_what_is_loaded_as_a_whole_has_all_its_chunks(tmp_path):
+    ends = np.triu_indices(12, 1)
+    angles = np.random.default_rng(0).normal(size=66)
+    C = np.array(np.broadcast_to(np.exp(-np.abs(np.subtract.outer(range(6), range(6))) / 6), (4, 6, 6)), complex)
+    for name, values, load in (
+        ("angle", angles, lambda x: ang.Measurements(*ends, x).angle),
+        ("value", np.exp(1j * angles), lambda x: ang.Measurements(*ends, value=x).angle),
+        ("C", C, lambda x: phase_linking.link_covariance(x, looks=50).phase),
+    ):
+        path = str(tmp_path / f"{name}.zarr")
+        chunks = (len(values) // 2, *values.shape[1:])
+        made = zarr.open_array(path, mode="w", shape=values.shape, chunks=chunks, dtype=values.dtype, fill_value=1)
+        made[...] = values
+        given = (made, da.from_zarr(made), da.from_zarr(made) * 1, xarray.DataArray(da.from_zarr(made)))
+        for x in given:
+            np.testing.assert_array_equal(load(x), load(values))
+        (tmp_path / f"{name}.zarr" / arrays.key_of(made, (1,) + (0,) * (values.ndim - 1))).unlink()
+        for x in given:
+            with pytest.raises(InputError, match=r"has no chunk.*load it yourself"):
+                load(x)
+        load(made[:])
+
+
+def test_a_path_that_dask_opens_is_a_folder(tmp_path):
+    """So that its files are looked for in no time, and those that are cut off are seen."""
+    values = np.ones((4, 2, 2))
+    made = zarr.open_array(str(tmp_path / "C.zarr"), mode="w", shape=values.shape, chunks=CHUNKS, dtype=values.dtype)
+    made[...] = values
+    behind = zarr_origin.origin_of(zarr_origin.source_of(da.from_zarr(str(tmp_path / "C.zarr")))).array
+    assert arrays.root_of(behind) == tmp_path / "C.zarr"
+    assert all(arrays.has(behind, arrays.key_of(made, (k, 0, 0))) for k in range(2))
+    assert not arrays.has(behind, arrays.key_of(made, (2, 0, 0)))

@@ -39,6 +39,8 @@ from angsync.io.chunked.source import Source
 from angsync.io.failures import check_free
 from angsync.io.image_stack import ImageStack, image_stack
 from angsync.io.image_stack import read_images as read
+from angsync.problem.array_libraries import store_library
+from angsync.problem.zarr_origin import to_load
 
 __all__ = [
     "METHODS", "MODELS", "LinkStatus", "Linked", "LinkedNetwork", "SimulatedStack", "coherence_of", "link",
@@ -213,7 +215,7 @@ def link_covariance(
     array([ 0.  ,  1.  ,  2.  ,  3.  , -2.28, -1.28])
     """
     begin = time.perf_counter()
-    C = np.asarray(C)
+    C = np.asarray(to_load(C) if store_library(C) in ("zarr", "dask", "xarray") else C)
     if C.ndim < 2 or C.shape[-1] != C.shape[-2] or C.shape[-1] < 2:
         raise ShapeError(f"C must be square matrices (..., n, n) of two dates or more, but its shape is {C.shape}.")
     n, leading = C.shape[-1], C.shape[:-2]

@@ -87,7 +87,10 @@ def link_to_store(
     sides = sides or (side_for(images, target.memory),) * 2
     source = of_array(images.data.data, images.data.path)
     doubtful = (
-        not source.files or manifest.read_failed(target.path) or manifest.written_again(target.path, source.files)
+        not source.files
+        or manifest.read_failed(target.path)
+        or manifest.written_again(target.path, source.files)
+        or manifest.new_files(target.path, source.files)
     )
     order = _order(images, plan if known else None, looks_again=bool(doubtful))
     settings = replace(settings, order=order.order)

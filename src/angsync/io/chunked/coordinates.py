@@ -75,9 +75,7 @@ def _compared(store: Path, name: str, facts: Mapping[str, Any]) -> str:
         array = arrays.open_arrays(store, [name])[name]
         if list(array.shape) != list(facts["shape"]):
             return f"its shape was {facts['shape']} and is {list(array.shape)}"
-        place = tuple(slice(0, side) for side in array.shape)
-        keys = [key for key, _ in arrays.pieces(array, place)] if place else []  # zarr 2 has its own key for one number
-        gone = [key for key in keys if not (store / key).is_file()]
+        gone = _gone(store, array)
         if gone:
             return f"the file {gone[0]} is missing"
         crc = 0
@@ -93,6 +91,22 @@ def _compared(store: Path, name: str, facts: Mapping[str, Any]) -> str:
     return ""
 
 
+def _gone(store: Path, array: Any) -> list[str]:
+    place = tuple(slice(0, side) for side in array.shape)
+    keys = [key for key, _ in arrays.pieces(array, place)] if place else []  # zarr 2 has its own key for one number
+    return [key for key in keys if not (store / key).is_file()]
+
+
+def _is_there(store: Path, name: str) -> bool:
+    """Whether no file of it is gone; where it cannot be opened, that is told by who verifies it."""
+    if not (store / name).exists():
+        return False
+    try:
+        return not _gone(store, arrays.open_arrays(store, [name])[name])
+    except Exception:  # a damaged store makes the library raise what it likes
+        return True
+
+
 def forget(store: Path, name: str) -> None:
     """Take one away, so that a resumed run writes it again."""
     if (store / name).parent == store and name not in ("", ".", ".."):  # a plan may say anything
@@ -102,9 +116,11 @@ def forget(store: Path, name: str) -> None:
 
 def restore(store: Path, plan: Mapping[str, Any], coordinates: Mapping[str, Coordinate]) -> None:
     """Write those again that the plan has and the store has not; they have to be the same."""
-    gone = [name for name in plan.get("coordinates", {}) if not (store / name).exists()]
+    gone = [name for name in plan.get("coordinates", {}) if not _is_there(store, name)]
     if not gone:
         return
+    for name in gone:
+        forget(store, name)
     told = write(store, {name: coordinates[name] for name in gone if name in coordinates})
     for name in gone:
         if told.get(name) != plan["coordinates"][name]:

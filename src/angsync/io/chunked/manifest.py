@@ -144,6 +144,11 @@ def written_again(store: str | os.PathLike[str], files: Mapping[str, Any]) -> se
     }  # fmt: skip
 
 
+def new_files(store: str | os.PathLike[str], files: Mapping[str, Any]) -> set[str]:
+    """Files of the input that were not there."""
+    return set(files) - set(_old_files(store))
+
+
 def _old_files(store: str | os.PathLike[str]) -> dict[str, Any]:
     return read_json(folder_of(store) / f"{FILES}.json") or {}
 

@@ -12,7 +12,7 @@ from angsync.io.chunked import arrays
 from angsync.io.chunked.arrays import DamagedChunkError
 from angsync.io.failures import listed
 from angsync.io.image_stack import FILL_NOT_WRITTEN, read_images
-from angsync.problem.zarr_files import gone
+from angsync.problem.zarr_files import check_not_cut, gone
 from angsync.problem.zarr_origin import refused
 
 ABSENT = ("error", "empty")
@@ -57,10 +57,10 @@ class Source:
             return self._part(data, index)
         place = tuple(slice(*part.indices(size)[:2]) for part, size in zip(index, self.shape, strict=True))
         files = list(arrays.pieces(data, place))
-        if self.absent == "error":
-            found = gone(data, place)
-            if found:
-                raise refused(found, data, FILL_NOT_WRITTEN)
+        if self.absent != "error":
+            check_not_cut(data, (key for key, _ in files))
+        elif found := gone(data, place):
+            raise refused(found, data, FILL_NOT_WRITTEN)
         try:
             return data[index]
         except (MemoryError, AngsyncError):

@@ -7,21 +7,23 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from angsync.errors import InputError, OutputError, UnfinishedError
 from angsync.io.atomic import target_of
-from angsync.io.chunked import arrays, coordinates, manifest, markers
+from angsync.io.chunked import agreement, arrays, coordinates, manifest, markers
 from angsync.io.chunked.fingerprint import Fingerprint
 from angsync.io.chunked.grid import Chunk, Field, Grid
 from angsync.io.chunked.lock import locked
 from angsync.io.chunked.runner import Runner, in_process
 from angsync.io.chunked.task import ChunkTask, Compute, room
 from angsync.io.coordinates import Coordinate
+
+_NOTED_SHARE = 20  # times as long as the writing of failures took pass before they are written again
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,15 +129,15 @@ def carry_out(
         plan = _begin(work, path)
     with locked(markers.folder_of(path)):
         if not begun:
-            _agree(work, plan, path)
+            agreement.agree(work, plan, path)
             coordinates.restore(path, plan, work.coordinates)
-            _look_for_files(work, path)
+            agreement.look_for_files(work, path)
         task = ChunkTask(str(path.absolute()), plan["id"], dict(work.fields), work.compute)
         chunks = list(work.grid)
         known = {chunk.name: markers.read(path, chunk.name, plan["id"]) for chunk in chunks}
         reports = {name: marker["report"] for name, marker in known.items() if marker is not None}
         left = [chunk for chunk in chunks if chunk.name not in reports]
-        run = _Run(len(chunks), reports, progress, work.reads)
+        run = _Run(path, len(chunks), reports, progress, work.reads)
         try:
             run.interrupted = _run(run, runner, task, left, None if max_seconds is None else begin + max_seconds)
         except BaseException:
@@ -146,16 +148,20 @@ def carry_out(
             _note_failures(run, path)
         if run.fatal is not None:
             raise run.fatal
-        _still_the_same(work, path)
+        agreement.still_the_same(work, path)
     missing = [chunk for chunk in chunks if chunk.name not in reports]
     reasons = {name: str(told["reason"]) for name, told in run.failed.items()}
     return Done(reports, reasons, missing, run.computed, len(chunks) - len(left), run.interrupted)
 
 
+def _write_failures(run: _Run) -> None:
+    before = {name: told for name, told in manifest.read_failed(run.path).items() if name not in run.reports}
+    manifest.write_failed(run.path, {**before, **run.failed})  # those that this run did not come to are kept
+
+
 def _note_failures(run: _Run, path: Path) -> None:
-    before = {name: told for name, told in manifest.read_failed(path).items() if name not in run.reports}
     try:
-        manifest.write_failed(path, {**before, **run.failed})  # those that this run did not come to are kept
+        _write_failures(run)
     except OSError as error:
         if run.fatal is None:
             raise UnfinishedError(
@@ -166,12 +172,24 @@ def _note_failures(run: _Run, path: Path) -> None:
 class _Run:
     """What a run has come to."""
 
-    def __init__(self, total: int, reports: dict[str, dict[str, Any]], progress: Any, reads: Any) -> None:
-        self.total, self.reports, self.progress, self.reads = total, reports, progress, reads
+    def __init__(self, path: Path, total: int, reports: dict[str, Any], progress: Any, reads: Any) -> None:
+        self.path, self.total, self.reports, self.progress, self.reads = path, total, reports, progress, reads
         self.failed: dict[str, dict[str, Any]] = {}
+        self._note_after = 0.0
         self.computed = 0
         self.interrupted = False
         self.fatal: OutputError | None = None
+
+    def fail(self, chunk: Chunk, error: BaseException | None) -> None:
+        """Noted at once, so that a run that is killed lets its input be mended; many of them now and then, as all are
+        written each time."""
+        self.failed[chunk.name] = _failure(chunk, error, self.reads)
+        begin = time.monotonic()
+        if begin >= self._note_after:
+            with suppress(OSError):  # told at the end
+                _write_failures(self)
+            end = time.monotonic()
+            self._note_after = end + _NOTED_SHARE * (end - begin)
 
 
 def _run(run: _Run, runner: Runner, task: ChunkTask, left: list[Chunk], end: float | None) -> bool:
@@ -186,7 +204,7 @@ def _run(run: _Run, runner: Runner, task: ChunkTask, left: list[Chunk], end: flo
                     run.fatal = outcome.error
                     return False
                 if outcome.report is None:
-                    run.failed[outcome.chunk.name] = _failure(outcome.chunk, outcome.error, run.reads)
+                    run.fail(outcome.chunk, outcome.error)
                 else:
                     run.reports[outcome.chunk.name] = outcome.report["report"]
                     run.computed += bool(outcome.report["computed"])
@@ -232,101 +250,3 @@ def _begin(work: Work, path: Path) -> dict[str, Any]:
         shutil.rmtree(made, ignore_errors=True)
     markers.sync_folder(path.parent)
     return plan
-
-
-def _agree(work: Work, plan: dict[str, Any], path: Path) -> None:
-    """Refuse to mix two works in one output."""
-    again = manifest.written_again(path, work.source.files) if work.still is not None else set()
-    new = {**work.plan(), "id": plan["id"]}
-    differ = manifest.differences(plan, new)
-    differ += manifest.changed_files(path, work.source.files, again)
-    if not differ and work.still is not None and (again or not work.source.files):
-        differ = _made_of_others(work, plan, path, again)
-    if differ:
-        raise OutputError(
-            f"cannot resume {path}: {_sentence(differ)}. Call it as it was called, or begin another output."
-        )
-    mended = manifest.mended_files(path, work.source.files)
-    if new["kept"] != plan["kept"]:
-        _forget(replace(work, reads=None), path, {"all"})
-    elif mended:
-        _forget(work, path, mended, plan["id"])
-    if again or mended:
-        manifest.write_files(path, work.source.files)
-    if new != plan:  # absent, which may be another, and what was decided anew
-        plan.update(new)
-        markers.write_json(markers.folder_of(path) / f"{manifest.PLAN}.json", plan)
-
-
-def _made_of_others(work: Work, plan: dict[str, Any], path: Path, files: set[str]) -> list[str]:
-    """Which chunk that is done was made of other values than those that are in the input now; ``files``: where to
-    look, or nowhere in particular."""
-    assert work.still is not None
-    of_chunks = set() if work.reads is None else {name for chunk in work.grid for name in work.reads(chunk)}
-    everywhere = not files or not files <= of_chunks
-    for chunk in work.grid:
-        marker = markers.read(path, chunk.name, plan["id"])
-        own = sorted(files if everywhere or work.reads is None else files.intersection(work.reads(chunk)))
-        if marker is None or (files and not own) or work.still(chunk, marker):
-            continue
-        what = f"{own[0]} of the input was written again" if own else "the input is another one"
-        return [f"{what}: chunk {chunk} was made of other values"]
-    return []
-
-
-def _look_for_files(work: Work, path: Path) -> None:
-    """Take chunks for not done of which a file is gone."""
-    try:
-        opened = arrays.open_arrays(path, work.fields)
-    except Exception as error:  # whatever a damaged store makes the library raise
-        raise OutputError(
-            f"cannot resume {path}: its arrays cannot be opened ({type(error).__name__}: {error}). Begin another "
-            "output."
-        ) from None
-    for chunk in work.grid:
-        if markers.path_of(path, chunk.name).exists():
-            keys = (
-                key for name in work.fields for key, _ in arrays.pieces(opened[name], work.fields[name].place(chunk))
-            )
-            if not all((path / key).is_file() for key in keys):
-                markers.forget(path, chunk.name)
-
-
-def _forget(work: Work, path: Path, files: set[str], plan: str | None = None) -> None:
-    """Take the chunks that read one of these files for not done; all of them where it is not known what they read.
-    With the identity of the plan: but those that are known to be made of what the files hold now."""
-    if files:
-        for chunk in work.grid:
-            touched = work.reads is None or not files.isdisjoint(work.reads(chunk))
-            if touched and (plan is None or not _is_still(work, path, chunk, plan)):
-                markers.forget(path, chunk.name)
-
-
-def _is_still(work: Work, path: Path, chunk: Chunk, plan: str) -> bool:
-    marker = markers.read(path, chunk.name, plan)
-    if work.still is None or marker is None:
-        return False
-    try:
-        return work.still(chunk, marker)
-    except InputError:  # it cannot be read
-        return False
-
-
-def _still_the_same(work: Work, path: Path) -> None:
-    """Refuse answers from before and after a change of the input, which nobody could tell apart."""
-    if work.look_again is None:
-        return
-    now = work.look_again()
-    differ = manifest.changed_files(path, now.files)  # what failed may be mended while the rest is done
-    if differ:
-        files = set(manifest.changes(work.source.files, now.files))
-        of_chunks = set() if work.reads is None else {name for chunk in work.grid for name in work.reads(chunk)}
-        _forget(work if files <= of_chunks else replace(work, reads=None), path, files)
-        raise OutputError(
-            f"the input changed while {path} was written: {_sentence(differ)}. What was read of it is taken for not "
-            "done. Begin another output with an input that nobody writes to."
-        )
-
-
-def _sentence(parts: Iterable[str]) -> str:
-    return "; ".join(parts)

@@ -131,6 +131,21 @@ def test_failed_chunks_are_named_and_the_rest_is_done(tmp_path):
     right(out)
 
 
+def test_a_run_that_is_killed_has_noted_what_failed_so_that_it_can_be_mended(tmp_path):
+    out = tmp_path / "out.zarr"
+
+    def killed(task, chunks):
+        yield from in_process(task, chunks[:3])
+        raise SystemExit  # nothing after it is done, as after SIGKILL
+
+    with pytest.raises(SystemExit):
+        carry_out(replace(work(tmp_path, bad=("0_1",)), reads=lambda chunk: ["numbers.npy"]), out, runner=killed)
+    assert manifest.read_failed(out)["0_1"]["input"] == ["numbers.npy"]
+    os.utime(tmp_path / "numbers.npy", ns=(1, 1))
+    assert carry_out(replace(work(tmp_path), reads=lambda chunk: ["numbers.npy"]), out, resume=True).missing == []
+    right(out)
+
+
 def test_a_full_disk_is_told_with_path_and_bytes_and_finished_chunks_are_kept(tmp_path, monkeypatch):
     out = tmp_path / "out.zarr"
     real = markers.write
