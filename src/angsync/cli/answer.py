@@ -45,6 +45,7 @@ def answer_object(result: SyncResult, errors: Any, unit: str, *, all_written: bo
         names = ("i", "j", "residual_degrees", "weight", "standardised")
         worst = [dict(zip(names, one, strict=True)) for one in quality.worst]
         fit = {**vars(quality), "worst": worst}
+        del fit["residuals"]  # arrays, one entry a measurement
     head = {"verdict": verdict_line(result), "quality": fit, "unit": unit}
     return {**head, **result_object(result, with_phases=not all_written, standard_errors=errors, unit=unit)}
 
