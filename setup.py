@@ -28,13 +28,14 @@ class BuildKernels(build_ext):
         super().build_extension(ext)
 
     def copy_extensions_to_source(self) -> None:
-        """Beside the sources: without kernels of an older name, which Python would go on loading first."""
+        """In place: without kernels of another name beside them, which Python would go on loading first."""
         super().copy_extensions_to_source()
         for ext in self.extensions:
-            name = Path(self.get_ext_filename(self.get_ext_fullname(ext.name))).name
-            for built in Path("src", *ext.name.split(".")[:-1]).glob(f"{ext.name.split('.')[-1]}.*"):
-                if built.suffix in (".so", ".pyd") and built.name != name:
-                    built.unlink()
+            place = Path("src", *ext.name.split(".")[:-1])
+            built = place / Path(self.get_ext_filename(ext.name)).name
+            for older in place.glob(f"{ext.name.split('.')[-1]}.*"):
+                if built.exists() and older.suffix in (".so", ".pyd") and older.name != built.name:
+                    older.unlink()
 
 
 # The kernels are called through ctypes: of Python they need no more than its stable interface, so that one wheel does

@@ -82,6 +82,8 @@ def test_names_components_repeated_pairs_and_degrees(lab):
         ("", "no measurement"),
         ("from,to,angle\n1,2,0.3\n", "Line 1: a header needs the columns i, j and angle"),
         ("i,j,angle\n1,2,x\n", 'Line 2: the angle "x" is not a finite number'),
+        ("i,j,angle\n1,2,0x10\n", 'Line 2: the angle "0x10" is not a finite number'),
+        ("i,j,angle\n1,2,0,5\n", "Line 2: 4 fields, but the header has 3"),
         ("i,j,angle\n1,1,0.5\n", "Line 2: node 1 is joined to itself"),
         ("1,2,0.5\n2,,0.1\n", "Line 2: a node has no name"),
         ("i,j,angle,weight\n1,2,0.5,-1\n", 'Line 2: the weight "-1" is not'),

@@ -16,7 +16,6 @@ from angsync.report.words import certificate_in_words, headline
 
 _SEVERITY = ("good", "none", "open", "bad")
 _SPOILT = 1.5  # noise over the width of its core, from which the far measurements rule the fit by least squares
-_WIDE = 60.0  # degrees of noise, where error bars no longer follow their law and turns get lost
 _IN_A_SENTENCE = {
     "Certified optimal": "The fit is proved optimal",
     "Certified for these weights": "The fit is proved optimal for the measurements believed",
@@ -60,7 +59,8 @@ def judge_fit(quality: Quality | None, typical_error: float | None = None) -> Ju
     ``typical_error`` is that of a phase in degrees: where it is small, many measurements make up for their noise.
     """
     if quality is None:
-        return Judgement("none", "Fit not judged", "how well the measurements fit is not known: they are not at hand.")
+        words = "how well the measurements fit is not known: none is at hand, or none has a weight."
+        return Judgement("none", "Fit not judged", words)
     words = quality.sentence
     if quality.advice is not None:
         words = f"{words.rstrip('.')}: {quality.advice[0].lower()}{quality.advice[1:]}"
@@ -72,7 +72,9 @@ def judge_fit(quality: Quality | None, typical_error: float | None = None) -> Ju
         count = f"{quality.far_count:,} of {quality.count:,} measurements far off"
         return Judgement("bad" if spoilt else "open", f"Heavy tails: {count}" if spoilt else count, words)
     shown = pretty_number(noise, 2)
-    if noise > _WIDE:
+    if quality.doubt is not None:
+        return Judgement("none", quality.doubt, words)
+    if quality.loses_turns:
         averaged = typical_error is not None and typical_error < _SURE
         return Judgement("good" if averaged else "open", f"Very noisy measurements: {shown}°", words)
     return Judgement("good", f"Measurements fit: noise {shown}°", words)

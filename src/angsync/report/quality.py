@@ -18,6 +18,9 @@ leverage h, is standard normal where the noise is. Two tests ask whether there i
 
 Where leverages would cost more than the solve, a bound is used that needs none: whatever the leverages, no residual
 varies more than its measurement does, so a share of at most p(4) is beyond 4 sigma.
+Silence is no proof: few residuals cannot tell noise from several wrong measurements that hide each other, and then
+neither is claimed (:attr:`Quality.doubt`). A measurement given twice, as in a table with both directions of each pair,
+checks nothing, and is counted once.
 Noise is taken as normal; that alarms stay rare for wrapped noise of up to 1 rad is a matter of the tests.
 """
 
@@ -25,7 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -35,6 +38,7 @@ from scipy.special import ndtr, stdtrit
 from angsync.errors import InputError
 from angsync.problem.measurements import Measurements
 from angsync.problem.pieces import piece_labels
+from angsync.report.copies import copies_of
 from angsync.report.numbers import plain_number
 from angsync.report.protocols import ReportedResult
 from angsync.uncertainty.noise_models import model_of
@@ -55,6 +59,10 @@ _SMALL_LEVERAGE = 0.05  # mean of all, below which all are taken as equal: resid
 _ROUNDING = 1e-9  # of a leverage of 1, as edges.standardised has it
 _WORST = 10
 _WIDE = 90.0  # degrees: single measurements of such noise say next to nothing
+_TURNS_LOST = 60.0  # degrees of noise, where error bars no longer follow their law and turns get lost
+_TELLING = 100  # independent residuals: of 49 (a grid of 8 x 8), 9 wrong ones in 112 hid in 30 draws of 40
+_MASKED = 20  # one wrong in so many measurements hides the others from the tests above
+_GROSS = 45.0  # degrees: wrong measurements that are off by less are taken as noise
 
 Worst = tuple[Hashable, Hashable, float, float, float]
 """Labels of the two ends, residual in degrees, weight, residual over its standard error (by the core width)."""
@@ -85,8 +93,16 @@ class Quality:
     """The measurements that fit worst, the worst first."""
     sentence: str
     advice: str | None
+    doubt: str | None = None
+    """In a few words, why a misfit without alarm is no good news; None where it is."""
     residuals: Standardised | None = field(default=None, repr=False, compare=False)
     """Of all measurements; None where there are none to judge by."""
+
+    @property
+    def loses_turns(self) -> bool:
+        """So noisy that whole turns get lost: noise adds up along a cycle, by the more the fewer cycles there are."""
+        share = self.degrees_of_freedom / self.count
+        return self.noise_degrees is not None and self.noise_degrees > _TURNS_LOST * math.sqrt(min(1.0, share))
 
 
 def assess(result: ReportedResult) -> Quality | None:
@@ -97,26 +113,28 @@ def assess(result: ReportedResult) -> Quality | None:
         return None
     if residuals is None:
         return None
-    m, r = residuals.measurements, residuals.wrapped
-    active, distrusted = residuals.active, int(np.count_nonzero(~residuals.active & (residuals.size > 0)))
-    count, dof = int(active.sum()), residuals.dof
+    m, r, active = residuals.measurements, residuals.wrapped, residuals.active
+    distrusted = int(np.count_nonzero(~active & (residuals.size > 0)))
+    count, dof, apart = int(active.sum()), residuals.dof, _apart(distrusted, residuals.repeated)
     rms = math.degrees(math.sqrt(float(np.mean(r[active] ** 2))))
     if not residuals.checked.any():
-        sentence = _in_words(count, rms, None, None, 0, distrusted, heavy=False)
+        sentence = _capital(
+            f"{apart}how well the measurements fit cannot be judged: no measurement is checked by others."
+        )
         return Quality(count, 0.0, rms, None, None, 0, 0.0, None, False, (), sentence, None)
     sigma, core = residuals.sigma, residuals.core
     far, heavy = _far(residuals)
     heavy = heavy and not distrusted and result.robust is None
     scale = math.degrees(1 / math.sqrt(float(np.median(residuals.information[active]))))
-    noise = sigma * scale
     weighted = m.modulus is None and bool(np.any(m.weight[active] != 1))
     far_count = int(far.sum())
-    return Quality(
-        count, dof, rms, noise, core * scale, far_count, far_count / far.size,
+    found = Quality(
+        count, dof, rms, sigma * scale, core * scale, far_count, far_count / far.size,
         chi2_per_dof=sigma**2 if weighted else None, heavy_tails=heavy, worst=_worst(residuals, result),
-        sentence=_in_words(count, rms, noise, core * scale, far_count, distrusted, heavy=heavy),
-        advice=_advice(result, far_count) if heavy else None, residuals=residuals,
+        sentence="", advice=_advice(result, far_count, weighted) if heavy else None, residuals=residuals,
     )  # fmt: skip
+    doubt, because = _doubt(result, found, residuals.independent)
+    return replace(found, doubt=doubt, sentence=_capital(apart + _in_words(found, because)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +154,8 @@ class Standardised:
     dof: float
     sigma: float
     """Root mean square, with the fitted phases taken off."""
+    repeated: int = 0
+    """Measurements that are others once more, left out here."""
 
     @cached_property
     def checked(self) -> NDArray[np.bool_]:
@@ -179,20 +199,24 @@ def _standardised(result: ReportedResult) -> Standardised | None:
     model = model_of(used)
     information = model.information(used, residuals.z)
     active = information > 0
-    count = int(active.sum())
-    if count == 0:
+    if not active.any():
         return None
+    copies = copies_of(used, active)
+    repeated = active & (copies == 0)
+    active &= ~repeated
+    count = int(active.sum())
     with np.errstate(divide="ignore", invalid="ignore"):
         deviation = np.where(active, model.deviations(used, wrapped, information), wrapped)
     # what a robust fit does not use, too: how far off it is, in the noise of the others
     size = np.abs(deviation) * np.sqrt(np.where(active, information, given.strength))
+    size[repeated] = 0.0
     pieces = int(piece_labels(used.n, used.i[active], used.j[active]).max()) + 1
     fitted = used.n - pieces
     few = count <= _MOST_LEVERAGES
     known = few or fitted <= _SMALL_LEVERAGE * count
     redundancy = np.ones(len(used))
     if few:
-        redundancy = np.where(active, 1 - np.asarray(residuals.leverage), 1.0)
+        redundancy = np.where(active, 1 - copies * np.asarray(residuals.leverage), 1.0)
         redundancy[redundancy < _ROUNDING] = 0.0
     elif known:
         redundancy[active] = 1 - fitted / count
@@ -203,7 +227,7 @@ def _standardised(result: ReportedResult) -> Standardised | None:
         squares = float(np.sum((used.strength * np.sin(wrapped))[active] ** 2))
         terms = float(np.sum((information * redundancy)[active])) * (1.0 if known else dof / count)
     sigma = math.sqrt(squares / terms) if dof > 0.5 else 0.0
-    return Standardised(used, wrapped, information, active, size, redundancy, known, dof, sigma)
+    return Standardised(used, wrapped, information, active, size, redundancy, known, dof, sigma, int(repeated.sum()))
 
 
 def _far(residuals: Standardised) -> tuple[NDArray[np.bool_], bool]:
@@ -241,34 +265,69 @@ def _worst(residuals: Standardised, result: ReportedResult) -> tuple[Worst, ...]
     )  # fmt: skip
 
 
-def _in_words(
-    count: int, rms: float, noise: float | None, core: float | None, far: int, distrusted: int, *, heavy: bool
-) -> str:
-    """One sentence for people who do not know what a residual is."""
-    apart = f"{distrusted:,} measurement{'s are' if distrusted > 1 else ' is'} distrusted and left out; "
-    apart = apart if distrusted else ""
-    if noise is None or core is None:
-        return _capital(f"{apart}how well the measurements fit cannot be judged: no measurement is checked by others.")
+def _apart(distrusted: int, repeated: int) -> str:
+    """What is left out of the judgement, and why."""
+    text = f"{distrusted:,} measurement{'s are' if distrusted > 1 else ' is'} distrusted and left out; "
+    text = text if distrusted else ""
+    if repeated:
+        text += f"{repeated:,} measurement{'s repeat others' if repeated > 1 else ' repeats another'} exactly, "
+        text += "which checks nothing, and error bars take them for new ones; "
+    return text
+
+
+def _doubt(result: ReportedResult, found: Quality, independent: float) -> tuple[str | None, str]:
+    """Why the misfit does not say how good the measurements are: in a few words, and at the end of a sentence."""
+    noise = found.noise_degrees
+    if found.heavy_tails or noise is None or found.rms_degrees < math.degrees(_EXACT):
+        return None, ""
+    if result.robust is not None and result.robust.credible is False:
+        return "Which measurements are right is not known", "which ones to believe is not known"
+    if not result.converged and result.status.name != "STALLED":
+        return "Not finished: noise not known", "the solver has not finished"
+    if result.certificate is not None and result.certificate.verdict.name == "REFUTED":
+        return "Not the best fit: noise not known", "these are not the best phases"
+    hidden = noise * math.sqrt(min(found.count, _MASKED))
+    if result.robust is None and independent < _TELLING and hidden > _GROSS and noise <= _TURNS_LOST:
+        return "Noise, or some wrong measurements", "few"
+    return None, ""
+
+
+def _in_words(found: Quality, because: str) -> str:
+    """One sentence for people who do not know what a residual is. ``because``: of the doubt."""
+    rms, noise, core, far = found.rms_degrees, found.noise_degrees, found.core_degrees, found.far_count
+    assert noise is not None
+    assert core is not None
     if rms < math.degrees(_EXACT):
-        return _capital(f"{apart}the measurements agree with each other exactly, up to rounding.")
-    text = f"{apart}the measurements miss the fit by {_degrees(rms)} (root mean square)"
-    if heavy:
-        most = f"most of them scatter by {_degrees(core)}, but " if core < noise / _MATTERS else ""
+        return "the measurements agree with each other exactly, up to rounding."
+    text = f"the measurements miss the fit by {_degrees(rms)} (root mean square)"
+    if found.heavy_tails:
+        most = f"most of them scatter by {_degrees(core)}, but " if core < min(noise / _MATTERS, rms) else ""
         verb = "is" if far == 1 else "are"
-        share = f" ({_share(far / count)})" if far > 1 else ""
-        return _capital(f"{text}: {most}{far:,} of {count:,}{share} {verb} further off than noise allows.")
+        share = f" ({_share(far / found.count)})" if far > 1 else ""
+        allow = "noise allows" if found.chi2_per_dof is None else "noise and the weights given allow"
+        return f"{text}: {most}{far:,} of {found.count:,}{share} {verb} further off than {allow}."
+    if because and because != "few":
+        return f"{text}, but how much of that is noise cannot be said: {because}."
     if noise > _WIDE:
-        return _capital(f"{text}: single measurements are mostly noise, and the phases rest on their great number.")
-    return _capital(f"{text}, which is what noise of {_degrees(noise)} in a typical measurement explains.")
+        return f"{text}: single measurements are mostly noise, and only a great number of them makes good phases."
+    explained = f"{text}, which is what noise of {_degrees(noise)} in a typical measurement explains"
+    if because:
+        return f"{explained}; but so would some wrong ones: too few measurements check each other to tell them apart."
+    return f"{explained}, so much that whole turns may be lost." if found.loses_turns else f"{explained}."
 
 
-def _advice(result: ReportedResult, far: int) -> str:
+def _advice(result: ReportedResult, far: int, weighted: bool) -> str:
     if not result.converged:
         return "The solver has not finished, which may be the reason: let it go on first."
     if result.certificate is not None and result.certificate.verdict.name == "REFUTED":
         return "A better fit is known, so this may be the reason: go on from the better point first."
     these = "that measurement" if far == 1 else "those measurements"
-    return f"Try --solver robust (in Python solver=angsync.Robust()), which finds out whether {these} can be believed."
+    robust = f"ry --solver robust (in Python solver=angsync.Robust()), which finds out whether {these} can be believed."
+    if result.gauge == "anchors":
+        return f"Check the anchors and priors first: wrong ones have the same effect. Then t{robust}"
+    if weighted:
+        return f"T{robust} Weights that are not in proportion to 1 / variance have the same effect."
+    return f"T{robust}"
 
 
 def _capital(text: str) -> str:

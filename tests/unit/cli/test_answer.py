@@ -9,7 +9,8 @@ import pytest
 from command_line import call, write_csv
 
 import angsync as ang
-from angsync.cli.answer import answer_in_words
+from angsync.cli.answer import answer_in_words, answer_object
+from angsync.io.strict_json import to_json
 
 HEADER = "i,j,angle,weight"
 
@@ -104,3 +105,10 @@ def test_quiet_is_quiet():
 def test_threads_of_one_command():
     write_csv("edges.csv", noisy(), header=HEADER)
     assert call("solve", "edges.csv", "--threads", "1", "-q").code == 0
+
+
+def test_json_holds_no_text_of_python_objects():
+    result = ang.synchronize(ang.Measurements([0, 1, 2], [1, 2, 0], [0.1, 0.2, -0.31]))
+    told = answer_object(result, None, "rad", all_written=False)
+    assert "residuals" not in told["quality"]
+    assert "array(" not in to_json(told)

@@ -58,7 +58,7 @@ def make_result(n: int = 12, iterations: int = 20, **changes: Any) -> SimpleName
     angles[:1] = 0
     residual = 0.5 ** np.arange(iterations + 1)
     measurements = changes.pop("measurements", None) or make_measurements(n, rng)
-    wrapped = changes.pop("wrapped", rng.normal(0, 0.2, len(measurements)))
+    wrapped = changes.pop("wrapped", rng.normal(0, 0.1, len(measurements)))
     fields: dict[str, Any] = {
         "z": np.exp(1j * angles),
         "angles": angles,

@@ -6,6 +6,7 @@ import scipy.sparse
 from tests.problems import random_graph, random_tree
 
 import angsync as ang
+from angsync.report.judgement import judge_fit
 from angsync.report.quality import assess
 
 
@@ -177,3 +178,80 @@ def test_a_fit_that_is_not_finished_is_advised_to_go_on():
     quality = assess(result)
     assert quality.heavy_tails
     assert "has not finished" in quality.advice
+
+
+@pytest.mark.parametrize(("kind", "n", "wrong"), [("grid", 8, 9), ("grid", 4, 3), ("full", 8, 3), ("random", 20, 10)])
+def test_few_measurements_do_not_vouch_for_each_other(kind, n, wrong):
+    """Several wrong ones hide each other: that noise explains them is said, but not that all is well."""
+    for seed in range(10):
+        data = measured(kind, n, 0.02, seed, wrong=wrong)
+        quality = assess(ang.synchronize(data, on_failure="ignore"))
+        assert judge_fit(quality).look != "good"
+        if quality.doubt:
+            assert "too few measurements check each other" in quality.sentence
+
+
+@pytest.mark.parametrize(("kind", "n"), [("full", 30), ("grid", 8), ("full", 10)])
+def test_small_noise_is_good_news(kind, n):
+    for seed in range(5):
+        assert judge_fit(assess(ang.synchronize(measured(kind, n, 0.1, seed)))).look == "good"
+
+
+@pytest.mark.filterwarnings("ignore::angsync.errors.AngsyncWarning")
+def test_angles_at_random_do_not_fit():
+    i, j = edges("grid", 20, np.random.default_rng(0))
+    data = ang.Measurements(i, j, np.random.default_rng(1).uniform(-np.pi, np.pi, i.size))
+    quality = assess(ang.synchronize(data, on_failure="ignore"))
+    assert judge_fit(quality).look == "open"
+    assert "turns may be lost" in quality.sentence
+    robust = ang.synchronize(data, solver=ang.Robust(), on_failure="ignore")
+    assert robust.robust.credible is False
+    assert judge_fit(assess(robust)).look == "none"
+    assert "which ones to believe is not known" in assess(robust).sentence
+
+
+def test_phases_that_are_not_the_best_say_nothing_about_noise():
+    nodes = np.arange(40)
+    ring = ang.Measurements(nodes, (nodes + 1) % 40, np.zeros(40))
+    twisted = ang.synchronize(ring, start=np.exp(2j * np.pi * nodes / 40), solver=ang.GPM(), on_failure="ignore")
+    assert twisted.certificate.verdict is ang.Verdict.REFUTED
+    assert "these are not the best phases" in assess(twisted).sentence
+    assert judge_fit(assess(twisted)).look == "none"
+    data = measured("full", 40, 0.1, seed=3)
+    short = ang.Stopping(max_iterations=1)
+    stopped = ang.synchronize(data, start="random", rng=0, stopping=short, certify=False, on_failure="ignore")
+    assert "the solver has not finished" in assess(stopped).sentence
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_copies_check_nothing(turned):
+    def twice(i, j, angle):
+        back = (j, i, -angle) if turned else (i, j, angle)
+        return ang.Measurements(*(np.concatenate(pair) for pair in zip((i, j, angle), back, strict=True)))
+
+    rng = np.random.default_rng(0)
+    path = np.arange(19)
+    quality = assess(ang.synchronize(twice(path, path + 1, rng.uniform(-3, 3, 19))))
+    assert quality.sentence.startswith("19 measurements repeat others exactly")
+    assert "cannot be judged" in quality.sentence
+    data = measured("grid", 8, 0.1, seed=4)
+    once, both = assess(ang.synchronize(data)), assess(ang.synchronize(twice(data.i, data.j, data.angle)))
+    assert both.degrees_of_freedom == pytest.approx(once.degrees_of_freedom)
+    assert both.noise_degrees == pytest.approx(once.noise_degrees, rel=1e-6)
+    assert both.count == once.count
+    # measured twice: an angle of its own each time
+    again = twice(data.i, data.j, data.angle)
+    again = ang.Measurements(again.i, again.j, again.angle + 0.01 * rng.standard_normal(len(again)))
+    assert assess(ang.synchronize(again)).count == 2 * once.count
+
+
+@pytest.mark.filterwarnings("ignore::angsync.errors.AngsyncWarning")
+def test_the_advice_names_what_else_may_be_wrong():
+    rng = np.random.default_rng(0)
+    data = measured("full", 40, 0.1, seed=3)
+    weights = np.where(rng.random(len(data)) < 0.5, 1.0, 100.0)
+    quality = assess(ang.synchronize(ang.Measurements(data.i, data.j, data.angle, weight=weights)))
+    assert "noise and the weights given allow" in quality.sentence
+    assert "1 / variance" in quality.advice
+    quality = assess(ang.synchronize(data, anchors={0: 0.0, 1: 2.5, 2: -2.0}, on_failure="ignore"))
+    assert quality.advice.startswith("Check the anchors and priors first")

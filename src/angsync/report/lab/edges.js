@@ -16,7 +16,7 @@ function fieldsOf(line, separator) {
 
 /** The text of a number, or NaN: "" is no number, nor is what parseFloat would forgive. */
 function numberOf(text) {
-  return text === "" || text === undefined ? NaN : Number(text);
+  return text === undefined || !/^[-+]?[\d.]/.test(text) || /^[-+]?0[xob]/i.test(text) ? NaN : Number(text);
 }
 
 /** 1.0 is the whole number 1: a column that passed through floating point has such names. */
@@ -30,7 +30,7 @@ function nodeName(text) {
  */
 function parseEdges(text, unit = "rad") {
   const lines = text.replace(/^\ufeff/, "").split(/\r\n|\n|\r/), factor = { rad: 1, deg: Math.PI / 180, turn: 2 * Math.PI }[unit];
-  let separator = null, places = null;
+  let separator = null, places = null, width = Infinity;
   const first = [], second = [], angle = [], weight = [];
   const fail = (k, words) => { throw new EdgeListError(`Line ${k + 1}: ${words}`); };
   for (let k = 0; k < lines.length; k++) {
@@ -46,11 +46,14 @@ function parseEdges(text, unit = "rad") {
       const header = found[0] >= 0 && found[1] >= 0 && found[2] >= 0;
       if (comment && !header) continue;
       separator = own;
-      if (header) { places = found; continue; }
+      if (header) { places = found; width = fields.length; continue; }
       if (!Number.isFinite(numberOf(fields[2]))) {
         fail(k, `a header needs the columns i, j and angle, but it is "${line.trim().slice(0, 60)}". Rename the columns, or leave the header out.`);
       }
       places = [0, 1, 2, fields.length > 3 ? 3 : -1];
+    }
+    if (fields.length > width && fields.slice(width).some((field) => field !== "")) {
+      fail(k, `${fields.length} fields, but the header has ${width}. Are decimals written with a comma, or does a name hold one? Write decimals with a point.`);
     }
     const a = nodeName(fields[places[0]] ?? ""), b = nodeName(fields[places[1]] ?? "");
     const value = numberOf(fields[places[2]]), w = places[3] >= 0 ? numberOf(fields[places[3]]) : 1;
