@@ -294,8 +294,13 @@ def _network(
 def _marked(result: ReportedResult, quality: Quality) -> tuple[list[int], str]:
     """The measurements that the map points out, and what they are: left out by a robust fit, or far off."""
     if result.robust is not None and np.any(result.robust.distrusted):
-        left_out = np.flatnonzero(result.robust.distrusted).tolist()
-        return left_out, f"{counted(len(left_out), 'measurement')} left out"
+        left_out = np.flatnonzero(result.robust.distrusted)
+        words = f"{counted(left_out.size, 'measurement')} left out"
+        if left_out.size > _MARKED:  # more would hide the graph
+            size = np.abs(np.asarray(result.edge_residuals().wrapped, dtype=float)[left_out])
+            left_out = left_out[np.argsort(-size, kind="stable")][:_MARKED]
+            words = f"{_MARKED} of {words}"
+        return left_out.tolist(), words
     if quality.residuals is None or not quality.heavy_tails:
         return [], ""
     worst = quality.residuals.worst(_MARKED).tolist()

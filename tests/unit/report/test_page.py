@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import angsync as ang
 from angsync.errors import InputError, OutputError, ShapeError
 from angsync.report import page, provenance
 from angsync.report.html import packaged
@@ -331,3 +332,12 @@ def test_positions_are_taken_as_they_are_and_what_is_left_out_is_marked(tmp_path
     with pytest.raises(InputError, match=r"positions must be 24 finite pairs.*shape \(23, 2\)"):
         shown.result.to_html(tmp_path / "no.html", positions=shown.network.positions[1:])
     assert not (tmp_path / "no.html").exists()
+
+
+def test_a_map_with_many_left_out_shows_some_and_says_how_many(tmp_path):
+    made = ang.simulate.outliers(60, 0.7, sigma=0.05, edge_probability=0.3, rng=0)
+    result = ang.synchronize(made.measurements, solver=ang.Robust(), rng=0)
+    left_out = int(result.robust.distrusted.sum())
+    assert left_out > page._MARKED
+    text = result.to_html(tmp_path / "map.html").read_text(encoding="utf-8")
+    assert f"{page._MARKED} of {left_out} measurements left out" in text
