@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,12 +14,11 @@ from angsync.certificate.verdict import Certificate, Verdict, tightened
 from angsync.kernels.time_limit import Earlier, OutOfTime, until
 from angsync.pipeline.light_nodes import finish_light_nodes
 from angsync.pipeline.regime import Plan, is_slow, plan_for
-from angsync.pipeline.task import FINISHED, Attempt, Task
+from angsync.pipeline.task import Attempt, Task
 from angsync.pipeline.ways_on import (
     AFTER_THE_PROOF,
-    MANY_REVERSED,
-    REPAIR_FROM_NODES,
-    also_from,
+    FUSE_FROM_NODES,
+    is_suspicious,
     look_again,
     more_starts,
     move_vortices,
@@ -36,6 +34,7 @@ from angsync.solvers.tangent import reversed_share
 
 _CAREFUL_UP_TO_NODES = 100_000  # up to which one measurement a right angle off is reason enough for a careful start
 _PRODUCTS_TO_END = 40  # a tree, its gap, the result take 25 to 35 products on grids, cubes and paths of 10^6 nodes
+_MANY_REVERSED = 1e-3  # share of measurements a right angle off that makes a start a poor one
 _GOOD_START = 0.99  # share of the sum of |C| from which no other start is looked for
 
 
@@ -141,81 +140,20 @@ def _automatically(task: Task, plan: Plan, start: Start) -> Attempt:
         method += f"; {plan.successor.describe()} took over after {outcome.iterations} iterations, because GPM was slow"
         outcome = task.continued(plan.successor, outcome.z, outcome)
     attempt = finish_light_nodes(task, Attempt(outcome, None, method))
-    return _from_another_start(plan, _with_and_without_turns(task, plan, look_again(task, plan, attempt, start.name)))
-
-
-@dataclass(frozen=True)
-class _Ends:
-    """Where a point led to."""
-
-    best: Attempt
-    plain: Attempt
-    """Where it led without single vortices moved."""
-    task: Task
-    """The task as it is then, random numbers included."""
-
-
-def _with_and_without_turns(task: Task, plan: Plan, attempt: Attempt) -> _Ends:
-    """Move single vortices, certify, go on; where the certificate stays open, go on from the point before as well.
-
-    A better point may be one from which no witness leads on, where the poorer one had a witness that leads further.
-    """
-    moved, plain_task = move_vortices(task, plan, attempt), replace(task, rng=copy.deepcopy(task.rng))
-    found = _certified_with_ways_on(task, plan, moved)
-    if moved is attempt or not _may_lead_on(task, found):
-        return _Ends(found, found, task)
-    plain = _certified_with_ways_on(plain_task, plan, attempt)
-    if plain.outcome.objective <= found.outcome.objective:
-        return _Ends(found.then("; the point before that led to nothing better"), plain, plain_task)
-    other = plain.then("; moving single vortices first led to less")
-    moved = move_vortices(task, plan, other)
-    return _Ends(other if moved is other else _certified_with_ways_on(task, plan, moved), plain, plain_task)
-
-
-def _from_another_start(plan: Plan, ends: _Ends) -> Attempt:
-    """Where the certificate of a large graph stays open: one more careful start, with other random numbers.
-
-    A vortex far from everything it could meet is not removed by what looks at neighbourhoods, and one start in five or
-    ten leaves one (grid of 300 x 300, 0.5 rad). A start without it ends higher by itself; then all that mends follows.
-    It is compared with the end without moved vortices, so that moving these never ends lower.
-    """
-    task, best = ends.task, ends.best
-    if plan.alternative is None or task.operator.n <= REPAIR_FROM_NODES or not _may_lead_on(task, best):
-        return best
-    outcome, higher = also_from(task, plan.solver, plan.alternative, ends.plain.outcome)
-    words = f"; {STARTS[plan.alternative].words} was tried once more and was "
-    if higher:
-        again = look_again(task, plan, ends.plain.then(f"{words}better", outcome=outcome), plan.alternative)
-        found = _with_and_without_turns(task, plan, again).best
-        if found.outcome.objective > best.outcome.objective:
-            return found
-    stopped = outcome.status is Status.INTERRUPTED
-    return best.then(
-        f"{words}no better", outcome=replace(best.outcome, status=outcome.status) if stopped else best.outcome
-    )
-
-
-def _may_lead_on(task: Task, attempt: Attempt) -> bool:
-    """Whether the certificate is open, in a call that looks for witnesses and has time for more of them."""
-    certificate = attempt.certificate
-    return (
-        certificate is not None
-        and certificate.verdict is not Verdict.CERTIFIED
-        and not certificate.interrupted
-        and attempt.outcome.status in FINISHED
-        and task.call.effort != "low"
-        and not task.clock.expired
-    )
-
-
-def _certified_with_ways_on(task: Task, plan: Plan, attempt: Attempt) -> Attempt:
+    if is_suspicious(task, plan, attempt.outcome):
+        # A few wrong measurements look the same as vortices. A proof costs less than the search for these, and where
+        # there is none to be had, it mostly ends soon.
+        certificate = task.certify(attempt.outcome, search="none") if task.operator.n > FUSE_FROM_NODES else None
+        if certificate is not None and certificate.verdict is Verdict.CERTIFIED:
+            return replace(attempt, certificate=certificate)
+        attempt = move_vortices(task, plan, look_again(task, plan, attempt, start.name))
     return _with_ways_on(task, plan, replace(attempt, certificate=task.certify(attempt.outcome)))
 
 
 def _with_ways_on(task: Task, plan: Plan, attempt: Attempt) -> Attempt:
     """The attempt after all ways on that may follow where the certificate does not prove it optimal."""
     for way in AFTER_THE_PROOF:
-        attempt = way(task, plan.solver, attempt)
+        attempt = way(task, plan, attempt)
     return attempt
 
 
@@ -283,9 +221,9 @@ def _many_reversed(n: int) -> float:
 
     A pair of vortices may have a single one. Up to a size at which a careful start takes a second, it is made for that.
     """
-    if n <= REPAIR_FROM_NODES:
-        return MANY_REVERSED
-    return 0.0 if n <= _CAREFUL_UP_TO_NODES else 0.1 * MANY_REVERSED
+    if n <= FUSE_FROM_NODES:
+        return _MANY_REVERSED
+    return 0.0 if n <= _CAREFUL_UP_TO_NODES else 0.1 * _MANY_REVERSED
 
 
 def _best_start(task: Task, names: tuple[str, ...]) -> tuple[NDArray, str]:
@@ -304,7 +242,7 @@ def _best_start(task: Task, names: tuple[str, ...]) -> tuple[NDArray, str]:
         if best is None or objective > best[0]:
             best = (objective, z, name)
         # a vortex hardly shows in f, but in measurements that are reversed
-        if objective >= plenty and (task.operator.n <= REPAIR_FROM_NODES or reversed_share(task.operator, z) == 0):
+        if objective >= plenty and (task.operator.n <= FUSE_FROM_NODES or reversed_share(task.operator, z) == 0):
             break
     assert best is not None
     return best[1], best[2]

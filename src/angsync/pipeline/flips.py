@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from angsync.kernels.superlu import factorise
 from angsync.pipeline.region import Region, nodes_around
-from angsync.problem.operators import SparseOperator
+from angsync.problem.operators import Operator, SparseOperator
 from angsync.problem.operators.edge_list import EdgeList
 from angsync.solvers.stopping import Clock
 from angsync.solvers.tangent import edge_laplacian, edge_sums
@@ -37,6 +37,7 @@ _LOCAL_SHARE = 0.05  # of all nodes: a neighbourhood at the first stage that is 
 _ROUNDS = 12  # sets of measurements that are turned side by side, at a stage
 _DEPTH = 3  # turns one after the other
 _ELSEWHERE = 0.3  # radians that a node moves at least from one local optimum to another
+_PASSES = 2  # through all of this, as long as that helps
 _MOST_STEPS, _SETTLED = 20, 3e-3  # of a relaxation, and the largest move in radians at which it ends
 
 
@@ -50,6 +51,19 @@ def _redundancy(edges: EdgeList) -> NDArray[np.float64]:
     moduli = np.abs(edges.value)
     degrees = edge_sums(EdgeList(edges.n, edges.i, edges.j, moduli))
     return np.maximum(1 - moduli * (1 / degrees[edges.i] + 1 / degrees[edges.j]), 0.05)
+
+
+def turned(operator: Operator, z: NDArray, clock: Clock) -> NDArray | None:
+    """A point with a larger objective by turns of single measurements, or None; z itself is not changed."""
+    sparse, best = operator.sparse(), None
+    for _ in range(_PASSES):
+        better = None
+        if sparse is not None and not clock.expired:
+            better = flipped(sparse.operator, z if best is None else best, clock)
+        if better is None:
+            break
+        best = better
+    return None if best is None else best.astype(operator.dtype)
 
 
 def flipped(base: SparseOperator, z: NDArray, clock: Clock) -> NDArray | None:
@@ -84,17 +98,23 @@ def _far_apart(base: SparseOperator, places: NDArray, reach: int) -> tuple[NDArr
 
     An edge is taken where no other one with a larger number reaches one of its ends: by and by all are.
     """
-    number = np.zeros(base.n, dtype=np.int64)
     edges = base.edges
+    # a way of so many steps between two of them is nowhere further from both than this
+    near = np.flatnonzero(nodes_around(base, places, reach + 1))
+    label = np.full(base.n, -1, dtype=np.int64)
+    label[near] = np.arange(near.size)
+    i, j = label[edges.i[places]], label[edges.j[places]]
+    within = base.matrix[near][:, near]
+    indptr, indices = within.indptr, within.indices
+    number = np.zeros(near.size, dtype=np.int64)
     mine = np.arange(places.size, 0, -1)
-    np.maximum.at(number, edges.i[places], mine)
-    np.maximum.at(number, edges.j[places], mine)
-    indptr, indices = base.matrix.indptr, base.matrix.indices
+    np.maximum.at(number, i, mine)
+    np.maximum.at(number, j, mine)
     for _ in range(2 * reach + 2):  # the largest number of all nodes within so many steps
         spread = np.maximum.reduceat(np.append(number[indices], 0), indptr[:-1])
         spread[np.diff(indptr) == 0] = 0
         number = np.maximum(number, spread)
-    taken = places[(number[edges.i[places]] == mine) & (number[edges.j[places]] == mine)]
+    taken = places[(number[i] == mine) & (number[j] == mine)]
     return taken, nodes_around(base, taken, reach)
 
 

@@ -294,7 +294,7 @@ def _certified(operator: Operator, found: WholeSolve, call: Call, clock: Clock) 
         rng=call.seed.generator,
         turned_product=turned,
         allowance=allowance,
-        search=witness_search(operator, call),
+        search=witness_search(operator, call, found.z),
     )
     if certificate.verdict is not Verdict.CERTIFIED:  # uniqueness is claimed of proved optima alone
         certificate = dataclasses.replace(certificate, unique=False)

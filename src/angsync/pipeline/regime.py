@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from angsync.problem.density import has_many_pairs
 from angsync.problem.operators import Operator
@@ -22,6 +23,7 @@ from angsync.solvers.base import SolverBase
 from angsync.solvers.loop import is_even
 from angsync.solvers.preconditioner import kind_for
 from angsync.solvers.starts.names import CAREFUL, LEADING
+from angsync.solvers.tangent import reversed_share
 
 if TYPE_CHECKING:
     from angsync.pipeline.call import Call
@@ -33,6 +35,9 @@ _LARGE_NODES = 200_000  # from which an eigenvector is not computed, only approa
 # and the rest is full of vortices (grid of 300 x 300, 0.15 rad: f ends 2e-4 low, and a multilevel start leads to the
 # optimum in a third of the time). With fewer edges a node a graph is nearly a tree, and a tree is the better start.
 _MULTILEVEL_FROM_NODES, _MESHED_EDGES = 5_000, 1.5
+FUSE_FROM_NODES = 2000
+"""Nodes of a sparse graph from which points of several starts are compared region by region; below, as a whole: another
+start is cheap, and a point has few defects."""
 _PATIENCE_STEPS = 30  # further GPM steps that are thought worth waiting for
 _WINDOW_STEPS = 6  # over which the rate of GPM is measured
 _ONE_CALL_UP_TO_NODES = 5000  # above, a call would take too long for Ctrl-C, and the products are all that counts
@@ -118,16 +123,18 @@ def is_dense(operator: Operator) -> bool:
     return operator.is_dense_matrix or (operator.is_streamed and operator.narrow is not None)
 
 
-def witness_search(operator: Operator, call: Call) -> Literal["none", "short", "whole"]:
-    """How far the certificate looks for a better point where it proves nothing.
+def witness_search(operator: Operator, call: Call, z: NDArray) -> Literal["none", "short", "whole"]:
+    """How far the certificate of z looks for a better point where it proves nothing.
 
     On dense problems further starts follow (:mod:`angsync.pipeline.multistart`). These find what the lift to rank two
-    finds, for a tenth of its products at n = 4000, and the lift is left to those who ask for more.
+    finds, for a tenth of its products at n = 4000, and the lift is left to those who ask for more. So it is on large
+    graphs at a noise at which S is hardly ever semidefinite: other starts went before, region by region.
     """
     if call.effort == "low":
         return "none"
-    starts_follow = call.solver is None and call.is_free_to_start_anywhere and is_dense(operator)
-    return "short" if call.effort == "normal" and starts_follow else "whole"
+    other_starts = call.solver is None and call.is_free_to_start_anywhere
+    other_starts &= is_dense(operator) or (operator.n > FUSE_FROM_NODES and reversed_share(operator, z) > 0)
+    return "short" if call.effort == "normal" and other_starts else "whole"
 
 
 def one_call_plan(operator: Operator, call: Call) -> Plan | None:

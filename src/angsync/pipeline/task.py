@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.certificate import GAP_TOLERANCE
-from angsync.certificate.certify import certify_component
+from angsync.certificate.certify import Search, certify_component
 from angsync.certificate.verdict import Certificate, interrupted
 from angsync.pipeline.call import Call
 from angsync.pipeline.regime import witness_search
@@ -39,8 +39,10 @@ class Attempt:
     """What was run and why, in words; further ways on are added to the sentence."""
     starts: tuple[float, ...] | None = None
     """Objectives of all starts; None where there was only one."""
+    regions_compared: bool = False
+    """Whether further starts were compared with it region by region."""
 
-    def then(self, said: str, **changes: Outcome | Certificate | tuple[float, ...] | None) -> Attempt:
+    def then(self, said: str, **changes: Outcome | Certificate | tuple[float, ...] | bool | None) -> Attempt:
         """The attempt after one more way on; ``said`` is added to its sentence."""
         return replace(self, method=self.method + said, **changes)  # type: ignore[arg-type]
 
@@ -177,10 +179,11 @@ class Task:
         later = self.run(solver, z, first_iteration=earlier.iterations + (1 if jump else 0))
         return replace(later, history=earlier.history.followed_by(later.history, jump=jump))
 
-    def certify(self, outcome: Outcome, clock: Clock | None = None) -> Certificate | None:
+    def certify(self, outcome: Outcome, clock: Clock | None = None, search: Search | None = None) -> Certificate | None:
         """What can be proved about the point that is returned for this outcome; None where nobody asked.
 
-        ``clock``: another one than that of the whole call.
+        ``clock``: another one than that of the whole call. ``search``: how far to look for a witness, unless that
+        is to be decided by the problem.
         """
         if not self.call.certify:
             return None
@@ -198,7 +201,7 @@ class Task:
                 clock=self.clock if clock is None else clock,
                 rng=self.rng,
                 turned_product=product_turned_to(outcome, z) if known else None,
-                search=witness_search(self.operator.base, self.call),
+                search=witness_search(self.operator.base, self.call, z) if search is None else search,
             )
         except KeyboardInterrupt:
             return self.unproved()

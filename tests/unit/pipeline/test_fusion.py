@@ -1,7 +1,8 @@
-"""Local repair of defects that no local step removes."""
+"""Defects that no local step removes: of two points the better one, region by region."""
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,8 +10,8 @@ import pytest
 
 import angsync as ang
 from angsync.pipeline import component
+from angsync.pipeline.fusion import fused
 from angsync.pipeline.region import nodes_around
-from angsync.pipeline.repair import repaired
 from angsync.problem.objective import objective
 from angsync.problem.operators import as_operator
 from angsync.solvers.loop import iterate
@@ -22,6 +23,10 @@ from angsync.solvers.tangent import has_vortex, misfits, reversed_share
 RNG = np.random.default_rng
 
 
+def solved(operator, z):
+    return iterate(operator, ang.Newton(), z, Stopping())
+
+
 @pytest.fixture(scope="module")
 def stuck():
     """A grid at 0.45 rad, and a local maximum in which the plain multilevel start ends, well below the best known.
@@ -31,33 +36,65 @@ def stuck():
     for seed in range(30):
         problem = ang.simulate.grid(60, 60, 0.45, rng=seed)
         operator = as_operator(problem.C)
-        found = iterate(operator, ang.Newton(), multilevel(operator, np.random.default_rng(0)), Stopping())
-        from_truth = iterate(operator, ang.Newton(), problem.z, Stopping())
-        if found.objective < from_truth.objective - 5 and repaired(operator, found.z, RNG(0), Clock()) is not None:
+        found = solved(operator, multilevel(operator, RNG(0)))
+        if found.objective < solved(operator, problem.z).objective - 5:
             return problem, operator, found.z
-    raise AssertionError("no start got stuck where a repair helps")
+    raise AssertionError("no start got stuck")
 
 
-def test_a_local_maximum_is_repaired(stuck):
-    problem, operator, z = stuck
-    before = z.copy()
-    value = objective(problem.C, z)
-    from_truth = iterate(operator, ang.Newton(), problem.z, Stopping()).objective
-    assert value < from_truth - 5
-    assert reversed_share(operator, z) > 0
-    better = repaired(operator, z, np.random.default_rng(0), Clock())
-    assert better is not None
-    assert np.abs(np.abs(better) - 1).max() < 1e-12
-    polished = iterate(operator, ang.Newton(), better, Stopping())
-    assert objective(problem.C, better) > value + 1
-    assert polished.objective > value + 5
-    assert np.array_equal(z, before)  # what was given is not touched
+@pytest.fixture(scope="module")
+def two_defects():
+    """A grid, its best point, and the two local maxima in which one pair of vortices each is added to it."""
+    grid = ang.simulate.grid(80, 80, 0.1, rng=0)
+    operator = as_operator(grid.C)
+    best = solved(operator, grid.z)
+    place = np.add.outer(1j * np.arange(80), np.arange(80)).ravel()
+
+    def with_pair(first, second):
+        return solved(operator, best.z * np.exp(1j * (np.angle(place - first) - np.angle(place - second))))
+
+    # defects in two corners, far from each other
+    return grid, operator, best, with_pair(9.5 + 14.5j, 21.5 + 14.5j), with_pair(59.5 + 64.5j, 71.5 + 64.5j)
 
 
-def test_nothing_is_repaired_where_nothing_is_off():
-    grid = ang.simulate.grid(20, 20, 0.1, rng=0)
-    z = ang.synchronize(grid.C, certify=False).z
-    assert repaired(as_operator(grid.C), z, np.random.default_rng(0), Clock()) is None
+@pytest.mark.parametrize("turn", [1.0, np.exp(2.5j)])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_of_two_points_with_a_defect_each_the_one_without_any_is_made(two_defects, turn, swapped):
+    """Neither point has it, and the one is as good as the other; one phase for all nodes changes nothing."""
+    _, operator, best, one, other = two_defects
+    assert max(one.objective, other.objective) < best.objective - 10
+    one, other = (other, one) if swapped else (one, other)
+    before = one.z.copy()
+    made = fused(operator, one.z, turn * other.z, Clock())
+    assert made is not None
+    assert np.abs(np.abs(made) - 1).max() < 1e-12
+    assert solved(operator, made).objective == pytest.approx(best.objective, rel=1e-12)
+    assert np.array_equal(one.z, before)  # what was given is not touched
+
+
+def test_nothing_is_made_of_a_point_and_a_poorer_one_that_is_nowhere_better(two_defects):
+    _, operator, best, one, _ = two_defects
+    assert fused(operator, best.z, one.z, Clock()) is None
+    assert fused(operator, best.z, 1j * best.z, Clock()) is None
+
+
+def test_a_point_that_is_better_everywhere_is_taken_whole(two_defects):
+    _, operator, best, one, _ = two_defects
+    made = fused(operator, one.z, best.z, Clock())
+    assert ang.distance(made, best.z) < 1e-6
+
+
+def test_two_points_that_have_nothing_in_common_leave_the_better_one(two_defects):
+    _, operator, best, _, _ = two_defects
+    anything = np.exp(2j * np.pi * RNG(0).random(6400))
+    assert fused(operator, best.z, anything, Clock()) is None
+    assert ang.distance(fused(operator, anything, best.z, Clock()), best.z) < 1e-6
+
+
+def test_without_time_the_better_point_is_left(two_defects):
+    _, operator, _, one, other = two_defects
+    better, poorer = (one, other) if one.objective > other.objective else (other, one)
+    assert fused(operator, better.z, poorer.z, Clock(0.0)) is None
 
 
 def test_the_neighbourhood_is_what_can_be_reached_in_so_many_steps(stuck):
@@ -74,21 +111,54 @@ def test_the_neighbourhood_is_what_can_be_reached_in_so_many_steps(stuck):
     assert np.array_equal(far, reached > 0)
 
 
-def test_a_dense_problem_has_no_neighbourhoods():
+def test_a_dense_problem_has_no_regions():
     C = ang.simulate.gaussian(10, 0.1, rng=0).C
-    assert repaired(as_operator(C), np.ones(10, dtype=complex), np.random.default_rng(0), Clock()) is None
+    assert fused(as_operator(C), np.ones(10, dtype=complex), np.ones(10, dtype=complex), Clock()) is None
 
 
-def test_the_default_solver_repairs_what_its_start_left(stuck, monkeypatch):
+def test_the_default_solver_leaves_what_its_start_led_to(stuck, monkeypatch):
     problem, _, z = stuck
     there = SimpleNamespace(words="a local maximum", make_quickly=lambda operator, rng: z)
     for name in STARTS:
-        monkeypatch.setitem(STARTS, name, there)
+        if name != CAREFUL:
+            monkeypatch.setitem(STARTS, name, there)
+    monkeypatch.setattr(component, "_many_reversed", lambda n: 1.0)  # no other start is tried before the first run
     result = ang.synchronize(problem.C)
     assert result.method.startswith("Newton from a local maximum")
-    assert "repaired locally" in result.method
+    assert "region by region where they were better, found a better point" in result.method
     assert result.objective > objective(problem.C, z) + 5
     assert result.history.objective.size == result.iterations + 1
+
+
+def test_a_few_wrong_measurements_that_are_proved_cost_no_further_start(monkeypatch):
+    """They look like vortices; the proof, which is cheap, goes before the search for these."""
+    grid = ang.simulate.grid(60, 60, 0.1, rng=0)
+    m, angle = grid.measurements, grid.measurements.angle.copy()
+    angle[::700] += np.pi
+    wrong = ang.Measurements(m.i, m.j, angle)
+    z = ang.synchronize(wrong, certify=False).z
+    assert reversed_share(as_operator(wrong), z) > 0
+    monkeypatch.setattr("angsync.pipeline.ways_on.fused", lambda *_: pytest.fail("a further start was compared"))
+    result = ang.synchronize(wrong)
+    assert result.certificate.verdict is ang.Verdict.CERTIFIED
+
+
+def test_two_starts_that_find_nothing_are_enough_and_effort_says_how_many_at_most(monkeypatch):
+    C = ang.simulate.grid(50, 50, 1.0, rng=0).C
+    made, found = [], iter([])
+    monkeypatch.setattr("angsync.pipeline.ways_on.fused", lambda operator, z, other, clock: next(found, None))
+
+    def starts(effort):
+        method = ang.synchronize(C, effort=effort, certify=False).method
+        made.append(int(re.search(r"; (\d+) further start", method).group(1)))
+        return made[-1]
+
+    assert starts("low") == 1
+    assert starts("normal") == 2
+    # what is always better never ends by itself
+    monkeypatch.setattr("angsync.pipeline.ways_on.fused", lambda operator, z, other, clock: z)
+    assert starts("normal") == 5
+    assert starts("high") == 12
 
 
 def test_where_nothing_is_reversed_there_is_no_negative_curvature_to_look_for(monkeypatch):
