@@ -63,9 +63,16 @@ def pulled(
 
 
 def minimum_degree(n: int, i: NDArray[np.int64], j: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The nodes in an order of elimination with little fill: multiple minimum degree, as SuperLU has it."""
+    """The nodes in an order of elimination with little fill: multiple minimum degree, as SuperLU has it.
+
+    The ends of chains are joined for that, two by two: a chain would be eliminated from its ends, every node after
+    its neighbour, and paths of the elimination tree would be as long as the chain. A ring is halved again and again.
+    """
     if n == 0:
         return np.empty(0, dtype=np.int64)
+    ends = np.flatnonzero(np.bincount(np.concatenate([i, j]), minlength=n) == 1)
+    half = ends.size // 2
+    i, j = np.concatenate([i, ends[: 2 * half : 2]]), np.concatenate([j, ends[1 : 2 * half : 2]])
     ones = np.full(i.size, -1.0)
     graph = scipy.sparse.csc_array((ones, (i, j)), shape=(n, n))
     graph = graph + graph.T

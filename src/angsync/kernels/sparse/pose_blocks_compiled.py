@@ -11,8 +11,10 @@ from angsync.kernels.sparse.pose_blocks_reference import Pattern
 _symbolic = function("block_symbolic", SIZE, *4 * (ADDRESS,), returns=INT)
 _factor = function("block_factor", INT, SIZE, *8 * (ADDRESS,), returns=SIZE)
 _solve = function("block_solve", INT, SIZE, *3 * (ADDRESS,), SIZE, ADDRESS)
-_gram = function("block_gram", INT, SIZE, *4 * (ADDRESS,), SIZE, *7 * (ADDRESS,), returns=INT)
+_gram = function("block_gram", INT, SIZE, *4 * (ADDRESS,), SIZE, *6 * (ADDRESS,), SIZE, ADDRESS, returns=INT)
 _choice = function("group_choice", INT, REAL, SIZE, *7 * (ADDRESS,), INT, *4 * (ADDRESS,), returns=INT)
+
+_KEPT_BLOCKS = 1 << 20  # of the inverse of L, 75 MB: a graph of 3500 poses has 400,000 on its paths to the root
 
 
 class BlockPattern(Pattern):
@@ -80,10 +82,11 @@ class BlockFactor:
         out = np.empty(int(where[-1]))
         arrays: tuple[NDArray, ...] = (
             np.ascontiguousarray(groups, dtype=np.int64), pattern.placed(first), pattern.placed(second),
-            np.ascontiguousarray(at_first), np.ascontiguousarray(at_second), where, out,
+            np.ascontiguousarray(at_first), np.ascontiguousarray(at_second), where,
         )  # fmt: skip
         factor: tuple[NDArray, ...] = (pattern.parent, pattern.begin, self._rows, self._L)
-        if not _gram(D, pattern.n, *map(address, factor), sizes.size, *map(address, arrays)):
+        given = (*map(address, factor), sizes.size, *map(address, arrays))
+        if not _gram(D, pattern.n, *given, _KEPT_BLOCKS, address(out)):
             raise MemoryError
         return out
 

@@ -74,3 +74,17 @@ def test_an_order_is_a_permutation_also_without_nodes():
     assert minimum_degree(0, np.empty(0, int), np.empty(0, int)).size == 0
     order = minimum_degree(5, np.array([0, 1, 2]), np.array([1, 2, 3]))
     assert sorted(order) == [0, 1, 2, 3, 4]
+
+
+def test_a_chain_is_not_eliminated_from_its_ends():
+    n = 200
+    place = np.argsort(minimum_degree(n, np.arange(n - 1), np.arange(1, n)))
+    # node by node, joining what a node leaves behind: how many eliminations each has to wait for
+    joined = [{k for k in (a - 1, a + 1) if 0 <= k < n} for a in range(n)]
+    waits = np.zeros(n, dtype=int)
+    for node in np.argsort(place).tolist():
+        later = joined[node]
+        for one in later:
+            waits[one] = max(waits[one], waits[node] + 1)
+            joined[one] = (joined[one] | later) - {node, one}
+    assert waits.max() < 20  # of the order of log2(200); 100 from the ends

@@ -66,6 +66,21 @@ def test_grams_are_the_squares_of_the_dense_hat_matrix(way, D):
     assert flat == pytest.approx(np.concatenate(expected), abs=1e-9)
 
 
+@pytest.mark.skipif(not kernels.COMPILED, reason="the twin keeps nothing")
+@pytest.mark.parametrize(("kept", "D"), list(product((0, 1, 7, 60, 10**6), (1, 2, 3))))
+def test_grams_do_not_depend_on_how_much_of_the_inverse_is_kept(monkeypatch, kept, D):
+    from angsync.kernels.sparse import pose_blocks_compiled
+
+    monkeypatch.setattr(pose_blocks_compiled, "_KEPT_BLOCKS", kept)
+    groups = np.array([0, 1, 5, 5, 17, 18])
+    edges = np.random.default_rng(3).permutation(54)[:18]
+    found = []
+    for way in (kernels, pose_blocks_reference):
+        factors, (i, j, first, second, _) = factor(way, D)
+        found.append(factors.grams(groups, i[edges], j[edges], first[edges], second[edges]))
+    assert found[0] == pytest.approx(found[1], abs=1e-9)
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_a_matrix_that_is_not_definite_has_no_factor(way):
     pattern = way.BlockPattern(np.arange(2), np.array([0]), np.array([1]))
