@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../targets.h"
+#include "targets.h"
 #include "block_columns.h"
 
 typedef struct {
