@@ -33,15 +33,10 @@ def factorised(
 
     None where it is not definite.
     """
-    ft, count = first.transpose(0, 2, 1), pattern.n
-    at = np.concatenate([a, b]) + 1  # what is no unknown goes to a node before the first
-    blocks = np.concatenate([ft @ first, second.transpose(0, 2, 1) @ second]).reshape(-1, D * D)
-    diagonal = np.empty((count, D * D))
-    for entry in range(D * D):
-        diagonal[:, entry] = np.bincount(at, blocks[:, entry], minlength=count + 1)[1:]
+    diagonal, below = pattern.normal(a, b, first, second)
     if more is not None:
-        diagonal[:, :: D + 1] += more
-    return pattern.factorised(diagonal.reshape(-1, D, D), (ft @ second)[(a >= 0) & (b >= 0)])
+        diagonal.reshape(-1, D * D)[:, :: D + 1] += more[pattern.order]
+    return pattern.factorised(diagonal, below)
 
 
 def pulled(

@@ -53,6 +53,39 @@ int block_symbolic(int64_t n, const int64_t *pointer, const int32_t *column, int
     return 1;
 }
 
+/* to += a^T b for D x D blocks. */
+static inline void add_product(const int D, const double *a, const double *b, double *to) {
+    for (int r = 0; r < D; r++)
+        for (int c = 0; c < D; c++)
+            for (int t = 0; t < D; t++) to[r * D + c] += a[t * D + r] * b[t * D + c];
+}
+
+static inline void normal(const int D, int64_t count, const int32_t *first, const int32_t *second, const int64_t *slot,
+                          const double *at_first, const double *at_second, double *diagonal, double *beside) {
+    const int size = D * D;
+    for (int64_t e = 0; e < count; e++) {
+        const double *one = at_first + e * size, *other = at_second + e * size;
+        if (first[e] >= 0) add_product(D, one, one, diagonal + (int64_t)first[e] * size);
+        if (second[e] >= 0) add_product(D, other, other, diagonal + (int64_t)second[e] * size);
+        if (first[e] < 0 || second[e] < 0) continue;
+        double *block = beside + *slot++ * size;
+        if (first[e] > second[e])
+            add_product(D, one, other, block);
+        else
+            add_product(D, other, one, block);
+    }
+}
+
+/* J^T J of measurements between the places first and second (-1: nowhere) with the derivatives at_first and at_second,
+ * added to blocks on the diagonal and below it; slot has an entry for every measurement with two places. */
+void block_normal(int D, int64_t count, const int32_t *first, const int32_t *second, const int64_t *slot,
+                  const double *at_first, const double *at_second, double *diagonal, double *beside) {
+    if (D == 3)
+        normal(3, count, first, second, slot, at_first, at_second, diagonal, beside);
+    else
+        normal(D, count, first, second, slot, at_first, at_second, diagonal, beside);
+}
+
 /* The inverse of the Cholesky factor of a block, in place; 0 where it is not positive definite. */
 static int invert(double *a, const int D) {
     double l[9] = {0};

@@ -9,6 +9,7 @@ from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, function
 from angsync.kernels.sparse.pose_blocks_reference import Pattern
 
 _symbolic = function("block_symbolic", SIZE, *4 * (ADDRESS,), returns=INT)
+_normal = function("block_normal", INT, SIZE, *7 * (ADDRESS,))
 _factor = function("block_factor", INT, SIZE, *8 * (ADDRESS,), returns=SIZE)
 _solve = function("block_solve", INT, SIZE, *3 * (ADDRESS,), SIZE, ADDRESS)
 _gram = function("block_gram", INT, SIZE, *4 * (ADDRESS,), SIZE, *6 * (ADDRESS,), SIZE, ADDRESS, returns=INT)
@@ -33,12 +34,22 @@ class BlockPattern(Pattern):
         """Blocks of the factor."""
         return int(self.begin[-1])
 
-    def factorised(self, diagonal: NDArray[np.float64], beside: NDArray[np.float64]) -> BlockFactor | None:
-        """The factor of the matrix with these blocks (:meth:`arranged` says which); None where it is not definite."""
-        diagonal, beside = self.arranged(diagonal, beside)
+    def normal(
+        self, a: NDArray[np.int64], b: NDArray[np.int64], first: NDArray[np.float64], second: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """As :meth:`angsync.kernels.sparse.pose_blocks_reference.Pattern.normal`."""
+        D = first.shape[1]
+        assert np.count_nonzero((a >= 0) & (b >= 0)) == self._slot.size, "measurements of another pattern"
+        diagonal, below = np.zeros((self.n, D, D)), np.zeros((self.column.size, D, D))
+        given = (self.placed(a), self.placed(b), self._slot, np.ascontiguousarray(first), np.ascontiguousarray(second))
+        _normal(D, a.size, *map(address, given), address(diagonal), address(below))
+        return diagonal, below
+
+    def factorised(self, diagonal: NDArray[np.float64], below: NDArray[np.float64]) -> BlockFactor | None:
+        """The factor of the matrix with blocks as :meth:`arranged` has them; None where it is not definite."""
         D = diagonal.shape[1]
         rows, L = np.empty(self.entries, dtype=np.int32), np.empty((self.entries, D, D))
-        arrays: tuple[NDArray, ...] = (self.pointer, self.column, beside, diagonal, self.parent, self.begin, rows, L)
+        arrays: tuple[NDArray, ...] = (self.pointer, self.column, below, diagonal, self.parent, self.begin, rows, L)
         failed = _factor(D, self.n, *map(address, arrays))
         if failed == -2:
             raise MemoryError

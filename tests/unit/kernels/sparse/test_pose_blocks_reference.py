@@ -31,12 +31,23 @@ def factor(way, D, **changes):
     i, j, first, second, A = system(D, **changes)
     n = A.shape[1] // D
     pairs = (i >= 0) & (j >= 0)
-    diagonal = np.zeros((n, D, D))
-    for at, derivative in ((i, first), (j, second)):
-        np.add.at(diagonal, at[at >= 0], (derivative.transpose(0, 2, 1) @ derivative)[at >= 0])
-    beside = (first.transpose(0, 2, 1) @ second)[pairs]
     order = np.random.default_rng(1).permutation(n)
-    return way.BlockPattern(order, i[pairs], j[pairs]).factorised(diagonal, beside), (i, j, first, second, A)
+    pattern = way.BlockPattern(order, i[pairs], j[pairs])
+    return pattern.factorised(*pattern.normal(i, j, first, second)), (i, j, first, second, A)
+
+
+@pytest.mark.parametrize(("way", "D"), list(product(WAYS, (1, 2, 3))))
+def test_blocks_are_those_of_the_normal_matrix(way, D):
+    i, j, first, second, A = system(D, extra=400)  # several measurements of one pair, in both directions
+    i[10:20], j[10:20] = j[10:20].copy(), i[10:20].copy()
+    first[10:20], second[10:20] = second[10:20].copy(), first[10:20].copy()
+    n, pairs = A.shape[1] // D, (i >= 0) & (j >= 0)
+    pattern = way.BlockPattern(np.random.default_rng(1).permutation(n), i[pairs], j[pairs])
+    diagonal, below = pattern.normal(i, j, first, second)
+    M = (A.T @ A).reshape(n, D, n, D)[pattern.order][:, :, pattern.order]
+    row = np.repeat(np.arange(n), np.diff(pattern.pointer))
+    assert diagonal == pytest.approx(M[np.arange(n), :, np.arange(n)], abs=1e-11)
+    assert below == pytest.approx(M[row, :, pattern.column], abs=1e-11)
 
 
 @pytest.mark.parametrize(("way", "D"), list(product(WAYS, (1, 3))))
