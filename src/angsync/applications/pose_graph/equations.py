@@ -68,11 +68,12 @@ def minimum_degree(n: int, i: NDArray[np.int64], j: NDArray[np.int64]) -> NDArra
     half = ends.size // 2
     i, j = np.concatenate([i, ends[: 2 * half : 2]]), np.concatenate([j, ends[1 : 2 * half : 2]])
     both, every = np.concatenate([i, j]), np.arange(n)
-    # the order depends on the pattern alone; the numbers are those of a matrix that can be factorised
+    # the order depends on the pattern alone; the numbers are those of a matrix that can be factorised, and its factor,
+    # column by column, is thrown away
     numbers = np.concatenate([np.full(both.size, -1.0), 2.0 + np.bincount(both, minlength=n)])
     places = np.concatenate([both, every]), np.concatenate([j, i, every])
     graph = scipy.sparse.csc_array((numbers, places), shape=(n, n))
     options: dict[str, Any] = {"diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
     with in_one_thread():
-        lu = scipy.sparse.linalg.splu(graph, permc_spec="MMD_AT_PLUS_A", **options)
+        lu = scipy.sparse.linalg.splu(graph, permc_spec="MMD_AT_PLUS_A", relax=1, panel_size=1, **options)
     return np.argsort(lu.perm_c).astype(np.int64)

@@ -41,8 +41,11 @@ class BlockPattern(Pattern):
         D = first.shape[1]
         assert np.count_nonzero((a >= 0) & (b >= 0)) == self._slot.size, "measurements of another pattern"
         diagonal, below = np.zeros((self.n, D, D)), np.zeros((self.column.size, D, D))
-        given = (self.placed(a), self.placed(b), self._slot, np.ascontiguousarray(first), np.ascontiguousarray(second))
-        _normal(D, a.size, *map(address, given), address(diagonal), address(below))
+        given: tuple[NDArray, ...] = (
+            self.placed(a), self.placed(b), self._slot, np.ascontiguousarray(first), np.ascontiguousarray(second),
+            diagonal, below,
+        )  # fmt: skip
+        _normal(D, a.size, *map(address, given))
         return diagonal, below
 
     def factorised(self, diagonal: NDArray[np.float64], below: NDArray[np.float64]) -> BlockFactor | None:
