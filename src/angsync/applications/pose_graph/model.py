@@ -121,6 +121,8 @@ class PoseModel:
 
     def fit(self, believed: NDArray[np.bool_], poses: NDArray[np.float64], steps: int) -> PoseFit | None:
         """The poses after at most so many Gauss-Newton steps for the edges believed; None where these do not span."""
+        if not self.spans(believed):  # a pivot that is rounding alone may be positive
+            return None
         used = np.flatnonzero(believed)
         pattern = self._pattern_of(believed)
         plain, seen = self._plain(poses)
