@@ -29,9 +29,10 @@ def wrap(angle: ArrayLike) -> NDArray[np.floating]:
     through a remainder, so that 3 * np.pi and -3 * np.pi both give pi.
     """
     angle = np.asarray(angle, dtype=float)
-    turned = np.pi - np.remainder(np.pi - angle, 2 * np.pi)
-    huge = np.arctan2(np.sin(angle), np.cos(angle))
-    wrapped = np.where(np.abs(angle) < 1e3, turned, huge)
+    wrapped = np.pi - np.remainder(np.pi - angle, 2 * np.pi)
+    huge = ~(np.abs(angle) < 1e3)
+    if huge.any():  # they are rare, and sine and cosine take most of the time
+        wrapped = np.where(huge, np.arctan2(np.sin(angle), np.cos(angle)), wrapped)
     wrapped = np.where((angle > -np.pi) & (angle <= np.pi), angle, wrapped)
     # -pi is left by rounding only
     return np.where(wrapped <= -np.pi, np.pi, wrapped)

@@ -5,7 +5,7 @@
 #include <Python.h>
 
 /* Raised whenever a function is added, or a function or a struct takes other arguments; ABI in library.py. */
-int angsync_abi(void) { return 57; }
+int angsync_abi(void) { return 58; }
 
 int angsync_openmp(void) {
 #ifdef _OPENMP

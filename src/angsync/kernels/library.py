@@ -34,7 +34,7 @@ finally:
     for _name in _settings:
         del os.environ[_name]
 
-ABI = 57
+ABI = 58
 """Version of the functions and structs, ``angsync_abi`` in library.c: raised whenever one is added or changed."""
 
 SIZE, INT, REAL = ctypes.c_int64, ctypes.c_int, ctypes.c_double

@@ -33,16 +33,10 @@ def factorised(
 
     None where it is not definite.
     """
-    ft, count = first.transpose(0, 2, 1), pattern.n
-    at = np.concatenate([a, b])
-    blocks = np.concatenate([ft @ first, second.transpose(0, 2, 1) @ second]).reshape(-1, D * D)
-    held = at >= 0
-    diagonal = np.empty((count, D * D))
-    for entry in range(D * D):
-        diagonal[:, entry] = np.bincount(at[held], blocks[held, entry], minlength=count)
+    diagonal, below = pattern.normal(a, b, first, second)
     if more is not None:
-        diagonal[:, :: D + 1] += more
-    return pattern.factorised(diagonal.reshape(-1, D, D), (ft @ second)[(a >= 0) & (b >= 0)])
+        diagonal.reshape(-1, D * D)[:, :: D + 1] += more[pattern.order]
+    return pattern.factorised(diagonal, below)
 
 
 def pulled(
@@ -63,15 +57,23 @@ def pulled(
 
 
 def minimum_degree(n: int, i: NDArray[np.int64], j: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The nodes in an order of elimination with little fill: multiple minimum degree, as SuperLU has it."""
+    """The nodes in an order of elimination with little fill: multiple minimum degree, as SuperLU has it.
+
+    The ends of chains are joined for that, two by two: a chain would be eliminated from its ends, every node after
+    its neighbour, and paths of the elimination tree would be as long as the chain. A ring is halved again and again.
+    """
     if n == 0:
         return np.empty(0, dtype=np.int64)
-    ones = np.full(i.size, -1.0)
-    graph = scipy.sparse.csc_array((ones, (i, j)), shape=(n, n))
-    graph = graph + graph.T
-    graph = (graph + scipy.sparse.diags_array(2.0 - np.asarray(graph.sum(axis=0)).ravel())).tocsc()
-    # the order depends on the pattern alone
+    ends = np.flatnonzero(np.bincount(np.concatenate([i, j]), minlength=n) == 1)
+    half = ends.size // 2
+    i, j = np.concatenate([i, ends[: 2 * half : 2]]), np.concatenate([j, ends[1 : 2 * half : 2]])
+    both, every = np.concatenate([i, j]), np.arange(n)
+    # the order depends on the pattern alone; the numbers are those of a matrix that can be factorised, and its factor,
+    # column by column, is thrown away
+    numbers = np.concatenate([np.full(both.size, -1.0), 2.0 + np.bincount(both, minlength=n)])
+    places = np.concatenate([both, every]), np.concatenate([j, i, every])
+    graph = scipy.sparse.csc_array((numbers, places), shape=(n, n))
     options: dict[str, Any] = {"diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
     with in_one_thread():
-        lu = scipy.sparse.linalg.splu(graph, permc_spec="MMD_AT_PLUS_A", **options)
+        lu = scipy.sparse.linalg.splu(graph, permc_spec="MMD_AT_PLUS_A", relax=1, panel_size=1, **options)
     return np.argsort(lu.perm_c).astype(np.int64)

@@ -169,7 +169,8 @@ def _agreeing(search: Search, belief: Belief, loops: NDArray[np.int64]) -> tuple
     for p in range(loops.size):
         apart = np.maximum(np.abs(low - low[p]), np.abs(high - high[p])) > REACH_POSES
         meets = np.maximum(low, low[p]) < np.minimum(high, high[p])
-        like = np.abs(wrap(turn - turn[p])) < _NEAR_TURN
+        between = np.abs(turn - turn[p])
+        like = np.minimum(between, 2 * np.pi - between) < _NEAR_TURN
         k = np.flatnonzero(apart & meets & like)
         seen = target[p] + np.exp(1j * turn[p]) * (position[high[k]] - position[high[p]])
         k = k[np.abs(seen - target[k]) < _NEAR_SHARE * size]

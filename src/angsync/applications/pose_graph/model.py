@@ -106,10 +106,9 @@ class PoseModel:
         turn = wrap(poses[j, 2] - poses[i, 2] - self.graph.motion[:, 2])
         return np.column_stack([seen - self.graph.motion[:, :2], turn]), seen
 
-    def _linear(
-        self, poses: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        plain, seen = self._plain(poses)
+    def _derivatives(
+        self, poses: NDArray[np.float64], seen: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         c, s = np.cos(poses[self.i, 2]), np.sin(poses[self.i, 2])
         second = np.zeros((self.i.size, D, D))
         second[:, 0, 0] = second[:, 1, 1] = c
@@ -118,13 +117,16 @@ class PoseModel:
         first = -second
         first[:, 0, 2], first[:, 1, 2] = seen[:, 1], -seen[:, 0]
         W = self.whitening
-        return W * plain, W[:, :, None] * first, W[:, :, None] * second
+        return W[:, :, None] * first, W[:, :, None] * second
 
     def fit(self, believed: NDArray[np.bool_], poses: NDArray[np.float64], steps: int) -> PoseFit | None:
         """The poses after at most so many Gauss-Newton steps for the edges believed; None where these do not span."""
+        if not self.spans(believed):  # a pivot that is rounding alone may be positive
+            return None
         used = np.flatnonzero(believed)
         pattern = self._pattern_of(believed)
-        r, first, second = self._linear(poses)
+        plain, seen = self._plain(poses)
+        r, (first, second) = self.whitening * plain, self._derivatives(poses, seen)
         chi2 = _squares(r, used)
         factor = self._factor(pattern, used, first, second)
         for _ in range(steps):
@@ -134,8 +136,9 @@ class PoseModel:
             shorter = self._shortened(poses, step, chi2, used)
             if shorter is None:
                 break
-            gained = chi2 - shorter[2]
-            poses, (r, first, second), chi2 = shorter
+            gained = chi2 - shorter[3]
+            poses, seen, r, chi2 = shorter
+            first, second = self._derivatives(poses, seen)
             factor = self._factor(pattern, used, first, second)
             if gained < _SMALL_GAIN * max(chi2, 1.0) and np.abs(step[:, 2]).max(initial=0.0) < _SMALL_TURN:
                 break
@@ -143,15 +146,17 @@ class PoseModel:
 
     def _shortened(
         self, poses: NDArray[np.float64], step: NDArray[np.float64], chi2: float, used: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float64], tuple[NDArray[np.float64], ...], float] | None:
-        """The first of the whole step, its half, ... that does not make the fit worse."""
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float] | None:
+        """The first of the whole step, its half, ... that does not make the fit worse: poses, displacements as seen
+        from them, whitened residuals, and their squares."""
         for halving in range(_HALVINGS):
             moved = poses.copy()
             moved[self.free] += step / 2**halving
-            trial = self._linear(moved)
-            new = _squares(trial[0], used)
+            plain, seen = self._plain(moved)
+            r = self.whitening * plain
+            new = _squares(r, used)
             if new <= chi2 * (1 + _ROUNDING):
-                return moved, trial, new
+                return moved, seen, r, new
         return None
 
     def covariances(

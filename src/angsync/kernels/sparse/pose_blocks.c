@@ -1,5 +1,4 @@
-/* Cholesky factors of sparse symmetric matrices of D x D blocks, D at most 3, by rows (up-looking), and the products
- * that the evidence of single measurements needs.
+/* Cholesky factors of sparse symmetric matrices of D x D blocks, D at most 3, by rows (up-looking).
  *
  * Column j of L holds its diagonal block first, INVERTED (lower triangular), then the blocks below it by ascending
  * rows. Row k has the columns that are reached from the columns of row k of the matrix in the elimination tree
@@ -9,6 +8,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "block_columns.h"
 
 /* The columns of row k of L, children before parents; they fill the end of stack[0 .. n-1]; where they begin. */
 static int64_t reach(int64_t n, int64_t k, const int64_t *pointer, const int32_t *column, const int32_t *parent,
@@ -50,6 +51,39 @@ int block_symbolic(int64_t n, const int64_t *pointer, const int32_t *column, int
     for (int64_t k = 0; k < n; k++) ends[k + 1] += ends[k];
     free(ancestor);
     return 1;
+}
+
+/* to += a^T b for D x D blocks. */
+static inline void add_product(const int D, const double *a, const double *b, double *to) {
+    for (int r = 0; r < D; r++)
+        for (int c = 0; c < D; c++)
+            for (int t = 0; t < D; t++) to[r * D + c] += a[t * D + r] * b[t * D + c];
+}
+
+static inline void normal(const int D, int64_t count, const int32_t *first, const int32_t *second, const int64_t *slot,
+                          const double *at_first, const double *at_second, double *diagonal, double *beside) {
+    const int size = D * D;
+    for (int64_t e = 0; e < count; e++) {
+        const double *one = at_first + e * size, *other = at_second + e * size;
+        if (first[e] >= 0) add_product(D, one, one, diagonal + (int64_t)first[e] * size);
+        if (second[e] >= 0) add_product(D, other, other, diagonal + (int64_t)second[e] * size);
+        if (first[e] < 0 || second[e] < 0) continue;
+        double *block = beside + *slot++ * size;
+        if (first[e] > second[e])
+            add_product(D, one, other, block);
+        else
+            add_product(D, other, one, block);
+    }
+}
+
+/* J^T J of measurements between the places first and second (-1: nowhere) with the derivatives at_first and at_second,
+ * added to blocks on the diagonal and below it; slot has an entry for every measurement with two places. */
+void block_normal(int D, int64_t count, const int32_t *first, const int32_t *second, const int64_t *slot,
+                  const double *at_first, const double *at_second, double *diagonal, double *beside) {
+    if (D == 3)
+        normal(3, count, first, second, slot, at_first, at_second, diagonal, beside);
+    else
+        normal(D, count, first, second, slot, at_first, at_second, diagonal, beside);
 }
 
 /* The inverse of the Cholesky factor of a block, in place; 0 where it is not positive definite. */
@@ -145,31 +179,6 @@ int64_t block_factor(int D, int64_t n, const int64_t *pointer, const int32_t *co
     return factor(D, n, pointer, column, beside, diagonal, parent, begin, rows, L);
 }
 
-/* x_j <- inv(L_jj) x_j, or its transpose, for `width` right-hand sides side by side. */
-static void turn(const double *inverse, double *x, const int D, const int64_t width, const int transposed) {
-    for (int64_t w = 0; w < width; w++) {
-        double y[3];
-        for (int r = 0; r < D; r++) {
-            double sum = 0;
-            for (int c = 0; c < D; c++) sum += inverse[transposed ? c * D + r : r * D + c] * x[c * width + w];
-            y[r] = sum;
-        }
-        for (int r = 0; r < D; r++) x[r * width + w] = y[r];
-    }
-}
-
-/* Columns below the diagonal block of column j: x_i -= L_ij x_j, or x_j -= L_ij^T x_i. */
-static void spread(const double *l, const double *from, double *to, const int D, const int64_t width,
-                   const int transposed) {
-    for (int r = 0; r < D; r++)
-        for (int c = 0; c < D; c++) {
-            const double factor = l[transposed ? c * D + r : r * D + c];
-            const double *source = from + c * width;
-            double *target = to + r * width;
-            for (int64_t w = 0; w < width; w++) target[w] -= factor * source[w];
-        }
-}
-
 /* Solve L L^T x = b in place: x is (n, D, width). */
 void block_solve(int D, int64_t n, const int64_t *begin, const int32_t *rows, const double *L, int64_t width,
                  double *x) {
@@ -184,69 +193,4 @@ void block_solve(int D, int64_t n, const int64_t *begin, const int32_t *rows, co
             spread(L + p * size, x + rows[p] * step, x + j * step, D, width, 1);
         turn(L + begin[j] * size, x + j * step, D, width, 1);
     }
-}
-
-static int by_number(const void *a, const void *b) {
-    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* A (L L^T)^-1 A^T for groups of rows. Rows e with group[g] <= e < group[g + 1] have the blocks at_first[e] at place
- * first[e] and at_second[e] at second[e] (-1: nowhere). out[where[g]] is the square of D (group[g + 1] - group[g]).
- * With Y = L^-1 A^T it is Y^T Y, and Y lives on the paths from the places to the root. 0 without memory. */
-int block_gram(int D, int64_t n, const int32_t *parent, const int64_t *begin, const int32_t *rows, const double *L,
-               int64_t groups, const int64_t *group, const int32_t *first, const int32_t *second,
-               const double *at_first, const double *at_second, const int64_t *where, double *out) {
-    int64_t widest = 0;
-    for (int64_t g = 0; g < groups; g++)
-        if (group[g + 1] - group[g] > widest) widest = group[g + 1] - group[g];
-    const int64_t size = D * D;
-    double *x = calloc((size_t)n * size * widest + 1, sizeof *x);
-    int32_t *mark = malloc(2 * (size_t)(n + 1) * sizeof *mark);
-    if (!x || !mark) {
-        free(x);
-        free(mark);
-        return 0;
-    }
-    int32_t *path = mark + n + 1;
-    for (int64_t k = 0; k < n; k++) mark[k] = -1;
-    for (int64_t g = 0; g < groups; g++) {
-        const int64_t count = group[g + 1] - group[g], width = D * count, step = D * width;
-        int64_t length = 0;
-        for (int64_t e = group[g]; e < group[g + 1]; e++)
-            for (int side = 0; side < 2; side++) {
-                const int32_t place = side ? second[e] : first[e];
-                const double *block = (side ? at_second : at_first) + e * size;
-                if (place < 0) continue;
-                double *to = x + place * step + (e - group[g]) * D;
-                for (int r = 0; r < D; r++)
-                    for (int c = 0; c < D; c++) to[c * width + r] += block[r * D + c];
-                for (int32_t i = place; i >= 0 && mark[i] != g; i = parent[i]) {
-                    mark[i] = (int32_t)g;
-                    path[length++] = i;
-                }
-            }
-        qsort(path, (size_t)length, sizeof *path, by_number);
-        double *gram = out + where[g];
-        memset(gram, 0, (size_t)(width * width) * sizeof *gram);
-        for (int64_t t = 0; t < length; t++) {
-            const int64_t j = path[t];
-            double *xj = x + j * step;
-            turn(L + begin[j] * size, xj, D, width, 0);
-            for (int64_t p = begin[j] + 1; p < begin[j + 1]; p++)
-                spread(L + p * size, xj, x + rows[p] * step, D, width, 0);
-            for (int d = 0; d < D; d++) {
-                const double *y = xj + d * width;
-                for (int64_t r = 0; r < width; r++) {
-                    const double factor = y[r];
-                    if (factor != 0)
-                        for (int64_t c = 0; c < width; c++) gram[r * width + c] += factor * y[c];
-                }
-            }
-            memset(xj, 0, (size_t)step * sizeof *xj);
-        }
-    }
-    free(x);
-    free(mark);
-    return 1;
 }

@@ -9,10 +9,13 @@ from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, function
 from angsync.kernels.sparse.pose_blocks_reference import Pattern
 
 _symbolic = function("block_symbolic", SIZE, *4 * (ADDRESS,), returns=INT)
+_normal = function("block_normal", INT, SIZE, *7 * (ADDRESS,))
 _factor = function("block_factor", INT, SIZE, *8 * (ADDRESS,), returns=SIZE)
 _solve = function("block_solve", INT, SIZE, *3 * (ADDRESS,), SIZE, ADDRESS)
-_gram = function("block_gram", INT, SIZE, *4 * (ADDRESS,), SIZE, *7 * (ADDRESS,), returns=INT)
+_gram = function("block_gram", INT, SIZE, *4 * (ADDRESS,), SIZE, *6 * (ADDRESS,), SIZE, ADDRESS, returns=INT)
 _choice = function("group_choice", INT, REAL, SIZE, *7 * (ADDRESS,), INT, *4 * (ADDRESS,), returns=INT)
+
+_KEPT_BLOCKS = 1 << 20  # of the inverse of L, 75 MB: a graph of 3500 poses has 400,000 on its paths to the root
 
 
 class BlockPattern(Pattern):
@@ -31,12 +34,25 @@ class BlockPattern(Pattern):
         """Blocks of the factor."""
         return int(self.begin[-1])
 
-    def factorised(self, diagonal: NDArray[np.float64], beside: NDArray[np.float64]) -> BlockFactor | None:
-        """The factor of the matrix with these blocks (:meth:`arranged` says which); None where it is not definite."""
-        diagonal, beside = self.arranged(diagonal, beside)
+    def normal(
+        self, a: NDArray[np.int64], b: NDArray[np.int64], first: NDArray[np.float64], second: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """As :meth:`angsync.kernels.sparse.pose_blocks_reference.Pattern.normal`."""
+        D = first.shape[1]
+        assert np.count_nonzero((a >= 0) & (b >= 0)) == self._slot.size, "measurements of another pattern"
+        diagonal, below = np.zeros((self.n, D, D)), np.zeros((self.column.size, D, D))
+        given: tuple[NDArray, ...] = (
+            self.placed(a), self.placed(b), self._slot, np.ascontiguousarray(first), np.ascontiguousarray(second),
+            diagonal, below,
+        )  # fmt: skip
+        _normal(D, a.size, *map(address, given))
+        return diagonal, below
+
+    def factorised(self, diagonal: NDArray[np.float64], below: NDArray[np.float64]) -> BlockFactor | None:
+        """The factor of the matrix with blocks as :meth:`arranged` has them; None where it is not definite."""
         D = diagonal.shape[1]
         rows, L = np.empty(self.entries, dtype=np.int32), np.empty((self.entries, D, D))
-        arrays: tuple[NDArray, ...] = (self.pointer, self.column, beside, diagonal, self.parent, self.begin, rows, L)
+        arrays: tuple[NDArray, ...] = (self.pointer, self.column, below, diagonal, self.parent, self.begin, rows, L)
         failed = _factor(D, self.n, *map(address, arrays))
         if failed == -2:
             raise MemoryError
@@ -80,10 +96,11 @@ class BlockFactor:
         out = np.empty(int(where[-1]))
         arrays: tuple[NDArray, ...] = (
             np.ascontiguousarray(groups, dtype=np.int64), pattern.placed(first), pattern.placed(second),
-            np.ascontiguousarray(at_first), np.ascontiguousarray(at_second), where, out,
+            np.ascontiguousarray(at_first), np.ascontiguousarray(at_second), where,
         )  # fmt: skip
         factor: tuple[NDArray, ...] = (pattern.parent, pattern.begin, self._rows, self._L)
-        if not _gram(D, pattern.n, *map(address, factor), sizes.size, *map(address, arrays)):
+        given = (*map(address, factor), sizes.size, *map(address, arrays))
+        if not _gram(D, pattern.n, *given, _KEPT_BLOCKS, address(out)):
             raise MemoryError
         return out
 

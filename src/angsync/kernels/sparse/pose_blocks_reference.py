@@ -46,13 +46,25 @@ class Pattern:
             below[:, entry] = np.bincount(self._slot, flat[:, entry], minlength=self.column.size)
         return np.ascontiguousarray(diagonal[self.order]), below.reshape(-1, D, D)
 
+    def normal(
+        self, a: NDArray[np.int64], b: NDArray[np.int64], first: NDArray[np.float64], second: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """J^T J in the order of elimination, for measurements between the rows a and b (below 0: nowhere) with these
+        derivatives, (measurements, D, D); the pattern is that of the pairs a, b which are both somewhere."""
+        ft, D = first.transpose(0, 2, 1), first.shape[1]
+        at = np.concatenate([a, b]) + 1  # what is nowhere goes to a row before the first
+        blocks = np.concatenate([ft @ first, second.transpose(0, 2, 1) @ second]).reshape(-1, D * D)
+        diagonal = np.empty((self.n, D * D))
+        for entry in range(D * D):
+            diagonal[:, entry] = np.bincount(at, blocks[:, entry], minlength=self.n + 1)[1:]
+        return self.arranged(diagonal.reshape(-1, D, D), (ft @ second)[(a >= 0) & (b >= 0)])
+
 
 class BlockPattern(Pattern):
     """The pairs of a matrix of blocks and the order of elimination."""
 
-    def factorised(self, diagonal: NDArray[np.float64], beside: NDArray[np.float64]) -> BlockFactor | None:
-        """The factor of the matrix with these blocks (:meth:`arranged` says which); None where it is not definite."""
-        diagonal, below = self.arranged(diagonal, beside)
+    def factorised(self, diagonal: NDArray[np.float64], below: NDArray[np.float64]) -> BlockFactor | None:
+        """The factor of the matrix with blocks as :meth:`arranged` has them; None where it is not definite."""
         D = diagonal.shape[1]
         lower = scipy.sparse.bsr_array(
             (below, self.column, self.pointer), shape=(self.n * D, self.n * D), blocksize=(D, D)

@@ -31,12 +31,23 @@ def factor(way, D, **changes):
     i, j, first, second, A = system(D, **changes)
     n = A.shape[1] // D
     pairs = (i >= 0) & (j >= 0)
-    diagonal = np.zeros((n, D, D))
-    for at, derivative in ((i, first), (j, second)):
-        np.add.at(diagonal, at[at >= 0], (derivative.transpose(0, 2, 1) @ derivative)[at >= 0])
-    beside = (first.transpose(0, 2, 1) @ second)[pairs]
     order = np.random.default_rng(1).permutation(n)
-    return way.BlockPattern(order, i[pairs], j[pairs]).factorised(diagonal, beside), (i, j, first, second, A)
+    pattern = way.BlockPattern(order, i[pairs], j[pairs])
+    return pattern.factorised(*pattern.normal(i, j, first, second)), (i, j, first, second, A)
+
+
+@pytest.mark.parametrize(("way", "D"), list(product(WAYS, (1, 2, 3))))
+def test_blocks_are_those_of_the_normal_matrix(way, D):
+    i, j, first, second, A = system(D, extra=400)  # several measurements of one pair, in both directions
+    i[10:20], j[10:20] = j[10:20].copy(), i[10:20].copy()
+    first[10:20], second[10:20] = second[10:20].copy(), first[10:20].copy()
+    n, pairs = A.shape[1] // D, (i >= 0) & (j >= 0)
+    pattern = way.BlockPattern(np.random.default_rng(1).permutation(n), i[pairs], j[pairs])
+    diagonal, below = pattern.normal(i, j, first, second)
+    M = (A.T @ A).reshape(n, D, n, D)[pattern.order][:, :, pattern.order]
+    row = np.repeat(np.arange(n), np.diff(pattern.pointer))
+    assert diagonal == pytest.approx(M[np.arange(n), :, np.arange(n)], abs=1e-11)
+    assert below == pytest.approx(M[row, :, pattern.column], abs=1e-11)
 
 
 @pytest.mark.parametrize(("way", "D"), list(product(WAYS, (1, 3))))
@@ -64,6 +75,21 @@ def test_grams_are_the_squares_of_the_dense_hat_matrix(way, D):
         rows = (edges[start:stop, None] * D + np.arange(D)).ravel()
         expected.append(hat[np.ix_(rows, rows)].ravel())
     assert flat == pytest.approx(np.concatenate(expected), abs=1e-9)
+
+
+@pytest.mark.skipif(not kernels.COMPILED, reason="the twin keeps nothing")
+@pytest.mark.parametrize(("kept", "D"), list(product((0, 1, 7, 60, 10**6), (1, 2, 3))))
+def test_grams_do_not_depend_on_how_much_of_the_inverse_is_kept(monkeypatch, kept, D):
+    from angsync.kernels.sparse import pose_blocks_compiled
+
+    monkeypatch.setattr(pose_blocks_compiled, "_KEPT_BLOCKS", kept)
+    groups = np.array([0, 1, 5, 5, 17, 18])
+    edges = np.random.default_rng(3).permutation(54)[:18]
+    found = []
+    for way in (kernels, pose_blocks_reference):
+        factors, (i, j, first, second, _) = factor(way, D)
+        found.append(factors.grams(groups, i[edges], j[edges], first[edges], second[edges]))
+    assert found[0] == pytest.approx(found[1], abs=1e-9)
 
 
 @pytest.mark.parametrize("way", WAYS)
