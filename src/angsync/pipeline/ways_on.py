@@ -78,11 +78,11 @@ def _region_by_region(task: Task, plan: Plan, attempt: Attempt, is_open: Callabl
             break
         outcome, better = _jumped(task, plan.solver, outcome, partial(_fused_with, task, other.z))
         in_vain = 0 if better else in_vain + 1
-    gained = outcome.objective > attempt.outcome.objective
-    said = f"; {tried} further start(s), taken region by region where they were better, found "
-    return attempt.then(
-        said + ("a better point" if gained else "nothing better"), outcome=outcome, regions_compared=True
-    )
+    if tried == 0:
+        return attempt
+    found = "a better point" if outcome.objective > attempt.outcome.objective else "nothing better"
+    said = f"; {tried} further start(s), taken region by region where they were better, found {found}"
+    return attempt.then(said, outcome=outcome, regions_compared=True)
 
 
 def _fused_with(task: Task, other: NDArray, z: NDArray) -> NDArray | None:
