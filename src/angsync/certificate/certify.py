@@ -12,7 +12,7 @@ Also :math:`f^* \le \sum_{j \ne l} |C_{jl}| + \sum_j C_{jj}` always, so the misf
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from angsync.certificate import GAP_TOLERANCE
 from angsync.certificate.bounds import METHODS, ProofName, names_in_words
 from angsync.certificate.bounds.bound import Question, SpectralBound
-from angsync.certificate.bounds.choice import QUICK_PROOF_ORDERS, spectral_bound
+from angsync.certificate.bounds.choice import QUICK_PROOF_ORDERS, gap_left_open, spectral_bound
 from angsync.certificate.bounds.cholesky import quick_bound
 from angsync.certificate.gap import Gap, bound_without_weights
 from angsync.certificate.rounding import NormOfC, Rounding, norm_estimate
@@ -166,6 +166,9 @@ def certify_component(
                 )  # fmt: skip
         except OutOfTime:
             pass
+        if witness is None and bound.gap == math.inf and operator.augmented() is None and not clock.expired:
+            # nothing is proved and nothing better is known: say at least how much better another point could be
+            bound = replace(bound, gap=gap_left_open(operator, point.s, clock))
     return point.certificate(bound, witness)
 
 

@@ -34,6 +34,7 @@ stay, as those of the identity, which changes nothing for the other rows.
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -48,6 +49,7 @@ from angsync.kernels.sparse.fronts_reference import Entries, Plan, Run
 from angsync.uncertainty.resistance.dissection import Dissection, dissect
 
 _NEARLY_EQUAL = 16.0  # times the smallest degree: up to which the largest one may stand for all
+_NOBODY = -1  # in place of a node that is left out
 _UNDERFLOW = 1e-290  # more than all numbers that may have underflowed, together
 _ROUNDED_UP = 1 + 1e-6  # for the rounding of the sums themselves, which have no negative terms: below gamma of 1e9
 
@@ -123,8 +125,19 @@ class AnchoredMatrix:
 
     def _diagonal(self, shift: float) -> NDArray[np.float64]:
         diagonal: NDArray = (self.s / self.weights - self.C.diagonal().real / self.weights) - shift
-        diagonal[self.left_out] = 1.0
+        if self.left_out != _NOBODY:
+            diagonal[self.left_out] = 1.0
         return diagonal
+
+    def whole(self, s: NDArray[np.float64]) -> AnchoredMatrix:
+        """The same with another s and no node left out, in the same order: the lemma holds as it stands.
+
+        The result is there to be factorised, and for nothing else.
+        """
+        other = copy.copy(self)
+        other.s, other.left_out = s, _NOBODY
+        other.__dict__.pop("_entries", None)  # made for the node that was left out
+        return other
 
     def solve(self, run: Run, b: NDArray) -> NDArray[np.complex128]:
         """The inverse of the matrix that was factorised on b (0 where the node is left out), by nodes."""

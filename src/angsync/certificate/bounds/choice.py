@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from angsync.certificate.bounds import METHODS, ProofName
 from angsync.certificate.bounds.bound import Question, SpectralBound
 from angsync.certificate.bounds.cholesky import by_cholesky, quick_bound
 from angsync.certificate.bounds.lanczos import FAILURE, by_lanczos, by_narrow_lanczos
-from angsync.kernels.time_limit import OutOfTime
+from angsync.kernels.time_limit import OutOfTime, until
+from angsync.problem.operators import Operator
 from angsync.solvers.preconditioner import kind_for
+from angsync.solvers.stopping import Clock
 
 _DENSE_ANYWAY = 60  # order up to which a dense proof is the fastest of all
 _CHOLESKY_FIRST = 200  # order up to which the deterministic proof is the default
@@ -61,6 +67,22 @@ def by_affordable_factorisation(question: Question, *, largest_work: float | Non
 
     work = factorisation.LARGEST_WORK if largest_work is None else largest_work
     return factorisation.by_affordable_factorisation(question, largest_work=work)
+
+
+def gap_left_open(operator: Operator, s: NDArray[np.float64], clock: Clock) -> float:
+    """A bound on what f* has beyond the sum of s where S is not semidefinite; infinite where none is affordable.
+
+    For sparse graphs that mix slowly, whose factorisations take little beside a solve.
+    """
+    if operator.sparse() is None or operator.n <= _DENSE_ANYWAY or kind_for(operator) == "jacobi":
+        return math.inf
+    from angsync.certificate.bounds import factorisation
+
+    try:
+        with until(clock):
+            return factorisation.affordable_raised_gap(operator, s, largest_work=_QUICK_WORK)
+    except OutOfTime:
+        return math.inf
 
 
 def _by_fronts(question: Question) -> SpectralBound:

@@ -107,13 +107,31 @@ def by_affordable_factorisation(
     return _Proof(question, matrix).bound()
 
 
+def affordable_raised_gap(operator: Operator, s: NDArray[np.float64], *, largest_work: float) -> float:
+    """How far f* can be above the sum of s, by raising s (:mod:`angsync.certificate.bounds.raised`); inf if unknown."""
+    from angsync.certificate.bounds.raised import raised_gap  # for problems that stay open alone
+
+    matrix, sums = sparse_matrix(operator, s), operator.abs_row_sums()
+    if not matrix.plan(largest_front=LARGEST_FRONT):
+        return math.inf
+    assert matrix.form is not None
+    assert sums is not None
+    diagonal = operator.diagonal()
+    return math.inf if matrix.form.work > largest_work else raised_gap(matrix, sums - np.abs(diagonal) + diagonal)
+
+
 def _matrix(question: Question) -> AnchoredMatrix:
     joint = question.joint
     if joint is not None:
         matrix = AnchoredMatrix(-joint.K, joint.s, np.asarray(abs(joint.K).sum(axis=1)).ravel())
         matrix.forming = joint.forming(matrix.root)
         return matrix
-    sparse, sums = question.operator.sparse(), question.operator.abs_row_sums()
+    return sparse_matrix(question.operator, question.s)
+
+
+def sparse_matrix(operator: Operator, s: NDArray[np.float64]) -> AnchoredMatrix:
+    """S of a sparse C, not yet in its order of elimination."""
+    sparse, sums = operator.sparse(), operator.abs_row_sums()
     assert sparse is not None
     assert sums is not None
     base, exponent = sparse
@@ -126,7 +144,7 @@ def _matrix(question: Question) -> AnchoredMatrix:
     C = scipy.sparse.csr_array(
         (data.view(np.complex128), base.matrix.indices, base.matrix.indptr), shape=base.matrix.shape
     )
-    return AnchoredMatrix(C, question.s, sums)
+    return AnchoredMatrix(C, s, sums)
 
 
 class _Proof:
