@@ -123,12 +123,14 @@ def certify_component(
     turned_product: NDArray | None = None,
     allowance: float = 1.0,
     search: Search = "whole",
+    tighten: bool = True,
 ) -> Certificate:
     """The certificate of one connected component (or of an operator whose components are not known).
 
     ``turned_product`` is C z, where it is known from a point that differs from z by one phase and by rounding.
     ``allowance``: what a proof that was tried before leaves of the probability of a failure.
-    ``search``: how far to look for a better point where nothing is proved.
+    ``search``: how far to look for a better point where nothing is proved. ``tighten``: where that finds none, say at
+    least how much better another point could be.
     """
     z = z.astype(np.complex128)
     if operator.n == 1:
@@ -166,9 +168,9 @@ def certify_component(
                 )  # fmt: skip
         except OutOfTime:
             pass
-        if witness is None and bound.gap == math.inf and operator.augmented() is None and not clock.expired:
-            # nothing is proved and nothing better is known: say at least how much better another point could be
-            bound = replace(bound, gap=gap_left_open(operator, point.s, clock))
+    open_end = tighten and witness is None and bound.gap == math.inf and not point.is_certified_by(bound)
+    if open_end and operator.augmented() is None and not clock.expired:
+        bound = replace(bound, gap=gap_left_open(operator, point.s, clock))
     return point.certificate(bound, witness)
 
 

@@ -24,6 +24,10 @@ from angsync.solvers.stopping import Clock
 _THRESHOLDS_RADIANS = (1.0, 0.5, 0.25, 0.12, 0.06)
 _LARGEST_SHARE = 0.9  # of all nodes: where more of them differ, the points have nothing in common
 _BINS = 64  # of the angles by which nodes differ, to find the one on which most agree
+# Where the noise is high, large parts of the graph agree on one factor each: how many are tried one after the other, up
+# to which size of a graph (a million nodes at 0.5 rad agree on one), the least share of nodes in the three bins of one,
+# and the bins on either side that belong to it.
+_TURNS, _TURNS_UP_TO_NODES, _LEAST_SHARE, _TAKEN_BINS = 3, 30_000, 0.02, 4
 _ROUNDING = 1e-12  # of f: a point that is better by less is the same one
 _NEAR_RADIANS = 0.3  # nodes that count as agreeing on it
 
@@ -37,34 +41,39 @@ def fused(operator: Operator, z: NDArray, other: NDArray, clock: Clock) -> NDArr
     here, there = _objective(base, z), _objective(base, other)
     better, poorer = (other, z) if there > here + _ROUNDING * abs(here) else (z, other)
     made = better
-    for threshold in _THRESHOLDS_RADIANS:
-        if clock.expired:
-            break
-        turned = np.conj(made) * poorer
-        turned *= np.conj(_common_turn(turned))
-        chosen = np.abs(np.angle(turned)) > threshold
-        if not 0 < int(chosen.sum()) <= _LARGEST_SHARE * base.n:
-            continue
-        region = Region(base, made, chosen)
-        if not region.is_connected:
-            continue
-        phases = np.append(turned[chosen], 1.0)
-        region.compare(phases)
-        region.solved_from(phases, clock)
-        improved = region.improved
-        made = made if improved is None else improved
+    for turn in _common_turns(np.conj(better) * poorer, _TURNS if base.n <= _TURNS_UP_TO_NODES else 1):
+        for threshold in _THRESHOLDS_RADIANS:
+            if clock.expired:
+                break
+            turned = np.conj(made) * poorer * np.conj(turn)
+            chosen = np.abs(np.angle(turned)) > threshold
+            if not 0 < int(chosen.sum()) <= _LARGEST_SHARE * base.n:
+                continue
+            region = Region(base, made, chosen)
+            if not region.is_connected:
+                continue
+            phases = np.append(turned[chosen], 1.0)
+            region.compare(phases)
+            region.solved_from(phases, clock)
+            improved = region.improved
+            made = made if improved is None else improved
     return None if made is z else made.astype(operator.dtype)
 
 
-def _common_turn(turned: NDArray) -> complex:
-    """The factor of modulus 1 on which most nodes agree, nearly: the fullest three bins, and the mean around it."""
+def _common_turns(turned: NDArray, count: int) -> list[complex]:
+    """The factors of modulus 1 on which most nodes agree, nearly: the fullest three bins, and the mean around them."""
     counts, ends = np.histogram(np.angle(turned), bins=_BINS, range=(-np.pi, np.pi))
-    fullest = int((counts + np.roll(counts, 1) + np.roll(counts, -1)).argmax())
-    factor = np.exp(0.5j * (ends[fullest] + ends[fullest + 1]))
-    for _ in range(3):
-        near = turned[np.abs(np.angle(turned * np.conj(factor))) < _NEAR_RADIANS].sum()
-        factor = near / abs(near) if near else factor
-    return complex(factor)
+    counts = counts + np.roll(counts, 1) + np.roll(counts, -1)
+    factors: list[complex] = []
+    while len(factors) < count and (not factors or counts.max() > _LEAST_SHARE * turned.size):
+        fullest = int(counts.argmax())
+        factor = np.exp(0.5j * (ends[fullest] + ends[fullest + 1]))
+        for _ in range(3):
+            near = turned[np.abs(np.angle(turned * np.conj(factor))) < _NEAR_RADIANS].sum()
+            factor = near / abs(near) if near else factor
+        factors.append(complex(factor))
+        counts[np.arange(fullest - _TAKEN_BINS, fullest + _TAKEN_BINS + 1) % _BINS] = 0
+    return factors
 
 
 def _objective(base: SparseOperator, z: NDArray) -> float:

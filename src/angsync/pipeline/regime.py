@@ -38,6 +38,8 @@ _MULTILEVEL_FROM_NODES, _MESHED_EDGES = 5_000, 1.5
 FUSE_FROM_NODES = 2000
 """Nodes of a sparse graph from which points of several starts are compared region by region; below, as a whole: another
 start is cheap, and a point has few defects."""
+_LIFT_UP_TO_NODES = 30_000  # of a mesh up to which the lift to rank two takes a few seconds
+_HARDLY_ANY_REVERSED = 0.03  # share of reversed measurements: a grid at 0.9 rad has 0.01, at 1.2 rad 0.03
 _PATIENCE_STEPS = 30  # further GPM steps that are thought worth waiting for
 _WINDOW_STEPS = 6  # over which the rate of GPM is measured
 _ONE_CALL_UP_TO_NODES = 5000  # above, a call would take too long for Ctrl-C, and the products are all that counts
@@ -127,14 +129,22 @@ def witness_search(operator: Operator, call: Call, z: NDArray) -> Literal["none"
     """How far the certificate of z looks for a better point where it proves nothing.
 
     On dense problems further starts follow (:mod:`angsync.pipeline.multistart`). These find what the lift to rank two
-    finds, for a tenth of its products at n = 4000, and the lift is left to those who ask for more. So it is on large
-    graphs at a noise at which S is hardly ever semidefinite: other starts went before, region by region.
+    finds, for a tenth of its products at n = 4000, and the lift is left to those who ask for more. So it is on very
+    large meshes with noise at which S is hardly ever semidefinite: other starts went before, region by region, and one
+    lift takes as long as several of these. Where everything is near to everything there are no regions; where many
+    measurements are reversed, the points of two starts have little in common: there the lift is what helps.
     """
     if call.effort == "low":
         return "none"
     other_starts = call.solver is None and call.is_free_to_start_anywhere
-    other_starts &= is_dense(operator) or (operator.n > FUSE_FROM_NODES and reversed_share(operator, z) > 0)
+    other_starts &= is_dense(operator) or _is_large_noisy_mesh(operator, z)
     return "short" if call.effort == "normal" and other_starts else "whole"
+
+
+def _is_large_noisy_mesh(operator: Operator, z: NDArray) -> bool:
+    if operator.n <= _LIFT_UP_TO_NODES or operator.sparse() is None or kind_for(operator) == "jacobi":
+        return False
+    return 0 < reversed_share(operator, z) < _HARDLY_ANY_REVERSED
 
 
 def one_call_plan(operator: Operator, call: Call) -> Plan | None:

@@ -176,14 +176,22 @@ class Task:
 
     def continued(self, solver: SolverBase, z: NDArray, earlier: Outcome, *, jump: bool = False) -> Outcome:
         """Go on with another solver, as one history: from the same point, or after a jump (an iteration of its own)."""
-        later = self.run(solver, z, first_iteration=earlier.iterations + (1 if jump else 0))
-        return replace(later, history=earlier.history.followed_by(later.history, jump=jump))
+        return self.joined(earlier, self.run(solver, z, first_iteration=earlier.iterations + (1 if jump else 0)), jump)
 
-    def certify(self, outcome: Outcome, clock: Clock | None = None, search: Search | None = None) -> Certificate | None:
+    def joined(self, earlier: Outcome, later: Outcome, jump: bool) -> Outcome:
+        """The later outcome with the history of both; also as the best so far, which an interruption returns."""
+        whole = replace(later, history=earlier.history.followed_by(later.history, jump=jump))
+        if self.best is later:
+            self.reached[:] = [whole]
+        return whole
+
+    def certify(
+        self, outcome: Outcome, clock: Clock | None = None, search: Search | None = None, *, tighten: bool = False
+    ) -> Certificate | None:
         """What can be proved about the point that is returned for this outcome; None where nobody asked.
 
         ``clock``: another one than that of the whole call. ``search``: how far to look for a witness, unless that
-        is to be decided by the problem.
+        is to be decided by the problem. ``tighten``: spend some time on the gap of a point that stays open.
         """
         if not self.call.certify:
             return None
@@ -202,6 +210,7 @@ class Task:
                 rng=self.rng,
                 turned_product=product_turned_to(outcome, z) if known else None,
                 search=witness_search(self.operator.base, self.call, z) if search is None else search,
+                tighten=tighten,
             )
         except KeyboardInterrupt:
             return self.unproved()

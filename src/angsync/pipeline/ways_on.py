@@ -15,38 +15,30 @@ from functools import partial
 
 from numpy.typing import NDArray
 
-from angsync.certificate.relaxation import relax
-from angsync.certificate.verdict import Certificate, Verdict, tightened
+from angsync.certificate.verdict import Verdict
 from angsync.kernels.time_limit import until
 from angsync.pipeline.call import Effort
 from angsync.pipeline.flips import turned
 from angsync.pipeline.fusion import fused
 from angsync.pipeline.multistart import best_of_starts, worth_more_starts
+from angsync.pipeline.open_ends import relax_what_stays_open, say_how_much_is_left, say_what_was_not_tried
 from angsync.pipeline.regime import FUSE_FROM_NODES, Plan, witness_search
 from angsync.pipeline.task import FINISHED, Attempt, Task
-from angsync.solvers import LowRankSDP, Newton
+from angsync.solvers import Newton
 from angsync.solvers.base import SolverBase
 from angsync.solvers.loop import Outcome
 from angsync.solvers.starts.names import STARTS
 from angsync.solvers.stopping import Status, Stopping
 from angsync.solvers.tangent import has_vortex, reversed_share
 
+_ANOTHER_WAY_UP_TO_NODES = 10_000  # above, the lifts of another start take longer than all before
+_ESCAPES_ELSEWHERE = 3  # of them from another start, and from what is made of both ends
 _MOST_ESCAPES = 10  # refuted points that are left, one after the other, in one call: it bounds the work
 # Further careful starts on a large graph, at most, and how many of them one after the other may find nothing: of 36
 # grids and geometric graphs at 0.5 to 0.9 rad a third improved again after one that had found nothing.
 _FURTHER_STARTS: dict[Effort, int] = {"low": 1, "normal": 5, "high": 12}
 _IN_VAIN = 2
-_ROUGHLY = Stopping(tolerance=1e-4, max_iterations=60)  # what is made of them is polished
-# Up to how many nodes the relaxation is tried by itself where the certificate stays open, and how far it is solved. Any
-# point gives a valid bound. At 1e-3 the gap is 0 to 15 % larger than at 1e-5, and costs a third to a sixth.
-_RELAX: dict[Effort, tuple[int, Stopping]] = {
-    "low": (0, Stopping()),
-    "normal": (600, Stopping(tolerance=1e-3, max_iterations=60)),
-    "high": (2000, Stopping(tolerance=1e-5, max_iterations=60)),
-}
-
-
-_ALL_BUT_PROVED = 1e-5  # relative gap below which only the last digits of a proof are missing
+_ROUGH_RESIDUAL, _ROUGH_ITERATIONS = 1e-4, 60  # how far they are solved: what is made of them is polished
 
 
 def look_again(task: Task, plan: Plan, attempt: Attempt, start: str | None) -> Attempt:
@@ -72,7 +64,10 @@ def _region_by_region(task: Task, plan: Plan, attempt: Attempt, is_open: Callabl
     outcome, tried, in_vain = attempt.outcome, 0, 0
     while tried < _FURTHER_STARTS[task.call.effort] and in_vain < _IN_VAIN and is_open(outcome):
         tried += 1
-        other = _from_start(task, plan.solver, plan.alternative, outcome, _ROUGHLY)
+        # iterations are counted from the first run on
+        limit = min(task.call.stopping.max_iterations, outcome.iterations + _ROUGH_ITERATIONS)
+        roughly = Stopping(tolerance=_ROUGH_RESIDUAL, max_iterations=limit)
+        other = _from_start(task, plan.solver, plan.alternative, outcome, roughly)
         if other.status is Status.INTERRUPTED:
             outcome = replace(outcome, status=Status.INTERRUPTED)
             break
@@ -129,7 +124,8 @@ def _jumped(
         return replace(outcome, status=Status.INTERRUPTED), False
     if z is None:
         return outcome, False
-    return task.continued(solver, z, outcome, jump=True), True
+    jumped = task.continued(solver, z, outcome, jump=True)
+    return jumped, jumped.objective > outcome.objective  # in single precision a gain may be rounding
 
 
 def _from_start(
@@ -142,7 +138,9 @@ def _from_start(
         assert z is not None
     except KeyboardInterrupt:
         return replace(outcome, status=Status.INTERRUPTED)
-    return task.run(solver, z, stopping, first_iteration=outcome.iterations + 1, silent=True)
+    return task.joined(
+        outcome, task.run(solver, z, stopping, first_iteration=outcome.iterations + 1, silent=True), jump=True
+    )
 
 
 def _also_from(task: Task, solver: SolverBase, start: str, outcome: Outcome) -> tuple[Outcome, bool]:
@@ -151,7 +149,7 @@ def _also_from(task: Task, solver: SolverBase, start: str, outcome: Outcome) -> 
     if not other.objective > outcome.objective * (1 + math.copysign(1e-14, outcome.objective)):
         stopped = other.status is Status.INTERRUPTED
         return replace(outcome, status=Status.INTERRUPTED) if stopped else outcome, False
-    return replace(other, history=outcome.history.followed_by(other.history, jump=True)), True
+    return other, True
 
 
 def more_starts(task: Task, solver: SolverBase, attempt: Attempt) -> Attempt:
@@ -204,18 +202,49 @@ def compare_regions(task: Task, plan: Plan, attempt: Attempt) -> Attempt:
     found = _region_by_region(
         task, plan, attempt, lambda outcome: outcome.status in FINISHED and not task.clock.expired
     )
-    better = found.outcome.objective > attempt.outcome.objective
-    return replace(found, certificate=task.certify(found.outcome)) if better else found
+    moved = found.outcome.z is not attempt.outcome.z
+    return replace(found, certificate=task.certify(found.outcome)) if moved else found
 
 
-def leave_refuted_points(task: Task, plan: Plan, attempt: Attempt) -> Attempt:
+def go_another_way(task: Task, plan: Plan, attempt: Attempt) -> Attempt:
+    """Another start and all the points that its certificates refute, one after the other; of both ends the better one.
+
+    A better point may be one from which no witness leads on, where a poorer one had a witness that leads further.
+    """
+    certificate = attempt.certificate
+    if (
+        certificate is None
+        or certificate.verdict is Verdict.CERTIFIED
+        or certificate.interrupted
+        or plan.alternative is None
+        or not FUSE_FROM_NODES < task.operator.n <= _ANOTHER_WAY_UP_TO_NODES
+        or not task.call.is_free_to_start_anywhere
+        or attempt.outcome.status not in FINISHED
+        or task.clock.expired
+        or witness_search(task.operator.base, task.call, attempt.outcome.z) != "whole"
+    ):
+        return attempt
+    other = _from_start(task, plan.solver, plan.alternative, attempt.outcome)
+    if other.status in FINISHED:
+        other = leave_refuted_points(task, plan, Attempt(other, task.certify(other), ""), _ESCAPES_ELSEWHERE).outcome
+    if Status.INTERRUPTED in (other.status, attempt.outcome.status):
+        return replace(attempt, outcome=replace(attempt.outcome, status=Status.INTERRUPTED))
+    outcome, better = _jumped(task, plan.solver, attempt.outcome, partial(_fused_with, task, other.z))
+    said = "; another start and its ways out were " + ("better" if better else "no better")
+    found = move_vortices(task, plan, attempt.then(said, outcome=outcome))
+    if found.outcome.z is attempt.outcome.z:
+        return found
+    return leave_refuted_points(task, plan, replace(found, certificate=task.certify(found.outcome)), _ESCAPES_ELSEWHERE)
+
+
+def leave_refuted_points(task: Task, plan: Plan, attempt: Attempt, most: int = _MOST_ESCAPES) -> Attempt:
     """Go on from the witness of every refutation, a bounded number of times."""
     outcome, certificate, escapes = attempt.outcome, attempt.certificate, 0
     while (
         certificate is not None
         and certificate.verdict is Verdict.REFUTED
         and certificate.witness is not None
-        and escapes < _MOST_ESCAPES
+        and escapes < most
         and outcome.status in FINISHED
         and not task.clock.expired
     ):
@@ -228,71 +257,8 @@ def leave_refuted_points(task: Task, plan: Plan, attempt: Attempt) -> Attempt:
     return attempt.then(said, outcome=outcome, certificate=certificate)
 
 
-def relax_what_stays_open(task: Task, plan: Plan, attempt: Attempt) -> Attempt:
-    """Tighten the gap by the semidefinite relaxation; go on from its rounding where that is better."""
-    outcome, certificate = attempt.outcome, attempt.certificate
-    if certificate is None or not _is_worth_relaxing(task, outcome, certificate):
-        return attempt
-    found, improved = None, False
-    try:
-        found = relax(
-            task.operator, outcome.z, solver=LowRankSDP(), stopping=_relaxed_so_far(task, certificate),
-            clock=task.clock, rng=task.rng,
-        )  # fmt: skip
-    except KeyboardInterrupt:
-        outcome = replace(outcome, status=Status.INTERRUPTED)
-    if found is not None and found.outcome.status is Status.INTERRUPTED:
-        outcome = replace(outcome, status=Status.INTERRUPTED)
-    if found is not None:
-        here = task.objective(task.returned(outcome))
-        improved = task.objective(found.z) > here + 4 * certificate.rounding
-        if improved:
-            outcome = task.continued(Newton(), found.z.astype(task.operator.dtype), outcome, jump=True)
-            again = task.certify(outcome)
-            assert again is not None
-            certificate, here = again, task.objective(task.returned(outcome))
-        certificate = tightened(certificate, here, found.upper_bound)
-    said = "; the semidefinite relaxation gave " + ("a better point and " if improved else "") + "the bound"
-    return attempt.then(said, outcome=outcome, certificate=certificate)
-
-
-def _relaxed_so_far(task: Task, certificate: Certificate) -> Stopping:
-    """How far the relaxation is solved: to the end where the point is all but proved and a rough bound says less."""
-    all_but_proved = certificate.gap_bound <= _ALL_BUT_PROVED * certificate.scale
-    return _RELAX["high" if all_but_proved else task.call.effort][1]
-
-
-def _is_worth_relaxing(task: Task, outcome: Outcome, certificate: Certificate) -> bool:
-    """Whether the relaxation may prove more: S has a negative eigenvalue, and the problem is not too large."""
-    return (
-        certificate.verdict is Verdict.UNDECIDED
-        and -math.inf < certificate.lambda_min < 0
-        and outcome.status in FINISHED
-        and task.operator.n <= _RELAX[task.call.effort][0]
-        and not task.clock.expired
-    )
-
-
-def say_what_was_not_tried(task: Task, plan: Plan, attempt: Attempt) -> Attempt:
-    """The certificate of a point that stays open, with what was left out."""
-    certificate, effort = attempt.certificate, task.call.effort
-    if certificate is None or certificate.verdict is not Verdict.UNDECIDED or certificate.interrupted:
-        return attempt
-    out = []
-    if task.clock.expired:
-        out.append("what max_seconds left no time for")
-    if effort == "low":
-        out += ["further starts", "ways out of the point"]
-    elif witness_search(task.operator.base, task.call, attempt.outcome.z) == "short":
-        out.append("the lift to rank two")
-    if not certificate.method.endswith("+relaxation"):
-        out.append("the semidefinite relaxation")
-    if out and effort != "high":
-        out[-1] += " (effort='high')" if effort == "normal" else " (effort='normal')"
-    return replace(attempt, certificate=replace(certificate, untried=", ".join(out)))
-
-
 WayOn = Callable[[Task, Plan, Attempt], Attempt]
 AFTER_THE_PROOF: tuple[WayOn, ...] = (
-    starts_of_the_plan, compare_regions, leave_refuted_points, relax_what_stays_open, say_what_was_not_tried,
+    starts_of_the_plan, compare_regions, leave_refuted_points, go_another_way, relax_what_stays_open,
+    say_how_much_is_left, say_what_was_not_tried,
 )  # fmt: skip

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import angsync as ang
-from angsync.pipeline import component
+from angsync.kernels.time_limit import OutOfTime
+from angsync.pipeline import component, ways_on
+from angsync.pipeline.call import Call
 from angsync.pipeline.fusion import fused
+from angsync.pipeline.regime import plan_for, witness_search
 from angsync.pipeline.region import nodes_around
+from angsync.pipeline.task import Attempt, Task
 from angsync.problem.objective import objective
-from angsync.problem.operators import as_operator
+from angsync.problem.operators import CountingOperator, as_operator
 from angsync.solvers.loop import iterate
 from angsync.solvers.starts.multilevel import multilevel
 from angsync.solvers.starts.names import CAREFUL, STARTS
-from angsync.solvers.stopping import Clock, Stopping
+from angsync.solvers.stopping import Clock, Status, Stopping
 from angsync.solvers.tangent import has_vortex, misfits, reversed_share
 
 RNG = np.random.default_rng
@@ -145,8 +150,8 @@ def test_a_few_wrong_measurements_that_are_proved_cost_no_further_start(monkeypa
 
 def test_two_starts_that_find_nothing_are_enough_and_effort_says_how_many_at_most(monkeypatch):
     C = ang.simulate.grid(50, 50, 1.0, rng=0).C
-    made, found = [], iter([])
-    monkeypatch.setattr("angsync.pipeline.ways_on.fused", lambda operator, z, other, clock: next(found, None))
+    made = []
+    monkeypatch.setattr("angsync.pipeline.ways_on.fused", lambda *_: None)
 
     def starts(effort):
         method = ang.synchronize(C, effort=effort, certify=False).method
@@ -155,8 +160,7 @@ def test_two_starts_that_find_nothing_are_enough_and_effort_says_how_many_at_mos
 
     assert starts("low") == 1
     assert starts("normal") == 2
-    # what is always better never ends by itself
-    monkeypatch.setattr("angsync.pipeline.ways_on.fused", lambda operator, z, other, clock: z)
+    monkeypatch.setattr("angsync.pipeline.ways_on._IN_VAIN", 99)
     assert starts("normal") == 5
     assert starts("high") == 12
 
@@ -222,3 +226,49 @@ def test_vortices_are_removed_whichever_start_made_them(vortices, monkeypatch):
     best = iterate(operator, ang.Newton(), grid.z, Stopping()).objective
     assert objective(grid.C, z) < best - 10
     assert result.objective == pytest.approx(best, rel=1e-12)
+
+
+def frustrated(width):
+    """A triangular lattice of measurements of a half turn each: at the best point all are 60 degrees off."""
+    node = np.arange(width * width).reshape(width, width)
+    i = np.concatenate([node[:, :-1].ravel(), node[:-1].ravel(), node[:-1, :-1].ravel()])
+    j = np.concatenate([node[:, 1:].ravel(), node[1:].ravel(), node[1:, 1:].ravel()])
+    return ang.Measurements(i, j, np.full(i.size, np.pi))
+
+
+def test_where_regions_say_nothing_the_lift_still_leads_out():
+    """All measurements are reversed, and starts have nothing in common: f ended 4 % lower without the lift."""
+    measurements = frustrated(46)
+    result = ang.synchronize(measurements, on_failure="ignore")
+    assert result.certificate.verdict is ang.Verdict.CERTIFIED
+    assert witness_search(as_operator(measurements), Call(), result.z) == "whole"
+
+
+def test_a_further_start_is_solved_however_long_the_first_run_was(monkeypatch):
+    """Its iterations are counted from those before: a limit for it alone left none."""
+    operator = as_operator(ang.simulate.grid(50, 50, 0.9, rng=0).C)
+    task = Task(CountingOperator(operator), operator, Call(certify=False), "auto", None, Clock(), RNG(7))
+    plan = plan_for(operator)
+    first = replace(task.run(ang.Newton(), multilevel(operator, RNG(0))), iterations=75)
+    spent, inner = [], ways_on._from_start
+
+    def watched(*given):
+        other = inner(*given)
+        spent.append((other.iterations, other.residual))
+        return other
+
+    monkeypatch.setattr(ways_on, "_from_start", watched)
+    ways_on.look_again(task, plan, Attempt(first, None, ""), None)
+    assert spent
+    assert all(iterations > 76 and residual <= 1e-4 for iterations, residual in spent)
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, OutOfTime])
+def test_a_call_cut_short_while_regions_are_compared_has_the_history_of_all_its_iterations(stop, monkeypatch):
+    def cut_short(*_):
+        raise stop
+
+    monkeypatch.setattr("angsync.pipeline.ways_on.fused", cut_short)
+    result = ang.synchronize(ang.simulate.grid(50, 50, 0.9, rng=0).C, on_failure="ignore")
+    assert result.status is (Status.INTERRUPTED if stop is KeyboardInterrupt else Status.TIME_LIMIT)
+    assert result.history.objective.size == result.iterations + 1

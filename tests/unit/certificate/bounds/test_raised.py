@@ -36,7 +36,7 @@ def at(operator, z):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_no_point_is_further_above_than_the_gap_says(seed):
-    """At points of every kind: critical ones, and any; compared with the best of 12 runs, and somewhere with the misfit."""
+    """At critical points and at any; compared with the best of 12 runs, and somewhere with the misfit."""
     measurements = slow_graph(seed)
     operator = as_operator(measurements)
     rng = RNG(seed)
