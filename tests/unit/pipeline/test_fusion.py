@@ -272,3 +272,26 @@ def test_a_call_cut_short_while_regions_are_compared_has_the_history_of_all_its_
     result = ang.synchronize(ang.simulate.grid(50, 50, 0.9, rng=0).C, on_failure="ignore")
     assert result.status is (Status.INTERRUPTED if stop is KeyboardInterrupt else Status.TIME_LIMIT)
     assert result.history.objective.size == result.iterations + 1
+
+
+def test_the_lift_is_left_out_on_large_meshes_with_few_reversed_measurements_alone(monkeypatch):
+    monkeypatch.setattr("angsync.pipeline.regime._LIFT_UP_TO_NODES", 1000)
+    grid = ang.simulate.grid(46, 46, 0.8, rng=0)
+    z = ang.synchronize(grid.C, certify=False, on_failure="ignore").z
+    assert 0 < reversed_share(as_operator(grid.C), z) < 0.03
+    assert witness_search(as_operator(grid.C), Call(), z) == "short"
+    assert witness_search(as_operator(grid.C), Call(effort="high"), z) == "whole"
+    quiet = ang.simulate.grid(46, 46, 0.1, rng=0)
+    assert witness_search(as_operator(quiet.C), Call(), quiet.z) == "whole"  # nothing is reversed: a twisted state, say
+    measurements = frustrated(46)
+    assert witness_search(as_operator(measurements), Call(), np.ones(46 * 46, dtype=complex)) == "whole"
+
+
+def test_the_best_so_far_has_the_history_of_all_runs_that_led_to_it():
+    operator = as_operator(ang.simulate.grid(20, 20, 0.9, rng=0).C)
+    task = Task(CountingOperator(operator), operator, Call(), "auto", None, Clock(), RNG(7))
+    first = task.run(ang.Newton(), np.exp(2j * np.pi * RNG(0).random(400)), Stopping(max_iterations=3))
+    later = task.continued(ang.Newton(), first.z, first, jump=True)
+    assert later.objective > first.objective
+    assert task.best is later
+    assert later.history.objective.size == later.iterations + 1
