@@ -144,7 +144,7 @@ def _automatically(task: Task, plan: Plan, start: Start) -> Attempt:
         # A few wrong measurements look the same as vortices. A proof costs less than the search for these, and where
         # there is none to be had, it mostly ends soon.
         certificate = task.certify(attempt.outcome, search="none") if task.operator.n > FUSE_FROM_NODES else None
-        if certificate is not None and certificate.verdict is Verdict.CERTIFIED:
+        if certificate is not None and (certificate.verdict is Verdict.CERTIFIED or certificate.interrupted):
             return replace(attempt, certificate=certificate)
         attempt = move_vortices(task, plan, look_again(task, plan, attempt, start.name))
     return _with_ways_on(task, plan, replace(attempt, certificate=task.certify(attempt.outcome)))

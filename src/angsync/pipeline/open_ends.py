@@ -84,8 +84,9 @@ def say_how_much_is_left(task: Task, plan: Plan, attempt: Attempt) -> Attempt:
     ):
         return attempt
     again = task.certify(attempt.outcome, search="none", tighten=True)
-    if again is None or again.interrupted:
-        return replace(attempt, certificate=again)
+    assert again is not None  # a certificate was asked for
+    if again.interrupted:  # what was known before is kept
+        return replace(attempt, outcome=replace(attempt.outcome, status=Status.INTERRUPTED))
     return replace(attempt, certificate=again) if again.gap_bound < certificate.gap_bound else attempt
 
 

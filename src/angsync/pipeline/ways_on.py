@@ -224,10 +224,14 @@ def go_another_way(task: Task, plan: Plan, attempt: Attempt) -> Attempt:
         or witness_search(task.operator.base, task.call, attempt.outcome.z) != "whole"
     ):
         return attempt
-    other = _from_start(task, plan.solver, plan.alternative, attempt.outcome)
+    # the callback is not told: iterations from here may be left out of the history
+    aside = replace(task, callback=None)
+    other = _from_start(aside, plan.solver, plan.alternative, attempt.outcome)
     if other.status in FINISHED:
-        other = leave_refuted_points(task, plan, Attempt(other, task.certify(other), ""), _ESCAPES_ELSEWHERE).outcome
-    if Status.INTERRUPTED in (other.status, attempt.outcome.status):
+        end = leave_refuted_points(aside, plan, Attempt(other, task.certify(other), ""), _ESCAPES_ELSEWHERE)
+        stopped = end.certificate is not None and end.certificate.interrupted
+        other = replace(end.outcome, status=Status.INTERRUPTED) if stopped else end.outcome
+    if other.status is Status.INTERRUPTED:
         return replace(attempt, outcome=replace(attempt.outcome, status=Status.INTERRUPTED))
     outcome, better = _jumped(task, plan.solver, attempt.outcome, partial(_fused_with, task, other.z))
     said = "; another start and its ways out were " + ("better" if better else "no better")

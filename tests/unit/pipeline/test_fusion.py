@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import angsync as ang
+from angsync.certificate import certify
 from angsync.kernels.time_limit import OutOfTime
 from angsync.pipeline import component, ways_on
 from angsync.pipeline.call import Call
@@ -295,3 +296,42 @@ def test_the_best_so_far_has_the_history_of_all_runs_that_led_to_it():
     assert later.objective > first.objective
     assert task.best is later
     assert later.history.objective.size == later.iterations + 1
+
+
+def test_ctrl_c_ends_the_call_in_whichever_proof_it_comes(monkeypatch):
+    """One is tried before further starts, some belong to another start, the last one looks for the gap alone."""
+    C = ang.simulate.grid(46, 46, 0.9, rng=0).C
+    made, inner, at = [], certify.spectral_bound, [0]
+
+    def counted(*given):
+        made.append(given)
+        if len(made) == at[0]:
+            raise KeyboardInterrupt
+        return inner(*given)
+
+    monkeypatch.setattr(certify, "spectral_bound", counted)
+    ang.synchronize(C, on_failure="ignore")
+    proofs = len(made)
+    assert proofs >= 4
+    for at[0] in range(1, proofs + 1):
+        made.clear()
+        result = ang.synchronize(C, on_failure="ignore")
+        assert len(made) == at[0]  # nothing was proved after it
+        assert result.status is Status.INTERRUPTED
+        assert result.history.objective.size == result.iterations + 1
+
+
+def test_the_callback_sees_the_iterations_of_the_history_one_after_the_other(monkeypatch):
+    """Those of another start and its ways out are left out where its end is no better."""
+    told, aside = [], []
+    inner = ways_on.leave_refuted_points
+
+    def watched(task, *given):
+        aside.append(task.callback is None)
+        return inner(task, *given)
+
+    monkeypatch.setattr(ways_on, "leave_refuted_points", watched)
+    C = ang.simulate.grid(46, 46, 0.9, rng=0).C
+    result = ang.synchronize(C, callback=lambda state: told.append(state.iteration), on_failure="ignore")
+    assert any(aside)
+    assert told == list(range(result.iterations + 1))
