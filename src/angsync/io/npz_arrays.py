@@ -41,7 +41,7 @@ def load_arrays(path: Path, wanted: Collection[str] | None = None) -> dict[str, 
                 if name in arrays:
                     raise InputError(f"the array {quoted(name)} is there twice. Keep one.")
                 with archive.open(member) as stream:
-                    shape, order, dtype = array_header(stream, path, f"its array {quoted(name)}")
+                    shape, order, dtype = _array_header(stream, path, f"its array {quoted(name)}")
                     arrays[name] = None
                     if wanted is not None and name not in wanted:
                         continue
@@ -53,27 +53,17 @@ def load_arrays(path: Path, wanted: Collection[str] | None = None) -> dict[str, 
 
 
 def load_array(path: Path) -> Any:
-    """The array of an .npy file; a pickled one is refused."""
+    """Read the array of an .npy file; refuse a pickled one, and one of which bytes are missing."""
     with reading(path, "npy"), open(path, "rb") as stream:
-        return _content(stream, *npy_header(stream, path))
+        _check_start(path, _NPY, "an npy file (one array)")
+        shape, order, dtype = _array_header(stream, path, "it")
+        size, there = _checked_bytes(shape, dtype, "the array"), os.stat(path).st_size - stream.tell()
+        if size > there:
+            raise ValueError(f"{size} bytes are needed for the shape {shape}, but {there} are there")
+        return _content(stream, shape, order, dtype)
 
 
-def npy_header(stream: IO[bytes], path: Path) -> tuple[tuple[int, ...], str, np.dtype]:
-    """Shape, order and type of the array of an .npy file, all of whose bytes are there."""
-    _check_start(path, _NPY, "an npy file (one array)")
-    shape, order, dtype = array_header(stream, path, "it")
-    check_room(shape, dtype, os.stat(path).st_size - stream.tell())
-    return shape, order, dtype
-
-
-def check_room(shape: tuple[int, ...], dtype: np.dtype, there: int, name: str = "the array") -> None:
-    """Refuse an array for which fewer bytes are there than its beginning says."""
-    size = _checked_bytes(shape, dtype, name)
-    if size > there:
-        raise ValueError(f"{size} bytes are needed for the shape {shape}, but {there} are there")
-
-
-def array_header(stream: IO[bytes], path: Path, what: str) -> tuple[tuple[int, ...], str, np.dtype]:
+def _array_header(stream: IO[bytes], path: Path, what: str) -> tuple[tuple[int, ...], str, np.dtype]:
     """Shape, order and type of an array, from its beginning; the stream then stands at its first number."""
     version = np.lib.format.read_magic(stream)
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
