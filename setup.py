@@ -1,5 +1,7 @@
 """The compiled kernels, optional: where they do not build, NumPy does their work. All else is in pyproject.toml."""
 
+import re
+import sys
 import sysconfig
 from glob import glob
 from pathlib import Path
@@ -13,19 +15,20 @@ class BuildKernels(build_ext):
 
     def build_extension(self, ext: Extension) -> None:
         if self.compiler.compiler_type == "msvc":
-            attempts = [(["/O2", "/openmp"], []), (["/O2"], [])]
+            attempts = [(["/O2", "/std:c11", "/openmp"], []), (["/O2", "/std:c11"], [])]
         else:
             common = ["-O3", "-fno-math-errno", "-fno-trapping-math"]
             attempts = [([*common, "-fopenmp"], ["-fopenmp"]), (common, [])]
-        for compile_arguments, link_arguments in attempts[:-1]:
-            ext.extra_compile_args, ext.extra_link_args = compile_arguments, link_arguments
+        for attempt in attempts:
+            ext.extra_compile_args, ext.extra_link_args = attempt
             try:
                 super().build_extension(ext)
                 return
             except Exception as error:  # whatever a compiler may say; the next attempt is plainer
-                self.announce(f"kernels with {compile_arguments} did not build ({error}); trying without OpenMP", 3)
-        ext.extra_compile_args, ext.extra_link_args = attempts[-1]
-        super().build_extension(ext)
+                print(f"angsync: the kernels did not build with {attempt[0]}: {error}", file=sys.stderr)
+                if attempt is attempts[-1]:
+                    print("angsync: NumPy does their work, several times slower; see `angsync info`", file=sys.stderr)
+                    raise
 
     def copy_extensions_to_source(self) -> None:
         """In place: without kernels of another name beside them, which Python would go on loading first."""
@@ -38,6 +41,13 @@ class BuildKernels(build_ext):
                     older.unlink()
 
 
+# Windows exports no function that is not named. These are the ones that Python asks for.
+CALLED = {
+    name
+    for path in glob("src/angsync/kernels/**/*.py", recursive=True)
+    for name in re.findall(r'\bfunction\(\s*"(\w+)"', Path(path).read_text(encoding="utf-8"))
+    if not name.startswith("omp_")
+}
 # The kernels are called through ctypes: of Python they need no more than its stable interface, so that one wheel does
 # for every version from 3.11 on. Builds of Python without the lock do not have that interface.
 STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")
@@ -49,6 +59,7 @@ setup(
             sorted(glob("src/angsync/kernels/**/*.c", recursive=True)),
             depends=sorted(glob("src/angsync/kernels/**/*.h", recursive=True)),
             include_dirs=["src/angsync/kernels"],
+            export_symbols=sorted(CALLED),
             define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE else [],
             py_limited_api=STABLE,
             optional=True,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import sysconfig
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -49,6 +52,56 @@ def test_the_package_works_without_the_compiled_kernels():
         assert other == pytest.approx(objective, rel=1e-12)
         assert objective == pytest.approx(answers["numpy"][1], rel=1e-13)
         assert ang.distance(np.exp(1j * np.array(angles)), np.exp(1j * np.array(answers["numpy"][4]))) < 1e-6
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A copy of the package, by links, whose compiled extension may be broken."""
+    source = Path(ang.__file__).parent
+    place = tmp_path / "angsync"
+    (place / "kernels").mkdir(parents=True)
+    for path in (*source.iterdir(), *(source / "kernels").iterdir()):
+        if path.name != "kernels" and not path.name.startswith("_native"):
+            (place / path.relative_to(source)).symlink_to(path)
+    return place
+
+
+def described(package):
+    code = """
+import angsync as ang
+from angsync import kernels
+assert ang.synchronize([[0, 1j], [-1j, 0]]).objective == 2
+print(kernels.description())
+"""
+    environment = {**os.environ, "PYTHONPATH": str(package.parent), "ANGSYNC_KERNELS": ""}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_kernels_absent_says_not_built(package):
+    assert "were not built when angsync was installed" in described(package)
+
+
+@pytest.mark.skipif(not kernels.COMPILED, reason="the compiled kernels are not in use")
+@pytest.mark.parametrize("share", [0, 1e-5, 0.01, 0.3, 0.999])
+def test_kernels_cut_off_fall_back_to_numpy(package, share):
+    whole = next(Path(kernels.__file__).parent.glob("_native*")).read_bytes()
+    name = f"_native{sysconfig.get_config_var('EXT_SUFFIX')}"
+    (package / "kernels" / name).write_bytes(whole[: int(share * len(whole))])
+    assert "cannot be loaded" in described(package)
+
+
+def test_kernels_without_symbols_fall_back_to_numpy(package):
+    compiler = shutil.which("cc")
+    headers = Path(sysconfig.get_path("include"))
+    if compiler is None or not (headers / "Python.h").is_file():
+        pytest.skip("no C compiler")
+    target = package / "kernels" / f"_native{sysconfig.get_config_var('EXT_SUFFIX')}"
+    source = Path(kernels.__file__).with_name("library.c")
+    options = ["-shared", "-fPIC", "-fvisibility=hidden", "-I", str(headers), "-o", str(target)]
+    subprocess.run([compiler, *options, str(source)], check=True)
+    assert "angsync_abi" in described(package)
 
 
 def test_the_kernels_say_what_they_are():

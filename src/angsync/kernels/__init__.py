@@ -19,15 +19,21 @@ if TYPE_CHECKING:
     from angsync.kernels.batch.numbers import BatchNumbers, BatchOptions
 
 
-def _is_built() -> bool:
+def _why_numpy() -> str:
+    """Return why the compiled kernels are not used, or '' if they are."""
+    if os.environ.get("ANGSYNC_KERNELS", "").lower() == "numpy":
+        return "ANGSYNC_KERNELS=numpy"
     try:
         from angsync.kernels import library  # noqa: F401
-    except ImportError:
-        return False
-    return True
+    except ModuleNotFoundError:
+        return "the compiled ones were not built when angsync was installed"
+    except (ImportError, AttributeError, OSError) as error:  # a library without its symbols is an AttributeError
+        return f"the compiled ones cannot be loaded: {error}"
+    return ""
 
 
-COMPILED: bool = os.environ.get("ANGSYNC_KERNELS", "").lower() != "numpy" and _is_built()
+_WHY_NUMPY = _why_numpy()
+COMPILED: bool = not _WHY_NUMPY
 """Whether the compiled kernels are in use; NumPy's otherwise, which have no threads."""
 if COMPILED:
     from angsync.kernels.library import NAME as name
@@ -133,7 +139,7 @@ def batch_kernels() -> ModuleType:
 def description() -> str:
     """Which kernels are in use, in words: for ``angsync info``."""
     if not COMPILED:
-        return "NumPy and SciPy (the compiled ones are not built, or ANGSYNC_KERNELS=numpy)"
+        return f"NumPy and SciPy, several times slower ({_WHY_NUMPY})"
     return f"{name}, {threads()} thread(s), batches: {batch_kernels().instructions}"
 
 

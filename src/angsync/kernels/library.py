@@ -11,8 +11,10 @@ import contextlib
 import ctypes
 import math
 import os
+import struct
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,22 @@ from numpy.typing import NDArray
 
 from angsync.kernels import spare_memory
 from angsync.kernels.thread_count import told_to_work_off_alone, useful_threads
+
+
+def _check_whole() -> None:
+    """Refuse a library that was cut off while it was written: on Linux, loading one ends the process by SIGBUS."""
+    found = find_spec("angsync.kernels._native")
+    if found is not None and found.origin is not None:
+        with open(found.origin, "rb") as file:
+            header = file.read(_ELF.size)
+        if header.startswith(b"\x7fELF"):
+            # The table of sections is the last part of the file.
+            *_, table, entry, entries = _ELF.unpack(header.ljust(_ELF.size, b"\xff"))
+            if table + entry * entries > os.path.getsize(found.origin):
+                raise ImportError(f"{found.origin} is cut off; install angsync again")
+
+
+_ELF = struct.Struct("=40xQ10xHH2x")  # of a 64-bit system: place of that table, bytes per entry, entries
 
 # Waiting threads must not spin for long: beside another busy process, or the threads of BLAS, that costs several-fold.
 # For some microseconds they may: waking one up costs fifty, as much as a product at n = 500. The settings are read
@@ -29,6 +47,7 @@ if any(name in os.environ for name in _settings):
     _settings = {}
 os.environ.update(_settings)
 try:
+    _check_whole()
     _native = import_module("angsync.kernels._native")
 finally:
     for _name in _settings:
