@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, gammainc
 
+from angsync.errors import ErrorBarWarning, warn_user
 from angsync.problem.measurements import Measurements
 from angsync.uncertainty.noise_models import AngleNoise, model_of, wrapped_residuals
 
@@ -84,6 +85,26 @@ def too_short(error: float, share: float) -> str:
         f"A phase is uncertain by {error:.2g} rad even if its neighbors are right, and error bars assume small errors: "
         f"they are too short. 95 % intervals hold about {100 * share:.0f} % of the phases."
     )
+
+
+def below_one(diagonal: NDArray, moduli: NDArray[np.float64]) -> float:
+    """How many moduli are below 1, if none is above it and the diagonal is 1, as in matrices of coherences."""
+    if not (np.isclose(diagonal, 1).all() and np.isclose(np.max(moduli, initial=1), 1)):
+        return -math.inf
+    return float(np.count_nonzero((moduli > 0) & ~np.isclose(moduli, 1)))
+
+
+def doubt_coherences(below: float) -> bool:
+    """Warn of coherences, of which so many are below 1; noise would have half of the moduli above."""
+    looks_so = bool(0.5**below < _RARE)
+    if looks_so:
+        warn_user(
+            "Standard errors: these look like coherences (1 on the diagonal, no modulus above 1). If they are, their "
+            "entries are not independent, and error bars are far too short: 95 % intervals hold 30 to 55 %. Use "
+            "angsync.applications.phase_linking: link_covariance(C, looks=...) has error bars for coherences.",
+            ErrorBarWarning,
+        )
+    return looks_so
 
 
 def exact_below(phases: np.dtype[Any]) -> float:
