@@ -152,14 +152,14 @@ def _tell(
 def _in_another_unit(result: Any) -> bool:
     """Whether radians that look like degrees do not fit, either; then a warning says so."""
     from angsync.cli.answer import quality_of
+    from angsync.problem.measurements import Measurements
 
-    if result.source is None or not beyond_a_turn(result.measurements.angle):
+    looks_so = isinstance(result.source, Measurements) and beyond_a_turn(result.source.angle)
+    quality = quality_of(result) if looks_so else None
+    if quality is None or not (quality.heavy_tails or quality.doubt or quality.loses_turns):
         return False
-    quality = quality_of(result)
-    unfit = quality is not None and (quality.heavy_tails or quality.doubt is not None or quality.loses_turns)
-    if unfit:
-        warn_user("taken as radians, these angles do not fit: say --unit deg. Exit code 1.", AngsyncWarning)
-    return unfit
+    warn_user("taken as radians, these angles do not fit: say --unit deg. The exit code is 1.", AngsyncWarning)
+    return True
 
 
 def is_zarr_path(file: Path) -> bool:

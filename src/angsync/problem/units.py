@@ -75,7 +75,7 @@ def warn_of_degrees(
     """Warn where most of these radians exceed one turn."""
     if beyond := beyond_a_turn(angle):
         warn_user(
-            f"{beyond} of {angle.size} {what} exceed 2 pi in size, the largest is {abs(angle).max():.4g}: are these degrees? "
-            f"{mend} They are taken as radians, modulo 2 pi; wrap them to be rid of this warning.",
+            f"{beyond} of {angle.size} {what} exceed 2 pi in size, the largest is {abs(angle).max():.4g}: are these "
+            f"degrees? {mend} They are taken as radians, modulo 2 pi; wrap them to be rid of this warning.",
             UnitWarning,
         )
