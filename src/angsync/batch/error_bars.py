@@ -24,7 +24,7 @@ from angsync.batch.source import Problems, Source
 from angsync.errors import ErrorBarWarning, InputError, ShapeError, warn_user
 from angsync.kernels.batch.pieces_reference import count_pieces, first_of_piece
 from angsync.problem.nodes import gauge_node
-from angsync.uncertainty.doubts import exact_below
+from angsync.uncertainty.doubts import ENOUGH_HELD, below_one, doubt_coherences, exact_below, held, too_short
 
 _ENTRIES_AT_ONCE = 1 << 17  # of the matrices worked on together, about ten arrays of a megabyte each
 _BRIDGE_ROUNDING = 64  # units in the last place, times n, by which the leverage of a bridge may miss 1
@@ -39,16 +39,27 @@ def standard_errors(source: Source, z: NDArray, sigma: Any, gauge: str | int) ->
     flat = np.asarray(z).reshape(-1, n)
     given = _sigmas(sigma, source.leading)
     errors = np.empty((len(flat), n))
-    size, exact = max(1, _ENTRIES_AT_ONCE // n**2), 0
+    off = np.zeros(len(flat))
+    size, exact, below = max(1, _ENTRIES_AT_ONCE // n**2), 0, 0.0
     for k in range(0, len(flat), size):
         part = slice(k, min(k + size, len(flat)))
         chosen = None if given is None else given[part]
-        errors[part], zero = _errors(source.take(part), source.hermitian, flat[part], chosen, gauge == "mean", node)
-        exact += zero
+        errors[part], off[part], zero, lower = _errors(
+            source.take(part), source.hermitian, flat[part], chosen, gauge == "mean", node
+        )
+        exact, below = exact + zero, below + lower
     if exact:
         warn_user(
             f"{exact} of {len(flat)} problems have residuals of zero to the accuracy of the phases, and so are error "
             "bars from them. Unless the data are exact, measurements are not independent. Pass sigma.",
+            ErrorBarWarning,
+        )
+    share = held(off, complex_values=True)
+    noisy = share < ENOUGH_HELD
+    if not doubt_coherences(below) and given is None and noisy.any():
+        warn_user(
+            f"Standard errors of {np.count_nonzero(noisy)} of {len(flat)} problems: the noise is large. "
+            f"{too_short(float(np.median(off[noisy])), float(np.mean(share[noisy])))}",
             ErrorBarWarning,
         )
     return errors.reshape(*source.leading, n)
@@ -73,8 +84,9 @@ def _errors(
     sigma: NDArray[np.float64] | None,
     mean: bool,
     node: int | None,
-) -> tuple[NDArray[np.float64], int]:
-    """The errors, and of how many problems sigma comes from residuals that are rounding.
+) -> tuple[NDArray[np.float64], NDArray[np.float64], int, float]:
+    """The errors, that of a phase of each problem if its neighbours are right, of how many problems sigma comes from
+    residuals that are rounding, and :func:`~angsync.uncertainty.doubts.below_one`.
 
     NaN where a node is masked, a problem has no phases, they fit worse than chance, or nothing tells sigma.
     """
@@ -87,6 +99,8 @@ def _errors(
     wide /= np.abs(wide)
     kept[~solved] = 0
     strength = np.abs(kept)
+    diagonal = np.diagonal(problems.C, axis1=1, axis2=2)[solved[:, None] & ~out]
+    below = below_one(diagonal, strength)
     unit = strength.max(axis=(1, 2), initial=0)
     unit[unit == 0] = 1
     strength /= unit[:, None, None]  # errors depend on sigma^2 over the weights: no weight need over- or underflow
@@ -109,7 +123,9 @@ def _errors(
     variance = _variances(resistance, first, mean, node)
     errors = level[:, None] * np.sqrt(variance)
     errors[out | ~solved[:, None] | (~fits & (total > 0))[:, None]] = np.nan
-    return errors, exact
+    degree = np.ma.masked_equal(information.sum(axis=1) + information.sum(axis=2), 0)
+    off = np.nan_to_num(level) / np.sqrt(np.ma.median(degree, axis=1).filled(np.inf))
+    return errors, off, exact, below
 
 
 def resistances(weights: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -18,7 +18,7 @@ from angsync.cli.outcome import check_outputs, exit_code, reporting, show, writi
 from angsync.cli.root import app, is_quiet, limited, silent
 from angsync.cli.standard_input import read_problem
 from angsync.errors import AngsyncWarning, InputError, OutputError, warn_user
-from angsync.problem.units import in_radians
+from angsync.problem.units import beyond_a_turn, in_radians
 
 
 @app.command(short_help="Find the phases that fit FILE best, with a proof.")
@@ -125,7 +125,7 @@ def solve(
         _tell(console, result, output, report, sigma if standard_errors else False, unit.value, file, json=json)
         if kept is not None and result.status.name in ("CONVERGED", "STALLED"):
             kept.remove()  # the answer is written
-        raise typer.Exit(exit_code(result))
+        raise typer.Exit(exit_code(result) or int(_in_another_unit(result)))
 
 
 def _tell(
@@ -147,6 +147,19 @@ def _tell(
                 "" if is_quiet.get() and not json else tell(result, errors, unit, all_written=output is not None)
             )
         show(json, lambda: told, lambda: told, phases=output, report=report)
+
+
+def _in_another_unit(result: Any) -> bool:
+    """Whether radians that look like degrees do not fit, either; then a warning says so."""
+    from angsync.cli.answer import quality_of
+    from angsync.problem.measurements import Measurements
+
+    looks_so = isinstance(result.source, Measurements) and beyond_a_turn(result.source.angle)
+    quality = quality_of(result) if looks_so else None
+    if quality is None or not (quality.heavy_tails or quality.doubt or quality.loses_turns):
+        return False
+    warn_user("taken as radians, these angles do not fit: say --unit deg. The exit code is 1.", AngsyncWarning)
+    return True
 
 
 def is_zarr_path(file: Path) -> bool:

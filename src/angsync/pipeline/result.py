@@ -163,12 +163,15 @@ class SyncResult:
             measurements ties to an anchor or a prior have an infinite one.
         """
         from angsync import uncertainty
+        from angsync.uncertainty.doubts import below_one, doubt_coherences
 
         if self.grounding is not None:
             if gauge is not None:
                 raise InputError("anchors and priors fix the gauge of the error bars as well: leave gauge out.")
             return self.grounding.standard_errors(sigma)
         self._doubt_unproved()
+        if isinstance(self.source, np.ndarray):
+            doubt_coherences(below_one(np.diagonal(self.source), self.measurements.strength))
         references = self._references(gauge)
         find = uncertainty.standard_errors if self.robust is None else self.robust.standard_errors
         return find(self.measurements, self.phases, self.components, sigma=sigma, references=references)

@@ -59,19 +59,23 @@ def radians(angle: NDArray[np.float64], unit: str, epsilon: float) -> NDArray[np
     return np.fmod(angle, turn) * (2 * math.pi / turn)
 
 
+def beyond_a_turn(angle: NDArray[np.float64]) -> int:
+    """How many of these radians exceed one turn, if most do, which is how degrees look; otherwise 0."""
+    import numpy as np
+
+    count = int(np.count_nonzero(np.abs(angle) > 2 * math.pi))
+    return count if 2 * count > angle.size else 0
+
+
 def warn_of_degrees(
     angle: NDArray[np.float64],
     what: str = "angles",
     mend: str = "Then say unit='deg' (--unit deg; turns: 'turn').",
 ) -> None:
-    """Warn where most of these radians exceed one turn, which is how degrees look."""
-    import numpy as np
-
-    size = np.abs(angle)
-    beyond = int(np.count_nonzero(size > 2 * math.pi))
-    if 2 * beyond > angle.size:
+    """Warn where most of these radians exceed one turn."""
+    if beyond := beyond_a_turn(angle):
         warn_user(
-            f"{beyond} of {angle.size} {what} exceed 2 pi in size, the largest is {size.max():.4g}: are these degrees? "
-            f"{mend} They are taken as radians, modulo 2 pi; wrap them to be rid of this warning.",
+            f"{beyond} of {angle.size} {what} exceed 2 pi in size, the largest is {abs(angle).max():.4g}: are these "
+            f"degrees? {mend} They are taken as radians, modulo 2 pi; wrap them to be rid of this warning.",
             UnitWarning,
         )

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, gammainc
 
+from angsync.errors import ErrorBarWarning, warn_user
 from angsync.problem.measurements import Measurements
-from angsync.uncertainty.noise_models import AngleNoise, NoiseModel, model_of, wrapped_residuals
+from angsync.uncertainty.noise_models import AngleNoise, model_of, wrapped_residuals
 
 _RARE = 1e-6  # probability of a chi-square as small as this one
 _SMALL = 0.1  # chi-square per degree of freedom: sigma is then too large by a factor of 3
@@ -28,10 +29,7 @@ _EXACTLY = 1e-12  # chi-square per degree of freedom of copies
 # 1e-10 or 1e-5.
 _EXACT_DOUBLE, _EXACT_SINGLE = 1e-9, 3e-5
 _MATTERS, _FEW = 0.05, 2  # share and number of repeated measurements up to which error bars hardly change
-# Measured, with the factor of noise_models.large_noise_factor: see the words of _how_short.
-_LARGE_NOISE = 0.8  # radians, of a typical measurement
-# In the Gaussian model single entries may be noisier by far. Measured: 93 % at 0.26 rad, 88 % at 0.31 (mean gauge).
-_LARGE_ERROR = 0.3  # radians, of a typical phase against the mean
+ENOUGH_HELD = 0.93  # share of the phases that 95 % intervals have to hold
 _CAUSE = "these measurements are not independent, or their weights are wrong"
 
 
@@ -43,11 +41,10 @@ def doubts(
     *,
     sigma: float,
     estimated: bool,
-    typical_error: float,
 ) -> list[str]:
     """Sentences on what is wrong with error bars from this sigma; empty for ordinary data.
 
-    ``freedom`` counts measurements minus phases; ``typical_error`` is that of a phase, against the mean.
+    ``freedom`` counts measurements minus phases.
     """
     used = information > 0
     if not used.any():
@@ -62,23 +59,52 @@ def doubts(
         found += _too_small(measurements, z, float(np.sum(squares)), residual[used], freedom, sigma, estimated)
         if not found and isinstance(model, AngleNoise):
             found += _repeated(measurements, deviation, information, freedom, None if estimated else sigma)
-    spread = sigma * math.sqrt(int(used.sum()) / float(np.sum(information)))
-    if estimated and spread > _LARGE_NOISE and (isinstance(model, AngleNoise) or typical_error > _LARGE_ERROR):
-        found.append(f"the noise is large ({spread:.2g} rad for a typical measurement): {_how_short(model)}")
+    degree = np.bincount(np.concatenate([measurements.i, measurements.j]), np.tile(information, 2))
+    error = sigma / math.sqrt(float(np.median(degree[degree > 0])))
+    share = float(held(error, complex_values=not isinstance(model, AngleNoise)))
+    if estimated and share < ENOUGH_HELD:
+        found.append(f"the noise is large. {too_short(error, share)}")
     return found
 
 
-def _how_short(model: NoiseModel) -> str:
-    """By how much error bars are too short at large noise, as measured (docs/uncertainty.md)."""
-    if isinstance(model, AngleNoise):
-        return (
-            "error bars allow for it, but not for phases on a wrong turn, and are too short where the graph is sparse. "
-            "95 % intervals hold 94 % at 1.2 rad and 84 % at 1.5 rad in a complete graph of 20 nodes, 86 % at 0.8 rad "
-            "and 83 % at 1 rad in a grid of 6 x 6."
-        )
+def held(error: Any, *, complex_values: bool) -> Any:
+    r"""The share of phases that 95 % intervals hold, by the error (radians) of a phase whose neighbours are right.
+
+    Measured, for graphs from rings to complete ones (docs/uncertainty.md): intervals are too short by the square root
+    of :math:`1 - u`, or by that of :math:`1 / (1 + u^2)` for angles, which :func:`large_noise_factor
+    <angsync.uncertainty.noise_models.large_noise_factor>` has lengthened; :math:`u = (2 \mathrm{error})^2`.
+    """
+    u = (2 * error) ** 2
+    shorter = np.maximum(1 - u, 0.25) if complex_values else 1 / (1 + u**2)
+    return gammainc(0.5, 1.92 * shorter)  # half of 1.96^2
+
+
+def too_short(error: float, share: float) -> str:
+    """Why error bars are too short, and by how much."""
     return (
-        "error bars are those of small noise and too short here: 95 % intervals hold 88 % where phases are off by 0.3."
+        f"A phase is uncertain by {error:.2g} rad even if its neighbors are right, and error bars assume small errors: "
+        f"they are too short. 95 % intervals hold about {100 * share:.0f} % of the phases."
     )
+
+
+def below_one(diagonal: NDArray, moduli: NDArray[np.float64]) -> float:
+    """How many moduli are below 1, if none is above it and the diagonal is 1, as in matrices of coherences."""
+    if not (np.isclose(diagonal, 1).all() and np.isclose(np.max(moduli, initial=1), 1)):
+        return -math.inf
+    return float(np.count_nonzero((moduli > 0) & ~np.isclose(moduli, 1)))
+
+
+def doubt_coherences(below: float) -> bool:
+    """Warn of coherences, of which so many are below 1; noise would have half of the moduli above."""
+    looks_so = bool(0.5**below < _RARE)
+    if looks_so:
+        warn_user(
+            "Standard errors: these look like coherences (1 on the diagonal, no modulus above 1). If they are, their "
+            "entries are not independent, and error bars are far too short: 95 % intervals hold 30 to 55 %. Use "
+            "angsync.applications.phase_linking: link_covariance(C, looks=...) has error bars for coherences.",
+            ErrorBarWarning,
+        )
+    return looks_so
 
 
 def exact_below(phases: np.dtype[Any]) -> float:

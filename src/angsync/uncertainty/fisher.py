@@ -106,21 +106,15 @@ def standard_errors(
 
     Warns where the residuals say that the error bars cannot be right (:mod:`angsync.uncertainty.doubts`).
     """
-    estimated = sigma is None
+    estimated, information = sigma is None, information_weights(measurements, z)
+    freedom = _freedom(measurements, information)
     if sigma is None:
         sigma = estimate_sigma(measurements, z, components)
+        if isinstance(model_of(measurements), AngleNoise):
+            sigma *= large_noise_factor(wrapped_residuals(measurements, z), information, freedom)
     check_sigma(sigma)
-    information = information_weights(measurements, z)
     errors = sigma * np.sqrt(variances(measurements, information, components, references))
-    if estimated and isinstance(model_of(measurements), AngleNoise):
-        errors *= large_noise_factor(
-            wrapped_residuals(measurements, z), information, _freedom(measurements, information)
-        )
-    known = errors[np.isfinite(errors)]
-    # against a node an error is that of a difference of two phases
-    typical = float(np.median(known)) * (1.0 if references is None else 0.5**0.5) if known.size else 0.0
-    freedom = _freedom(measurements, information)
-    for doubt in doubts(measurements, z, information, freedom, sigma=sigma, estimated=estimated, typical_error=typical):
+    for doubt in doubts(measurements, z, information, freedom, sigma=sigma, estimated=estimated):
         warn_user(f"Standard errors: {doubt}", ErrorBarWarning)
     return errors
 

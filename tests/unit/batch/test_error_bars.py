@@ -25,6 +25,7 @@ def one_by_one(C, gauge, sigma=None):
     return np.stack(found)
 
 
+@pytest.mark.filterwarnings("ignore:Standard errors.*the noise is large")  # one residual tells the noise if n is 3
 @pytest.mark.parametrize("gauge", ["first", "mean", 3])
 @pytest.mark.parametrize("sigma", [None, 0.4])
 @pytest.mark.parametrize("n", [3, 8, 21])
@@ -147,6 +148,55 @@ def test_error_bars_cover():
     off = np.abs(np.angle(result.z * truth.conj()))[:, 5]
     inside = np.mean(off < 1.96 * result.standard_errors(level / np.sqrt(2))[:, 5])
     assert abs(inside - 0.95) < 0.02
+
+
+def test_noisy_problems_of_a_stack_are_counted():
+    """95 % intervals hold .948, .931, .906 at 0.1, 0.3, 0.4 sqrt(n), n = 20; below .93 somebody has to say so."""
+    C = np.concatenate([gaussian_stack(20, 30, level * 20**0.5, seed=5) for level in (0.1, 0.45)])
+    result = ang.synchronize(C, on_failure="ignore")
+    for gauge in ("first", "mean"):
+        with pytest.warns(ErrorBarWarning, match="30 of 60 problems: the noise is large.* about 8[789] %") as caught:
+            result.standard_errors(gauge=gauge)
+        assert len(caught) == 1
+        assert caught[0].filename == __file__
+    result[:30].standard_errors()
+    mask = np.zeros((60, 20), dtype=bool)
+    mask[:, 3] = True
+    with pytest.warns(ErrorBarWarning, match="30 of 60 problems: the noise is large"):
+        synchronize_stack(C, mask=mask, on_failure="ignore").standard_errors()
+
+
+def coherences(n, looks, count, dtype=np.complex128):
+    """Sample coherences of images whose coherence is 0.6 exp(-lag / 3)."""
+    rng = np.random.default_rng(2)
+    lag = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+    root = np.linalg.cholesky(np.where(lag == 0, 1, 0.6 * np.exp(-lag / 3)))
+    x = root @ (rng.standard_normal((count, n, looks)) + 1j * rng.standard_normal((count, n, looks)))
+    x /= np.linalg.norm(x, axis=2, keepdims=True)
+    return (x @ x.conj().swapaxes(1, 2)).astype(dtype)
+
+
+@pytest.mark.filterwarnings("ignore:Standard errors. the noise is large")  # of one problem
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_coherences_are_told_to_use_phase_linking(dtype):
+    """Their entries are not independent: 95 % intervals hold 30 to 55 %."""
+    C = coherences(10, 100, 40, dtype)
+    C[3, 5, 6] = C[3, 6, 5] = 0
+    C[7] = np.nan  # no data
+    result = ang.synchronize(C, on_failure="ignore")
+    for sigma in (None, 0.3):
+        with pytest.warns(ErrorBarWarning, match=r"coherences.*hold 30 to 55 %.*phase_linking"):
+            result.standard_errors(sigma)
+    with pytest.warns(ErrorBarWarning, match="coherences.*phase_linking"):
+        ang.synchronize(C[0], on_failure="ignore").standard_errors()
+
+
+def test_other_unit_diagonals_are_no_coherences():
+    noisy = gaussian_stack(6, 30, 0.2)
+    angles = np.exp(1j * np.angle(noisy))
+    triangles = gaussian_stack(3, 40, 0.05)  # of one in eight no modulus is above 1
+    for C in (noisy, angles, noisy[0], angles[0], *triangles):  # pytest makes errors of warnings
+        ang.synchronize(C).standard_errors()
 
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])

@@ -245,6 +245,20 @@ def test_degrees_without_a_unit_are_heard_of():
     assert "--unit deg" in answer.stderr
 
 
+def test_degrees_read_as_radians_that_fit_badly_end_with_1():
+    """The measurements of the README: 37 degrees of misfit, and yet proved to be the best fit."""
+    rows = ("Oslo,Rome,40", "Oslo,Bern,95", "Rome,Bern,54", "Rome,Kiel,-22", "Bern,Kiel,-74", "Kiel,Oslo,-19")
+    Path("links.csv").write_text("\n".join(("i,j,angle", *rows)))
+    assert call("solve", "links.csv", "--unit", "deg").code == 0
+    for options in ((), ("--quiet",), ("--json",)):
+        answer = call("solve", "links.csv", *options)
+        assert answer.code == 1
+        assert options == ("--quiet",) or "taken as radians, these angles do not fit" in answer.stderr
+    # what fits is believed: these angles close in radians, too
+    Path("deg.csv").write_text("i,j,angle\n0,1,45\n1,2,90\n2,0,-135\n")
+    assert call("solve", "deg.csv").code == 0
+
+
 def test_a_matrix_has_no_unit():
     np.save("C.npy", np.eye(3))
     refused(call("solve", "C.npy", "--unit", "deg"), "is for edge lists")
