@@ -54,6 +54,7 @@ VERDICTS = ("REFUTED", "UNDECIDED", "CERTIFIED")
 COLUMNS = ("problem", "before", "after", "difference", "verdict", "gap", "CPU time", "judgment")
 PLACES: dict[str, dict[str, dict[str, str]]] = {
     "default": {"": {}},
+    "products": {"": {"OPENBLAS_NUM_THREADS": "1"}},  # the caller's products: waiting threads of BLAS are not ours
     "sets": {name: {"ANGSYNC_INSTRUCTIONS": name} for name in ("avx512", "avx2", "plain")},
     "memory": {"": {}},
 }
@@ -255,7 +256,7 @@ def turns(a: Guard, b: Guard, case: str, rounds: int) -> tuple[dict[str, Any], d
     k = 0
     while k < rounds:
         for side in (0, 1) if k % 2 == 0 else (1, 0):
-            time.sleep(REST / 4)
+            time.sleep(REST)
             answer = (a, b)[side].ask(case)
             found[side].update(answer)
             times[side].append(answer.get("ms", math.nan))

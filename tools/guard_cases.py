@@ -48,7 +48,7 @@ class Case:
     strict: bool = True  # f within 1e-9 and the same verdict; otherwise f within 2e-4 and not newly REFUTED
     ratio: float | None = None  # most CPU time of the second checkout over that of the first
     ms: float | None = None  # most CPU time of a call
-    place: str = "default"  # "sets": under every set of instructions; "memory": in a process of its own
+    place: str = "default"  # the settings that it runs under: PLACES of compare_checkouts.py
 
 
 # ---- data
@@ -413,7 +413,7 @@ def dense_cases(quick: bool) -> Iterator[tuple[str, Case]]:
         make = partial(dense, n, 0.1, certify=False)
         yield f"dense {n}, 0.1 sqrt n, not certified", Case(make, **dense_limits(n, 0.1, False))
     for n, level in itertools.product((300, 1500), (0.1,) if quick else (0.1, 0.3)):
-        yield f"LinearOperator {n}, {level} sqrt n", Case(partial(products, n, level), ratio=1.2)
+        yield f"LinearOperator {n}, {level} sqrt n", Case(partial(products, n, level), ratio=1.2, place="products")
     for n in (300, 1000):
         make = partial(dense, n, 0.15)
         yield f"dense {n}, 0.15 sqrt n", Case(make, **dense_limits(n, 0.15, True), place="sets")
