@@ -15,8 +15,9 @@ row per problem, written anew after every row. BROKEN (exit code 1) means that t
 lower by more than 1e-9 of it, or the verdict is worse, at low noise; f is lower by more than 2e-4, or newly REFUTED, at
 high noise; f of the first checkout is above f plus the gap bound of the second; more products with a LinearOperator; in
 samples, a mean that is worse by more than two standard errors of the paired differences, or more answers that are wrong
-and credible; more memory; an error. SLOW marks a CPU time above its limit, and exits with 0: medians of few turns on a
-busy machine scatter, so hold it against the row in ``guards-noise.md``, which compares one checkout with itself.
+and credible; more memory; a stated objective that is not that of the phases; an error where the first checkout answers
+(where it does not, the row is NOT COMPARED). SLOW marks a CPU time above its limit, and exits with 0: medians of few
+turns on a busy machine scatter, so hold it against the row in ``guards-noise.md``: one checkout against itself.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ SLOW, SLOW_ROUNDS = 2000.0, 3  # cases of more milliseconds have fewer rounds
 MOST_SECONDS = 180  # of one answer in guards
 SLOW_TURN = 8000.0  # milliseconds of a turn in guards after which there is no second
 STRICT, LOOSE = 1e-9, 2e-4  # how much f may fall, of itself
+TOLD = 1e-6  # of f: how far the stated objective may be from it, in single precision too
 ROUNDING = 1e-14  # of f: what sums in double precision leave open
 SAME = 1e-6  # degrees or shares: means that are nearer are the same
 LEVEL = 0.95  # of the intervals
@@ -300,6 +302,8 @@ def solved(case: dict[str, Any], a: dict[str, Any], b: dict[str, Any]) -> tuple[
     above = [x - y - gap - ROUNDING * abs(x) for x, y, gap in zip(fa, fb, b["gap"], strict=False)]
     if any(not excess <= 0 for excess in above):
         broken.append("f of the first is above f plus gap of the second")
+    if any(not abs(told - y) <= TOLD * abs(y) for told, y in zip(b.get("told", ()), fb, strict=False)):
+        broken.append("the objective is not that of the phases")
     if b.get("products", 0) > a.get("products", 0):
         broken.append("more products")
     counts = f", {change(str(a['products']), str(b['products']))} products" if "products" in a else ""
@@ -324,7 +328,9 @@ def paired(name: str, a: list[float], b: list[float]) -> tuple[list[str], list[s
     else:
         broken = [f"worse by {worse / error:.1f} standard errors"] if error and worse > max(2 * error, SAME) else []
         broken = broken or (["worse on every seed"] if not error and worse > SAME else [])
-    cells = [f"{before:.4g}", f"{after:.4g}", f"{mean:+.2g} +- {error:.1g} ({len(both)} pairs)"]
+    refused = sum(y != y for y in b) - sum(x != x for x in a)
+    words = f"{len(both)} pairs" + (f", {refused:+d} without a figure" if refused else "")
+    cells = [f"{before:.4g}", f"{after:.4g}", f"{mean:+.2g} +- {error:.1g} ({words})"]
     return [*cells, "-", "-"], broken
 
 
@@ -350,8 +356,9 @@ def judged(case: dict[str, Any], a: dict[str, Any], b: dict[str, Any]) -> list[R
     found: dict[str, tuple[list[str], list[str]]] = {}
     if "error" in a or "error" in b:
         words = [side.get("error", "an answer") for side in (a, b)]
-        found[""] = [*words, "-", "-", "-"], [] if "error" in a else ["an error"]
-    elif "samples" in a:
+        said = "NOT COMPARED" if "error" in a else "BROKEN: an error"
+        return [(case["name"], *words, "-", "-", "-", "-", said)]
+    if "samples" in a:
         found = {f": {name}": paired(name, a["samples"][name], b["samples"][name]) for name in a["samples"]}
     elif "best" in a:
         found[""] = violated(a, b)
@@ -411,6 +418,7 @@ def guards(given: argparse.Namespace) -> int:
     sides = [f"{commit(side)} ({kernels(given, side)})" for side in (given.A, given.B)]
     head = [f"Before: {sides[0]}. After: {sides[1]}. CPU time in ms: before, after: ratio (of single rounds).", ""]
     head += ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
+    absent = "" if (given.data / "pose-graphs").is_dir() else " Pose graphs were left out: --data has none."
     lines: list[str] = []
     print("\n".join(head), flush=True)
     said: list[str] = []
@@ -419,9 +427,9 @@ def guards(given: argparse.Namespace) -> int:
             said.append(row[-1])
             lines.append("| " + " | ".join(cell.replace("|", "/") for cell in row) + " |")
             print(lines[-1], flush=True)
-        broken, slow = (sum(word in one for one in said) for word in ("BROKEN", "SLOW"))
+        broken, slow, skipped = (sum(word in one for one in said) for word in ("BROKEN", "SLOW", "NOT COMPARED"))
         minutes = (time.monotonic() - begin) / 60
-        end = f"{len(said)} rows, {broken} broken, {slow} slow; {minutes:.0f} minutes."
+        end = f"{len(said)} rows, {broken} broken, {slow} slow, {skipped} not compared; {minutes:.0f} minutes.{absent}"
         if given.out:
             given.out.write_text("\n".join([*head, *lines, "", end, ""]))
     print(f"\n{end}" if said else "no case has this in its name")

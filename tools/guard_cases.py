@@ -2,8 +2,9 @@
 
 Run by it with PYTHONPATH at one checkout. Data are made here or by the generators of ``benchmarks/cases`` beside it, so
 both checkouts solve the same numbers; only public names solve them. One line of JSON answers every line read:
-``ms`` (CPU time) and, by kind of case, ``f, verdict, gap`` (lists, one entry per problem), ``products``, ``samples``
-(lists, one entry per seed), ``best`` (the best f of random starts) or ``bytes``. f is computed here from the phases.
+``ms`` (CPU time) and, by kind of case, ``f, verdict, gap`` (lists, one entry per problem; f is computed here from the
+phases) and ``told`` (the objective that the result states), ``products``, ``samples`` (lists, one entry per seed),
+``best`` (the best f of random starts) or ``bytes``.
 """
 
 from __future__ import annotations
@@ -127,16 +128,19 @@ def proved(result: Any) -> Answer:
     return {"verdict": ["CERTIFIED" if one else "UNDECIDED" for one in certified], "gap": result.gap_bound.tolist()}
 
 
+def answered(f: Any, result: Any) -> Answer:
+    """f of the phases, the objective that the result states, and what is proved."""
+    return {"f": np.ravel(f).tolist(), "told": np.ravel(result.objective).tolist()} | proved(result)
+
+
 def dense(n: int, level: float, count: int | None = None, precision: Any = complex, **options: Any) -> Ready:
     C = gaussian(n, level, 0, count)[0].astype(precision)
-    return lambda: ang.synchronize(
-        C, **options
-    ), lambda found: {"f": np.atleast_1d(value(C, found.z)).tolist()} | proved(found)
+    return lambda: ang.synchronize(C, **options), lambda found: answered(value(C, found.z), found)
 
 
 def edges(make: Callable[[], tuple[ang.Measurements, Any]]) -> Ready:
     m, _ = make()
-    return lambda: ang.synchronize(m), lambda found: {"f": [value_of_edges(m, found.z)]} | proved(found)
+    return lambda: ang.synchronize(m), lambda found: answered(value_of_edges(m, found.z), found)
 
 
 def poses(path: Path) -> Ready:
@@ -169,7 +173,7 @@ def products(n: int, level: float) -> Ready:
         count = 0
         return ang.synchronize(LinearOperator((n, n), matvec=times, matmat=times, dtype=complex))
 
-    return call, lambda found: {"f": [float(value(C, found.z))], "products": count} | proved(found)
+    return call, lambda found: {"products": count} | answered(value(C, found.z), found)
 
 
 # ---- samples: one entry per seed, so that two checkouts are compared in pairs

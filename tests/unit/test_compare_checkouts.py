@@ -56,6 +56,7 @@ def test_guards_of_a_checkout_against_itself_are_ok(tmp_path):
         ({}, {"verdict": ["UNDECIDED"], "gap": [1.0]}, "BROKEN: the verdict is worse"),
         ({}, {"verdict": [], "gap": []}, "BROKEN: the verdict is worse"),
         ({}, {"products": 12}, "BROKEN: more products"),
+        ({}, {"told": [100.1]}, "BROKEN: the objective is not that of the phases"),
         ({}, {"error": "ValueError: no"}, "BROKEN: an error"),
         ({}, {"ms": [12.0, 12.0]}, "SLOW: 1.20 times, at most 1.1"),
         ({"ratio": None, "ms": 10.5}, {"ms": [11.0, 11.0]}, "SLOW: 1.10 times, at most 10.5 ms"),
@@ -69,6 +70,11 @@ def test_judged_names_the_rule_that_is_broken(tool, case, after, said):
     before = answer(products=10) if "products" in after else answer()
     (found,) = judgment(tool, case, before, answer(**after))
     assert found.startswith(said)
+
+
+def test_judged_case_that_the_first_cannot_answer_is_not_ok(tool):
+    failed = {"ms": [float("nan")], "error": "no answer in 180 s"}
+    assert judgment(tool, {}, failed, failed) == ["NOT COMPARED"]
 
 
 def test_judged_stack_counts_the_verdicts_that_are_worse(tool):
