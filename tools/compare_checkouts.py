@@ -1,13 +1,23 @@
-"""Whether two checkouts of angsync give the same bits, and how their speeds compare: the guard of a refactoring.
+"""Whether two checkouts of angsync give the same bits or answers, and how their speeds compare.
 
     python tools/compare_checkouts.py bits BEFORE AFTER
     python tools/compare_checkouts.py speed BEFORE AFTER --rounds 7
+    python tools/compare_checkouts.py guards BEFORE AFTER --out guards.md
 
 Each checkout is run in processes of its own with PYTHONPATH at its ``src``, so both need their compiled extension
 (where both lack it, NumPy is compared with NumPy; where one lacks it, this is said and nothing is compared). Real data
 sets are taken from ``--data``, ANGSYNC_DATA or ``../shared/data``, and left out where they are not there.
 ``bits`` exits with 1 where anything differs. ``speed`` lets one process compute at a time, in the order A B B A, and is
 only as quiet as the machine: judge a ratio by that of a checkout against itself.
+
+``guards`` compares answers that may differ in their bits, on the problems of ``guard_cases.py``: one Markdown table, a
+row per problem, written anew after every row. BROKEN (exit code 1) means that the second checkout breaks a rule: f is
+lower by more than 1e-9 of it, or the verdict is worse, at low noise; f is lower by more than 2e-4, or newly REFUTED, at
+high noise; f of the first checkout is above f plus the gap bound of the second; more products with a LinearOperator; in
+samples, a mean that is worse by more than two standard errors of the paired differences, or more answers that are wrong
+and credible; more memory; a stated objective that is not that of the phases; an error where the first checkout answers
+(where it does not, the row is NOT COMPARED). SLOW marks a CPU time above its limit, and exits with 0: medians of few
+turns on a busy machine scatter, so hold it against the row in ``guards-noise.md``: one checkout against itself.
 """
 
 from __future__ import annotations
@@ -15,7 +25,9 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
 import os
+import select
 import statistics
 import subprocess
 import sys
@@ -32,6 +44,22 @@ PASSES: dict[str, tuple[list[str], dict[str, str]]] = {
 }
 REST = 0.2  # seconds between turns, so that the threads of BLAS go to sleep
 SLOW, SLOW_ROUNDS = 2000.0, 3  # cases of more milliseconds have fewer rounds
+MOST_SECONDS = 180  # of one answer in guards
+SLOW_TURN = 8000.0  # milliseconds of a turn in guards after which there is no second
+STRICT, LOOSE = 1e-9, 2e-4  # how much f may fall, of itself
+TOLD = 1e-6  # of f: how far the stated objective may be from it, in single precision too
+ROUNDING = 1e-14  # of f: what sums in double precision leave open
+SAME = 1e-6  # degrees or shares: means that are nearer are the same
+LEVEL = 0.95  # of the intervals
+MORE_MEMORY, IMPORT, IMPORTS = 1.03, 1.03, 7  # ratios that are noise; new processes for the import
+VERDICTS = ("REFUTED", "UNDECIDED", "CERTIFIED")
+COLUMNS = ("problem", "before", "after", "difference", "verdict", "gap", "CPU time", "judgment")
+PLACES: dict[str, dict[str, dict[str, str]]] = {
+    "default": {"": {}},
+    "products": {"": {"OPENBLAS_NUM_THREADS": "1"}},  # the caller's products: waiting threads of BLAS are not ours
+    "sets": {name: {"ANGSYNC_INSTRUCTIONS": name} for name in ("avx512", "avx2", "plain")},
+    "memory": {"": {}},
+}
 FIRST_SOLVE = """
 import json, sys, time
 begin = time.perf_counter()
@@ -115,14 +143,18 @@ def bits(given: argparse.Namespace) -> int:
 class Runner:
     """One process of a checkout that waits for the names of cases."""
 
-    def __init__(self, given: argparse.Namespace, checkout: Path) -> None:
-        command = [given.python, str(TOOLS / "timed_cases.py"), "--data", str(given.data)]
+    script = "timed_cases.py"
+
+    def __init__(self, given: argparse.Namespace, checkout: Path, extra: dict[str, str] | None = None) -> None:
+        command = [given.python, str(TOOLS / self.script), "--data", str(given.data)]
+        if getattr(given, "quick", False):
+            command.append("--quick")
         self.process = subprocess.Popen(
-            command, env=environment(checkout), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command, env=environment(checkout, extra), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         hello = self.answer()
         check_origin(hello["from"], checkout)
-        self.cases: list[str] = hello["cases"]
+        self.cases: list[Any] = hello["cases"]
 
     def answer(self) -> dict[str, Any]:
         line = self.process.stdout.readline()
@@ -143,8 +175,9 @@ class Runner:
 class Fresh:
     """A new process every turn: what an import and the first solve cost."""
 
-    def __init__(self, given: argparse.Namespace, checkout: Path) -> None:
-        self.command, self.environment = [given.python, "-c", FIRST_SOLVE], environment(checkout)
+    def __init__(self, given: argparse.Namespace, checkout: Path, clock: str = "perf_counter") -> None:
+        program = FIRST_SOLVE.replace("perf_counter", clock)
+        self.command, self.environment = [given.python, "-c", program], environment(checkout)
         del self.environment["PYTHONDONTWRITEBYTECODE"]  # an import without compiled files is another thing
 
     def time(self, case: str) -> dict[str, float]:
@@ -185,12 +218,231 @@ def speed(given: argparse.Namespace) -> int:
     return 0
 
 
+class Guard:
+    """A process of a checkout that answers the cases of guards; started when needed, ended when it takes too long."""
+
+    def __init__(self, given: argparse.Namespace, checkout: Path, extra: dict[str, str]) -> None:
+        self.start = lambda: GuardRunner(given, checkout, extra)
+        self.runner: GuardRunner | None = None
+
+    def ask(self, case: str) -> dict[str, Any]:
+        self.runner = self.runner or self.start()
+        process = self.runner.process
+        process.stdin.write(f"{case}\n")
+        process.stdin.flush()
+        if not select.select([process.stdout], [], [], MOST_SECONDS)[0]:
+            self.close(kill=True)
+            return {"error": f"no answer in {MOST_SECONDS} s"}
+        line = process.stdout.readline()
+        if not line:
+            self.close()
+            return {"error": "the process died"}
+        return json.loads(line)
+
+    def close(self, kill: bool = False) -> None:
+        if self.runner:
+            if kill:
+                self.runner.process.kill()
+            self.runner.close()
+        self.runner = None
+
+
+class GuardRunner(Runner):
+    script = "guard_cases.py"
+
+
+def turns(a: Guard, b: Guard, case: str, rounds: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What both answer, taking turns in the order A B B A; slow cases have fewer turns. ``ms`` lists every turn."""
+    found: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+    times: tuple[list[float], list[float]] = ([], [])
+    k = 0
+    while k < rounds:
+        for side in (0, 1) if k % 2 == 0 else (1, 0):
+            time.sleep(REST)
+            answer = (a, b)[side].ask(case)
+            found[side].update(answer)
+            times[side].append(answer.get("ms", math.nan))
+        k += 1
+        slowest = max(times[0] + times[1])
+        once = any(kind in answer for kind in ("error", "samples", "best", "bytes") for answer in found)
+        if once or slowest > SLOW_TURN or (k == 2 and slowest > SLOW):  # no rule is about the time of samples
+            break
+    return found[0] | {"ms": times[0]}, found[1] | {"ms": times[1]}
+
+
+Row = tuple[str, str, str, str, str, str, str, str]
+
+
+def number(value: float) -> str:
+    return f"{value:.10g}" if abs(value) >= 100 else f"{value:.4g}"
+
+
+def tally(verdicts: list[str]) -> str:
+    """One verdict, or how often each occurs."""
+    counts = {name: verdicts.count(name) for name in sorted(set(verdicts))}
+    return " ".join(counts) if len(verdicts) == 1 else ", ".join(f"{n} {name}" for name, n in counts.items())
+
+
+def change(before: str, after: str) -> str:
+    return before if before == after else f"{before} -> {after}"
+
+
+def solved(case: dict[str, Any], a: dict[str, Any], b: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """Cells (before, after, difference, verdict, gap) of problems that were solved, and the rules that are broken."""
+    fa, fb = a["f"], b["f"]
+    worst = min(
+        ((y - x) / (abs(x) or 1.0) for x, y in zip(fa, fb, strict=True)), key=lambda d: -math.inf if d != d else d
+    )
+    broken = []
+    if not worst >= -(STRICT if case["strict"] else LOOSE):
+        broken.append(f"f is lower by {-worst:.1e}")
+    pairs = list(zip(a["verdict"], b["verdict"], strict=True)) if len(a["verdict"]) == len(b["verdict"]) else []
+    lost = sum(VERDICTS.index(y) < VERDICTS.index(x) and (case["strict"] or y == "REFUTED") for x, y in pairs)
+    if lost or len(a["verdict"]) > len(b["verdict"]):
+        broken.append("the verdict is worse" if len(pairs) < 2 else f"{lost} verdicts are worse")
+    above = [x - y - gap - ROUNDING * abs(x) for x, y, gap in zip(fa, fb, b["gap"], strict=False)]
+    if any(not excess <= 0 for excess in above):
+        broken.append("f of the first is above f plus gap of the second")
+    if any(not abs(told - y) <= TOLD * abs(y) for told, y in zip(b.get("told", ()), fb, strict=False)):
+        broken.append("the objective is not that of the phases")
+    if b.get("products", 0) > a.get("products", 0):
+        broken.append("more products")
+    counts = f", {change(str(a['products']), str(b['products']))} products" if "products" in a else ""
+    gaps = [f"{max(side['gap']):.1e}" if side["gap"] else "-" for side in (a, b)]
+    cells = [number(sum(fa)), number(sum(fb)), f"{worst:+.1e}{counts}"]
+    return [*cells, change(tally(a["verdict"]), tally(b["verdict"])) or "-", change(*gaps)], broken
+
+
+def paired(name: str, a: list[float], b: list[float]) -> tuple[list[str], list[str]]:
+    """Cells of one quantity that both measured on the same seeds, and the rule that is broken."""
+    both = [(x, y) for x, y in zip(a, b, strict=True) if x == x and y == y]
+    if not both:
+        return ["-", "-", "nothing measured", "-", "-"], []
+    before, after = (statistics.fmean(side) for side in zip(*both, strict=True))
+    apart = [y - x for x, y in both]
+    mean, error = statistics.fmean(apart), statistics.stdev(apart) / len(apart) ** 0.5 if len(apart) > 1 else 0.0
+    worse = -mean if name in ("recall", "coverage") else mean
+    if name == "wrong and credible":
+        broken = [f"{sum(apart):+.0f} wrong and credible"] if sum(apart) > 0 else []
+    elif name == "coverage" and after >= LEVEL:
+        broken = []  # intervals that hold more often than they say are no fault
+    else:
+        broken = [f"worse by {worse / error:.1f} standard errors"] if error and worse > max(2 * error, SAME) else []
+        broken = broken or (["worse on every seed"] if not error and worse > SAME else [])
+    refused = sum(y != y for y in b) - sum(x != x for x in a)
+    words = f"{len(both)} pairs" + (f", {refused:+d} without a figure" if refused else "")
+    cells = [f"{before:.4g}", f"{after:.4g}", f"{mean:+.2g} +- {error:.1g} ({words})"]
+    return [*cells, "-", "-"], broken
+
+
+def violated(a: dict[str, Any], b: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """How many gaps are smaller than what the best point known to either checkout gains."""
+    best = [max(known) for known in zip(a["best"], b["best"], a["f"], b["f"], strict=True)]
+    counts = [
+        sum(not top - f <= gap + ROUNDING * abs(top) for top, f, gap in zip(best, side["f"], side["gap"], strict=True))
+        for side in (a, b)
+    ]
+    cells = [
+        str(counts[0]),
+        str(counts[1]),
+        f"of {len(best)}",
+        "-",
+        change(*(f"{max(side['gap']):.1e}" for side in (a, b))),
+    ]
+    return cells, [f"{counts[1]} violated gaps"] if counts[1] else []
+
+
+def judged(case: dict[str, Any], a: dict[str, Any], b: dict[str, Any]) -> list[Row]:
+    """The rows of one case: what both checkouts answered, and ``ok`` or which rule the second one breaks."""
+    found: dict[str, tuple[list[str], list[str]]] = {}
+    if "error" in a or "error" in b:
+        words = [side.get("error", "an answer") for side in (a, b)]
+        said = "NOT COMPARED" if "error" in a else "BROKEN: an error"
+        return [(case["name"], *words, "-", "-", "-", "-", said)]
+    if "samples" in a:
+        found = {f": {name}": paired(name, a["samples"][name], b["samples"][name]) for name in a["samples"]}
+    elif "best" in a:
+        found[""] = violated(a, b)
+    elif "bytes" in a:
+        ratio = b["bytes"] / a["bytes"]
+        broken = [f"{ratio:.2f} times the memory"] if ratio > MORE_MEMORY else []
+        found[""] = [number(a["bytes"]), number(b["bytes"]), f"{ratio - 1:+.1%}", "-", "-"], broken
+    elif "f" in a:
+        found[""] = solved(case, a, b)
+    else:
+        found[""] = ["-"] * 5, []
+    before, after = statistics.median(a["ms"]), statistics.median(b["ms"])
+    limit = case["ms"] / before if case["ms"] else case["ratio"] or math.inf
+    single = [y / x for x, y in zip(a["ms"], b["ms"], strict=True)]
+    apart = f" ({min(single):.2f} to {max(single):.2f})" if len(single) > 1 else ""
+    clock = f"{before:.4g}, {after:.4g}: {after / before:.3f}{apart}"
+    slow = f"SLOW: {after / before:.2f} times" if after / before > limit else ""
+    slow += f", at most {case['ms']} ms" if slow and case["ms"] else f", at most {limit}" if slow else ""
+    rows = []
+    for name, (cells, broken) in found.items():
+        said = "; ".join([f"BROKEN: {', '.join(broken)}"] * bool(broken) + [slow] * bool(slow)) or "ok"
+        rows.append((case["name"] + name, *cells, "as above" if rows else clock, "ok" if rows and not broken else said))
+    return rows
+
+
+def commit(checkout: Path) -> str:
+    command = ["git", "-C", str(checkout), "describe", "--always", "--dirty"]
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.strip() or "?"
+
+
+def guarded(given: argparse.Namespace) -> Iterator[list[Row]]:
+    """The rows of every case, as they come."""
+    rules = {"strict": False, "ratio": IMPORT, "ms": None}
+    if given.only in "import angsync":
+        raced = race(Fresh(given, given.A, "process_time"), Fresh(given, given.B, "process_time"), "", IMPORTS)
+        for name in ("import angsync", "import and first solve"):
+            yield judged(rules | {"name": name}, *({"ms": times} for times in raced[name]))
+    for place, settings in PLACES.items():
+        for label, extra in settings.items():
+            a, b = Guard(given, given.A, extra), Guard(given, given.B, extra)
+            a.runner = a.start()
+            for case in a.runner.cases:
+                shown = f"{label}: {case['name']}" if label else case["name"]
+                if case["place"] == place and given.only in shown:
+                    answers = turns(a, b, case["name"], 2 if given.quick else 4)
+                    yield judged(case | {"name": shown}, *answers)
+                    if place == "memory":
+                        a.close()
+                        b.close()
+            a.close()
+            b.close()
+
+
+def guards(given: argparse.Namespace) -> int:
+    """Write one table: value, verdict, gap and CPU time of every guarded problem, and which rule is broken."""
+    begin = time.monotonic()
+    sides = [f"{commit(side)} ({kernels(given, side)})" for side in (given.A, given.B)]
+    head = [f"Before: {sides[0]}. After: {sides[1]}. CPU time in ms: before, after: ratio (of single rounds).", ""]
+    head += ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
+    absent = "" if (given.data / "pose-graphs").is_dir() else " Pose graphs were left out: --data has none."
+    lines: list[str] = []
+    print("\n".join(head), flush=True)
+    said: list[str] = []
+    for rows in guarded(given):
+        for row in rows:
+            said.append(row[-1])
+            lines.append("| " + " | ".join(cell.replace("|", "/") for cell in row) + " |")
+            print(lines[-1], flush=True)
+        broken, slow, skipped = (sum(word in one for one in said) for word in ("BROKEN", "SLOW", "NOT COMPARED"))
+        minutes = (time.monotonic() - begin) / 60
+        end = f"{len(said)} rows, {broken} broken, {slow} slow, {skipped} not compared; {minutes:.0f} minutes.{absent}"
+        if given.out:
+            given.out.write_text("\n".join([*head, *lines, "", end, ""]))
+    print(f"\n{end}" if said else "no case has this in its name")
+    return int(not said or broken > 0)
+
+
 def main() -> int:
     """Read the command line and compare."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(required=True)
     known = os.environ.get("ANGSYNC_DATA")
-    for compare in (bits, speed):
+    for compare in (bits, speed, guards):
         command = commands.add_parser(compare.__name__, help=compare.__doc__)
         command.set_defaults(compare=compare)
         command.add_argument("A", type=lambda text: Path(text).resolve(), help="a checkout")
@@ -201,9 +453,14 @@ def main() -> int:
         )
         if compare is speed:
             command.add_argument("--rounds", type=int, default=7)
+        if compare is guards:
+            command.add_argument("--quick", action="store_true", help="fewer problems: ten minutes instead of an hour")
+            command.add_argument("--out", type=Path, help="a Markdown file for the table")
+        if compare is not bits:
             command.add_argument("--only", default="", help="only cases with this in their name")
     given = parser.parse_args()
-    check_kernels(given)
+    if given.compare is not guards:  # answers are compared, not bits; the table says which kernels
+        check_kernels(given)
     return given.compare(given)
 
 

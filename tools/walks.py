@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import renamed
 from scipy.sparse.linalg import aslinearoperator
 
 import angsync as ang
@@ -39,6 +40,11 @@ EDGE_SE2 0 2 1.03 0.98 3.10 10 1 0 15 0 30
 """
 
 Walks = dict[str, Callable[[], Any]]
+
+
+def starts() -> dict[str, str]:
+    """What this checkout calls each of the starts."""
+    return {name: renamed.option(name, lambda start: ang.synchronize(np.ones((2, 2)), start=start)) for name in STARTS}
 
 
 def dense_walks(solve: Callable[..., Any]) -> Walks:
@@ -66,9 +72,9 @@ def dense_walks(solve: Callable[..., Any]) -> Walks:
     }
     for solver in solvers:
         walks[f"dense 60, {solver}"] = lambda solver=solver: solve(C, solver=solver)
-    for start in STARTS:
-        walks[f"dense 60, start {start}"] = lambda start=start: solve(C, start=start)
-        walks[f"dense 60, GPM from {start}"] = lambda start=start: solve(C, start=start, solver=ang.GPM())
+    for name, start in starts().items():
+        walks[f"dense 60, start {name}"] = lambda start=start: solve(C, start=start)
+        walks[f"dense 60, GPM from {name}"] = lambda start=start: solve(C, start=start, solver=ang.GPM())
     return walks
 
 
@@ -105,8 +111,8 @@ def graph_walks(solve: Callable[..., Any]) -> Walks:
         "robust grid": lambda: solve(spoilt, solver=ang.Robust()),
         "robust huber": lambda: solve(spoilt, solver=ang.Robust(loss="huber")),
     }
-    for start in STARTS:
-        walks[f"grid 12, start {start}"] = lambda start=start: solve(small, start=start)
+    for name, start in starts().items():
+        walks[f"grid 12, start {name}"] = lambda start=start: solve(small, start=start)
     return walks
 
 
@@ -119,8 +125,9 @@ def proof_walks(solve: Callable[..., Any]) -> Walks:
         "certify random phases": lambda: ang.certify(small.C, np.exp(1j * np.arange(144))),
     }
     for kind, (C, z) in found.items():
-        for method in PROOFS:
-            walks[f"certify {kind}, {method}"] = lambda C=C, z=z, m=method: ang.certify(C, z, method=m)
+        for name in PROOFS:
+            method = renamed.option(name, lambda m: ang.certify(np.ones((2, 2)), np.ones(2), method=m))
+            walks[f"certify {kind}, {name}"] = lambda C=C, z=z, m=method: ang.certify(C, z, method=m)
     return walks
 
 
@@ -176,13 +183,14 @@ def pose_walks(solve: Callable[..., Any], data: Path) -> Walks:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "square.g2o"
             path.write_text(SQUARE)
-            return [pose_graph.optimise(pose_graph.read(path)), solve(ang.read(path))]
+            return [optimize(pose_graph.read(path)), solve(ang.read(path))]
 
+    optimize = renamed.attribute(pose_graph, "optimise")
     walks: Walks = {"pose graph by hand": by_hand}
     for name in ("intel", "manhattan"):
         path = data / "pose-graphs" / f"{name}.g2o"
         if path.is_file():
-            walks[f"pose graph {name}"] = lambda path=path: pose_graph.optimise(pose_graph.read(path))
+            walks[f"pose graph {name}"] = lambda path=path: optimize(pose_graph.read(path))
             walks[f"rotations of {name}"] = lambda path=path: solve(ang.read(path))
     return walks
 
