@@ -24,7 +24,7 @@ from angsync.batch.source import Problems, Source
 from angsync.errors import ErrorBarWarning, InputError, ShapeError, warn_user
 from angsync.kernels.batch.pieces_reference import count_pieces, first_of_piece
 from angsync.problem.nodes import gauge_node
-from angsync.uncertainty.doubts import ENOUGH_HELD, below_one, doubt_coherences, exact_below, held, too_short
+from angsync.uncertainty.doubts import ENOUGH_HELD, MATTERS, below_one, doubt_coherences, exact_below, held, too_short
 
 _ENTRIES_AT_ONCE = 1 << 17  # of the matrices worked on together, about ten arrays of a megabyte each
 _BRIDGE_ROUNDING = 64  # units in the last place, times n, by which the leverage of a bridge may miss 1
@@ -56,7 +56,7 @@ def standard_errors(source: Source, z: NDArray, sigma: Any, gauge: str | int) ->
         )
     share = held(off, complex_values=True)
     noisy = share < ENOUGH_HELD
-    if not doubt_coherences(below) and given is None and noisy.any():
+    if not doubt_coherences(below) and given is None and np.count_nonzero(noisy) > MATTERS * noisy.size:
         warn_user(
             f"Standard errors of {np.count_nonzero(noisy)} of {len(flat)} problems: the noise is large. "
             f"{too_short(float(np.median(off[noisy])), float(np.mean(share[noisy])))}",

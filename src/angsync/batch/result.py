@@ -160,8 +160,8 @@ class BatchResult:
         no phases, or they fit worse than chance, and, without ``sigma``, where a problem has no more measurements
         than phases: there the same call for one problem refuses. An ``ErrorBarWarning`` says if the stack looks like
         coherences and, without ``sigma``, counts the problems whose residuals are zero to the accuracy of the phases,
-        or whose noise is large. Intervals need Student's t, with (n - 1) (n - 2) / 2 degrees of freedom: 1.96 standard
-        errors hold 86 % for n = 4 and 90 % for n = 5.
+        or whose noise is large (if more than a twentieth are: fewer may be chance). Intervals need Student's t, with
+        (n - 1) (n - 2) / 2 degrees of freedom: 1.96 standard errors hold 86 % for n = 4 and 90 % for n = 5.
 
         Parameters
         ----------

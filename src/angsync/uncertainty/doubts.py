@@ -28,7 +28,7 @@ _EXACTLY = 1e-12  # chi-square per degree of freedom of copies
 # Residuals of exact data, root mean square in radians, by the precision of the phases: a solver stops at a gradient of
 # 1e-10 or 1e-5.
 _EXACT_DOUBLE, _EXACT_SINGLE = 1e-9, 3e-5
-_MATTERS, _FEW = 0.05, 2  # share and number of repeated measurements up to which error bars hardly change
+MATTERS, _FEW = 0.05, 2  # share and number of doubtful measurements or problems up to which they may be chance
 ENOUGH_HELD = 0.93  # share of the phases that 95 % intervals have to hold
 _CAUSE = "these measurements are not independent, or their weights are wrong"
 
@@ -167,7 +167,7 @@ def _repeated(
     _, pair = np.unique(key, return_inverse=True)
     count = int(pair.max()) + 1
     inner = used.size - count
-    if inner <= max(_FEW, _MATTERS * used.size):
+    if inner <= max(_FEW, MATTERS * used.size):
         return []
     weight, along = information[used], np.where(i < j, 1.0, -1.0) * deviation[used]
     mean = np.bincount(pair, weight * along) / np.bincount(pair, weight)

@@ -80,6 +80,7 @@ def test_what_is_in_pieces_is_said_on_a_device():
         batch.reported(result, CALL)
 
 
+@pytest.mark.filterwarnings("ignore:Standard errors.*the noise is large")
 def test_what_is_asked_of_a_stack_on_a_device_later():
     """Standard errors and pieces read the stack again, where it lies."""
     C = gaussian_stack(6, 4).reshape(2, 2, 6, 6)

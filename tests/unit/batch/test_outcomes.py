@@ -53,6 +53,7 @@ def test_one_row_a_problem_or_a_phase(result):
         result.to_dataframe("nodes")
 
 
+@pytest.mark.filterwarnings("ignore:Standard errors.*the noise is large")
 def test_a_dataset_has_the_variables_of_lazy_stacks_and_more(result):
     xarray = pytest.importorskip("xarray")
     found = result.to_xarray(("y", "x"), {"x": [10, 20, 30]}, standard_errors=True)
