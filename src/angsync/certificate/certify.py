@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from angsync.certificate import GAP_TOLERANCE
 from angsync.certificate.bounds import METHODS, ProofName, names_in_words
 from angsync.certificate.bounds.bound import Question, SpectralBound
-from angsync.certificate.bounds.choice import QUICK_PROOF_ORDERS, gap_left_open, spectral_bound
+from angsync.certificate.bounds.choice import QUICK_PROOF_ORDERS, gap_left_open, spectral_bound, weighted_bound
 from angsync.certificate.bounds.cholesky import quick_bound
 from angsync.certificate.gap import Gap, bound_without_weights
 from angsync.certificate.rounding import NormOfC, Rounding, norm_estimate
@@ -36,6 +36,7 @@ from angsync.problem.operators import (
 )
 from angsync.problem.randomness import random_generator
 from angsync.problem.residual import along_and_across, norm
+from angsync.solvers.loop import UNEVEN_RATIO
 from angsync.solvers.stopping import Clock
 
 if TYPE_CHECKING:
@@ -153,25 +154,32 @@ def certify_component(
             point = at(found)
             if found.allowed > norm_of_C.allowed:  # the run allowed too little for rounding: a new one
                 bound = _bound(operator, z, point, rng, clock, method, allowance)
+    suspect, certified = bound, point.is_certified_by(bound)
+    light = point.light_nodes(operator, bound)
+    if light and certified and method == "auto" and not clock.expired:
+        suspect = _bound(operator, z, point, rng, clock, "weighted", allowance)
+        if point.is_certified_by(suspect) and point.gap_of.proves_uniqueness(suspect):
+            bound, light = suspect, ()
     witness = None
-    if search != "none" and not point.is_certified_by(bound) and not clock.expired:
+    refutable = not certified or (len(light) > 0 and suspect.estimate < 0)
+    if search != "none" and refutable and not clock.expired:
         with clock.paused():  # most points are proved and need no way out
             from angsync.certificate.escape import find_better
 
         margin = 4 * point.rounding.objective
-        direction = bound.direction if bound.estimate < 0 else None
+        direction = suspect.direction if suspect.estimate < 0 else None
         try:
             with until(clock):
                 witness = find_better(
                     operator, z, point.Cz, margin=margin, direction=direction, clock=clock, rng=rng,
-                    whole=search == "whole",
+                    whole=search == "whole" or certified,  # of a point that is certified but for its light nodes
                 )  # fmt: skip
         except OutOfTime:
             pass
     open_end = tighten and witness is None and bound.gap == math.inf and not point.is_certified_by(bound)
     if open_end and operator.augmented() is None and not clock.expired:
         bound = replace(bound, gap=gap_left_open(operator, point.s, clock))
-    return point.certificate(bound, witness)
+    return point.certificate(bound, witness, light)
 
 
 def _bound(
@@ -180,7 +188,7 @@ def _bound(
     point: _Point,
     rng: np.random.Generator,
     clock: Clock,
-    method: ProofName,
+    method: ProofName | Literal["weighted"],
     allowance: float,
 ) -> SpectralBound:
     """The spectrum of S at the point; no bound at all where there was no time for it."""
@@ -191,7 +199,7 @@ def _bound(
     )  # fmt: skip
     try:
         with until(clock):
-            return spectral_bound(question, method)
+            return weighted_bound(question) if method == "weighted" else spectral_bound(question, method)
     except OutOfTime:
         return SpectralBound(-math.inf, 1.0, OUT_OF_TIME, z, 0.0)
 
@@ -309,9 +317,22 @@ class _Point:
                 return gap, cost, joint.objective_error
         return self.gap_of(bound), self.scale, self.rounding.objective
 
-    def certificate(self, bound: SpectralBound, witness: NDArray | None) -> Certificate:
+    def light_nodes(self, operator: Operator, bound: SpectralBound) -> tuple[int, ...]:
+        r"""The nodes of small weight that a bound on f as a whole may leave anywhere.
+
+        A bound that proves the optimum to be unique leaves none: in the words of
+        :mod:`angsync.certificate.bounds.sharper`, every w that fits as well has
+        :math:`|v_j|^2 \le 4 G / (\nu D_{jj}) < \nu D_{jj} / S_{jj} \le 1`, a turn of less than 60 degrees.
+        """
+        sums = operator.abs_row_sums()
+        by_misfit = self.is_tree and bound.method == OUT_OF_TIME
+        if sums is None or by_misfit or self.gap_of.proves_uniqueness(bound):
+            return ()
+        return tuple(np.flatnonzero(UNEVEN_RATIO * sums < sums.max()).tolist())
+
+    def certificate(self, bound: SpectralBound, witness: NDArray | None, light: tuple[int, ...] = ()) -> Certificate:
         gap_bound, scale, rounding = self._judged(bound)
-        certified = gap_bound <= self.tolerance * scale
+        certified = gap_bound <= self.tolerance * scale and witness is None
         error = self.rounding.relative_eigenvalue(bound.weights)
         return Certificate(
             verdict=Verdict.CERTIFIED if certified else Verdict.UNDECIDED if witness is None else Verdict.REFUTED,
@@ -328,4 +349,5 @@ class _Point:
             tolerance=self.tolerance,
             scale=scale,
             rounding=rounding,
+            undecided_nodes=light,
         )

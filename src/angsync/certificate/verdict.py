@@ -80,6 +80,9 @@ class Certificate:
     untried: str = ""
     """Where the point is UNDECIDED: what might still decide, or improve it, and was left out, in words; empty where
     nothing was. ``effort`` of :func:`angsync.synchronize` says how much is tried."""
+    undecided_nodes: tuple[int, ...] = ()
+    """Nodes of a CERTIFIED point whose weights are so small beside others that the tolerance does not decide where they
+    belong: f hardly depends on them, and they may sit far from their best place."""
 
     @property
     def interrupted(self) -> bool:
@@ -136,12 +139,13 @@ def combine(parts: list[Certificate], indices: list[NDArray[np.int64]], z: NDArr
         return trivial(tolerance, unique=z.size == 1)
     if len(parts) == 1 and indices[0].size == z.size:
         only = parts[0]
-        if only.witness is None:
-            # that the optimum is unique may be proved from afar, but is claimed of points that are proved only
-            return only if only.verdict is Verdict.CERTIFIED else dataclasses.replace(only, unique=False)
-        placed = only.witness.copy()
-        placed[indices[0]] = only.witness
-        return dataclasses.replace(only, witness=placed, unique=False)
+        if only.verdict is Verdict.CERTIFIED:
+            return dataclasses.replace(only, undecided_nodes=_placed(parts, indices))
+        placed = None if only.witness is None else only.witness.copy()
+        if placed is not None:
+            placed[indices[0]] = only.witness
+        # that the optimum is unique may be proved from afar, but is claimed of points that are proved only
+        return dataclasses.replace(only, witness=placed, unique=False, undecided_nodes=())
     gap = math.fsum(part.gap_bound for part in parts)
     scale = math.fsum(part.scale for part in parts)
     refuted = [k for k, part in enumerate(parts) if part.witness is not None]
@@ -167,7 +171,14 @@ def combine(parts: list[Certificate], indices: list[NDArray[np.int64]], z: NDArr
         scale=scale,
         rounding=math.fsum(part.rounding for part in parts),
         untried="; ".join(dict.fromkeys(part.untried for part in parts if part.untried and not certified)),
+        undecided_nodes=_placed(parts, indices) if certified else (),
     )
+
+
+def _placed(parts: list[Certificate], indices: list[NDArray[np.int64]]) -> tuple[int, ...]:
+    """The undecided nodes of all components, by their numbers in the whole problem."""
+    nodes = (index[list(part.undecided_nodes)].tolist() for part, index in zip(parts, indices, strict=True))
+    return tuple(sorted(node for some in nodes for node in some))
 
 
 def trivial(tolerance: float, unique: bool) -> Certificate:

@@ -18,7 +18,7 @@ from angsync.pipeline.assembly import point_at
 from angsync.pipeline.call import Call
 from angsync.pipeline.gauge import Grounding
 from angsync.pipeline.result import SyncResult
-from angsync.problem.anchoring import GROUND, Anchors, Priors, grounded
+from angsync.problem.anchoring import GROUND, Anchors, Grounded, Priors, grounded
 from angsync.problem.intake import taken_in
 
 _KEPT = 1e-5  # how far a phase may be from its anchor: files may hold single precision
@@ -51,6 +51,7 @@ def solve(data: Any, call: Call, solve_free: Route) -> SyncResult:
         method=f"{inner.method}; {note}",
         components=_renumbered(inner.components[problem.place]),
         gauge="anchors",
+        certificate=None if inner.certificate is None else _of_given_nodes(inner.certificate, problem),
         labels=intake.labels,
         source=intake.source,
         grounding=Grounding(inner, problem),
@@ -84,11 +85,16 @@ def certify(
             f"is {np.angle(problem.phase[node]):.6g}. Give the anchors that the phases were found with."
         )
     w = problem.to_grounded_nodes(phases, phases.size)
-    certificate = certify_phases(problem.measurements, w, tolerance, method)
-    if certificate.witness is None:
-        return certificate
-    turned = certificate.witness * np.conj(certificate.witness[problem.ground])
-    return dataclasses.replace(certificate, witness=problem.to_given_nodes(turned))
+    return _of_given_nodes(certify_phases(problem.measurements, w, tolerance, method), problem)
+
+
+def _of_given_nodes(certificate: Certificate, problem: Grounded) -> Certificate:
+    """The certificate of the grounded problem with the numbers of the given nodes."""
+    nodes = np.flatnonzero(np.isin(problem.place, certificate.undecided_nodes))
+    witness = certificate.witness
+    if witness is not None:
+        witness = problem.to_given_nodes(witness * np.conj(witness[problem.ground]))
+    return dataclasses.replace(certificate, witness=witness, undecided_nodes=tuple(nodes.tolist()))
 
 
 def _renumbered(components: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -131,8 +132,10 @@ def _certificate(fields: _Fields, n: int) -> Certificate | None:
     named: dict[str, Any] = {"verdict": inside.member("verdict", Verdict), "witness": witness}
     for field in dataclasses.fields(Certificate):
         if field.name not in named and (inside.has(field.name) or field.default is dataclasses.MISSING):
-            ask = {"bool": inside.flag, "str": inside.text}.get(str(field.type), inside.number)
-            named[field.name] = ask(field.name)
+            asks: dict[str, Callable[[str], Any]] = {
+                "bool": inside.flag, "str": inside.text, "tuple[int, ...]": partial(inside.nodes, n)
+            }  # fmt: skip
+            named[field.name] = asks.get(str(field.type), inside.number)(field.name)
     return Certificate(**named)
 
 
@@ -203,6 +206,12 @@ class _Fields:
 
     def count(self, name: str) -> int:
         return int(self._of_kind(name, int, "a whole number"))
+
+    def nodes(self, n: int, name: str) -> tuple[int, ...]:
+        found = self._of_kind(name, list, "a list of nodes")
+        if not set(found) <= set(range(n)):
+            raise InputError(f"{name} names a node beyond the {n} there are. The file is damaged.")
+        return tuple(found)
 
     def text(self, name: str) -> str:
         return str(self._of_kind(name, str, "a text"))

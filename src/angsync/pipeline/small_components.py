@@ -1,4 +1,4 @@
-"""Many small components at once: those of equal order make a stack, which the kernels for stacks solve and prove.
+"""Small components at once: those of equal order make a stack, which the kernels for stacks solve and prove.
 
 One component takes the pipeline a millisecond, however small it is; a stack takes a microsecond for each. What a stack
 does not prove is left to the pipeline, which looks for other optima as well: all that is taken from here is certified.
@@ -21,9 +21,9 @@ from angsync.kernels.batch.numbers import CONVERGED, FIELDS, MAX_ORDER, BatchNum
 from angsync.pipeline.assembly import Run
 from angsync.pipeline.call import Call
 from angsync.problem.operators import Operator, SparseOperator
+from angsync.solvers.loop import UNEVEN_RATIO
 from angsync.solvers.stopping import Callback, Clock, History, Progress, Status
 
-_FROM_COMPONENTS = 100  # so few take the pipeline a tenth of a second
 _LEAST_ITERATIONS = 100  # that the call allows: with fewer, the loop of the pipeline counts them
 _POWER_STEPS, _GPM_STEPS = 10, 6  # as for a stack (batch/call.py, batch/stack.py)
 _CLAIMS = (*CLAIMS, "lambda_min", "unique", "scale", "rounding")
@@ -92,15 +92,15 @@ class _Tally:
         history = History(np.array([objective]), np.array([self.residual]), np.zeros(1))
         method = (
             f"{self.count} components of {self.largest} nodes or fewer in stacks, at most {self.iterations} iterations "
-            "each, because there are many"
+            "each, because they are small"
         )
         return Run(Status.CONVERGED, 0, self.products, history, method)
 
 
 def is_worth_stacks(operator: Operator, call: Call, sizes: NDArray[np.int64]) -> bool:
-    """Whether there are many small components, and nothing was asked for that the kernels for stacks do not do."""
+    """Return True if there are small components, and nothing was asked for that the kernels for stacks do not do."""
     return (
-        int(np.count_nonzero((sizes > 1) & (sizes <= MAX_ORDER))) >= _FROM_COMPONENTS
+        bool(((sizes > 1) & (sizes <= MAX_ORDER)).any())
         and isinstance(operator, SparseOperator)
         and operator.dtype == np.complex128
         and operator.asymmetry() == 0  # the certificates of a stack would have to know it part by part
@@ -199,6 +199,9 @@ def _solve_block(
     field: dict[str, NDArray] = dict(zip(FIELDS, found, strict=True)) | {"status": numbers.status}
     claims = certificates(field, m, _CLAIMS)
     proved = (numbers.status == CONVERGED) & (claims["verdict"] == 0) & (field["nodes"] == m)
+    sums = np.abs(stack).sum(axis=1).reshape(count, m)
+    # nodes of small weight need a proof of their own, unless the optimum is unique
+    proved &= (claims["unique"] > 0) | (sums.max(axis=1) <= UNEVEN_RATIO * sums.min(axis=1))
     if proved.any():
         z[nodes[proved]] = phases[proved]
         solved[nodes[proved]] = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from angsync.io.failures import listed
 from angsync.report.numbers import plain_number
 from angsync.report.protocols import ReportedCertificate, ReportedResult
 
@@ -20,10 +21,23 @@ def verdict_line(result: ReportedResult) -> str:
     told = name if weights is None else f"{name} for these weights"
     if name == "CERTIFIED":
         other = "" if certificate.unique else " Others may fit as well."
-        return f"{told}: it is proved that no other phases fit these measurements better.{other}"
+        light = light_nodes_in_words(certificate, result)
+        return f"{told}: it is proved that no other phases fit these measurements better.{other}{light}"
     if name == "REFUTED":
         return f"{told}: other phases are known that fit better, so these are not the best."
     return f"{told}: these phases are not proved to be the best fit, because {why_undecided(result, certificate)}."
+
+
+def light_nodes_in_words(certificate: ReportedCertificate, result: ReportedResult | None) -> str:
+    """Name the nodes that the proof leaves open, in a sentence after others; empty if there are none."""
+    nodes = certificate.undecided_nodes
+    if not nodes:
+        return ""
+    names = nodes if result is None or result.labels is None else [result.labels[node] for node in nodes]
+    return (
+        f" But {len(nodes)} node(s) weigh so little beside the others that the tolerance of the proof does not decide "
+        f"where they belong: {listed(names)}."
+    )
 
 
 def why_undecided(result: ReportedResult, certificate: ReportedCertificate) -> str:

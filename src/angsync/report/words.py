@@ -8,7 +8,7 @@ from collections.abc import Callable
 from angsync.certificate.bounds import METHODS
 from angsync.report.numbers import plain_number
 from angsync.report.protocols import ReportedCertificate, ReportedResult, ReportedWeights
-from angsync.report.verdict_line import what_helps, why_undecided
+from angsync.report.verdict_line import light_nodes_in_words, what_helps, why_undecided
 
 
 def certificate_in_words(
@@ -38,7 +38,7 @@ def certificate_in_words(
         )
     verdict = certificate.verdict.name
     if verdict == "CERTIFIED":
-        sentences = _certified(certificate, components, number, anchored)
+        sentences = _certified(certificate, components, number, anchored, result)
     elif verdict == "REFUTED":
         sentences = _refuted(certificate, number)
     else:
@@ -90,9 +90,15 @@ def proof_in_words(certificate: ReportedCertificate, number: Callable[[float], s
 
 
 def _certified(
-    certificate: ReportedCertificate, components: int, number: Callable[[float], str], anchored: bool
+    certificate: ReportedCertificate,
+    components: int,
+    number: Callable[[float], str],
+    anchored: bool,
+    result: ReportedResult | None,
 ) -> list[str]:
-    sentences = [f"Proved: no assignment of phases fits better than this one by more than {_gap(certificate, number)}."]
+    light = light_nodes_in_words(certificate, result)
+    gap = _gap(certificate, number)
+    sentences = [f"Proved: no assignment of phases fits better than this one by more than {gap}.{light}"]
     if certificate.unique and anchored:
         free = "" if components <= 1 else ", up to one phase for each component without anchor or prior"
         sentences.append(f"The optimum is unique{free}.")

@@ -15,7 +15,8 @@ from angsync.problem.residual import along_and_across, norm, rounding_floor
 from angsync.solvers.base import Measures, Solver, SolverBase, StateBase, as_solver
 from angsync.solvers.stopping import Callback, Clock, History, Progress, Status, Stopping
 
-_UNEVEN_RATIO = 1e3  # of the largest and the smallest row sum, from which light rows have a residual of their own
+UNEVEN_RATIO = 1e3
+"""Of the largest and the smallest row sum, from which light rows have a residual, and a proof, of their own."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ LIGHT_RADIANS = 1e-6
 
 def is_even(sums: NDArray[np.float64]) -> bool:
     """Whether all rows weigh much the same."""
-    return not sums.max() > _UNEVEN_RATIO * sums.min()
+    return not sums.max() > UNEVEN_RATIO * sums.min()
 
 
 def _light_rows(operator: Operator) -> Callable[[StateBase], float] | None:

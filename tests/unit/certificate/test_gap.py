@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import angsync as ang
 from angsync.certificate import GAP_TOLERANCE
@@ -226,3 +227,16 @@ def test_the_gap_of_a_problem_of_any_size(exponent):
     scaled = Gap(b * scale, math.inf, Rounding(1e-12 * scale, np.zeros(n)))
     found = scaled(SpectralBound(value * scale, 1.0, "test", b, value))
     assert found == pytest.approx(expected * scale, rel=1e-12, abs=0)
+
+
+@pytest.mark.parametrize("method", ["cholesky", "factorisation", "lanczos"])
+def test_gap_of_denormal_matrix_is_rounded_up(method):
+    # entries of a few times the smallest number: their moduli, which bound f, are rounded to multiples of it
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        units = np.triu(rng.integers(-5, 6, (3, 3)) + 1j * rng.integers(-5, 6, (3, 3)), 1)
+        units += units.conj().T
+        C = scipy.sparse.csr_array(np.ldexp(units.view(float), -1074).view(complex))
+        z = np.exp(2j * np.pi * rng.random(3))
+        missing = ang.synchronize(units, on_failure="ignore").objective - np.vdot(z, units @ z).real
+        assert math.ldexp(ang.certify(C, z, method=method).gap_bound, 1074) >= missing * (1 - 1e-9)

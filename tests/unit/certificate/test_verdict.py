@@ -95,7 +95,7 @@ def test_numbers_are_all_fields_but_for_the_verdict_and_the_witness():
     numbers = certificate.numbers()
     assert list(numbers) == [
         "gap_bound", "relative_gap", "lambda_min", "lambda_2", "unique", "method", "confidence", "tolerance", "scale",
-        "rounding", "untried",
+        "rounding", "untried", "undecided_nodes",
     ]  # fmt: skip
     assert Certificate(verdict=certificate.verdict, witness=None, **numbers) == certificate
 

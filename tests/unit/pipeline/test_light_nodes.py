@@ -1,4 +1,4 @@
-"""Weights over many decades on few nodes: the light ones are finished by the kernel for stacks."""
+"""Weights over many decades: light nodes are finished, and proved by their own weight or named in the certificate."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import pytest
 import scipy.sparse
 
 import angsync as ang
-from angsync import Status
+from angsync import Status, Verdict
 from angsync.batch import BatchStatus
+
+_HEAVY, _RING = 20, 30  # nodes of the two parts
 
 
 def decades(n, noise, seed, *, density=1.0):
@@ -61,3 +63,88 @@ def test_a_callback_sees_the_finished_point_and_may_stop_there():
     stopped = ang.synchronize(C, callback=lambda progress: progress.iteration == last, on_failure="ignore")
     assert stopped.status is Status.STOPPED_BY_CALLBACK
     np.testing.assert_allclose(stopped.z, result.z)
+
+
+def ring_beside_a_clique(weight, seed):
+    """A clique of weight 1 and a ring of small weight, tied to it by one edge; noise of 0.5 rad."""
+    rng = np.random.default_rng(seed)
+    n = _HEAVY + _RING
+    angle = 2 * np.pi * rng.random(n)
+    i, j = np.triu_indices(_HEAVY, 1)
+    ring = np.arange(_HEAVY, n)
+    i, j = np.r_[i, ring, _HEAVY], np.r_[j, np.roll(ring, -1), 0]
+    weights = np.where(np.maximum(i, j) < _HEAVY, 1.0, weight)
+    return ang.Measurements(i, j, angle[i] - angle[j] + 0.5 * rng.standard_normal(i.size), weights, n)
+
+
+def lost_by_the_ring(measurements, z):
+    """What the ring lacks of its best value, which has residuals of equal size, in units of its weight."""
+    ring = np.flatnonzero(measurements.weight < 1)[:_RING]
+    i, j, angle = (column[ring] for column in (measurements.i, measurements.j, measurements.angle))
+    closure = np.angle(np.exp(1j * angle.sum()))
+    return 2 * _RING * np.cos(closure / _RING) - 2 * np.cos(np.angle(z[i]) - np.angle(z[j]) - angle).sum()
+
+
+@pytest.mark.parametrize(("weight", "seed"), [(1e-5, 39), (1e-6, 18), (1e-7, 9), (1e-8, 1), (1e-10, 1), (1e-12, 1)])
+def test_certified_light_ring_is_best_or_named(weight, seed):
+    measurements = ring_beside_a_clique(weight, seed)
+    result = ang.synchronize(measurements, on_failure="ignore")
+    assert result.certificate.verdict is Verdict.CERTIFIED
+    assert result.certificate.undecided_nodes or lost_by_the_ring(measurements, result.z) < 1e-3
+
+
+def wrong_twist(measurements):
+    """The best phases with one more turn in the ring: there the clique is proved, and the ring is wrong."""
+    best = ang.synchronize(measurements).z
+    turn = np.r_[np.zeros(_HEAVY), 2 * np.pi * np.arange(_RING) / _RING]
+    z = best * np.exp(1j * turn)
+    return ang.synchronize(measurements, start=z, effort="low", on_failure="ignore")
+
+
+def test_light_nodes_without_proof_are_named_everywhere(tmp_path):
+    measurements = ring_beside_a_clique(1e-10, 0)
+    result = wrong_twist(measurements)
+    certificate = result.certificate
+    assert lost_by_the_ring(measurements, result.z) > 0.1
+    assert certificate.verdict is Verdict.CERTIFIED
+    assert certificate.undecided_nodes == tuple(range(_HEAVY, _HEAVY + _RING))
+    assert "30 node(s) weigh so little" in str(result)
+    result.save(tmp_path / "result.npz")
+    assert ang.load_result(tmp_path / "result.npz").certificate == certificate
+
+
+def test_certify_wrong_twist_of_light_ring_refutes():
+    measurements = ring_beside_a_clique(1e-8, 0)
+    certificate = ang.certify(measurements, wrong_twist(measurements).z)
+    assert certificate.verdict is Verdict.REFUTED
+    assert lost_by_the_ring(measurements, certificate.witness) < 1e-3
+
+
+def test_undecided_nodes_keep_numbers_in_components_and_anchors():
+    measurements = ring_beside_a_clique(1e-14, 0)  # f is rounded to more than the ring is worth
+    wrong = wrong_twist(measurements).z
+    # two more nodes, a component of their own, come first
+    i, j = np.r_[0, measurements.i + 2], np.r_[1, measurements.j + 2]
+    both = ang.Measurements(i, j, np.r_[0.0, measurements.angle], np.r_[1.0, measurements.weight], wrong.size + 2)
+    certificate = ang.certify(both, np.r_[1, 1, wrong])
+    ring = np.arange(_HEAVY, _HEAVY + _RING)
+    assert certificate.undecided_nodes == tuple(ring + 2)
+    anchors = {3: np.angle(wrong[3])}
+    result = ang.synchronize(measurements, anchors=anchors, start=wrong, effort="low", on_failure="ignore")
+    assert result.certificate.undecided_nodes == tuple(ring)
+
+
+def test_light_nodes_at_their_best_place_are_proved():
+    result = ang.synchronize(ring_beside_a_clique(1e-8, 0))
+    assert result.certificate.verdict is Verdict.CERTIFIED
+    assert result.certificate.unique
+    assert result.certificate.undecided_nodes == ()
+
+
+def test_dense_matrix_with_a_light_part_is_proved_by_weight():
+    measurements = ring_beside_a_clique(1e-8, 0)
+    C = np.zeros((measurements.n, measurements.n), dtype=complex)
+    C[measurements.i, measurements.j] = measurements.weight * np.exp(1j * measurements.angle)
+    C += C.conj().T
+    certificate = ang.certify(C, wrong_twist(measurements).z)
+    assert certificate.verdict is Verdict.REFUTED or certificate.undecided_nodes

@@ -37,6 +37,7 @@ def make_certificate(verdict: str = "CERTIFIED", **changes: Any) -> SimpleNamesp
         "tolerance": 1e-8,
         "out_of_time": False,
         "untried": "",
+        "undecided_nodes": (),
         "interrupted": False,
     }
     return SimpleNamespace(verdict=FakeVerdict[verdict], **{**fields, **changes})

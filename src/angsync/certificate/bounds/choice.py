@@ -69,6 +69,16 @@ def by_affordable_factorisation(question: Question, *, largest_work: float | Non
     return factorisation.by_affordable_factorisation(question, largest_work=work)
 
 
+def weighted_bound(question: Question) -> SpectralBound:
+    """A bound in which every node counts by its own weight; none at all if that takes too long.
+
+    The factorisation proves S to be a multiple of D, the weights of the nodes, where other bounds see the heavy ones.
+    """
+    known = question.operator.entries() is not None
+    found = by_affordable_factorisation(question, largest_work=_QUICK_WORK) if known else None
+    return found or SpectralBound(-math.inf, 1.0, "factorisation", question.z, 0.0)
+
+
 def gap_left_open(operator: Operator, s: NDArray[np.float64], clock: Clock) -> float:
     """A bound on what f* has beyond the sum of s where S is not semidefinite; infinite where none is affordable.
 

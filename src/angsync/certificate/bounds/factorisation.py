@@ -131,19 +131,16 @@ def _matrix(question: Question) -> AnchoredMatrix:
 
 def sparse_matrix(operator: Operator, s: NDArray[np.float64]) -> AnchoredMatrix:
     """S of a sparse C, not yet in its order of elimination."""
-    sparse, sums = operator.sparse(), operator.abs_row_sums()
-    assert sparse is not None
+    matrix, sums, exponent = operator.entries(), operator.abs_row_sums(), operator.unwrapped().exponent
     assert sums is not None
-    base, exponent = sparse
-    data = base.matrix.data.astype(np.complex128, copy=False).view(np.float64)
+    matrix = matrix if scipy.sparse.issparse(matrix) else scipy.sparse.csr_array(np.asarray(matrix))
+    data = matrix.data.astype(np.complex128, copy=False).view(np.float64)
     if abs(exponent) < 1000:
         data = data * 2.0**-exponent  # as exact as ldexp, and several times as fast
     else:  # 2**-exponent itself may be out of range
         data = np.ldexp(data, -exponent)
     check()
-    C = scipy.sparse.csr_array(
-        (data.view(np.complex128), base.matrix.indices, base.matrix.indptr), shape=base.matrix.shape
-    )
+    C = scipy.sparse.csr_array((data.view(np.complex128), matrix.indices, matrix.indptr), shape=matrix.shape)
     return AnchoredMatrix(C, s, sums)
 
 

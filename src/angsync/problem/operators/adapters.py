@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
@@ -59,7 +60,7 @@ class ProtocolAdapter(Operator):
         return self.operator.dtype
 
     def apply(self, z: NDArray) -> NDArray:
-        return _finite(self.operator.apply(z), z, "apply")
+        return _finite(np.array(self.operator.apply(z)), z, "apply")  # a copy: it may write into the same array again
 
     def diagonal(self) -> NDArray[np.float64]:
         return self.operator.diagonal()
@@ -94,6 +95,8 @@ class LinearOperatorAdapter(Operator):
 
     def __init__(self, operator: LinearOperator, dtype: np.dtype[Any]) -> None:
         self.operator = operator
+        self._by_columns = copy.copy(operator)
+        vars(self._by_columns)["matvec"] = self._copied  # SciPy's own matmat keeps the products of all columns
         self._dtype = dtype
         self._diagonal: NDArray[np.float64] | None = None
 
@@ -106,10 +109,12 @@ class LinearOperatorAdapter(Operator):
         return self._dtype
 
     def apply(self, z: NDArray) -> NDArray:
-        product = np.asarray(self.operator.matvec(z) if z.ndim == 1 else self.operator.matmat(z))
-        if not product.dtype == z.dtype == self._dtype:
-            product = product.astype(np.result_type(z, self._dtype), copy=False)
-        return _finite(product, z, "matvec")
+        product = self.operator.matvec(z) if z.ndim == 1 else self._by_columns.matmat(z)
+        return _finite(np.array(product, dtype=np.result_type(z, self._dtype)), z, "matvec")
+
+    def _copied(self, v: NDArray) -> NDArray:
+        """A copy of the product: its array may be one that the operator writes into again."""
+        return np.array(self.operator.matvec(v))
 
     @property
     def is_known_by_products(self) -> bool:

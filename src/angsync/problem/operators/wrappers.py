@@ -169,7 +169,9 @@ class ScaledOperator(Wrapper):
     @cached_property
     def _abs_row_sums(self) -> NDArray[np.float64] | None:
         sums = self.base.abs_row_sums()
-        return None if sums is None else self.scaled(sums)
+        # Moduli below the normal numbers are rounded to multiples of the smallest one. The sums bound f: they go up by
+        # one multiple per entry, which changes no sum of normal numbers.
+        return None if sums is None else self.scaled(sums + (sums > 0) * (self.n * math.ulp(0.0)))
 
     def restrict(self, index: NDArray[np.int64]) -> ScaledOperator:
         return ScaledOperator(self.base.restrict(index), self.exponent)

@@ -134,3 +134,33 @@ def test_products_that_are_not_finite_late_in_a_solve_give_one_message(n, value,
         else:  # it was done before
             assert products <= late
             assert np.isfinite(result.objective)
+
+
+@pytest.mark.parametrize("n", [12, 60])
+def test_operator_that_reuses_its_buffer_is_solved(n):
+    C = np.asarray(ang.simulate.gaussian(n, 0.3 * np.sqrt(n), rng=1).C)
+    buffer = np.empty(n, dtype=complex)
+
+    def product(v):
+        return np.matmul(C, np.ravel(v), out=buffer)
+
+    class Own:
+        dtype = C.dtype
+
+        def __init__(self):
+            self.n = n
+
+        def apply(self, z):
+            return product(z) if z.ndim == 1 else C @ z
+
+        def diagonal(self):
+            return C.diagonal().real
+
+        def abs_row_sums(self):
+            return None
+
+    expected = ang.synchronize(C)
+    for operator in (LinearOperator((n, n), matvec=product, dtype=complex), Own()):
+        result = ang.synchronize(operator)
+        assert result.objective == pytest.approx(expected.objective, rel=1e-12)
+        assert result.certificate.verdict is expected.certificate.verdict
