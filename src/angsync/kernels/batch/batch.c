@@ -146,25 +146,32 @@ static void emi_invert(int n, double *a, double *inverse) {
     }
 }
 
+#define LANES (VECTOR_BYTES / (int)sizeof(REAL))
 #define JOIN_(a, b, c) a##_##b##_##c
 #define JOIN(a, b, c) JOIN_(a, b, c)
 
 #define SET plain
+#define VECTOR_BYTES 16 /* SSE2, NEON: a vector that the registers do not hold is lowered through memory */
 #include "instruction_set.h"
 #undef SET
+#undef VECTOR_BYTES
 
 #ifdef SEVERAL_SETS
 #pragma GCC push_options
 #pragma GCC target("avx2,fma")
 #define SET avx2
+#define VECTOR_BYTES 32
 #include "instruction_set.h"
 #undef SET
+#undef VECTOR_BYTES
 #pragma GCC pop_options
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,prefer-vector-width=512")
 #define SET avx512
+#define VECTOR_BYTES 64
 #include "instruction_set.h"
 #undef SET
+#undef VECTOR_BYTES
 #pragma GCC pop_options
 #endif
 

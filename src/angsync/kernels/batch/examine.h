@@ -1,4 +1,4 @@
-/* What a proof needs to know of the points z: in double precision, eight problems at a time. Included by instruction_set.h
+/* What a proof needs to know of the points z: in double precision. Included by instruction_set.h
  * once for each instruction set, with N(name) naming the lanes of doubles, after proof.h. */
 #define V N(real)
 #define M N(whole)

@@ -3,7 +3,6 @@
 #define REAL double
 #define GROUP_OF_DOUBLES
 #define WHOLE int64_t
-#define LANES 8
 #define SIGN_BIT INT64_MIN
 #define ROOT_GUESS INT64_C(0x5fe6eb50c7b537a9)
 #define ROOT_STEPS 4
@@ -35,7 +34,6 @@
 #undef N
 #undef REAL
 #undef WHOLE
-#undef LANES
 #undef SIGN_BIT
 #undef ROOT_GUESS
 #undef ROOT_STEPS
@@ -53,7 +51,6 @@
 
 #define REAL float
 #define WHOLE int32_t
-#define LANES 16
 #define SIGN_BIT INT32_MIN
 #define ROOT_GUESS 0x5f3759df
 #define ROOT_STEPS 3
@@ -81,7 +78,6 @@
 #undef N
 #undef REAL
 #undef WHOLE
-#undef LANES
 #undef SIGN_BIT
 #undef ROOT_GUESS
 #undef ROOT_STEPS
