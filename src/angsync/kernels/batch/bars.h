@@ -1,7 +1,5 @@
 /* Error bars of the phases of interferogram stacks; the formulas are in bars_reference.py.
  * Included by instruction_set.h once for each instruction set, with N(name) naming the lanes of doubles, after emi.h. */
-#define V N(real)
-#define M N(whole)
 #define AT(x, i, j) (x)[(int64_t)(i) * n + (j)]
 
 static inline V N(all)(double x) { return (V){0} + x; }
@@ -300,5 +298,3 @@ static int N(bars)(const bars_t *call) {
     return failed ? -2 : 0;
 }
 #undef AT
-#undef V
-#undef M

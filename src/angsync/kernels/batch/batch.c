@@ -146,9 +146,15 @@ static void emi_invert(int n, double *a, double *inverse) {
     }
 }
 
-#define LANES (VECTOR_BYTES / (int)sizeof(REAL))
 #define JOIN_(a, b, c) a##_##b##_##c
 #define JOIN(a, b, c) JOIN_(a, b, c)
+#define DOUBLE(name) JOIN(name, double, SET) /* what is done in double precision for singles too */
+#define LANES (VECTOR_BYTES / (int)sizeof(REAL))
+#define WIDE (VECTOR_BYTES / (int)sizeof(double))
+#define V N(real) /* REAL in every lane */
+#define M N(whole)
+#define D DOUBLE(real)
+#define LOAD(a) ((V){0} + (REAL)(a))
 
 #define SET plain
 #define VECTOR_BYTES 16 /* SSE2, NEON: a vector that the registers do not hold is lowered through memory */

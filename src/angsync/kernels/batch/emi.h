@@ -1,7 +1,5 @@
 /* -|Gamma|^-1 o C for many small problems: every lane of a vector belongs to another one. Included by
  * instruction_set.h once for each instruction set, with N(name) naming the lanes of doubles, after lanes.h. */
-#define V N(real)
-#define M N(whole)
 
 /* Minus the inverse of the symmetric matrices in a, whose row i has i + 1 entries from a + i n on, in place: the sweep
  * operator, node after node. Its pivots are those of Cholesky. Returns the lanes where all of them are positive. */
@@ -107,5 +105,3 @@ static int N(emi)(const emi_t *call) {
     }
     return failed ? -2 : 0;
 }
-#undef V
-#undef M

@@ -30,24 +30,6 @@
 #include "emi.h"
 #include "bars.h"
 #include "run.h"
-#undef GROUP_OF_DOUBLES
-#undef N
-#undef REAL
-#undef WHOLE
-#undef SIGN_BIT
-#undef ROOT_GUESS
-#undef ROOT_STEPS
-#undef TINY
-#undef EPSILON
-#undef TINIEST_SCALE
-#undef EXPONENT_BITS
-#undef EXPONENT_FLIP
-#undef EXPONENT_ONE
-#undef LARGER_512
-#undef WHICH_512
-#undef ROOT_GUESS_512
-#undef ROOT_STEPS_512
-#undef BELOW
 
 #define REAL float
 #define WHOLE int32_t
@@ -75,20 +57,3 @@
 #include "solve.h"
 #include "proof.h"
 #include "run.h"
-#undef N
-#undef REAL
-#undef WHOLE
-#undef SIGN_BIT
-#undef ROOT_GUESS
-#undef ROOT_STEPS
-#undef TINY
-#undef EPSILON
-#undef TINIEST_SCALE
-#undef EXPONENT_BITS
-#undef EXPONENT_FLIP
-#undef EXPONENT_ONE
-#undef LARGER_512
-#undef WHICH_512
-#undef ROOT_GUESS_512
-#undef ROOT_STEPS_512
-#undef BELOW

@@ -8,9 +8,6 @@
 
 typedef REAL N(real) __attribute__((vector_size(VECTOR_BYTES)));
 typedef WHOLE N(whole) __attribute__((vector_size(VECTOR_BYTES)));
-#define V N(real)
-#define M N(whole)
-#define LOAD(a) ((V){0} + (REAL)(a))
 
 static inline V N(pick)(M mask, V yes, V no) { return (V)((mask & (M)yes) | (~mask & (M)no)); }
 static inline V N(size)(V x) { return (V)((M)x & ~((M){0} + SIGN_BIT)); }
@@ -75,6 +72,3 @@ static inline __attribute__((always_inline)) const char *N(fetch)(const char *ah
 }
 
 static inline int64_t N(row)(int n, int j) { return (int64_t)j * (2 * n - j - 1) / 2 - j - 1; } /* + l: entry (j, l) */
-#undef V
-#undef M
-#undef LOAD

@@ -4,11 +4,6 @@
  * want Newton steps leave their group, as soon as they are few enough; when a whole group of such problems has come
  * together, they are read again and go on from where they were.
  */
-#define V N(real)
-#define M N(whole)
-#define D JOIN(real, double, SET)
-#define DOUBLE(name) JOIN(name, double, SET)
-#define WIDE (VECTOR_BYTES / (int)sizeof(double))
 
 /* Lanes half.. of a group of singles, or all of a group of doubles, made ready for the proof in double precision. */
 static void N(widen)(const N(group) *g, int half, D *work, DOUBLE(proof) *proof) {
@@ -94,7 +89,7 @@ static void N(prove_group)(N(group) *g, const int64_t *index, D *work, const num
     M weak = N(bounds)(&matter, open, (V *)spare, &bound);
     for (int half = 0; half < LANES; half += WIDE) {
         DOUBLE(proof) *here = &proof[half / WIDE];
-        JOIN(whole, double, SET) again;
+        DOUBLE(whole) again;
         int some = 0;
         for (int lane = 0; lane < WIDE; lane++) {
             again[lane] = weak[half + lane];
@@ -275,8 +270,23 @@ static int64_t N(run)(const batch_t *call) {
     }
     return failed ? -2 : all_suspects;
 }
-#undef V
-#undef M
-#undef D
-#undef DOUBLE
-#undef WIDE
+
+/* for the other precision */
+#undef GROUP_OF_DOUBLES
+#undef N
+#undef REAL
+#undef WHOLE
+#undef SIGN_BIT
+#undef ROOT_GUESS
+#undef ROOT_STEPS
+#undef TINY
+#undef EPSILON
+#undef TINIEST_SCALE
+#undef EXPONENT_BITS
+#undef EXPONENT_FLIP
+#undef EXPONENT_ONE
+#undef LARGER_512
+#undef WHICH_512
+#undef ROOT_GUESS_512
+#undef ROOT_STEPS_512
+#undef BELOW
