@@ -2,7 +2,7 @@
 
 No bit of an answer depends on how the stack is cut, nor on who solves it: problems never know of each other, the
 further starts of all chunks begin with the same random numbers, and the batch kernels give the same bits for any
-number of threads. Problems of more than 128 nodes have the bits that ``threads=1`` gives.
+number of threads. Problems of more than 256 nodes have the bits that ``threads=1`` gives.
 """
 
 from __future__ import annotations

@@ -18,11 +18,11 @@ from angsync.batch.source import Source
 from angsync.certificate import GAP_TOLERANCE
 from angsync.certificate.stacked import certificates
 from angsync.errors import InputError, ShapeError
-from angsync.kernels.batch.numbers import FIELDS, GAUGE_MEAN, GAUGE_NODE, MAX_ORDER, NOT_FINITE, chirp
+from angsync.kernels.batch.numbers import FIELDS, GAUGE_MEAN, GAUGE_NODE, NOT_FINITE, chirp
 from angsync.kernels.batch.pieces_reference import count_pieces, first_of_piece, in_gauge
 from angsync.kernels.cuda import proof_reference as cuda_proof_reference
 from angsync.kernels.cuda import reference as cuda_reference
-from angsync.kernels.cuda.reference import SETTLED_RADIANS
+from angsync.kernels.cuda.reference import MAX_ORDER, SETTLED_RADIANS
 from angsync.problem.array_libraries import (
     as_cupy,
     as_type,

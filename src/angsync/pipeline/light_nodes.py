@@ -20,7 +20,7 @@ from angsync.solvers.starts.entries import needed_matrix
 from angsync.solvers.stopping import Status
 
 _POWER_STEPS, _GPM_STEPS = 10, 6  # as for a stack (batch/call.py, batch/stack.py)
-_MOST_STEPS = 1000  # of a millisecond at n = 128; a few are usual
+_MOST_STEPS = 1000  # of ten milliseconds at n = 256; a few are usual
 _SAME_OBJECTIVE = 1e-11  # relative: light nodes hardly show in f, and a point below this is another optimum
 
 

@@ -114,7 +114,7 @@ def is_worth_stacks(operator: Operator, call: Call, sizes: NDArray[np.int64]) ->
 def solve_small_components(
     operator: Operator, call: Call, components: NDArray[np.int64], sizes: NDArray[np.int64], clock: Clock
 ) -> Solved | None:
-    """Solve and certify the components of at most 128 nodes; None where nothing was proved, or no time was left."""
+    """Solve and certify the components of at most 256 nodes; None where nothing was proved, or no time was left."""
     assert isinstance(operator, SparseOperator)  # seen by is_worth_stacks
     n = operator.n
     z = np.ones(n, dtype=np.complex128)

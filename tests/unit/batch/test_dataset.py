@@ -16,6 +16,7 @@ import angsync as ang
 from angsync.batch import chunk, dataset
 from angsync.batch.result import BatchStatus
 from angsync.errors import ConvergenceWarning, MissingDependencyError
+from angsync.kernels.batch.numbers import MAX_ORDER
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -92,10 +93,11 @@ def test_the_kernels_may_be_called_from_several_threads_at_once(hard):
 
 
 def test_problems_beyond_the_batch_kernels_have_the_bits_of_one_thread():
-    stack = gaussian_stack(130, 3, 0.5)
+    n = MAX_ORDER + 1
+    stack = gaussian_stack(n, 3, 0.5)
     stack[1] = 0
     expected = ang.synchronize(stack, threads=1, on_failure="ignore")
-    found = ang.synchronize(da.from_array(stack, chunks=(1, 130, 130))).compute(scheduler="threads")
+    found = ang.synchronize(da.from_array(stack, chunks=(1, n, n))).compute(scheduler="threads")
     assert_same(found, expected)
     assert found.status.values.tolist() == [0, BatchStatus.EMPTY, 0]
 

@@ -11,6 +11,7 @@ from angsync.batch.emi import emi_matrix
 from angsync.batch.result import BatchStatus
 from angsync.errors import AngsyncWarning, ConvergenceWarning, InputError, ShapeError
 from angsync.kernels.batch import emi_reference
+from angsync.kernels.batch.numbers import MAX_ORDER
 
 try:
     from angsync.kernels.batch import compiled
@@ -179,5 +180,5 @@ def test_wrong_matrices_get_one_message():
     np.testing.assert_array_equal(emi_matrix(np.ma.masked_array(C)), emi_matrix(C))
     assert emi_matrix(np.empty((0, 4, 4), complex)).shape == (0, 4, 4)
     assert emi_matrix(C[0]).shape == (5, 5)
-    wide = coherence(130, 2, looks=400)  # larger than the kernels take
+    wide = coherence(MAX_ORDER + 1, 2, looks=800)
     np.testing.assert_allclose(emi_matrix(wide), -np.linalg.inv(np.abs(wide)) * wide, rtol=1e-8)

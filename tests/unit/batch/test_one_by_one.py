@@ -10,6 +10,7 @@ import angsync as ang
 from angsync.batch import one_by_one
 from angsync.batch.result import BatchStatus
 from angsync.errors import ConvergenceWarning
+from angsync.kernels.batch.numbers import MAX_ORDER
 
 
 def test_large_and_single_nodes(batch_solver):
@@ -17,14 +18,14 @@ def test_large_and_single_nodes(batch_solver):
     np.testing.assert_array_equal(one.z, 1)
     np.testing.assert_array_equal(one.objective, 2)
     assert one.certified.all()
-    C = gaussian_stack(130, 2, sigma=1.0)
+    C = gaussian_stack(MAX_ORDER + 1, 2, sigma=1.0)
     large = ang.synchronize(C)
     assert large.certified.all()
     np.testing.assert_array_equal(large.z[1], ang.synchronize(C[1]).z)
 
 
 def test_a_large_problem_that_is_not_finite_is_flagged_and_alone():
-    C = gaussian_stack(130, 2, sigma=1.0)
+    C = gaussian_stack(MAX_ORDER + 1, 2, sigma=1.0)
     C[0, 3, 4] = np.nan
     with pytest.warns(ConvergenceWarning, match="1 not finite"):
         result = ang.synchronize(C)
@@ -34,7 +35,7 @@ def test_a_large_problem_that_is_not_finite_is_flagged_and_alone():
 
 
 def test_limits_and_triangles_hold_for_large_problems():
-    C = gaussian_stack(130, 1, sigma=1.0)
+    C = gaussian_stack(MAX_ORDER + 1, 1, sigma=1.0)
     options = {"stopping": ang.Stopping(max_iterations=0), "on_failure": "ignore", "certify": False}
     assert ang.synchronize(C, **options).status.tolist() == [BatchStatus.ITERATION_LIMIT]
     upper = ang.synchronize(np.triu(C), hermitian="upper", gauge="mean")
@@ -43,7 +44,7 @@ def test_limits_and_triangles_hold_for_large_problems():
 
 
 def test_ctrl_c_in_a_large_problem_ends_the_stack(monkeypatch):
-    C = gaussian_stack(130, 3, sigma=1.0)
+    C = gaussian_stack(MAX_ORDER + 1, 3, sigma=1.0)
     usual, solved = one_by_one.plain.solve, []
 
     def second_is_interrupted(data, call):

@@ -12,6 +12,7 @@ import angsync as ang
 from angsync.batch.result import BatchResult, BatchStatus
 from angsync.batch.stack import synchronize_stack
 from angsync.errors import DisconnectedWarning, InputError
+from angsync.kernels.batch.numbers import MAX_ORDER
 
 PRECISIONS = (np.complex64, np.complex128)
 
@@ -137,7 +138,7 @@ def test_a_masked_node_is_no_piece(batch_solver):
 
 
 def test_problems_solved_one_by_one_keep_to_the_same_rule():
-    n = 130  # larger than the kernels take
+    n = MAX_ORDER + 1
     stack = np.stack([apart(n, range(n)), apart(n, range(60), range(60, n)), np.zeros((n, n))])
     result = ang.synchronize(stack, on_failure="ignore")
     assert [BatchStatus(code).name for code in result.status] == ["CONVERGED", "DISCONNECTED", "EMPTY"]

@@ -1,7 +1,5 @@
-/* Error bars of the phases of interferogram stacks, eight problems at a time; the formulas are in bars_reference.py.
+/* Error bars of the phases of interferogram stacks; the formulas are in bars_reference.py.
  * Included by instruction_set.h once for each instruction set, with N(name) naming the lanes of doubles, after emi.h. */
-#define V N(real)
-#define M N(whole)
 #define AT(x, i, j) (x)[(int64_t)(i) * n + (j)]
 
 static inline V N(all)(double x) { return (V){0} + x; }
@@ -173,7 +171,7 @@ static void N(matrices)(int n, const V *x, const V *y, V *out) {
 static void N(read_moduli)(const bars_t *call, int64_t first, int used, V *W, V *there) {
     int n = call->n;
     double *lanes = (double *)W;
-    for (int p = 0; p < 8; p++) {
+    for (int p = 0; p < LANES; p++) {
         int64_t at = (first + (p < used ? p : 0)) * n * n;
         const double *doubles = (const double *)call->C + 2 * at;
         const float *floats = (const float *)call->C + 2 * at;
@@ -182,7 +180,7 @@ static void N(read_moduli)(const bars_t *call, int64_t first, int used, V *W, V 
                 int k = i * n + j;
                 double re = call->wide ? doubles[2 * k] : floats[2 * k];
                 double im = call->wide ? doubles[2 * k + 1] : floats[2 * k + 1];
-                lanes[8 * k + p] = re * re + im * im; /* coherences are at most 1: no square overflows */
+                lanes[LANES * k + p] = re * re + im * im; /* coherences are at most 1: no square overflows */
             }
     }
     for (int i = 0; i < n; i++)
@@ -225,7 +223,7 @@ static void N(bars_group)(const bars_t *call, int64_t first, int used, V *work) 
     N(fit) fit = {.n = n, .Q = H, .a = line, .next = line + n, .f = line + 2 * n, .top = line + 3 * n,
                   .bottom = line + 4 * n, .there = there, .pool = call->pool, .there_count = {0}};
     V looks, beta;
-    for (int p = 0; p < 8; p++) {
+    for (int p = 0; p < LANES; p++) {
         int64_t at = first + (p < used ? p : 0);
         looks[p] = call->looks[at], beta[p] = call->beta[at];
     }
@@ -279,7 +277,7 @@ static void N(bars_group)(const bars_t *call, int64_t first, int used, V *work) 
 }
 
 static int N(bars)(const bars_t *call) {
-    int64_t groups = (call->count + 7) / 8;
+    int64_t groups = (call->count + LANES - 1) / LANES;
     size_t vectors = 5 * (size_t)call->n * (size_t)call->n + 8 * (size_t)call->n;
     int failed = 0;
 #pragma omp parallel num_threads(call->threads)
@@ -292,13 +290,11 @@ static int N(bars)(const bars_t *call) {
         V *work = (V *)(((uintptr_t)memory + 63) & ~(uintptr_t)63);
 #pragma omp for schedule(static)
         for (int64_t k = 0; k < groups; k++) {
-            int64_t first = 8 * k, left = call->count - first;
-            if (memory) N(bars_group)(call, first, left < 8 ? (int)left : 8, work);
+            int64_t first = LANES * k, left = call->count - first;
+            if (memory) N(bars_group)(call, first, left < LANES ? (int)left : LANES, work);
         }
         free(memory);
     }
     return failed ? -2 : 0;
 }
 #undef AT
-#undef V
-#undef M

@@ -1,8 +1,8 @@
-/* Many problems of order 2 to 128, each solved from start to proof in the cache of one core. The NumPy twin, with
+/* Many problems of order 2 to 256, each solved from start to proof in the cache of one core. The NumPy twin, with
  * the formulas, is reference.py.
  *
- * Sixteen complex64 or eight complex128 problems make a group, one problem a lane (lanes.h), and a thread
- * takes one group at a time. Needs the vectors of GCC or Clang; where they are missing there are no instruction sets
+ * As many problems as a vector of the instruction set has lanes make a group, one problem a lane (lanes.h), and a
+ * thread takes one group at a time. Needs the vectors of GCC or Clang; where they are missing there are no instruction sets
  * to choose from (batch_instructions() is -1) and NumPy does the work.
  */
 #include <math.h>
@@ -24,7 +24,7 @@
 #define POWER_STEPS_BEFORE_NEWTON 4 /* where so many power steps would do, they are made rather than a Newton step */
 
 #define UNEVEN_RATIO 1e3            /* of the largest and the smallest row, from which light rows have their own residual */
-#define MAX_ORDER 128               /* also in numbers.py */
+#define MAX_ORDER 256               /* also in numbers.py; a label of a piece is a byte */
 enum { GAUGE_FIRST = 1, GAUGE_MEAN = 2, GAUGE_NODE = 3 }; /* GAUGE_NODE + j: node j at angle 0 */
 
 /* How the problems are solved: BatchOptions in numbers.py, which says what each means. */
@@ -148,23 +148,36 @@ static void emi_invert(int n, double *a, double *inverse) {
 
 #define JOIN_(a, b, c) a##_##b##_##c
 #define JOIN(a, b, c) JOIN_(a, b, c)
+#define DOUBLE(name) JOIN(name, double, SET) /* what is done in double precision for singles too */
+#define LANES (VECTOR_BYTES / (int)sizeof(REAL))
+#define WIDE (VECTOR_BYTES / (int)sizeof(double))
+#define V N(real) /* REAL in every lane */
+#define M N(whole)
+#define D DOUBLE(real)
+#define LOAD(a) ((V){0} + (REAL)(a))
 
 #define SET plain
+#define VECTOR_BYTES 16 /* SSE2, NEON: a vector that the registers do not hold is lowered through memory */
 #include "instruction_set.h"
 #undef SET
+#undef VECTOR_BYTES
 
 #ifdef SEVERAL_SETS
 #pragma GCC push_options
 #pragma GCC target("avx2,fma")
 #define SET avx2
+#define VECTOR_BYTES 32
 #include "instruction_set.h"
 #undef SET
+#undef VECTOR_BYTES
 #pragma GCC pop_options
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,prefer-vector-width=512")
 #define SET avx512
+#define VECTOR_BYTES 64
 #include "instruction_set.h"
 #undef SET
+#undef VECTOR_BYTES
 #pragma GCC pop_options
 #endif
 

@@ -107,7 +107,7 @@ def solve(
     found: NDArray[np.float64],
     options: BatchOptions,
 ) -> int:
-    """What :func:`angsync.kernels.batch.reference.solve` does, in C; the stack is contiguous, its order 2 to 128."""
+    """What :func:`angsync.kernels.batch.reference.solve` does, in C; the stack is contiguous, its order 2 to 256."""
     count, n = stack.shape[:2]
     assert (z.shape, z.dtype) == ((count, n), stack.dtype)
     assert found.shape == (len(FIELDS), count)
@@ -133,7 +133,7 @@ def emi(
     out: NDArray,
     state: NDArray[np.int8],
 ) -> None:
-    """What :func:`angsync.kernels.batch.emi_reference.emi` does, in C; contiguous arrays, the order at most 128."""
+    """What :func:`angsync.kernels.batch.emi_reference.emi` does, in C; contiguous arrays, the order at most 256."""
     count, n = C.shape[:2]
     assert n <= MAX_ORDER
     assert (out.shape, out.dtype, state.shape, state.dtype) == (C.shape, C.dtype, (count,), np.int8)
@@ -158,7 +158,7 @@ def bars(
     reference: int,
     out: NDArray[np.float64],
 ) -> None:
-    """What :func:`angsync.kernels.batch.bars_reference.bars` does, in C; contiguous arrays, the order at most 128."""
+    """What :func:`angsync.kernels.batch.bars_reference.bars` does, in C; contiguous arrays, the order at most 256."""
     count, n = C.shape[:2]
     assert n <= MAX_ORDER
     assert 0 <= reference < n

@@ -1,7 +1,5 @@
-/* -|Gamma|^-1 o C for many small problems, eight at a time: every lane of a vector belongs to another one. Included by
+/* -|Gamma|^-1 o C for many small problems: every lane of a vector belongs to another one. Included by
  * instruction_set.h once for each instruction set, with N(name) naming the lanes of doubles, after lanes.h. */
-#define V N(real)
-#define M N(whole)
 
 /* Minus the inverse of the symmetric matrices in a, whose row i has i + 1 entries from a + i n on, in place: the sweep
  * operator, node after node. Its pivots are those of Cholesky. Returns the lanes where all of them are positive. */
@@ -48,9 +46,9 @@ static V N(row_norm)(int n, const V *a, V *sums) {
 static void N(emi_group)(const emi_t *call, int64_t first, int used, V *a, V *kept, V *column) {
     int n = call->n;
     int64_t size = (int64_t)n * n;
-    double *lanes = (double *)a; /* entry k of problem p is lanes[8 k + p] */
-    int uneven[8] = {0};
-    for (int p = 0; p < 8; p++) {
+    double *lanes = (double *)a; /* entry k of problem p is lanes[LANES k + p] */
+    int uneven[LANES] = {0};
+    for (int p = 0; p < LANES; p++) {
         int64_t at = first + (p < used ? p : 0); /* lanes that hold no problem repeat the first one */
         double beta = call->beta[at];
         for (int i = 0; i < n; i++)
@@ -58,7 +56,7 @@ static void N(emi_group)(const emi_t *call, int64_t first, int used, V *a, V *ke
                 double value = emi_modulus(call, at * size + (int64_t)j * n + i);
                 double mirrored = call->given ? emi_modulus(call, at * size + (int64_t)i * n + j) : value;
                 if (fabs(value - mirrored) > call->askew * fmax(fabs(value), fabs(mirrored))) uneven[p] = 1;
-                lanes[8 * ((int64_t)i * n + j) + p] = (1 - beta) * value + (i == j ? beta : 0);
+                lanes[LANES * ((int64_t)i * n + j) + p] = (1 - beta) * value + (i == j ? beta : 0);
             }
     }
     memcpy(kept, a, sizeof(V) * (size_t)size);
@@ -80,14 +78,14 @@ static void N(emi_group)(const emi_t *call, int64_t first, int used, V *a, V *ke
         call->state[first + p] = (int8_t)(uneven[p] ? EMI_UNEVEN : !invertible ? EMI_SINGULAR : !positive[p]);
         for (int i = 0; i < n; i++)
             for (int j = 0; j < n; j++) {
-                double factor = lanes[8 * (i < j ? j * n + i : i * n + j) + p];
+                double factor = lanes[LANES * (i < j ? j * n + i : i * n + j) + p];
                 emi_write(call, (first + p) * size + (int64_t)i * n + j, invertible ? factor : NAN);
             }
     }
 }
 
 static int N(emi)(const emi_t *call) {
-    int64_t groups = (call->count + 7) / 8;
+    int64_t groups = (call->count + LANES - 1) / LANES;
     int n = call->n, failed = 0;
     size_t square = sizeof(V) * (size_t)n * (size_t)n;
 #pragma omp parallel num_threads(call->threads)
@@ -100,12 +98,10 @@ static int N(emi)(const emi_t *call) {
         V *a = (V *)(((uintptr_t)memory + 63) & ~(uintptr_t)63), *kept = a + (int64_t)n * n;
 #pragma omp for schedule(static)
         for (int64_t k = 0; k < groups; k++) {
-            int64_t first = 8 * k, left = call->count - first;
-            if (memory) N(emi_group)(call, first, left < 8 ? (int)left : 8, a, kept, kept + (int64_t)n * n);
+            int64_t first = LANES * k, left = call->count - first;
+            if (memory) N(emi_group)(call, first, left < LANES ? (int)left : LANES, a, kept, kept + (int64_t)n * n);
         }
         free(memory);
     }
     return failed ? -2 : 0;
 }
-#undef V
-#undef M

@@ -1,8 +1,5 @@
-/* What a proof needs to know of the points z: in double precision, eight problems at a time. Included by instruction_set.h
+/* What a proof needs to know of the points z: in double precision. Included by instruction_set.h
  * once for each instruction set, with N(name) naming the lanes of doubles, after proof.h. */
-#define V N(real)
-#define M N(whole)
-#define LOAD(a) ((V){0} + (double)(a))
 
 typedef struct {
     V bound, gradient, image, rows_total, rows_norm, moduli;
@@ -53,6 +50,3 @@ static void N(examine)(int n, const V *upper, const V *rows, V *z, V *work, N(pr
     out->moduli = LOAD(2) * moduli;
     out->matter = (N(matter)){n, upper, rows, z, s, lift, nodes, objective, most, largest, least};
 }
-#undef V
-#undef M
-#undef LOAD

@@ -3,7 +3,6 @@
 #define REAL double
 #define GROUP_OF_DOUBLES
 #define WHOLE int64_t
-#define LANES 8
 #define SIGN_BIT INT64_MIN
 #define ROOT_GUESS INT64_C(0x5fe6eb50c7b537a9)
 #define ROOT_STEPS 4
@@ -31,29 +30,9 @@
 #include "emi.h"
 #include "bars.h"
 #include "run.h"
-#undef GROUP_OF_DOUBLES
-#undef N
-#undef REAL
-#undef WHOLE
-#undef LANES
-#undef SIGN_BIT
-#undef ROOT_GUESS
-#undef ROOT_STEPS
-#undef TINY
-#undef EPSILON
-#undef TINIEST_SCALE
-#undef EXPONENT_BITS
-#undef EXPONENT_FLIP
-#undef EXPONENT_ONE
-#undef LARGER_512
-#undef WHICH_512
-#undef ROOT_GUESS_512
-#undef ROOT_STEPS_512
-#undef BELOW
 
 #define REAL float
 #define WHOLE int32_t
-#define LANES 16
 #define SIGN_BIT INT32_MIN
 #define ROOT_GUESS 0x5f3759df
 #define ROOT_STEPS 3
@@ -78,21 +57,3 @@
 #include "solve.h"
 #include "proof.h"
 #include "run.h"
-#undef N
-#undef REAL
-#undef WHOLE
-#undef LANES
-#undef SIGN_BIT
-#undef ROOT_GUESS
-#undef ROOT_STEPS
-#undef TINY
-#undef EPSILON
-#undef TINIEST_SCALE
-#undef EXPONENT_BITS
-#undef EXPONENT_FLIP
-#undef EXPONENT_ONE
-#undef LARGER_512
-#undef WHICH_512
-#undef ROOT_GUESS_512
-#undef ROOT_STEPS_512
-#undef BELOW

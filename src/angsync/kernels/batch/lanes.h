@@ -1,16 +1,13 @@
 /* Many small problems at once: every lane of a vector belongs to another problem. Included by instruction_set.h, once for
- * each instruction set and precision, with REAL, WHOLE (the integer of the same size), LANES and N(name) defined.
+ * each instruction set and precision, with REAL, WHOLE (the integer of the same size), VECTOR_BYTES and N(name) defined.
  *
  * No operation mixes lanes, so the bits of an answer do not depend on who else is in the group. A group keeps the
  * strict upper triangle of C, row after row, as (re, im) pairs of vectors. The diagonal is only added to the
  * objective: on T^n it is a constant.
  */
 
-typedef REAL N(real) __attribute__((vector_size(LANES * sizeof(REAL)), aligned(64)));
-typedef WHOLE N(whole) __attribute__((vector_size(LANES * sizeof(REAL)), aligned(64)));
-#define V N(real)
-#define M N(whole)
-#define LOAD(a) ((V){0} + (REAL)(a))
+typedef REAL N(real) __attribute__((vector_size(VECTOR_BYTES)));
+typedef WHOLE N(whole) __attribute__((vector_size(VECTOR_BYTES)));
 
 static inline V N(pick)(M mask, V yes, V no) { return (V)((mask & (M)yes) | (~mask & (M)no)); }
 static inline V N(size)(V x) { return (V)((M)x & ~((M){0} + SIGN_BIT)); }
@@ -75,6 +72,3 @@ static inline __attribute__((always_inline)) const char *N(fetch)(const char *ah
 }
 
 static inline int64_t N(row)(int n, int j) { return (int64_t)j * (2 * n - j - 1) / 2 - j - 1; } /* + l: entry (j, l) */
-#undef V
-#undef M
-#undef LOAD

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from angsync.kernels.rounding import pair_share
 
-MAX_ORDER = 128
-"""Largest n of the batch kernels: a problem lives in the cache of a core, or in the registers of a device."""
+MAX_ORDER = 256
+"""Largest n of the batch kernels, whose labels of pieces are bytes. Up to about 300 a proof takes them, with vectors of
+32 bytes, no longer than one problem by itself."""
 
 CONVERGED, ITERATION_LIMIT, NOT_FINITE, STALLED = 0, 1, 2, 3
 """Status codes. Nothing on a device is ever STALLED."""

@@ -3,8 +3,6 @@
  *
  * Nodes j and l are joined where C_jl is not 0. A node without measurements is a piece of its own, and has the phase 1.
  */
-#define V N(real)
-#define M N(whole)
 
 /* The lanes whose nodes with measurements are all in one piece, and how many nodes have no measurements. Every node hands
  * on, along its row, that it can be reached from the first one; a first row without zeros ends it at once. */
@@ -124,5 +122,3 @@ static void N(settle)(N(group) *g, int gauge, int used, int32_t *count) {
         g->z[2 * j + 1] = N(pick)(whole, N(pick)(some, across, zero), zi);
     }
 }
-#undef V
-#undef M

@@ -1,7 +1,4 @@
 /* Products with the matrices of a group of problems. Included by instruction_set.h after lanes.h. */
-#define V N(real)
-#define M N(whole)
-#define LOAD(a) ((V){0} + (REAL)(a))
 
 /* What `height` rows of the upper triangle, at most 4, do to y = C x: all of y_j for these rows, scaled, and their part
  * of y_l below. The rows share the loads and stores of x_l and y_l. `fresh`: nothing has been added to y yet. The
@@ -69,6 +66,3 @@ static void N(product)(int n, const V *upper, V scale, const V *x, V *y) {
 static void N(product_fetching)(N(group) *g, const V *x, V *y) {
     g->ahead = N(multiply)(g->n, g->upper, g->scale_later, x, y, g->ahead, g->ahead_end);
 }
-#undef V
-#undef M
-#undef LOAD

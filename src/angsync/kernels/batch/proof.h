@@ -9,9 +9,6 @@
  * Underflow adds at most (n + 2) 2^-149 to every entry of the backward error in single precision: nothing beside E,
  * which is at least 2^-22.
  */
-#define V N(real)
-#define M N(whole)
-#define LOAD(a) ((V){0} + (REAL)(a))
 #define AT(i) (L + (int64_t)(i) * ((i) + 1))
 
 /* What the matrix A is made of. `upper` holds C with its largest row sum (in the sense of `rows`) between 1/2 and 1. */
@@ -191,6 +188,3 @@ static M N(bounds)(const N(matter) *a, M open, V *work, V *bound) {
     return weak | open;
 }
 #undef AT
-#undef V
-#undef M
-#undef LOAD

@@ -1,7 +1,4 @@
 /* A group of problems, from the stack into its lanes. Included by instruction_set.h after transpose.h. */
-#define V N(real)
-#define M N(whole)
-#define LOAD(a) ((V){0} + (REAL)(a))
 
 /* C <- scale C, where a later step wants it so. Powers of two: nothing is rounded. */
 static void N(rescale)(N(group) *g) {
@@ -165,6 +162,3 @@ static void N(read)(N(group) *g, const REAL *const *source, int triangle, double
     if (N(any)((M)(g->scale > LOAD(0x1p40)) | (M)(g->scale < LOAD(0x1p-40)))) N(rescale)(g);
     for (int j = 0; j < n; j++) g->rows[j] = (V)((M)(g->rows[j] * g->scale) & g->finite);
 }
-#undef V
-#undef M
-#undef LOAD

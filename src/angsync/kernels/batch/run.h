@@ -4,10 +4,6 @@
  * want Newton steps leave their group, as soon as they are few enough; when a whole group of such problems has come
  * together, they are read again and go on from where they were.
  */
-#define V N(real)
-#define M N(whole)
-#define D JOIN(real, double, SET)
-#define DOUBLE(name) JOIN(name, double, SET)
 
 /* Lanes half.. of a group of singles, or all of a group of doubles, made ready for the proof in double precision. */
 static void N(widen)(const N(group) *g, int half, D *work, DOUBLE(proof) *proof) {
@@ -19,7 +15,7 @@ static void N(widen)(const N(group) *g, int half, D *work, DOUBLE(proof) *proof)
     memcpy(point, g->z, sizeof(V) * 2 * (size_t)n);
     DOUBLE(examine)(n, g->upper, g->rows, point, room, proof);
 #else
-    typedef float narrow __attribute__((vector_size(32)));
+    typedef float narrow __attribute__((vector_size(VECTOR_BYTES / 2)));
     D *rows = room + 3 * n, *upper = rows + n;
     narrow part;
 #define WIDEN(from, to, count)                                                                                         \
@@ -35,11 +31,11 @@ static void N(widen)(const N(group) *g, int half, D *work, DOUBLE(proof) *proof)
 #endif
 }
 
-/* What was found at the points of eight lanes, in the units of C. The residual in double precision is that of the point
+/* What was found at the points of WIDE lanes, in the units of C. The residual in double precision is that of the point
  * returned; what the steps of singles knew of it is good to about their precision. */
 static void N(report)(const N(group) *g, int half, const int64_t *index, const DOUBLE(proof) *proof,
                       const numbers_t *numbers, int64_t count) {
-    for (int lane = 0; lane < 8; lane++) {
+    for (int lane = 0; lane < WIDE; lane++) {
         if (index[half + lane] < 0) continue;
         double *to = numbers->found + index[half + lane], unit = 1 / (double)g->scale[half + lane];
         numbers->residual[index[half + lane]] = proof->image[lane] > 0 ? proof->gradient[lane] / proof->image[lane] : 0;
@@ -67,14 +63,14 @@ static void N(prove_group)(N(group) *g, const int64_t *index, D *work, const num
     N(bounds)(&proof.matter, open, work + 5 * n, &proof.bound);
     N(report)(g, 0, index, &proof, numbers, count);
 #else
-    typedef float narrow __attribute__((vector_size(32)));
+    typedef float narrow __attribute__((vector_size(VECTOR_BYTES / 2)));
     D *spare = work + 6 * n + (int64_t)n * (n - 1);
     V *u = (V *)spare, *s = u + 2 * n, bound;
     spare += 3 * n;
     N(matter) matter = {n, g->upper, g->rows, u, s, {0}, {0}, {0}, {0}, {0}, {0}};
     DOUBLE(proof) proof[2];
-    for (int half = 0; half < LANES; half += 8) {
-        DOUBLE(proof) *here = &proof[half / 8];
+    for (int half = 0; half < LANES; half += WIDE) {
+        DOUBLE(proof) *here = &proof[half / WIDE];
         narrow part;
         N(widen)(g, half, work, here);
 #define NARROW(name)                                                                                                   \
@@ -91,11 +87,11 @@ static void N(prove_group)(N(group) *g, const int64_t *index, D *work, const num
 #undef NARROW
     }
     M weak = N(bounds)(&matter, open, (V *)spare, &bound);
-    for (int half = 0; half < LANES; half += 8) {
-        DOUBLE(proof) *here = &proof[half / 8];
-        JOIN(whole, double, SET) again;
+    for (int half = 0; half < LANES; half += WIDE) {
+        DOUBLE(proof) *here = &proof[half / WIDE];
+        DOUBLE(whole) again;
         int some = 0;
-        for (int lane = 0; lane < 8; lane++) {
+        for (int lane = 0; lane < WIDE; lane++) {
             again[lane] = weak[half + lane];
             some |= weak[half + lane] != 0;
         }
@@ -103,7 +99,7 @@ static void N(prove_group)(N(group) *g, const int64_t *index, D *work, const num
             N(widen)(g, half, work, here);
             DOUBLE(bounds)(&here->matter, again, spare, &here->bound);
         }
-        for (int lane = 0; lane < 8; lane++) {
+        for (int lane = 0; lane < WIDE; lane++) {
             double narrow_bound = (double)bound[half + lane];
             if (!again[lane] || here->bound[lane] < narrow_bound) here->bound[lane] = narrow_bound;
         }
@@ -229,7 +225,7 @@ static int64_t N(run)(const batch_t *call) {
     int64_t vectors = pairs + 13 * n + padded * (padded + 1) / 2 + 2 * padded + 4 * n;
     int64_t wide = certify ? pairs + padded * (padded + 1) + 16 * padded : 0;
     int64_t carried = 2 * LANES * (2 * n + STATE_NUMBERS);
-    size_t bytes = ((size_t)vectors + (size_t)wide) * 64 + sizeof(REAL) * (size_t)carried;
+    size_t bytes = ((size_t)vectors + (size_t)wide) * VECTOR_BYTES + sizeof(REAL) * (size_t)carried;
 #pragma omp parallel num_threads(threads)
     {
         void *memory = malloc(bytes + 64);
@@ -274,7 +270,23 @@ static int64_t N(run)(const batch_t *call) {
     }
     return failed ? -2 : all_suspects;
 }
-#undef V
-#undef M
-#undef D
-#undef DOUBLE
+
+/* for the other precision */
+#undef GROUP_OF_DOUBLES
+#undef N
+#undef REAL
+#undef WHOLE
+#undef SIGN_BIT
+#undef ROOT_GUESS
+#undef ROOT_STEPS
+#undef TINY
+#undef EPSILON
+#undef TINIEST_SCALE
+#undef EXPONENT_BITS
+#undef EXPONENT_FLIP
+#undef EXPONENT_ONE
+#undef LARGER_512
+#undef WHICH_512
+#undef ROOT_GUESS_512
+#undef ROOT_STEPS_512
+#undef BELOW

@@ -4,9 +4,6 @@
  * All that a lane knows is in its z and in the state below. A lane may therefore leave its group and go on in
  * another one, and ends with the same bits: run.h collects slow problems that way.
  */
-#define V N(real)
-#define M N(whole)
-#define LOAD(a) ((V){0} + (REAL)(a))
 
 /* numbers first: run.h carries them from one group to the next */
 typedef struct {
@@ -246,6 +243,3 @@ static M N(solve)(N(group) *g, const options_t *o, int few, N(state) *s) {
     s->residual = (V)((M)(size / N(pick)(real, norm, LOAD(1))) & real);
     return left;
 }
-#undef V
-#undef M
-#undef LOAD

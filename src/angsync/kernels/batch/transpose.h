@@ -5,7 +5,6 @@
  * are free of the one port that shuffles. Those of a quarter would leave it even less to do, but the many of them that
  * have the low bits of an address just stored to have to wait.
  */
-#define V N(real)
 #define PIECE (32 / (int)sizeof(REAL))
 #define HALF (PIECE / 2)
 
@@ -143,6 +142,5 @@ static inline void N(lanes_out)(const V *lanes, int count, REAL *const *target) 
         N(half_out)(lanes + at, target, at);
     }
 }
-#undef V
 #undef PIECE
 #undef HALF

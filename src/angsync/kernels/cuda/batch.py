@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import cupy
 import numpy as np
 
-from angsync.kernels.batch.numbers import MAX_ORDER
-from angsync.kernels.cuda.reference import SETTLED_RADIANS
+from angsync.kernels.cuda.reference import MAX_ORDER, SETTLED_RADIANS
 from angsync.kernels.cuda.source import source
 from angsync.kernels.rounding import pair_floor, pair_share
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import cupy
 import numpy as np
 
-from angsync.kernels.batch.numbers import MAX_ORDER
 from angsync.kernels.cuda.proof_reference import DOUBLE, ENOUGH_SHARE, FAR, FIELDS, NEAR_ZERO_SHARE, SINGLE
+from angsync.kernels.cuda.reference import MAX_ORDER
 from angsync.kernels.cuda.source import source
 from angsync.kernels.rounding import gamma
 

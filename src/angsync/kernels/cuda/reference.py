@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 
 from angsync.kernels.batch.numbers import CONVERGED, ITERATION_LIMIT, NOT_FINITE
 
+MAX_ORDER = 128
+"""Largest n of the batch kernels of a device: a problem lives in registers."""
+
 FIRST_POWER_STEPS = 2
 """Power steps of a batch before it looks whether more are needed."""
 

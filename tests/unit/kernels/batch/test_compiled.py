@@ -80,6 +80,25 @@ def test_the_same_start_and_the_same_steps_as_numpy(monkeypatch, name, triangle)
     assert len(np.unique(expected["iterations"])) > 2  # some by power steps, some by Newton
 
 
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("name", batch_compiled.available())
+def test_pieces_of_the_largest_order_are_told_apart(monkeypatch, name, dtype):
+    """The last node that a label can name: in a piece of its own, in one with the first node, and proved in one."""
+    monkeypatch.setattr(batch_compiled, "instructions", name)
+    n = 256
+    C = gaussian_stack(n, 3, 0.1, dtype=dtype)
+    C[0, :-1, -1] = C[0, -1, :-1] = 0
+    ends = np.isin(np.arange(n), (0, n - 1))
+    C[1] = np.where(ends[:, None] == ends, C[1], 0)
+    z, found, _ = solved(batch_compiled.solve, C, certify=True, gauge=1)
+    np.testing.assert_array_equal(found["components"], [2, 2, 1])
+    np.testing.assert_array_equal(found["status"], 0)
+    assert z[0, -1] == z[1, 0] == z[1, 1] == z[2, 0] == 1
+    bare = C[2] * (1 - np.eye(n))
+    S = np.diag((z[2].conj() * (bare @ z[2])).real) - bare
+    assert 0 < found["bound"][2] <= np.linalg.eigvalsh(S)[1]  # the smallest one belongs to z
+
+
 def test_a_set_can_be_asked_for():
     assert batch_compiled.instruction_set(None) == batch_compiled.available()[-1]
     assert batch_compiled.instruction_set("Plain") == "plain"
