@@ -61,7 +61,7 @@ def doubts(
     if freedom > 0:
         found += _too_small(measurements, z, float(np.sum(squares)), residual[used], freedom, sigma, estimated)
         if not found and isinstance(model, AngleNoise):
-            found += _repeated(measurements, deviation, information, freedom, None if estimated else sigma)
+            found += repeated(measurements, deviation, information, freedom, None if estimated else sigma)
     spread = sigma * math.sqrt(int(used.sum()) / float(np.sum(information)))
     if estimated and spread > _LARGE_NOISE and (isinstance(model, AngleNoise) or typical_error > _LARGE_ERROR):
         found.append(f"the noise is large ({spread:.2g} rad for a typical measurement): {_how_short(model)}")
@@ -99,7 +99,7 @@ def _too_small(
     exact = float(np.sqrt(np.mean(residual**2))) < exact_below(z.dtype)
     if not estimated:
         if exact:
-            return []  # made without noise, for a plan; copies are found by _repeated
+            return []  # made without noise, for a plan; copies are found by repeated
         ratio = squares / (freedom * sigma**2) if sigma > 0 else math.inf
         if ratio < _SMALL and gammainc(freedom / 2, ratio * freedom / 2) < _RARE:
             return [
@@ -123,7 +123,7 @@ def _too_small(
     return []
 
 
-def _repeated(
+def repeated(
     measurements: Measurements,
     deviation: NDArray[np.float64],
     information: NDArray[np.float64],
