@@ -80,8 +80,8 @@ def link(
     stack
         Complex images (dates, rows, columns): an array of NumPy, xarray, zarr, h5py or dask, what :func:`read` returns,
         or a path that it reads. NaN and exact zeros are no data; a pixel with the same number at every date is taken
-        for a fill value. A date that is missing in a whole window has phase NaN there. Arrays of xarray come back as
-        such, with their coordinates.
+        for a fill value. A date that is missing in a whole window, or is no better than noise there, has phase NaN.
+        Arrays of xarray come back as such, with their coordinates.
     window
         Rows and columns that are averaged around each pixel; cut off at the edges of the images.
     method
@@ -128,7 +128,7 @@ def link(
     --------
     >>> from angsync.applications import phase_linking
     >>> stack = phase_linking.simulate(8, (16, 16), rng=0)
-    >>> linked = phase_linking.link(stack.slc, window=(5, 5))
+    >>> linked = phase_linking.link(stack.slc, window=(9, 9))
     >>> linked.phase.shape, bool(linked.certified.all())
     ((8, 16, 16), True)
     """
