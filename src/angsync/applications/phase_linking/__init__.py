@@ -152,7 +152,7 @@ def link(
         taken = layout(n, (rows, columns), single=False)
         check_free({*images.coordinates.get("dims", ()), *images.beside.arrays}, taken)
     doubt = correlation.in_words(whole.data, sides) if looks is None else ""
-    texture = correlation.about_texture(whole.data, sides)
+    texture = correlation.about_texture(whole.data, sides) if looks is None else ""
     if path is not None and suffix_of(path) == ".zarr":
         target = Target(path, resume, memory, client, max_seconds, progress)
         found, settings, notes = link_to_store(whole, settings, names, parts, images, target)

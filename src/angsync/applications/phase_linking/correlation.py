@@ -105,5 +105,6 @@ def about_texture(data: Any, window: tuple[int, int]) -> str:
         return ""
     return (
         f"intensities vary more within windows than those of homogeneous speckle (texture): the {samples} samples of a "
-        f"window are worth about {samples / factor:.3g} looks, and error bars are too narrow by {np.sqrt(factor):.2g}."
+        f"window are worth about {samples / factor:.3g} looks, and error bars are too narrow by {np.sqrt(factor):.2g}. "
+        f"Pass looks={samples / factor:.3g}, or fewer where neighbors are correlated too."
     )
