@@ -37,7 +37,7 @@ def clocks(
     links: Annotated[Path | None, typer.Option(help=_LINKS)] = None,
     format: Annotated[str | None, typer.Option(help=_FORMAT)] = None,
     unit: Annotated[str | None, typer.Option(help=_UNIT, callback=_plain)] = None,
-    time_unit: Annotated[str, typer.Option(help="Unit of the column time.")] = "s",
+    time_unit: Annotated[str, typer.Option(help="Unit of the column time: ns, us, ms, s or d.")] = "s",
     period: Annotated[float | None, typer.Option(help=_PERIOD)] = None,
     sigma: Annotated[float | None, typer.Option(help=_SIGMA)] = None,
     reference: Annotated[str, typer.Option(help="mean, or the clock whose offset is 0.")] = "mean",

@@ -24,6 +24,7 @@ class FieldTable:
     def __init__(self, columns: Mapping[str, Any], where: Callable[[int], str], source: str) -> None:
         self._columns, self.where, self.source = columns, where, source
         self.names = list(columns)
+        self.used: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._columns[self.names[0]]) if self.names else 0
@@ -59,6 +60,7 @@ class FieldTable:
 
     def texts(self, name: str) -> list[str]:
         """A column as text, without blanks around it; what is missing is an error."""
+        self.used.add(name)
         column = self._columns[name]
         found = [
             str(x).strip() if x is not None else "" for x in (column if isinstance(column, list) else column.tolist())
@@ -72,6 +74,7 @@ class FieldTable:
 
     def numbers(self, name: str, *, missing: bool = False) -> NDArray[np.float64]:
         """A column of finite numbers; with ``missing``, an empty field, NA or NaN is NaN."""
+        self.used.add(name)
         column = self._columns[name]
         if not isinstance(column, list) and column.dtype.kind in "biuf":
             numbers = column.astype(np.float64)

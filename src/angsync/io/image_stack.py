@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import FileFormatError, InputError, MissingDependencyError, ShapeError
+from angsync.errors import (
+    AngsyncWarning,
+    FileFormatError,
+    InputError,
+    MissingDependencyError,
+    ShapeError,
+    warn_user,
+)
 from angsync.io.coordinates import Coordinates, of_axes, of_group, of_xarray, of_zarr
 from angsync.io.failures import existing_file, listed, reading
 from angsync.io.times import decoded
@@ -320,14 +327,20 @@ def _of_geotiffs(folder: Path) -> ImageStack:
     if undated:
         raise FileFormatError(f"{folder}: the name of {undated[0]} holds no date (such as 20200113).")
     named = sorted((("".join(day.groups()), file) for day, file in zip(days, files, strict=True) if day is not None))
-    shape, transform = None, None
+    shape = transform = projection = None
     for _, file in named:
         with rasterio.open(file) as image:
             if not np.issubdtype(np.dtype(image.dtypes[0].replace("complex_int16", "complex64")), np.complexfloating):
                 raise FileFormatError(f"{file}: the band is {image.dtypes[0]}, not complex.")
             if shape is not None and image.shape != shape:
                 raise FileFormatError(f"{file} is {image.shape}, but the images before it are {shape}.")
-            shape, transform = image.shape, image.transform
+            shape, transform, projection = image.shape, image.transform, image.crs
+    if projection is not None:
+        warn_user(
+            f"the projection of the GeoTIFFs, {projection}, is not kept: results have x and y, but no projection. "
+            "Write it to them yourself.",
+            AngsyncWarning,
+        )
 
     def read(index: Any) -> NDArray:
         rows, columns = (range(*part.indices(size)) for part, size in zip(index[1:], shape or (), strict=True))

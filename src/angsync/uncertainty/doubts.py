@@ -58,7 +58,7 @@ def doubts(
     if freedom > 0:
         found += _too_small(measurements, z, float(np.sum(squares)), residual[used], freedom, sigma, estimated)
         if not found and isinstance(model, AngleNoise):
-            found += _repeated(measurements, deviation, information, freedom, None if estimated else sigma)
+            found += repeated(measurements, deviation, information, freedom, None if estimated else sigma)
     degree = np.bincount(np.concatenate([measurements.i, measurements.j]), np.tile(information, 2))
     error = sigma / math.sqrt(float(np.median(degree[degree > 0])))
     share = float(held(error, complex_values=not isinstance(model, AngleNoise)))
@@ -125,7 +125,7 @@ def _too_small(
     exact = float(np.sqrt(np.mean(residual**2))) < exact_below(z.dtype)
     if not estimated:
         if exact:
-            return []  # made without noise, for a plan; copies are found by _repeated
+            return []  # made without noise, for a plan; copies are found by repeated
         ratio = squares / (freedom * sigma**2) if sigma > 0 else math.inf
         if ratio < _SMALL and gammainc(freedom / 2, ratio * freedom / 2) < _RARE:
             return [
@@ -149,7 +149,7 @@ def _too_small(
     return []
 
 
-def _repeated(
+def repeated(
     measurements: Measurements,
     deviation: NDArray[np.float64],
     information: NDArray[np.float64],

@@ -90,7 +90,7 @@ def test_a_missing_date_is_nan_and_the_others_are_linked():
     assert linked.certified.all()
     without = phase_linking.link(slc, (5, 5), reference=3)
     assert (without.status == LinkStatus.NO_REFERENCE).all()
-    assert any("no data at the reference date" in note for note in without.notes)
+    assert any("no data, or only noise, at the reference date" in note for note in without.notes)
 
 
 def test_fewer_looks_than_dates_are_said():
@@ -248,3 +248,44 @@ def test_nothing_is_warned_about_without_reason():
         warnings.simplefilter("always")
         phase_linking.link(stack().slc, 5)
     assert told == []
+
+
+def with_noise(date, seed=0):
+    """15 dates of coherence 0.4 to 0.9, one of which is replaced by noise."""
+    slc = phase_linking.simulate(15, (44, 44), rng=seed, rate=0.0, gamma_0=0.9, gamma_inf=0.4).slc.copy()
+    rng = np.random.default_rng(seed)
+    slc[date] = (rng.standard_normal(slc[date].shape) + 1j * rng.standard_normal(slc[date].shape)) / np.sqrt(2)
+    return slc
+
+
+def test_link_a_date_of_noise_is_nan_and_told():
+    """One in a hundred passes by chance; 36 windows share no looks: six or more have a probability of 4e-6."""
+    linked = phase_linking.link(with_noise(3), window=(7, 7))
+    apart = linked.phase[:, 4:-4:7, 4:-4:7]
+    assert np.isfinite(apart[3]).sum() < 6
+    assert np.isfinite(np.delete(linked.phase, 3, axis=0)).all()
+    np.testing.assert_array_equal(np.isnan(linked.standard_error), np.isnan(linked.phase))
+    assert "Most of them are of date 3" in " ".join(linked.notes)
+
+
+def test_link_a_reference_of_noise_has_no_phases():
+    linked = phase_linking.link(with_noise(0), window=(7, 7))
+    assert np.isnan(linked.phase[:, linked.status == phase_linking.LinkStatus.NO_REFERENCE]).all()
+    assert linked.counts["NO_REFERENCE"] > 0.9 * linked.pixels
+    assert "only noise, at the reference date" in " ".join(linked.notes)
+    assert not linked.certified[linked.status == phase_linking.LinkStatus.NO_REFERENCE].any()
+
+
+def test_link_ordinary_coherence_loses_no_dates():
+    slc = phase_linking.simulate(15, (44, 44), rng=2, gamma_0=0.6, gamma_inf=0.3).slc
+    linked = phase_linking.link(slc, window=(11, 11))
+    assert np.isfinite(linked.phase).all()
+
+
+@pytest.mark.parametrize(("nu", "told"), [(np.inf, False), (5.0, True), (1.0, True)])
+def test_link_texture_of_intensities_is_told(nu, told):
+    """K-distributed clutter: a gamma factor of variance 1 / nu that all dates of a pixel share."""
+    slc = phase_linking.simulate(10, (42, 42), rng=4, rate=0.0).slc
+    factor = 1.0 if nu == np.inf else np.random.default_rng(4).gamma(nu, 1 / nu, (42, 42))
+    notes = " ".join(phase_linking.link(slc * np.sqrt(factor), window=(7, 7)).notes)
+    assert ("vary more within windows" in notes) is told

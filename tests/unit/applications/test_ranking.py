@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from angsync.applications import ranking
-from angsync.errors import AngsyncWarning, InputError
+from angsync.errors import AngsyncWarning, ErrorBarWarning, InputError
 from angsync.testing import check_application
 
 
@@ -46,6 +46,26 @@ def test_intervals_hold_the_true_ranks():
         truth = 1 + np.sum(score[None, :] > score[:, None], axis=1)
         held.append((interval[:, 0] <= truth) & (truth <= interval[:, 1]))
     assert 0.95 - 4 * np.sqrt(0.05 * 0.95 / 100) < np.mean(held) < 0.995
+
+
+def test_rank_repeated_games_are_doubted():
+    """Every game three times: error bars are too short by sqrt(3). The games themselves are not doubted."""
+    played, _ = ranking.simulate(20, 120, rng=3)
+    assert not ranking.rank(played).doubts
+    thrice = np.tile(np.arange(120), 3)
+    with pytest.warns(ErrorBarWarning, match="every game is there 3 times"):
+        result = ranking.rank(played.part(thrice))
+    assert "every game is there 3 times" in str(result)
+    pairs = played.pairs()
+    with pytest.warns(ErrorBarWarning, match="60 games repeat others of the same pair exactly"):
+        ranking.rank(pairs.part(np.r_[np.arange(len(pairs)), :60]))
+
+
+def test_rank_all_pairs_drawn_names_nobody_best():
+    names = ["a", "b", "c", "d"]
+    pairs = [(one, other) for one in names for other in names if one != other]
+    result = ranking.rank({"winner": [p[0] for p in pairs], "loser": [p[1] for p in pairs]})
+    assert "best         nobody: all are equal" in str(result)
 
 
 def test_predictions_are_probabilities_that_come_true():
@@ -129,6 +149,7 @@ def test_games_without_any_winner_are_refused():
     [("basketball-1985", 0.1779, 4765.839920), ("faculty-business", 0.0901, 3573.459581),
      ("premier-league-2009", 0.1951, 325.624373)],
 )  # fmt: skip
+@pytest.mark.filterwarnings("ignore:.*pairs have numbers both ways")  # netted, as it was published
 def test_the_published_recipe_gives_the_published_fit(shared_data, name, upset, objective):
     played = ranking.read(shared_data / "ranking" / f"{name}.npz")
     n = np.unique(np.concatenate([played.i, played.j])).size

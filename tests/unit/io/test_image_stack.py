@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import nullcontext
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from angsync.applications import phase_linking
-from angsync.errors import FileFormatError, InputError, MissingDependencyError
+from angsync.errors import AngsyncWarning, FileFormatError, InputError, MissingDependencyError
 from angsync.io.image_stack import image_stack, read_images
 
 DAYS = np.datetime64("2020-01-06") + 12 * np.arange(5)
@@ -115,9 +119,10 @@ def test_a_folder_of_geotiffs(slc, expected, tmp_path):
 
     for day, image in list(zip(DAYS, slc, strict=True))[::-1]:
         write(f"S1_{str(day).replace('-', '')}.tif", image)
-    images = read_images(tmp_path)
+    with pytest.warns(AngsyncWarning, match="the projection of the GeoTIFFs, EPSG:32633, is not kept"):
+        images = read_images(tmp_path)
     np.testing.assert_array_equal(images.coordinates["x"], 505 + 10 * np.arange(17))
-    linked = phase_linking.link(tmp_path, 5, chunk=6)
+    linked = phase_linking.link(images, 5, chunk=6)
     np.testing.assert_array_equal(linked.phase, expected)
     assert linked.dates[1] == "20200118"
     write("S1_20210101.tif", slc[0, :5])
@@ -129,6 +134,24 @@ def test_a_folder_of_geotiffs(slc, expected, tmp_path):
     write("undated.tif", slc[0])
     with pytest.raises(FileFormatError, match=r"undated\.tif holds no date"):
         read_images(tmp_path)
+
+
+def test_a_projection_that_is_lost_is_warned_of(tmp_path, monkeypatch):
+    """With a stand-in for rasterio, which need not be installed."""
+    place = SimpleNamespace(a=10.0, b=0.0, c=500.0, d=0.0, e=-20.0, f=900.0)
+
+    def opened(file):
+        crs = "EPSG:32615" if "projected" in str(file) else None
+        return nullcontext(SimpleNamespace(dtypes=["complex64"], shape=(4, 4), transform=place, crs=crs))
+
+    monkeypatch.setitem(sys.modules, "rasterio", SimpleNamespace(open=opened))
+    for folder in ("projected", "plain"):
+        (tmp_path / folder).mkdir()
+        for day in DAYS[:2]:
+            (tmp_path / folder / f"{day}.tif").touch()
+    with pytest.warns(AngsyncWarning, match="the projection of the GeoTIFFs, EPSG:32615, is not kept"):
+        read_images(tmp_path / "projected")
+    read_images(tmp_path / "plain")
 
 
 def test_npy_is_a_memory_map_and_other_paths_are_told(slc, expected, tmp_path):

@@ -50,7 +50,7 @@ class BeamResult(ApplicationResult):
     same, or another monitor is meant), ``turn`` (its clock is off by whole turns; corrected) or ``apart`` (no rows tie
     it to the reference)."""
     turns: Mapping[str, int]
-    """Whole turns by which monitors differ from most: those that are not 0."""
+    """Whole turns by which monitors differ from most: those that are not 0. omc3 shifts the data by minus these."""
     plane: str
     tune: float | None
     reference: str

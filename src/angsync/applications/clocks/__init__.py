@@ -25,7 +25,7 @@ from scipy.stats import f as f_law
 from angsync.applications.clocks.bends import Bends, bends_of
 from angsync.applications.clocks.checks import about_bends, about_rejected, about_turns, other_choices
 from angsync.applications.clocks.fit import Differences, Fit, Settings, fitted
-from angsync.applications.clocks.links import UNITS, Columns, Links, check_unit, from_columns, from_table
+from angsync.applications.clocks.links import UNITS, Columns, Links, check_times, check_unit, from_columns, from_table
 from angsync.applications.clocks.logs import FORMATS, read
 from angsync.applications.clocks.result import ClockResult
 from angsync.applications.clocks.rounds import Rounds, is_repeated, is_shared, rounds_of
@@ -93,8 +93,10 @@ def synchronise(
         When each offset was measured, in ``time_unit``: the skew of every clock is found too, and offsets are those at
         ``result.epoch``. There must be several rounds of most links.
     unit
-        ``"ns"``, ``"us"``, ``"ms"`` or ``"s"``: the unit of the offsets where they do not say it, else what they are
-        converted to.
+        ``"ns"``, ``"us"``, ``"ms"``, ``"s"`` or ``"d"`` (days): the unit of the offsets where they do not say it, else
+        what they are converted to.
+    time_unit
+        The unit of ``time``, one of the same. Times that cannot be in it are refused.
     n
         Number of clocks, where they are numbers and the last ones have no links.
 
@@ -112,6 +114,7 @@ def synchronise(
         raise InputError(f"period must be positive and finite, not {period}; leave it out where offsets do not wrap.")
     settings = Settings(_place(links, reference), _settings(robust), rng)
     if links.time is not None and np.ptp(links.time) > 0:
+        check_times(links.time, links.time_unit)
         return _over_time(links, links.time, period, reference, settings)
     if is_repeated(links.n, links.i, links.j):
         return _over_time(links, np.zeros(len(links)), period, reference, settings)

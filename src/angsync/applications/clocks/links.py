@@ -13,12 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from angsync.applications.spelling import warn_of_spellings
-from angsync.errors import InputError
+from angsync.errors import InputError, UnitWarning, warn_user
+from angsync.io.failures import listed
 from angsync.io.field_table import FieldTable, field_table
 from angsync.problem.measurements import Measurements
 
-UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "d": 86400.0}
 """Units of time, in seconds."""
+_ABSURD = 1e11  # seconds, 3,000 years: Unix times in milliseconds, the least fine of other units, are above since 1973
+_MJD = 51544, 69807  # modified Julian days of 2000 to 2050
 _PTP_IDENTITY = re.compile(r"[0-9a-f]{6}\.[0-9a-f]{4}\.[0-9a-f]{6}", re.IGNORECASE)
 
 
@@ -79,6 +82,23 @@ class Links:
 def check_unit(unit: str | None, what: str = "unit") -> None:
     if unit is not None and unit not in UNITS:
         raise InputError(f"{what} must be one of {', '.join(UNITS)}, not {unit!r}.")
+
+
+def check_times(time: NDArray[np.float64], unit: str) -> None:
+    """Refuse times that cannot be in this unit, and warn of those that are likely to be in another."""
+    largest = float(np.abs(time).max())
+    if largest * UNITS[unit] > _ABSURD:
+        finer = max((one for one in UNITS if largest * UNITS[one] < _ABSURD), key=UNITS.__getitem__, default="ns")
+        raise InputError(
+            f"times go up to {largest:.4g} {unit}, more than 3,000 years. If they count from 1970, pass "
+            f"time_unit='{finer}' (--time-unit {finer}); otherwise the unit that they are in ({', '.join(UNITS)})."
+        )
+    if unit == "s" and _MJD[0] <= time.min() and time.max() < _MJD[1] and np.median(np.diff(np.unique(time))) < 1:
+        warn_user(
+            f"times are {time.min():.6g} to {time.max():.6g}, less than 1 apart: are these modified Julian days? Then "
+            "pass time_unit='d' (--time-unit d). They are taken as seconds.",
+            UnitWarning,
+        )
 
 
 def from_columns(
@@ -189,7 +209,9 @@ def from_table(source: Any, columns: Columns, unit: str | None, time_unit: str) 
         raise InputError(f"{table.where(k)}: sigma is {sigma[k]:g}, but a standard deviation is positive.")
     time = _optional(table, columns.time, "time")
     clocks, i, j = numbered(table, first, second)
-    links = Links(clocks, i, j, y, sigma, time, None, said or unit, time_unit)
+    unused = [one for one in table.names if one not in table.used]
+    notes = (f"Columns that were not used: {listed(unused)}.",) if unused else ()
+    links = Links(clocks, i, j, y, sigma, time, None, said or unit, time_unit, notes)
     return links if unit is None else links.to(unit)
 
 

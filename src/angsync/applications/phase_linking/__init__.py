@@ -80,8 +80,8 @@ def link(
     stack
         Complex images (dates, rows, columns): an array of NumPy, xarray, zarr, h5py or dask, what :func:`read` returns,
         or a path that it reads. NaN and exact zeros are no data; a pixel with the same number at every date is taken
-        for a fill value. A date that is missing in a whole window has phase NaN there. Arrays of xarray come back as
-        such, with their coordinates.
+        for a fill value. A date that is missing in a whole window, or is no better than noise there, has phase NaN.
+        Arrays of xarray come back as such, with their coordinates.
     window
         Rows and columns that are averaged around each pixel; cut off at the edges of the images.
     method
@@ -128,7 +128,7 @@ def link(
     --------
     >>> from angsync.applications import phase_linking
     >>> stack = phase_linking.simulate(8, (16, 16), rng=0)
-    >>> linked = phase_linking.link(stack.slc, window=(5, 5))
+    >>> linked = phase_linking.link(stack.slc, window=(9, 9))
     >>> linked.phase.shape, bool(linked.certified.all())
     ((8, 16, 16), True)
     """
@@ -152,6 +152,7 @@ def link(
         taken = layout(n, (rows, columns), single=False)
         check_free({*images.coordinates.get("dims", ()), *images.beside.arrays}, taken)
     doubt = correlation.in_words(whole.data, sides) if looks is None else ""
+    texture = correlation.about_texture(whole.data, sides) if looks is None else ""
     if path is not None and suffix_of(path) == ".zarr":
         target = Target(path, resume, memory, client, max_seconds, progress)
         found, settings, notes = link_to_store(whole, settings, names, parts, images, target)
@@ -163,7 +164,7 @@ def link(
         found = _gathered(whole, settings, names, parts or (side_for(whole, memory),) * 2, path, images)
     written = None if path is None else os.fspath(path)
     result = found.result(settings, names, begin, images.coordinates, n=n, path=written)
-    result = replace(_noted(result, doubt, *notes), beside=images.beside)
+    result = replace(_noted(result, doubt, texture, *notes), beside=images.beside)
     _warn(result)
     return images.like_given(result) if output is None else result
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betainc
 
 from angsync.batch.coherence import coherence_errors, temporal_coherence
 from angsync.batch.emi import emi_matrix
@@ -23,6 +24,7 @@ METHODS = ("mle", "evd", "emi")
 # keeps 10 to 60 looks (30 dates, stationary and with an event; seeds 600 and 910 to 960) below the error of EVD; with
 # 0.2 n / looks, low coherence at 60 looks is 4 % above it.
 _MORE_BETA, _MOST_BETA = 0.4, 0.5
+_CHANCE = 0.01  # of a date of pure noise to pass for a coherent one
 _PROOFS = ("components", "gap_bound", "relative_gap", "lambda_2")
 _SKEW = 1e-3  # by which an entry may miss its mirror image, of the largest one
 
@@ -45,7 +47,7 @@ class LinkStatus(IntEnum):
     FEW_LOOKS = 8
     """Phases from a single look, or from fewer looks than dates without regularisation: not to be believed."""
     NO_REFERENCE = 9
-    """The reference date has no data here: the phase is NaN."""
+    """The reference date has no data here, or nothing but noise: the phase is NaN."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,8 @@ class Block(NamedTuple):
     temporal_coherence: NDArray[np.float64]
     status: NDArray[np.int8]
     beta: NDArray[np.float64]
+    noise: NDArray[np.bool_]
+    """(pixels, n): dates that are no better than chance."""
 
 
 def estimate(C: NDArray, looks: NDArray[np.float64], settings: Settings) -> Block:
@@ -105,13 +109,42 @@ def estimate(C: NDArray, looks: NDArray[np.float64], settings: Settings) -> Bloc
     lost = np.isin(status, (LinkStatus.EMPTY, LinkStatus.NOT_FINITE, LinkStatus.NO_REFERENCE, LinkStatus.INTERRUPTED))
     z = sync.z
     z[lost] = np.nan
-    errors[lost | (looks < 2)] = np.nan
-    errors[np.isnan(z.real)] = np.nan
     quality = temporal_coherence(C, z)
+    # with fewer looks than dates noise cannot be told from coherence, and a warning says that there are few
+    noise = _by_chance(C, there, looks) & (~lost & (looks >= max(n, 2)))[:, None]
+    status[noise[:, settings.reference]] = LinkStatus.NO_REFERENCE
+    lost |= noise[:, settings.reference]
+    z[noise | lost[:, None]] = np.nan
+    errors[looks < 2] = np.nan
+    errors[np.isnan(z.real)] = np.nan
     if sync.verdict is not None:
         sync.verdict[~np.isin(status, (LinkStatus.CONVERGED, LinkStatus.STALLED, LinkStatus.ITERATION_LIMIT))] = 1
     sync.status[:] = np.where(lost & (status != LinkStatus.NOT_FINITE), BatchStatus.EMPTY, sync.status)
-    return Block(sync, errors, quality, status, beta)
+    return Block(sync, errors, quality, status, beta, noise)
+
+
+def _by_chance(C: NDArray, there: NDArray[np.bool_], looks: NDArray[np.float64]) -> NDArray[np.bool_]:
+    r"""Return which dates (pixels, n) are no more coherent with the others than a date of pure noise.
+
+    Noise is a random direction among the L looks. The sum of its squared coherences has the law of
+    :math:`\sum_k \lambda_k B_k`, with the eigenvalues of the coherences of the other dates and B uniform on the simplex
+    of L numbers. ``scale`` times Beta(nu, L - nu) has the same mean and variance, and is that law if they are equal.
+    """
+    parts = np.ascontiguousarray(C).view(C.real.dtype)
+    own = np.einsum("kij,kij->ki", parts, parts) - there
+    others = np.maximum(np.count_nonzero(there, axis=1) - 1, 1)[:, None]
+    # one pair that chance hardly makes is enough: a squared coherence is above s with probability (1 - s)^(L - 1). The
+    # mean is looked at first, and the largest only where the mean is not enough
+    found = there & (others * np.clip(1 - own / others, 0, 1) ** (looks[:, None] - 1) >= _CHANCE)
+    pixel, date = np.nonzero(found)
+    squares = np.abs(C[pixel, date]) ** 2
+    squares[np.arange(pixel.size), date] = 0
+    alone = others[pixel, 0] * np.clip(1 - squares.max(axis=1, initial=0), 0, 1) ** (looks[pixel] - 1) >= _CHANCE
+    scale = (1 + (own.sum(axis=1, keepdims=True) - 2 * own) / others)[pixel, date]
+    nu, share = others[pixel, 0] / scale, np.clip(own[pixel, date] / scale, 0, 1)
+    rest = np.maximum(looks[pixel] - nu, np.finfo(float).tiny)
+    found[pixel, date] = alone & (betainc(nu, rest, share) < 1 - _CHANCE)
+    return found
 
 
 def _errors(

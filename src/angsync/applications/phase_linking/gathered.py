@@ -30,7 +30,8 @@ class Gathered:
         self.shape, self.store, self.problems = shape, store, problems
         self.counts = dict.fromkeys([*(status.name for status in LinkStatus), "CERTIFIED"], 0)
         self.beta = [np.inf, -np.inf]
-        self.few = self.unused = 0
+        self.few = 0
+        self.noise = np.zeros(shape[0], dtype=np.int64)
         self.interrupted = False
         self.has_verdict = False
         self.failed: dict[str, str] = {}
@@ -90,13 +91,15 @@ class Gathered:
         if used.any():
             self.beta = [min(self.beta[0], block.beta[used].min()), max(self.beta[1], block.beta[used].max())]
         self.few += int(np.count_nonzero(used & (looks < n)))
+        self.noise += np.count_nonzero(block.noise, axis=0)
         self.interrupted |= bool((block.status == LinkStatus.INTERRUPTED).any())
         return self.interrupted
 
     def report(self) -> dict[str, Any]:
         """The counts, for a marker."""
         beta = self.beta if self.beta[0] <= self.beta[1] else None
-        return {"counts": self.counts, "beta": beta, "few": self.few, "has_verdict": self.has_verdict}
+        return {"counts": self.counts, "beta": beta, "few": self.few, "has_verdict": self.has_verdict,
+                "noise": self.noise.tolist()}  # fmt: skip
 
     def merge(self, report: Mapping[str, Any]) -> None:
         """Add the counts of a chunk that is done."""
@@ -105,6 +108,7 @@ class Gathered:
         if report["beta"] is not None:
             self.beta = [min(self.beta[0], report["beta"][0]), max(self.beta[1], report["beta"][1])]
         self.few += report["few"]
+        self.noise += np.array(report.get("noise", 0))  # stores of older versions do not say it
         self.has_verdict |= report["has_verdict"]
 
     def result(
@@ -129,7 +133,7 @@ class Gathered:
         return Linked(
             **arrays, sync=sync, method=settings.method, reference=settings.reference, dates=names,
             counts=dict(self.counts), beta=(float(beta[0]), float(beta[1])), seconds=seconds,
-            notes=self._notes(settings, n), dates_first=leading is None, coordinates=dict(coordinates),
+            notes=self._notes(settings, names), dates_first=leading is None, coordinates=dict(coordinates),
             path=path, failed=dict(self.failed),
         )  # fmt: skip
 
@@ -151,8 +155,8 @@ class Gathered:
                     problems[name] = array.reshape(*leading, n) if name == "z" else array.reshape(leading)
         return BatchResult(tolerance=1e-10, gauge=settings.reference, seconds=seconds, **problems)
 
-    def _notes(self, settings: Settings, n: int) -> tuple[str, ...]:
-        notes, counts = [], self.counts
+    def _notes(self, settings: Settings, names: tuple[str, ...]) -> tuple[str, ...]:
+        notes, counts, n = [], self.counts, len(names)
         pixels = self.shape[1] * self.shape[2]
         low, high = self.beta
         if self.few and settings.method != "evd":
@@ -176,7 +180,15 @@ class Gathered:
         if counts["CONSTANT"]:
             notes.append(f"{counts['CONSTANT']:,} pixels have the same number at every date: taken for a fill value.")
         if counts["NO_REFERENCE"]:
-            notes.append(f"{counts['NO_REFERENCE']:,} pixels have no data at the reference date: no phases there.")
+            notes.append(
+                f"{counts['NO_REFERENCE']:,} pixels have no data, or only noise, at the reference date: no phases."
+            )
+        if self.noise.any():
+            most = int(np.argmax(self.noise))
+            notes.append(
+                f"{int(self.noise.sum()):,} phases are NaN: their date is no more coherent with the others than noise "
+                f"is. Most of them are of date {names[most]}, at {self.noise[most]:,} of {pixels:,} pixels."
+            )
         if counts["DISCONNECTED"]:
             notes.append(f"at {counts['DISCONNECTED']:,} pixels, dates are in several groups without a common look.")
         if counts["INTERRUPTED"]:

@@ -53,7 +53,8 @@ def link_network(
     ----------
     phase
         Interferograms (m, rows, columns), radians, wrapped or not: ``phase[k]`` is the phase of date ``pairs[k][0]``
-        minus that of ``pairs[k][1]``, plus a constant of the interferogram. NaN is no data.
+        minus that of ``pairs[k][1]``, plus a constant of the interferogram. MintPy has the opposite sign, second date
+        minus first: swap the dates of its pairs. NaN is no data.
     coherence
         Of the same shape, 0 to 1. Pixels with coherence 0 or NaN have no data. The weights are those of the Fisher
         information of an interferometric phase, coherence^2 / (1 - coherence^2).

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from angsync.applications.phase_retrieval.masks import Masks
 from angsync.errors import InputError
+from angsync.problem.memory import free_bytes, in_words
 
 LARGEST_CONDITION = 1e10
 """Beyond, rounding alone (1e-16 times this) spoils the sixth digit of the products: the masks do not determine them."""
@@ -68,6 +69,15 @@ def solve_band(intensities: NDArray[np.float64], masks: Masks) -> Band:
     """All products that the intensities determine; NaN stands for one that was not measured."""
     if masks.shifts is None and not np.any(np.isnan(intensities)):
         return _by_frequency(intensities, masks)
+    # rows, columns and values of 8 bytes each, twice while they are joined, of every pair of entries that a mask sees
+    seen = int(np.count_nonzero(np.any(masks.windows, axis=0))) ** 2
+    needed, free = 48 * intensities.size * seen, free_bytes()
+    if needed > free:
+        raise InputError(
+            f"recover would need about {in_words(needed)} of memory, but {in_words(free)} are free: shifts are "
+            f"missing, so every intensity ({intensities.size:,}, NaN included) is an equation of {seen:,} products. "
+            "Name the shifts that were measured, Masks(windows, shape, shifts), or use masks of fewer entries."
+        )
     return _by_least_squares(intensities, masks)
 
 

@@ -36,7 +36,8 @@ class Gains(ApplicationResult):
     """Times of the slots, in order, as they were given."""
     station: tuple[str, ...]
     phase: NDArray[np.float64]
-    """(slots, stations): gains ``exp(i phase)``, so that ``V = g_first conj(g_second) M``; NaN where a station has no
+    """(slots, stations): gains ``exp(i phase)``, so that ``V = g_first conj(g_second) M``: minus the
+    phases of an eht-imaging caltable, whose gains multiply the data; NaN where a station has no
     visibility with information."""
     standard_error: NDArray[np.float64]
     """(slots, stations), against the reference: of the noise in ``sigma`` alone, for a model that is right. NaN where

@@ -28,7 +28,7 @@ from angsync.applications.ranking.noise import noise_of
 from angsync.applications.ranking.order import cut_circle, rank_intervals, ranks_of, upset_share
 from angsync.applications.ranking.peers import peers
 from angsync.applications.ranking.result import CLOSED, CYCLIC, RankingResult
-from angsync.errors import AngsyncWarning, DisconnectedWarning, InputError, names_keywords, warn_user
+from angsync.errors import AngsyncWarning, DisconnectedWarning, ErrorBarWarning, InputError, names_keywords, warn_user
 from angsync.front_door import synchronize
 from angsync.pipeline.result import SyncResult
 from angsync.problem.measurements import Measurements
@@ -60,10 +60,11 @@ def rank(
     Parameters
     ----------
     results
-        A square matrix, dense or sparse, ``A[i, j]`` = how far (or how often) i beat j, of which each pair counts once
-        by ``A[i, j] - A[j, i]``; or games, one a row: a data frame, a mapping of columns, a csv or parquet file with
-        the columns winner, loser and perhaps margin, or home, away, home_score and away_score (the arguments of these
-        names say what they are called); or a file with a matrix (npz, npy, mtx).
+        A square matrix, dense or sparse, ``A[i, j]`` = how far i beat j, of which each pair counts once by
+        ``A[i, j] - A[j, i]`` (numbers of wins are netted too, with a warning: pass games instead); or games, one a row:
+        a data frame, a mapping of columns, a csv or parquet file with the columns winner, loser and perhaps margin, or
+        home, away, home_score and away_score (the arguments of these names say what they are called); or a file with a
+        matrix (npz, npy, mtx).
     encoding
         What a margin m counts: ``"sqrt"``, ``"log"`` (of 1 + m), ``"linear"``, ``"ratio"`` (m over the total) or
         ``"sign"``. The square root predicts best on the seasons that it was chosen on.
@@ -122,6 +123,8 @@ def _ranked(
         warn_user(CYCLIC if cyclic else CLOSED, AngsyncWarning)
         nothing = np.full_like(seen.noise, np.nan)
         seen = seen._replace(error=np.full(met.size, np.nan), noise=nothing, freedom=0 * seen.freedom, pooled=math.nan)
+    for doubt in seen.doubts:
+        warn_user(doubt, ErrorBarWarning)
     rank_, interval = np.empty(met.size), np.full((met.size, 2), np.nan)
     for label in range(int(component.max()) + 1):
         inside = component == label
@@ -134,7 +137,7 @@ def _ranked(
         component=_placed(component, met, played.n, -1).astype(np.int64), shift=fit.shift, orientation=fit.orientation,
         noise=seen.pooled, component_noise=seen.noise, component_freedom=seen.freedom, is_exact=seen.is_exact,
         is_closed=closed, is_cyclic=cyclic, encoding=encoding, radians_a_unit=unit, played=played, sync=fit.sync,
-        ties=ties, angle=angle,
+        ties=ties, angle=angle, doubts=seen.doubts,
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from angsync.applications.spelling import warn_of_spellings
-from angsync.errors import InputError
+from angsync.errors import AngsyncWarning, InputError, warn_user
 from angsync.io.failures import existing_file, reading
 from angsync.io.field_table import FieldTable, field_table
 
@@ -131,7 +131,15 @@ def _from_matrix(matrix: Any, players: Sequence[Hashable] | None) -> Comparisons
         raise InputError(f"A[{k}, {k}] is not 0: player {names[k]!r} against himself. Clear the diagonal.")
     there = values > 0
     rows, columns, values = A.row[there].astype(np.int64), A.col[there].astype(np.int64), values[there]
-    return Comparisons(names, rows, columns, values, values).pairs()
+    netted = Comparisons(names, rows, columns, values, values).pairs()
+    both = len(values) - len(netted)
+    if both and np.all(values == np.floor(values)):
+        warn_user(
+            f"{both} of {len(netted)} pairs have numbers both ways. A pair counts once, by A[i, j] - A[j, i]: 100 to "
+            "99 as 1 to 0. If these are numbers of wins, pass the games, one per row (columns winner and loser).",
+            AngsyncWarning,
+        )
+    return netted
 
 
 def _from_games(table: FieldTable, columns: Columns) -> Comparisons:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from angsync.errors import ErrorBarWarning
 from angsync.pipeline.result import SyncResult
 from angsync.problem.measurements import Measurements
-from angsync.uncertainty.doubts import exact_below
+from angsync.uncertainty.doubts import exact_below, repeated
 from angsync.uncertainty.noise_models import large_noise_factor, wrapped_residuals
 
 
@@ -29,6 +29,8 @@ class Noise(NamedTuple):
     """Whether games are left and fit without any residual: that is no noise to believe in."""
     pooled: float
     """The noise of all components that show one, together."""
+    doubts: tuple[str, ...]
+    """Whether games repeat each other."""
 
 
 def noise_of(
@@ -57,4 +59,11 @@ def noise_of(
         error = np.where(seen[component], one * noise[component] * factor[component], np.nan)
     total = int(freedom[seen].sum())
     pooled = math.sqrt(float(squares[seen].sum()) / total) / unit if total else math.nan
-    return Noise(error / unit, noise / unit, freedom, is_exact, pooled)
+    times = int(np.gcd.reduce(np.unique([graph.i, graph.j, graph.angle], axis=1, return_counts=True)[1]))
+    doubts = [
+        f"every game is there {times} times. If these are copies, error bars are {times**0.5:.2g} times too short."
+    ]
+    if times == 1 or not seen.any():
+        doubts = repeated(graph, residual, graph.weight, int(freedom.sum()), None) if seen.any() else []
+    told = tuple(one.replace("measurements", "games") for one in doubts)
+    return Noise(error / unit, noise / unit, freedom, is_exact, pooled, told)

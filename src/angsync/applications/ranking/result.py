@@ -72,6 +72,8 @@ class RankingResult(ApplicationResult):
     sync: SyncResult
     ties: str = "zero"
     angle: float | None = None
+    doubts: tuple[str, ...] = ()
+    """Why error bars may be too short: games that repeat each other."""
     prediction: Holdout | None = None
     """Accuracy on games that were held out, where it was asked for."""
 
@@ -130,7 +132,10 @@ class RankingResult(ApplicationResult):
         names = np.array([str(name) for name in self.players], dtype=object)
         rows = [
             ("Players", f"{int(known.sum()):,}", counted(len(self.played), "comparison")),
-            ("Best", ", ".join(str(name) for name in self.order()[:3])),
+            (
+                "Best",
+                ", ".join(map(str, self.order()[:3] if np.any(self.rank[known] > 1) else ["nobody: all are equal"])),
+            ),
             (
                 "Upsets",
                 _share(self.upset),
@@ -226,7 +231,7 @@ class RankingResult(ApplicationResult):
         return Table(columns, caption, "greatest", int(np.sum(upset > 0)))
 
     def _sentences(self) -> list[str]:
-        said = []
+        said = list(self.doubts)
         count = int(self.component.max(initial=-1)) + 1
         if count > 1:
             said.append(

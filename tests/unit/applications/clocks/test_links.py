@@ -5,7 +5,7 @@ import pytest
 
 from angsync.applications import clocks
 from angsync.applications.clocks.links import joined
-from angsync.errors import AngsyncWarning, InputError
+from angsync.errors import AngsyncWarning, InputError, UnitWarning
 
 
 def test_a_column_says_its_unit_and_units_are_converted(tmp_path):
@@ -112,3 +112,32 @@ def test_files_with_and_without_sigma_are_refused_and_other_columns_that_are_dro
     links = clocks.read([two, three])
     assert links.time is None
     assert any(r"no times" in note and "two.csv" in note for note in links.notes)
+
+
+@pytest.mark.parametrize("name", ["sigma_ns", "error", "std", "offset"])
+def test_columns_that_are_not_read_are_named(tmp_path, name):
+    path = tmp_path / "links.csv"
+    path.write_text(f"i,j,offset_us,{name}\na,b,3,100\nb,c,4,200\n")
+    unused = "offset_us" if name == "offset" else name
+    assert f"Columns that were not used: '{unused}'." in str(clocks.synchronise(path))
+
+
+@pytest.mark.parametrize(("step", "unit"), [(1e9, "ns"), (1e6, "us"), (1e3, "ms")])
+def test_times_that_are_no_seconds_are_refused_with_the_unit(step, unit):
+    time = (1.7e9 + np.arange(6)) * step
+    links = [0, 1, 2] * 2, [1, 2, 0] * 2, [1.0, 2.0, -3.0] * 2
+    with pytest.raises(InputError, match=f"time_unit='{unit}' .--time-unit {unit}.;"):
+        clocks.synchronise(*links, time=time)
+    clocks.synchronise(*links, time=time, time_unit=unit)
+
+
+def test_times_that_look_like_modified_julian_days_are_warned_of():
+    drift = clocks.simulate(6, rounds=20, drift=1.0, rng=1).links
+    days = 60000 + (drift.time - drift.time.min()) / 86400
+    how = {"unit": "us", "reference": 0}
+    right = clocks.synchronise(drift.i, drift.j, drift.offset, time=drift.time, **how).skew_ppm
+    with pytest.warns(UnitWarning, match="modified Julian days.*time_unit='d'"):
+        wrong = clocks.synchronise(drift.i, drift.j, drift.offset, time=days, **how).skew_ppm
+    np.testing.assert_allclose(wrong, 86400 * right, rtol=1e-3, atol=1e-9)
+    mended = clocks.synchronise(drift.i, drift.j, drift.offset, time=days, time_unit="d", **how).skew_ppm
+    np.testing.assert_allclose(mended, right, rtol=1e-3, atol=1e-9)

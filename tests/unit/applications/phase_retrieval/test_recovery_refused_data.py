@@ -94,3 +94,12 @@ def test_very_small_and_very_large_intensities_give_the_same_signal(size):
     drawn = simulate(32, 5, 40, rng=1)
     one, other = (recover(drawn.intensities * factor, drawn.masks) for factor in (1.0, size))
     assert np.allclose(other.signal / np.sqrt(size), one.signal, rtol=1e-9)
+
+
+def test_recover_step_two_is_refused_with_its_memory():
+    """40,000 shifts of 32 masks of 256 entries, three quarters of them not measured: terabytes."""
+    masks = np.random.default_rng(1).standard_normal((32, 16, 16))
+    intensities = np.full((32, 200, 200), np.nan)
+    intensities[:, ::2, ::2] = 1.0
+    with pytest.raises(InputError, match=r"would need about 4\.03e\+03 GB of memory.*shifts"):
+        recover(intensities, masks)
