@@ -22,7 +22,7 @@ from angsync.pipeline.flips import turned
 from angsync.pipeline.fusion import fused
 from angsync.pipeline.multistart import best_of_starts, worth_more_starts
 from angsync.pipeline.open_ends import relax_what_stays_open, say_how_much_is_left, say_what_was_not_tried
-from angsync.pipeline.regime import FUSE_FROM_NODES, Plan, witness_search
+from angsync.pipeline.regime import FUSE_FROM_NODES, Plan, is_drowned, witness_search
 from angsync.pipeline.task import FINISHED, Attempt, Task
 from angsync.solvers import Newton
 from angsync.solvers.base import SolverBase
@@ -165,10 +165,13 @@ def more_starts(task: Task, solver: SolverBase, attempt: Attempt) -> Attempt:
     stopped = certificate is not None and certificate.interrupted
     if not wanted or stopped or task.clock.expired:
         return attempt
+    witness = None if certificate is None else certificate.witness
+    if starts is None and task.call.effort == "normal" and is_drowned(task.operator, outcome.objective):
+        starts = 1 + 1 + (witness is not None)  # the first run, where plain GPM goes, the witness: no rank-two rows
     best, objectives = best_of_starts(
         task,
         outcome,
-        None if certificate is None else certificate.witness,
+        witness,
         starts=starts,
         eigenvector=task.call.solver is None or not free,  # a solver given by name began there
         solver=solver if solver.takes_further_starts else Newton(),
