@@ -8,7 +8,7 @@ from dataclasses import replace
 from angsync.certificate.relaxation import relax
 from angsync.certificate.verdict import Certificate, Verdict, tightened
 from angsync.pipeline.call import Effort
-from angsync.pipeline.regime import Plan, witness_search
+from angsync.pipeline.regime import Plan, is_drowned, witness_search
 from angsync.pipeline.task import FINISHED, Attempt, Task
 from angsync.solvers import LowRankSDP, Newton
 from angsync.solvers.loop import Outcome
@@ -102,6 +102,8 @@ def say_what_was_not_tried(task: Task, plan: Plan, attempt: Attempt) -> Attempt:
         out += ["further starts", "ways out of the point"]
     elif witness_search(task.operator.base, task.call, attempt.outcome.z) == "short":
         out.append("the lift to rank two")
+    if effort == "normal" and is_drowned(task.operator, attempt.outcome.objective):
+        out.append("starts from rank-two rows, because with so much noise a better fit is no better estimate")
     if not certificate.method.endswith("+relaxation"):
         out.append("the semidefinite relaxation")
     if out and effort != "high":

@@ -22,7 +22,7 @@ from angsync.pipeline.flips import turned
 from angsync.pipeline.fusion import fused
 from angsync.pipeline.multistart import best_of_starts, worth_more_starts
 from angsync.pipeline.open_ends import relax_what_stays_open, say_how_much_is_left, say_what_was_not_tried
-from angsync.pipeline.regime import FUSE_FROM_NODES, Plan, witness_search
+from angsync.pipeline.regime import FUSE_FROM_NODES, Plan, is_drowned
 from angsync.pipeline.task import FINISHED, Attempt, Task
 from angsync.solvers import Newton
 from angsync.solvers.base import SolverBase
@@ -31,8 +31,6 @@ from angsync.solvers.starts.names import STARTS
 from angsync.solvers.stopping import Status, Stopping
 from angsync.solvers.tangent import has_vortex, reversed_share
 
-_ANOTHER_WAY_UP_TO_NODES = 10_000  # above, the lifts of another start take longer than all before
-_ESCAPES_ELSEWHERE = 3  # of them from another start, and from what is made of both ends
 _MOST_ESCAPES = 10  # refuted points that are left, one after the other, in one call: it bounds the work
 # Further careful starts on a large graph, at most, and how many of them one after the other may find nothing: of 36
 # grids and geometric graphs at 0.5 to 0.9 rad a third improved again after one that had found nothing.
@@ -165,10 +163,13 @@ def more_starts(task: Task, solver: SolverBase, attempt: Attempt) -> Attempt:
     stopped = certificate is not None and certificate.interrupted
     if not wanted or stopped or task.clock.expired:
         return attempt
+    witness = None if certificate is None else certificate.witness
+    if starts is None and task.call.effort == "normal" and is_drowned(task.operator, outcome.objective):
+        starts = 1 + 1 + (witness is not None)  # the first run, where plain GPM goes, the witness: no rank-two rows
     best, objectives = best_of_starts(
         task,
         outcome,
-        None if certificate is None else certificate.witness,
+        witness,
         starts=starts,
         eigenvector=task.call.solver is None or not free,  # a solver given by name began there
         solver=solver if solver.takes_further_starts else Newton(),
@@ -206,49 +207,14 @@ def compare_regions(task: Task, plan: Plan, attempt: Attempt) -> Attempt:
     return replace(found, certificate=task.certify(found.outcome)) if moved else found
 
 
-def go_another_way(task: Task, plan: Plan, attempt: Attempt) -> Attempt:
-    """Another start and all the points that its certificates refute, one after the other; of both ends the better one.
-
-    A better point may be one from which no witness leads on, where a poorer one had a witness that leads further.
-    """
-    certificate = attempt.certificate
-    if (
-        certificate is None
-        or certificate.verdict is Verdict.CERTIFIED
-        or certificate.interrupted
-        or plan.alternative is None
-        or not FUSE_FROM_NODES < task.operator.n <= _ANOTHER_WAY_UP_TO_NODES
-        or not task.call.is_free_to_start_anywhere
-        or attempt.outcome.status not in FINISHED
-        or task.clock.expired
-        or witness_search(task.operator.base, task.call, attempt.outcome.z) != "whole"
-    ):
-        return attempt
-    # the callback is not told: iterations from here may be left out of the history
-    aside = replace(task, callback=None)
-    other = _from_start(aside, plan.solver, plan.alternative, attempt.outcome)
-    if other.status in FINISHED:
-        end = leave_refuted_points(aside, plan, Attempt(other, task.certify(other), ""), _ESCAPES_ELSEWHERE)
-        stopped = end.certificate is not None and end.certificate.interrupted
-        other = replace(end.outcome, status=Status.INTERRUPTED) if stopped else end.outcome
-    if other.status is Status.INTERRUPTED:
-        return replace(attempt, outcome=replace(attempt.outcome, status=Status.INTERRUPTED))
-    outcome, better = _jumped(task, plan.solver, attempt.outcome, partial(_fused_with, task, other.z))
-    said = "; another start and its ways out were " + ("better" if better else "no better")
-    found = move_vortices(task, plan, attempt.then(said, outcome=outcome))
-    if found.outcome.z is attempt.outcome.z:
-        return found
-    return leave_refuted_points(task, plan, replace(found, certificate=task.certify(found.outcome)), _ESCAPES_ELSEWHERE)
-
-
-def leave_refuted_points(task: Task, plan: Plan, attempt: Attempt, most: int = _MOST_ESCAPES) -> Attempt:
+def leave_refuted_points(task: Task, plan: Plan, attempt: Attempt) -> Attempt:
     """Go on from the witness of every refutation, a bounded number of times."""
     outcome, certificate, escapes = attempt.outcome, attempt.certificate, 0
     while (
         certificate is not None
         and certificate.verdict is Verdict.REFUTED
         and certificate.witness is not None
-        and escapes < most
+        and escapes < _MOST_ESCAPES
         and outcome.status in FINISHED
         and not task.clock.expired
     ):
@@ -263,6 +229,6 @@ def leave_refuted_points(task: Task, plan: Plan, attempt: Attempt, most: int = _
 
 WayOn = Callable[[Task, Plan, Attempt], Attempt]
 AFTER_THE_PROOF: tuple[WayOn, ...] = (
-    starts_of_the_plan, compare_regions, leave_refuted_points, go_another_way, relax_what_stays_open,
+    starts_of_the_plan, compare_regions, leave_refuted_points, relax_what_stays_open,
     say_how_much_is_left, say_what_was_not_tried,
 )  # fmt: skip

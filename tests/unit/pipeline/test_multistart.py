@@ -77,9 +77,19 @@ def test_the_history_leads_from_the_first_run_to_the_best():
     assert np.isclose(result.history.objective, result.starts.objectives[0], rtol=1e-12).any()
 
 
+def test_drowned_in_noise_makes_few_starts_unless_asked():
+    C = gaussian(60, HARD, 2)
+    normal, high = ang.synchronize(C), ang.synchronize(C, effort="high")
+    assert normal.starts.count <= 3 < high.starts.count
+    assert "a better fit is no better estimate" in str(normal)
+    below = ang.synchronize(gaussian(200, 0.6, 0))
+    assert "no better estimate" not in str(below)
+    assert below.starts.count > 3
+
+
 def test_the_same_seed_gives_the_same_bits():
     C = gaussian(60, HARD, 2)
-    results = [ang.synchronize(C, rng=seed) for seed in (5, 5, 6)]
+    results = [ang.synchronize(C, rng=seed, effort="high") for seed in (5, 5, 6)]
     assert np.array_equal(results[0].z, results[1].z)
     assert results[0].starts == results[1].starts
     assert results[0].starts.objectives != results[2].starts.objectives
