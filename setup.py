@@ -1,5 +1,6 @@
 """The compiled kernels, optional: where they do not build, NumPy does their work. All else is in pyproject.toml."""
 
+import platform
 import sysconfig
 from glob import glob
 from pathlib import Path
@@ -7,15 +8,28 @@ from pathlib import Path
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
+# All kernels are compiled once per set of instructions, into a module of its own; library.py loads one of them.
+SETS = {"_native": []}
+if platform.machine() in ("x86_64", "AMD64"):
+    SETS["_native_avx2"] = ["-mavx2", "-mfma"]
+    SETS["_native_avx512"] = [f"-mavx512{part}" for part in ("f", "dq", "vl", "bw")] + ["-mprefer-vector-width=512"]
+
 
 class BuildKernels(build_ext):
     """With OpenMP where the compiler has it, without where it has not."""
 
+    def build_extensions(self) -> None:
+        self.parallel = None  # the object files of all sets have the same names
+        super().build_extensions()
+
     def build_extension(self, ext: Extension) -> None:
+        instructions = SETS[ext.name.split(".")[-1]]
         if self.compiler.compiler_type == "msvc":
+            if instructions:
+                return
             attempts = [(["/O2", "/openmp"], []), (["/O2"], [])]
         else:
-            common = ["-O3", "-fno-math-errno", "-fno-trapping-math"]
+            common = ["-O3", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd", *instructions]
             attempts = [([*common, "-fopenmp"], ["-fopenmp"]), (common, [])]
         for compile_arguments, link_arguments in attempts[:-1]:
             ext.extra_compile_args, ext.extra_link_args = compile_arguments, link_arguments
@@ -45,14 +59,19 @@ STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")
 setup(
     ext_modules=[
         Extension(
-            "angsync.kernels._native",
-            sorted(glob("src/angsync/kernels/**/*.c", recursive=True)),
+            f"angsync.kernels.{name}",
+            sorted(
+                path
+                for path in glob("src/angsync/kernels/**/*.c", recursive=True)
+                if name == "_native" or Path(path).name != "batch.c"  # which chooses among all sets by itself
+            ),
             depends=sorted(glob("src/angsync/kernels/**/*.h", recursive=True)),
             include_dirs=["src/angsync/kernels"],
-            define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE else [],
+            define_macros=[("MODULE", name), *([("Py_LIMITED_API", "0x030B0000")] if STABLE else [])],
             py_limited_api=STABLE,
             optional=True,
         )
+        for name in SETS
     ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}} if STABLE else {},
     cmdclass={"build_ext": BuildKernels},

@@ -134,7 +134,9 @@ def description() -> str:
     """Which kernels are in use, in words: for ``angsync info``."""
     if not COMPILED:
         return "NumPy and SciPy (the compiled ones are not built, or ANGSYNC_KERNELS=numpy)"
-    return f"{name}, {threads()} thread(s), batches: {batch_kernels().instructions}"
+    from angsync.kernels.library import INSTRUCTIONS
+
+    return f"{name}, {threads()} thread(s), {INSTRUCTIONS}, batches: {batch_kernels().instructions}"
 
 
 __all__ = [
