@@ -1,5 +1,6 @@
 """The compiled kernels, optional: where they do not build, NumPy does their work. All else is in pyproject.toml."""
 
+import platform
 import re
 import sys
 import sysconfig
@@ -9,15 +10,28 @@ from pathlib import Path
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
+# All kernels are compiled once per set of instructions, into a module of its own; library.py loads one of them.
+SETS = {"_native": []}
+if platform.machine() in ("x86_64", "AMD64"):
+    SETS["_native_avx2"] = ["-mavx2", "-mfma"]
+    SETS["_native_avx512"] = [f"-mavx512{part}" for part in ("f", "dq", "vl", "bw")] + ["-mprefer-vector-width=512"]
+
 
 class BuildKernels(build_ext):
     """With OpenMP where the compiler has it, without where it has not."""
 
+    def build_extensions(self) -> None:
+        self.parallel = None  # the object files of all sets have the same names
+        super().build_extensions()
+
     def build_extension(self, ext: Extension) -> None:
+        instructions = SETS[ext.name.split(".")[-1]]
         if self.compiler.compiler_type == "msvc":
+            if instructions:
+                return
             attempts = [(["/O2", "/std:c11", "/openmp"], []), (["/O2", "/std:c11"], [])]
         else:
-            common = ["-O3", "-fno-math-errno", "-fno-trapping-math"]
+            common = ["-O3", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd", *instructions]
             attempts = [([*common, "-fopenmp"], ["-fopenmp"]), (common, [])]
         for attempt in attempts:
             ext.extra_compile_args, ext.extra_link_args = attempt
@@ -27,7 +41,7 @@ class BuildKernels(build_ext):
             except Exception as error:  # whatever a compiler may say; the next attempt is plainer
                 print(f"angsync: the kernels did not build with {attempt[0]}: {error}", file=sys.stderr)
                 if attempt is attempts[-1]:
-                    print("angsync: NumPy does their work, several times slower; see `angsync info`", file=sys.stderr)
+                    print(f"angsync: going on without {ext.name}: slower; see `angsync info`", file=sys.stderr)
                     raise
 
     def copy_extensions_to_source(self) -> None:
@@ -55,15 +69,20 @@ STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")
 setup(
     ext_modules=[
         Extension(
-            "angsync.kernels._native",
-            sorted(glob("src/angsync/kernels/**/*.c", recursive=True)),
+            f"angsync.kernels.{name}",
+            sorted(
+                path
+                for path in glob("src/angsync/kernels/**/*.c", recursive=True)
+                if name == "_native" or Path(path).name != "batch.c"  # which chooses among all sets by itself
+            ),
             depends=sorted(glob("src/angsync/kernels/**/*.h", recursive=True)),
             include_dirs=["src/angsync/kernels"],
             export_symbols=sorted(CALLED),
-            define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE else [],
+            define_macros=[("MODULE", name), *([("Py_LIMITED_API", "0x030B0000")] if STABLE else [])],
             py_limited_api=STABLE,
             optional=True,
         )
+        for name in SETS
     ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}} if STABLE else {},
     cmdclass={"build_ext": BuildKernels},

@@ -140,7 +140,9 @@ def description() -> str:
     """Which kernels are in use, in words: for ``angsync info``."""
     if not COMPILED:
         return f"NumPy and SciPy, several times slower ({_WHY_NUMPY})"
-    return f"{name}, {threads()} thread(s), batches: {batch_kernels().instructions}"
+    from angsync.kernels.library import INSTRUCTIONS
+
+    return f"{name}, {threads()} thread(s), {INSTRUCTIONS}, batches: {batch_kernels().instructions}"
 
 
 __all__ = [

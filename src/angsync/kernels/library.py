@@ -1,5 +1,8 @@
 """The compiled extension: loaded once, its version checked, with what every call of it needs.
 
+All kernels are built once per set of instructions. ``ANGSYNC_INSTRUCTIONS=avx512``, ``avx2`` or ``plain`` in the
+environment asks for one; without it the best one of the machine is taken. Read once, when this module is imported.
+
 Importing this module fails where the extension is not built. Each object (``sparse/``, ``dense/``, ``lanczos/``,
 ``batch/``) declares the functions that it calls, with :func:`function`, in its own Python files; a function of more
 than a dozen arguments takes a struct, a :class:`ctypes.Structure` here.
@@ -20,24 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.errors import InputError
 from angsync.kernels import spare_memory
-from angsync.kernels.thread_count import told_to_work_off_alone, useful_threads
-
-
-def _check_whole() -> None:
-    """Refuse a library that was cut off while it was written: on Linux, loading one ends the process by SIGBUS."""
-    found = find_spec("angsync.kernels._native")
-    if found is not None and found.origin is not None:
-        with open(found.origin, "rb") as file:
-            header = file.read(_ELF.size)
-        if header.startswith(b"\x7fELF"):
-            # The table of sections is the last part of the file.
-            *_, table, entry, entries = _ELF.unpack(header.ljust(_ELF.size, b"\xff"))
-            if table + entry * entries > os.path.getsize(found.origin):
-                raise ImportError(f"{found.origin} is cut off; install angsync again")
-
-
-_ELF = struct.Struct("=40xQ10xHH2x")  # of a 64-bit system: place of that table, bytes per entry, entries
+from angsync.kernels.thread_count import threads, told_to_work_off_alone
 
 # Waiting threads must not spin for long: beside another busy process, or the threads of BLAS, that costs several-fold.
 # For some microseconds they may: waking one up costs fifty, as much as a product at n = 500. The settings are read
@@ -45,33 +33,71 @@ _ELF = struct.Struct("=40xQ10xHH2x")  # of a 64-bit system: place of that table,
 _settings = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "1000"}
 if any(name in os.environ for name in _settings):
     _settings = {}
-os.environ.update(_settings)
-try:
-    _check_whole()
-    _native = import_module("angsync.kernels._native")
-finally:
-    for _name in _settings:
-        del os.environ[_name]
-
-ABI = 58
-"""Version of the functions and structs, ``angsync_abi`` in library.c: raised whenever one is added or changed."""
-
 SIZE, INT, REAL = ctypes.c_int64, ctypes.c_int, ctypes.c_double
 ADDRESS = ctypes.c_void_p
 """The type of an argument that is the address of an array (:func:`address`), or None."""
 
-_library = ctypes.CDLL(_native.__file__)
+ABI = 59
+"""Version of the functions and structs, ``angsync_abi`` in library.c: raised whenever one is added or changed."""
+
+_ELF = struct.Struct("=40xQ10xHH2x")  # of 64 bits: where the table of sections begins, bytes per entry, entries
+SETS = ("plain", "avx2", "avx512")
+"""The sets of instructions by name; their numbers in C are their places."""
+
+
+def _module(name: str) -> str:
+    return f"angsync.kernels._native_{name}".removesuffix("_plain")
+
+
+def _load(name: str) -> ctypes.CDLL:
+    """Load the kernels for a set of instructions."""
+    found = find_spec(_module(name))
+    if found is not None:
+        _check_whole(str(found.origin))
+    loaded = ctypes.CDLL(import_module(_module(name)).__file__)
+    if loaded.angsync_abi() != ABI:
+        raise ImportError("the compiled kernels are of another version; install angsync again")
+    return loaded
+
+
+def _check_whole(path: str) -> None:
+    """Refuse a library that was cut off while it was written: on Linux, loading one ends the process by SIGBUS."""
+    with open(path, "rb") as file:
+        header = file.read(_ELF.size)
+    if header.startswith(b"\x7fELF"):
+        table, entry, entries = _ELF.unpack(header.ljust(_ELF.size, b"\xff"))
+        if table + entry * entries > os.path.getsize(path):  # the table of sections is the last part of a library
+            raise ImportError(f"{path} is cut off; install angsync again")
+
+
+def _best_or(wanted: str) -> tuple[str, ctypes.CDLL, ctypes.CDLL]:
+    """The set of instructions of this name, or the best one of the machine; its kernels, and the plain ones."""
+    plain = _load(SETS[0])
+    available = list(filter(lambda name: find_spec(_module(name)), SETS[: plain.angsync_instructions() + 1]))
+    if wanted not in ("", *available):
+        raise InputError(
+            f"ANGSYNC_INSTRUCTIONS is {wanted!r}, but this machine has {', '.join(available)}: "
+            "name one of these, or unset it to get the best one."
+        )
+    name = wanted or available[-1]
+    return name, _load(name), plain
+
+
+os.environ.update(_settings)
+try:
+    INSTRUCTIONS, _library, _plain = _best_or(os.environ.get("ANGSYNC_INSTRUCTIONS", "").lower())
+finally:
+    for _name in _settings:
+        del os.environ[_name]
 
 
 def function(name: str, *arguments: Any, returns: Any = None) -> Callable[..., Any]:
     """A function of the extension with the types of its arguments and of what it returns."""
-    found = _library[name]
+    found = getattr(_library, name, None) or _plain[name]  # batch.c has all sets in the plain one
     found.argtypes, found.restype = arguments, returns
     return found
 
 
-if function("angsync_abi", returns=INT)() != ABI:
-    raise ImportError("the compiled kernels are of another version; install angsync again")
 OPENMP = bool(function("angsync_openmp", returns=INT)())
 NAME = "compiled" + (", OpenMP" if OPENMP else "")
 
@@ -89,7 +115,7 @@ def threads_for(entries: int) -> int:
 
     Each row, and each problem, is the work of one thread, so the number does not change a bit.
     """
-    return useful_threads() if entries > SHARED_FROM_ENTRIES else 1
+    return threads() if entries > SHARED_FROM_ENTRIES else 1
 
 
 def address(x: NDArray) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 
@@ -41,14 +40,6 @@ def threads() -> int:
     return _allowed(_asked_for() or _cores())
 
 
-def useful_threads() -> int:
-    """As :func:`threads`, but where no number was asked for, no more than there are cores which nobody else uses.
-
-    For kernels whose bits do not depend on the number of threads.
-    """
-    return _allowed(_asked_for() or min(_cores(), _Load.spare_cores()))
-
-
 def told_to_work_off_alone(function: Callable[[], None]) -> None:
     """Whoever loads OpenMP says how a forked process tells it to use one thread, whatever number is asked for."""
     _Pool.work_off_alone = staticmethod(function)
@@ -78,32 +69,6 @@ def _asked_for() -> int | None:
 def _cores() -> int:
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
-
-
-class _Load:
-    """How many cores of the machine nobody else uses: looked at now and then, as far as Linux tells."""
-
-    seconds = 0.1  # between two looks, one of which takes a few microseconds
-    looked_at = float("-inf")
-    spare = 1
-
-    @classmethod
-    def spare_cores(cls) -> int:
-        """The cores that no other thread runs on, at least one; this thread, which is running, has one of them."""
-        now = time.monotonic()
-        if now - cls.looked_at >= cls.seconds:
-            cls.looked_at = now
-            cls.spare = max(1, (os.cpu_count() or 1) - max(0, cls.running() - 1))
-        return cls.spare
-
-    @staticmethod
-    def running() -> int:
-        """How many threads run or wait for a core; 1, this one alone, where that is not known."""
-        try:
-            with open("/proc/loadavg", encoding="ascii") as file:  # "0.20 0.18 0.12 1/80 11206"
-                return int(file.read().split()[3].split("/")[0])
-        except (OSError, ValueError, IndexError):
-            return 1
 
 
 @contextlib.contextmanager

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -67,3 +70,56 @@ def test_small_work_is_not_shared(monkeypatch):
     monkeypatch.setenv("ANGSYNC_NUM_THREADS", "3")
     assert library.threads_for(library.SHARED_FROM_ENTRIES) == 1
     assert library.threads_for(library.SHARED_FROM_ENTRIES + 1) == 3
+
+
+SOLVES = """
+import sys, numpy as np, angsync as ang
+from angsync import kernels
+from angsync.kernels import library
+print(library.INSTRUCTIONS, library._library._name, kernels.description())
+problems = [ang.simulate.gaussian(n, 0.2 * n**0.5, rng=0).C for n in (20, 130, 430)]
+problems.append(ang.simulate.grid(30, 30, 0.2, rng=0).C)
+results = [ang.synchronize(C, certify=True, gauge="first") for C in problems]
+np.savez(sys.argv[1], verdict=[r.certificate.verdict.name for r in results], z=np.concatenate([r.z for r in results]))
+"""
+
+
+def test_the_environment_chooses_the_set_of_all_kernels(tmp_path):
+    answers = {}
+    best = library.SETS[: library.function("angsync_instructions", returns=library.INT)() + 1]
+    for name in [name for name in best if library.find_spec(library._module(name))]:
+        place = tmp_path / f"{name}.npz"
+        environment = {**os.environ, "ANGSYNC_INSTRUCTIONS": name.upper()}
+        command = [sys.executable, "-c", SOLVES, str(place)]
+        said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+        assert said.startswith(f"{name} ")
+        assert library._module(name).split(".")[-1] + "." in said
+        assert f", {name}, batches: {name}" in said
+        answers[name] = np.load(place)
+    for answer in answers.values():
+        assert (answer["verdict"] == "CERTIFIED").all()
+        # every solve ends at a residual of 1e-9 or less
+        np.testing.assert_allclose(answer["z"], answers["plain"]["z"], rtol=0, atol=1e-7)
+
+
+def test_a_set_that_is_not_there_is_refused():
+    environment = {**os.environ, "ANGSYNC_INSTRUCTIONS": "mmx"}
+    done = subprocess.run(
+        [sys.executable, "-c", "import angsync.kernels"], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode != 0
+    assert "ANGSYNC_INSTRUCTIONS is 'mmx', but this machine has plain" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", library.SETS[: library.SETS.index(library.INSTRUCTIONS)])
+def test_the_kernels_pass_their_tests_on_lesser_sets(name):
+    environment = {**os.environ, "ANGSYNC_INSTRUCTIONS": name}
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        *(f"tests/unit/kernels/{part}" for part in ("dense", "lanczos", "sparse")),
+    ]
+    assert subprocess.run(command, env=environment).returncode == 0

@@ -66,39 +66,20 @@ def test_threads_are_read_from_the_environment(monkeypatch):
     assert kernels.threads() == 3
 
 
-def test_no_more_threads_than_idle_cores_where_none_were_asked_for(monkeypatch):
+def test_all_cores_are_used_however_busy_the_machine_is(monkeypatch):
+    from angsync.kernels import library
+
     for name in ("ANGSYNC_NUM_THREADS", "OMP_NUM_THREADS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(thread_count, "_cores", lambda: 4)
-    monkeypatch.setattr(thread_count.os, "cpu_count", lambda: 8)
-    monkeypatch.setattr(thread_count._Load, "seconds", 0.0)
-    # 8 cores, of which this process may use 4: this thread runs, and so many others
-    for others, expected in ((0, 4), (4, 4), (5, 3), (7, 1), (100, 1)):
-        monkeypatch.setattr(thread_count._Load, "running", lambda others=others: 1 + others)
-        assert thread_count.useful_threads() == expected
-        assert kernels.threads() == 4  # what bits depend on does not depend on the load
-        with kernels.limited(3):
-            assert thread_count.useful_threads() == 3
 
+    def no_look(*_, **__):
+        raise AssertionError("nothing about the load is read")
 
-def test_the_load_is_looked_at_now_and_then(monkeypatch):
-    looks = []
-    monkeypatch.setattr(thread_count._Load, "running", lambda: looks.append(1) or 1)
-    monkeypatch.setattr(thread_count._Load, "seconds", 1000.0)
-    monkeypatch.setattr(thread_count._Load, "looked_at", float("-inf"))
-    for _ in range(3):
-        thread_count._Load.spare_cores()
-    assert len(looks) == 1
-
-
-def test_where_the_load_is_not_known_nobody_else_runs(monkeypatch):
-    assert thread_count._Load.running() >= 1
-
-    def nothing(*_, **__):
-        raise FileNotFoundError
-
-    monkeypatch.setattr("builtins.open", nothing)
-    assert thread_count._Load.running() == 1
+    monkeypatch.setattr("builtins.open", no_look)
+    assert kernels.threads() == library.threads_for(10**6) == 4
+    with kernels.limited(3):
+        assert library.threads_for(10**6) == 3
 
 
 FORK = """

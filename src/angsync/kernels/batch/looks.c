@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "targets.h"
 
 #define TILE 32 /* pixels of a row that are worked on together */
 
@@ -42,7 +41,7 @@ static void read_line(const looks_t *call, int64_t date, int64_t row, int first,
 }
 
 /* Add the products of all pairs of dates; width is a multiple of 16, so that no loop has a remainder. */
-FAST static void add_products(int n, int width, const double *restrict re, const double *restrict im,
+static void add_products(int n, int width, const double *restrict re, const double *restrict im,
                               double *restrict sums) {
     for (int j = 0; j < n; j++)
         for (int l = 0; l <= j; l++) {
@@ -54,7 +53,7 @@ FAST static void add_products(int n, int width, const double *restrict re, const
         }
 }
 
-FAST static void add_columns(int lines, int width, int window, const double *restrict sums, double *restrict totals) {
+static void add_columns(int lines, int width, int window, const double *restrict sums, double *restrict totals) {
     for (int p = 0; p < lines; p++)
         for (int o = 0; o < window; o++) {
             const double *x = sums + (int64_t)p * width + o;

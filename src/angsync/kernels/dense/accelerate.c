@@ -7,7 +7,6 @@
  * ever computed, and turning z by its t is exactly the step of the power method.
  */
 #include "accelerate.h"
-#include "targets.h"
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,32 +16,32 @@
 #define COMBINE_BELOW_RESIDUAL 0.5 /* above it, every step is one of the power method */
 #define HALF_TURN 3.0              /* largest t that is used: a node that has to turn further is far off anyway */
 
-FAST static double dot(int64_t n, const double *restrict x, const double *restrict y) {
+static double dot(int64_t n, const double *restrict x, const double *restrict y) {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t j = 0; j < n; j++) sum += x[j] * y[j];
     return sum;
 }
 
-FAST static double distance(int64_t n, const double *restrict x, const double *restrict y) {
+static double distance(int64_t n, const double *restrict x, const double *restrict y) {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t j = 0; j < n; j++) sum += (x[j] - y[j]) * (x[j] - y[j]);
     return sqrt(sum);
 }
 
-FAST static void add(int64_t n, double factor, const double *restrict x, double *restrict y) {
+static void add(int64_t n, double factor, const double *restrict x, double *restrict y) {
 #pragma omp simd
     for (int64_t j = 0; j < n; j++) y[j] += factor * x[j];
 }
 
-FAST static void subtract(int64_t n, const double *restrict x, const double *restrict y, double *restrict out) {
+static void subtract(int64_t n, const double *restrict x, const double *restrict y, double *restrict out) {
 #pragma omp simd
     for (int64_t j = 0; j < n; j++) out[j] = x[j] - y[j];
 }
 
 /* How far every node has to turn, z^H w, and the residual |Im(conj(z) w)| / |w|. */
-FAST static double look(int64_t n, const double *restrict z, const double *restrict w, double *restrict t,
+static double look(int64_t n, const double *restrict z, const double *restrict w, double *restrict t,
                         double *restrict residual, double *restrict length) {
     double sum = 0, across = 0, size = 0;
 #pragma omp simd reduction(+ : sum, across, size)
@@ -61,7 +60,7 @@ FAST static double look(int64_t n, const double *restrict z, const double *restr
     return sum;
 }
 
-FAST static void turn(int64_t n, const double *restrict z, double share, const double *restrict t, double *restrict out) {
+static void turn(int64_t n, const double *restrict z, double share, const double *restrict t, double *restrict out) {
 #pragma omp simd
     for (int64_t j = 0; j < n; j++) {
         double h = share * t[j] / 2, below = 1 / (1 + h * h), c = (1 - h * h) * below, s = 2 * h * below;

@@ -15,7 +15,6 @@ from angsync.kernels.dense.anderson import MEMORY, Ending, InnerSolve
 from angsync.kernels.dense.narrow import NARROW_FROM, ROWS, SEGMENT, STRIP, Inspection, NarrowCopy
 from angsync.kernels.dense.source import (
     DENSE_FROM,
-    HAS_AVX512,
     Matrix,
     Source,
     as_source,
@@ -48,14 +47,14 @@ class Acceleration(ctypes.Structure):
 
 
 _MATRIX = ctypes.POINTER(Matrix)
-_dense_block = function("dense_block", SIZE, _MATRIX, INT, *3 * (ADDRESS,), INT, INT)
+_dense_block = function("dense_block", SIZE, _MATRIX, INT, *3 * (ADDRESS,), INT)
 _dense_check = function("dense_check", SIZE, ADDRESS, REAL, ADDRESS, ADDRESS)
 _dense_pack = function("dense_pack", SIZE, _MATRIX, ADDRESS)
 _dense_mirror = function("dense_mirror", SIZE, ADDRESS)
 _dense_read = function("dense_read", SIZE, ADDRESS, INT, returns=REAL)
-_narrow_block = function("narrow_block", SIZE, *3 * (ADDRESS,), INT, *3 * (ADDRESS,), INT, INT)
+_narrow_block = function("narrow_block", SIZE, *3 * (ADDRESS,), INT, *3 * (ADDRESS,), INT)
 _narrow_blocks = function("narrow_blocks", SIZE, returns=SIZE)
-_narrow_inspect = function("narrow_inspect", SIZE, _MATRIX, *7 * (ADDRESS,), REAL, INT, INT, INT)
+_narrow_inspect = function("narrow_inspect", SIZE, _MATRIX, *7 * (ADDRESS,), REAL, INT, INT)
 _narrow_inspect_work = function("narrow_inspect_work", SIZE, returns=SIZE)
 _shifted_is_definite = function(
     "shifted_is_definite", SIZE, ADDRESS, REAL, ADDRESS, ADDRESS, REAL, REAL, ADDRESS, returns=INT
@@ -75,7 +74,7 @@ _dense_leading = function(
 _dense_accelerate = function("dense_accelerate", ctypes.POINTER(Source), ctypes.POINTER(Acceleration), returns=INT)
 
 
-def dense_apply(matrix: NDArray | TriangleView, x: NDArray, *, avx512: bool = HAS_AVX512) -> NDArray:
+def dense_apply(matrix: NDArray | TriangleView, x: NDArray) -> NDArray:
     """C x from the upper triangle of a Hermitian matrix, for a vector or a block (n, k); the rest goes to NumPy.
 
     Sums are in double precision; the product has the wider precision of C and x. The product of a block is that of its
@@ -91,7 +90,7 @@ def dense_apply(matrix: NDArray | TriangleView, x: NDArray, *, avx512: bool = HA
     def product(given: NDArray[np.complex128], y: NDArray[np.complex128]) -> None:
         vectors = given.size // n
         work = product_work(n, count, narrow=False, vectors=vectors)
-        _dense_block(n, place, vectors, address(given), address(y), address(work), avx512, count)
+        _dense_block(n, place, vectors, address(given), address(y), address(work), count)
 
     return _by_groups(product, x, kind)
 
@@ -128,7 +127,7 @@ def read_through(array: NDArray, *, threads: int) -> float:
     return total
 
 
-def narrow_apply(copy: NarrowCopy, x: NDArray, *, avx512: bool = HAS_AVX512) -> NDArray[np.complex128]:
+def narrow_apply(copy: NarrowCopy, x: NDArray) -> NDArray[np.complex128]:
     """C x from the narrow copy, summed in single precision, for a vector or a block (n, k) of them."""
     count = thread_count(copy.n, narrow=True)
     kept = (address(copy.blocks), address(copy.scale), address(copy.diagonal))
@@ -136,14 +135,12 @@ def narrow_apply(copy: NarrowCopy, x: NDArray, *, avx512: bool = HAS_AVX512) -> 
     def product(given: NDArray[np.complex128], y: NDArray[np.complex128]) -> None:
         vectors = given.size // copy.n
         work = product_work(copy.n, count, narrow=True, vectors=vectors)
-        _narrow_block(copy.n, *kept, vectors, address(given), address(y), address(work), avx512, count)
+        _narrow_block(copy.n, *kept, vectors, address(given), address(y), address(work), count)
 
     return _by_groups(product, x, np.complex128)
 
 
-def dense_inspect(
-    matrix: NDArray | TriangleView, *, avx512: bool = HAS_AVX512, narrow: bool = False
-) -> Inspection | None:
+def dense_inspect(matrix: NDArray | TriangleView, *, narrow: bool = False) -> Inspection | None:
     """One pass over a matrix: is it finite, how far are its triangles apart, its row sums, and from n = 400 a copy.
 
     None where the kernels do not read it, or where something is wrong with it. Of a :class:`TriangleView` one triangle
@@ -173,7 +170,7 @@ def dense_inspect(
     arrays = (diagonal, sums, work, found, suspects)
     place = ctypes.byref(Matrix(matrix))
     compared = not isinstance(matrix, TriangleView)
-    _narrow_inspect(n, place, *kept, *(address(a) for a in arrays), share, compared, avx512, count)
+    _narrow_inspect(n, place, *kept, *(address(a) for a in arrays), share, compared, count)
     largest, (_, gap, bad) = float(found[:, 0].max()), found.sum(axis=0).tolist()
     if bad != 0 or not largest < 1e30:
         return None
@@ -263,20 +260,14 @@ def dense_model(
 class DenseModel:
     """See :class:`angsync.kernels.dense.anderson.DenseModel`; all of an inner solve is one compiled call."""
 
-    def __init__(
-        self,
-        matrix: NDArray | TriangleView | Callable[[NDArray], NDArray],
-        copy: NarrowCopy | None,
-        *,
-        avx512: bool = HAS_AVX512,
-    ) -> None:
+    def __init__(self, matrix: NDArray | TriangleView | Callable[[NDArray], NDArray], copy: NarrowCopy | None) -> None:
         if copy is not None:
             self.n = copy.n
         else:
             assert not callable(matrix)
             self.n = matrix.shape[0]
         self.error = 0.0 if copy is None else copy.error
-        self._source = Source(as_source(matrix, self.n), copy, avx512=avx512)
+        self._source = Source(as_source(matrix, self.n), copy)
         self._vectors = aligned(VECTORS * self.n, np.float64)
         self._gram = np.zeros(MEMORY * MEMORY)
         self._order = np.zeros(MEMORY + 1, dtype=np.int64)

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TILE 1024     /* lanes of a tile of the plain path: x, u and v of one vector stay in the first-level cache */
+#define TILE 128      /* lanes: some rows, and x, u and v of four vectors, stay in the first-level cache */
 #define BUFFERED 256  /* lanes of a tile that is buffered: eight rows of it take half of the first-level cache */
 #define TOGETHER 8    /* blocks of rows that go through such tiles side by side: runs of 64 where C lies by columns */
 #define MOST_VECTORS 4 /* at a time */
@@ -91,66 +91,32 @@ static void corner(const share_t *w, int64_t first, int64_t last) {
     }
 }
 
-/* Four rows from j on over `count` lanes from t on, for every vector; a is the part itself. */
-static void rows_plain(const share_t *w, int64_t j, const double *a, int64_t stride, int64_t t, int64_t count) {
-    for (int c = 0; c < w->vectors; c++) {
-        int64_t n = w->n, from = 2 * n * c, at = from + t;
-        double *u = w->both + 2 * from + t;
-        four_rows(a, stride, count, w->turned + at, w->swapped + at, u, u + 2 * n, w->x + from + 2 * j, w->y + from + 2 * j);
-    }
-}
-
-/* `blocks` blocks of four rows, `apart` rows from the beginning of one to the next, the first at j. */
-static void blocks_plain(const share_t *w, int64_t j, int64_t blocks, int64_t apart) {
-    int64_t n = w->n;
-    double buffer[ROWS * BUFFERED];
-    for (int64_t i = 0; i < blocks; i++) corner(w, j + i * apart, j + i * apart + ROWS);
-    if (!w->buffered) {
-        const double *a = (const double *)entry_at(w->C, j, 0);
-        for (int64_t t = 2 * (j + ROWS); t < 2 * n; t += TILE)
-            rows_plain(w, j, a + t, w->C->row / 8, t, 2 * n - t < TILE ? 2 * n - t : TILE);
-        return;
-    }
-    for (int64_t t = 2 * (j + ROWS); t < 2 * n; t += BUFFERED)
-        for (int64_t i = 0; i < blocks; i++) {
-            int64_t row = j + i * apart, right = 2 * (row + ROWS), begin = t > right ? t : right;
-            int64_t end = t + BUFFERED < 2 * n ? t + BUFFERED : 2 * n;
-            if (begin >= end) break;
-            matrix_part(w->C, row, ROWS, begin / 2, (end - begin) / 2, buffer, BUFFERED);
-            rows_plain(w, row, buffer, BUFFERED, begin, end - begin);
-        }
-}
-
-#if WITH_AVX512
-#define SMALL_TILE 128 /* lanes: eight rows, and x, u and v of four vectors, stay in the first-level cache */
-
-/* Eight rows from j on over `lanes` lanes from t on, a multiple of eight, for every vector. */
-__attribute__((target("avx512f"), always_inline)) static inline void
-rows_avx512(const share_t *w, int64_t j, lane_sums *sums, const void *a, int64_t stride, int64_t t, int64_t lanes,
-            int single) {
+/* ROWS rows from j on over `lanes` lanes from t on, a multiple of DOUBLES, for every vector. */
+INLINED void rows_for_each(const share_t *w, int64_t j, lane_sums *sums, const void *a, int64_t stride, int64_t t,
+                           int64_t lanes, int single) {
     int64_t n = w->n;
     double *both = w->both;
-    eight_rows(sums, a, stride, lanes, w->turned + t, w->swapped + t, both + t, both + 2 * n + t, w->x + 2 * j, 1, single);
+    some_rows(sums, a, stride, lanes, w->turned + t, w->swapped + t, both + t, both + 2 * n + t, w->x + 2 * j, 1, single);
     for (int c = 1; c < w->vectors; c++) {
         int64_t from = 2 * n * c, at = from + t;
         double *u = both + from + at;
-        eight_rows(sums + c, a, stride, lanes, w->turned + at, w->swapped + at, u, u + 2 * n, w->x + from + 2 * j, 0, single);
+        some_rows(sums + c, a, stride, lanes, w->turned + at, w->swapped + at, u, u + 2 * n, w->x + from + 2 * j, 0, single);
     }
 }
 
 /* What is summed by lanes into y, and the columns right of the last whole vector. */
-__attribute__((target("avx512f"))) static void finish_rows(const share_t *w, int64_t j, const lane_sums *sums) {
-    int64_t n = w->n, right = 2 * (j + MORE_ROWS), end = 2 * n / 8 * 8;
-    double last[MORE_ROWS * 8];
+static void finish_rows(const share_t *w, int64_t j, const lane_sums *sums) {
+    int64_t n = w->n, right = 2 * (j + ROWS), end = 2 * n / DOUBLES * DOUBLES;
+    double last[ROWS * 8];
     if (right > end) end = right;
     if (w->left) end = 2 * n; /* there are none */
-    if (end < 2 * n) matrix_part(w->C, j, MORE_ROWS, end / 2, n - end / 2, last, 8);
+    if (end < 2 * n) matrix_part(w->C, j, ROWS, end / 2, n - end / 2, last, 8);
     for (int c = 0; c < w->vectors; c++)
-        for (int k = 0; k < MORE_ROWS; k++) {
+        for (int k = 0; k < ROWS; k++) {
             int64_t from = 2 * n * c, row = from + 2 * (j + k);
             double *u = w->both + 2 * from, *v = u + 2 * n;
-            w->y[row] += _mm512_reduce_add_pd(sums[c].p[k]);
-            w->y[row + 1] += _mm512_reduce_add_pd(sums[c].q[k]);
+            w->y[row] += sum_of_doubles(sums[c].p[k]);
+            w->y[row + 1] += sum_of_doubles(sums[c].q[k]);
             for (int64_t l = end; l < 2 * n; l++) {
                 double entry = last[8 * k + l - end];
                 w->y[row] += entry * w->turned[from + l];
@@ -161,39 +127,39 @@ __attribute__((target("avx512f"))) static void finish_rows(const share_t *w, int
         }
 }
 
-/* `blocks` blocks of eight rows, `apart` rows from the beginning of one to the next, the first at j. One vector has one
+/* `blocks` blocks of rows, `apart` rows from the beginning of one to the next, the first at j. One vector has one
  * tile where C is read where it lies, and keeps its sums in registers. */
-__attribute__((target("avx512f"))) static void blocks_avx512(const share_t *w, int64_t j, int64_t blocks, int64_t apart) {
-    int64_t n = w->n, end = w->left ? 2 * j : 2 * n / 8 * 8, tile = w->vectors == 1 ? 2 * n : SMALL_TILE;
+static void some_blocks(const share_t *w, int64_t j, int64_t blocks, int64_t apart) {
+    int64_t n = w->n, end = w->left ? 2 * j : 2 * n / DOUBLES * DOUBLES, tile = w->vectors == 1 ? 2 * n : TILE;
     int64_t stride = 2 * (w->rows.row / entry_bytes(&w->rows));
     lane_sums sums[TOGETHER][MOST_VECTORS];
-    __attribute__((aligned(64))) double buffer[MORE_ROWS * BUFFERED];
+    double buffer[ROWS * BUFFERED];
     for (int64_t i = 0; i < blocks; i++) {
-        corner(w, j + i * apart, j + i * apart + MORE_ROWS);
+        corner(w, j + i * apart, j + i * apart + ROWS);
         for (int c = 0; c < w->vectors; c++)
-            for (int k = 0; k < MORE_ROWS; k++) sums[i][c].p[k] = sums[i][c].q[k] = _mm512_setzero_pd();
+            for (int k = 0; k < ROWS; k++) sums[i][c].p[k] = sums[i][c].q[k] = EACH(doubles, 0.0);
     }
     if (w->buffered) tile = BUFFERED;
-    for (int64_t t = w->left ? 0 : 2 * (j + MORE_ROWS); t < end; t += tile)
+    for (int64_t t = w->left ? 0 : 2 * (j + ROWS); t < end; t += tile)
         for (int64_t i = 0; i < blocks; i++) {
-            int64_t row = j + i * apart, first = w->left ? 0 : 2 * (row + MORE_ROWS), begin = t > first ? t : first;
+            int64_t row = j + i * apart, first = w->left ? 0 : 2 * (row + ROWS), begin = t > first ? t : first;
             int64_t lanes = (t + tile < end ? t + tile : end) - begin;
             if (lanes <= 0) break;
             if (w->buffered) {
-                matrix_part(w->C, row, MORE_ROWS, begin / 2, lanes / 2, buffer, BUFFERED);
-                rows_avx512(w, row, sums[i], buffer, BUFFERED, begin, lanes, 0);
+                matrix_part(w->C, row, ROWS, begin / 2, lanes / 2, buffer, BUFFERED);
+                rows_for_each(w, row, sums[i], buffer, BUFFERED, begin, lanes, 0);
             } else if (w->rows.kind == COMPLEX_SINGLE)
-                rows_avx512(w, row, sums[i], entry_at(&w->rows, row, begin / 2), stride, begin, lanes, 1);
+                rows_for_each(w, row, sums[i], entry_at(&w->rows, row, begin / 2), stride, begin, lanes, 1);
             else
-                rows_avx512(w, row, sums[i], entry_at(&w->rows, row, begin / 2), stride, begin, lanes, 0);
+                rows_for_each(w, row, sums[i], entry_at(&w->rows, row, begin / 2), stride, begin, lanes, 0);
         }
     for (int64_t i = 0; i < blocks; i++) finish_rows(w, j + i * apart, sums[i]);
 }
 
 /* The rows after the last block, left of column j: as a block whose other rows are 0. */
-__attribute__((target("avx512f"))) static void last_rows(const share_t *w, int64_t j) {
+static void last_rows(const share_t *w, int64_t j) {
     int64_t n = w->n, rows = n - j;
-    __attribute__((aligned(64))) double buffer[MORE_ROWS * BUFFERED] = {0};
+    double buffer[ROWS * BUFFERED] = {0};
     lane_sums sums[MOST_VECTORS];
     memset(sums, 0, sizeof(sums));
     for (int64_t t = 0; t < 2 * j; t += BUFFERED) {
@@ -201,29 +167,24 @@ __attribute__((target("avx512f"))) static void last_rows(const share_t *w, int64
         matrix_part(&w->rows, j, rows, t / 2, lanes / 2, buffer, BUFFERED);
         for (int c = 0; c < w->vectors; c++) {
             int64_t from = 2 * n * c, at = from + t;
-            double given[2 * MORE_ROWS] = {0}, *u = w->both + from + at;
+            double given[2 * ROWS] = {0}, *u = w->both + from + at;
             memcpy(given, w->x + from + 2 * j, sizeof(double) * 2 * (size_t)rows);
-            eight_rows(sums + c, buffer, BUFFERED, lanes, w->turned + at, w->swapped + at, u, u + 2 * n, given, 0, 0);
+            some_rows(sums + c, buffer, BUFFERED, lanes, w->turned + at, w->swapped + at, u, u + 2 * n, given, 0, 0);
         }
     }
     for (int c = 0; c < w->vectors; c++)
         for (int64_t k = 0; k < rows; k++) {
-            w->y[2 * (n * c + j + k)] += _mm512_reduce_add_pd(sums[c].p[k]);
-            w->y[2 * (n * c + j + k) + 1] += _mm512_reduce_add_pd(sums[c].q[k]);
+            w->y[2 * (n * c + j + k)] += sum_of_doubles(sums[c].p[k]);
+            w->y[2 * (n * c + j + k) + 1] += sum_of_doubles(sums[c].q[k]);
         }
 }
-#endif
 
 /* How C is read: where it lies, or buffered. Returns whether the product is the mirrored one. */
-static int ways_to_read(const matrix_t *C, int avx512, share_t *w) {
+static int ways_to_read(const matrix_t *C, share_t *w) {
     int64_t entry = entry_bytes(C);
     int pairs = C->kind <= COMPLEX_SINGLE, by_rows = pairs && C->column == entry && C->row % entry == 0;
     w->rows = *C;
     w->left = w->buffered = 0;
-    if (!avx512) {
-        w->buffered = !(by_rows && C->kind == COMPLEX_DOUBLE && !C->conjugated);
-        return 0;
-    }
     if (by_rows) {
         w->rows.conjugated = 0;
         return C->conjugated;
@@ -239,19 +200,12 @@ static int ways_to_read(const matrix_t *C, int avx512, share_t *w) {
 }
 
 /* y = C x for up to four vectors, one after the other. `work` has (4 + 4 threads) n doubles a vector. */
-void dense_block(int64_t n, const matrix_t *C, int vectors, const double *x, double *y, double *work, int avx512,
-                 int threads) {
+void dense_block(int64_t n, const matrix_t *C, int vectors, const double *x, double *y, double *work, int threads) {
     double *turned = work, *swapped = work + 2 * n * vectors, *own = work + 4 * n * vectors;
-#if WITH_AVX512
-    int64_t height = avx512 ? MORE_ROWS : ROWS;
-#else
-    int64_t height = ROWS;
-    avx512 = 0;
-#endif
     matrix_t problem = *C;
     share_t all = {.n = n, .C = &problem, .vectors = vectors, .x = x, .turned = turned, .swapped = swapped, .y = y};
-    int mirrored = ways_to_read(C, avx512, &all);
-    int64_t count = n / height, together = all.buffered ? TOGETHER : 1;
+    int mirrored = ways_to_read(C, &all);
+    int64_t count = n / ROWS, together = all.buffered ? TOGETHER : 1;
     if (mirrored) { /* conj(x) is what was prepared as turned, and the other way round */
         problem.conjugated = !problem.conjugated;
         all.x = turned;
@@ -266,25 +220,19 @@ void dense_block(int64_t n, const matrix_t *C, int vectors, const double *x, dou
         memset(mine, 0, sizeof(double) * 4 * (size_t)(n * vectors));
         for (int64_t b = me; b < count; b += threads * together) {
             int64_t left = (count - b + threads - 1) / threads, blocks = left < together ? left : together;
-#if WITH_AVX512
-            if (avx512) blocks_avx512(&w, height * b, blocks, height * threads);
-            else
-#endif
-                blocks_plain(&w, height * b, blocks, height * threads);
+            some_blocks(&w, ROWS * b, blocks, ROWS * threads);
         }
     }
     all.both = own;
-    corner(&all, height * count, n);
-#if WITH_AVX512
-    if (all.left && height * count < n) last_rows(&all, height * count);
-#endif
+    corner(&all, ROWS * count, n);
+    if (all.left && ROWS * count < n) last_rows(&all, ROWS * count);
     collect(n, vectors, own, y, threads);
     for (int64_t l = 0; mirrored && l < n * vectors; l++) y[2 * l + 1] = -y[2 * l + 1];
 }
 
 /* y = C x for one vector. */
-void dense_apply(int64_t n, const matrix_t *C, const double *x, double *y, double *work, int avx512, int threads) {
-    dense_block(n, C, 1, x, y, work, avx512, threads);
+void dense_apply(int64_t n, const matrix_t *C, const double *x, double *y, double *work, int threads) {
+    dense_block(n, C, 1, x, y, work, threads);
 }
 
 /* What one look at a small matrix finds: the largest modulus, the sum of the parts of all C_jl - conj(C_lj), 0 where all is
@@ -294,7 +242,7 @@ typedef struct {
 } findings;
 
 /* Row j of a small matrix right of the diagonal against column j below it; entries of the column lie `stride` apart. */
-FAST static void check_row(int64_t count, const double *restrict row, const double *restrict column, int64_t stride,
+static void check_row(int64_t count, const double *restrict row, const double *restrict column, int64_t stride,
                            double square, double *restrict sums, double *own, findings *found) {
     double total = 0, largest = found->largest, gap = 0, bad = 0, excess = found->excess;
 #pragma omp simd reduction(+ : total, bad, gap) reduction(max : largest, excess)
@@ -367,7 +315,7 @@ void dense_mirror(int64_t n, double *C) {
     for (int64_t j = 0; j < n; j++) C[2 * (j * n + j) + 1] = 0;
 }
 
-FAST static double sum_of(int64_t count, const double *restrict x) {
+static double sum_of(int64_t count, const double *restrict x) {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t k = 0; k < count; k++) sum += x[k];

@@ -8,16 +8,7 @@
 #ifndef ANGSYNC_NARROW_H
 #define ANGSYNC_NARROW_H
 
-#include <stdint.h>
-
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
-#define FAST __attribute__((target_clones("arch=haswell", "default")))
-#define WITH_AVX512 1
-#include <immintrin.h>
-#else
-#define FAST
-#define WITH_AVX512 0
-#endif
+#include "simd.h"
 
 #define ROWS 4
 #define SEGMENT 128          /* columns of a block */
@@ -25,6 +16,18 @@
 #define BLOCK (ROWS * LANES) /* numbers in a block */
 #define SIDE 64              /* rows are stored up to a multiple of this */
 #define STORED_AS_ZERO 4e-34 /* a row of a block below this is 0: its scale would not be a normal float */
+#define AHEAD 4096           /* bytes: how far ahead of a product the copy is asked for */
+
+/* Two numbers side by side are one word: vectors of words are taken apart without a shuffle. */
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define SECOND(words) CONVERT((words) << 16 >> 16, floats)
+#define FIRST(words) CONVERT((words) >> 16, floats)
+#define WORDS(first, second) ((first) << 16 | ((second) & 0xffff))
+#else
+#define FIRST(words) CONVERT((words) << 16 >> 16, floats)
+#define SECOND(words) CONVERT((words) >> 16, floats)
+#define WORDS(first, second) (((first) & 0xffff) | (second) << 16)
+#endif
 
 static inline int64_t segments_of(int64_t n) { return (n + SEGMENT - 1) / SEGMENT; }
 

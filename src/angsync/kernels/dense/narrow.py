@@ -16,7 +16,7 @@ ROWS, SEGMENT = 4, 128  # shape of the blocks of the narrow copy
 STRIP = 64  # rows are stored up to a multiple of this, and looked at so many at a time
 NARROW_FROM = 400  # order from which products read the narrow copy: below, C is in the cache anyway
 _ROUNDED = 0.5 * (1 + 2.0**-7)  # error of a part in units of its scale: half a unit, and the rounding of the scale
-# terms that a product sums in single precision before it goes on in double (4 CARRIED in narrow_product.c)
+# terms that a product sums in single precision before it goes on in double (8 CARRIED in narrow_product.c)
 _CARRIED = 512
 # a row of a block whose parts are all below this is stored as 0: its scale would not be a normal float (narrow.h)
 _STORED_AS_ZERO = 4e-34
@@ -79,7 +79,7 @@ class NarrowCopy:
         precision; one of a row through 256 at most, and one for every 128 columns; 64 cover the rounding of the vector,
         of its products with scales, of the last sum over lanes and all that is in double precision.
         """
-        roundings = (min(self.n, _CARRIED) + self.n // SEGMENT + 64) * 2.0**-24
+        roundings = (min(2 * self.n, _CARRIED) + self.n // SEGMENT + 64) * 2.0**-24
         return float(np.sqrt(2.0)) * roundings / (1 - roundings)
 
 

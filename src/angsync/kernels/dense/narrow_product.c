@@ -1,101 +1,79 @@
 /* Products with the narrow copy of a dense Hermitian matrix (narrow.h), summed in single precision, for one vector or a
  * few at a time.
  *
- * Complex entries lie as (re, im). With lanes taken as they lie, four real sums are enough and nothing is shuffled:
- *     y_j += sum a x:          re = sum a * (xr, -xi),  im = sum a * (xi, xr)        (lane by lane)
- *     y_l += conj(a) x_j:      u += a xr_j,  v += a xi_j;  re = u_even + v_odd,  im = v_even - u_odd
+ * Real and imaginary parts of vectors lie apart. With entries a of row j right of the diagonal:
+ *     y_j += a x_l:         re += ar xr - ai xi,  im += ar xi + ai xr       (lane by lane)
+ *     u_l += conj(a) x_j:   re += ar xr + ai xi,  im += ar xi - ai xr
  *
  * A few vectors share one read of the copy: a row of blocks is small enough to stay in the cache from the first to the
  * last of them. (To make floats of it once for all of them was measured: what that saves, storing them costs.) Every vector
  * is multiplied as if it were alone, so its product is the same, bit for bit.
  *
- * Every thread collects u and v of its own rows; they are added up in the order of the threads, so the result depends
+ * Every thread collects u of its own rows; they are added up in the order of the threads, so the result depends
  * on their number alone and not on chance. That is the number asked for: where OpenMP gives fewer (OMP_THREAD_LIMIT,
  * OMP_DYNAMIC), one does the shares of several.
  */
 #include "narrow.h"
 #include <string.h>
 
-#define AHEAD 4096  /* bytes: how far ahead of the product the copy is asked for */
-#define CARRIED 128 /* blocks of rows whose sums over columns are in single precision: 512 terms */
-
-/* Four rows of blocks: their sums over the rows, and what they add to the columns into u and v. */
-#define ROW_OF_BLOCKS(NAME) \
-    static void NAME(int64_t count, const int16_t *restrict a, const float *restrict scale, const float *restrict turned, \
-                     const float *restrict swapped, float *restrict u, float *restrict v, const float *x, double *sums)
-
-#if WITH_AVX512
-__attribute__((target("avx512f"))) ROW_OF_BLOCKS(row_of_blocks_avx512) {
-    __m512 P[ROWS], Q[ROWS];
-    for (int k = 0; k < ROWS; k++) P[k] = Q[k] = _mm512_setzero_ps();
-    for (int64_t s = 0; s < count; s++, a += BLOCK, scale += ROWS) {
-        __m512 p0 = _mm512_setzero_ps(), p1 = p0, p2 = p0, p3 = p0, q0 = p0, q1 = p0, q2 = p0, q3 = p0;
-        __m512 r0 = _mm512_set1_ps(scale[0] * x[0]), i0 = _mm512_set1_ps(scale[0] * x[1]);
-        __m512 r1 = _mm512_set1_ps(scale[1] * x[2]), i1 = _mm512_set1_ps(scale[1] * x[3]);
-        __m512 r2 = _mm512_set1_ps(scale[2] * x[4]), i2 = _mm512_set1_ps(scale[2] * x[5]);
-        __m512 r3 = _mm512_set1_ps(scale[3] * x[6]), i3 = _mm512_set1_ps(scale[3] * x[7]);
-        for (int t = 0; t < LANES; t += 16) {
-#define WIDENED(k) _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(_mm256_loadu_si256((const __m256i *)(a + k * LANES + t))))
-            __m512 b0 = WIDENED(0), b1 = WIDENED(1), b2 = WIDENED(2), b3 = WIDENED(3);
-#undef WIDENED
-            _mm_prefetch((const char *)(a + 2 * t) + AHEAD, _MM_HINT_T0);
-            _mm_prefetch((const char *)(a + 2 * LANES + 2 * t) + AHEAD, _MM_HINT_T0);
-            int64_t at = s * LANES + t;
-            __m512 f = _mm512_loadu_ps(turned + at), g = _mm512_loadu_ps(swapped + at);
-            p0 = _mm512_fmadd_ps(b0, f, p0); p1 = _mm512_fmadd_ps(b1, f, p1);
-            p2 = _mm512_fmadd_ps(b2, f, p2); p3 = _mm512_fmadd_ps(b3, f, p3);
-            q0 = _mm512_fmadd_ps(b0, g, q0); q1 = _mm512_fmadd_ps(b1, g, q1);
-            q2 = _mm512_fmadd_ps(b2, g, q2); q3 = _mm512_fmadd_ps(b3, g, q3);
-            __m512 c = _mm512_fmadd_ps(b0, r0, _mm512_loadu_ps(u + at)), d = _mm512_fmadd_ps(b0, i0, _mm512_loadu_ps(v + at));
-            c = _mm512_fmadd_ps(b1, r1, c); d = _mm512_fmadd_ps(b1, i1, d);
-            c = _mm512_fmadd_ps(b2, r2, c); d = _mm512_fmadd_ps(b2, i2, d);
-            c = _mm512_fmadd_ps(b3, r3, c); d = _mm512_fmadd_ps(b3, i3, d);
-            _mm512_storeu_ps(u + at, c); _mm512_storeu_ps(v + at, d);
-        }
-#define ADD(k, p, q) \
-        P[k] = _mm512_fmadd_ps(_mm512_set1_ps(scale[k]), p, P[k]); Q[k] = _mm512_fmadd_ps(_mm512_set1_ps(scale[k]), q, Q[k]);
-        ADD(0, p0, q0) ADD(1, p1, q1) ADD(2, p2, q2) ADD(3, p3, q3)
-#undef ADD
-    }
-    for (int k = 0; k < ROWS; k++) {
-        sums[2 * k] = (double)_mm512_reduce_add_ps(P[k]); sums[2 * k + 1] = (double)_mm512_reduce_add_ps(Q[k]);
-    }
-}
-#endif
-
-FAST ROW_OF_BLOCKS(row_of_blocks_plain) {
-    double p[2 * ROWS] = {0};
-    for (int64_t s = 0; s < count; s++, a += BLOCK, scale += ROWS)
-        for (int k = 0; k < ROWS; k++) {
-            const int16_t *row = a + k * LANES;
-            const float *f = turned + s * LANES, *g = swapped + s * LANES;
-            float *c = u + s * LANES, *d = v + s * LANES, re = scale[k] * x[2 * k], im = scale[k] * x[2 * k + 1], r = 0, i = 0;
-#pragma omp simd reduction(+ : r, i)
-            for (int t = 0; t < LANES; t++) {
-                float b = (float)row[t];
-                r += b * f[t];
-                i += b * g[t];
-                c[t] += b * re;
-                d[t] += b * im;
-            }
-            p[2 * k] += (double)scale[k] * (double)r;
-            p[2 * k + 1] += (double)scale[k] * (double)i;
-        }
-    for (int k = 0; k < 2 * ROWS; k++) sums[k] = p[k];
-}
+#define CARRIED 64 /* blocks of rows whose sums over columns are in single precision: 512 terms */
 
 typedef struct {
-    int64_t n;
+    int64_t n, padded;
     const int16_t *copy;
     const float *scale;
     const double *diagonal;
     int vectors;
     const double *x;
     double *y;
-    const float *given; /* x, turned and swapped of every vector, 6 N floats of each */
-    float *u;           /* u and v of every vector, 4 N floats of each */
-    double *total;      /* what they were when they were last carried on, 2 N of every vector */
+    const float *given; /* x of every vector: N real parts, N imaginary ones */
+    float *u;           /* u of every vector in the same way, */
+    double *total;      /* and what it was when it was last carried on */
 } task;
+
+/* Block b of four rows: its sums over the rows, and what it adds to the columns. */
+static void row_of_blocks(const task *w, int64_t b, const float *restrict x, float *restrict u, double *sums) {
+    const int64_t N = w->padded, j = ROWS * b, first = blocks_before(w->n, b);
+    const int16_t *restrict a = w->copy + first * BLOCK;
+    const float *restrict scale = w->scale + first * ROWS;
+    floats P[ROWS], Q[ROWS];
+    for (int k = 0; k < ROWS; k++) P[k] = Q[k] = EACH(floats, 0.0f);
+    for (int64_t l = j / SEGMENT * SEGMENT; l < N; l += SEGMENT, a += BLOCK, scale += ROWS) {
+        floats p[ROWS], q[ROWS], re[ROWS], im[ROWS];
+        for (int k = 0; k < ROWS; k++) {
+            p[k] = q[k] = EACH(floats, 0.0f);
+            re[k] = EACH(floats, scale[k] * x[j + k]);
+            im[k] = EACH(floats, scale[k] * x[N + j + k]);
+        }
+        for (int t = 0; t < SEGMENT; t += FLOATS) {
+            floats f = *(const floats *)(x + l + t), g = *(const floats *)(x + N + l + t);
+            floats c = *(const floats *)(u + l + t), d = *(const floats *)(u + N + l + t);
+            for (int line = 0; line < 2 * ROWS * FLOATS; line += 32) ASK((const char *)(a + 2 * ROWS * t + line) + AHEAD, 3);
+            for (int k = 0; k < ROWS; k++) {
+                ints words = *(const ints *)(a + k * LANES + 2 * t);
+                floats ar = FIRST(words), ai = SECOND(words);
+                p[k] += ar * f;
+                p[k] -= ai * g;
+                q[k] += ar * g;
+                q[k] += ai * f;
+                c += ar * re[k];
+                c += ai * im[k];
+                d += ar * im[k];
+                d -= ai * re[k];
+            }
+            *(floats *)(u + l + t) = c;
+            *(floats *)(u + N + l + t) = d;
+        }
+        for (int k = 0; k < ROWS; k++) {
+            P[k] += EACH(floats, scale[k]) * p[k];
+            Q[k] += EACH(floats, scale[k]) * q[k];
+        }
+    }
+    for (int k = 0; k < ROWS; k++) {
+        sums[2 * k] = sum_of_floats(P[k]);
+        sums[2 * k + 1] = sum_of_floats(Q[k]);
+    }
+}
 
 /* The sums of the four rows from j on, and the diagonal, into y of one vector. */
 static void settle(const task *w, int64_t j, int vector, const double *sums) {
@@ -108,68 +86,46 @@ static void settle(const task *w, int64_t j, int vector, const double *sums) {
 }
 
 /* One row of blocks, b, for every vector in turn: after the first it is in the cache. */
-static void row_for_each(const task *w, int64_t b, int avx512) {
-    int64_t n = w->n, padded = SEGMENT * segments_of(n), j = ROWS * b, first = j / SEGMENT, at = blocks_before(n, b);
-    (void)avx512;
+static void row_for_each(const task *w, int64_t b) {
     for (int c = 0; c < w->vectors; c++) {
-        const float *given = w->given + 6 * padded * c, *turned = given + 2 * padded + first * LANES;
-        float *u = w->u + 4 * padded * c + first * LANES;
         double sums[2 * ROWS];
-#if WITH_AVX512
-        if (avx512)
-            row_of_blocks_avx512(segments_of(n) - first, w->copy + at * BLOCK, w->scale + at * ROWS, turned,
-                                 turned + 2 * padded, u, u + 2 * padded, given + 2 * j, sums);
-        else
-#endif
-            row_of_blocks_plain(segments_of(n) - first, w->copy + at * BLOCK, w->scale + at * ROWS, turned,
-                                turned + 2 * padded, u, u + 2 * padded, given + 2 * j, sums);
-        settle(w, j, c, sums);
+        row_of_blocks(w, b, w->given + 2 * w->padded * c, w->u + 2 * w->padded * c, sums);
+        settle(w, ROWS * b, c, sums);
     }
 }
 
-/* What single precision has summed up over columns, from column `from` to `to`, carried on in double precision. */
-FAST static void carry(int64_t from, int64_t to, float *restrict u, float *restrict v, double *restrict total) {
-#pragma omp simd
-    for (int64_t l = from; l < to; l++) {
-        total[2 * l] += (double)u[2 * l] + (double)v[2 * l + 1];
-        total[2 * l + 1] += (double)v[2 * l] - (double)u[2 * l + 1];
-    }
-    memset(u + 2 * from, 0, sizeof(float) * 2 * (size_t)(to - from));
-    memset(v + 2 * from, 0, sizeof(float) * 2 * (size_t)(to - from));
-}
-
+/* What single precision has summed up over columns, from column `from` on, carried on in double precision. */
 static void carry_each(const task *w, int64_t from) {
-    int64_t padded = SEGMENT * segments_of(w->n);
-    for (int c = 0; c < w->vectors; c++) {
-        float *u = w->u + 4 * padded * c;
-        carry(from, padded, u, u + 2 * padded, w->total + 2 * padded * c);
+    for (int part = 0; part < 2 * w->vectors; part++) {
+        float *restrict u = w->u + w->padded * part;
+        double *restrict total = w->total + w->padded * part;
+#pragma omp simd
+        for (int64_t l = from; l < w->padded; l++) total[l] += (double)u[l];
+        memset(u + from, 0, sizeof(float) * (size_t)(w->padded - from));
     }
 }
 
-/* y = C x from the copy, for a few vectors, one after the other. `work` has (6 + 8 threads) N floats a vector, where N
- * is n rounded up to a multiple of SEGMENT. A sum over columns has 4 CARRIED terms in single precision, one over a row 16 and
- * one for each segment (256 in the plain version): NarrowCopy.rounding in narrow.py is the bound that follows. */
+/* y = C x from the copy, for a few vectors, one after the other. `work` has (2 + 6 threads) N floats a vector, where N
+ * is n rounded up to a multiple of SEGMENT. A sum over columns has 8 CARRIED terms in single precision, one over a row
+ * LANES / FLOATS and one for each segment: NarrowCopy.rounding in narrow.py is the bound that follows. */
 void narrow_block(int64_t n, const int16_t *copy, const float *scale, const double *diagonal, int vectors, const double *x,
-                  double *y, float *work, int avx512, int threads) {
+                  double *y, float *work, int threads) {
     int64_t padded = SEGMENT * segments_of(n), blocks = (n + ROWS - 1) / ROWS;
-    float *own = work + 6 * padded * vectors;
-    for (int c = 0; c < vectors; c++) {
-        float *given = work + 6 * padded * c, *turned = given + 2 * padded, *swapped = turned + 2 * padded;
-        for (int64_t l = 0; l < padded; l++) {
-            float re = l < n ? (float)x[2 * (n * c + l)] : 0.0f, im = l < n ? (float)x[2 * (n * c + l) + 1] : 0.0f;
-            given[2 * l] = turned[2 * l] = swapped[2 * l + 1] = re;
-            given[2 * l + 1] = swapped[2 * l] = im;
-            turned[2 * l + 1] = -im;
+    float *own = work + 2 * padded * vectors;
+    memset(work, 0, sizeof(float) * 2 * (size_t)(padded * vectors));
+    for (int c = 0; c < vectors; c++)
+        for (int64_t l = 0; l < n; l++) {
+            work[2 * padded * c + l] = (float)x[2 * (n * c + l)];
+            work[2 * padded * c + padded + l] = (float)x[2 * (n * c + l) + 1];
         }
-    }
 #pragma omp parallel for schedule(static, 1) num_threads(threads)
     for (int me = 0; me < threads; me++) {
-        float *first = own + (int64_t)me * 8 * padded * vectors;
-        task mine = {n, copy, scale, diagonal, vectors, x, y, work, first, (double *)(first + 4 * padded * vectors)};
+        float *first = own + (int64_t)me * 6 * padded * vectors;
+        task mine = {n, padded, copy, scale, diagonal, vectors, x, y, work, first, (double *)(first + 2 * padded * vectors)};
         int64_t summed = 0, from = me * ROWS / SEGMENT * SEGMENT; /* blocks of rows, and their first column */
-        memset(first, 0, sizeof(float) * 8 * (size_t)(padded * vectors));
+        memset(first, 0, sizeof(float) * 6 * (size_t)(padded * vectors));
         for (int64_t b = me; b < blocks; b += threads) {
-            row_for_each(&mine, b, avx512);
+            row_for_each(&mine, b);
             if (++summed == CARRIED) {
                 carry_each(&mine, from);
                 summed = 0;
@@ -179,14 +135,17 @@ void narrow_block(int64_t n, const int16_t *copy, const float *scale, const doub
         carry_each(&mine, from);
     }
     for (int k = 0; k < threads; k++) {
-        const double *total = (const double *)(own + ((int64_t)k * 8 + 4) * padded * vectors);
+        const double *total = (const double *)(own + ((int64_t)k * 6 + 2) * padded * vectors);
         for (int c = 0; c < vectors; c++)
-            for (int64_t l = 0; l < 2 * n; l++) y[2 * n * c + l] += total[2 * padded * c + l];
+            for (int64_t l = 0; l < n; l++) {
+                y[2 * (n * c + l)] += total[2 * padded * c + l];
+                y[2 * (n * c + l) + 1] += total[2 * padded * c + padded + l];
+            }
     }
 }
 
 /* y = C x for one vector. */
 void narrow_product(int64_t n, const int16_t *copy, const float *scale, const double *diagonal, const double *x, double *y,
-                    float *work, int avx512, int threads) {
-    narrow_block(n, copy, scale, diagonal, 1, x, y, work, avx512, threads);
+                    float *work, int threads) {
+    narrow_block(n, copy, scale, diagonal, 1, x, y, work, threads);
 }

@@ -1,13 +1,12 @@
 /* What a proof of optimality needs for dense problems, without BLAS: its threads cost more than they gain at these sizes,
  * and several-fold beside threads of our own.
  */
-#include "targets.h"
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
 /* sum of a * x and of a * y over lanes, for four rows a that lie `stride` apart. */
-FAST static void four_sums(int64_t count, const double *restrict a, int64_t stride, const double *restrict x,
+static void four_sums(int64_t count, const double *restrict a, int64_t stride, const double *restrict x,
                            const double *restrict y, double *restrict out) {
     const double *a1 = a + stride, *a2 = a + 2 * stride, *a3 = a + 3 * stride;
     double p0 = 0, p1 = 0, p2 = 0, p3 = 0, q0 = 0, q1 = 0, q2 = 0, q3 = 0;

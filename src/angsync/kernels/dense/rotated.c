@@ -15,107 +15,64 @@
 #include <math.h>
 #include <string.h>
 
-#define AHEAD 4096           /* bytes: how far ahead of the product the triangle is asked for */
 #define PART (ROWS * SEGMENT) /* numbers in a block of the triangle */
+#define PAIRED (SEGMENT / 2)  /* columns from the first to the second number of a word */
 #define WHOLE 12582912.0f    /* 1.5 * 2^23: added and taken away, it rounds a float of modest size to a whole number */
 
-/* One row of a block: 128 entries of C as (re, im) in units of `scale`, turned by conj(z_j) and z_l; its own scale. */
-#define ROTATE_ROW(NAME) \
-    static float NAME(const int16_t *restrict a, float scale, float zr, float zi, const float *restrict re, \
-                      const float *restrict im, int16_t *restrict out)
-
-FAST ROTATE_ROW(rotate_row_plain) {
+/* One row of a block: 128 entries of C as (re, im) in units of `scale`, turned by conj(z_j) and z_l; its own scale. Of the
+ * two numbers in a word the second belongs to a column PAIRED after that of the first, so that products shuffle nothing. */
+static float rotate_row(const int16_t *a, float scale, float zr, float zi, const float *re, const float *im, int16_t *out) {
     float r[SEGMENT], most = 0;
-#pragma omp simd reduction(max : most)
-    for (int l = 0; l < SEGMENT; l++) {
-        float cosine = zr * re[l] + zi * im[l], sine = zr * im[l] - zi * re[l];
-        r[l] = (float)a[2 * l] * cosine - (float)a[2 * l + 1] * sine;
-        most = fabsf(r[l]) > most ? fabsf(r[l]) : most;
+    floats xr = EACH(floats, zr), xi = EACH(floats, zi);
+    for (int l = 0; l < SEGMENT; l += FLOATS) {
+        ints words = *(const ints *)(a + 2 * l);
+        floats u = *(const floats *)(re + l), v = *(const floats *)(im + l);
+        *(floats *)(r + l) = FIRST(words) * (xr * u + xi * v) - SECOND(words) * (xr * v - xi * u);
     }
+#pragma omp simd reduction(max : most)
+    for (int l = 0; l < SEGMENT; l++) most = fabsf(r[l]) > most ? fabsf(r[l]) : most;
     float inverse = most * scale > (float)STORED_AS_ZERO ? 32767 / most : 0.0f;
 #pragma omp simd
-    for (int l = 0; l < SEGMENT; l++) out[l] = (int16_t)(r[l] * inverse + WHOLE - WHOLE);
+    for (int l = 0; l < SEGMENT; l++) r[l] = r[l] * inverse + WHOLE - WHOLE;
+    for (int l = 0; l < PAIRED; l += FLOATS)
+        *(ints *)(out + 2 * l) = WORDS(CONVERT(*(floats *)(r + l), ints), CONVERT(*(floats *)(r + l + PAIRED), ints));
     return inverse > 0 ? most * scale / 32767 : 0.0f;
 }
 
 /* Four rows of blocks of the narrow triangle: their sums over the rows, and what they add to the columns. */
-#define ROW_OF_BLOCKS(NAME) \
-    static void NAME(int64_t count, const int16_t *restrict a, const float *restrict scale, const float *restrict t, \
-                     float *restrict u, const float *own, double *sums)
-
-FAST ROW_OF_BLOCKS(row_of_blocks_plain) {
-    double p[ROWS] = {0};
-    for (int64_t s = 0; s < count; s++, a += PART, scale += ROWS)
+static void row_of_blocks(int64_t count, const int16_t *restrict a, const float *restrict scale, const float *restrict t,
+                          float *restrict u, const float *own, double *sums) {
+    floats P[ROWS];
+    for (int k = 0; k < ROWS; k++) P[k] = EACH(floats, 0.0f);
+    for (int64_t s = 0; s < count; s++, a += PART, scale += ROWS, t += SEGMENT, u += SEGMENT) {
+        floats p[ROWS], by[ROWS];
         for (int k = 0; k < ROWS; k++) {
-            const int16_t *row = a + k * SEGMENT;
-            const float *f = t + s * SEGMENT;
-            float *c = u + s * SEGMENT, by = scale[k] * own[k], r = 0;
-#pragma omp simd reduction(+ : r)
-            for (int l = 0; l < SEGMENT; l++) {
-                float b = (float)row[l];
-                r += b * f[l];
-                c[l] += b * by;
+            p[k] = EACH(floats, 0.0f);
+            by[k] = EACH(floats, scale[k] * own[k]);
+        }
+        for (int l = 0; l < PAIRED; l += FLOATS) {
+            floats f = *(const floats *)(t + l), g = *(const floats *)(t + l + PAIRED);
+            floats c = *(const floats *)(u + l), d = *(const floats *)(u + l + PAIRED);
+            for (int line = 0; line < 2 * ROWS * FLOATS; line += 32) ASK((const char *)(a + 2 * ROWS * l + line) + AHEAD, 3);
+            for (int k = 0; k < ROWS; k++) {
+                ints words = *(const ints *)(a + k * SEGMENT + 2 * l);
+                floats b = FIRST(words), e = SECOND(words);
+                p[k] += b * f;
+                p[k] += e * g;
+                c += b * by[k];
+                d += e * by[k];
             }
-            p[k] += (double)scale[k] * (double)r;
+            *(floats *)(u + l) = c;
+            *(floats *)(u + l + PAIRED) = d;
         }
-    for (int k = 0; k < ROWS; k++) sums[k] = p[k];
-}
-
-#if WITH_AVX512
-__attribute__((target("avx512f"))) ROTATE_ROW(rotate_row_avx512) {
-    __m512 zr_ = _mm512_set1_ps(zr), zi_ = _mm512_set1_ps(zi), most_ = _mm512_setzero_ps(), r[SEGMENT / 16];
-    for (int l = 0; l < SEGMENT; l += 16) {
-        __m512i pairs = _mm512_loadu_si512(a + 2 * l); /* re in the low half, im in the high one */
-        __m512 x = _mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(pairs, 16), 16));
-        __m512 y = _mm512_cvtepi32_ps(_mm512_srai_epi32(pairs, 16));
-        __m512 u = _mm512_loadu_ps(re + l), v = _mm512_loadu_ps(im + l);
-        __m512 cosine = _mm512_fmadd_ps(zr_, u, _mm512_mul_ps(zi_, v));
-        __m512 sine = _mm512_fmsub_ps(zr_, v, _mm512_mul_ps(zi_, u));
-        r[l / 16] = _mm512_fmsub_ps(x, cosine, _mm512_mul_ps(y, sine));
-        most_ = _mm512_max_ps(most_, _mm512_abs_ps(r[l / 16]));
+        for (int k = 0; k < ROWS; k++) P[k] += EACH(floats, scale[k]) * p[k];
     }
-    float most = _mm512_reduce_max_ps(most_), inverse = most * scale > (float)STORED_AS_ZERO ? 32767 / most : 0.0f;
-    for (int l = 0; l < SEGMENT; l += 16) {
-        __m512i whole = _mm512_cvtps_epi32(_mm512_mul_ps(r[l / 16], _mm512_set1_ps(inverse)));
-        _mm256_storeu_si256((__m256i *)(out + l), _mm512_cvtepi32_epi16(whole));
-    }
-    return inverse > 0 ? most * scale / 32767 : 0.0f;
+    for (int k = 0; k < ROWS; k++) sums[k] = sum_of_floats(P[k]);
 }
-
-__attribute__((target("avx512f"))) ROW_OF_BLOCKS(row_of_blocks_avx512) {
-    __m512 P[ROWS];
-    for (int k = 0; k < ROWS; k++) P[k] = _mm512_setzero_ps();
-    for (int64_t s = 0; s < count; s++, a += PART, scale += ROWS) {
-        __m512 p0 = _mm512_setzero_ps(), p1 = p0, p2 = p0, p3 = p0;
-        __m512 r0 = _mm512_set1_ps(scale[0] * own[0]), r1 = _mm512_set1_ps(scale[1] * own[1]);
-        __m512 r2 = _mm512_set1_ps(scale[2] * own[2]), r3 = _mm512_set1_ps(scale[3] * own[3]);
-        for (int l = 0; l < SEGMENT; l += 16) {
-#define WIDENED(k) _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(_mm256_loadu_si256((const __m256i *)(a + k * SEGMENT + l))))
-            __m512 b0 = WIDENED(0), b1 = WIDENED(1), b2 = WIDENED(2), b3 = WIDENED(3);
-#undef WIDENED
-            _mm_prefetch((const char *)(a + 4 * l) + AHEAD, _MM_HINT_T0);
-            _mm_prefetch((const char *)(a + 4 * l + 32) + AHEAD, _MM_HINT_T0);
-            int64_t at = s * SEGMENT + l;
-            __m512 f = _mm512_loadu_ps(t + at);
-            p0 = _mm512_fmadd_ps(b0, f, p0); p1 = _mm512_fmadd_ps(b1, f, p1);
-            p2 = _mm512_fmadd_ps(b2, f, p2); p3 = _mm512_fmadd_ps(b3, f, p3);
-            __m512 c = _mm512_fmadd_ps(b0, r0, _mm512_loadu_ps(u + at)), d = _mm512_mul_ps(b2, r2);
-            c = _mm512_fmadd_ps(b1, r1, c); d = _mm512_fmadd_ps(b3, r3, d);
-            _mm512_storeu_ps(u + at, _mm512_add_ps(c, d));
-        }
-        P[0] = _mm512_fmadd_ps(_mm512_set1_ps(scale[0]), p0, P[0]);
-        P[1] = _mm512_fmadd_ps(_mm512_set1_ps(scale[1]), p1, P[1]);
-        P[2] = _mm512_fmadd_ps(_mm512_set1_ps(scale[2]), p2, P[2]);
-        P[3] = _mm512_fmadd_ps(_mm512_set1_ps(scale[3]), p3, P[3]);
-    }
-    for (int k = 0; k < ROWS; k++) sums[k] = (double)_mm512_reduce_add_ps(P[k]);
-}
-#endif
 
 /* The narrow triangle from the narrow copy. `work` has 2 N floats, where N is n rounded up to a multiple of SEGMENT. */
 void rotated_form(int64_t n, const int16_t *copy, const float *copy_scale, const double *z, int16_t *triangle, float *scale,
-                  float *work, int avx512, int threads) {
-    (void)avx512;
+                  float *work, int threads) {
     int64_t count = segments_of(n), padded = SEGMENT * count, blocks = (n + ROWS - 1) / ROWS;
     float *re = work, *im = work + padded;
     for (int64_t l = 0; l < padded; l++) {
@@ -132,19 +89,14 @@ void rotated_form(int64_t n, const int16_t *copy, const float *copy_scale, const
                     const float *u = re + s * SEGMENT, *v = im + s * SEGMENT;
                     float unit = copy_scale[at * ROWS + k], zr = re[ROWS * b + k], zi = im[ROWS * b + k];
                     int16_t *out = triangle + at * PART + k * SEGMENT;
-#if WITH_AVX512
-                    if (avx512) scale[at * ROWS + k] = rotate_row_avx512(a, unit, zr, zi, u, v, out);
-                    else
-#endif
-                        scale[at * ROWS + k] = rotate_row_plain(a, unit, zr, zi, u, v, out);
+                    scale[at * ROWS + k] = rotate_row(a, unit, zr, zi, u, v, out);
                 }
         }
 }
 
 /* y = R t from the narrow triangle, summed in single precision. `work` has (1 + threads) N floats. */
 void rotated_product(int64_t n, const int16_t *triangle, const float *scale, const double *diagonal, const double *t,
-                     double *y, float *work, int avx512, int threads) {
-    (void)avx512;
+                     double *y, float *work, int threads) {
     int64_t count = segments_of(n), padded = SEGMENT * count, blocks = (n + ROWS - 1) / ROWS;
     float *given = work;
     for (int64_t l = 0; l < padded; l++) given[l] = l < n ? (float)t[l] : 0.0f;
@@ -156,11 +108,7 @@ void rotated_product(int64_t n, const int16_t *triangle, const float *scale, con
             int64_t j = ROWS * b, first = j / SEGMENT, at = blocks_before(n, b), shift = first * SEGMENT;
             const int16_t *a = triangle + at * PART;
             double sums[ROWS];
-#if WITH_AVX512
-            if (avx512) row_of_blocks_avx512(count - first, a, scale + at * ROWS, given + shift, u + shift, given + j, sums);
-            else
-#endif
-                row_of_blocks_plain(count - first, a, scale + at * ROWS, given + shift, u + shift, given + j, sums);
+            row_of_blocks(count - first, a, scale + at * ROWS, given + shift, u + shift, given + j, sums);
             for (int64_t k = 0; k < ROWS && j + k < n; k++) y[j + k] = sums[k] + diagonal[j + k] * t[j + k];
         }
     }
@@ -170,7 +118,7 @@ void rotated_product(int64_t n, const int16_t *triangle, const float *scale, con
 
 /* Entries of C right of the diagonal in the gauge of z. */
 #define FORM_ROW(NAME, REAL)                                                                                           \
-    FAST static void NAME(int64_t count, const double *restrict c, double zr, double zi, const double *restrict z,     \
+    static void NAME(int64_t count, const double *restrict c, double zr, double zi, const double *restrict z,     \
                           REAL *restrict out) {                                                                        \
         _Pragma("omp simd")                                                                                            \
         for (int64_t l = 0; l < count; l++)                                                                            \
@@ -205,7 +153,7 @@ FORM_ROW(form_row_single, float)
                 }                                                                                                      \
     }                                                                                                                  \
                                                                                                                        \
-    FAST static void FOUR_ROWS(int64_t count, const REAL *restrict a, const REAL *restrict t, REAL *restrict u,        \
+    static void FOUR_ROWS(int64_t count, const REAL *restrict a, const REAL *restrict t, REAL *restrict u,        \
                                const REAL *own, double *sums) {                                                        \
         const REAL *a0 = a, *a1 = a + count, *a2 = a1 + count, *a3 = a2 + count;                                       \
         REAL p0 = 0, p1 = 0, p2 = 0, p3 = 0, r0 = own[0], r1 = own[1], r2 = own[2], r3 = own[3];                       \

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from angsync.kernels.dense.compiled import narrow_blocks
 from angsync.kernels.dense.narrow import ROWS, SEGMENT, NarrowCopy
-from angsync.kernels.dense.source import DENSE_FROM, HAS_AVX512, Matrix, is_readable, padded, thread_count
+from angsync.kernels.dense.source import DENSE_FROM, Matrix, is_readable, padded, thread_count
 from angsync.kernels.dense.view import TriangleView
 from angsync.kernels.library import ADDRESS, INT, SIZE, address, aligned, function
 from angsync.kernels.thread_count import threads
@@ -18,8 +18,8 @@ from angsync.kernels.thread_count import threads
 _NARROW_THREADS_FROM = 2200  # order from which a second thread gains more in a product than it costs to wake it
 _THREADS_FROM = 1700  # the same for a triangle in the precision of C
 
-_rotated_form = function("rotated_form", SIZE, *6 * (ADDRESS,), INT, INT)
-_rotated_product = function("rotated_product", SIZE, *6 * (ADDRESS,), INT, INT)
+_rotated_form = function("rotated_form", SIZE, *6 * (ADDRESS,), INT)
+_rotated_product = function("rotated_product", SIZE, *6 * (ADDRESS,), INT)
 _FORM = (SIZE, ctypes.POINTER(Matrix), *4 * (ADDRESS,), INT)  # order, C, z, entries, diagonal, work, threads
 _PRODUCT = (SIZE, *5 * (ADDRESS,), INT)  # order, entries, diagonal, t, y, work, threads
 _FORMS = {
@@ -35,24 +35,24 @@ _PRODUCTS = {
 class NarrowTriangle:
     """One triangle of R in 16 bits a number, from the narrow copy of C: half of the copy, a sixteenth of C."""
 
-    def __init__(self, copy: NarrowCopy, z: NDArray, *, avx512: bool = HAS_AVX512) -> None:
+    def __init__(self, copy: NarrowCopy, z: NDArray) -> None:
         self.n = copy.n
         self._diagonal = copy.diagonal
         self._blocks = aligned((copy.blocks.shape[0], ROWS, SEGMENT), np.int16)
         self._scale = np.empty_like(copy.scale)
         count = threads() if self.n >= _NARROW_THREADS_FROM else 1
         self._work = aligned((1 + count) * padded(self.n), np.float32)  # two N to make it, 1 + count in a product
-        self._options = (avx512, count)
+        self._count = count
         z = np.ascontiguousarray(z, dtype=np.complex128)
         arrays = (copy.blocks, copy.scale, z, self._blocks, self._scale, self._work)
-        _rotated_form(self.n, *(address(a) for a in arrays), avx512, thread_count(self.n, narrow=True))
+        _rotated_form(self.n, *(address(a) for a in arrays), thread_count(self.n, narrow=True))
 
     def product(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """R t, summed in single precision."""
         t = np.ascontiguousarray(t, dtype=np.float64)
         y = np.empty(self.n)
         arrays = (self._blocks, self._scale, self._diagonal, t, y, self._work)
-        _rotated_product(self.n, *(address(a) for a in arrays), *self._options)
+        _rotated_product(self.n, *(address(a) for a in arrays), self._count)
         return y
 
 

@@ -15,15 +15,15 @@ typedef struct {
     const float *scale;
     const double *diagonal;
     void *work; /* what a product by `threads` threads needs beside its vectors */
-    int32_t avx512, threads;
+    int32_t threads;
     int (*call)(void); /* makes `image` of `given` and returns 0, or anything else to end the work; NULL for a matrix */
     double *given, *image;
     double deadline; /* of seconds_now(): no product is begun after it; 0 for none */
 } source_t;
 
-void dense_apply(int64_t n, const matrix_t *C, const double *x, double *y, double *work, int avx512, int threads);
+void dense_apply(int64_t n, const matrix_t *C, const double *x, double *y, double *work, int threads);
 void narrow_product(int64_t n, const int16_t *copy, const float *scale, const double *diagonal, const double *x, double *y,
-                    float *work, int avx512, int threads);
+                    float *work, int threads);
 
 /* y = C x; not 0 where the function that multiplies asks for an end, and y is then as it was */
 static inline int source_product(const source_t *from, const double *x, double *y) {
@@ -33,8 +33,8 @@ static inline int source_product(const source_t *from, const double *x, double *
         if (from->call()) return 1;
         memcpy(y, from->image, bytes);
     } else if (from->copy)
-        narrow_product(from->n, from->copy, from->scale, from->diagonal, x, y, from->work, from->avx512, from->threads);
-    else dense_apply(from->n, &from->C, x, y, from->work, from->avx512, from->threads);
+        narrow_product(from->n, from->copy, from->scale, from->diagonal, x, y, from->work, from->threads);
+    else dense_apply(from->n, &from->C, x, y, from->work, from->threads);
     return 0;
 }
 

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from angsync.kernels.dense.narrow import SEGMENT, NarrowCopy
 from angsync.kernels.dense.view import KINDS, TriangleView
-from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, aligned, function
+from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, aligned
 from angsync.kernels.spare_memory import own_address
 from angsync.kernels.thread_count import threads
 
 DENSE_FROM = 48  # order below which NumPy is as fast
 _THREADS_FROM = 600  # order from which a second thread gains more than it costs to wake
 _NARROW_THREADS_FROM = 1500  # the same for the narrow copy, an eighth of C
-HAS_AVX512 = bool(function("narrow_has_avx512", returns=INT)())
 
 
 def thread_count(n: int, *, narrow: bool) -> int:
@@ -34,7 +33,7 @@ def padded(n: int) -> int:
 def product_work(n: int, count: int, *, narrow: bool, vectors: int = 1) -> NDArray:
     """What a product by so many threads needs beside its vectors."""
     if narrow:
-        return aligned((6 + 8 * count) * padded(n) * vectors, np.float32)
+        return aligned((2 + 6 * count) * padded(n) * vectors, np.float32)
     return aligned((4 + 4 * count) * n * vectors, np.float64)
 
 
@@ -118,7 +117,7 @@ class Source(ctypes.Structure):
 
     _fields_ = (
         ("n", SIZE), ("matrix", Matrix), ("copy", ADDRESS), ("scale", ADDRESS), ("diagonal", ADDRESS),
-        ("work", ADDRESS), ("avx512", ctypes.c_int32), ("threads", ctypes.c_int32), ("call", _CALL),
+        ("work", ADDRESS), ("threads", ctypes.c_int32), ("call", _CALL),
         ("given", ADDRESS), ("image", ADDRESS), ("deadline", REAL),
     )  # fmt: skip
 
@@ -127,14 +126,13 @@ class Source(ctypes.Structure):
         matrix: NDArray | TriangleView | Products,
         copy: NarrowCopy | None,
         *,
-        avx512: bool,
         work: int | None = None,
     ) -> None:
         """``work`` is the address of a work space that the caller keeps; without one it is made here."""
         self.arrays: tuple[Any, ...] = (matrix,)  # alive as long as their addresses are in use
         if isinstance(matrix, Products) and copy is None:
             vector = own_address(matrix.given)
-            super().__init__(matrix.n, _NOWHERE, *4 * (None,), avx512, 1, matrix.call, vector, vector + 16 * matrix.n)
+            super().__init__(matrix.n, _NOWHERE, *4 * (None,), 1, matrix.call, vector, vector + 16 * matrix.n)
             return
         n, narrow = matrix.n if isinstance(matrix, Products) else matrix.shape[0], copy is not None
         count = thread_count(n, narrow=narrow)
@@ -146,4 +144,4 @@ class Source(ctypes.Structure):
         else:
             kept = (address(copy.blocks), address(copy.scale), address(copy.diagonal))
         entries = _NOWHERE if isinstance(matrix, Products) else Matrix(matrix)
-        super().__init__(n, entries, *kept, place, avx512, count)
+        super().__init__(n, entries, *kept, place, count)

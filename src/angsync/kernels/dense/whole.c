@@ -4,7 +4,6 @@
  * It gives up where anything is out of the ordinary; whoever called then goes the general way.
  */
 #include "accelerate.h"
-#include "targets.h"
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
@@ -48,7 +47,7 @@ enum { UNUSED = 0, NEAR = 1, EXACT = 2 };
 enum { SOLVED = 0, OUT_OF_THE_ORDINARY = 1 };
 
 /* Every entry of x over its modulus; that of `otherwise` where it is 0. */
-FAST static void unit(int64_t n, double *restrict x, const double *restrict otherwise) {
+static void unit(int64_t n, double *restrict x, const double *restrict otherwise) {
     for (int64_t j = 0; j < n; j++) {
         double a = x[2 * j], b = x[2 * j + 1], m = sqrt(a * a + b * b);
         x[2 * j] = m > 0 ? a / m : otherwise[2 * j];
@@ -57,7 +56,7 @@ FAST static void unit(int64_t n, double *restrict x, const double *restrict othe
 }
 
 /* x times the unit number (re, im). */
-FAST static void turn_all(int64_t n, double re, double im, double *restrict x) {
+static void turn_all(int64_t n, double re, double im, double *restrict x) {
     for (int64_t j = 0; j < n; j++) {
         double a = x[2 * j], b = x[2 * j + 1];
         x[2 * j] = a * re - b * im;
@@ -66,7 +65,7 @@ FAST static void turn_all(int64_t n, double re, double im, double *restrict x) {
 }
 
 /* Every entry of x times the one of `by`. */
-FAST static void turn_each(int64_t n, const double *restrict by, double *restrict x) {
+static void turn_each(int64_t n, const double *restrict by, double *restrict x) {
     for (int64_t j = 0; j < n; j++) {
         double a = x[2 * j], b = x[2 * j + 1];
         x[2 * j] = a * by[2 * j] - b * by[2 * j + 1];
@@ -75,7 +74,7 @@ FAST static void turn_each(int64_t n, const double *restrict by, double *restric
 }
 
 /* Re z^H w; the norms of Im(conj(z) w) and of w. */
-FAST static double measured(int64_t n, const double *restrict z, const double *restrict w, double *restrict gradient,
+static double measured(int64_t n, const double *restrict z, const double *restrict w, double *restrict gradient,
                             double *restrict size) {
     double f = 0, across = 0, all = 0;
 #pragma omp simd reduction(+ : f, across, all)
@@ -90,7 +89,7 @@ FAST static double measured(int64_t n, const double *restrict z, const double *r
     return f;
 }
 
-FAST static double apart(int64_t n, const double *restrict x, const double *restrict y) {
+static double apart(int64_t n, const double *restrict x, const double *restrict y) {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t j = 0; j < n; j++) sum += (x[j] - y[j]) * (x[j] - y[j]);

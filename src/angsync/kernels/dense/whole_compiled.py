@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from angsync.kernels.dense.anderson import MEMORY
 from angsync.kernels.dense.compiled import VECTORS
 from angsync.kernels.dense.narrow import NarrowCopy
-from angsync.kernels.dense.source import HAS_AVX512, Products, Source, as_source, is_readable, thread_count
+from angsync.kernels.dense.source import Products, Source, as_source, is_readable, thread_count
 from angsync.kernels.dense.view import TriangleView
 from angsync.kernels.dense.whole_settings import WholeEnding, WholeSettings, WholeSolve
 from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, aligned, function
@@ -74,7 +74,6 @@ def dense_whole(
     known: NDArray | None = None,
     tell: Tell | None = None,
     seconds: float = math.inf,
-    avx512: bool = HAS_AVX512,
 ) -> WholeSolve | None:
     """Solve from the phases of one column: Lanczos, Anderson's method, refinement with products of C.
 
@@ -109,9 +108,9 @@ def dense_whole(
         points[1] = known
     z = own_address(points)
     order = _Order()
-    full = Source(given, None, avx512=avx512, work=work)
+    full = Source(given, None, work=work)
     # without a copy, the model multiplies with C as well, and the two never do so at the same time
-    model, error = (full, 0.0) if copy is None else (Source(given, copy, avx512=avx512), copy.error)
+    model, error = (full, 0.0) if copy is None else (Source(given, copy), copy.error)
     told = None if tell is None else _Told(tell, points[0])
     call = Whole(
         model, full, error, seconds, None if told is None else ctypes.cast(told.call, ADDRESS), Settings(*settings),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.kernels.dense.compiled import dense_apply, narrow_apply
-from angsync.kernels.dense.source import DENSE_FROM, HAS_AVX512, Products, Source, as_source, is_readable
+from angsync.kernels.dense.source import DENSE_FROM, Products, Source, as_source, is_readable
 from angsync.kernels.lanczos import reference
 from angsync.kernels.lanczos.reference import Goal, RunEnding
 from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, function
@@ -119,14 +119,12 @@ class DenseLanczos(reference.Lanczos):
         start: NDArray,
         most: int,
         image: NDArray | None = None,
-        *,
-        avx512: bool = HAS_AVX512,
     ) -> None:
         super().__init__(product, np.ascontiguousarray(deflated), start, most)
         if image is not None:
             self._columns[1] = image
         self._matrix = as_source(product.matrix, deflated.size)
-        self._source = Source(self._matrix, product.copy, avx512=avx512)
+        self._source = Source(self._matrix, product.copy)
         # The arrays stay alive with self, so their addresses may be kept. The basis and its work array may grow: their
         # addresses are renewed.
         self._run = Run(

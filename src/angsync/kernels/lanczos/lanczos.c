@@ -12,7 +12,6 @@
  * is the one asked for: where OpenMP gives fewer (OMP_THREAD_LIMIT, OMP_DYNAMIC), one does the shares of several.
  */
 #include "dense/source.h"
-#include "targets.h"
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -32,7 +31,7 @@ enum { GOING_ON, REACHED, SETTLED, HOPELESS, COMPLETE, ENDED };
 
 /* ------------------------------------------------------------------ orthogonalisation */
 
-FAST static void overlaps(int64_t count, const double *restrict a, const double *restrict b, const double *restrict c,
+static void overlaps(int64_t count, const double *restrict a, const double *restrict b, const double *restrict c,
                           const double *restrict d, const double *restrict w, const double *restrict turned, double *h) {
     double p0 = 0, p1 = 0, p2 = 0, p3 = 0, q0 = 0, q1 = 0, q2 = 0, q3 = 0;
 #pragma omp simd reduction(+ : p0, p1, p2, p3, q0, q1, q2, q3)
@@ -45,7 +44,7 @@ FAST static void overlaps(int64_t count, const double *restrict a, const double 
     h[4] += p2; h[5] += q2; h[6] += p3; h[7] += q3;
 }
 
-FAST static void combine(int64_t count, const double *restrict a, const double *restrict b, const double *restrict c,
+static void combine(int64_t count, const double *restrict a, const double *restrict b, const double *restrict c,
                          const double *restrict d, const double *h, double *restrict P, double *restrict Q) {
     double r0 = h[0], i0 = h[1], r1 = h[2], i1 = h[3], r2 = h[4], i2 = h[5], r3 = h[6], i3 = h[7];
 #pragma omp simd
@@ -55,7 +54,7 @@ FAST static void combine(int64_t count, const double *restrict a, const double *
     }
 }
 
-FAST static void turn(int64_t count, const double *restrict w, double *restrict turned) {
+static void turn(int64_t count, const double *restrict w, double *restrict turned) {
 #pragma omp simd
     for (int64_t j = 0; j < count / 2; j++) {
         turned[2 * j] = w[2 * j + 1];
@@ -63,7 +62,7 @@ FAST static void turn(int64_t count, const double *restrict w, double *restrict 
     }
 }
 
-FAST static double take_away(int64_t count, const double *restrict P, const double *restrict Q, double *restrict w) {
+static double take_away(int64_t count, const double *restrict P, const double *restrict Q, double *restrict w) {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t j = 0; j < count / 2; j++) {
@@ -75,7 +74,7 @@ FAST static double take_away(int64_t count, const double *restrict P, const doub
     return sum;
 }
 
-FAST static double square(int64_t count, const double *restrict w) {
+static double square(int64_t count, const double *restrict w) {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t t = 0; t < count; t++) sum += w[t] * w[t];
@@ -160,7 +159,7 @@ double orthogonalise(int64_t n, int64_t count, const double *deflated, const dou
 /* ------------------------------------------------------------------ the run */
 
 /* w <- s v - scale w, and what is along v: *along = Re v^H w. Returns the squared norm. */
-FAST static double shifted(int64_t n, const double *restrict s, double scale, const double *restrict v, double *restrict w,
+static double shifted(int64_t n, const double *restrict s, double scale, const double *restrict v, double *restrict w,
                            double *along) {
     double sum = 0, size = 0;
 #pragma omp simd reduction(+ : sum, size)
@@ -175,12 +174,12 @@ FAST static double shifted(int64_t n, const double *restrict s, double scale, co
     return size;
 }
 
-FAST static void subtract(int64_t count, double factor, const double *restrict v, double *restrict w) {
+static void subtract(int64_t count, double factor, const double *restrict v, double *restrict w) {
 #pragma omp simd
     for (int64_t t = 0; t < count; t++) w[t] -= factor * v[t];
 }
 
-FAST static void divide(int64_t count, double size, double *restrict w) {
+static void divide(int64_t count, double size, double *restrict w) {
 #pragma omp simd
     for (int64_t t = 0; t < count; t++) w[t] /= size;
 }
@@ -258,7 +257,7 @@ int lanczos_run(const source_t *from, run_t *run) {
  * of S, z over its norm, what is left of the vector there, of norm 1, and the product of that. `found`: the sum of s; the
  * norms of b and of the product, s + i b = conj(z) Cz; the largest |s_j| and the largest s_j; the modulus of what was along z,
  * and the norm of what was left. */
-FAST void lanczos_look(int64_t n, const double *restrict z, const double *restrict product, const double *restrict vector,
+void lanczos_look(int64_t n, const double *restrict z, const double *restrict product, const double *restrict vector,
                        const double *restrict image, double *restrict s, double *restrict unit, double *restrict start,
                        double *restrict start_image, double *restrict found) {
     const double size = sqrt(square(2 * n, z));

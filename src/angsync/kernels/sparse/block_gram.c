@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "targets.h"
 #include "block_columns.h"
 
 typedef struct {
@@ -110,7 +109,7 @@ static inline double dot(const double *a, const double *b, int64_t length) {
     return sum[0];
 }
 
-FAST static void inverted(int D, const inverse_t *f) {
+static void inverted(int D, const inverse_t *f) {
     if (D == 3)
         invert_columns(3, f);
     else
@@ -118,7 +117,7 @@ FAST static void inverted(int D, const inverse_t *f) {
 }
 
 /* gram += Y Y^T with the rows of Y on the paths of the places reached. */
-FAST static void squared(int D, const inverse_t *f, const layout_t *paths, const int32_t *reached, int64_t count,
+static void squared(int D, const inverse_t *f, const layout_t *paths, const int32_t *reached, int64_t count,
                          const double *x, int64_t width, double *Y, int64_t length, double *gram) {
     if (D == 3)
         collect(3, f, paths, reached, count, x, width, Y, length);

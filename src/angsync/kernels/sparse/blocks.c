@@ -8,12 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
-#define FAST __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define FAST
-#endif
-
 typedef int32_t index_t;
 
 /* out = p u + q (A x + r) for real A, x and m columns; p, u, q and r may be missing: then 1, 0, 1 and 0 */
@@ -28,7 +22,7 @@ typedef struct {
 int64_t block_size(void) { return sizeof(block_t); }
 
 #define REAL_ROWS(M)                                                                                         \
-    FAST static void real_rows_##M(const block_t *b) {                                                       \
+    static void real_rows_##M(const block_t *b) {                                                       \
         const index_t *indptr = b->indptr, *indices = b->indices;                                            \
         const double *data = b->data, *x = b->x, *p = b->p, *u = b->u, *q = b->q, *r = b->r;                 \
         double *out = b->out;                                                                                \
@@ -50,7 +44,7 @@ int64_t block_size(void) { return sizeof(block_t); }
 
 /* out = p x - A x for complex A and x, p real; m counts real columns, two for each complex one */
 #define COMPLEX_ROWS(M)                                                                                      \
-    FAST static void complex_rows_##M(const block_t *b) {                                                    \
+    static void complex_rows_##M(const block_t *b) {                                                    \
         const index_t *indptr = b->indptr, *indices = b->indices;                                            \
         const double *data = b->data, *x = b->x, *p = b->p;                                                  \
         double *out = b->out;                                                                                \

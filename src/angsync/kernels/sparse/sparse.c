@@ -12,19 +12,13 @@
 #include <omp.h>
 #endif
 
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
-#define FAST __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define FAST
-#endif
-
 typedef int32_t index_t;
 typedef struct { double re, im; } complex_t;
 
 /* ------------------------------------------------------------------ products */
 
 /* y = A x for complex128 CSR */
-FAST void csr_apply(int64_t n, const index_t *indptr, const index_t *indices, const complex_t *data, const complex_t *x,
+void csr_apply(int64_t n, const index_t *indptr, const index_t *indices, const complex_t *data, const complex_t *x,
                     complex_t *y, int threads) {
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t j = 0; j < n; j++) {
@@ -40,7 +34,7 @@ FAST void csr_apply(int64_t n, const index_t *indptr, const index_t *indices, co
 }
 
 /* y = s t - W t for a float32 CSR matrix W, t rounded to float32, sums in double */
-FAST void hessian_apply(int64_t n, const index_t *indptr, const index_t *indices, const float *w, const double *s,
+void hessian_apply(int64_t n, const index_t *indptr, const index_t *indices, const float *w, const double *s,
                         const double *t, float *narrow, double *y, int threads) {
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t j = 0; j < n; j++) narrow[j] = (float)t[j];
@@ -53,7 +47,7 @@ FAST void hessian_apply(int64_t n, const index_t *indptr, const index_t *indices
 }
 
 /* w_jl = scale Re(conj(z_j) C_jl z_l) */
-FAST void rotate(int64_t n, const index_t *indptr, const index_t *indices, const complex_t *data, const complex_t *z,
+void rotate(int64_t n, const index_t *indptr, const index_t *indices, const complex_t *data, const complex_t *z,
                  double scale, float *w, int threads) {
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t j = 0; j < n; j++) {
@@ -67,7 +61,7 @@ FAST void rotate(int64_t n, const index_t *indptr, const index_t *indices, const
 }
 
 /* One step z <- phase of (A z + shift z); where that is 0, z stays */
-FAST void smooth_step(int64_t n, const index_t *indptr, const index_t *indices, const complex_t *data,
+void smooth_step(int64_t n, const index_t *indptr, const index_t *indices, const complex_t *data,
                       const double *shift, const complex_t *z, complex_t *out, int threads) {
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t j = 0; j < n; j++) {
@@ -283,7 +277,7 @@ int64_t contract_weights(int64_t m, const index_t *i, const index_t *j, const do
 /* ------------------------------------------------------------------ multigrid */
 
 /* left = r - d t + W t for float32 CSR */
-FAST static void residual32(int64_t n, const index_t *indptr, const index_t *indices, const float *w, const float *d,
+static void residual32(int64_t n, const index_t *indptr, const index_t *indices, const float *w, const float *d,
                        const float *r, const float *t, float *left, int threads) {
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t j = 0; j < n; j++) {

@@ -4,7 +4,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "targets.h"
 
 #define TURN 6.283185307179586476925286766559
 #define BRIDGE 1e-7 /* 1 - h below ten times this: the edge alone holds a piece */
@@ -38,7 +37,7 @@ static double log_odds(const walk_t *w, int64_t e, double *h) {
     return w->price[e] - log(w->scale) - 0.5 * rho * rho / variance - 0.5 * log(variance);
 }
 
-FAST static void rank_one(double *V, const double *column, double factor, int64_t n) {
+static void rank_one(double *V, const double *column, double factor, int64_t n) {
     for (int64_t r = 0; r < n; r++) {
         if (column[r] == 0) continue;
         const double f = factor * column[r];

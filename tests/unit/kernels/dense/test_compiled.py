@@ -20,8 +20,7 @@ compiled = pytest.importorskip(
 )
 source = pytest.importorskip("angsync.kernels.dense.source", exc_type=ImportError)
 
-SETS = [False, True] if compiled.HAS_AVX512 else [False]
-PASSES = [{}, *({"avx512": avx512, "narrow": True} for avx512 in SETS)]
+PASSES = [{}, {"narrow": True}]
 ORDERS = (48, 49, 50, 51, 97, 130, 601)  # every remainder by four, below and above where threads start
 
 
@@ -30,13 +29,12 @@ def vector(n, seed=1):
     return rng.standard_normal(n) + 1j * rng.standard_normal(n)
 
 
-@pytest.mark.parametrize("avx512", SETS)
 @pytest.mark.parametrize("n", ORDERS)
-def test_the_product_from_one_triangle(n, avx512):
+def test_the_product_from_one_triangle(n):
     C, x = hermitian(n), vector(n)
     full = C.copy()
     full[np.tril_indices(n, -1)] = np.nan  # only the upper triangle may be read
-    y = compiled.dense_apply(full, x, avx512=avx512)
+    y = compiled.dense_apply(full, x)
     assert np.abs(y - C @ x).max() < 1e-13 * np.abs(y).max()
 
 
@@ -51,13 +49,12 @@ def test_the_product_in_single_precision(n):
     assert (np.abs(y - exact) <= bound).all()
 
 
-@pytest.mark.parametrize("avx512", SETS)
 @pytest.mark.parametrize("n", ORDERS)
-def test_the_narrow_copy_is_what_it_says(n, avx512):
+def test_the_narrow_copy_is_what_it_says(n):
     C, x = hermitian(n), vector(n)
     C[:, n // 2] *= 1e-3  # rows and blocks of very different size
     C[n // 2, :] *= 1e-3
-    copy = compiled.dense_inspect(C, avx512=avx512, narrow=True).narrow
+    copy = compiled.dense_inspect(C, narrow=True).narrow
     dense = read_back(copy)
     assert np.array_equal(dense, dense.conj().T)
     assert np.array_equal(dense.diagonal(), C.diagonal())
@@ -68,7 +65,7 @@ def test_the_narrow_copy_is_what_it_says(n, avx512):
     assert np.linalg.norm(error, 2) <= copy.distance
     # the estimate takes every place of a block for filled: right to a factor for orders like these
     assert np.linalg.norm(error) < 1.2 * copy.error
-    y = compiled.narrow_apply(copy, x, avx512=avx512)
+    y = compiled.narrow_apply(copy, x)
     # sums in single precision: 2 n terms of 2^-24 each
     assert np.abs(y - narrow_apply(copy, x)).max() < n * 2.0**-22 * np.abs(C).sum(axis=1).max()
 

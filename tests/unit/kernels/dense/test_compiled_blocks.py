@@ -23,7 +23,6 @@ compiled = pytest.importorskip(
 )
 source = pytest.importorskip("angsync.kernels.dense.source", exc_type=ImportError)
 
-SETS = [False, True] if compiled.HAS_AVX512 else [False]
 ORDERS = (48, 49, 50, 51, 97, 130, 601)  # every remainder by four, below and above where threads start
 WIDTHS = (1, 2, 3, 4, 5, 8)
 
@@ -50,15 +49,14 @@ def compiled_for_every_width(monkeypatch):
     monkeypatch.setattr(compiled, "_WIDEST_BLOCKS", ((0, 99),))
 
 
-@pytest.mark.parametrize("avx512", SETS)
 @pytest.mark.parametrize("n", ORDERS)
-def test_a_block_is_its_columns_bit_for_bit(n, avx512):
+def test_a_block_is_its_columns_bit_for_bit(n):
     C, X = hermitian(n), block(n, max(WIDTHS))
     given = upper_only(C)
-    alone = columns(lambda x: compiled.dense_apply(given, x, avx512=avx512), X)
+    alone = columns(lambda x: compiled.dense_apply(given, x), X)
     assert np.abs(alone - C @ X).max() < 1e-13 * np.abs(alone).max()
     for width in WIDTHS:
-        Y = compiled.dense_apply(given, X[:, :width], avx512=avx512)
+        Y = compiled.dense_apply(given, X[:, :width])
         assert Y.flags.c_contiguous
         assert np.array_equal(Y, alone[:, :width])
 
@@ -74,17 +72,16 @@ def test_a_block_in_single_precision(n):
     assert (np.abs(Y - C.astype(complex) @ X.astype(complex)) <= bound).all()
 
 
-@pytest.mark.parametrize("avx512", SETS)
 @pytest.mark.parametrize("n", ORDERS)
-def test_a_block_with_the_narrow_copy(n, avx512):
+def test_a_block_with_the_narrow_copy(n):
     C, X = hermitian(n), block(n, max(WIDTHS))
     copy = compiled.dense_inspect(C, narrow=True).narrow
-    alone = columns(lambda x: compiled.narrow_apply(copy, x, avx512=avx512), X)
+    alone = columns(lambda x: compiled.narrow_apply(copy, x), X)
     # sums in single precision: 2 n terms of 2^-24 each
     bound = n * 2.0**-22 * np.abs(C).sum(axis=1).max()
     assert np.abs(alone - narrow_apply(copy, X)).max() < bound
     for width in WIDTHS:
-        assert np.array_equal(compiled.narrow_apply(copy, X[:, :width], avx512=avx512), alone[:, :width])
+        assert np.array_equal(compiled.narrow_apply(copy, X[:, :width]), alone[:, :width])
 
 
 @pytest.mark.parametrize("count", ["1", "2", "3"])
@@ -159,8 +156,7 @@ def test_rows_of_two_take_the_block_product():
 
 
 @pytest.mark.parametrize("n", [48, 55, 64, 401, 607])
-@pytest.mark.parametrize("avx512", [False, compiled.HAS_AVX512])
-def test_products_with_a_matrix_however_it_lies(n, avx512):
+def test_products_with_a_matrix_however_it_lies(n):
     C, X = hermitian(n), block(n, 4)
     bare = C - np.diag(C.diagonal())
     upper = np.where(np.tri(n, k=-1, dtype=bool), np.nan, C)
@@ -182,6 +178,6 @@ def test_products_with_a_matrix_however_it_lies(n, avx512):
     for matrix, same in given:
         exact = same.astype(complex) @ X
         # sums of n terms in double precision
-        assert np.abs(compiled.dense_apply(matrix, X, avx512=avx512) - exact).max() <= 1e-15 * n * np.abs(exact).max()
-        alone = columns(lambda x, matrix=matrix: compiled.dense_apply(matrix, x, avx512=avx512), X)
-        assert np.array_equal(compiled.dense_apply(matrix, X, avx512=avx512), alone)
+        assert np.abs(compiled.dense_apply(matrix, X) - exact).max() <= 1e-15 * n * np.abs(exact).max()
+        alone = columns(lambda x, matrix=matrix: compiled.dense_apply(matrix, x), X)
+        assert np.array_equal(compiled.dense_apply(matrix, X), alone)

@@ -31,7 +31,6 @@ except ImportError:
 
 built = pytest.mark.skipif(rotated_compiled is None, reason="the compiled kernels are not built")
 active = pytest.mark.skipif(not kernels.COMPILED, reason="the NumPy kernels were asked for")
-SETS = [False, True] if dense_compiled is not None and dense_compiled.HAS_AVX512 else [False]
 ORDERS = (48, 49, 50, 51, 97, 130, 601)  # every remainder by four, one segment and several
 NEVER = {True: -1, False: -1}
 PARALLEL = [
@@ -64,12 +63,11 @@ def test_the_formula():
 
 
 @built
-@pytest.mark.parametrize("avx512", SETS)
 @pytest.mark.parametrize("n", ORDERS)
-def test_every_entry_of_the_narrow_triangle(n, avx512):
+def test_every_entry_of_the_narrow_triangle(n):
     C, z = lopsided(n), phases(n)
     copy = dense_compiled.dense_inspect(C, narrow=True).narrow
-    triangle = rotated_compiled.NarrowTriangle(copy, z, avx512=avx512)
+    triangle = rotated_compiled.NarrowTriangle(copy, z)
     found = np.stack([triangle.product(e) for e in np.eye(n)], axis=1)
     exact = (np.conj(z)[:, None] * dense(copy) * z).real
     # the same number times its scale, rounded once on either side of the diagonal
@@ -87,12 +85,11 @@ def test_every_entry_of_the_narrow_triangle(n, avx512):
 
 
 @built
-@pytest.mark.parametrize("avx512", SETS)
 @pytest.mark.parametrize("n", ORDERS)
-def test_products_with_the_narrow_triangle(n, avx512):
+def test_products_with_the_narrow_triangle(n):
     C, z, t = hermitian(n), phases(n), real(n)
     copy = dense_compiled.dense_inspect(C, narrow=True).narrow
-    triangle = rotated_compiled.NarrowTriangle(copy, z, avx512=avx512)
+    triangle = rotated_compiled.NarrowTriangle(copy, z)
     entries = np.stack([triangle.product(e) for e in np.eye(n)], axis=1)
     # sums of n terms in single precision, 2^-24 each
     assert np.abs(triangle.product(t) - entries @ t).max() <= n * 2.0**-24 * (np.abs(entries) @ np.abs(t)).max()

@@ -14,7 +14,6 @@ compiled = pytest.importorskip(
 )
 dense = pytest.importorskip("angsync.kernels.dense.compiled", exc_type=ImportError)
 
-SETS = [False, True] if compiled.HAS_AVX512 else [False]
 PROBLEMS = [(48, 1.0), (51, 0.0), (100, 100**0.25 / 2), (130, 0.3 * 130**0.5), (399, 2.0), (401, 2.0), (700, 5.0)]
 
 
@@ -28,14 +27,13 @@ def settings(operator, exact=Exactness.EXACT):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("avx512", SETS)
 @pytest.mark.parametrize(("n", "sigma"), PROBLEMS)
 @pytest.mark.parametrize("exact", [Exactness.EXACT, Exactness.NEAR])
-def test_compiled_and_numpy_agree(n, sigma, avx512, exact):
+def test_compiled_and_numpy_agree(n, sigma, exact):
     C = ang.simulate.gaussian(n, sigma, rng=3).C
     operator = ang.as_operator(C)
     narrow = dense.dense_inspect(C).narrow
-    fast = compiled.dense_whole(C, narrow, settings(operator, exact), avx512=avx512)
+    fast = compiled.dense_whole(C, narrow, settings(operator, exact))
     slow = whole.dense_whole(C, narrow, settings(operator, exact))
     assert fast is not None
     assert slow is not None
@@ -56,10 +54,9 @@ def test_compiled_and_numpy_agree(n, sigma, avx512, exact):
     assert (np.diff(fast.trace[:, 0]) >= -1e-13 * abs(fast.objective)).all()
 
 
-@pytest.mark.parametrize("avx512", SETS)
 @pytest.mark.parametrize("kind", ["gaussian", "signs", "gram"])
 @pytest.mark.parametrize(("n", "sigma"), [(401, 0.1), (401, 2.0), (700, 5.0), (1100, 0.3 * 1100**0.5)])
-def test_the_last_product_may_be_the_copys_and_the_residual_is_known_all_the_same(n, sigma, kind, avx512):
+def test_the_last_product_may_be_the_copys_and_the_residual_is_known_all_the_same(n, sigma, kind):
     """Signs are numbers that the copy has exactly: its errors are then none at all, not what they are on average."""
     rng = np.random.default_rng(n)
     if kind == "gaussian":
@@ -75,7 +72,7 @@ def test_the_last_product_may_be_the_copys_and_the_residual_is_known_all_the_sam
     narrow = dense.dense_inspect(C).narrow
     saved = 0
     for exact in (Exactness.NEAR, Exactness.EXACT):
-        found = compiled.dense_whole(C, narrow, settings(operator, exact), avx512=avx512)
+        found = compiled.dense_whole(C, narrow, settings(operator, exact))
         if found is None:
             pytest.skip("the call gives up on this problem, with or without the product")
         product = C @ found.z

@@ -23,7 +23,6 @@ compiled = pytest.importorskip(
 )
 dense = pytest.importorskip("angsync.kernels.dense.compiled", exc_type=ImportError)
 BOTH = [compiled, reference]
-SETS = [False, True] if dense.HAS_AVX512 else [False]
 needs_compiled = pytest.mark.skipif(not kernels.COMPILED, reason="the compiled kernels are not in use")
 
 
@@ -95,15 +94,14 @@ def test_fewer_threads_than_asked_for_give_the_same_bits(limit):
     assert run(limit) == run({})
 
 
-@pytest.mark.parametrize("avx512", SETS)
 @pytest.mark.parametrize("narrow", [False, True])
 @pytest.mark.parametrize("n", [53, 500])
-def test_the_compiled_run_is_that_of_numpy(n, narrow, avx512):
+def test_the_compiled_run_is_that_of_numpy(n, narrow):
     C, s, u, start = problem(n)
     copy = dense.dense_inspect(C, narrow=True).narrow if narrow else None
     mine = compiled.ShiftedMatrix(C, copy, 0.25, 0.25 * s)
     theirs = ShiftedMatrix(C, copy, 0.25, 0.25 * s)
-    run = compiled.DenseLanczos(mine, u, start, 45, avx512=avx512)
+    run = compiled.DenseLanczos(mine, u, start, 45)
     twin = reference.begin_lanczos(theirs, u, start, 45)
     assert run.advance(45) is twin.advance(45) is RunEnding.GOING_ON
     assert run.steps == twin.steps == mine.products == theirs.products == 45
