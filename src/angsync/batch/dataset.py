@@ -126,7 +126,7 @@ class _Task:
     token: str
     watch: Watch | None = None
     """Of problems that dask brings: which of them are known."""
-    warned: dict[str, Any] = field(default_factory=dict, compare=False)
+    warned: dict[int, str] = field(default_factory=dict, compare=False)
     """The chunk that was warned about: one for all in this process."""
 
     def __call__(self, *given: NDArray) -> tuple[NDArray, ...]:
@@ -138,13 +138,8 @@ class _Task:
         else:
             with self.stack.held(box) as (C, absent):
                 values = self.solver(C, first, absent)
-        text = _troubles(_named(values, self.solver), self.solver)
-        if text and self.warned.setdefault("place", box) is box:
-            place = ", ".join(f"{part.start}:{part.stop}" for part in box)
-            warn_user(
-                f"in the chunk [{place}] {text} Other chunks are not counted here: the variable status has all.",
-                ConvergenceWarning,
-            )
+        where = f"in the chunk that begins at {first} (others are not counted: the variable status has all), "
+        _said(_named(values, self.solver), self.solver, where, self.warned)
         return values
 
     def __dask_tokenize__(self) -> str:
@@ -256,24 +251,19 @@ def _answers(solver: ChunkSolver) -> tuple[Answer, ...]:
     return answers(solver.dtype, solver.call.certify)
 
 
-def _said(found: dict[str, Any], solver: ChunkSolver) -> dict[str, Any]:
-    """The answers, after a warning about what did not converge or is empty."""
-    text = _troubles(found, solver)
-    if text:
-        warn_user(text, ConvergenceWarning)
-    return found
-
-
-def _troubles(found: dict[str, Any], solver: ChunkSolver) -> str:
-    """Return what is to be warned about, or ''."""
-    if solver.call.on_failure == "ignore":
-        return ""
+def _said(
+    found: dict[str, Any], solver: ChunkSolver, where: str = "", warned: dict[int, str] | None = None
+) -> dict[str, Any]:
+    """The answers, after a warning about what did not converge or is empty, unless ``warned`` holds another place."""
     text = failures_in_words(found["status"])
     empty = int(np.count_nonzero(found["status"] == BatchStatus.EMPTY))
     apart = int(np.count_nonzero(found["status"] == BatchStatus.DISCONNECTED))
     parts = [text] * bool(text) + [f"{empty} problems have no measurement."] * bool(empty)
     parts += [f"{apart} problems are in several pieces."] * bool(apart)
-    return " ".join(parts)
+    is_first = bool(parts) and (warned is None or warned.setdefault(0, where) is where)
+    if is_first and solver.call.on_failure != "ignore":
+        warn_user(where + " ".join(parts), ConvergenceWarning)
+    return found
 
 
 # The Dataset

@@ -19,8 +19,8 @@ the objective decides which problems are proved, behind the scenes: :data:`_DOUB
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,7 +120,9 @@ class Search:
             again.z[own], again.found[:, own] = some.z, some.found
             again.numbers.write(own, some.numbers)
         kept = again.bare > first[better]  # with a proof, single precision goes further, and may end elsewhere
-        return better[kept], again if kept.all() else _chosen(again, kept)
+        return better[kept], replace(
+            again, z=again.z[kept], numbers=again.numbers.part(kept), found=again.found[:, kept]
+        )
 
     def open(self, part: Part, proofs: dict[str, NDArray]) -> NDArray[np.int64]:
         """Return the problems that may have a better optimum, by an amount that matters.
@@ -162,11 +164,3 @@ class Search:
             if left.size == 0:
                 break
         return origin
-
-
-def _chosen(part: Part, kept: NDArray[np.bool_]) -> Part:
-    numbers: tuple[NDArray[Any], ...] = part.numbers
-    return Part(
-        part.C[kept], part.z[kept], BatchNumbers(*(values[kept] for values in numbers)), part.found[:, kept],
-        part.options,
-    )  # fmt: skip
