@@ -12,7 +12,7 @@ import json
 import math
 import os
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -126,15 +126,21 @@ class _Task:
     token: str
     watch: Watch | None = None
     """Of problems that dask brings: which of them are known."""
+    warned: dict[int, str] = field(default_factory=dict, compare=False)
+    """The chunk that was warned about: one for all in this process."""
 
     def __call__(self, *given: NDArray) -> tuple[NDArray, ...]:
         places = given if self.stack is not None else given[1:]
         box = tuple(slice(int(place.flat[0]), int(place.flat[-1]) + 1) for place in places)
         first = tuple(part.start for part in box)
         if self.stack is None:
-            return self.solver(given[0], first, None if self.watch is None else self.watch.problems(box))
-        with self.stack.held(box) as (C, absent):
-            return self.solver(C, first, absent)
+            values = self.solver(given[0], first, None if self.watch is None else self.watch.problems(box))
+        else:
+            with self.stack.held(box) as (C, absent):
+                values = self.solver(C, first, absent)
+        where = f"in the chunk that begins at {first} (others are not counted: the variable status has all), "
+        _said(_named(values, self.solver), self.solver, where, self.warned)
+        return values
 
     def __dask_tokenize__(self) -> str:
         return self.token
@@ -245,17 +251,18 @@ def _answers(solver: ChunkSolver) -> tuple[Answer, ...]:
     return answers(solver.dtype, solver.call.certify)
 
 
-def _said(found: dict[str, Any], solver: ChunkSolver) -> dict[str, Any]:
-    """The answers, after a warning about what did not converge or is empty; lazily, the variable status tells it."""
-    if solver.call.on_failure == "ignore":
-        return found
+def _said(
+    found: dict[str, Any], solver: ChunkSolver, where: str = "", warned: dict[int, str] | None = None
+) -> dict[str, Any]:
+    """The answers, after a warning about what did not converge or is empty, unless ``warned`` holds another place."""
     text = failures_in_words(found["status"])
     empty = int(np.count_nonzero(found["status"] == BatchStatus.EMPTY))
     apart = int(np.count_nonzero(found["status"] == BatchStatus.DISCONNECTED))
     parts = [text] * bool(text) + [f"{empty} problems have no measurement."] * bool(empty)
     parts += [f"{apart} problems are in several pieces."] * bool(apart)
-    if parts:
-        warn_user(" ".join(parts), ConvergenceWarning)
+    is_first = bool(parts) and (warned is None or warned.setdefault(0, where) is where)
+    if is_first and solver.call.on_failure != "ignore":
+        warn_user(where + " ".join(parts), ConvergenceWarning)
     return found
 
 

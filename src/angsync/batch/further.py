@@ -19,15 +19,15 @@ the objective decides which problems are proved, behind the scenes: :data:`_DOUB
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from angsync import kernels
 from angsync.certificate.stacked import certificates
-from angsync.kernels.batch.numbers import CONVERGED, FIELDS, STALLED, BatchNumbers, BatchOptions, chirp
+from angsync.kernels.batch.numbers import CONVERGED, FIELDS, MAX_ORDER, STALLED, BatchNumbers, BatchOptions, chirp
 from angsync.pipeline.call import Effort, Seed
 from angsync.pipeline.tried_starts import same_objective
 
@@ -82,11 +82,11 @@ class Part:
 
     @property
     def bare(self) -> NDArray[np.float64]:
-        """The objectives without the diagonal, which is a constant; minus infinity where a problem was not solved."""
+        """The objectives without the diagonal, which is a constant; NaN where a problem was not solved."""
         value = self.numbers.objective - self.field()["trace"]
         status = self.numbers.status
         ended = (status == CONVERGED) | (status == STALLED) | (status == _DISCONNECTED)
-        return np.where(ended, value, -np.inf)
+        return np.where(ended, value, np.nan)
 
 
 class Search:
@@ -98,7 +98,7 @@ class Search:
 
     @property
     def is_wanted(self) -> bool:
-        return self.limits.starts > 0 and self._n > 2  # two phases have one optimum
+        return self.limits.starts > 0 and 2 < self._n <= MAX_ORDER  # two phases have one optimum
 
     def points(self) -> NDArray:
         """Phases without structure, one row a start."""
@@ -106,16 +106,10 @@ class Search:
             self._points = np.exp(2j * np.pi * self._seed.generator.random((self.limits.starts, self._n)))
         return self._points
 
-    def improved(self, part: Part, gap_bound: NDArray[np.float64] | None) -> tuple[NDArray[np.int64], Part | None]:
-        """Which problems of the part have a better optimum, and what is found there, in the order of those problems.
-
-        ``gap_bound``: what is proved about the part, None where nobody asked.
-        """
-        which = self._open(part, gap_bound)
-        if which.size == 0:
-            return which, None
+    def improved(self, part: Part, which: NDArray[np.int64]) -> tuple[NDArray[np.int64], Part]:
+        """Which of the problems ``which``, by their numbers there, have a better optimum, and what is found there."""
         C = np.ascontiguousarray(part.C[which])
-        first = part.bare[which]
+        first = part.numbers.objective[which] - part.field()["trace"][which]
         origin = self._origin(C, first, part.options)
         better = np.flatnonzero(origin >= 0)
         again = Part.of(np.ascontiguousarray(C[better]), part.options._replace(power_steps=0, swept=False))
@@ -126,22 +120,29 @@ class Search:
             again.z[own], again.found[:, own] = some.z, some.found
             again.numbers.write(own, some.numbers)
         kept = again.bare > first[better]  # with a proof, single precision goes further, and may end elsewhere
-        return which[better[kept]], again if kept.all() else _chosen(again, kept)
+        return better[kept], replace(
+            again, z=again.z[kept], numbers=again.numbers.part(kept), found=again.found[:, kept]
+        )
 
-    def _open(self, part: Part, gap_bound: NDArray[np.float64] | None) -> NDArray[np.int64]:
-        """Problems that may have a better optimum, by an amount that matters."""
-        field, bare = part.field(), part.bare
-        same = same_objective(part.C.dtype)
-        solved = np.isfinite(bare)
-        if gap_bound is not None:
-            return np.flatnonzero(solved & (gap_bound > same * np.abs(bare)))
-        doubtful = np.flatnonzero(solved & (bare < _DOUBTFUL_SHARE * _MODULUS_SHARE * field["rows_total"]))
+    def open(self, part: Part, proofs: dict[str, NDArray]) -> NDArray[np.int64]:
+        """Return the problems that may have a better optimum, by an amount that matters.
+
+        ``proofs``: what is claimed of them, empty without certificates. What is CERTIFIED is not open, though its gap
+        may be as large as the rounding of its entries.
+        """
+        if not self.is_wanted:
+            return np.empty(0, np.int64)
+        small = _DOUBTFUL_SHARE * _MODULUS_SHARE * part.field()["rows_total"]
+        doubtful = np.flatnonzero(proofs["verdict"] if proofs else part.bare < small)
         if doubtful.size == 0:
             return doubtful
-        proved = Part.of(np.ascontiguousarray(part.C[doubtful]), part.options._replace(certify=True))
-        proved.solve(chirp(self._n))
-        gap = proved.claims()["gap_bound"]
-        return doubtful[gap > same * np.abs(proved.bare)]
+        if proofs:
+            gap, bare = proofs["gap_bound"][doubtful], part.bare[doubtful]
+        else:
+            proved = Part.of(np.ascontiguousarray(part.C[doubtful]), part.options._replace(certify=True))
+            proved.solve(chirp(self._n))
+            gap, bare = proved.claims()["gap_bound"], proved.bare
+        return doubtful[gap > same_objective(part.C.dtype) * np.abs(bare)]
 
     def _origin(self, C: NDArray, first: NDArray[np.float64], options: BatchOptions) -> NDArray[np.int64]:
         """The number of the start that led to the best objective of each problem; -1 for the first run."""
@@ -163,11 +164,3 @@ class Search:
             if left.size == 0:
                 break
         return origin
-
-
-def _chosen(part: Part, kept: NDArray[np.bool_]) -> Part:
-    numbers: tuple[NDArray[Any], ...] = part.numbers
-    return Part(
-        part.C[kept], part.z[kept], BatchNumbers(*(values[kept] for values in numbers)), part.found[:, kept],
-        part.options,
-    )  # fmt: skip

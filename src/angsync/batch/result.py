@@ -30,7 +30,8 @@ class BatchStatus(IntEnum):
     """The problem holds NaN or infinity, or numbers too near to overflow: its phases are NaN."""
     STALLED = 3
     INTERRUPTED = 4
-    """Not reached before Ctrl-C, or before the callback returned True: its phases are NaN."""
+    """Not finished before Ctrl-C, or before the callback returned True: its phases are NaN, or those of its first run,
+    without the further starts that it needs."""
     EMPTY = 5
     """There is nothing measured in it, or all its nodes are masked: no phase means anything."""
     DISCONNECTED = 6
@@ -43,7 +44,7 @@ _WORDS = {
     BatchStatus.ITERATION_LIMIT: "stopped at max_iterations",
     BatchStatus.NOT_FINITE: "not finite, phases NaN",
     BatchStatus.STALLED: "stalled above the tolerance (loosen it or use complex128)",
-    BatchStatus.INTERRUPTED: "not reached before the interruption, phases NaN",
+    BatchStatus.INTERRUPTED: "not reached before the interruption (phases NaN), or without their further starts",
     BatchStatus.NO_DATA: "in chunks that are absent from the store, phases NaN",
 }
 

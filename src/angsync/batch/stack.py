@@ -141,7 +141,7 @@ def synchronize_stack(
         Seed or numpy Generator of the further starts: the same seed gives the same bits.
 
     Ctrl-C, like a callback that returns True, ends the call with what is done: the other problems have the status
-    INTERRUPTED, and NaN everywhere else.
+    INTERRUPTED. They have NaN everywhere else, or the phases of their first run if only further starts are missing.
 
     Examples
     --------
@@ -191,17 +191,19 @@ def solve_stack(
             found = _solve_part(problems, z[part], numbers.part(part), scratch, call, gauge, (part.start, leading))
             for name, values in proofs.items():
                 values[part] = found[name]
-            done = part.stop  # an interruption of the search for something better leaves what there is
-            if search.is_wanted and n <= MAX_ORDER:
-                written = {name: values[part] for name, values in proofs.items()}
-                _look_further(search, problems, z[part], numbers.part(part), scratch, call, gauge, written)
+            own = Part(problems.C, z[part], numbers.part(part), scratch, _options(dtype, call, gauge))
+            written = {name: values[part] for name, values in proofs.items()}
+            which = search.open(own, written)
+            status = own.numbers.status[which]
+            own.numbers.status[which] = BatchStatus.INTERRUPTED  # until their further starts are over
+            done = part.stop
+            if which.size:
+                _look_further(search, own, which, status, problems.out, written)
             if call.callback is not None and call.callback(done, count):
                 break
-    except KeyboardInterrupt:  # problems that were not reached have the status INTERRUPTED
-        if done == count and call.on_failure != "ignore":
-            warn_user(
-                "interrupted: the search for better optima of what is UNDECIDED is not finished.", ConvergenceWarning
-            )
+    except KeyboardInterrupt:
+        if done == count and not (numbers.status == BatchStatus.INTERRUPTED).any():
+            raise  # nothing is missing: what it ends is the work of the caller
     z[done:] = np.nan
     kept = numbers._asdict() | proofs
     for name, values in kept.items():
@@ -232,14 +234,17 @@ def _improved_on_the_host(data: Any, result: BatchResult, call: StackCall) -> Ba
         return result
     chosen = namespace(data).reshape(data, (-1, n, n))[from_numpy(which, data)]
     found = solve_stack(to_numpy(chosen), replace(call, callback=None))
-    better = to_numpy(found.objective) > f[which] + same * np.abs(f[which])
-    if not better.any():
+    better = found.objective > f[which] + same * np.abs(f[which])
+    unfinished = found.status == BatchStatus.INTERRUPTED
+    if not (better | unfinished).any():
         return result
     changed: dict[str, Any] = {}
     for name in ("z", *BatchNumbers._fields, *PROOFS):
         array = vars(result)[name]
         copy = np.array(to_numpy(array)).reshape(-1, n) if name == "z" else np.array(to_numpy(array)).ravel()
         copy[which[better]] = vars(found)[name][better]
+        if name == "status":
+            copy[which[unfinished]] = BatchStatus.INTERRUPTED
         changed[name] = from_numpy(copy.reshape(array.shape), data)
     return replace(result, **changed)
 
@@ -320,27 +325,24 @@ def _claims(numbers: BatchNumbers, found: NDArray[np.float64], n: int) -> dict[s
 
 def _look_further(
     search: Search,
-    problems: Problems,
-    z: NDArray,
-    numbers: BatchNumbers,
-    found: NDArray[np.float64],
-    call: StackCall,
-    gauge: int,
+    part: Part,
+    which: NDArray[np.int64],
+    status: NDArray[np.int8],
+    out: NDArray[np.bool_] | None,
     proofs: dict[str, NDArray],
 ) -> None:
-    """Further starts for the problems of one part that are open; what is better is written over what there was."""
-    if proofs and not proofs["verdict"].any():
-        return  # all are certified: nothing else is looked at
-    C, out = problems
-    options = _options(C.dtype, call, gauge)
-    # what is certified is not open, whatever its neighbours are; its gap may be as large as the rounding of its entries
-    gap = np.where(proofs["verdict"] == 0, 0.0, proofs["gap_bound"]) if proofs else None
-    which, better = search.improved(Part(C, z, numbers, found, options), gap)
-    if better is None or which.size == 0:
-        return
-    _leave_out(None if out is None else out[which], better.z, better.numbers)
-    claims = _claims(better.numbers, better.found, z.shape[1]) if proofs else {}
-    z[which] = better.z
-    numbers.write(which, better.numbers)
+    """Further starts for the problems ``which`` of one part; what is better is written over what there was.
+
+    ``status``: what these problems have when all is written. Ctrl-C in here leaves them INTERRUPTED.
+    """
+    better, found = search.improved(part, which)
+    places = which[better]
+    _leave_out(None if out is None else out[places], found.z, found.numbers)
+    claims = _claims(found.numbers, found.found, part.z.shape[1]) if proofs else {}
+    status[better] = found.numbers.status
+    found.numbers.status[:] = BatchStatus.INTERRUPTED
+    part.z[places] = found.z
+    part.numbers.write(places, found.numbers)
     for name, values in proofs.items():
-        values[which] = claims[name]
+        values[places] = claims[name]
+    part.numbers.status[which] = status

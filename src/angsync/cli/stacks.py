@@ -39,15 +39,15 @@ def solve_stack(
     with watching(console, "solving"):
         result: Any = synchronize(data, gauge=int(gauge) if gauge.isdecimal() else gauge, **call)
         counts = result.counts()
-        not_reached = counts[BatchStatus.INTERRUPTED.name]
-        if not_reached and not_reached == result.status.size:
+        unfinished = counts[BatchStatus.INTERRUPTED.name]
+        if unfinished and np.isnan(result.z).all():
             raise KeyboardInterrupt  # all phases are NaN: no answer that could be written
         errors = result.standard_errors(sigma) if standard_errors else None
     with writing():
         if output is not None:
             result.save(output, standard_errors=errors)
         show(json, partial(_object, result), partial(_text, result, output, errors), phases=output)
-    if not_reached:
+    if unfinished:
         return 130
     whole = bool(result.converged.all()) and result.certified is not None and bool(result.certified.all())
     return 0 if whole else 1

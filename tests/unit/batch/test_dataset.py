@@ -23,6 +23,9 @@ da = pytest.importorskip("dask.array")
 xarray = pytest.importorskip("xarray")
 zarr = pytest.importorskip("zarr")
 
+# the stacks here hold a problem with NaN, which is warned about when it is computed: see test_dataset_faults.py
+pytestmark = pytest.mark.filterwarnings("ignore:in the chunk:angsync.errors.ConvergenceWarning")
+
 
 @pytest.mark.parametrize("chunks", [(2, 3, 6, 6), (6, 10, 6, 6), (4, 7, 4, 3), (6, 1, 6, 6)])
 @pytest.mark.parametrize("scheduler", ["threads", "synchronous"])

@@ -76,9 +76,29 @@ def test_a_chunk_that_is_absent_is_seen_where_the_axes_were_turned(hard, tmp_pat
 def test_zeros_that_are_there_are_empty_and_never_certified(tmp_path):
     stack = gaussian_stack(4, 6, dtype=np.complex64)
     stack[2:4] = 0
-    found = ang.synchronize(da.from_array(stack, chunks=(2, 4, 4))).compute()
+    with pytest.warns(ConvergenceWarning, match=r"at \(2,\) .* 2 problems have no measurement\."):
+        found = ang.synchronize(da.from_array(stack, chunks=(2, 4, 4))).compute()
     assert found.status.values.tolist() == [0, 0, BatchStatus.EMPTY, BatchStatus.EMPTY, 0, 0]
     assert found.verdict.values.tolist() == [0, 0, 1, 1, 0, 0]
+
+
+@pytest.mark.parametrize("kind", ["dask", "xarray", "zarr"])
+@pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
+def test_nan_in_a_lazy_stack_is_warned_about_once(tmp_path, kind, scheduler):
+    stack = gaussian_stack(4, 40)
+    stack[3:40:5, 1, 2] = np.nan
+    lazy = da.from_array(stack, chunks=(5, 4, 4))
+    made = {"dask": lambda: lazy, "xarray": lambda: xarray.DataArray(lazy, dims=("pixel", "date", "other")),
+            "zarr": lambda: on_disk(tmp_path / "C.zarr", stack, (5, 4, 4))}  # fmt: skip
+    found = ang.synchronize(made[kind]())  # nothing is known yet
+    with dask.config.set(scheduler=scheduler), warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        status = found.compute().status.values
+    words = [str(one.message) for one in seen if issubclass(one.category, ConvergenceWarning)]
+    assert len(words) == 1
+    assert "not finite, phases NaN" in words[0]
+    assert "the variable status has all" in words[0]
+    np.testing.assert_array_equal(status == BatchStatus.NOT_FINITE, np.arange(40) % 5 == 3)
 
 
 def test_a_damaged_chunk_is_named(hard, tmp_path):
@@ -89,7 +109,7 @@ def test_a_damaged_chunk_is_named(hard, tmp_path):
     )
     chunks[1].write_bytes(chunks[1].read_bytes()[:100])
     with pytest.raises(InputError, match=r"chunk \S*1.0.0.0 of the input cannot be read: it is cut off"):
-        ang.synchronize(array).compute()
+        ang.synchronize(array, on_failure="ignore").compute()
 
 
 def test_what_is_not_hermitian_is_named_by_its_place_in_the_whole_stack():
@@ -99,6 +119,7 @@ def test_what_is_not_hermitian_is_named_by_its_place_in_the_whole_stack():
         ang.synchronize(da.from_array(stack, chunks=(1, 1, 4, 4))).compute()
 
 
+@pytest.mark.filterwarnings("ignore:in the chunk .* several pieces")
 def test_failures_raise_where_that_is_wanted(hard):
     stack, _ = hard
     found = ang.synchronize(da.from_array(stack, chunks=(3, 5, 6, 6)), on_failure="raise")
@@ -177,7 +198,7 @@ def test_no_more_is_read_at_once_than_allowed(hard, tmp_path, monkeypatch):
 
     monkeypatch.setattr(chunk, "solve_stack", counted)
     with dask.config.set(scheduler="threads", num_workers=8):
-        assert_same(ang.synchronize(array, memory=6 * unit).compute(), expected)
+        assert_same(ang.synchronize(array, memory=6 * unit, on_failure="ignore").compute(), expected)
     assert unit <= most[0] <= 2 * unit  # each counts three times, for what it takes to decode it
 
 
@@ -239,6 +260,7 @@ def test_stores_of_the_older_format(hard, tmp_path):
     stack, expected = hard
     array = on_disk(tmp_path / "C.zarr", stack, (2, 5, 6, 3), zarr_format=2)
     take_away(array, slice(2, 4), slice(5, 10))
-    found = ang.synchronize(array).compute()
+    with pytest.warns(ConvergenceWarning, match="in the chunk"):
+        found = ang.synchronize(array).compute()
     assert int((found.status == BatchStatus.NO_DATA).sum()) == 10
     assert np.array_equal(found.z[4:], expected.z[4:], equal_nan=True)

@@ -139,22 +139,49 @@ def test_masked_nodes_stay_out_and_pieces_keep_their_gauge():
         assert apart.objective.sum() > synchronize_stack(two, effort="low").objective.sum()
 
 
-def test_ctrl_c_in_the_search_keeps_the_first_answers(monkeypatch):
-    C = against(6, 80, seed=6)
-    once = synchronize_stack(C, effort="low")
-    solve, calls = kernels.solve_batch, []
+def press_after(monkeypatch, calls):
+    """Ctrl-C in the first call of the batch kernels after so many."""
+    solve, seen = kernels.solve_batch, []
 
     def pressed(*arguments):
-        calls.append(1)
-        if len(calls) > 3:
+        seen.append(1)
+        if len(seen) > calls:
             raise KeyboardInterrupt
         return solve(*arguments)
 
     monkeypatch.setattr(kernels, "solve_batch", pressed)
-    with pytest.warns(ConvergenceWarning, match="interrupted: the search"):
-        result = synchronize_stack(C)
-    for field in FIELDS:
+
+
+@pytest.mark.parametrize("certify", [True, False])
+def test_ctrl_c_in_the_search_marks_problems_without_it(monkeypatch, tmp_path, certify):
+    C = np.concatenate([gaussian_stack(6, 20, 0.2), against(6, 80, seed=6)])
+    once = synchronize_stack(C, effort="low", certify=certify)
+    is_open = ~synchronize_stack(C, effort="low").certified
+    press_after(monkeypatch, 3)
+    with pytest.warns(ConvergenceWarning, match=r"\d of 100 .* without their further starts"):
+        result = synchronize_stack(C, certify=certify)
+    lacking = result.status == ang.batch.BatchStatus.INTERRUPTED
+    assert 10 < lacking.sum() < 80
+    np.testing.assert_array_equal(lacking, is_open)
+    np.testing.assert_array_equal(result.status[~lacking], once.status[~lacking])
+    for field in set(FIELDS) - {"status"} if certify else ("z", "objective", "residual", "iterations", "components"):
         np.testing.assert_array_equal(getattr(result, field), getattr(once, field))
+    result.save(tmp_path / "part.npz")
+    np.testing.assert_array_equal(ang.BatchResult.load(tmp_path / "part.npz").status, result.status)
+
+
+def test_ctrl_c_in_the_search_is_marked_if_failures_are_ignored(monkeypatch):
+    press_after(monkeypatch, 3)
+    result = synchronize_stack(against(6, 80, seed=6), on_failure="ignore")
+    assert result.counts()["INTERRUPTED"] > 0
+
+
+def test_ctrl_c_when_nothing_is_missing_is_raised():
+    def pressed(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        synchronize_stack(against(6, 8, seed=6), callback=pressed)
 
 
 def test_the_kernels_of_numpy_do_the_same(monkeypatch):
@@ -194,8 +221,8 @@ def test_what_is_certified_is_not_solved_again_because_of_its_neighbours(monkeyp
     assert certified.all()
     assert alone.gap_bound[0] > 1e-8 * alone.objective[0]
     seen = []
-    own = Search._open
-    monkeypatch.setattr(Search, "_open", lambda self, *given: seen.append(own(self, *given)) or seen[-1])
+    own = Search.open
+    monkeypatch.setattr(Search, "open", lambda self, *given: seen.append(own(self, *given)) or seen[-1])
     together = synchronize_stack(np.concatenate([C, hard]))
     assert seen[0].size > 0
     assert seen[0].min() >= 4

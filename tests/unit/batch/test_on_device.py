@@ -48,6 +48,20 @@ def test_what_a_device_leaves_open_is_solved_again_on_the_host():
 CALL = StackCall(ang.Stopping(), True, "first", "warn", "full")
 
 
+def test_ctrl_c_on_the_host_marks_what_a_device_left_open(monkeypatch):
+    C = gaussian_stack(6, 80, 3.0, seed=2)
+    once, _ = solve_where_it_lies(C, CALL)
+
+    def pressed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("angsync.batch.further.Search.improved", pressed)
+    more = batch._improved_on_the_host(C, once, CALL)
+    assert (more.status[more.verdict == 1] == ang.batch.BatchStatus.INTERRUPTED).all()
+    assert more.counts()["INTERRUPTED"] > 0
+    assert np.isfinite(more.z).all()
+
+
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 @pytest.mark.parametrize("hermitian", ["full", "upper", "lower"])
 @pytest.mark.parametrize("gauge", ["first", "mean", 4])

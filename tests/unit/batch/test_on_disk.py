@@ -75,6 +75,27 @@ def test_what_is_done_is_not_done_again_and_other_settings_are_refused(hard, tmp
     assert_written(where[1], expected)
 
 
+@pytest.mark.parametrize("certify", [True, False])
+def test_ctrl_c_in_the_further_starts_leaves_the_chunk_undone(hard, tmp_path, monkeypatch, certify):
+    stack, _ = hard
+    on_disk(tmp_path / "C.zarr", stack, (2, 10, 6, 6))
+    where, how = (tmp_path / "C.zarr", tmp_path / "out.zarr"), call(certify=certify)
+    whole = ang.synchronize(stack, on_failure="ignore", certify=certify)
+    with monkeypatch.context() as patch:
+        patch.setattr("angsync.batch.further.Search._origin", pressed)
+        first = module.solve_store(*where, how, memory=3 * 20 * 288)
+    assert first.done.interrupted
+    assert len(first.done.missing) > 0
+    assert module.solve_store(*where, how, resume=True).done.missing == []
+    written = zarr.open_group(str(where[1]), mode="r")
+    for name in NAMES if certify else ("z", "status", "residual", "objective"):
+        np.testing.assert_array_equal(written[name][...], getattr(whole, name))
+
+
+def pressed(*_):
+    raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize("absent", ["error", "empty"])
 def test_an_absent_chunk_is_named_or_has_no_data_and_the_rest_is_done(hard, tmp_path, absent):
     stack, expected = hard

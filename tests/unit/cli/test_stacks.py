@@ -75,3 +75,13 @@ def test_an_interrupted_stack_is_written_only_if_there_is_an_answer_in_it(monkey
     assert Path("out.npz").exists() is bool(solved)
     if not solved:
         assert (answer.stdout, answer.stderr) == ("", "interrupted: no answer yet, nothing is written\n")
+
+
+def test_an_interrupted_search_writes_the_phases_of_first_runs(monkeypatch):
+    C = gaussian_stack(5, 3, 0.2)
+    np.save("stack.npy", C)
+    whole = ang.synchronize(C)
+    lacking = dataclasses.replace(whole, status=np.full(3, BatchStatus.INTERRUPTED, np.int8))
+    monkeypatch.setattr(stacks, "synchronize", lambda *_, **__: lacking)
+    assert call("solve", "stack.npy", "-o", "out.npz").code == 130
+    np.testing.assert_array_equal(ang.BatchResult.load("out.npz").z, whole.z)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import numpy as np
 import pytest
-from command_line import call, refused
+from command_line import call, posix, refused
 from problems import gaussian_stack
-from stored_stacks import on_disk, take_away
+from stored_stacks import NAMES, on_disk, take_away
 
 import angsync as ang
 from angsync.io.chunked import arrays
@@ -92,3 +99,40 @@ def test_options_of_stores_are_not_for_other_files():
     for option in (("--memory", "1GB"), ("--scheduler", "tcp://localhost:1")):
         assert f"{option[0]} is for a stack in a zarr store" in refused("solve", "C.npy", *option)
     assert "nothing.zarr" in refused("solve", "nothing.zarr", "-o", "out.zarr")
+
+
+@posix
+@pytest.mark.slow
+def test_a_signal_at_any_moment_ends_in_the_same_bits():
+    rng = np.random.default_rng(0)
+    half = rng.standard_normal((6000, 12, 12)) + 1j * rng.standard_normal((6000, 12, 12))
+    stack = half + half.conj().swapaxes(1, 2)  # open problems, most of the time goes into further starts
+    on_disk("C.zarr", stack, (1000, 12, 12))
+    expected = ang.synchronize(stack)
+
+    def run(name, wait, sent):
+        command = [sys.executable, "-m", "angsync.cli", "solve", "C.zarr", "--out", name, "--memory", "20MB"]
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, env={**os.environ, "OMP_NUM_THREADS": "1"},
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )  # fmt: skip
+        while process.poll() is None and not Path(name).exists():
+            time.sleep(0.001)
+        begin = time.monotonic()
+        while process.poll() is None and time.monotonic() < begin + wait:
+            time.sleep(0.001)
+        process.send_signal(sent)
+        return process.wait(timeout=60), time.monotonic() - begin
+
+    code, whole = run("whole.zarr", 60, signal.SIGINT)
+    assert code == 1  # some problems stay UNDECIDED
+    codes = []
+    for k in range(10):
+        sent = signal.SIGTERM if k % 2 else signal.SIGINT
+        codes.append(run(f"{k}.zarr", rng.uniform(0, whole), sent)[0])
+        assert codes[-1] in (1, 130, -sent)  # the last: when Python itself was ending
+        assert call("solve", "C.zarr", "--out", f"{k}.zarr", "--memory", "20MB", "--resume").code == 1
+        found = zarr.open_group(f"{k}.zarr", mode="r")
+        for name in NAMES:
+            np.testing.assert_array_equal(found[name][...], getattr(expected, name))
+    assert codes.count(130) >= 5  # the others had ended

@@ -22,6 +22,8 @@ da = pytest.importorskip("dask.array")
 xarray = pytest.importorskip("xarray")
 zarr = pytest.importorskip("zarr")
 CHUNKS = (2, 2, 2)
+# problems without data are warned about when they are computed: tests/unit/batch/test_dataset_faults.py
+pytestmark = pytest.mark.filterwarnings("ignore:in the chunk:angsync.errors.ConvergenceWarning")
 
 
 def in_a_group(path, values, chunks, dims):

@@ -94,8 +94,8 @@ class BatchNumbers(NamedTuple):
         for array, new in zip(arrays, values, strict=True):
             array[places] = new
 
-    def part(self, of: slice) -> BatchNumbers:
-        """Views of some problems."""
+    def part(self, of: slice | NDArray[np.bool_]) -> BatchNumbers:
+        """The numbers of some problems: views, or copies where a mask chooses them."""
         arrays: tuple[NDArray, ...] = self
         return BatchNumbers(*(values[of] for values in arrays))
 
