@@ -13,12 +13,12 @@ found eight times, at most 40 starts, 0.2, 0.4 and 0.1 %, for twice the time. A 
 run.
 
 Without certificates nothing tells which problems are open, and to prove them all takes as long as to solve them. There
-the objective decides which problems are proved, behind the scenes: :data:`_DOUBTFUL_SHARE`.
+the objective decides which problems are proved, behind the scenes:
+:data:`~angsync.kernels.batch.numbers.DOUBTFUL_SHARE`.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from angsync import kernels
 from angsync.certificate.stacked import certificates
-from angsync.kernels.batch.numbers import CONVERGED, FIELDS, MAX_ORDER, STALLED, BatchNumbers, BatchOptions, chirp
+from angsync.kernels.batch.numbers import CONVERGED, FIELDS, MAX_ORDER, STALLED, BatchNumbers, BatchOptions
 from angsync.pipeline.call import Effort, Seed
 from angsync.pipeline.tried_starts import same_objective
 
@@ -43,12 +43,7 @@ class Limits(NamedTuple):
 
 STARTS: dict[Effort, Limits] = {"low": Limits(0, 0), "normal": Limits(24, 5), "high": Limits(80, 10)}
 
-# Without certificates: objective over sum of moduli below which a problem is proved, to see whether it is open. Of the
-# problems of eight kinds that one run left at a worse optimum, all but 1 in 600 of each kind are below it, but for EMI
-# of many looks (0.5 % above it) and sparse graphs (0.7 %); of problems of low noise (0.2 sqrt n), hardly one is.
-_DOUBTFUL_SHARE = 0.75
 _DISCONNECTED = 6  # BatchStatus.DISCONNECTED: solved, in several pieces
-_MODULUS_SHARE = math.pi / 4  # mean of |x| / (|re x| + |im x|), all phases alike
 
 
 @dataclass(frozen=True)
@@ -73,9 +68,10 @@ class Part:
         """Solve the problems from this start."""
         kernels.solve_batch(self.C, start.astype(np.complex128), self.z, self.numbers, self.found, self.options)
 
-    def claims(self) -> dict[str, NDArray]:
-        """What is proved; the options have to ask for it."""
-        return certificates(self.field() | {"status": self.numbers.status}, self.C.shape[1])
+    def gap_bound(self, which: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Of some problems; the options have to ask for it."""
+        known = dict(zip(FIELDS, self.found[:, which], strict=True)) | {"status": self.numbers.status[which]}
+        return certificates(known, self.C.shape[1], ("gap_bound",))["gap_bound"]
 
     def field(self) -> dict[str, NDArray]:
         return dict(zip(FIELDS, self.found, strict=True))
@@ -132,24 +128,18 @@ class Search:
         """
         if not self.is_wanted:
             return np.empty(0, np.int64)
-        small = _DOUBTFUL_SHARE * _MODULUS_SHARE * part.field()["rows_total"]
-        doubtful = np.flatnonzero(proofs["verdict"] if proofs else part.bare < small)
+        doubtful = np.flatnonzero(proofs["verdict"] if proofs else part.field()["bound"] < np.inf)
         if doubtful.size == 0:
             return doubtful
-        if proofs:
-            gap, bare = proofs["gap_bound"][doubtful], part.bare[doubtful]
-        else:
-            proved = Part.of(np.ascontiguousarray(part.C[doubtful]), part.options._replace(certify=True))
-            proved.solve(chirp(self._n))
-            gap, bare = proved.claims()["gap_bound"], proved.bare
-        return doubtful[gap > same_objective(part.C.dtype) * np.abs(bare)]
+        gap = proofs["gap_bound"][doubtful] if proofs else part.gap_bound(doubtful)
+        return doubtful[gap > same_objective(part.C.dtype) * np.abs(part.bare[doubtful])]
 
     def _origin(self, C: NDArray, first: NDArray[np.float64], options: BatchOptions) -> NDArray[np.int64]:
         """The number of the start that led to the best objective of each problem; -1 for the first run."""
         same = same_objective(C.dtype)
         best, origin, found = first.copy(), np.full(first.size, -1), np.ones(first.size, dtype=np.int64)
         left, some = np.arange(first.size), C
-        how = options._replace(power_steps=0, swept=False, certify=False)
+        how = options._replace(power_steps=0, swept=False, certify=0)
         for number, point in enumerate(self.points()):
             part = Part.of(some, how)
             part.solve(point)

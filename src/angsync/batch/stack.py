@@ -35,7 +35,15 @@ from angsync.errors import (
     names_keywords,
     warn_user,
 )
-from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, BatchNumbers, BatchOptions, chirp
+from angsync.kernels.batch.numbers import (
+    FIELDS,
+    MAX_ORDER,
+    PROVE_ALL,
+    PROVE_DOUBTFUL,
+    BatchNumbers,
+    BatchOptions,
+    chirp,
+)
 from angsync.pipeline.call import Call, Effort, Seed
 from angsync.pipeline.tried_starts import same_objective
 from angsync.problem.array_libraries import (
@@ -299,7 +307,7 @@ def _options(dtype: np.dtype[Any], call: StackCall, gauge: int) -> BatchOptions:
         gpm_steps=GPM_STEPS,
         max_iterations=call.stopping.max_iterations,
         triangle=TRIANGLES[call.hermitian],
-        certify=call.certify,
+        certify=PROVE_ALL if call.certify else PROVE_DOUBTFUL if call.effort != "low" else 0,
         gauge=gauge,
         swept=True,
         tolerance=min(tolerance, _PROOF_TOLERANCE) if call.certify and tolerance > 0 else tolerance,

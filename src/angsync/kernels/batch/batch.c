@@ -18,6 +18,7 @@
 #pragma GCC diagnostic ignored "-Wpsabi" /* vectors are passed between static functions only */
 
 #define FIXED_START_SHARE 0.0625    /* how much of the fixed start (the chirp) is added to the start by the sweep */
+#define DOUBTFUL_SHARE 0.589        /* objective over row sums below which PROVE_DOUBTFUL proves: numbers.py */
 #define SETTLED_SINE 0.03           /* sine of the angle between x and C x at which power steps end */
 #define SHIFT_SHARE 0.8             /* part of the slowest mode that the shift of a power step takes away */
 #define SLOWEST_BELIEVED 0.6        /* largest slowest mode that a shift is made for: beyond it, Newton is quicker */
@@ -32,6 +33,7 @@ typedef struct {
     int32_t power_steps, gpm_steps, max_iterations, triangle, certify, gauge, swept;
     double tolerance, accepted;
 } options_t;
+enum { PROVE_ALL = 1 }; /* also in numbers.py */
 
 /* What is written for every problem: phases elsewhere, these in the types that a caller keeps them in. */
 typedef struct {

@@ -25,9 +25,11 @@ from angsync.kernels.batch.bars_reference import bars
 from angsync.kernels.batch.emi_reference import emi
 from angsync.kernels.batch.numbers import (
     CONVERGED,
+    DOUBTFUL_SHARE,
     FIELDS,
     ITERATION_LIMIT,
     NOT_FINITE,
+    PROVE_ALL,
     STALLED,
     BatchNumbers,
     BatchOptions,
@@ -84,10 +86,13 @@ def solve(
     z[:] = in_gauge(point, first_nodes, rows > 0, options.gauge)
     numbers.status[finite & (numbers.residual <= options.accepted)] = CONVERGED
     if options.certify:
+        small = reached["objective"] < DOUBTFUL_SHARE * rows.sum(axis=1)
+        proved = small | (options.certify == PROVE_ALL)
         known = bounds(C.astype(np.complex128), rows.astype(np.float64), z.astype(np.complex128))
-        numbers.residual[:] = known.pop("residual")
+        numbers.residual[proved] = known.pop("residual")[proved]
         for name, value in known.items():
             field[name][:] = value if name == "nodes" else value * unit
+        field["bound"][~proved] = np.inf
     z[~finite] = numbers.objective[~finite] = numbers.residual[~finite] = np.nan
     with np.errstate(invalid="ignore"):
         return int(np.count_nonzero((field["asymmetry"] > 0) & finite))

@@ -204,7 +204,15 @@ static int N(group_of)(N(bench) *bench, const batch_t *call, int64_t first, int 
         to[TRACE * call->count] = (double)g->trace[p];
         to[ROWS_TOTAL * call->count] = (double)rows[p] / (double)g->scale[p];
     }
-    if (o->certify) N(prove_group)(g, index, bench->work, numbers, call->count);
+    int64_t proved[LANES];
+    int some = 0;
+    for (int p = 0; p < LANES && o->certify; p++) {
+        int wanted = o->certify == PROVE_ALL || state.best[p] < (REAL)DOUBTFUL_SHARE * rows[p];
+        proved[p] = wanted ? index[p] : -1;
+        some |= proved[p] >= 0;
+        if (index[p] >= 0 && !wanted) numbers->found[BOUND * call->count + index[p]] = INFINITY;
+    }
+    if (some) N(prove_group)(g, proved, bench->work, numbers, call->count);
     for (int p = 0; p < used; p++)
         if (index[p] >= 0 && !g->finite[p]) {
             for (int j = 0; j < 2 * n; j++) z[2 * n * index[p] + j] = (REAL)NAN;
