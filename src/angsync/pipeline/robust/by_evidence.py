@@ -112,7 +112,9 @@ def _with_weak_backbone(task: Task, found: Found, doubt: Doubt) -> Doubt:
 def _task(edges: Edges, settings: Robust, trusted: NDArray[np.bool_]) -> Task:
     model = Rotations(edges)
     scale = None if settings.scale is None else settings.scale / math.sqrt(edges.unit)
-    rungs = _RUNGS if scale is None else (_WIDER * max(scale, model.least_scale), max(scale, model.least_scale))
+    rungs = sorted({max(rung, model.least_scale) for rung in _RUNGS}, reverse=True)
+    if scale is not None:
+        rungs = [_WIDER * max(scale, model.least_scale), max(scale, model.least_scale)]
     chain = steps(edges)
     held = trusted | least_doubtful_forest(
         model.nodes, model.i, model.j, trusted, np.where(chain, 0.0, 1.0) + 1 / (2 + edges.precision)

@@ -35,7 +35,6 @@ from angsync.pipeline.robust.edges import Edges
 from angsync.problem.measurements import Measurements
 from angsync.problem.pieces import piece_count, piece_labels
 
-FLOOR = 1e-6  # radians: below this, good edges count as exact
 _LEAST_SHARE = 0.05  # of the independent cycles: with fewer good edges than that, no method finds them
 _MAX_ROUNDS = 200  # of expectation and maximisation
 _FRACTIONS = (1.0, 0.3, 0.1)  # of the median residual: smaller scales to start from
@@ -97,20 +96,20 @@ def _climb(
     root = np.sqrt(edges.precision[kept])
     sizes = residuals * root
     least = _least(edges)
-    scale = max(first, lower, FLOOR) if fixed is None else max(fixed, FLOOR)
+    scale = max(first, lower, edges.floor) if fixed is None else max(fixed, edges.floor)
     share = min(max(share, 0.01), 0.99)
     good = np.full(residuals.size, 0.5)
     for _ in range(_MAX_ROUNDS):
         check()
         # an edge cannot be expected to be known better than the floor, whatever its weight
-        deviation = np.maximum(scale / root, FLOOR)
+        deviation = np.maximum(scale / root, edges.floor)
         density = share * np.exp(-0.5 * (residuals / deviation) ** 2) / (math.sqrt(2 * math.pi) * deviation)
         good = density / (density + (1 - share) / (2 * math.pi))
         new_share = min(float(good.mean()), 1 - 1e-9)
         new_scale = scale
         if fixed is None:
             new_scale = math.sqrt(float(np.sum(good * sizes**2)) / max(float(good.sum()) - taken_off, least))
-            new_scale = min(max(new_scale, lower, FLOOR), math.pi)
+            new_scale = min(max(new_scale, lower, edges.floor), math.pi)
         settled = abs(new_scale - scale) <= 1e-3 * scale and abs(new_share - share) <= 1e-4
         share, scale = new_share, new_scale
         if settled:
@@ -168,7 +167,7 @@ def likelihood_of(edges: Edges, z: NDArray, noise: Noise, redundancy: NDArray[np
 
 
 def _likelihood(edges: Edges, residuals: NDArray[np.float64], noise: Noise, kept: NDArray[np.bool_]) -> float:
-    deviation = np.maximum(noise.scale / np.sqrt(edges.precision[kept]), FLOOR)
+    deviation = np.maximum(noise.scale / np.sqrt(edges.precision[kept]), edges.floor)
     density = np.exp(-0.5 * (residuals / deviation) ** 2) / (math.sqrt(2 * math.pi) * deviation)
     return float(np.sum(np.log(noise.share * density + (1 - noise.share) / (2 * math.pi))))
 
@@ -194,13 +193,13 @@ def judged(
 
     def good(scale: float) -> NDArray[np.float64]:
         """Of every edge, the density of its residual as that of a good one of this scale."""
-        deviation = np.maximum(scale * np.sqrt((1 + around) / edges.precision), FLOOR)
+        deviation = np.maximum(scale * np.sqrt((1 + around) / edges.precision), edges.floor)
         density = np.exp(-0.5 * (left_out / deviation) ** 2) / (math.sqrt(2 * math.pi) * deviation)
         return np.where(checked, density, 1 / (2 * math.pi))
 
     def wrong(scale: float) -> NDArray[np.float64]:
         """The density of its residual as that of a wrong one, over the uniform one."""
-        least = np.clip(_LEAST_DEVIATIONS * scale / np.sqrt(edges.precision), FLOOR, math.pi)
+        least = np.clip(_LEAST_DEVIATIONS * scale / np.sqrt(edges.precision), edges.floor, math.pi)
         return np.where(checked, small_errors(left_out, least, _SMALL_SHARE), uniform)
 
     chances, likelihood = _mixed(noise.share, good(noise.scale), uniform)
@@ -209,7 +208,7 @@ def judged(
         for _ in range(_SMALL_ROUNDS):  # edges of some deviations had widened the scale
             chances = _mixed(noise.share, good(noise.scale), wrong(noise.scale))[0]
             scale = math.sqrt(float(np.sum(chances * squares)) / max(float(chances.sum()) - phases, _least(edges)))
-            scale = noise.scale if fixed is not None else min(max(scale, FLOOR), noise.scale)
+            scale = noise.scale if fixed is not None else min(max(scale, edges.floor), noise.scale)
             noise = replace(noise, scale=scale, share=min(float(chances.mean()), 1 - 1e-9))
     return replace(noise, corruption=1 - chances)
 

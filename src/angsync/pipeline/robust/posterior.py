@@ -35,7 +35,7 @@ from angsync.kernels import GoodEdges
 from angsync.kernels.sparse.good_edges_reference import UNIFORM, wrapped
 from angsync.pipeline.robust.by_evidence import steps
 from angsync.pipeline.robust.edges import Edges
-from angsync.pipeline.robust.noise import FLOOR
+from angsync.pipeline.robust.resolution import FLOOR
 from angsync.problem.measurements import Measurements
 from angsync.uncertainty.noise_models import model_of
 
@@ -147,9 +147,10 @@ class _Law:
         edges, free = self.edges, self.kinds >= 0
         # phases count from the answer
         chain = GoodEdges(edges.n, edges.i, edges.j, edges.precision, edges.residuals(self.z), self.good | ~free)
-        least, most = (FLOOR, 1.0) if math.isnan(scale) else (max(scale / _RANGE, FLOOR), min(scale * _RANGE, 1.0))
+        floor = edges.floor
+        least, most = (floor, 1.0) if math.isnan(scale) else (max(scale / _RANGE, floor), min(scale * _RANGE, 1.0))
         known = sigma is not None
-        sigma = max(math.sqrt(least * most) if math.isnan(scale) else scale, FLOOR) if sigma is None else sigma
+        sigma = max(math.sqrt(least * most) if math.isnan(scale) else scale, floor) if sigma is None else sigma
         sigma = max(sigma, FLOOR)
         offsets, spreads = [], []
         for sweep in range(_SWEEPS):

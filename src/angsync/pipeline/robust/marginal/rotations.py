@@ -21,7 +21,6 @@ from angsync.problem.pieces import piece_labels
 if TYPE_CHECKING:
     from angsync.pipeline.robust.marginal.score import Belief
 
-_LEAST_SCALE = 1e-6  # radians: below this, good edges count as exact
 _LARGEST_SCALE = 1.0  # radians: a normal law of this width is hardly narrower than the circle
 _MAX_STEPS = 30
 _DRAWS = 8  # for the mean error of the nodes
@@ -32,11 +31,10 @@ class Rotations(Model):
     """Measured angles of a graph; states are angles of the nodes."""
 
     dimension = 1
-    least_scale = _LEAST_SCALE
     largest_scale = _LARGEST_SCALE
 
     def __init__(self, edges: Edges) -> None:
-        self.nodes = edges.n
+        self.nodes, self.least_scale = edges.n, edges.floor
         self.i, self.j = edges.i, edges.j
         self.angle = np.angle(edges.turn)
         self._precision = edges.precision
