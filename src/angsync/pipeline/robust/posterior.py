@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -174,14 +175,18 @@ class _Law:
         first = int(_BURN_IN * len(offsets))
         return Mixture(np.array(offsets[first:]), np.array(spreads[first:]))
 
+    @cached_property
+    def _members(self) -> list[tuple[NDArray[np.bool_], int]]:
+        """The edges of every kind, and how many they are."""
+        kinds = [self.kinds == kind for kind in range(int(self.kinds.max(initial=-1)) + 1)]
+        return [(members, int(members.sum())) for members in kinds]
+
     def _odds(self, chain: GoodEdges, rng: np.random.Generator) -> NDArray[np.float64]:
         """Of every edge, those to be good before its angle is known: the share of wrong ones of its kind is drawn."""
-        odds = np.ones(self.kinds.size)
-        for kind in range(int(self.kinds.max(initial=-1)) + 1):
-            members = self.kinds == kind
-            bad = int(np.sum(members & ~chain.good))
-            drawn = rng.beta(_WRONG_BEFORE + bad, _GOOD_BEFORE + int(members.sum()) - bad)
-            wrong = min(max(drawn, 1e-9), 1 - 1e-9)
+        odds, bad = np.ones(self.kinds.size), ~chain.good
+        for members, count in self._members:
+            known = int(np.count_nonzero(members & bad))
+            wrong = min(max(rng.beta(_WRONG_BEFORE + known, _GOOD_BEFORE + count - known), 1e-9), 1 - 1e-9)
             odds[members] = (1 - wrong) / wrong
         return odds
 

@@ -21,7 +21,7 @@ from angsync.pipeline.robust.by_evidence import Weighing, evidence_report, is_sp
 from angsync.pipeline.robust.edges import Edges, bonds
 from angsync.pipeline.robust.evidence import is_credible
 from angsync.pipeline.robust.nodes_decided import with_loose_nodes
-from angsync.pipeline.robust.noise import judged
+from angsync.pipeline.robust.noise import is_mixed, judged
 from angsync.pipeline.robust.report import RobustReport, reweighted
 from angsync.pipeline.robust.resolution import FLOOR
 from angsync.pipeline.robust.reweighting import Fit, Solve
@@ -46,6 +46,10 @@ _NO_CYCLES = "There are no cycles, so nothing can be checked: every measurement 
 _NOTHING = "Not judged: no measurement has a positive weight, so nothing is known of the phases."
 _SPARSE = "Not judged: on a sparse graph a loss cannot tell; use loss='evidence' (of itself up to 30,000 measurements)."
 _IN_STEPS = "The scale is what rounding explains: the angles come in steps of {:.3g} rad."
+_MIXED = (
+    "Most of the measurements that are kept agree far better than the rest of them: the scale is too wide, and errors "
+    "of a few deviations are hidden in it. Give scale, the noise of a good measurement."
+)
 _CHANCE = "They agree no better than random angles would: nothing can be trusted."
 _CERTIFIES = (
     "The certificate is that of the final weighted least-squares problem (the weights are in result.robust.weights), "
@@ -153,6 +157,9 @@ def _weighted(
         report = dataclasses.replace(report, credible=None, note=f"{_SPARSE} {report.note}".strip())
     elif credible:
         report = with_loose_nodes(report, measurements, edges, fit, clock)
+    if report.credible and is_mixed(edges, fit.z, ~report.distrusted[edges.used]):
+        warn_user(f"These phases are not credible: {_MIXED}", CorruptionWarning)
+        report = dataclasses.replace(report, credible=False, note=f"{_MIXED} {report.note}".strip())
     kept.report, kept.z = report, fit.z
     if credible is False:
         warn_user(

@@ -45,6 +45,7 @@ class Rotations(Model):
         self._count = int(self._components.max(initial=-1)) + 1
         self.level = (self.nodes - self._count) * 0.5 * math.log(1 / (2 * math.pi))
         self._reduced = self._without_one_node_a_piece()
+        self._last: tuple[bytes, RotationFactor] | None = None
 
     @property
     def pieces(self) -> int:
@@ -101,7 +102,10 @@ class Rotations(Model):
         return matrix[np.ix_(rows, rows)], 2 * float(np.log(np.diagonal(root)).sum())
 
     def factor(self, weights: Floats, x: NDArray) -> RotationFactor:
-        return RotationFactor(self, weights * self._precision)
+        key = weights.tobytes()
+        if self._last is None or self._last[0] != key:  # a set is factorised to solve and once more to be judged
+            self._last = key, RotationFactor(self, weights * self._precision)
+        return self._last[1]
 
     def along(self, tree: Mask) -> NDArray:
         places = np.flatnonzero(tree)
