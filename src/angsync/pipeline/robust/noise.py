@@ -43,7 +43,7 @@ _MORE_LIKELY = 3.0  # nats by which the narrower scale has to win
 # Share of the independent cycles that the good edges of a narrower scale have to close: some narrow scale suits half of
 # the cycles of random angles, too, because the phases were fitted to them.
 _LEAST_CYCLES = 0.7
-_MANY_EDGES = 4  # edges a node from which the mean leverage, at most a quarter, stands for all
+MANY_EDGES = 4  # edges a node from which the mean leverage, at most a quarter, stands for all
 _LEAST_REDUNDANCY = 0.02  # edges below it say nothing about the noise
 _LEAST_CHECKED = 1e-6  # below it an edge is a bridge up to rounding
 
@@ -127,7 +127,7 @@ def redundancy_of(edges: Edges, weights: NDArray[np.float64] | None = None) -> N
     """
     weights = np.ones(len(edges)) if weights is None else weights
     used = weights > 0
-    if used.sum() >= _MANY_EDGES * edges.n:
+    if used.sum() >= MANY_EDGES * edges.n:
         phases = edges.n - piece_count(edges.n, edges.i[used], edges.j[used])
         return 1 - np.minimum(phases * weights / float(weights.sum()), 1.0)
     if not used.any():

@@ -12,7 +12,7 @@ from angsync.kernels.time_limit import OutOfTime, check, until
 from angsync.pipeline.robust.edges import Edges
 from angsync.pipeline.robust.losses import LOSSES, Loss
 from angsync.pipeline.robust.message_passing import edge_scores
-from angsync.pipeline.robust.noise import likelihood_of, narrower_noise, redundancy_of
+from angsync.pipeline.robust.noise import MANY_EDGES, likelihood_of, narrower_noise, redundancy_of
 from angsync.pipeline.robust.reweighting import Fit, Solve, reweight
 from angsync.pipeline.robust.settings import Robust
 from angsync.pipeline.robust.tuning import tuned
@@ -100,7 +100,7 @@ def search(
             # from a wide scale the estimate would climb back to the wide maximum
             best = fitted(best.z, loss.width * best.noise.scale if narrowed else None, loss)
             kept[:] = [best]
-        if narrow:
+        if narrow and len(edges) >= MANY_EDGES * edges.n:  # with fewer, a narrow loss fits some of them exactly
             as_wide = replace(best, loss=wide.loss)  # the narrow loss of a scale that is too wide
             again = _narrowed(edges, as_wide, fitted, clock)
             best = best if again is as_wide else again
