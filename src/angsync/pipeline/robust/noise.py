@@ -182,7 +182,7 @@ def is_mixed(edges: Edges, z: NDArray, trusted: NDArray[np.bool_]) -> bool:
         return False
     sizes = edges.standardised(z)[kept] / np.sqrt(redundancy[kept])
     middle, root = _NORMAL_MEDIAN * float(np.median(sizes)), math.sqrt(float(np.mean(sizes**2)))
-    return root > edges.floor and middle < root * min(_MIXED, 1 - 2.9 / math.sqrt(cycles))
+    return not edges.are_rounded(root) and middle < root * min(_MIXED, 1 - 2.9 / math.sqrt(cycles))
 
 
 def _likelihood(edges: Edges, residuals: NDArray[np.float64], noise: Noise, kept: NDArray[np.bool_]) -> float:
