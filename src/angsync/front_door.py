@@ -197,7 +197,7 @@ def _solve_one(data: Any, call: Call) -> SyncResult:
 def _solve_free(data: Any, call: Call) -> SyncResult:
     """The same without anchors."""
     if call.robust is not None:
-        from angsync.pipeline.robust.resolution import solve as solve_robustly
+        from angsync.pipeline.robust.solve import solve as solve_robustly
 
         return solve_robustly(data, call, call.robust)
     if call.parts is not None:

@@ -88,8 +88,8 @@ class GoodEdges:
     def sum_of_squares(self) -> tuple[float, int]:
         """Chi-square of the good edges for sigma = 1, and its degrees of freedom."""
         residual = (self.target - (self.mean[self.i] - self.mean[self.j]))[self.good]
-        pieces = round(float(np.trace(self.covariance)) * self.ridge)
-        return float(np.sum(self.weight[self.good] * residual**2)), int(self.good.sum()) - self.n + pieces
+        pieces = round(float(self.covariance.trace()) * self.ridge)
+        return float((self.weight[self.good] * residual**2).sum()), residual.size - self.n + pieces
 
     def _chance_of_good(self, sigma: float, odds: NDArray[np.float64]) -> NDArray[np.float64]:
         diagonal = np.diagonal(self.covariance)

@@ -33,6 +33,7 @@ _RUNGS = (0.3, 0.1, 0.03, 0.01, 0.003)  # radians: half a turn of any edge down 
 # Up to so many edges the search of dense graphs gives a start, the edges of a node move together, and a random walk
 # over sets looks for doubts.
 _FEW_EDGES = 600
+_WALKED_EDGES = 10  # up to which the walks make more moves (1,800) than there are sets (1,024)
 _MESH_EDGES = 3000  # the first two also up to here, in a mesh: on long loops they take seconds and find nothing
 _MESH_CYCLES = 0.5  # a node, from which a graph is a mesh
 # The search of larger graphs rests on their backbone. A grid of 45 x 45 at 0.05 rad was right with 10 % wrong ones and
@@ -81,7 +82,8 @@ def weigh(
     try:
         with until(clock), np.errstate(all="ignore"):  # what is not finite is found by Rotations.solve
             if not trusted[task.held].all():
-                task.starts.extend(np.angle(z) for z in starts(_is_searched_thoroughly(edges)))
+                thoroughly = _is_searched_thoroughly(edges) and len(edges) > _WALKED_EDGES
+                task.starts.extend(np.angle(z) for z in starts(thoroughly))
             search(task, clock, weighing.found)
             few = len(edges) <= _FEW_EDGES and not trusted.all()
             drawn = wander(task, weighing.found, clock, rng) if few else []
@@ -112,7 +114,9 @@ def _with_weak_backbone(task: Task, found: Found, doubt: Doubt) -> Doubt:
 def _task(edges: Edges, settings: Robust, trusted: NDArray[np.bool_]) -> Task:
     model = Rotations(edges)
     scale = None if settings.scale is None else settings.scale / math.sqrt(edges.unit)
-    rungs = _RUNGS if scale is None else (_WIDER * max(scale, model.least_scale), max(scale, model.least_scale))
+    rungs = sorted({max(rung, model.least_scale) for rung in _RUNGS}, reverse=True)
+    if scale is not None:
+        rungs = [_WIDER * max(scale, model.least_scale), max(scale, model.least_scale)]
     chain = steps(edges)
     held = trusted | least_doubtful_forest(
         model.nodes, model.i, model.j, trusted, np.where(chain, 0.0, 1.0) + 1 / (2 + edges.precision)

@@ -9,6 +9,7 @@ import scipy.sparse
 import scipy.sparse.csgraph
 from numpy.typing import NDArray
 
+from angsync.pipeline.robust.resolution import least_noise
 from angsync.problem.measurements import Measurements
 from angsync.problem.pieces import piece_count, piece_labels
 
@@ -35,6 +36,8 @@ class Edges:
     """Number of connected components, isolated nodes not counted."""
     freedom: int
     """Independent cycles: edges minus the phases that they determine. 0 for a forest."""
+    floor: float
+    """Radians: the least deviation of a good edge of median weight, from the steps of the angles."""
 
     @classmethod
     def of(cls, measurements: Measurements) -> Edges:
@@ -57,6 +60,7 @@ class Edges:
             used=used,
             components=pieces,
             freedom=used.size - (touched - pieces),
+            floor=least_noise(measurements.angle[used]),
         )
 
     def __len__(self) -> int:
@@ -78,6 +82,11 @@ class Edges:
             precision=self.precision[order],
             used=self.used[order],
         )
+
+    def are_rounded(self, scale: float) -> bool:
+        """Whether rounding makes a quarter of the variance or more. Then residuals lie in heaps, a narrow loss picks
+        one of them, and least squares does better: errors of rounding are uniform."""
+        return scale <= 2 * self.floor
 
     def residuals(self, z: NDArray) -> NDArray[np.float64]:
         """Measured minus fitted angle in (-pi, pi]."""

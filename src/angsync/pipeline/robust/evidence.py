@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import rel_entr
 
 from angsync.pipeline.robust.edges import Edges
-from angsync.pipeline.robust.noise import FLOOR
+from angsync.pipeline.robust.resolution import FLOOR
 from angsync.pipeline.robust.reweighting import Fit, Solve
 from angsync.pipeline.robust.search import search
 from angsync.pipeline.robust.settings import Robust
@@ -96,6 +96,6 @@ def likelihood_gain(edges: Edges, fit: Fit) -> float:
     """Log-likelihood of the residuals in the model of :mod:`angsync.pipeline.robust.noise` over that of uniform
     ones."""
     residuals: NDArray[np.float64] = edges.residuals(fit.z)
-    deviation = np.maximum(fit.noise.scale / np.sqrt(edges.precision), FLOOR)
+    deviation = np.maximum(fit.noise.scale / np.sqrt(edges.precision), edges.floor)
     ratio = math.sqrt(2 * math.pi) / deviation * np.exp(-0.5 * (residuals / deviation) ** 2)
     return float(np.sum(np.log1p(fit.noise.share * (ratio - 1))))

@@ -50,7 +50,7 @@ _LAWS = tuple((share, reach) for reach in (None, *_REACHES) for share in _SHARES
 def narrow(task: Task, found: Found, clock: Clock) -> None:
     """Put a belief of a narrower scale in the place of the best, with all that are wider, where it explains more."""
     model = task.model
-    if task.scale is not None or not isinstance(model, Rotations):
+    if task.scale is not None:
         return
     for _ in range(_ROUNDS):
         best = found.best
@@ -101,7 +101,6 @@ def _log_ratio(model: Rotations, belief: Belief, whitened: Floats, law: tuple[fl
 def _without_small_errors(task: Task, belief: Belief, clock: Clock) -> Belief:
     """The belief without edges that are more likely off by little than good, given all others."""
     model = task.model
-    assert isinstance(model, Rotations)
     for _ in range(_CLEANINGS):
         law = _LAWS[int(np.argmax(_gains(model, belief)))] if not belief.believed.all() else _ANY_SIZE
         margin = margins(task, belief, clock)

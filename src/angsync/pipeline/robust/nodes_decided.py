@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from angsync.errors import CorruptionWarning, warn_user
 from angsync.pipeline.robust.edges import Edges
-from angsync.pipeline.robust.noise import FLOOR
 from angsync.pipeline.robust.report import RobustReport
 from angsync.pipeline.robust.reweighting import Fit
 from angsync.problem.measurements import Measurements
@@ -96,7 +95,7 @@ def nodes_decided(edges: Edges, z: NDArray, scale: float, share: float, clock: C
 
 def _votes(edges: Edges, z: NDArray, scale: float) -> tuple[NDArray[np.int64], NDArray, NDArray[np.float64]]:
     """Where neighbours put each node, by node, and the deviations; ``begin`` says where the votes of a node begin."""
-    deviation = np.maximum(scale / np.sqrt(edges.precision), FLOOR)
+    deviation = np.maximum(scale / np.sqrt(edges.precision), edges.floor)
     node = np.concatenate([edges.i, edges.j])
     vote = np.concatenate([edges.turn * z[edges.j], np.conj(edges.turn) * z[edges.i]])
     order = np.argsort(node, kind="stable")

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,7 +36,7 @@ from angsync.kernels import GoodEdges
 from angsync.kernels.sparse.good_edges_reference import UNIFORM, wrapped
 from angsync.pipeline.robust.by_evidence import steps
 from angsync.pipeline.robust.edges import Edges
-from angsync.pipeline.robust.noise import FLOOR
+from angsync.pipeline.robust.resolution import FLOOR
 from angsync.problem.measurements import Measurements
 from angsync.uncertainty.noise_models import model_of
 
@@ -147,9 +148,10 @@ class _Law:
         edges, free = self.edges, self.kinds >= 0
         # phases count from the answer
         chain = GoodEdges(edges.n, edges.i, edges.j, edges.precision, edges.residuals(self.z), self.good | ~free)
-        least, most = (FLOOR, 1.0) if math.isnan(scale) else (max(scale / _RANGE, FLOOR), min(scale * _RANGE, 1.0))
+        floor = edges.floor
+        least, most = (floor, 1.0) if math.isnan(scale) else (max(scale / _RANGE, floor), min(scale * _RANGE, 1.0))
         known = sigma is not None
-        sigma = max(math.sqrt(least * most) if math.isnan(scale) else scale, FLOOR) if sigma is None else sigma
+        sigma = max(math.sqrt(least * most) if math.isnan(scale) else scale, floor) if sigma is None else sigma
         sigma = max(sigma, FLOOR)
         offsets, spreads = [], []
         for sweep in range(_SWEEPS):
@@ -173,14 +175,18 @@ class _Law:
         first = int(_BURN_IN * len(offsets))
         return Mixture(np.array(offsets[first:]), np.array(spreads[first:]))
 
+    @cached_property
+    def _members(self) -> list[tuple[NDArray[np.bool_], int]]:
+        """The edges of every kind, and how many they are."""
+        kinds = [self.kinds == kind for kind in range(int(self.kinds.max(initial=-1)) + 1)]
+        return [(members, int(members.sum())) for members in kinds]
+
     def _odds(self, chain: GoodEdges, rng: np.random.Generator) -> NDArray[np.float64]:
         """Of every edge, those to be good before its angle is known: the share of wrong ones of its kind is drawn."""
-        odds = np.ones(self.kinds.size)
-        for kind in range(int(self.kinds.max(initial=-1)) + 1):
-            members = self.kinds == kind
-            bad = int(np.sum(members & ~chain.good))
-            drawn = rng.beta(_WRONG_BEFORE + bad, _GOOD_BEFORE + int(members.sum()) - bad)
-            wrong = min(max(drawn, 1e-9), 1 - 1e-9)
+        odds, bad = np.ones(self.kinds.size), ~chain.good
+        for members, count in self._members:
+            known = int(np.count_nonzero(members & bad))
+            wrong = min(max(rng.beta(_WRONG_BEFORE + known, _GOOD_BEFORE + count - known), 1e-9), 1 - 1e-9)
             odds[members] = (1 - wrong) / wrong
         return odds
 

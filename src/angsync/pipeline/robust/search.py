@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from angsync.kernels.time_limit import OutOfTime, check, until
 from angsync.pipeline.robust.edges import Edges
 from angsync.pipeline.robust.losses import LOSSES, Loss
 from angsync.pipeline.robust.message_passing import edge_scores
-from angsync.pipeline.robust.noise import likelihood_of, narrower_noise, redundancy_of
+from angsync.pipeline.robust.noise import MANY_EDGES, likelihood_of, narrower_noise, redundancy_of
 from angsync.pipeline.robust.reweighting import Fit, Solve, reweight
 from angsync.pipeline.robust.settings import Robust
 from angsync.pipeline.robust.tuning import tuned
@@ -99,6 +100,12 @@ def search(
             # from a wide scale the estimate would climb back to the wide maximum
             best = fitted(best.z, loss.width * best.noise.scale if narrowed else None, loss)
             kept[:] = [best]
+        if narrow and len(edges) >= MANY_EDGES * edges.n:  # with fewer, a narrow loss fits some of them exactly
+            as_wide = replace(best, loss=wide.loss)  # the narrow loss of a scale that is too wide
+            again = _narrowed(edges, as_wide, fitted, clock)
+            best = best if again is as_wide else again
+            loss = best.loss
+            kept[:] = [best]
     for _ in range(_MAX_RECOUNTS):
         if clock.expired:
             break
@@ -157,11 +164,11 @@ def _narrowed(edges: Edges, fit: Fit, fitted: Callable[..., Fit], clock: Clock) 
         for scale in (noise.scale, noise.scale / 2):
             if clock.expired:
                 return fit
-            width = fit.loss.width * scale
-            other = fitted(fitted(fit.z, None, fit.loss, scale).z, width, fit.loss)
-            found = likelihood_of(edges, other.z, other.noise, redundancy)
-            if found > likelihood:
-                fit, likelihood = other, found
+            held = fitted(fit.z, None, fit.loss, scale)
+            for other in (held, fitted(held.z, fit.loss.width * scale, fit.loss)):
+                found = likelihood_of(edges, other.z, other.noise, redundancy)
+                if found > likelihood:
+                    fit, likelihood = other, found
         if likelihood <= before:
             break
     return fit

@@ -21,8 +21,9 @@ from angsync.pipeline.robust.by_evidence import Weighing, evidence_report, is_sp
 from angsync.pipeline.robust.edges import Edges, bonds
 from angsync.pipeline.robust.evidence import is_credible
 from angsync.pipeline.robust.nodes_decided import with_loose_nodes
-from angsync.pipeline.robust.noise import judged
+from angsync.pipeline.robust.noise import is_mixed, judged
 from angsync.pipeline.robust.report import RobustReport, reweighted
+from angsync.pipeline.robust.resolution import FLOOR
 from angsync.pipeline.robust.reweighting import Fit, Solve
 from angsync.pipeline.robust.search import search, search_in_time
 from angsync.pipeline.robust.settings import Robust, trusted_places
@@ -44,6 +45,11 @@ _NO_TIME = "Not judged: there was no time left for other explanations."
 _NO_CYCLES = "There are no cycles, so nothing can be checked: every measurement is taken as it is."
 _NOTHING = "Not judged: no measurement has a positive weight, so nothing is known of the phases."
 _SPARSE = "Not judged: on a sparse graph a loss cannot tell; use loss='evidence' (of itself up to 30,000 measurements)."
+_IN_STEPS = "The scale is what rounding explains: the angles come in steps of {:.3g} rad."
+_MIXED = (
+    "Most of the measurements that are kept agree far better than the rest of them: the scale is too wide, and errors "
+    "of a few deviations are hidden in it. Give scale, the noise of a good measurement."
+)
 _CHANCE = "They agree no better than random angles would: nothing can be trusted."
 _CERTIFIES = (
     "The certificate is that of the final weighted least-squares problem (the weights are in result.robust.weights), "
@@ -60,9 +66,10 @@ def solve(data: Any, call: Call, settings: Robust) -> SyncResult:
     clock = Clock(call.stopping.max_seconds)
     measurements, source = _measured_pairs(data, call)
     edges = Edges.of(measurements)
+    edges = edges if settings.scale is None else dataclasses.replace(edges, floor=FLOOR)
     start = call.start_for(measurements.n)
     final_call = dataclasses.replace(call, robust=None)
-    given = _Given(settings, measurements)
+    given = _Given(settings, measurements, edges)
     by_evidence = takes(edges, settings)
     edges = edges.in_order() if by_evidence else edges
     trusted = trusted_edges(settings, len(measurements), edges)
@@ -90,12 +97,16 @@ class _Given:
 
     settings: Robust
     measurements: Measurements
+    edges: Edges
 
     def noted(self, report: RobustReport) -> RobustReport:
         known, scale = self.settings.trusted, self.settings.scale
         trusted = report.trusted if known is None else trusted_places(known, len(self.measurements))
         if scale is None:
-            return dataclasses.replace(report, trusted=trusted)
+            note, floor = report.note, self.edges.floor
+            if floor > FLOOR and report.scale <= floor * math.sqrt(self.edges.unit):
+                note = f"{note} {_IN_STEPS.format(floor * math.sqrt(12))}".strip()
+            return dataclasses.replace(report, trusted=trusted, note=note)
         # the floor of the fit, or none: without cycles the scale was not needed, but error bars need it
         return dataclasses.replace(
             report, trusted=trusted, scale_given=True, scale=scale if math.isnan(report.scale) else report.scale
@@ -146,6 +157,9 @@ def _weighted(
         report = dataclasses.replace(report, credible=None, note=f"{_SPARSE} {report.note}".strip())
     elif credible:
         report = with_loose_nodes(report, measurements, edges, fit, clock)
+    if report.credible and is_mixed(edges, fit.z, ~report.distrusted[edges.used]):
+        warn_user(f"These phases are not credible: {_MIXED}", CorruptionWarning)
+        report = dataclasses.replace(report, credible=False, note=f"{_MIXED} {report.note}".strip())
     kept.report, kept.z = report, fit.z
     if credible is False:
         warn_user(
@@ -299,7 +313,7 @@ def _report(
     distrusted = fit.noise.corruption > 0.5
     weights = fit.weights
     if fit.loss.redescending:
-        weights = np.where(distrusted, 0.0, weights)
+        weights = np.where(distrusted, 0.0, np.maximum(weights, edges.are_rounded(fit.noise.scale)))
         weights[bonds(edges, weights > 0, fit.noise.corruption + edges.standardised(fit.z))] = _BOND_WEIGHT
     everywhere = _trusting(measurements, settings, "")
     everywhere.weights[edges.used] = weights

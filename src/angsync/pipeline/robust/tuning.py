@@ -18,7 +18,6 @@ import numpy as np
 
 from angsync.pipeline.robust.edges import Edges
 from angsync.pipeline.robust.losses import Loss
-from angsync.pipeline.robust.noise import FLOOR
 from angsync.pipeline.robust.reweighting import Fit
 from angsync.problem.pieces import piece_count
 
@@ -29,9 +28,9 @@ _LEAST_SLOPE = 0.05  # mean slope below which V is an estimate of nothing
 def tuned(edges: Edges, fit: Fit) -> Loss:
     """The loss with the width (and the shape, where it is free) of the smallest variance.
 
-    It stays as it is where good edges are exact or psi has jumps.
+    It stays as it is where good edges are exact but for rounding or psi has jumps.
     """
-    if not fit.loss.tunable or fit.noise.scale <= FLOOR:
+    if not fit.loss.tunable or edges.are_rounded(fit.noise.scale):
         return fit.loss
     best = fit.loss
     least = variance(edges, fit, best)
@@ -67,7 +66,7 @@ def loss_efficiency(edges: Edges, fit: Fit) -> float:
     The width was chosen for a small V and the scale by all edges, so V may fall below sigma^2 by chance: no loss does
     better than least squares without its outliers, and none is said to.
     """
-    if not fit.loss.tunable or fit.noise.scale <= FLOOR:
+    if not fit.loss.tunable or edges.are_rounded(fit.noise.scale):
         return fit.loss.efficiency
     trusted = fit.noise.corruption <= 0.5
     sizes = edges.standardised(fit.z)[trusted]

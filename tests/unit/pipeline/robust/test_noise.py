@@ -8,7 +8,7 @@ from problems import corrupted
 
 import angsync as ang
 from angsync.pipeline.robust.edges import Edges
-from angsync.pipeline.robust.noise import FLOOR, Noise, estimate_noise, judged, small_errors
+from angsync.pipeline.robust.noise import Noise, estimate_noise, judged, small_errors
 
 
 def test_the_noise_is_estimated_at_the_truth():
@@ -22,8 +22,9 @@ def test_the_noise_is_estimated_at_the_truth():
 
 def test_exact_edges_have_the_floor_as_scale():
     problem = corrupted(good=0.5)
-    noise = estimate_noise(Edges.of(problem.measurements), problem.z, 0.5)
-    assert noise.scale == FLOOR
+    edges = Edges.of(problem.measurements)
+    noise = estimate_noise(edges, problem.z, 0.5)
+    assert noise.scale == edges.floor == 1e-6
     assert np.array_equal(noise.corruption > 0.5, problem.outlier)
 
 

@@ -4,5 +4,5 @@ A false loop over a long chain bends the chain and keeps a small residual of its
 tell. Here a set of edges is judged by the probability of its angles with the nodes integrated out (:mod:`.score`); what
 a change of the set would gain follows from residuals *left out* (:mod:`.ascent`). Candidates come from graduated
 non-convexity on a ladder of scales (:mod:`.ladder`) and from greedy pursuit (:mod:`.search`); :mod:`.doubt` asks how
-sure the best of them is. All of it is generic in the kind of edge, which a :class:`~.model.Model` describes.
+sure the best of them is. The edges are those of :class:`~.rotations.Rotations`.
 """

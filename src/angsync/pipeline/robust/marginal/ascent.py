@@ -25,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.pipeline.robust.edges import least_doubtful_forest
-from angsync.pipeline.robust.marginal.model import Floats, Mask, Model, Places
+from angsync.pipeline.robust.marginal.model import Floats, Mask, Places
+from angsync.pipeline.robust.marginal.rotations import Rotations
 from angsync.pipeline.robust.marginal.score import Belief, judged
 from angsync.problem.pieces import piece_count
 from angsync.solvers.stopping import Clock
@@ -37,7 +38,7 @@ _GROUPS_AT_ONCE = 512  # bounds the memory of the columns of the inverse
 
 
 def ascend(
-    model: Model,
+    model: Rotations,
     belief: Belief,
     groups: Places,
     *,
@@ -77,7 +78,7 @@ def ascend(
 
 
 def _changed(
-    model: Model, belief: Belief, groups: Places, gains: Floats, wanted: Mask, scale: float | None
+    model: Rotations, belief: Belief, groups: Places, gains: Floats, wanted: Mask, scale: float | None
 ) -> Belief | None:
     """The belief after the changes that gain most, fewer of them where together they lose; None where all lose."""
     order = np.argsort(-gains, kind="stable")
@@ -97,7 +98,7 @@ def _changed(
     return None
 
 
-def with_bonds(model: Model, believed: Mask, x: NDArray, rather: Mask | None = None) -> Mask:
+def with_bonds(model: Rotations, believed: Mask, x: NDArray, rather: Mask | None = None) -> Mask:
     """The set with the edges of least residual added that hold together what would fall apart without them.
 
     Edges of ``rather`` come before all others.
@@ -110,7 +111,7 @@ def with_bonds(model: Model, believed: Mask, x: NDArray, rather: Mask | None = N
     return believed | least_doubtful_forest(model.nodes, model.i, model.j, believed, size)
 
 
-def group_gains(model: Model, belief: Belief, groups: Places, scale: float) -> tuple[Floats, Mask]:
+def group_gains(model: Rotations, belief: Belief, groups: Places, scale: float) -> tuple[Floats, Mask]:
     """What the best subset of every group gains over the present one, and that subset as booleans (G, K)."""
     gains, wanted = np.zeros(len(groups)), np.zeros(groups.shape, dtype=bool)
     for begin in range(0, len(groups), _GROUPS_AT_ONCE):
@@ -131,28 +132,27 @@ def group_gains(model: Model, belief: Belief, groups: Places, scale: float) -> t
 class GroupTable:
     """Predictions for the residuals of groups of edges, each with its believed edges left out."""
 
-    def __init__(self, model: Model, belief: Belief, groups: Places, scale: float) -> None:
-        count, width, d = len(groups), groups.shape[1], model.dimension
+    def __init__(self, model: Rotations, belief: Belief, groups: Places, scale: float) -> None:
+        width = groups.shape[1]
         self.valid = groups >= 0
         self.believed = self.valid & belief.believed[groups]
-        self._width, self._dimension, self._s2 = width, d, scale**2
+        self._width, self._s2 = width, scale**2
         edge = np.where(self.valid, groups, 0)
-        price = model.peak + model.log_odds(belief.believed) - d * math.log(scale)
+        price = model.peak + model.log_odds(belief.believed) - math.log(scale)
         self._price = np.where(self.valid, price[edge], -np.inf)
-        residual = np.where(self.valid[..., None], model.residuals(belief.x)[edge], 0.0)
-        inside = np.repeat(self.believed, d, axis=1)
+        flat = np.where(self.valid, model.residuals(belief.x)[edge, 0], 0.0)
+        inside = self.believed
         H = belief.factor.blocks(groups)
-        one = np.eye(width * d)
-        ridge = scale**2 * np.exp(-2 / d * np.minimum(model.peak[edge], 300.0))
+        one = np.eye(width)
+        ridge = scale**2 * np.exp(-2 * np.minimum(model.peak[edge], 300.0))
         left = np.where(inside[:, :, None] & inside[:, None, :], one - H, one)
-        left = left + one * np.repeat(np.where(self.believed, ridge, 0.0), d, axis=1)[:, None, :]
+        left = left + one * np.where(inside, ridge, 0.0)[:, None, :]
         outer = np.where(inside[:, None, :], H, 0.0)
         gain = outer @ np.linalg.inv(left)  # (I - H) is positive semidefinite, and raised by the ridge
         C = one + H + gain @ np.swapaxes(outer, 1, 2)
         self.C = 0.5 * (C + np.swapaxes(C, 1, 2))
-        flat = residual.reshape(count, width * d)
         rho = flat + np.einsum("gkl,gl->gk", gain, np.where(inside, flat, 0.0))
-        self.rho = model.wrapped(rho.reshape(count, width, d), edge).reshape(count, width * d)
+        self.rho = model.wrapped(rho[..., None], edge)[..., 0]
 
     def climbed(self, start: Mask) -> tuple[Floats, Mask]:
         """Value and subset after single flips from this subset, each the best there is, as long as they gain."""
@@ -190,33 +190,22 @@ class GroupTable:
 
     def _flips(self, subset: Mask) -> Floats:
         """Gain of every single flip. For an edge in the set the table has -C^-1 and C^-1 rho, of the set."""
-        d, w, n = self._dimension, self._width, self.rho.shape[1]
-        b = self._M[:, :n, n].reshape(-1, w, d)
-        if d == 1:
-            v = np.where(subset, -1.0, 1.0) * np.einsum("gkk->gk", self._M[:, :n, :n])
-            v = np.maximum(v, 1e-300)
-            square, log_det = b[..., 0] ** 2 / v, np.log(v)
-        else:
-            V = np.empty((len(self._M), w, d, d))
-            for k in range(w):
-                V[:, k] = self._M[:, k * d : (k + 1) * d, k * d : (k + 1) * d]
-            V = np.where(subset[..., None, None], -V, V)
-            square = np.einsum("gkd,gkd->gk", b, np.linalg.solve(V, b[..., None])[..., 0])
-            log_det = np.linalg.slogdet(V)[1]
+        n = self._width
+        v = np.maximum(np.where(subset, -1.0, 1.0) * np.einsum("gkk->gk", self._M[:, :n, :n]), 1e-300)
+        square, log_det = self._M[:, :n, n] ** 2 / v, np.log(v)
         # out: V is the variance, b the residual; in: V is the inverse, b is V times it; b^T V^-1 b is the same
         joined = self._price - square / (2 * self._s2) - 0.5 * np.where(subset, -log_det, log_det)
         return np.where(self.valid, np.where(subset, -joined, joined), -np.inf)
 
     def _sweep(self, place: NDArray[np.int64], active: Mask) -> None:
-        """Sweep the D columns of one edge of every active group, in or, the second time, out."""
+        """Sweep the column of one edge of every active group, in or, the second time, out."""
         g = np.flatnonzero(active)
         M = self._M[g]
         rows = np.arange(len(g))
-        for d in range(self._dimension):
-            p = place[g] * self._dimension + d
-            column = M[rows, :, p]
-            pivot = column[rows, p]
-            M -= column[:, :, None] * (column / pivot[:, None])[:, None, :]
-            M[rows, :, p] = M[rows, p, :] = column / np.abs(pivot)[:, None]
-            M[rows, p, p] = -1 / pivot
+        p = place[g]
+        column = M[rows, :, p]
+        pivot = column[rows, p]
+        M -= column[:, :, None] * (column / pivot[:, None])[:, None, :]
+        M[rows, :, p] = M[rows, p, :] = column / np.abs(pivot)[:, None]
+        M[rows, p, p] = -1 / pivot
         self._M[g] = M

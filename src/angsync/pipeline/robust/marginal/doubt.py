@@ -34,7 +34,6 @@ from angsync.pipeline.robust.marginal.groups import single_edges
 from angsync.pipeline.robust.marginal.levels import evidence_on_levels, levels_of
 from angsync.pipeline.robust.marginal.model import Floats, Mask
 from angsync.pipeline.robust.marginal.pieces_held import Bridges
-from angsync.pipeline.robust.marginal.rotations import Rotations
 from angsync.pipeline.robust.marginal.score import Belief, judged
 from angsync.pipeline.robust.marginal.search import Found, Task, distinct
 from angsync.pipeline.robust.marginal.trust import gain_without
@@ -149,7 +148,6 @@ def _chance_of_another(task: Task, found: Found, drawn: Sequence[Floats], bridge
 def chance_of_wrong(task: Task, best: Belief, drawn: Sequence[Floats], bridges: Bridges) -> float:
     """Probability that the nodes are turned by 10 degrees on average, by other sets, noise and wrong bridges."""
     model = task.model
-    assert isinstance(model, Rotations)
     others = bridges.turns(len(drawn), np.random.default_rng(0))
     errors = [
         model.difference(best.x, x + noise + turn)
@@ -211,7 +209,7 @@ def _contradictions(task: Task, best: Belief, margin: Floats, clock: Clock) -> l
     sentences = []
     if task.scale is not None and best.cycles:
         square = float(np.sum(task.model.residuals(best.x)[best.believed] ** 2))
-        ratio = math.sqrt(square / (task.model.dimension * best.cycles)) / max(task.scale, task.model.least_scale)
+        ratio = math.sqrt(square / best.cycles) / max(task.scale, task.model.least_scale)
         if ratio > _SCALE_RATIO:
             sentences.append(f"the believed measurements contradict each other {ratio:.2g} times more than scale says.")
     wrong = int(np.sum(task.trusted & (margin < -_HELD_NATS)))

@@ -6,7 +6,8 @@ from collections import defaultdict
 
 import numpy as np
 
-from angsync.pipeline.robust.marginal.model import Mask, Model, Places
+from angsync.pipeline.robust.marginal.model import Mask, Places
+from angsync.pipeline.robust.marginal.rotations import Rotations
 
 LARGEST_GROUP = 12  # edges: 2^12 subsets, of which single flips from three starts see enough
 _NEAR_NODES = 5  # both ends of two loops are at most about this far apart along the numbering
@@ -26,7 +27,7 @@ def padded(groups: list[list[int]]) -> Places:
     return table
 
 
-def loops_by_place(model: Model, edges: Places) -> Places:
+def loops_by_place(model: Rotations, edges: Places) -> Places:
     """Edges whose ends lie in the same short stretches of the numbering: a place seen again gives several at once.
 
     Every edge is in one group; larger groups are cut.
@@ -50,7 +51,7 @@ def loops_by_place(model: Model, edges: Places) -> Places:
     return padded(groups)
 
 
-def edges_of_nodes(model: Model, free: Mask) -> Places:
+def edges_of_nodes(model: Rotations, free: Mask) -> Places:
     """All free edges at a node, for every node with two to twelve of them: what turns a node against its neighbours."""
     at: list[list[int]] = [[] for _ in range(model.nodes)]
     for k in np.flatnonzero(free).tolist():

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from angsync.pipeline.robust.marginal.ascent import with_bonds
-from angsync.pipeline.robust.marginal.model import Floats, Mask, Model
+from angsync.pipeline.robust.marginal.model import Floats, Mask
+from angsync.pipeline.robust.marginal.rotations import Rotations
 from angsync.pipeline.robust.marginal.score import Belief, judged
 from angsync.solvers.stopping import Clock
 
@@ -26,13 +27,13 @@ _NARROWEST_GATE = 0.01  # share of good edges that a gate may shut out
 _LOWEST_WEIGHT = 1e-9  # so that every node is held by something
 
 
-def gates(model: Model, scale: float) -> Floats:
+def gates(model: Rotations, scale: float) -> Floats:
     """Squares of the whitened residuals beyond which an edge of this scale counts as wrong."""
-    price = 2 * (model.peak - model.dimension * math.log(scale))
-    return scale**2 * np.maximum(price, chdtri(model.dimension, _NARROWEST_GATE))
+    price = 2 * (model.peak - math.log(scale))
+    return scale**2 * np.maximum(price, chdtri(1, _NARROWEST_GATE))
 
 
-def graduated(model: Model, x: NDArray, held: Mask, scale: float, clock: Clock) -> NDArray:
+def graduated(model: Rotations, x: NDArray, held: Mask, scale: float, clock: Clock) -> NDArray:
     """States of truncated least squares at this scale, from x, with the edges ``held`` at weight 1 throughout."""
     gate = gates(model, scale)
     ratio = np.sum(model.residuals(x) ** 2, axis=1) / gate
@@ -59,7 +60,7 @@ def _weights(ratio: Floats, mu: float) -> Floats:
     return np.clip(between, 0.0, 1.0)
 
 
-def settled(model: Model, x: NDArray, held: Mask, scale: float, given: float | None, clock: Clock) -> Belief:
+def settled(model: Rotations, x: NDArray, held: Mask, scale: float, given: float | None, clock: Clock) -> Belief:
     """The belief around these states: inside the gates or held; the scale follows, and the gates follow it."""
     best: Belief | None = None
     for _ in range(_SETTLING_ROUNDS):

@@ -16,7 +16,6 @@ import numpy as np
 from scipy.special import pdtrc
 
 from angsync.pipeline.robust.marginal.groups import single_edges
-from angsync.pipeline.robust.marginal.model import Model
 from angsync.pipeline.robust.marginal.rotations import Rotations, wrap
 from angsync.pipeline.robust.marginal.score import Belief
 
@@ -28,15 +27,13 @@ _MOST = 0.75  # share of the angles that lie in heaps
 _BY_CHANCE = 1e-4  # probability of so many coincidences of uniform errors, below which there are levels
 
 
-def levels_of(model: Model, best: Belief) -> float:
+def levels_of(model: Rotations, best: Belief) -> float:
     """How many levels the angles seem to have; infinite where there are none."""
     return min(_of_errors(model, best), _of_angles(model, best))
 
 
-def _of_angles(model: Model, best: Belief) -> float:
+def _of_angles(model: Rotations, best: Belief) -> float:
     """Heaps of three angles at least, where several hold most of the angles and are no wider than the noise."""
-    if not isinstance(model, Rotations):
-        return math.inf
     deviation = best.scale / float(np.median(model.root))
     angle = np.sort(model.angle)
     steps = np.diff(angle, append=angle[:1] + 2 * math.pi)
@@ -53,10 +50,10 @@ def _of_angles(model: Model, best: Belief) -> float:
     return float(large) if width <= _WIDTH * deviation else math.inf
 
 
-def _of_errors(model: Model, best: Belief) -> float:
+def _of_errors(model: Rotations, best: Belief) -> float:
     """From the errors of distrusted edges; infinite where they look uniform."""
     outside = np.flatnonzero(~best.believed)
-    if outside.size < 2 or not isinstance(model, Rotations):
+    if outside.size < 2:
         return math.inf
     h = best.factor.blocks(single_edges(outside))[:, 0, 0]
     reach = _SAME * math.sqrt(2) * best.scale * np.sqrt(1 + np.maximum(h, 0.0)) / model.root[outside]
@@ -71,6 +68,6 @@ def _of_errors(model: Model, best: Belief) -> float:
     return max(2.0, 2 * pairs / (coincidences - expected))
 
 
-def evidence_on_levels(model: Model, best: Belief, levels: float) -> float:
+def evidence_on_levels(model: Rotations, best: Belief, levels: float) -> float:
     """Log of the odds of the believed set against random angles on so many levels: each cycle closes by 1 in k."""
     return best.cycles * math.log(levels) + model.log_prior(best.believed)

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.csgraph
 
-from angsync.pipeline.robust.marginal.model import Floats, Model, Places
+from angsync.pipeline.robust.marginal.model import Floats, Places
+from angsync.pipeline.robust.marginal.rotations import Rotations
 from angsync.pipeline.robust.marginal.score import Belief
 from angsync.pipeline.robust.marginal.search import Task
 
@@ -70,7 +71,7 @@ class Bridges:
 class _BlockTree:
     """A depth-first tree of the believed graph with, for every node, the bridge above it or -1."""
 
-    def __init__(self, model: Model, best: Belief) -> None:
+    def __init__(self, model: Rotations, best: Belief) -> None:
         n = model.nodes
         places = np.flatnonzero(best.believed)
         i, j = model.i[places], model.j[places]
@@ -110,7 +111,7 @@ class _BlockTree:
         """Of every node, the sum over those edges that leave what hangs below it."""
         return self._sum_below(self._model, edges, values)
 
-    def _sum_below(self, model: Model, edges: Places, values: Floats) -> Floats:
+    def _sum_below(self, model: Rotations, edges: Places, values: Floats) -> Floats:
         """Sums over edges between what is below a node and the rest: each edge counts on the way between its ends."""
         a, b = model.i[edges], model.j[edges]
         total = np.zeros(model.nodes)

@@ -15,28 +15,40 @@ from numpy.typing import NDArray
 from angsync.kernels.blas import in_one_thread
 from angsync.kernels.time_limit import check
 from angsync.pipeline.robust.edges import Edges
-from angsync.pipeline.robust.marginal.model import Factor, Floats, Mask, Model, Places
+from angsync.pipeline.robust.marginal.model import Floats, Mask, Places
 from angsync.problem.pieces import piece_labels
 
 if TYPE_CHECKING:
     from angsync.pipeline.robust.marginal.score import Belief
 
-_LEAST_SCALE = 1e-6  # radians: below this, good edges count as exact
 _LARGEST_SCALE = 1.0  # radians: a normal law of this width is hardly narrower than the circle
 _MAX_STEPS = 30
 _DRAWS = 8  # for the mean error of the nodes
 _STEP_RADIANS = 1e-9  # a step this small ends the iteration
 
 
-class Rotations(Model):
-    """Measured angles of a graph; states are angles of the nodes."""
+class Rotations:
+    r"""Measured angles of a graph; states x are angles of the nodes. Residuals :math:`r_k(x)` are *whitened*: divided
+    by the stated deviation, so that good ones are normal with the deviation s, one number for all edges."""
 
-    dimension = 1
-    least_scale = _LEAST_SCALE
+    nodes: int
+    i: Places
+    j: Places
+    peak: Floats
+    """Of every edge: logarithm of the density of a good one with s = 1 at its peak over the density of a wrong one."""
+    level: float
+    """What makes the evidence of a spanning tree 0: log of (2 pi)^(1/2) u for every node but one a piece, u the
+    uniform density of a node and of a wrong edge."""
+    least_scale: float
+    """The scale below which edges count as exact."""
     largest_scale = _LARGEST_SCALE
+    """The scale from which a good edge is no better than a wrong one."""
+    kinds: Places | None = None
+    """The kind of every edge, 0, 1, ...: the share of wrong ones is that of its kind (steps of a robot's odometry are
+    wrong less often than loops); -1 for edges that are right. None: all edges are of one kind."""
 
     def __init__(self, edges: Edges) -> None:
-        self.nodes = edges.n
+        self.nodes, self.least_scale = edges.n, edges.floor
         self.i, self.j = edges.i, edges.j
         self.angle = np.angle(edges.turn)
         self._precision = edges.precision
@@ -47,6 +59,7 @@ class Rotations(Model):
         self._count = int(self._components.max(initial=-1)) + 1
         self.level = (self.nodes - self._count) * 0.5 * math.log(1 / (2 * math.pi))
         self._reduced = self._without_one_node_a_piece()
+        self._last: tuple[bytes, RotationFactor] | None = None
 
     @property
     def pieces(self) -> int:
@@ -103,7 +116,10 @@ class Rotations(Model):
         return matrix[np.ix_(rows, rows)], 2 * float(np.log(np.diagonal(root)).sum())
 
     def factor(self, weights: Floats, x: NDArray) -> RotationFactor:
-        return RotationFactor(self, weights * self._precision)
+        key = weights.tobytes()
+        if self._last is None or self._last[0] != key:  # a set is factorised to solve and once more to be judged
+            self._last = key, RotationFactor(self, weights * self._precision)
+        return self._last[1]
 
     def along(self, tree: Mask) -> NDArray:
         places = np.flatnonzero(tree)
@@ -121,6 +137,38 @@ class Rotations(Model):
             for node in order[1:].tolist():
                 x[node] = x[parent[node]] + step[int(parent[node]), node]
         return x
+
+    def log_prior(self, believed: Mask) -> float:
+        """Log-probability of this set before the angles are known, over that of believing each edge with one half.
+
+        Every share of wrong edges is equally likely: of the M edges of a kind the set with k wrong ones has the
+        probability 1 / ((M + 1) binomial(M, k)).
+        """
+        total = 0.0
+        for kind in self._members():
+            count = int(kind.sum())
+            good = int((believed & kind).sum())
+            total += math.lgamma(good + 1) + math.lgamma(count - good + 1) - math.lgamma(count + 2)
+            total += count * math.log(2)
+        return total
+
+    def log_odds(self, believed: Mask) -> Floats:
+        """Of every edge, the odds to be right that the believed share of its kind gives it."""
+        odds = np.zeros(self.edges)
+        for kind in self._members():
+            good = int((believed & kind).sum())
+            odds[kind] = math.log((good + 1) / (int(kind.sum()) - good + 1))
+        return odds
+
+    def _members(self) -> list[Mask]:
+        if self.kinds is None:
+            return [np.ones(self.edges, dtype=bool)]
+        return [self.kinds == kind for kind in np.unique(self.kinds[self.kinds >= 0])]
+
+    @property
+    def edges(self) -> int:
+        """Number of edges, m."""
+        return int(self.i.size)
 
     def spread(self, belief: Belief) -> float:
         """From draws of the law of the nodes."""
@@ -143,7 +191,7 @@ class Rotations(Model):
         return float(np.degrees(np.mean(np.abs(np.angle(turn * np.conj(total[self._components]))))))
 
 
-class RotationFactor(Factor):
+class RotationFactor:
     """The weighted Laplacian without one node a piece."""
 
     def __init__(self, model: Rotations, conductance: Floats) -> None:

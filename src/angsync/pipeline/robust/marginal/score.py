@@ -8,7 +8,7 @@ uniform, with :math:`\mu = |S| - n + 1` independent cycles and :math:`\chi^2 = \
           + \mathrm{level}.
 
 A spanning tree has E = 0, and an edge that alone holds a piece adds nothing. To this the logarithm of the prior is
-added, in which the share of wrong edges is unknown (:meth:`.model.Model.log_prior`). Where s is not given it is
+added, in which the share of wrong edges is unknown (:meth:`.rotations.Rotations.log_prior`). Where s is not given it is
 integrated out under the density 1/s between the least and the largest scale,
 :math:`\int s^{-D\mu - 1} e^{-\chi^2 / 2 s^2} ds = \tfrac12 \Gamma(D\mu/2) (\chi^2/2)^{-D\mu/2}`, so that a set with few
 cycles has to pay for a scale that was chosen to fit it.
@@ -22,7 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.pipeline.robust.marginal.model import Factor, Mask, Model
+from angsync.pipeline.robust.marginal.model import Mask
+from angsync.pipeline.robust.marginal.rotations import RotationFactor, Rotations
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +37,10 @@ class Belief:
     evidence: float
     cycles: int
     """mu."""
-    factor: Factor
+    factor: RotationFactor
 
 
-def judged(model: Model, believed: Mask, x: NDArray, scale: float | None = None) -> Belief:
+def judged(model: Rotations, believed: Mask, x: NDArray, scale: float | None = None) -> Belief:
     """The set with the states next to x and its evidence; ``scale`` given or None."""
     weights = believed.astype(np.float64)
     x = model.solve(weights, x)
@@ -50,7 +51,7 @@ def judged(model: Model, believed: Mask, x: NDArray, scale: float | None = None)
     return Belief(believed, x, s, evidence_of(model, believed, factor.log_det, square, scale), cycles, factor)
 
 
-def evidence_of(model: Model, believed: Mask, log_det: float, square: float, scale: float | None) -> float:
+def evidence_of(model: Rotations, believed: Mask, log_det: float, square: float, scale: float | None) -> float:
     """E of a set with this log det H and sum of squared residuals; ``scale`` given or None."""
     cycles = int(believed.sum()) - (model.nodes - model.pieces)
     tree = float(model.peak[believed].sum()) - 0.5 * log_det + model.level + model.log_prior(believed)
@@ -59,19 +60,19 @@ def evidence_of(model: Model, believed: Mask, log_det: float, square: float, sca
     if scale is None:
         return tree + _integrated(model, square, cycles)
     s = max(scale, model.least_scale)
-    return tree - model.dimension * cycles * math.log(s) - square / (2 * s**2)
+    return tree - cycles * math.log(s) - square / (2 * s**2)
 
 
-def _scale(model: Model, square: float, cycles: int) -> float:
+def _scale(model: Rotations, square: float, cycles: int) -> float:
     if cycles == 0:
         return model.largest_scale
-    found = math.sqrt(square / (model.dimension * cycles))
+    found = math.sqrt(square / (cycles))
     return min(max(found, model.least_scale), model.largest_scale)
 
 
-def _integrated(model: Model, square: float, cycles: int) -> float:
+def _integrated(model: Rotations, square: float, cycles: int) -> float:
     """Log of the integral over s, of a density that is 1/s between the two scales and 0 elsewhere."""
-    half = model.dimension * cycles / 2
+    half = cycles / 2
     floored = max(square, 2 * half * model.least_scale**2)
     width = math.log(model.largest_scale / model.least_scale)
     return math.lgamma(half) - half * math.log(floored / 2) - math.log(2 * width)

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from angsync.pipeline.robust.edges import least_doubtful_forest
 from angsync.pipeline.robust.marginal.ascent import ascend
 from angsync.pipeline.robust.marginal.ladder import graduated, settled
-from angsync.pipeline.robust.marginal.model import Mask, Model, Places
+from angsync.pipeline.robust.marginal.model import Mask, Places
+from angsync.pipeline.robust.marginal.rotations import Rotations
 from angsync.pipeline.robust.marginal.score import Belief, judged
 from angsync.solvers.stopping import Clock
 
@@ -23,7 +24,7 @@ _PURSUIT_CYCLES = 200  # up to so many cycles pursuit is worth its time whatever
 class Task:
     """What is asked: edges, what is known about them, and how to search."""
 
-    model: Model
+    model: Rotations
     held: Mask
     """The backbone: believed during the search. It holds all pieces together."""
     trusted: Mask
@@ -104,7 +105,7 @@ def distinct(beliefs: Sequence[Belief]) -> list[Belief]:
     return kept
 
 
-def _forest(model: Model, held: Mask) -> Mask:
+def _forest(model: Rotations, held: Mask) -> Mask:
     """A spanning forest of the edges held, the most certain first."""
     places = np.flatnonzero(held)
     forest = np.zeros(model.edges, dtype=bool)

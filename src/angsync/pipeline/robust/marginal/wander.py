@@ -60,7 +60,6 @@ class Walk:
 
     def __post_init__(self) -> None:
         model = self.task.model
-        assert isinstance(model, Rotations)
         self.model, self.given = model, self.task.scale
         self.scale = self.start.scale
         believed, x = self.start.believed.copy(), np.array(self.start.x, dtype=np.float64)
@@ -113,7 +112,6 @@ class Walk:
 def wander(task: Task, found: Found, clock: Clock, rng: np.random.Generator) -> list[Floats]:
     """Look for better sets and for rivals; then the states of sets that a walk from the best comes by."""
     model = task.model
-    assert isinstance(model, Rotations)
     free = np.flatnonzero(~task.trusted)
     part = _affordable(model, free.size, int(np.sum(~found.best.believed)))
     for _ in range(_ROUNDS if part == 1 else 1):
