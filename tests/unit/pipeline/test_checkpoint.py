@@ -27,7 +27,7 @@ def two_pieces():
 
 PROBLEMS = {
     "dense, one call": lambda: ang.simulate.gaussian(60, 2.0, rng=1).C,
-    "dense, several optima": lambda: ang.simulate.gaussian(40, 7.0, rng=1).C,
+    "dense, several optima": lambda: ang.simulate.gaussian(40, 4.0, rng=1).C,
     "dense, single precision": lambda: ang.simulate.gaussian(60, 2.0, rng=1).C.astype(np.complex64),
     "sparse": lambda: ang.simulate.grid(50, 50, sigma=0.5, rng=1).measurements,
     "sparse, two pieces": two_pieces,
@@ -59,7 +59,7 @@ def test_after_every_write_a_resumed_call_ends_where_the_undisturbed_one_does(na
 
 
 def test_what_has_ended_is_not_done_again(tmp_path, monkeypatch):
-    data = ang.simulate.gaussian(40, 7.0, rng=1).C
+    data = ang.simulate.gaussian(40, 4.0, rng=1).C
     result, copies = with_every_write(data, tmp_path, monkeypatch)
     monkeypatch.setattr(multistart, "rank_two_start", lambda *_: pytest.fail("a start was made again"))
     again = solved(data, checkpoint=Checkpoint(copies[-1], resume=True))
@@ -228,7 +228,7 @@ def test_a_full_disk_is_said_once_and_loses_nothing(tmp_path, monkeypatch):
         raise OutputError(f"cannot write {path}: No space left on device.")
 
     monkeypatch.setattr(module, "save", save)
-    data = ang.simulate.gaussian(40, 7.0, rng=1).C
+    data = ang.simulate.gaussian(40, 4.0, rng=1).C
     with pytest.warns(AngsyncWarning, match="No space left") as said:
         result = ang.synchronize(data, checkpoint=Checkpoint(tmp_path / "check", every_seconds=0))
     assert sum("no checkpoint" in str(one.message) for one in said) == 1
@@ -279,7 +279,7 @@ def test_anchors_are_part_of_the_problem(tmp_path, monkeypatch):
 
 
 def test_a_generator_of_the_user_is_known_by_its_state(tmp_path, monkeypatch):
-    data = ang.simulate.gaussian(40, 7.0, rng=1).C
+    data = ang.simulate.gaussian(40, 4.0, rng=1).C
 
     def rng(seed):
         return np.random.Generator(np.random.MT19937(seed))
@@ -291,7 +291,7 @@ def test_a_generator_of_the_user_is_known_by_its_state(tmp_path, monkeypatch):
         ang.synchronize(data, rng=rng(2), checkpoint=Checkpoint(copies[-1], resume=True))
 
 
-@pytest.mark.parametrize(("n", "sigma"), [(40, 7.0), (60, 12.0)])
+@pytest.mark.parametrize(("n", "sigma"), [(40, 4.0), (60, 5.5)])
 def test_a_resumed_call_searches_as_far_as_the_undisturbed_one(n, sigma, tmp_path, monkeypatch):
     """How many starts are tried follows from the products that were spent, also by the calls before."""
     data = ang.simulate.gaussian(n, sigma, rng=5).C

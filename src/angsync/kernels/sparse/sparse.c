@@ -12,6 +12,10 @@
 #include <omp.h>
 #endif
 
+/* No fused products: of edges of equal weight the same one is matched on every machine, so that all have one start. */
+#pragma GCC optimize("fp-contract=off")
+#pragma STDC FP_CONTRACT OFF
+
 typedef int32_t index_t;
 typedef struct { double re, im; } complex_t;
 
@@ -19,7 +23,7 @@ typedef struct { double re, im; } complex_t;
 
 /* y = A x for complex128 CSR */
 void csr_apply(int64_t n, const index_t *indptr, const index_t *indices, const complex_t *data, const complex_t *x,
-                    complex_t *y, int threads) {
+               complex_t *y, int threads) {
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t j = 0; j < n; j++) {
         double re = 0, im = 0;

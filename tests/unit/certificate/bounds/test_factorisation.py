@@ -257,7 +257,7 @@ def ring_beside_pi(n, beyond, seed):
 @pytest.mark.parametrize("n", [61, 201, 501])
 def test_of_two_equal_optima_each_is_certified_and_none_is_unique(n):
     data, z, _ = ring_beside_pi(n, 0.0, n)
-    certificate = ang.certify(data, ang.synchronize(data, start=z, certify=False).z)
+    certificate = ang.certify(data, z)
     assert certificate.verdict is Verdict.CERTIFIED
     assert certificate.method == "factorisation"
     assert certificate.confidence == 1.0
