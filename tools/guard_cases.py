@@ -331,7 +331,7 @@ def gaps(count: int) -> Ready:
 
 
 def peak(make: Callable[[], Any], per: float) -> Ready:
-    """Peak resident bytes while a problem is solved, over ``per``; memory in use before the call is not counted."""
+    """Peak resident bytes while a problem is first solved, over ``per``; those in use before it are not counted."""
 
     def memory(field: str) -> int:
         lines = Path("/proc/self/status").read_text().splitlines()
@@ -339,10 +339,10 @@ def peak(make: Callable[[], Any], per: float) -> Ready:
 
     ang.synchronize(np.ones((3, 3)))
     data = make()
+    before = memory("VmRSS:")  # once: pages of a map that were read stay
+    Path("/proc/self/clear_refs").write_text("5")
 
     def call() -> float:
-        before = memory("VmRSS:")
-        Path("/proc/self/clear_refs").write_text("5")
         ang.synchronize(data)
         return (memory("VmHWM:") - before) / per
 

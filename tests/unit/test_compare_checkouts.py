@@ -109,5 +109,5 @@ def test_judged_gap_below_a_better_point_is_violated(tool):
 
 
 def test_judged_memory_that_grows_is_broken(tool):
-    sides = [{"ms": [1.0], "bytes": used} for used in (100.0, 110.0)]
-    assert judgment(tool, {}, *sides) == ["BROKEN: 1.10 times the memory"]
+    sides = [{"ms": [1.0], "bytes": used} for used in (100.0, 120.0)]
+    assert judgment(tool, {}, *sides) == ["BROKEN: 1.20 times the memory"]
