@@ -123,8 +123,9 @@ static inline void emi_write(const emi_t *call, int64_t at, double factor) {
     }
 }
 
-/* The inverse of any square matrix by Gauss-Jordan with row pivots, NaN where a pivot is 0; a is overwritten. */
-static void emi_invert(int n, double *a, double *inverse) {
+/* The inverse of any square matrix by Gauss-Jordan with row pivots, NaN where a pivot is 0; a is overwritten. Rarely called:
+ * inlined, it takes registers from the loops of its caller. */
+static __attribute__((noinline)) void emi_invert(int n, double *a, double *inverse) {
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++) inverse[i * n + j] = i == j;
     for (int k = 0; k < n; k++) {
