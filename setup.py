@@ -12,7 +12,7 @@ from setuptools.command.build_ext import build_ext
 
 # All kernels are compiled once per set of instructions, into a module of its own; library.py loads one of them.
 SETS = {"_native": []}
-if platform.machine() in ("x86_64", "AMD64"):
+if platform.machine() == "x86_64":  # not on Windows, "AMD64": its GCC aligns the stack to 16 bytes, vectors need more
     SETS["_native_avx2"] = ["-mavx2", "-mfma"]
     SETS["_native_avx512"] = [f"-mavx512{part}" for part in ("f", "dq", "vl", "bw")] + ["-mprefer-vector-width=512"]
 
@@ -25,13 +25,10 @@ class BuildKernels(build_ext):
         super().build_extensions()
 
     def build_extension(self, ext: Extension) -> None:
-        instructions = SETS[ext.name.split(".")[-1]]
         if self.compiler.compiler_type == "msvc":
-            if instructions:
-                return
             attempts = [(["/O2", "/std:c11", "/openmp"], []), (["/O2", "/std:c11"], [])]
         else:
-            common = ["-O3", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd", *instructions]
+            common = ["-O3", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd", *SETS[ext.name.split(".")[-1]]]
             attempts = [([*common, "-fopenmp"], ["-fopenmp"]), (common, [])]
         for attempt in attempts:
             ext.extra_compile_args, ext.extra_link_args = attempt
@@ -70,11 +67,7 @@ setup(
     ext_modules=[
         Extension(
             f"angsync.kernels.{name}",
-            sorted(
-                path
-                for path in glob("src/angsync/kernels/**/*.c", recursive=True)
-                if name == "_native" or Path(path).name != "batch.c"  # which chooses among all sets by itself
-            ),
+            sorted(glob("src/angsync/kernels/**/*.c", recursive=True)),
             depends=sorted(glob("src/angsync/kernels/**/*.h", recursive=True)),
             include_dirs=["src/angsync/kernels"],
             export_symbols=sorted(CALLED),

@@ -19,7 +19,6 @@ import numpy as np
 from cases.command import bench
 
 from angsync import synchronize
-from angsync.kernels import batch_kernels
 from angsync.study.bench.problems import coherence_stack
 
 ORDERS = (10, 20, 60, 124, 128, 129, 140)
@@ -39,6 +38,8 @@ def seconds(stack: np.ndarray, certify: bool) -> float:
 
 def one_set() -> None:
     """The table of the instruction set in use."""
+    from angsync.kernels.library import INSTRUCTIONS
+
     for dtype in (np.complex64, np.complex128):
         for certify in (False, True):
             figures = []
@@ -46,15 +47,17 @@ def one_set() -> None:
                 stack = coherence_stack(n, ENTRIES // n**2, "easy", 0).astype(dtype)
                 figures.append(f"{1e6 * seconds(stack, certify) / len(stack):8.2f}")
             proof = "certified" if certify else ""
-            print(f"{batch_kernels().instructions:8}{np.dtype(dtype).name:12}{proof:10}", *figures)
+            print(f"{INSTRUCTIONS:8}{np.dtype(dtype).name:12}{proof:10}", *figures)
 
 
 if __name__ == "__main__":
     if "--one-set" in sys.argv:
         one_set()
     elif "--sets" in sys.argv:
+        from angsync.kernels.library import AVAILABLE
+
         print(" " * 30, *(f"{f'n = {n}':>8}" for n in ORDERS), flush=True)
-        for name in batch_kernels().available():
+        for name in AVAILABLE:
             environment = os.environ | {"ANGSYNC_INSTRUCTIONS": name, "OMP_NUM_THREADS": "1"}
             subprocess.run([sys.executable, __file__, "--one-set"], env=environment, check=True)
     else:

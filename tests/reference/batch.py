@@ -1,14 +1,23 @@
-"""A batch kernel called directly: everything that it writes, by name."""
+"""The batch kernels of every set of instructions, and one called directly: everything that it writes, by name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec, module_from_spec
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from angsync.kernels.batch.numbers import FIELDS, BatchNumbers, BatchOptions, chirp
+
+try:
+    from angsync.kernels import library
+    from angsync.kernels.batch import compiled
+except ImportError:
+    library = None
 
 OPTIONS = BatchOptions(
     power_steps=10,
@@ -21,6 +30,20 @@ OPTIONS = BatchOptions(
     tolerance=1e-6,
     accepted=1e-6,
 )
+
+
+def for_set(name: str) -> ModuleType:
+    """The compiled kernels as a process has them that was told to take this set of instructions."""
+    spec = find_spec(compiled.__name__)
+    module = module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(library, "_library", library._load(name))
+        spec.loader.exec_module(module)
+    return module
+
+
+KERNELS = {name: for_set(name) for name in (library.AVAILABLE if library else ())}
+"""The compiled kernels by set of instructions; empty where they are not built."""
 
 
 class Solved(NamedTuple):

@@ -15,6 +15,7 @@ import pytest
 
 import angsync as ang
 from angsync import kernels
+from angsync.kernels.batch import reference as batch_reference
 from angsync.kernels.dense import reference as dense_reference
 from angsync.kernels.sparse import reference as sparse_reference
 
@@ -108,8 +109,14 @@ def test_the_kernels_say_what_they_are():
     assert kernels.name == (NAME if kernels.COMPILED else "NumPy")
     assert (kernels.apply is sparse_reference.apply) is not kernels.COMPILED
     assert (kernels.dense_apply is dense_reference.dense_apply) is not kernels.COMPILED
-    assert (kernels.batch_kernels().instructions == "NumPy") or kernels.COMPILED
+    assert (kernels.batch_kernels() is batch_reference) or kernels.COMPILED
     assert kernels.description().startswith(kernels.name)
+
+
+@pytest.mark.skipif(not kernels.COMPILED, reason="the compiled kernels are not in use")
+def test_stacks_without_compiled_kernels_are_told_of(monkeypatch):
+    monkeypatch.setattr(kernels, "batch_kernels", lambda: batch_reference)  # as where the compiler has no vectors
+    assert kernels.description().endswith(", stacks: NumPy")
 
 
 def loaded(kind):

@@ -63,7 +63,7 @@ def coherence_errors(
     sizes = None if moduli is None else np.ascontiguousarray(moduli, dtype=np.float64)
     weights = bars_reference.INVERSE if inverse else bars_reference.MODULI
     errors = np.empty((count, n))
-    if n <= MAX_ORDER and kernels.batch_kernels().instructions != "NumPy":
+    if n <= MAX_ORDER and kernels.batch_kernels().bars is not bars_reference.bars:
         kernels.link_bars(C, beta, looks, sizes, weights, reference, errors)
         return errors
     size = max(1, _ENTRIES_AT_ONCE // n**2)

@@ -140,9 +140,10 @@ def description() -> str:
     """Which kernels are in use, in words: for ``angsync info``."""
     if not COMPILED:
         return f"NumPy and SciPy, several times slower ({_WHY_NUMPY})"
+    from angsync.kernels.batch import reference
     from angsync.kernels.library import INSTRUCTIONS
 
-    return f"{name}, {threads()} thread(s), {INSTRUCTIONS}, batches: {batch_kernels().instructions}"
+    return f"{name}, {threads()} thread(s), {INSTRUCTIONS}" + ", stacks: NumPy" * (batch_kernels() is reference)
 
 
 __all__ = [

@@ -5,7 +5,7 @@
 #include <Python.h>
 
 /* Raised whenever a function is added, or a function or a struct takes other arguments; ABI in library.py. */
-int angsync_abi(void) { return 59; }
+int angsync_abi(void) { return 60; }
 
 int angsync_openmp(void) {
 #ifdef _OPENMP

@@ -37,7 +37,7 @@ SIZE, INT, REAL = ctypes.c_int64, ctypes.c_int, ctypes.c_double
 ADDRESS = ctypes.c_void_p
 """The type of an argument that is the address of an array (:func:`address`), or None."""
 
-ABI = 59
+ABI = 60
 """Version of the functions and structs, ``angsync_abi`` in library.c: raised whenever one is added or changed."""
 
 _ELF = struct.Struct("=40xQ10xHH2x")  # of 64 bits: where the table of sections begins, bytes per entry, entries
@@ -70,22 +70,22 @@ def _check_whole(path: str) -> None:
             raise ImportError(f"{path} is cut off; install angsync again")
 
 
-def _best_or(wanted: str) -> tuple[str, ctypes.CDLL, ctypes.CDLL]:
-    """The set of instructions of this name, or the best one of the machine; its kernels, and the plain ones."""
-    plain = _load(SETS[0])
-    available = list(filter(lambda name: find_spec(_module(name)), SETS[: plain.angsync_instructions() + 1]))
-    if wanted not in ("", *available):
+def _best_or(wanted: str) -> str:
+    """The set of instructions of this name, or the best one of the machine."""
+    if wanted not in ("", *AVAILABLE):
         raise InputError(
-            f"ANGSYNC_INSTRUCTIONS is {wanted!r}, but this machine has {', '.join(available)}: "
+            f"ANGSYNC_INSTRUCTIONS is {wanted!r}, but this machine has {', '.join(AVAILABLE)}: "
             "name one of these, or unset it to get the best one."
         )
-    name = wanted or available[-1]
-    return name, _load(name), plain
+    return wanted or AVAILABLE[-1]
 
 
 os.environ.update(_settings)
 try:
-    INSTRUCTIONS, _library, _plain = _best_or(os.environ.get("ANGSYNC_INSTRUCTIONS", "").lower())
+    _machine = SETS[: _load(SETS[0]).angsync_instructions() + 1]
+    AVAILABLE = [name for name in _machine if find_spec(_module(name))]
+    INSTRUCTIONS = _best_or(os.environ.get("ANGSYNC_INSTRUCTIONS", "").lower())
+    _library = _load(INSTRUCTIONS)
 finally:
     for _name in _settings:
         del os.environ[_name]
@@ -93,7 +93,7 @@ finally:
 
 def function(name: str, *arguments: Any, returns: Any = None) -> Callable[..., Any]:
     """A function of the extension with the types of its arguments and of what it returns."""
-    found = getattr(_library, name, None) or _plain[name]  # batch.c has all sets in the plain one
+    found = _library[name]
     found.argtypes, found.restype = arguments, returns
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from problems import coherence
+from reference.batch import KERNELS
 
 import angsync as ang
 from angsync.batch.emi import emi_matrix
@@ -12,13 +13,6 @@ from angsync.batch.result import BatchStatus
 from angsync.errors import AngsyncWarning, ConvergenceWarning, InputError, ShapeError
 from angsync.kernels.batch import emi_reference
 from angsync.kernels.batch.numbers import MAX_ORDER
-
-try:
-    from angsync.kernels.batch import compiled
-
-    SETS = compiled.available()
-except ImportError:
-    compiled, SETS = None, ()
 
 PRECISIONS = (np.complex64, np.complex128)
 
@@ -105,11 +99,10 @@ def made_by(kernel, C, coherence=None, beta=0.0, limit=4.5e14):
     return out, state
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("dtype", PRECISIONS)
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 21, 50])
-def test_compiled_does_what_numpy_does(monkeypatch, name, n, dtype):
-    monkeypatch.setattr(compiled, "instructions", name)
+def test_compiled_does_what_numpy_does(name, n, dtype):
     C = coherence(n, 21, looks=3 * n + 5, seed=n).astype(dtype)
     C[3] = 1  # singular, but for n = 1
     C[5] = np.nan
@@ -117,7 +110,7 @@ def test_compiled_does_what_numpy_does(monkeypatch, name, n, dtype):
         C[7] = np.where(np.eye(n), 0.1, 0.9)  # not positive definite
     real = np.abs(C).astype(np.float32 if n == 8 else np.float64)
     for given, beta in ((None, 0.0), (real, 0.0), (None, 0.2)):
-        out, state = made_by(compiled.emi, C, given, beta)
+        out, state = made_by(KERNELS[name].emi, C, given, beta)
         twin, expected = made_by(emi_reference.emi, C, given, beta)
         np.testing.assert_array_equal(state, expected)
         # both inverses are good to n eps times the condition number, which is below 1e6 here

@@ -7,25 +7,12 @@ import math
 import numpy as np
 import pytest
 from problems import bare, coherence, gaussian_stack
-from reference.batch import solved
+from reference.batch import KERNELS, solved
 
 import angsync as ang
 from angsync.certificate.stacked import certificates
 
-try:
-    from angsync.kernels.batch import compiled as batch_compiled
-
-    SETS = batch_compiled.available()
-except ImportError:
-    SETS = ()
-
 PRECISIONS = (np.complex64, np.complex128)
-
-
-@pytest.fixture(params=SETS)
-def compiled(request, monkeypatch):
-    monkeypatch.setattr(batch_compiled, "instructions", request.param)
-    return batch_compiled.solve
 
 
 def proved(solve, C, **changes):
@@ -144,7 +131,8 @@ def test_a_factorisation_that_succeeds_by_rounding_proves_nothing(batch_solver, 
 
 @pytest.mark.parametrize("dtype", PRECISIONS)
 @pytest.mark.parametrize("n", [2, 3, 7, 16, 31, 64, 127])
-def test_rounding_is_paid_for(compiled, n, dtype):
+@pytest.mark.parametrize("name", KERNELS)
+def test_rounding_is_paid_for(name, n, dtype):
     r"""For complete graphs the first shift, :math:`\mu` = a quarter of the smallest s, is always proved, so the rest of
     the bound is the price of rounding. It has to be at least Higham's
     :math:`\gamma_{n+1} (1 - \gamma_{n+1})^{-1} tr(A)` (Theorems 10.3 and 10.7, times sqrt 2 for complex numbers), with
@@ -153,7 +141,7 @@ def test_rounding_is_paid_for(compiled, n, dtype):
     rng = np.random.default_rng(n)
     weights = 1 + 0.1 * rng.random((16, n, n))
     C = with_phases(np.triu(weights, 1) + np.triu(weights, 1).swapaxes(1, 2), dtype)
-    z, found = proved(compiled, C)
+    z, found = proved(KERNELS[name].solve, C)
     # the kernel works on C / 2^k with the largest row sum in [1/2, 1): what is padded counts in these units
     scale = 2.0 ** np.ceil(np.log2(found["rows_most"]))
     s = (z.conj() * np.matmul(bare(C), z[:, :, None])[:, :, 0]).real / scale[:, None]

@@ -1,5 +1,5 @@
 /* Error bars of the phases of interferogram stacks; the formulas are in bars_reference.py.
- * Included by instruction_set.h once for each instruction set, with N(name) naming the lanes of doubles, after emi.h. */
+ * Included by batch.c once, with N(name) naming the lanes of doubles, after emi.h. */
 #define AT(x, i, j) (x)[(int64_t)(i) * n + (j)]
 
 static inline V N(all)(double x) { return (V){0} + x; }
@@ -276,7 +276,8 @@ static void N(bars_group)(const bars_t *call, int64_t first, int used, V *work) 
     }
 }
 
-static int N(bars)(const bars_t *call) {
+/* Standard errors of linked phases. Returns -2 without memory. */
+int batch_bars(const bars_t *call) {
     int64_t groups = (call->count + LANES - 1) / LANES;
     size_t vectors = 5 * (size_t)call->n * (size_t)call->n + 8 * (size_t)call->n;
     int failed = 0;

@@ -2,20 +2,21 @@
  * the formulas, is reference.py.
  *
  * As many problems as a vector of the instruction set has lanes make a group, one problem a lane (lanes.h), and a
- * thread takes one group at a time. Needs the vectors of GCC or Clang; where they are missing there are no instruction sets
- * to choose from (batch_instructions() is -1) and NumPy does the work.
+ * thread takes one group at a time. Needs the vectors of GCC or Clang; where they are missing (batch_vectors() is 0) NumPy
+ * does the work.
  */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "simd.h"
+
 #if defined(__GNUC__)
-#if !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
-#define SEVERAL_SETS
+#if defined(__AVX512F__)
 #include <immintrin.h>
 #endif
-#pragma GCC diagnostic ignored "-Wpsabi" /* vectors are passed between static functions only */
+int batch_vectors(void) { return 1; }
 
 #define FIXED_START_SHARE 0.0625    /* how much of the fixed start (the chirp) is added to the start by the sweep */
 #define DOUBTFUL_SHARE 0.589        /* objective over row sums below which PROVE_DOUBTFUL proves: numbers.py */
@@ -51,7 +52,7 @@ enum { ASYMMETRY, SKEW, BOUND, BARE_OBJECTIVE, GRADIENT, ROWS_TOTAL, ROWS_NORM, 
 /* One call. In Python: Call in compiled.py. */
 typedef struct {
     int64_t count;
-    int32_t n, threads, set; /* `set` of instructions, up to batch_instructions() */
+    int32_t n, threads;
     options_t options;
     double askew;        /* share of an entry above which a difference to its mirror image is suspect */
     const void *C;       /* (count, n, n), contiguous */
@@ -67,7 +68,7 @@ int64_t batch_found_rows(void) { return FOUND; }
 /* One call of the objective of interferogram stacks. In Python: EmiCall in compiled.py. */
 typedef struct {
     int64_t count;
-    int32_t n, threads, set;
+    int32_t n, threads;
     int32_t wide;          /* C holds doubles, not floats */
     int32_t given;         /* coherence: 0 the moduli of C, 1 floats, 2 doubles */
     const double *beta;    /* of each problem: the part of the identity */
@@ -82,7 +83,7 @@ enum { EMI_SINGULAR = 2, EMI_UNEVEN = 3 };
 /* One call for error bars of interferogram stacks. In Python: BarsCall in compiled.py. */
 typedef struct {
     int64_t count;
-    int32_t n, threads, set;
+    int32_t n, threads;
     int32_t wide;              /* C holds doubles, not floats */
     int32_t weights;           /* 0 the moduli of C, 1 minus the inverse of the coherences */
     int32_t reference;         /* the date that errors are against */
@@ -122,8 +123,9 @@ static inline void emi_write(const emi_t *call, int64_t at, double factor) {
     }
 }
 
-/* The inverse of any square matrix by Gauss-Jordan with row pivots, NaN where a pivot is 0; a is overwritten. */
-static void emi_invert(int n, double *a, double *inverse) {
+/* The inverse of any square matrix by Gauss-Jordan with row pivots, NaN where a pivot is 0; a is overwritten. Rarely called:
+ * inlined, it takes registers from the loops of its caller. */
+static __attribute__((noinline)) void emi_invert(int n, double *a, double *inverse) {
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++) inverse[i * n + j] = i == j;
     for (int k = 0; k < n; k++) {
@@ -148,9 +150,7 @@ static void emi_invert(int n, double *a, double *inverse) {
     }
 }
 
-#define JOIN_(a, b, c) a##_##b##_##c
-#define JOIN(a, b, c) JOIN_(a, b, c)
-#define DOUBLE(name) JOIN(name, double, SET) /* what is done in double precision for singles too */
+#define DOUBLE(name) name##_double /* what is done in double precision for singles too */
 #define LANES (VECTOR_BYTES / (int)sizeof(REAL))
 #define WIDE (VECTOR_BYTES / (int)sizeof(double))
 #define V N(real) /* REAL in every lane */
@@ -158,75 +158,65 @@ static void emi_invert(int n, double *a, double *inverse) {
 #define D DOUBLE(real)
 #define LOAD(a) ((V){0} + (REAL)(a))
 
-#define SET plain
-#define VECTOR_BYTES 16 /* SSE2, NEON: a vector that the registers do not hold is lowered through memory */
-#include "instruction_set.h"
-#undef SET
-#undef VECTOR_BYTES
+#define REAL double
+#define GROUP_OF_DOUBLES
+#define WHOLE int64_t
+#define SIGN_BIT INT64_MIN
+#define ROOT_GUESS INT64_C(0x5fe6eb50c7b537a9)
+#define ROOT_STEPS 4
+#define TINY 1e-290
+#define EPSILON 2.220446049250313e-16
+#define TINIEST_SCALE 0x1p-1022
+#define EXPONENT_BITS INT64_C(0x7ff0000000000000)
+#define EXPONENT_FLIP INT64_C(0x7fe0000000000000) /* two with the exponent of x and of 1 / x add up to it */
+#define EXPONENT_ONE INT64_C(0x0010000000000000)
+#define LARGER_512(x, y) _mm512_max_pd((__m512d)(x), (__m512d)(y))
+#define WHICH_512(mask) _mm512_test_epi64_mask((__m512i)(mask), (__m512i)(mask))
+#define ROOT_GUESS_512(x) _mm512_rsqrt14_pd((__m512d)(x))
+#define ROOT_STEPS_512 2
+#define BELOW 1e-9, 1e-3, 0.03, 0.3, 1.0
+#define N(name) DOUBLE(name)
+#include "lanes.h"
+#include "transpose.h"
+#include "read.h"
+#include "product.h"
+#include "newton.h"
+#include "pieces.h"
+#include "solve.h"
+#include "proof.h"
+#include "examine.h"
+#include "emi.h"
+#include "bars.h"
+#include "run.h"
 
-#ifdef SEVERAL_SETS
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
-#define SET avx2
-#define VECTOR_BYTES 32
-#include "instruction_set.h"
-#undef SET
-#undef VECTOR_BYTES
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,prefer-vector-width=512")
-#define SET avx512
-#define VECTOR_BYTES 64
-#include "instruction_set.h"
-#undef SET
-#undef VECTOR_BYTES
-#pragma GCC pop_options
-#endif
-
-/* The best instruction set of this machine: 0 plain, 1 avx2, 2 avx512. */
-int batch_instructions(void) {
-#ifdef SEVERAL_SETS
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512bw"))
-        return 2;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 1;
-#endif
-    return 0;
-}
-
-#ifdef SEVERAL_SETS
-#define CALL(KIND)                                                                                                     \
-    if (call->set == 2) return run_##KIND##_avx512(call);                                                              \
-    if (call->set == 1) return run_##KIND##_avx2(call);                                                                \
-    return run_##KIND##_plain(call);
-#else
-#define CALL(KIND) return run_##KIND##_plain(call);
-#endif
-
-/* Solve C[0], C[1], ... with one instruction set. Returns how many problems have an entry that differs from its mirror
- * image by more than `askew` times itself, -2 without memory. */
-int64_t batch_single(const batch_t *call) { CALL(single) }
-int64_t batch_double(const batch_t *call) { CALL(double) }
-
-/* -|Gamma|^-1 o C of every problem. Returns -2 without memory. */
-int batch_emi(const emi_t *call) {
-#ifdef SEVERAL_SETS
-    if (call->set == 2) return emi_double_avx512(call);
-    if (call->set == 1) return emi_double_avx2(call);
-#endif
-    return emi_double_plain(call);
-}
-
-/* Standard errors of linked phases. Returns -2 without memory. */
-int batch_bars(const bars_t *call) {
-#ifdef SEVERAL_SETS
-    if (call->set == 2) return bars_double_avx512(call);
-    if (call->set == 1) return bars_double_avx2(call);
-#endif
-    return bars_double_plain(call);
-}
+#define REAL float
+#define WHOLE int32_t
+#define SIGN_BIT INT32_MIN
+#define ROOT_GUESS 0x5f3759df
+#define ROOT_STEPS 3
+#define TINY 1e-35f
+#define EPSILON 1.1920929e-07f
+#define TINIEST_SCALE 0x1p-126f
+#define EXPONENT_BITS 0x7f800000
+#define EXPONENT_FLIP 0x7f000000
+#define EXPONENT_ONE 0x00800000
+#define LARGER_512(x, y) _mm512_max_ps((__m512)(x), (__m512)(y))
+#define WHICH_512(mask) _mm512_test_epi32_mask((__m512i)(mask), (__m512i)(mask))
+#define ROOT_GUESS_512(x) _mm512_rsqrt14_ps((__m512)(x))
+#define ROOT_STEPS_512 1
+#define BELOW 1e-4, 2e-3, 0.03, 0.3, 1.0
+#define N(name) name##_single
+#include "lanes.h"
+#include "transpose.h"
+#include "read.h"
+#include "product.h"
+#include "newton.h"
+#include "pieces.h"
+#include "solve.h"
+#include "proof.h"
+#include "run.h"
 
 #else
-int batch_instructions(void) { return -1; }
+int batch_vectors(void) { return 0; }
+int batch_single, batch_double, batch_emi, batch_bars; /* never called: Windows exports all names that Python asks for */
 #endif

@@ -1,28 +1,18 @@
-"""Many small problems, compiled: what :mod:`angsync.kernels.batch.reference` does. Import fails where not built.
-
-``ANGSYNC_INSTRUCTIONS=avx512``, ``avx2`` or ``plain`` in the environment asks for one set of instructions; without it
-the best one of the machine is taken. Read once, when this module is imported.
-"""
+"""Many small problems, compiled: what :mod:`angsync.kernels.batch.reference` does. Import fails where not built."""
 
 from __future__ import annotations
 
 import ctypes
-import os
 
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import InputError
 from angsync.kernels.batch.bars_reference import pooling
 from angsync.kernels.batch.emi_reference import UNEVEN_SHARE
 from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, BatchNumbers, BatchOptions, asymmetry_share
 from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, function, threads_for
 
-SETS = ("plain", "avx2", "avx512")
-"""The sets of instructions by name; their numbers in C are their places."""
-
-_best: int = function("batch_instructions", returns=INT)()
-if _best < 0:
+if not function("batch_vectors", returns=INT)():
     raise ImportError("the compiler that built the kernels has no vectors")
 
 
@@ -38,7 +28,7 @@ class BatchCall(ctypes.Structure):
     """``batch_t`` in batch.c, with its ``numbers_t`` at the end."""
 
     _fields_ = (
-        ("count", SIZE), ("n", ctypes.c_int32), ("threads", ctypes.c_int32), ("set", ctypes.c_int32),
+        ("count", SIZE), ("n", ctypes.c_int32), ("threads", ctypes.c_int32),
         ("options", Options), ("askew", REAL), ("stack", ADDRESS), ("start", ADDRESS), ("z", ADDRESS),
         ("objective", ADDRESS), ("residual", ADDRESS), ("iterations", ADDRESS), ("status", ADDRESS),
         ("components", ADDRESS), ("found", ADDRESS),
@@ -55,7 +45,7 @@ class EmiCall(ctypes.Structure):
     """``emi_t`` in batch.c."""
 
     _fields_ = (
-        ("count", SIZE), ("n", ctypes.c_int32), ("threads", ctypes.c_int32), ("set", ctypes.c_int32),
+        ("count", SIZE), ("n", ctypes.c_int32), ("threads", ctypes.c_int32),
         ("wide", ctypes.c_int32), ("given", ctypes.c_int32), ("beta", ADDRESS), ("limit", REAL), ("askew", REAL),
         ("C", ADDRESS), ("coherence", ADDRESS), ("out", ADDRESS), ("state", ADDRESS),
     )  # fmt: skip
@@ -68,7 +58,7 @@ class BarsCall(ctypes.Structure):
     """``bars_t`` in batch.c."""
 
     _fields_ = (
-        ("count", SIZE), ("n", ctypes.c_int32), ("threads", ctypes.c_int32), ("set", ctypes.c_int32),
+        ("count", SIZE), ("n", ctypes.c_int32), ("threads", ctypes.c_int32),
         ("wide", ctypes.c_int32), ("weights", ctypes.c_int32), ("reference", ctypes.c_int32), ("C", ADDRESS),
         ("beta", ADDRESS), ("looks", ADDRESS), ("moduli", ADDRESS), ("pool", ADDRESS), ("out", ADDRESS),
     )  # fmt: skip
@@ -76,27 +66,6 @@ class BarsCall(ctypes.Structure):
 
 _bars = function("batch_bars", ctypes.POINTER(BarsCall), returns=INT)
 _MOST_ITERATIONS = 2**30  # what fits into the counter of batch.c
-
-
-def available() -> tuple[str, ...]:
-    """The sets of instructions that this machine has."""
-    return SETS[: _best + 1]
-
-
-def instruction_set(wanted: str | None) -> str:
-    """The set of instructions of this name, or the best one of the machine where none is named."""
-    if not wanted:
-        return SETS[_best]
-    if wanted.lower() not in available():
-        raise InputError(
-            f"ANGSYNC_INSTRUCTIONS is {wanted!r}, but this machine has {', '.join(available())}: "
-            "name one of these, or unset it to get the best one."
-        )
-    return wanted.lower()
-
-
-instructions = instruction_set(os.environ.get("ANGSYNC_INSTRUCTIONS"))
-"""The set of instructions in use."""
 
 
 def solve(
@@ -116,9 +85,8 @@ def solve(
     if options.max_iterations > _MOST_ITERATIONS:
         options = options._replace(max_iterations=_MOST_ITERATIONS)
     arrays: tuple[NDArray, ...] = (stack, start, z, *numbers, found)
-    shared, chosen = threads_for(count * n * n), SETS.index(instructions)
-    askew = asymmetry_share(stack.dtype)
-    call = BatchCall(count, n, shared, chosen, Options(*options), askew, *(address(array) for array in arrays))
+    shared, askew = threads_for(count * n * n), asymmetry_share(stack.dtype)
+    call = BatchCall(count, n, shared, Options(*options), askew, *(address(array) for array in arrays))
     suspects: int = _SOLVERS[stack.dtype](ctypes.byref(call))
     if suspects < 0:
         raise MemoryError(f"no memory for the work of {count} problems of order {n}")
@@ -141,7 +109,7 @@ def emi(
     assert (beta.shape, beta.dtype) == ((count,), np.float64)
     given = 0 if coherence is None else 1 if coherence.dtype == np.float32 else 2
     call = EmiCall(
-        count, n, threads_for(count * n * n), SETS.index(instructions), C.dtype == np.complex128, given, address(beta),
+        count, n, threads_for(count * n * n), C.dtype == np.complex128, given, address(beta),
         limit, UNEVEN_SHARE, address(C), None if coherence is None else address(coherence), address(out),
         address(state),
     )  # fmt: skip
@@ -167,7 +135,7 @@ def bars(
     assert moduli is None or (moduli.shape, moduli.dtype) == ((count, n), np.float64)
     pool = pooling(n)
     call = BarsCall(
-        count, n, threads_for(count * n * n), SETS.index(instructions), C.dtype == np.complex128, weights, reference,
+        count, n, threads_for(count * n * n), C.dtype == np.complex128, weights, reference,
         address(C), address(beta), address(looks), None if moduli is None else address(moduli), address(pool),
         address(out),
     )  # fmt: skip

@@ -1,5 +1,5 @@
 /* -|Gamma|^-1 o C for many small problems: every lane of a vector belongs to another one. Included by
- * instruction_set.h once for each instruction set, with N(name) naming the lanes of doubles, after lanes.h. */
+ * batch.c once, with N(name) naming the lanes of doubles, after lanes.h. */
 
 /* Minus the inverse of the symmetric matrices in a, whose row i has i + 1 entries from a + i n on, in place: the sweep
  * operator, node after node. Its pivots are those of Cholesky. Returns the lanes where all of them are positive. */
@@ -84,7 +84,8 @@ static void N(emi_group)(const emi_t *call, int64_t first, int used, V *a, V *ke
     }
 }
 
-static int N(emi)(const emi_t *call) {
+/* -|Gamma|^-1 o C of every problem. Returns -2 without memory. */
+int batch_emi(const emi_t *call) {
     int64_t groups = (call->count + LANES - 1) / LANES;
     int n = call->n, failed = 0;
     size_t square = sizeof(V) * (size_t)n * (size_t)n;

@@ -1,5 +1,5 @@
-/* What a proof needs to know of the points z: in double precision. Included by instruction_set.h
- * once for each instruction set, with N(name) naming the lanes of doubles, after proof.h. */
+/* What a proof needs to know of the points z: in double precision. Included by batch.c
+ * once, with N(name) naming the lanes of doubles, after proof.h. */
 
 typedef struct {
     V bound, gradient, image, rows_total, rows_norm, moduli;

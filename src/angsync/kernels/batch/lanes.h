@@ -1,5 +1,5 @@
-/* Many small problems at once: every lane of a vector belongs to another problem. Included by instruction_set.h, once for
- * each instruction set and precision, with REAL, WHOLE (the integer of the same size), VECTOR_BYTES and N(name) defined.
+/* Many small problems at once: every lane of a vector belongs to another problem. Included by batch.c, once for
+ * each precision, with REAL, WHOLE (the integer of the same size), VECTOR_BYTES and N(name) defined.
  *
  * No operation mixes lanes, so the bits of an answer do not depend on who else is in the group. A group keeps the
  * strict upper triangle of C, row after row, as (re, im) pairs of vectors. The diagonal is only added to the

@@ -1,4 +1,4 @@
-/* Newton steps for a group of problems. Included by instruction_set.h after lanes.h. */
+/* Newton steps for a group of problems. Included by batch.c after lanes.h. */
 
 /* One block of dot products of rows a.. of the factor with rows b..: c_ab -= sum_k L_ak L_bk */
 static inline void N(block)(V *restrict c, const V *a0, const V *a1, const V *a2, const V *a3, const V *b0, const V *b1,

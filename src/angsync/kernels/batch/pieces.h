@@ -1,4 +1,4 @@
-/* Which nodes of the problems of a group hang together, and the gauge of each piece. Included by instruction_set.h after
+/* Which nodes of the problems of a group hang together, and the gauge of each piece. Included by batch.c after
  * lanes.h.
  *
  * Nodes j and l are joined where C_jl is not 0. A node without measurements is a piece of its own, and has the phase 1.

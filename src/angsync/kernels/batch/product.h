@@ -1,4 +1,4 @@
-/* Products with the matrices of a group of problems. Included by instruction_set.h after lanes.h. */
+/* Products with the matrices of a group of problems. Included by batch.c after lanes.h. */
 
 /* What `height` rows of the upper triangle, at most 4, do to y = C x: all of y_j for these rows, scaled, and their part
  * of y_l below. The rows share the loads and stores of x_l and y_l. `fresh`: nothing has been added to y yet. The

@@ -1,5 +1,5 @@
 /* Lower bounds on S(z) = Diag(s) - C over the complement of z, in the precision of the lanes. Included by
- * instruction_set.h after lanes.h.
+ * batch.c after lanes.h.
  *
  * As in angsync/spectrum.py: with u = z / sqrt(m) and a lift t > 0, M = S + t u u^H equals S on the complement of z.
  * If the Cholesky factorisation of A = M - shift I runs to completion, then M >= shift - g / (1 - g) tr(A) - E,

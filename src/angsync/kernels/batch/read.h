@@ -1,4 +1,4 @@
-/* A group of problems, from the stack into its lanes. Included by instruction_set.h after transpose.h. */
+/* A group of problems, from the stack into its lanes. Included by batch.c after transpose.h. */
 
 /* C <- scale C, where a later step wants it so. Powers of two: nothing is rounded. */
 static void N(rescale)(N(group) *g) {

@@ -38,10 +38,7 @@ from angsync.kernels.batch.numbers import (
 from angsync.kernels.batch.pieces_reference import count_pieces, first_of_piece, in_gauge
 from angsync.kernels.batch.proof_reference import bounds, cholesky
 
-__all__ = ["bars", "emi", "instructions", "solve"]
-
-instructions = "NumPy"
-"""Stands in reports where the compiled kernels name their set of instructions."""
+__all__ = ["bars", "emi", "solve"]
 
 # Tuned; the first six stand in batch.c too.
 _FIXED_START_SHARE = 0.0625  # how much of the fixed start (the chirp) is added to the start by the sweep

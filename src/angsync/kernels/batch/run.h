@@ -1,4 +1,4 @@
-/* The loop over groups, for one instruction set and precision. Included by instruction_set.h.
+/* The loop over groups, for one precision. Included by batch.c.
  *
  * A group waits for its slowest lane, and a Newton step costs as much as several power steps. So a few lanes that
  * want Newton steps leave their group, as soon as they are few enough; when a whole group of such problems has come
@@ -221,7 +221,9 @@ static int N(group_of)(N(bench) *bench, const batch_t *call, int64_t first, int 
     return suspects;
 }
 
-static int64_t N(run)(const batch_t *call) {
+/* Solve C[0], C[1], ... Returns how many problems have an entry that differs from its mirror image by more than `askew`
+ * times itself, -2 without memory. */
+int64_t N(batch)(const batch_t *call) {
     int64_t count = call->count, all_suspects = 0;
     int n = call->n, threads = call->threads, certify = call->options.certify;
     int64_t groups = (count + LANES - 1) / LANES;

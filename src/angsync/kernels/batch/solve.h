@@ -1,5 +1,5 @@
 /* The way of a group from its start to a critical point: power steps, then steps of the generalized power method or
- * of Newton's, each lane at its own pace. Included by instruction_set.h after newton.h.
+ * of Newton's, each lane at its own pace. Included by batch.c after newton.h.
  *
  * All that a lane knows is in its z and in the state below. A lane may therefore leave its group and go on in
  * another one, and ends with the same bits: run.h collects slow problems that way.

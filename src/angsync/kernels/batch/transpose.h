@@ -1,5 +1,5 @@
 /* From problems, where the numbers of one lie together, to lanes, where the same number of all of them does, and back.
- * Included by instruction_set.h after lanes.h.
+ * Included by batch.c after lanes.h.
  *
  * Thirty-two bytes of each problem at a time, PIECE numbers, or sixteen where there are no more. Loads of half a vector
  * are free of the one port that shuffles. Those of a quarter would leave it even less to do, but the many of them that

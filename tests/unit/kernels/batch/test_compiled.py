@@ -1,26 +1,19 @@
-"""Sets of instructions: the same answers from all of them, and a way to ask for one."""
+"""Sets of instructions: the same answers from all of them. tests/unit/kernels/test_library.py asks for one."""
 
 from __future__ import annotations
-
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from problems import gaussian_stack
-from reference.batch import solved
+from reference.batch import KERNELS, solved
 
 import angsync as ang
 from angsync import kernels
 from angsync.batch.stack import synchronize_stack
-from angsync.errors import InputError
 from angsync.kernels.batch import reference as batch_reference
 from angsync.kernels.batch.numbers import chirp
 
-batch_compiled = pytest.importorskip("angsync.kernels.batch.compiled", exc_type=ImportError)
-
-pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="the NumPy kernels were asked for")
+pytestmark = pytest.mark.skipif(not KERNELS, reason="the compiled kernels are not built")
 
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
@@ -30,8 +23,8 @@ def test_all_sets_say_the_same(monkeypatch, n, dtype):
     C = gaussian_stack(n, 37, 0.15 * np.sqrt(n), seed=n, dtype=dtype)
     C[5] = np.nan
     found = {}
-    for name in batch_compiled.available():
-        monkeypatch.setattr(batch_compiled, "instructions", name)
+    for name, compiled in KERNELS.items():
+        monkeypatch.setattr(kernels, "solve_batch", compiled.solve)
         found[name] = synchronize_stack(C, on_failure="ignore")
     tolerance = 1e-6 if dtype == np.complex64 else 1e-10
     for result in found.values():
@@ -51,8 +44,8 @@ def test_place_and_threads_do_not_matter_in_any_set(monkeypatch, n, tolerance):
     C = gaussian_stack(n, 150, 0.5 * np.sqrt(n), dtype=np.complex64)
     stopping = None if tolerance is None else ang.Stopping(tolerance=tolerance, max_iterations=300)
     order = np.random.default_rng(1).permutation(150)
-    for name in batch_compiled.available():
-        monkeypatch.setattr(batch_compiled, "instructions", name)
+    for compiled in KERNELS.values():
+        monkeypatch.setattr(kernels, "solve_batch", compiled.solve)
         monkeypatch.setenv("ANGSYNC_NUM_THREADS", "1")
         one = synchronize_stack(C, on_failure="ignore", stopping=stopping)
         monkeypatch.setenv("ANGSYNC_NUM_THREADS", "3")
@@ -62,15 +55,14 @@ def test_place_and_threads_do_not_matter_in_any_set(monkeypatch, n, tolerance):
 
 
 @pytest.mark.parametrize("triangle", [0, 1, 2])
-@pytest.mark.parametrize("name", batch_compiled.available())
-def test_the_same_start_and_the_same_steps_as_numpy(monkeypatch, name, triangle):
-    monkeypatch.setattr(batch_compiled, "instructions", name)
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_same_start_and_the_same_steps_as_numpy(name, triangle):
     n, count = 12, 100
     C = gaussian_stack(n, count, 0.2 * np.sqrt(n), dtype=np.complex128)
     C -= np.einsum("kij,ij->kij", C, np.eye(n))
     for steps, power_steps in ((0, 0), (0, 3), (200, 10)):
         options = {"triangle": triangle, "certify": False, "max_iterations": steps, "power_steps": power_steps}
-        z, found, _ = solved(batch_compiled.solve, C, **options)
+        z, found, _ = solved(KERNELS[name].solve, C, **options)
         twin, expected, _ = solved(batch_reference.solve, C, **options)
         if steps == 0:
             # sums of n numbers of size 1 to 3, whose moduli are rarely below 0.01: 1e-10 is far more than rounding
@@ -81,16 +73,15 @@ def test_the_same_start_and_the_same_steps_as_numpy(monkeypatch, name, triangle)
 
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
-@pytest.mark.parametrize("name", batch_compiled.available())
-def test_pieces_of_the_largest_order_are_told_apart(monkeypatch, name, dtype):
+@pytest.mark.parametrize("name", KERNELS)
+def test_pieces_of_the_largest_order_are_told_apart(name, dtype):
     """The last node that a label can name: in a piece of its own, in one with the first node, and proved in one."""
-    monkeypatch.setattr(batch_compiled, "instructions", name)
     n = 256
     C = gaussian_stack(n, 3, 0.1, dtype=dtype)
     C[0, :-1, -1] = C[0, -1, :-1] = 0
     ends = np.isin(np.arange(n), (0, n - 1))
     C[1] = np.where(ends[:, None] == ends, C[1], 0)
-    z, found, _ = solved(batch_compiled.solve, C, certify=True, gauge=1)
+    z, found, _ = solved(KERNELS[name].solve, C, certify=True, gauge=1)
     np.testing.assert_array_equal(found["components"], [2, 2, 1])
     np.testing.assert_array_equal(found["status"], 0)
     assert z[0, -1] == z[1, 0] == z[1, 1] == z[2, 0] == 1
@@ -99,46 +90,12 @@ def test_pieces_of_the_largest_order_are_told_apart(monkeypatch, name, dtype):
     assert 0 < found["bound"][2] <= np.linalg.eigvalsh(S)[1]  # the smallest one belongs to z
 
 
-def test_a_set_can_be_asked_for():
-    assert batch_compiled.instruction_set(None) == batch_compiled.available()[-1]
-    assert batch_compiled.instruction_set("Plain") == "plain"
-    with pytest.raises(InputError, match=r"ANGSYNC_INSTRUCTIONS is 'neon', but this machine has plain.*unset it"):
-        batch_compiled.instruction_set("neon")
-
-
-def test_the_environment_is_read():
-    code = (
-        "from angsync import kernels; from angsync.kernels.batch import compiled;"
-        "print(compiled.instructions, kernels.description())"
-    )
-    environment = {**os.environ, "ANGSYNC_INSTRUCTIONS": "plain"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("plain ")
-    assert "batches: plain" in done.stdout
-
-
-def test_a_wrong_name_is_refused_at_the_first_batch():
-    code = "import numpy as np, angsync as ang; ang.synchronize(np.ones((2, 3, 3), complex))"
-    environment = {**os.environ, "ANGSYNC_INSTRUCTIONS": "mmx"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
-    assert done.returncode != 0
-    assert "ANGSYNC_INSTRUCTIONS is 'mmx'" in done.stderr
-
-
-def test_info_names_the_set():
-    from angsync.study.machine import installation
-
-    assert f"batches: {batch_compiled.instructions}" in installation()["kernels"]
-    assert ang.synchronize(gaussian_stack(4, 3, 0.1, dtype=np.complex64)).converged.all()
-
-
-@pytest.mark.parametrize("name", batch_compiled.available())
-def test_a_start_that_is_given_is_the_start(monkeypatch, name):
-    monkeypatch.setattr(batch_compiled, "instructions", name)
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_start_that_is_given_is_the_start(name):
     n = 7
     C = gaussian_stack(n, 20, 0.2 * np.sqrt(n), dtype=np.complex128)
     options = {"certify": False, "max_iterations": 0, "power_steps": 0, "swept": False}
-    for solve in (batch_compiled.solve, batch_reference.solve):
+    for solve in (KERNELS[name].solve, batch_reference.solve):
         z, found, _ = solved(solve, C, **options)
         given = chirp(n).astype(np.complex128)
         # one phase of unit modulus times another: a few units in the last place of a chirp that is rounded to float

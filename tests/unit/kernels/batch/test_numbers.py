@@ -15,13 +15,6 @@ from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, BatchNumbers, chirp
 from angsync.simulate import gaussian
 from angsync.study.bench.problems import coherence_stack
 
-try:
-    from angsync.kernels.batch import compiled as batch_compiled
-
-    SETS = batch_compiled.available()
-except ImportError:
-    SETS = ()
-
 
 def stack(n, count, level, seed=0):
     """C = z z^H + level sqrt(n) W; from 0.5 on, some problems need Newton steps and leave their group."""
