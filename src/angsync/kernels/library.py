@@ -16,7 +16,6 @@ import math
 import os
 import struct
 from collections.abc import Callable
-from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -25,7 +24,7 @@ from numpy.typing import NDArray
 
 from angsync.errors import InputError
 from angsync.kernels import spare_memory
-from angsync.kernels.thread_count import threads, told_to_work_off_alone
+from angsync.kernels.thread_count import have_no_threads, threads, told_to_work_off_alone
 
 # Waiting threads must not spin for long: beside another busy process, or the threads of BLAS, that costs several-fold.
 # For some microseconds they may: waking one up costs fifty, as much as a product at n = 500. The settings are read
@@ -52,9 +51,10 @@ def _module(name: str) -> str:
 def _load(name: str) -> ctypes.CDLL:
     """Load the kernels for a set of instructions."""
     found = find_spec(_module(name))
-    if found is not None:
-        _check_whole(str(found.origin))
-    loaded = ctypes.CDLL(import_module(_module(name)).__file__)
+    if found is None:
+        raise ModuleNotFoundError(f"{_module(name)} is not built")
+    _check_whole(str(found.origin))
+    loaded = ctypes.CDLL(str(found.origin))
     if loaded.angsync_abi() != ABI:
         raise ImportError("the compiled kernels are of another version; install angsync again")
     return loaded
@@ -101,6 +101,8 @@ def function(name: str, *arguments: Any, returns: Any = None) -> Callable[..., A
 OPENMP = bool(function("angsync_openmp", returns=INT)())
 NAME = "compiled" + (", OpenMP" if OPENMP else "")
 
+if not OPENMP:
+    have_no_threads()
 with contextlib.suppress(AttributeError):
     # With no level of parallel regions active, one thread does the work of all. The symbol is that of the OpenMP
     # library which the extension loaded.

@@ -45,6 +45,11 @@ def told_to_work_off_alone(function: Callable[[], None]) -> None:
     _Pool.work_off_alone = staticmethod(function)
 
 
+def have_no_threads() -> None:
+    """Count one thread, whatever number is asked for: the kernels were built without OpenMP."""
+    _Pool.lost, _Pool.work_off_alone = True, None
+
+
 def _allowed(count: int) -> int:
     if not _Pool.lost:
         _Pool.started = _Pool.started or count > 1

@@ -111,3 +111,10 @@ def test_a_forked_process_that_cannot_be_told_uses_one_thread(monkeypatch):
     monkeypatch.setattr(thread_count._Pool, "work_off_alone", None)
     with kernels.limited(3):
         assert kernels.threads() == 1
+
+
+def test_threads_without_openmp_is_one():
+    code = "from angsync.kernels import thread_count; thread_count.have_no_threads(); print(thread_count.threads())"
+    environment = {**os.environ, "OMP_NUM_THREADS": "4"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "1"
