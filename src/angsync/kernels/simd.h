@@ -25,6 +25,7 @@ typedef VECTOR(float, VECTOR_BYTES) floats;
 typedef VECTOR(int32_t, VECTOR_BYTES) ints;
 typedef VECTOR(float, VECTOR_BYTES / 2) fewer_floats; /* as many as `doubles` has */
 #define CONVERT(x, TYPE) __builtin_convertvector(x, TYPE)
+#define BITS(x) ((ints)(x)) /* not all of them 0 where x is not */
 #define ASK(place, near) __builtin_prefetch(place, 0, near) /* `near`: 3 into the nearest cache, 2 into the next */
 #define INLINED static inline __attribute__((always_inline)) /* what is constant in a call is constant in its copy of the code */
 #else
@@ -32,6 +33,7 @@ typedef double doubles;
 typedef float floats, fewer_floats;
 typedef int32_t ints;
 #define CONVERT(x, TYPE) ((TYPE)(x))
+#define BITS(x) ((x) != 0)
 #define ASK(place, near) (void)(place)
 #define INLINED static inline
 #endif

@@ -39,4 +39,7 @@ double matrix_diagonal(const matrix_t *m, int64_t j);
  * the diagonal as it lies there. */
 void matrix_part(const matrix_t *m, int64_t j, int64_t rows, int64_t l, int64_t columns, double *out, int64_t stride);
 
+/* The same in the precision of the matrix: floats if it is single. */
+void matrix_own_part(const matrix_t *m, int64_t j, int64_t rows, int64_t l, int64_t columns, char *out, int64_t stride);
+
 #endif

@@ -3,7 +3,7 @@
  *
  * A tile is compared with its mirror image entry by entry: pairs that differ by more than `share` of their modulus make the
  * tile suspect, and are looked at by whoever called. Tiles and mirror images are read where they lie if they are rows of
- * pairs of numbers, and are copied into rows of doubles otherwise.
+ * pairs of numbers, and are copied into rows of such pairs otherwise.
  *
  * Every thread has strips of rows of its own, and sums of its own that are added up in the order of the threads; where
  * OpenMP gives fewer than were asked for, one does the shares of several.
@@ -36,22 +36,37 @@ typedef struct {
     double largest, gap, bad; /* gap: the sum of |Re d| + |Im d| over d = C_jl - conj(C_lj), j < l */
 } findings;
 
-/* A row of a tile beside its mirror image, where that is `compared`: what is found, the sum of its moduli, and the largest
- * part of an entry. `columns`: sums of moduli. Returns whether some pair differs by more than the share of its modulus whose
- * square is given. */
-INLINED int look_at_row(const double *restrict upper, const double *restrict lower, int compared, double square,
+/* Number t of a row, which is in single precision or in double. */
+#define NUMBER(row, t) (single ? (double)((const float *)(row))[t] : ((const double *)(row))[t])
+
+/* Whether a row of floats differs from its mirror image, by the bits of upper - conj(lower). The sign of a 0 counts: that
+ * costs time alone. (For doubles, to compare moduli always was measured to be as fast.) */
+INLINED int floats_differ(const char *upper, const char *lower) {
+    static const float signs[16] = {1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1};
+    ints found = EACH(ints, 0), none = found;
+    for (int at = 0; at < 4 * LANES; at += sizeof(floats)) {
+        floats sign = *(const floats *)(signs + at / 4 % 16);
+        found |= BITS(*(const floats *)(upper + at) - sign * *(const floats *)(lower + at));
+    }
+    return memcmp(&found, &none, sizeof(ints)) != 0;
+}
+
+/* A row of a tile, beside its mirror image where they `differ`: what is found, the sum of its moduli, and the largest part of
+ * an entry. `columns`: sums of moduli. Returns whether some pair differs by more than the share of its modulus whose square
+ * is given. */
+INLINED int look_at_row(const void *restrict upper, const void *restrict lower, int single, int differ, double square,
                         double *restrict columns, double *sum, double *most, findings *found) {
     double total = 0, part = 0, largest = 0, gap = 0, excess = 0;
 #pragma omp simd reduction(+ : total, gap) reduction(max : part, largest, excess)
     for (int c = 0; c < SEGMENT; c++) {
-        double re = upper[2 * c], im = upper[2 * c + 1], all = re * re + im * im, modulus = sqrt(all);
+        double re = NUMBER(upper, 2 * c), im = NUMBER(upper, 2 * c + 1), all = re * re + im * im, modulus = sqrt(all);
         total += modulus;
         columns[c] += modulus;
         part = fabs(re) > part ? fabs(re) : part;
         part = fabs(im) > part ? fabs(im) : part;
         largest = modulus > largest ? modulus : largest;
-        if (compared) {
-            double dr = re - lower[2 * c], di = im + lower[2 * c + 1], over = dr * dr + di * di - square * all;
+        if (differ) {
+            double dr = re - NUMBER(lower, 2 * c), di = im + NUMBER(lower, 2 * c + 1), over = dr * dr + di * di - square * all;
             gap += fabs(dr) + fabs(di);
             excess = over > excess ? over : excess;
         }
@@ -65,12 +80,12 @@ INLINED int look_at_row(const double *restrict upper, const double *restrict low
 }
 
 /* A row of a block of the copy. Added to a number and taken away, 1.5 2^52 leaves it rounded to an integer. */
-static void narrow_row(const double *restrict upper, double most, int16_t *restrict out, float *scale) {
+INLINED void narrow_row(const void *restrict upper, int single, double most, int16_t *restrict out, float *scale) {
     int16_t row[LANES];
     const double inverse = most > STORED_AS_ZERO ? 32767 / most : 0.0, magic = 6755399441055744.0;
     *scale = most > STORED_AS_ZERO ? (float)(most / 32767) : 0.0f;
 #pragma omp simd
-    for (int t = 0; t < LANES; t++) row[t] = (int16_t)(int32_t)(upper[t] * inverse + magic - magic);
+    for (int t = 0; t < LANES; t++) row[t] = (int16_t)(int32_t)(NUMBER(upper, t) * inverse + magic - magic);
     for (int t = 0; t < LANES; t += 8) PAST_THE_CACHE(out + t, row + t);
 }
 
@@ -86,26 +101,21 @@ typedef struct {
     findings *found;
 } pass;
 
-/* Row j from column l0 on as it lies in the tile above the diagonal: of C, or of its mirror image, which is the same row of
- * the transposed matrix. Read where it lies, or from the buffer, where some rows are copied at a time. */
-static const double *row_of(const matrix_t *m, int64_t n, int64_t j, int64_t l0, double *buffer) {
-    int64_t l1 = l0 + SEGMENT < n ? l0 + SEGMENT : n, rows = n - j < STRIP ? n - j : STRIP;
+/* STRIP rows from j on, from column l0 on, as they lie in the tile above the diagonal: of C, or of its mirror image, which is
+ * the same part of the transposed matrix. Read where they lie, or from the buffer; `apart`: bytes from row to row. */
+INLINED const char *rows_of(const matrix_t *m, int64_t n, int64_t j, int64_t l0, double *buffer, int single, int64_t *apart) {
+    int64_t l1 = l0 + SEGMENT < n ? l0 + SEGMENT : n, rows = n - j < STRIP ? n - j : STRIP, entry = single ? 8 : 16;
     int whole = l1 == l0 + SEGMENT && j < l0;
-    if (whole && is_direct(m) && m->kind == COMPLEX_DOUBLE) {
-        const char *row = entry_at(m, j, l0);
-        for (int line = 0; line < 16 * SEGMENT; line += 64) ASK(row + 16 * SEGMENT + line, 3);
-        return (const double *)row;
+    *apart = m->row;
+    if (whole && rows == STRIP && is_direct(m)) return entry_at(m, j, l0);
+    *apart = APART * entry / 2;
+    if (!whole || rows < STRIP) memset(buffer, 0, sizeof(double) * STRIP * APART);
+    if (rows > 0) matrix_own_part(m, j, rows, l0, l1 - l0, (char *)buffer, APART);
+    for (int64_t k = 0; k < STRIP && j >= l0; k++) { /* up to the diagonal nothing counts, whatever stands there */
+        int64_t first = j + k + 1 < l1 ? j + k + 1 : l1;
+        memset((char *)buffer + k * *apart, 0, (size_t)(entry * (first - l0)));
     }
-    if (j % STRIP == 0) {
-        if (!whole || rows < STRIP) memset(buffer, 0, sizeof(double) * STRIP * APART);
-        if (rows > 0) matrix_part(m, j, rows, l0, l1 - l0, buffer, APART);
-    }
-    double *row = buffer + j % STRIP * APART;
-    if (j >= l0) { /* up to the diagonal nothing counts, whatever stands there */
-        int64_t first = j + 1 < l1 ? j + 1 : l1;
-        memset(row, 0, sizeof(double) * 2 * (size_t)(first - l0));
-    }
-    return row;
+    return (const char *)buffer;
 }
 
 /* The diagonal entries in a tile. Returns whether one is not real. */
@@ -127,21 +137,30 @@ static int diagonal_part(const pass *w, int64_t j0, int64_t l0) {
 }
 
 /* The tile whose first entry is (j0, l0). Returns whether it is suspect. */
-static int one_tile(const pass *w, int64_t j0, int64_t l0) {
+INLINED int tile_of(const pass *w, int64_t j0, int64_t l0, int single) {
     const matrix_t *C = w->C, mirrored = transposed(C);
-    int64_t n = w->n, first = j0 / SEGMENT, apart = segments_of(n) - first;
+    int64_t n = w->n, first = j0 / SEGMENT, apart = segments_of(n) - first, up, low = 0;
+    int64_t begin = blocks_before(n, j0 / ROWS) + l0 / SEGMENT - first;
     int suspect = l0 < j0 + SIDE && diagonal_part(w, j0, l0);
-    for (int64_t j = j0; j < j0 + SIDE; j++) {
-        int64_t at = blocks_before(n, j0 / ROWS) + (j - j0) / ROWS * apart + l0 / SEGMENT - first;
-        const double *upper = row_of(C, n, j, l0, w->buffer), *lower = upper;
-        double most, *columns = w->columns + l0;
-        if (w->compared) {
-            lower = row_of(&mirrored, n, j, l0, w->buffer + STRIP * APART);
-            suspect |= look_at_row(upper, lower, 1, w->square, columns, w->rows + j, &most, w->found);
-        } else look_at_row(upper, lower, 0, w->square, columns, w->rows + j, &most, w->found);
-        if (w->copy) narrow_row(upper, most, w->copy + at * BLOCK + j % ROWS * LANES, w->scale + at * ROWS + j % ROWS);
+    for (int64_t j = j0; j < j0 + SIDE; j += STRIP) {
+        const char *upper = rows_of(C, n, j, l0, w->buffer, single, &up), *lower = upper;
+        if (w->compared) lower = rows_of(&mirrored, n, j, l0, w->buffer + STRIP * APART, single, &low);
+        for (int64_t k = j; k < j + STRIP; k++, upper += up, lower += low) {
+            int64_t at = begin + (k - j0) / ROWS * apart, bytes = (single ? 8 : 16) * SEGMENT;
+            double most, *columns = w->columns + l0, *sum = w->rows + k;
+            const char *next = (up == C->row ? upper : lower) + bytes; /* of what is read where it lies */
+            for (int64_t line = 0; line < bytes; line += 64) ASK(next + line, 3);
+            if (w->compared && (!single || floats_differ(upper, lower)))
+                suspect |= look_at_row(upper, lower, single, 1, w->square, columns, sum, &most, w->found);
+            else look_at_row(upper, lower, single, 0, w->square, columns, sum, &most, w->found);
+            if (w->copy) narrow_row(upper, single, most, w->copy + at * BLOCK + k % ROWS * LANES, w->scale + at * ROWS + k % ROWS);
+        }
     }
     return suspect;
+}
+
+static int one_tile(const pass *w, int64_t j0, int64_t l0) {
+    return w->C->kind % 2 ? tile_of(w, j0, l0, 1) : tile_of(w, j0, l0, 0);
 }
 
 /* One pass over C, tile by tile, where `compared` together with the mirror image; without a copy where `copy` is NULL. `sums` gets the sums of |C_jl| over rows;
