@@ -99,7 +99,8 @@ def _errors(
     wide /= np.abs(wide)
     kept[~solved] = 0
     strength = np.abs(kept)
-    diagonal = np.diagonal(problems.C, axis1=1, axis2=2)[solved[:, None] & ~out]
+    measured = (strength.sum(axis=1) + strength.sum(axis=2)) > 0  # not a masked date, or all of a masked pixel
+    diagonal = np.diagonal(problems.C, axis1=1, axis2=2)[solved[:, None] & ~out & measured]
     below = below_one(diagonal, strength)
     unit = strength.max(axis=(1, 2), initial=0)
     unit[unit == 0] = 1

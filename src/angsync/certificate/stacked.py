@@ -77,7 +77,8 @@ def _claims(field: dict[str, NDArray[np.float64]], n: int) -> dict[str, NDArray]
     gap = np.where(bad, np.nan, np.where(several, gap, 0.0))
     relative = np.where(bad, np.nan, np.where(several, relative, 0.0))
     lambda_2 = np.where(bad, np.nan, np.where(several, lambda_2, np.inf))
-    proved = relative <= GAP_TOLERANCE
+    # Among the smallest numbers of all, rounding may be as large as f: there it is no scale for a gap.
+    proved = (relative <= GAP_TOLERANCE) & (~several | (8 * n * n * _SMALLEST <= GAP_TOLERANCE * np.abs(f)) | (f == 0))
     if "components" in field:
         proved &= field["components"] == 1
         lambda_2 = np.where(field["components"] != 1, np.minimum(lambda_2, 0.0), lambda_2)

@@ -213,3 +213,18 @@ def test_problems_without_residuals_are_counted(dtype):
         warnings.simplefilter("error")
         result.standard_errors(sigma=0.1)
         result[1].standard_errors()
+
+
+def test_coherences_with_a_masked_pixel_are_told():
+    rng = np.random.default_rng(5)
+    samples = rng.standard_normal((60, 12, 40)) + 1j * rng.standard_normal((60, 12, 40))
+    samples += 2 * (rng.standard_normal((60, 1, 40)) + 1j * rng.standard_normal((60, 1, 40)))
+    C = samples @ samples.conj().swapaxes(1, 2)
+    scale = np.sqrt(np.einsum("kii->ki", C).real)
+    C /= scale[:, :, None] * scale[:, None, :]
+    C[3], C[4, 5], C[4, :, 5] = 0, 0, 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = ang.synchronize(C)
+    with pytest.warns(ErrorBarWarning, match="link_covariance"):
+        result.standard_errors()

@@ -265,3 +265,12 @@ def test_no_bit_depends_on_the_size_of_a_neighbour(scale):
     alone, beside = ang.synchronize(C), ang.synchronize(np.concatenate([C, other]))
     for name in ("gap_bound", "relative_gap", "lambda_2", "verdict"):
         assert np.array_equal(getattr(alone, name), getattr(beside, name)[:-1]), name
+
+
+@pytest.mark.filterwarnings("ignore::angsync.errors.AngsyncWarning")
+def test_denormal_stack_as_small_as_its_rounding_is_undecided():
+    rng = np.random.default_rng(0)
+    U = np.triu(rng.standard_normal((60, 60)) + 1j * rng.standard_normal((60, 60)), 1)
+    result = ang.synchronize((U + U.conj().T)[None] * 1e-322)
+    assert result.gap_bound[0] > result.objective[0]
+    assert result.verdict[0] == 1  # UNDECIDED

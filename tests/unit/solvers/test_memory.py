@@ -177,7 +177,9 @@ def test_the_relaxation():
         operator = ang.as_operator(C)
         rows = solver.lift(z, np.random.default_rng(0))
         peaks.append(peak(lambda operator=operator, rows=rows: iterate(operator, solver, rows, STOPPING)))
-    hold([solver.memory.bytes(n, rank=solver.rank_for(n)) for n in sizes], peaks[1:])
+    # how many steps of its inner solver are kept at a time is a matter of the problem, and of the rounding of BLAS
+    for n, most in zip(sizes, peaks[1:], strict=True):
+        assert most <= solver.memory.bytes(n, rank=solver.rank_for(n)) <= GENEROUS * most
 
 
 def random_graph(n, degree):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from typing import Any
 
@@ -95,8 +94,6 @@ class LinearOperatorAdapter(Operator):
 
     def __init__(self, operator: LinearOperator, dtype: np.dtype[Any]) -> None:
         self.operator = operator
-        self._by_columns = copy.copy(operator)
-        vars(self._by_columns)["matvec"] = self._copied  # SciPy's own matmat keeps the products of all columns
         self._dtype = dtype
         self._diagonal: NDArray[np.float64] | None = None
 
@@ -109,12 +106,12 @@ class LinearOperatorAdapter(Operator):
         return self._dtype
 
     def apply(self, z: NDArray) -> NDArray:
-        product = self.operator.matvec(z) if z.ndim == 1 else self._by_columns.matmat(z)
-        return _finite(np.array(product, dtype=np.result_type(z, self._dtype)), z, "matvec")
-
-    def _copied(self, v: NDArray) -> NDArray:
-        """A copy of the product: its array may be one that the operator writes into again."""
-        return np.array(self.operator.matvec(v))
+        # Copies: an operator may write each product into the same array.
+        product = np.array(self.operator.matvec(z) if z.ndim == 1 else self.operator.matmat(z))
+        if z.ndim == 2 and z.shape[1] > 1 and np.array_equal(product[:, 0], product[:, -1]):
+            # SciPy's own matmat puts the products of all columns together when the last one is known.
+            product = np.stack([np.array(self.operator.matvec(column)) for column in z.T], axis=1)
+        return _finite(product.astype(np.result_type(z, self._dtype), copy=False), z, "matvec")
 
     @property
     def is_known_by_products(self) -> bool:

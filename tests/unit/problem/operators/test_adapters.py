@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
 
 import numpy as np
@@ -164,3 +165,24 @@ def test_operator_that_reuses_its_buffer_is_solved(n):
         result = ang.synchronize(operator)
         assert result.objective == pytest.approx(expected.objective, rel=1e-12)
         assert result.certificate.verdict is expected.certificate.verdict
+
+
+def test_linear_operator_with_a_handle_stays_open():
+    C = np.asarray(ang.simulate.gaussian(40, 1.0, rng=0).C)
+
+    class Device(LinearOperator):
+        def __init__(self):
+            super().__init__(C.dtype, C.shape)
+            self.handle = {"open": True}
+
+        def _matvec(self, x):
+            assert self.handle["open"]
+            return C @ np.ravel(x)
+
+        def __del__(self):
+            self.handle["open"] = False
+
+    operator = Device()
+    for _ in range(2):
+        assert ang.synchronize(operator).certificate.verdict is ang.Verdict.CERTIFIED
+        gc.collect()
