@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
 from angsync.certificate import GAP_TOLERANCE
@@ -34,6 +35,7 @@ from angsync.problem.operators import (
     Operator,
     as_operator,
 )
+from angsync.problem.pieces import piece_labels
 from angsync.problem.randomness import random_generator
 from angsync.problem.residual import along_and_across, norm
 from angsync.solvers.loop import UNEVEN_RATIO
@@ -155,8 +157,8 @@ def certify_component(
             if found.allowed > norm_of_C.allowed:  # the run allowed too little for rounding: a new one
                 bound = _bound(operator, z, point, rng, clock, method, allowance)
     suspect, certified = bound, point.is_certified_by(bound)
-    light = point.light_nodes(operator, bound)
-    if light and certified and method == "auto" and not clock.expired:
+    light = point.light_nodes(operator, bound) if certified else ()
+    if light and method == "auto" and not clock.expired:
         suspect = _bound(operator, z, point, rng, clock, "weighted", allowance)
         if point.is_certified_by(suspect) and point.gap_of.proves_uniqueness(suspect):
             bound, light = suspect, ()
@@ -318,17 +320,21 @@ class _Point:
         return self.gap_of(bound), self.scale, self.rounding.objective
 
     def light_nodes(self, operator: Operator, bound: SpectralBound) -> tuple[int, ...]:
-        r"""The nodes of small weight that a bound on f as a whole may leave anywhere.
+        r"""The nodes that only measurements of small weight tie to the rest, and a bound on f as a whole to nothing.
 
         A bound that proves the optimum to be unique leaves none: in the words of
         :mod:`angsync.certificate.bounds.sharper`, every w that fits as well has
         :math:`|v_j|^2 \le 4 G / (\nu D_{jj}) < \nu D_{jj} / S_{jj} \le 1`, a turn of less than 60 degrees.
         """
-        sums = operator.abs_row_sums()
+        entries = operator.entries()
         by_misfit = self.is_tree and bound.method == OUT_OF_TIME
-        if sums is None or by_misfit or self.gap_of.proves_uniqueness(bound):
+        if entries is None or by_misfit or self.gap_of.proves_uniqueness(bound):
             return ()
-        return tuple(np.flatnonzero(UNEVEN_RATIO * sums < sums.max()).tolist())
+        pairs = scipy.sparse.coo_array(entries if scipy.sparse.issparse(entries) else np.asarray(entries))
+        moduli = np.where(pairs.row == pairs.col, 0, np.abs(pairs.data))
+        heavy = UNEVEN_RATIO * moduli >= moduli.max(initial=0)
+        labels = piece_labels(operator.n, pairs.row[heavy], pairs.col[heavy])
+        return tuple(np.flatnonzero(labels != np.bincount(labels).argmax()).tolist())
 
     def certificate(self, bound: SpectralBound, witness: NDArray | None, light: tuple[int, ...] = ()) -> Certificate:
         gap_bound, scale, rounding = self._judged(bound)

@@ -199,9 +199,10 @@ def _solve_block(
     field: dict[str, NDArray] = dict(zip(FIELDS, found, strict=True)) | {"status": numbers.status}
     claims = certificates(field, m, _CLAIMS)
     proved = (numbers.status == CONVERGED) & (claims["verdict"] == 0) & (field["nodes"] == m)
-    sums = np.abs(stack).sum(axis=1).reshape(count, m)
-    # nodes of small weight need a proof of their own, unless the optimum is unique
-    proved &= (claims["unique"] > 0) | (sums.max(axis=1) <= UNEVEN_RATIO * sums.min(axis=1))
+    moduli = np.abs(stack).reshape(count, m * m)
+    least = np.where(moduli > 0, moduli, np.inf).min(axis=1)
+    # what is tied by measurements of small weight needs a proof of its own, unless the optimum is unique
+    proved &= (claims["unique"] > 0) | (moduli.max(axis=1) <= UNEVEN_RATIO * least)
     if proved.any():
         z[nodes[proved]] = phases[proved]
         solved[nodes[proved]] = True

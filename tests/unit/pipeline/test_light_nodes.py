@@ -148,3 +148,17 @@ def test_dense_matrix_with_a_light_part_is_proved_by_weight():
     C += C.conj().T
     certificate = ang.certify(C, wrong_twist(measurements).z)
     assert certificate.verdict is Verdict.REFUTED or certificate.undecided_nodes
+
+
+def test_heavy_groups_on_light_edges_are_named():
+    k, weight = 16, 1e-9
+    rng = np.random.default_rng(2)
+    C = np.zeros((4 * k, 4 * k), dtype=complex)
+    for a in range(0, 4 * k, 4):
+        upper = np.triu(np.exp(0.3j * rng.standard_normal((4, 4))), 1)
+        C[a : a + 4, a : a + 4] = upper + upper.conj().T
+        C[a, (a + 5) % (4 * k)] = C[(a + 5) % (4 * k), a] = weight
+    certificate = ang.synchronize(C).certificate
+    assert certificate.verdict is ang.Verdict.CERTIFIED
+    assert len(certificate.undecided_nodes) == 4 * (k - 1)
+    assert ang.synchronize(np.where(np.abs(C) == weight, 1e-2, C)).certificate.undecided_nodes == ()
