@@ -158,7 +158,10 @@ def _in_another_unit(result: Any) -> bool:
     quality = quality_of(result) if looks_so else None
     if quality is None or not (quality.heavy_tails or quality.doubt or quality.loses_turns):
         return False
-    warn_user("taken as radians, these angles do not fit: say --unit deg. The exit code is 1.", AngsyncWarning)
+    warn_user(
+        "taken as radians, these angles do not fit. If they are degrees, say --unit deg. The exit code is 1.",
+        AngsyncWarning,
+    )
     return True
 
 

@@ -20,8 +20,10 @@ from angsync.problem.measurements import Measurements
 
 UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "d": 86400.0}
 """Units of time, in seconds."""
-_ABSURD = 1e11  # seconds, 3,000 years: Unix times in milliseconds, the least fine of other units, are above since 1973
+_ABSURD = 3e11  # seconds, 9,500 years: above the Julian days of today, below Unix times in milliseconds since 1980
 _MJD = 51544, 69807  # modified Julian days of 2000 to 2050
+_JULIAN = 2400000.5  # the Julian day on which they begin
+_TABLE_DAYS = 5  # between two rows of the tables of offsets that are published in these days
 _PTP_IDENTITY = re.compile(r"[0-9a-f]{6}\.[0-9a-f]{4}\.[0-9a-f]{6}", re.IGNORECASE)
 
 
@@ -90,13 +92,15 @@ def check_times(time: NDArray[np.float64], unit: str) -> None:
     if largest * UNITS[unit] > _ABSURD:
         finer = max((one for one in UNITS if largest * UNITS[one] < _ABSURD), key=UNITS.__getitem__, default="ns")
         raise InputError(
-            f"times go up to {largest:.4g} {unit}, more than 3,000 years. If they count from 1970, pass "
+            f"times go up to {largest:.4g} {unit}, more than 9,500 years. If they count from 1970, pass "
             f"time_unit='{finer}' (--time-unit {finer}); otherwise the unit that they are in ({', '.join(UNITS)})."
         )
-    if unit == "s" and _MJD[0] <= time.min() and time.max() < _MJD[1] and np.median(np.diff(np.unique(time))) < 1:
+    first, last = (day - _JULIAN * (day > _JULIAN) for day in (time.min(), time.max()))
+    close = np.median(np.diff(np.unique(time))) <= _TABLE_DAYS
+    if unit == "s" and _MJD[0] <= first and last < _MJD[1] and close:
         warn_user(
-            f"times are {time.min():.6g} to {time.max():.6g}, less than 1 apart: are these modified Julian days? Then "
-            "pass time_unit='d' (--time-unit d). They are taken as seconds.",
+            f"times are {time.min():.9g} to {time.max():.9g}: are these (modified) Julian days? Then pass "
+            "time_unit='d' (--time-unit d). They are taken as seconds.",
             UnitWarning,
         )
 

@@ -56,4 +56,5 @@ def step_of(angle: NDArray[np.float64]) -> float:
     choices = gammaln(total + 1) - gammaln(on + 1) - gammaln(total - on + 1)
     nats = choices + (on - 3) * np.log(2 * FLOOR / step[:, 0]) + math.log(low.size)
     best = int(np.argmin(nats))
-    return float(step[best, 0]) if nats[best] < math.log(_BY_CHANCE) and 3 * on[best] > total else 0.0
+    sure = nats[best] < math.log(_BY_CHANCE) and 3 * on[best] > total
+    return float(step[best, 0]) if sure and step[best, 0] < 2 * math.pi / _FEW_LEVELS - FLOOR else 0.0

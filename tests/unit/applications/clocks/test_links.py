@@ -136,8 +136,16 @@ def test_times_that_look_like_modified_julian_days_are_warned_of():
     days = 60000 + (drift.time - drift.time.min()) / 86400
     how = {"unit": "us", "reference": 0}
     right = clocks.synchronise(drift.i, drift.j, drift.offset, time=drift.time, **how).skew_ppm
-    with pytest.warns(UnitWarning, match="modified Julian days.*time_unit='d'"):
+    with pytest.warns(UnitWarning, match="Julian days.*time_unit='d'"):
         wrong = clocks.synchronise(drift.i, drift.j, drift.offset, time=days, **how).skew_ppm
     np.testing.assert_allclose(wrong, 86400 * right, rtol=1e-3, atol=1e-9)
     mended = clocks.synchronise(drift.i, drift.j, drift.offset, time=days, time_unit="d", **how).skew_ppm
     np.testing.assert_allclose(mended, right, rtol=1e-3, atol=1e-9)
+
+
+@pytest.mark.parametrize("days", [60000 + np.arange(6.0), 60000 + 5 * np.arange(6.0), 2460000.5 + np.arange(6.0)])
+def test_daily_julian_days_are_warned_of_and_accepted(days):
+    links = [0, 1, 2] * 2, [1, 2, 0] * 2, [1.0, 2.0, -3.0] * 2
+    with pytest.warns(UnitWarning, match="Julian days.*time_unit='d'"):
+        clocks.synchronise(*links, time=days)
+    clocks.synchronise(*links, time=days, time_unit="d")

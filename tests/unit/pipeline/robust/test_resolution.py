@@ -39,6 +39,8 @@ def test_continuous_angles_have_no_step(count):
 @pytest.mark.parametrize("levels", [1, 2, 4, 12])
 def test_few_levels_are_taken_for_exact(levels):
     assert step_of(np.arange(100) % levels * math.tau / levels) == 0
+    rng = np.random.default_rng(levels)
+    assert step_of(np.angle(np.exp(1j * rng.integers(levels, size=45) * math.tau / levels))) == 0
 
 
 def grid_in_steps(step, noise, seed):
