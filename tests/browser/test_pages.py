@@ -85,8 +85,8 @@ def applications(folder: Path) -> None:
     offset = other[i] - other[j] + rng.normal(0, 0.5, i.size)
     offset[3] += 30
     clocks.synchronise([names[k] for k in i], [names[k] for k in j], offset, unit="ns").to_html(folder / "clocks.html")
-    wins = np.triu(rng.integers(0, 5, (12, 12)), 1)
-    ranking.rank(wins + np.triu(rng.integers(0, 2, (12, 12)), 1).T).to_html(folder / "ranking.html")
+    margins = np.triu(rng.integers(-1, 5, (12, 12)), 1)
+    ranking.rank(np.maximum(margins, 0) + np.maximum(-margins, 0).T).to_html(folder / "ranking.html")
     seen = phase_retrieval.simulate((10, 10), (3, 3), 60, rng=1)
     phase_retrieval.recover(seen.intensities, seen.masks).to_html(folder / "retrieval.html")
     beam_optics.synchronise(beam_optics.simulate(rng=0).tables).to_html(folder / "beam.html")

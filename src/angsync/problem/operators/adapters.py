@@ -111,7 +111,9 @@ class LinearOperatorAdapter(Operator):
         if z.ndim == 2 and z.shape[1] > 1 and np.array_equal(product[:, 0], product[:, -1]):
             # SciPy's own matmat puts the products of all columns together when the last one is known.
             product = np.stack([np.array(self.operator.matvec(column)) for column in z.T], axis=1)
-        return _finite(product.astype(np.result_type(z, self._dtype), copy=False), z, "matvec")
+        if not product.dtype == z.dtype == self._dtype:
+            product = product.astype(np.result_type(z, self._dtype), copy=False)
+        return _finite(product, z, "matvec")
 
     @property
     def is_known_by_products(self) -> bool:
