@@ -35,7 +35,7 @@ from angsync.problem.operators import (
     Operator,
     as_operator,
 )
-from angsync.problem.pieces import piece_labels
+from angsync.problem.pieces import pattern_labels
 from angsync.problem.randomness import random_generator
 from angsync.problem.residual import along_and_across, norm
 from angsync.solvers.loop import UNEVEN_RATIO
@@ -326,14 +326,17 @@ class _Point:
         :mod:`angsync.certificate.bounds.sharper`, every w that fits as well has
         :math:`|v_j|^2 \le 4 G / (\nu D_{jj}) < \nu D_{jj} / S_{jj} \le 1`, a turn of less than 60 degrees.
         """
-        entries = operator.entries()
+        entries, sums = operator.entries(), operator.abs_row_sums()
         by_misfit = self.is_tree and bound.method == OUT_OF_TIME
-        if entries is None or by_misfit or self.gap_of.proves_uniqueness(bound):
+        if sums is None or by_misfit or self.gap_of.proves_uniqueness(bound):
             return ()
-        pairs = scipy.sparse.coo_array(entries if scipy.sparse.issparse(entries) else np.asarray(entries))
-        moduli = np.where(pairs.row == pairs.col, 0, np.abs(pairs.data))
-        heavy = UNEVEN_RATIO * moduli >= moduli.max(initial=0)
-        labels = piece_labels(operator.n, pairs.row[heavy], pairs.col[heavy])
+        if entries is None:  # products alone: light nodes are seen, groups of heavy ones are not
+            return tuple(np.flatnonzero(UNEVEN_RATIO * sums < sums.max()).tolist())
+        moduli = scipy.sparse.csr_array(np.abs(entries if scipy.sparse.issparse(entries) else np.asarray(entries)))
+        moduli = moduli - scipy.sparse.diags_array(moduli.diagonal())
+        moduli.data[UNEVEN_RATIO * moduli.data < moduli.data.max(initial=0)] = 0
+        moduli.eliminate_zeros()
+        labels = pattern_labels(moduli)
         return tuple(np.flatnonzero(labels != np.bincount(labels).argmax()).tolist())
 
     def certificate(self, bound: SpectralBound, witness: NDArray | None, light: tuple[int, ...] = ()) -> Certificate:

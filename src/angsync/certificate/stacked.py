@@ -50,7 +50,8 @@ def _claims(field: dict[str, NDArray[np.float64]], n: int) -> dict[str, NDArray]
     m = np.where(several, nodes, 1.0)
     value, f = field["bound"], field["bare_objective"]
     # below the normal numbers each of a few n^2 operations is off by half of the smallest one instead
-    rounding = (g + gamma(64)) * field["rows_total"] + 8 * n * n * _SMALLEST
+    least = 8 * n * n * _SMALLEST
+    rounding = (g + gamma(64)) * field["rows_total"] + least
     with np.errstate(invalid="ignore", divide="ignore", over="ignore", under="ignore"):
         misfit = np.maximum(field["moduli"] - f, 0) + rounding + gamma(n * n + 64) * field["moduli"]
         e = (field["gradient"] + g * field["rows_norm"]) / np.sqrt(m)
@@ -78,7 +79,7 @@ def _claims(field: dict[str, NDArray[np.float64]], n: int) -> dict[str, NDArray]
     relative = np.where(bad, np.nan, np.where(several, relative, 0.0))
     lambda_2 = np.where(bad, np.nan, np.where(several, lambda_2, np.inf))
     # Among the smallest numbers of all, rounding may be as large as f: there it is no scale for a gap.
-    proved = (relative <= GAP_TOLERANCE) & (~several | (8 * n * n * _SMALLEST <= GAP_TOLERANCE * np.abs(f)) | (f == 0))
+    proved = (relative <= GAP_TOLERANCE) & (~several | (least <= GAP_TOLERANCE * np.abs(f)) | (f == 0))
     if "components" in field:
         proved &= field["components"] == 1
         lambda_2 = np.where(field["components"] != 1, np.minimum(lambda_2, 0.0), lambda_2)

@@ -81,8 +81,8 @@ class Certificate:
     """Where the point is UNDECIDED: what might still decide, or improve it, and was left out, in words; empty where
     nothing was. ``effort`` of :func:`angsync.synchronize` says how much is tried."""
     undecided_nodes: tuple[int, ...] = ()
-    """Nodes of a CERTIFIED point whose weights are so small beside others that the tolerance does not decide where they
-    belong: f hardly depends on them, and they may sit far from their best place."""
+    """Nodes of a CERTIFIED point, alone or in groups, that only measurements of small weight tie to the others: the
+    tolerance does not decide where they belong. f hardly depends on it, and they may sit far from their best place."""
 
     @property
     def interrupted(self) -> bool:

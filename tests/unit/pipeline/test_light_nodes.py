@@ -162,3 +162,36 @@ def test_heavy_groups_on_light_edges_are_named():
     assert certificate.verdict is ang.Verdict.CERTIFIED
     assert len(certificate.undecided_nodes) == 4 * (k - 1)
     assert ang.synchronize(np.where(np.abs(C) == weight, 1e-2, C)).certificate.undecided_nodes == ()
+
+
+def test_light_nodes_of_an_operator_are_named():
+    n, heavy = 50, 20
+    rng = np.random.default_rng(0)
+    upper = np.triu(np.exp(0.5j * rng.standard_normal((heavy, heavy))), 1)
+    C = np.zeros((n, n), dtype=complex)
+    C[:heavy, :heavy] = upper + upper.conj().T
+    ring = [0, *range(heavy, n)]
+    for a, b in zip(ring, [*ring[1:], 0], strict=True):
+        C[a, b] = C[b, a] = 1e-12
+
+    class Own:
+        dtype = C.dtype
+
+        def __init__(self):
+            self.n = n
+
+        def apply(self, z):
+            return C @ z
+
+        def diagonal(self):
+            return C.diagonal().real
+
+        def abs_row_sums(self):
+            return np.abs(C).sum(axis=1)
+
+    z = ang.synchronize(C, on_failure="ignore").z
+    twisted = z.copy()
+    twisted[heavy:] *= np.exp(2j * np.pi * np.arange(1, n - heavy + 1) / (n - heavy + 1))
+    certificate = ang.certify(Own(), twisted)
+    assert certificate.verdict is Verdict.CERTIFIED
+    assert set(range(heavy, n)) <= set(certificate.undecided_nodes)
