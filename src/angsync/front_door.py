@@ -88,8 +88,7 @@ def synchronize(
     threads
         How many threads the compiled kernels (and BLAS, where threadpoolctl is installed) may use; None for what
         ANGSYNC_NUM_THREADS or OMP_NUM_THREADS say, or all cores. The same bits come out for the same number, in a
-        forked process too. The kernels over graphs and stacks give the same bits for any number, so without one they
-        leave busy cores to others.
+        forked process too. The kernels over graphs and stacks give the same bits for any number.
     effort
         What is done about a problem that is not proved optimal (a proved one costs the same whatever this says):
         ``"low"``: nothing, the point of one run and its bound; ``"normal"``: further starts, as far as they usually

@@ -151,8 +151,7 @@ def link(
     if path is not None:
         taken = layout(n, (rows, columns), single=False)
         check_free({*images.coordinates.get("dims", ()), *images.beside.arrays}, taken)
-    doubt = correlation.in_words(whole.data, sides) if looks is None else ""
-    texture = correlation.about_texture(whole.data, sides) if looks is None else ""
+    doubts = correlation.in_words(whole.data, sides) if looks is None else ()
     if path is not None and suffix_of(path) == ".zarr":
         target = Target(path, resume, memory, client, max_seconds, progress)
         found, settings, notes = link_to_store(whole, settings, names, parts, images, target)
@@ -164,7 +163,7 @@ def link(
         found = _gathered(whole, settings, names, parts or (side_for(whole, memory),) * 2, path, images)
     written = None if path is None else os.fspath(path)
     result = found.result(settings, names, begin, images.coordinates, n=n, path=written)
-    result = replace(_noted(result, doubt, texture, *notes), beside=images.beside)
+    result = replace(_noted(result, *doubts, *notes), beside=images.beside)
     _warn(result)
     return images.like_given(result) if output is None else result
 

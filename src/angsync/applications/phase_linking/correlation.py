@@ -19,13 +19,12 @@ _SURE = 3.0  # standard errors of that variance, from the scatter of the windows
 _TOLD = 1.2  # samples for each look above which it is said: error bars are then too narrow by a tenth
 
 
-def samples_per_look(data: Any, window: tuple[int, int]) -> float:
+def samples_per_look(images: NDArray[np.complex128], window: tuple[int, int]) -> float:
     r"""How many samples of a full window are one independent look, from the middle of the images.
 
     Of looks with correlations :math:`\rho`, the mean of a window has the variance of
     :math:`N / (1 + 2 \sum_k (1 - k/w) |\rho_k|^2)` independent ones along each axis.
     """
-    images = _patch(data)
     factor = 1.0
     for axis, side in ((1, window[0]), (2, window[1])):
         factor *= 1 + 2 * sum(
@@ -62,12 +61,17 @@ def _squared_correlation(images: NDArray[np.complex128], axis: int, lag: int) ->
     return float(np.mean(found)) if found else 0.0
 
 
-def in_words(data: Any, window: tuple[int, int]) -> str:
-    """One sentence where samples are no looks of their own; empty otherwise."""
+def in_words(data: Any, window: tuple[int, int]) -> tuple[str, str]:
+    """Return a sentence if samples are not looks of their own, and one if there is texture; '' otherwise."""
     try:
-        factor = samples_per_look(data, window)
+        images = _patch(data)
     except InputError:
-        return ""  # whoever needs that part for its phases says what is wrong with it
+        return "", ""  # reading that part for its phases says what is wrong with it
+    return _about_correlation(images, window), _about_texture(images, window)
+
+
+def _about_correlation(images: NDArray[np.complex128], window: tuple[int, int]) -> str:
+    factor = samples_per_look(images, window)
     if factor < _TOLD:
         return ""
     looks = window[0] * window[1] / factor
@@ -77,17 +81,13 @@ def in_words(data: Any, window: tuple[int, int]) -> str:
     )
 
 
-def about_texture(data: Any, window: tuple[int, int]) -> str:
+def _about_texture(images: NDArray[np.complex128], window: tuple[int, int]) -> str:
     r"""Return one sentence if intensities vary more within windows than homogeneous speckle does; else ''.
 
     The mean w of the intensities of a sample over dates, each by its mean in the window, has the variance c, the mean
     of all squared coherences, if speckle is Gaussian. Texture (a factor t of the intensity that all dates share) raises
     :math:`1 + c` by :math:`E t^2`, which is how many samples are worth one look.
     """
-    try:
-        images = _patch(data)
-    except InputError:
-        return ""
     n, rows, columns = images.shape
     samples, down, across = window[0] * window[1], rows // window[0], columns // window[1]
     images = images[:, : down * window[0], : across * window[1]]

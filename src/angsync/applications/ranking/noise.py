@@ -60,10 +60,11 @@ def noise_of(
     total = int(freedom[seen].sum())
     pooled = math.sqrt(float(squares[seen].sum()) / total) / unit if total else math.nan
     times = int(np.gcd.reduce(np.unique([graph.i, graph.j, graph.angle], axis=1, return_counts=True)[1]))
-    doubts = [
-        f"every game is there {times} times. If these are copies, error bars are {times**0.5:.2g} times too short."
-    ]
-    if times == 1 or not seen.any():
-        doubts = repeated(graph, residual, graph.weight, int(freedom.sum()), None) if seen.any() else []
+    doubts = []
+    if seen.any() and times > 1:
+        short = f"{times**0.5:.2g} times too short"
+        doubts = [f"every game is there {times} times. If these are copies, error bars are {short}."]
+    elif seen.any():
+        doubts = repeated(graph, residual, graph.weight, int(freedom.sum()), None)
     told = tuple(one.replace("measurements", "games") for one in doubts)
     return Noise(error / unit, noise / unit, freedom, is_exact, pooled, told)

@@ -1,7 +1,7 @@
 /* Lower bounds on S(z) = Diag(s) - C over the complement of z, in the precision of the lanes. Included by
  * batch.c after lanes.h.
  *
- * As in angsync/spectrum.py: with u = z / sqrt(m) and a lift t > 0, M = S + t u u^H equals S on the complement of z.
+ * As in proof_reference.py: with u = z / sqrt(m) and a lift t > 0, M = S + t u u^H equals S on the complement of z.
  * If the Cholesky factorisation of A = M - shift I runs to completion, then M >= shift - g / (1 - g) tr(A) - E,
  * where E bounds the rounding of forming A. Nodes without measurements are no part of the problem: m counts the
  * others.
@@ -147,7 +147,7 @@ static M N(bounds)(const N(matter) *a, M open, V *work, V *bound) {
      * operations on the bound itself; a row of |u u^H| sums to 1 */
     V forming = LOAD(8 * EPSILON) * (a->most + a->largest + LOAD(3) * a->lift);
     V trace = a->objective + a->lift + LOAD(padded - n) + (LOAD(n) - a->nodes) * a->lift;
-    /* 24 where angsync/spectrum.py has 8: an inverse root by Newton steps is good to a few units, not to half of one */
+    /* 24 where proof_reference.py has 8: an inverse root by Newton steps is good to a few units, not to half of one */
     double terms = 2.0 * padded + 24, g = sqrt(2.0) * terms * EPSILON / 2 / (1 - terms * EPSILON / 2);
     V backward = LOAD(g / (1 - g) * (1 + 16 * EPSILON));
 

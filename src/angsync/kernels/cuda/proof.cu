@@ -1,7 +1,7 @@
 // Lower bounds on S(z) = Diag(s) - C over the complement of z by factorisation (after proof_measure.cu), for the
 // problems where norms are not enough: what batch/proof.h does on the host.
 //
-// As in angsync/spectrum.py: with u = z / sqrt(m) and a lift t > 0, M = S + t u u^H equals S on the complement of z.
+// As in proof_reference.py: with u = z / sqrt(m) and a lift t > 0, M = S + t u u^H equals S on the complement of z.
 // If the Cholesky factorisation of A = M - shift I runs to completion, then M >= shift - g / (1 - g) tr(A) - E, where
 // E bounds the rounding of forming A. m counts the nodes that have measurements. All but the factorisation is in double
 // precision; the factorisation is in that of REAL, float or double, with its unit roundoff in g and E.
@@ -111,7 +111,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         if (!(lift > 0)) lift = 1;
         const double share = lift / nodes;
         const double forming = 8 * UNIT * (total.most + total.largest + 3 * lift);
-        // 24 where angsync/spectrum.py has 8: the reciprocal of a pivot, good to two units in the last place
+        // 24 where proof_reference.py has 8: the reciprocal of a pivot, good to two units in the last place
         constexpr double TERMS = 2.0 * ORDER + 24;
         constexpr double G = 1.4142135623730952 * TERMS * UNIT / (1 - TERMS * UNIT);
         constexpr double BACKWARD = G / (1 - G) * (1 + 1e-6);

@@ -17,7 +17,7 @@ def noise(shape=(4, 120, 130), seed=0):
 
 def test_independent_samples_are_a_look_each():
     assert samples_per_look(noise(), (11, 11)) == pytest.approx(1, abs=0.02)
-    assert in_words(noise(), (11, 11)) == ""
+    assert in_words(noise(), (11, 11)) == ("", "")
     assert samples_per_look(noise((4, 10, 10)), (11, 11)) == 1  # too few to tell
 
 
@@ -38,4 +38,4 @@ def test_averages_of_two_neighbours_are_correlated():
 def test_fill_values_are_no_samples():
     filled = noise()
     filled[:, :, :40] = 3
-    assert samples_per_look(filled, (11, 11)) == pytest.approx(1, abs=0.02)
+    assert in_words(filled, (11, 11)) == ("", "")
