@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.batch.result import BatchResult, BatchStatus
-from angsync.certificate.verdict import Verdict
 from angsync.errors import InputError
 from angsync.io.result_table import write_result_table
 from angsync.pipeline.result import SyncResult
@@ -27,7 +26,7 @@ from angsync.report.html import Table
 from angsync.report.judgement import Judgement, judge_fit
 from angsync.report.pictures import Picture
 from angsync.report.quality import Quality, assess
-from angsync.report.words import certificate_in_words
+from angsync.report.words import certificate_in_words, look_of
 from angsync.report.words import headline as headline_of
 from angsync.solvers.stopping import Status
 
@@ -98,7 +97,7 @@ class ApplicationResult(ABC):
         words = certificate_in_words(
             certificate, pieces, anchored=self.sync.gauge == "anchors", weights=weights, result=self.sync
         )
-        return Proof(_look_of(self.sync), headline_of(certificate, weights), words)
+        return Proof(look_of(self.sync), headline_of(certificate, weights), words)
 
     @cached_property
     def quality(self) -> Quality | None:
@@ -116,7 +115,7 @@ class ApplicationResult(ABC):
         sync = self.sync
         if isinstance(sync, BatchResult):
             return sync.certified is not None and bool(np.all(to_numpy(sync.certified)[_with_data(sync)]))
-        return sync.converged and _look_of(sync) == "good"
+        return sync.converged and look_of(sync) == "good"
 
     @property
     def is_partial(self) -> bool:
@@ -213,14 +212,6 @@ class ApplicationResult(ABC):
             lines.append(f"  {label.lower():<12} {value}" + (f" ({note})" if note else ""))
         lines += [f"  {'note':<12} {sentence}" for sentence in told.sentences]
         return "\n".join([*lines, f"  {'certificate':<12} {proof.words}"])
-
-
-def _look_of(sync: SyncResult) -> str:
-    if sync.robust is not None and sync.robust.credible is False:
-        return "bad"
-    if sync.certificate is None:
-        return "none"
-    return {Verdict.CERTIFIED: "good", Verdict.REFUTED: "bad"}.get(sync.certificate.verdict, "open")
 
 
 def _with_data(sync: BatchResult) -> NDArray[np.bool_]:

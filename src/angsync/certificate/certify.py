@@ -358,5 +358,5 @@ class _Point:
             tolerance=self.tolerance,
             scale=scale,
             rounding=rounding,
-            undecided_nodes=light,
+            undecided_nodes=light if certified else (),
         )

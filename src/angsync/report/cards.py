@@ -18,21 +18,12 @@ from angsync.report.numbers import counted, duration, pretty_number
 from angsync.report.pictures import Curves, Map, Picture
 from angsync.report.series import component_ranks
 from angsync.report.stack_plot import OUTCOMES, DrawnStack
-from angsync.report.words import certificate_in_words, headline
+from angsync.report.words import certificate_in_words, headline, look_of
 
 _WHEEL = 120  # pixels of the wheel of a card
 _MOST_DOTS = 400  # phases on it
 _THUMB = (200, 130)  # pixels of the small picture of an application
 _MOST_MARKS = 300  # points of a series in it
-
-
-def look_of(result: DrawnResult) -> str:
-    """The look of the badge: good, bad, open or none."""
-    if result.robust is not None and result.robust.credible is False:
-        return "bad"
-    if result.certificate is None:
-        return "none"
-    return {"CERTIFIED": "good", "REFUTED": "bad"}.get(result.certificate.verdict.name, "open")
 
 
 def result_card(result: DrawnResult, source: Any) -> str:

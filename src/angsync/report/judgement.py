@@ -12,7 +12,7 @@ from angsync.report.numbers import pretty_number
 from angsync.report.protocols import ReportedResult
 from angsync.report.quality import Quality
 from angsync.report.series import component_ranks
-from angsync.report.words import certificate_in_words, headline
+from angsync.report.words import certificate_in_words, headline, look_of
 
 _SEVERITY = ("good", "none", "open", "bad")
 _SPOILT = 1.5  # noise over the width of its core, from which the far measurements rule the fit by least squares
@@ -50,7 +50,7 @@ def judge_proof(result: ReportedResult) -> Judgement:
         weights=weights,
         result=result,
     )
-    return Judgement(_look(result), headline(certificate, weights), words)
+    return Judgement(look_of(result), headline(certificate, weights), words)
 
 
 def judge_fit(quality: Quality | None, typical_error: float | None = None) -> Judgement:
@@ -87,11 +87,3 @@ def sentence_on_top(proof: Judgement, fit: Judgement) -> str:
         return f"{first}."
     but = ", but " if proof.look == "good" and fit.look in ("open", "bad") else "; "
     return f"{first}{but}{fit.words[0].lower()}{fit.words[1:]}"
-
-
-def _look(result: ReportedResult) -> str:
-    if result.robust is not None and result.robust.credible is False:
-        return "bad"
-    if result.certificate is None:
-        return "none"
-    return {"CERTIFIED": "good", "REFUTED": "bad"}.get(result.certificate.verdict.name, "open")

@@ -35,8 +35,8 @@ def light_nodes_in_words(certificate: ReportedCertificate, result: ReportedResul
         return ""
     names = nodes if result is None or result.labels is None else [result.labels[node] for node in nodes]
     return (
-        f" But {len(nodes)} node(s) weigh so little beside the others that the tolerance of the proof does not decide "
-        f"where they belong: {listed(names)}."
+        f" But only measurements of small weight tie {len(nodes)} node(s) to the others, and the tolerance of the proof "
+        f"does not decide where they belong: {listed(names)}."
     )
 
 

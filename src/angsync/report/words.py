@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from angsync.certificate.bounds import METHODS
-from angsync.report.numbers import plain_number
+from angsync.report.numbers import counted, plain_number
 from angsync.report.protocols import ReportedCertificate, ReportedResult, ReportedWeights
 from angsync.report.verdict_line import light_nodes_in_words, what_helps, why_undecided
 
@@ -61,10 +61,22 @@ def headline(certificate: ReportedCertificate | None, weights: ReportedWeights |
         return "Not credible"
     if certificate is None:
         return "Not certified"
+    if certificate.verdict.name == "CERTIFIED" and certificate.undecided_nodes:
+        return f"Certified but for {counted(len(certificate.undecided_nodes), 'node')} of small weight"
     return {
         "CERTIFIED": "Certified optimal" if weights is None else "Certified for these weights",
         "REFUTED": "Refuted: a better point was found",
     }.get(certificate.verdict.name, "Undecided")
+
+
+def look_of(result: ReportedResult) -> str:
+    """Return the look of the badge beside the headline: good, bad, open or none."""
+    if result.robust is not None and result.robust.credible is False:
+        return "bad"
+    if result.certificate is None:
+        return "none"
+    certified = "open" if result.certificate.undecided_nodes else "good"
+    return {"CERTIFIED": certified, "REFUTED": "bad"}.get(result.certificate.verdict.name, "open")
 
 
 def proof_in_words(certificate: ReportedCertificate, number: Callable[[float], str]) -> str:

@@ -108,7 +108,9 @@ def test_light_nodes_without_proof_are_named_everywhere(tmp_path):
     assert lost_by_the_ring(measurements, result.z) > 0.1
     assert certificate.verdict is Verdict.CERTIFIED
     assert certificate.undecided_nodes == tuple(range(_HEAVY, _HEAVY + _RING))
-    assert "30 node(s) weigh so little" in str(result)
+    assert "small weight tie 30 node(s)" in str(result)
+    assert "Certified but for 30 nodes of small weight" in result.to_html(tmp_path / "page.html").read_text()
+    assert "Certified optimal" not in (tmp_path / "page.html").read_text()
     result.save(tmp_path / "result.npz")
     assert ang.load_result(tmp_path / "result.npz").certificate == certificate
 
