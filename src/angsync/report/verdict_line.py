@@ -35,7 +35,7 @@ def light_nodes_in_words(certificate: ReportedCertificate, result: ReportedResul
         return ""
     names = nodes if result is None or result.labels is None else [result.labels[node] for node in nodes]
     return (
-        f" But only measurements of small weight tie {len(nodes)} node(s) to the others, and the tolerance of the proof "
+        f" But only measurements of small weight tie {len(nodes)} node(s) to the others: the tolerance of the proof "
         f"does not decide where they belong: {listed(names)}."
     )
 
