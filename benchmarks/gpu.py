@@ -3,7 +3,7 @@
     python benchmarks/gpu.py [--quick] [--output FILE]
 
 Needs CuPy and a CUDA device; torch and JAX are peers where they are installed, and named as missing where they are
-not. Times are medians of device events (a solve: of the host's clock around a synchronised call). `share` is the
+not. Times are medians of device events (a solve: of the host's clock around a synchronized call). `share` is the
 fraction of the bandwidth of a plain read, measured in the same run: of the upper triangle for products, of the whole
 stack read once for batches. Batches are timed twice: `M/s` after a pause, and `sustained` after a second of the same
 work, when the card has run into its power limit and lowered its clocks. `worse`: problems that end 1e-4 below the best
@@ -117,7 +117,7 @@ def check_batches(n: int, model: str) -> list[str]:
         two = cuda_proof_reference.prove_batch(host, z, shares=cuda_proof_reference.DOUBLE, single=False)
         near = (one["bound"] <= 0) & (one["bound"] >= cuda_proof_reference.NEAR_ZERO_SHARE * one["rows_most"])
         bound = np.where(near, np.maximum(one["bound"], two["bound"]), one["bound"])
-        # the last pivot of a factorisation may fall to the other side of 0 by rounding, once in a great while
+        # the last pivot of a factorization may fall to the other side of 0 by rounding, once in a great while
         bounds = np.mean(np.isclose(proved["bound"][fine], bound[fine], rtol=1e-6))
     failures = []
     status = np.where(numbers["components"] > 1, cuda_reference.CONVERGED, numbers["status"])  # what it is in itself

@@ -2,7 +2,7 @@
 
     python benchmarks/multilevel_proof.py [--parts large,wrong,end_to_end,failures,small_graphs] [--quick]
 
-``wrong``: twisted tori, pairs of vortices and points moved by 1e-3, which neither this proof nor the factorisation may
+``wrong``: twisted tori, pairs of vortices and points moved by 1e-3, which neither this proof nor the factorization may
 certify. ``end_to_end``: grids of 81 nodes with edges so wrong and so strong that S has the eigenvalue -1e-3 on the
 complement of z: every proof would be a false one. ``failures`` counts false proofs where the theorem is sharp: the
 cycle is the identity, one eigenvalue is -eps and the others are given, so that every proof is a false one. The share
@@ -26,19 +26,19 @@ import scipy.sparse
 import scipy.spatial
 
 import angsync as ang
-from angsync.certificate.bounds import factorisation, multilevel
+from angsync.certificate.bounds import factorization, multilevel
 from angsync.certificate.bounds.bound import Question, SpectralBound
 from angsync.certificate.bounds.cycle import Cycle, Level
 from angsync.problem.residual import along_and_across
 from angsync.solvers.stopping import Clock
 
 TRIALS, DELTA = 2000, 0.05
-WAYS = (("multilevel", None, ""), ("factorisation", None, ""), ("factorisation", 0, ", factor not kept"))
+WAYS = (("multilevel", None, ""), ("factorization", None, ""), ("factorization", 0, ", factor not kept"))
 EDGE = -1e-3  # the eigenvalue of S that no proof may miss
 
 
 def lattice(shape: tuple[int, ...], *, periodic: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """The pairs of neighbours of a box of nodes."""
+    """The pairs of neighbors of a box of nodes."""
     nodes = np.arange(math.prod(shape)).reshape(shape)
     pairs = []
     for axis in range(len(shape)):
@@ -118,14 +118,14 @@ def large(quick: bool) -> None:
 
 def wrong(quick: bool) -> None:
     count = certified = 0
-    kept = factorisation._KEPT_NUMBERS
+    kept = factorization._KEPT_NUMBERS
     for side, seed in ((60, 0),) if quick else ((60, 1), (80, 2), (100, 3), (120, 4), (140, 5)):
         for name, data, z in wrong_points(side, seed):
             for method, numbers, words in WAYS:
-                factorisation._KEPT_NUMBERS = kept if numbers is None else numbers
+                factorization._KEPT_NUMBERS = kept if numbers is None else numbers
                 certified += row(name + words, data, z, method).verdict is ang.Verdict.CERTIFIED
                 count += 1
-    factorisation._KEPT_NUMBERS = kept
+    factorization._KEPT_NUMBERS = kept
     print(f"certified although they are wrong: {certified} of {count}", flush=True)
 
 

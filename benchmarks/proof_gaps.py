@@ -2,7 +2,7 @@
 
 Rings, trees with chords and random graphs of 4 to 14 nodes, noise from none to uniform, weights over up to six decades.
 The best of several starts is what f* is at least; points are those optima, others of them, and points moved by 1e-9
-to 1 rad. Each is given to ``certify(method="factorisation")`` with the factor kept and forgotten. What has been seen
+to 1 rad. Each is given to ``certify(method="factorization")`` with the factor kept and forgotten. What has been seen
 so far is printed as it goes, and on Ctrl-C.
 """
 
@@ -17,7 +17,7 @@ import scipy.sparse
 
 import angsync as ang
 from angsync.certificate import escape
-from angsync.certificate.bounds import factorisation
+from angsync.certificate.bounds import factorization
 
 _STARTS, _POWER_STEPS = 5, 100
 _SAID_EVERY = 5_000  # graphs, in multiples of a batch of 500
@@ -54,7 +54,7 @@ class Tally:
 
     def add(self, C: np.ndarray, z: np.ndarray, best: float) -> None:
         """One point of a graph, of which the best objective known is given."""
-        certificate = ang.certify(scipy.sparse.csr_array(C), z, method="factorisation")
+        certificate = ang.certify(scipy.sparse.csr_array(C), z, method="factorization")
         missing = best - float(np.vdot(z, C @ z).real)
         slack = 1e-14 * float(np.abs(C).sum())  # rounding of the two numbers compared here
         self.done += 1
@@ -88,7 +88,7 @@ def batch(count: int, rng: np.random.Generator, tally: Tally) -> None:
         z = found[rng.integers(_STARTS), k]
         if rng.random() < 0.5:
             z = z * np.exp(1j * 10 ** rng.uniform(-9, 0) * rng.standard_normal(n))
-        factorisation._KEPT_NUMBERS = int(rng.choice([0, 10**9]))
+        factorization._KEPT_NUMBERS = int(rng.choice([0, 10**9]))
         tally.add(C[k], z, float(best[k]))
 
 

@@ -142,7 +142,7 @@ def main() -> None:
 
     def poses(given: pose_graph.PoseGraph, limit: float) -> tuple[str, str]:
         limits = ang.Stopping(max_seconds=limit)
-        found = pose_graph.optimise(given, stopping=limits, robust=options.robust or None, **common).sync
+        found = pose_graph.optimize(given, stopping=limits, robust=options.robust or None, **common).sync
         return found.status.name, "-" if found.certificate is None else found.certificate.verdict.name
 
     graph(ang.simulate.grid(60, 60, 0.9, rng=0).measurements, 60.0)  # loads what is loaded when first used

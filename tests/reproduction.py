@@ -16,7 +16,7 @@ TINY = Size(
 ROW_OF_EXPERIMENT = {
     "M1": "measurement model", "M2": "objectives", "M3": "distances", "A1": "algorithm", "A2": "eigenvector",
     "A3": "relaxation", "F1": "estimators", "F3": "estimators", "F4": "critical points", "T1": "every iterate",
-    "T2": "every iterate", "P1": "normalisation", "P2": "one step", "C1": "Gaussian errors",
+    "T2": "every iterate", "P1": "normalization", "P2": "one step", "C1": "Gaussian errors",
     "T3": "linear convergence", "P3": "linear convergence", "P5": "linear convergence", "P4": "critical distances",
     "C2": "Gaussian convergence", "B1": "efficiency bound",
 }  # fmt: skip

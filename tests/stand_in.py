@@ -44,7 +44,7 @@ class Array:
         return bool(self._numbers)
 
 
-Array.__module__ = "cupy._core.core"  # how an array's library is recognised
+Array.__module__ = "cupy._core.core"  # how an array's library is recognized
 for name in ("add", "sub", "mul", "truediv", "pow", "eq", "ne", "gt", "lt", "ge", "le", "and_"):
     method = f"__{name.rstrip('_')}__"
     function = getattr(arithmetic, name)

@@ -16,7 +16,7 @@ def write_uvfits(path, table):
     place = {name: k + 1 for k, name in enumerate(names)}
     value = table["Iamp(Jy)"] * np.exp(1j * np.deg2rad(table["Iphase(d)"]))
     weight = 1 / table["Isigma(Jy)"] ** 2 / 2
-    # complex (real, imaginary, weight), polarisation, frequency, right ascension, declination, backwards
+    # complex (real, imaginary, weight), polarization, frequency, right ascension, declination, backwards
     data = np.zeros((value.size, 1, 1, 1, 2, 3), dtype=np.float32)
     for hand in range(2):
         data[:, 0, 0, 0, hand] = np.stack([value.real, value.imag, weight], axis=1)

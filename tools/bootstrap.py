@@ -5,7 +5,7 @@
 ``base`` is the package with its hard dependencies; each other word is an extra of ``pyproject.toml``.
 Standard library only: this file runs before anything is installed.
 
-How a stale or half-made environment is recognised:
+How a stale or half-made environment is recognized:
 
 * ``.venv/angsync-stamp.json`` is written last. It records the interpreter, the place of the checkout, a
   hash of the files that decide what is installed, and the names of everything that was installed. All

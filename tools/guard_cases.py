@@ -144,7 +144,7 @@ def edges(make: Callable[[], tuple[ang.Measurements, Any]]) -> Ready:
 
 
 def poses(path: Path) -> Ready:
-    optimize = renamed.attribute(pose_graph, "optimise")
+    optimize = renamed.attribute(pose_graph, "optimize")
     return lambda: optimize(pose_graph.read(path)), lambda found: {"f": [-found.cost]} | proved(found.sync)
 
 
@@ -403,7 +403,7 @@ def graph_cases(quick: bool) -> Iterator[tuple[str, Case]]:
     }
     for name in list(large)[:1] if quick else large:
         yield name, Case(partial(edges, large[name]), ratio=1.1)
-    for method in ("factorisation", "lanczos"):
+    for method in ("factorization", "lanczos"):
         yield f"grid 60, 0.3 rad, proof by {method}", Case(partial(proof, method), ratio=1.1)
 
 

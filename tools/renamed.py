@@ -1,6 +1,6 @@
 """Public names that changed their spelling: the tools take whichever the checkout has, so that they run on old and new.
 
-New names stand first. A tool asks for a name as 59064ed had it and gets the one that works.
+A tool asks for the name of today and gets the one that the checkout knows.
 """
 
 from __future__ import annotations
@@ -8,25 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-NEW_NAMES = {
-    "optimise": ("optimize",),
-    "synchronise": ("synchronize",),
-    "normalised_eigenvector": ("normalized_eigenvector",),
-    "factorisation": ("factorization",),
+OLD_NAMES = {
+    "optimize": "optimise",
+    "synchronize": "synchronise",
+    "normalized_eigenvector": "normalised_eigenvector",
+    "factorization": "factorisation",
+    "standardized": "standardised",
 }
 
 
 def attribute(owner: Any, name: str) -> Any:
-    """What a module or an object calls by this name or by its newer one."""
-    for spelling in (*NEW_NAMES.get(name, ()), name):
-        if hasattr(owner, spelling):
-            return getattr(owner, spelling)
-    raise AttributeError(f"{owner} has no {name}: if it was renamed, add the new name to tools/renamed.py.")
+    """Return what a module or an object calls by this name, or by its older one."""
+    if hasattr(owner, name):
+        return getattr(owner, name)
+    return getattr(owner, OLD_NAMES.get(name, name))
 
 
 def option(name: str, accepts: Callable[[str], Any]) -> str:
-    """The spelling of an option's value that the call accepts without an error; the old one if it accepts none."""
-    for spelling in NEW_NAMES.get(name, ()):
+    """Return the spelling of an option's value that the call accepts without an error; today's if it accepts neither."""
+    for spelling in (name, OLD_NAMES.get(name, name)):
         try:
             accepts(spelling)
         except Exception:  # whatever the checkout raises for a value that it does not know

@@ -24,8 +24,8 @@ from scipy.sparse.linalg import aslinearoperator
 import angsync as ang
 from angsync.applications import pose_graph
 
-STARTS = ("eigenvector", "normalised_eigenvector", "connection_laplacian", "spanning_tree", "multilevel", "random")
-PROOFS = ("auto", "cholesky", "factorisation", "lanczos")
+STARTS = ("eigenvector", "normalized_eigenvector", "connection_laplacian", "spanning_tree", "multilevel", "random")
+PROOFS = ("auto", "cholesky", "factorization", "lanczos")
 LEFT_OUT = ("seconds", "source", "graph", "grounding")  # times, and what was put in
 
 SQUARE = """VERTEX_SE2 0 0 0 0
@@ -185,7 +185,7 @@ def pose_walks(solve: Callable[..., Any], data: Path) -> Walks:
             path.write_text(SQUARE)
             return [optimize(pose_graph.read(path)), solve(ang.read(path))]
 
-    optimize = renamed.attribute(pose_graph, "optimise")
+    optimize = renamed.attribute(pose_graph, "optimize")
     walks: Walks = {"pose graph by hand": by_hand}
     for name in ("intel", "manhattan"):
         path = data / "pose-graphs" / f"{name}.g2o"

@@ -28,7 +28,7 @@ def _complete(seeds: int) -> list[Row]:
         squares, phases = [], []
         for seed in range(1000, 1000 + seeds):
             machine = beam_optics.simulate(n, kind="complete", error=0.003, spread=1, rng=seed)
-            off = _wrapped(beam_optics.synchronise(machine.tables).phase - machine.phase)
+            off = _wrapped(beam_optics.synchronize(machine.tables).phase - machine.phase)
             squares.append(np.var(off))
             first = machine.tables[0].phase[: n - 1]  # rows against the first monitor, which is what people take
             phases.append(np.var(np.append(0, _wrapped(first - machine.phase[1:]))))
@@ -49,18 +49,18 @@ def _real(seeds: int) -> list[Row]:
     tables = beam_optics.read(path / "lhc_phase_x.tfs", path / "lhc_total_phase_x.tfs")
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        result = beam_optics.synchronise(tables, independent=True)
+        result = beam_optics.synchronize(tables, independent=True)
     refused = not result.is_combined and any("not independent" in str(one.message) for one in heard)
     found = [
-        Row("LHC, neighbour and total table: said to be one data set, combined errors refused",
+        Row("LHC, neighbor and total table: said to be one data set, combined errors refused",
             f"chi-square per degree of freedom {result.chi_square_per_dof:.2g}, {'refused' if refused else 'combined'}",
             "combined as independent, errors would shrink by 1.5 for nothing", "warned and refused", refused),
         *_on_the_graph(tables, seeds),
     ]  # fmt: skip
     vertical = beam_optics.read(path / "superkekb_total_phase_y.tfs")
-    before, after = (np.std(beam_optics.synchronise(vertical, turns=turns).delta_phase) for turns in (False, True))
-    result = beam_optics.synchronise(vertical)
-    beside = beam_optics.synchronise(beam_optics.read(path / "superkekb_total_phase_x.tfs"))
+    before, after = (np.std(beam_optics.synchronize(vertical, turns=turns).delta_phase) for turns in (False, True))
+    result = beam_optics.synchronize(vertical)
+    beside = beam_optics.synchronize(beam_optics.read(path / "superkekb_total_phase_x.tfs"))
     found.append(
         Row("SuperKEKB, Y: distance to the model with whole turns corrected, turns rms", f"{after:.3f}",
             f"{before:.3f} as given", "0.016", after <= 0.0165,
@@ -83,7 +83,7 @@ def _on_the_graph(tables, seeds: int) -> list[Row]:
             for k, table in enumerate(tables)
         ]
         good = [replace(table, phase=phase % 1) for table, phase in zip(tables, drawn, strict=True)]
-        result = beam_optics.synchronise(good, independent=True, turns=False)
+        result = beam_optics.synchronize(good, independent=True, turns=False)
         off = _wrapped(result.phase - np.array([truth[name] - truth[result.reference] for name in result.name]))
         rest = np.array(result.name) != result.reference
         inside.append(np.mean(np.abs(off[rest]) < 1.959964 * result.standard_error[rest]))
@@ -96,7 +96,7 @@ def _on_the_graph(tables, seeds: int) -> list[Row]:
             shifted = drawn[1].copy()
             shifted[places] += 10 * sigma[places] * sign
             changed = [good[0], replace(tables[1], phase=shifted % 1)]
-            worse = beam_optics.synchronise(changed, independent=True, turns=False)
+            worse = beam_optics.synchronize(changed, independent=True, turns=False)
             flagged = {name for name, flag in zip(worse.name, worse.flags, strict=True) if flag == "outlier"}
             doubted = {name for name, flag in zip(worse.name, worse.flags, strict=True) if flag == "doubtful"}
             caught[kind] += len(flagged & names)

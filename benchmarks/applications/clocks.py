@@ -36,7 +36,7 @@ def least_squares(n: int, i: np.ndarray, j: np.ndarray, y: np.ndarray) -> np.nda
     return scipy.sparse.linalg.lsqr(A, y, atol=1e-14, btol=1e-14, iter_lim=20 * n)[0]
 
 
-def _centred(error: np.ndarray, component: np.ndarray, period: float | None = None) -> np.ndarray:
+def _centerd(error: np.ndarray, component: np.ndarray, period: float | None = None) -> np.ndarray:
     """Errors without what the gauge leaves open, in the groups of at least two clocks."""
     found = error.copy()
     for label in np.unique(component):
@@ -56,16 +56,16 @@ def _wrapped(seeds) -> list[Row]:
         for seed in seeds:
             made = clocks.simulate(200, period=1.0, jitter=jitter, rng=seed)
             a = made.links
-            result = clocks.synchronise(a.i, a.j, a.offset, period=1.0)
+            result = clocks.synchronize(a.i, a.j, a.offset, period=1.0)
             component = result.component
-            error = _centred(result.offset - made.offset, component, 1.0)
+            error = _centerd(result.offset - made.offset, component, 1.0)
             ours.append(np.mean(error**2))
             bar = result.standard_error[np.bincount(component)[component] > 1]
             held.append(np.mean(np.abs(error) < 1.959964 * bar))
             along = least_squares(a.n, a.i, a.j, a.offset) - made.offset
-            line.append(np.mean(_centred(along, component, 1.0) ** 2))
+            line.append(np.mean(_centerd(along, component, 1.0) ** 2))
             along = Forest(a.n, a.i, a.j).potential(a.offset) - made.offset
-            tree.append(np.mean(_centred(along, component, 1.0) ** 2))
+            tree.append(np.mean(_centerd(along, component, 1.0) ** 2))
         rms = [float(np.sqrt(np.mean(x))) for x in (ours, line, tree)]
         what = f"wrapped offsets, jitter {jitter:g} T, {len(ours)} seeds: rms / T"
         target, met = ("at most 0.012", rms[0] <= 0.012) if jitter == 0.02 else ("", None)
@@ -79,13 +79,13 @@ def _unwrapped(seeds) -> list[Row]:
     for seed in seeds:
         made = clocks.simulate(200, jitter=1.0, rng=seed + 1000)
         a = made.links
-        result = clocks.synchronise(a.i, a.j, a.offset, robust=False)
-        error = _centred(result.offset - made.offset, result.component)
+        result = clocks.synchronize(a.i, a.j, a.offset, robust=False)
+        error = _centerd(result.offset - made.offset, result.component)
         bar = result.standard_error[np.bincount(result.component)[result.component] > 1]
-        line = _centred(least_squares(a.n, a.i, a.j, a.offset) - made.offset, result.component)
+        line = _centerd(least_squares(a.n, a.i, a.j, a.offset) - made.offset, result.component)
         apart.append(np.abs(error - line).max() / np.median(bar))
         held.append(np.mean(np.abs(error) < 1.959964 * bar))
-        careful = clocks.synchronise(a.i, a.j, a.offset)
+        careful = clocks.synchronize(a.i, a.j, a.offset)
         far.append(int(careful.bad_links.sum()))
     share, spread = float(np.mean(held)), float(np.std(held) / np.sqrt(len(held)))
     return [
@@ -120,7 +120,7 @@ def _wrong(seeds) -> list[Row]:
         for seed in seeds:
             made = clocks.simulate(200, jitter=1.0, bad=0.05, bad_by=by, rng=seed + 2000)
             a = made.links
-            result = clocks.synchronise(a.i, a.j, a.offset)
+            result = clocks.synchronize(a.i, a.j, a.offset)
             degree = np.bincount(np.concatenate([a.i, a.j]), minlength=a.n)
             firm = made.is_bad & (np.minimum(degree[a.i], degree[a.j]) > 2)
             caught += int((result.bad_links & made.is_bad).sum())
@@ -133,12 +133,12 @@ def _wrong(seeds) -> list[Row]:
             named += int((made.is_bad & ~result.bad_links & result.undecided).sum())
             lost += int((result.bad_links & ~made.is_bad).sum())
             good += int((~made.is_bad).sum())
-            error = _centred(result.offset - made.offset, result.component)
+            error = _centerd(result.offset - made.offset, result.component)
             bar = result.standard_error[np.bincount(result.component)[result.component] > 1]
             held.append(np.mean(np.abs(error) < 1.959964 * bar))
             ours.append(np.mean(error**2))
             along = least_squares(a.n, a.i, a.j, a.offset) - made.offset
-            line.append(np.mean(_centred(along, result.component) ** 2))
+            line.append(np.mean(_centerd(along, result.component) ** 2))
         met = None if target is None else caught >= target * wrong and told == of_told
         found.append(
             Row(
@@ -159,13 +159,13 @@ def _skew(seeds) -> list[Row]:
     held, rms, bars = [], [], []
     for seed in list(seeds)[:10]:
         made = clocks.simulate(200, jitter=10.0, rounds=20, drift=5.0, lost=0.1, rng=seed + 3000)
-        result = clocks.synchronise(made.links, unit="us")
-        error = _centred(result.skew - made.skew, result.component)
+        result = clocks.synchronize(made.links, unit="us")
+        error = _centerd(result.skew - made.skew, result.component)
         kept = np.bincount(result.component)[result.component] > 1
         held.append(np.mean(np.abs(error) < 1.959964 * result.skew_error[kept]))
         rms.append(np.mean(error**2))
         now, bar = result.at(0.0)
-        error = _centred(now - made.offset, result.component)
+        error = _centerd(now - made.offset, result.component)
         bars.append(np.mean(np.abs(error) < 1.959964 * bar[kept]))
     what = f"skews, 20 rounds 10 s apart, jitter 10 us, 10 % lost, {len(held)} seeds: rms (ppm)"
     note = f"95 % intervals of skews hold {np.mean(held):.3f}, of offsets {np.mean(bars):.3f}"
@@ -178,10 +178,10 @@ def _large(quick: bool) -> Row:
     reach = np.sqrt(25.6 / (np.pi * n))
     made = clocks.simulate(n, radio_range=reach, jitter=1.0, bad=0.05, rng=_SEED + 4000)
     start = time.perf_counter()
-    result = clocks.synchronise(made.links)
+    result = clocks.synchronize(made.links)
     seconds = time.perf_counter() - start
     kept = np.bincount(result.component)[result.component] > 1
-    error = _centred(result.offset - made.offset, result.component)
+    error = _centerd(result.offset - made.offset, result.component)
     held = np.mean(np.abs(error) < 1.959964 * result.standard_error[kept])
     caught = (result.bad_links & made.is_bad).sum() / made.is_bad.sum()
     what = f"n = {n:,}, {len(made.links):,} links, 5 % of them wrong, with error bars: seconds"

@@ -81,7 +81,7 @@ def accuracy(count: int) -> list[Row]:
                 f"EVD {found[0]:.2f}, EMI {found[1]:.2f}, EMI beta 0.1 {found[4]:.2f}; Cramer-Rao {bound:.2f}",
                 " / ".join(f"{x:.2f}" for x in asked) + " (EVD, EMI, MLE, MLE beta 0.1) within 2 %, and chance",
                 all(ours <= (1.02 + 2 * chance) * wanted for ours, wanted in zip(found, asked, strict=False)),
-                "regularisation matters more than exactness: EMI with beta does as well",
+                "regularization matters more than exactness: EMI with beta does as well",
             )
         )
     return rows

@@ -88,15 +88,15 @@ def noise_rows(quick: bool) -> list[Row]:
         found: dict[str, list[float]] = {}
         for seed in seeds:
             problem = simulate(64, 3, snr, rng=seed)
-            for name, polish in (("polished", True), ("synchronised", False)):
+            for name, polish in (("polished", True), ("synchronized", False)):
                 signal = recover(problem.intensities, problem.masks, polish=polish).signal
                 found.setdefault(name, []).append(decibels(problem.error(signal)))
             for name, method in peers.items() if seed in both else ():
                 signal = projections(problem, method, seed=seed, **({"starts": 3, "steps": 300} if quick else {}))
                 found.setdefault(name, []).append(decibels(problem.error(signal)))
         mean = {name: float(np.mean(values)) for name, values in found.items()}
-        ours = f"{mean['polished']:.1f} dB (not polished {mean['synchronised']:.1f})"
-        same = {name: float(np.mean(found[name][: len(both)])) for name in ("polished", "synchronised")}
+        ours = f"{mean['polished']:.1f} dB (not polished {mean['synchronized']:.1f})"
+        same = {name: float(np.mean(found[name][: len(both)])) for name in ("polished", "synchronized")}
         others = ", ".join(f"{name} (own) {mean[name]:.1f}" for name in peers)
         others += f" (seeds 0 to {len(both) - 1}, where ours is {same['polished']:.1f})"
         target = 10 - snr
@@ -159,7 +159,7 @@ def ptychography_rows(quick: bool) -> list[Row]:
         rows.append(
             Row(
                 f"{what}, {across} x {across} patches, {steps} ePIE steps", f"{joined:.4f}",
-                f"whole (own ePIE) {whole:.4f}; patches not synchronised {unstitched:.4f}",
+                f"whole (own ePIE) {whole:.4f}; patches not synchronized {unstitched:.4f}",
                 "within 5 % of the whole, or less", None if quick else bool(joined <= 1.05 * whole),
                 f"probe refined on {middle.size} of {len(scan.corners)} patterns only; "
                 f"overlaps agree to {result.residual:.3f} rad; proved: {'yes' if result.is_proved else 'no'}",

@@ -1,6 +1,6 @@
 """Pose graphs: both costs, landmarks, covariances, chi-square, on simulated and shared graphs; gtsam in the same run.
 
-Graphs of known truth come from ``pose_graph.simulate``: a walk of one metre steps with loops and landmarks, noise
+Graphs of known truth come from ``pose_graph.simulate``: a walk of one meter steps with loops and landmarks, noise
 exactly as stated. Nothing was tuned on these seeds; the limit beyond which covariances are called doubtful was chosen
 on graphs of 50 poses, seeds 20000 to 21517. gtsam 4.3 takes the logarithm of the motion that is left over where g2o
 (and ours) takes its coordinates. So that minima can be compared its Levenberg-Marquardt also runs on g2o's
@@ -134,7 +134,7 @@ def _coverage(seeds: range) -> list[Row]:
         poses, marks = [], []
         for seed in range(seeds.start, seeds.start + 5 * len(seeds)):
             made = pose_graph.simulate(60, loops=25, landmarks=6, rng=seed)
-            result = pose_graph.optimise(made.graph, cost=cost)
+            result = pose_graph.optimize(made.graph, cost=cost)
             bars = Marginals(
                 made.graph, result.poses, result.landmarks, made.graph.references,
                 is_information_cost=cost == "information",
@@ -157,7 +157,7 @@ def _large_noise(seeds: range) -> Row:
     for seed in range(seeds.start + 500, seeds.start + 500 + 5 * len(seeds)):
         scale = float(np.exp(np.random.default_rng(seed).uniform(np.log(3.0), np.log(40.0))))
         made = pose_graph.simulate(50, loops=10, information=np.diag([400.0, 400.0, 2500.0]) / scale**2, rng=seed)
-        result = pose_graph.optimise(made.graph, on_failure="ignore")
+        result = pose_graph.optimize(made.graph, on_failure="ignore")
         bars = Marginals(made.graph, result.poses, result.landmarks, made.graph.references, is_information_cost=False)
         doubtful = bars.curvature(np.random.default_rng(0)) >= POOR or not result.is_proved
         (warned if doubtful else silent).append(np.mean(_held(result, made, bars, np.array([12, 25, 37, 49]))))
@@ -171,13 +171,13 @@ def _chi_square(seeds: range) -> Row:
     ratios, far, caught = [], 0, 0
     for seed in seeds:
         graph = pose_graph.simulate(100, loops=40, landmarks=8, rng=seed + 1000).graph
-        good = pose_graph.optimise(graph).goodness
+        good = pose_graph.optimize(graph).goodness
         ratios.append(good.per_degree)
         far += good.is_far
         motion = graph.motion.copy()
         motion[-1] += [1.0, 0.0, 0.3]
         wrong = pose_graph.PoseGraph(graph.i, graph.j, motion, graph.information, landmarks=graph.landmarks)
-        worst = pose_graph.optimise(wrong).goodness.worst
+        worst = pose_graph.optimize(wrong).goodness.worst
         caught += bool(worst) and worst[0].place == len(graph) - 1 and not worst[0].is_sighting
     what = f"chi-square per degree of freedom, noise as stated, {len(ratios)} graphs: mean; called far from 1"
     note = f"one loop off by 1 m and 17 degrees is named first in {caught} of {len(ratios)}"
@@ -189,7 +189,7 @@ def _landmarks(seeds: range) -> Row:
     for seed in list(seeds)[:5]:
         made = pose_graph.simulate(200, loops=60, landmarks=30, rng=seed + 2000)
         begin = time.perf_counter()
-        result = pose_graph.optimise(made.graph, cost="information")
+        result = pose_graph.optimize(made.graph, cost="information")
         times[0] += time.perf_counter() - begin
         ours.append(np.mean(np.sum((result.landmarks - made.landmarks) ** 2, axis=1)))
         if _HAS_GTSAM:
@@ -217,11 +217,11 @@ def _anisotropic(seeds: range) -> Row:
     ratio, same, errors, theirs, own = [], [], [], [], []
     for seed in seeds:
         made = pose_graph.simulate(100, loops=40, information=_ANISOTROPIC, rng=seed + 3000)
-        result = pose_graph.optimise(made.graph, cost="information")
-        certified = pose_graph.optimise(made.graph, certify=False)
+        result = pose_graph.optimize(made.graph, cost="information")
+        certified = pose_graph.optimize(made.graph, certify=False)
         model = InformationModel(made.graph)
         ratio.append(result.polish.cost_before / result.polish.cost)
-        best = model.minimised(model.nodes(made.poses, made.landmarks)).cost
+        best = model.minimized(model.nodes(made.poses, made.landmarks)).cost
         same.append(result.polish.cost / best - 1)
         errors.append([np.mean(np.sum((r.poses - made.poses)[:, :2] ** 2, axis=1)) for r in (certified, result)])
         if _HAS_GTSAM:
@@ -259,12 +259,12 @@ def _shared(quick: bool) -> list[Row]:
     found = []
     for name in ("MIT", "CSAIL") if quick else ("MIT", "CSAIL", "intel", "manhattan"):
         graph = pose_graph.read(folder / f"{name}.g2o")
-        result = pose_graph.optimise(graph, cost="information")
+        result = pose_graph.optimize(graph, cost="information")
         assert result.polish is not None
         peer = "gtsam is not installed"
         if _HAS_GTSAM:
             model, ends = InformationModel(graph), []
-            starts = {"the certified poses": pose_graph.optimise(graph).poses, "odometry": graph.odometry}
+            starts = {"the certified poses": pose_graph.optimize(graph).poses, "odometry": graph.odometry}
             for word, start in starts.items():
                 nodes, _ = gtsam_minimum(graph, start, coordinates=True)
                 other, seconds = gtsam_minimum(graph, start)
@@ -288,10 +288,10 @@ def _times(quick: bool) -> list[Row]:
     figures = []
     for cost in ("isotropic", "information"):
         begin = time.perf_counter()
-        result = pose_graph.optimise(made.graph, cost=cost)
+        result = pose_graph.optimize(made.graph, cost=cost)
         middle = time.perf_counter()
         result.covariances()
         figures.append(f"{cost} {middle - begin:.1f} + {time.perf_counter() - middle:.1f}")
-    what = f"n = {n:,}, {len(made.graph.landmarks):,} sightings: seconds to optimise + for all covariances"
+    what = f"n = {n:,}, {len(made.graph.landmarks):,} sightings: seconds to optimize + for all covariances"
     note = "information covariances are selected inverses, isotropic ones need a solve for each pose"
     return [Row(what, "; ".join(figures), note=note)]

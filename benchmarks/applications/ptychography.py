@@ -88,7 +88,7 @@ def data_error(scan: Scan, image: NDArray, probe: NDArray) -> float:
 
 
 def tiles(scan: Scan, across: int, overlap: float) -> list[NDArray[np.int64]]:
-    """Patterns of across x across tiles, each reaching ``overlap`` pixels into its neighbours."""
+    """Patterns of across x across tiles, each reaching ``overlap`` pixels into its neighbors."""
     ends = [np.linspace(0, scan.corners[:, axis].max(), across + 1) for axis in (0, 1)]
     chosen = []
     for a in range(across):

@@ -5,9 +5,9 @@
 
 False loops are ``share`` of all loops: between random pairs with a random motion, or in clusters of five that agree
 with each other (``within``: their noise in units of the stated one). Odometry is trusted. Errors are against the
-optimum of the clean graph: mean heading error in degrees, rms distance in metres. Recall: false loops that were left
+optimum of the clean graph: mean heading error in degrees, rms distance in meters. Recall: false loops that were left
 out. Precision: what was left out and is false. Seconds are of the CPU, of the whole call, certificate included; gtsam
-minimises with the full information, which alone makes some hundredths of a degree. The peers that are not installed are
+minimizes with the full information, which alone makes some hundredths of a degree. The peers that are not installed are
 left out.
 """
 
@@ -83,7 +83,7 @@ def errors(poses: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
 
 
 def ours(graph: PoseGraph) -> tuple[np.ndarray, np.ndarray, Any]:
-    result = pose_graph.optimise(graph, robust=True, trusted="odometry")
+    result = pose_graph.optimize(graph, robust=True, trusted="odometry")
     assert result.robust is not None
     return result.poses, result.robust.distrusted, result
 
@@ -140,7 +140,7 @@ def main() -> None:
     peers = ("GNC", "DCS", "Cauchy") if importlib.util.find_spec("gtsam") else ()
     for name in arguments.graphs.split(","):
         graph = pose_graph.read(arguments.data / f"{name}.g2o")
-        truth = pose_graph.optimise(graph).poses
+        truth = pose_graph.optimize(graph).poses
         for kind in arguments.kinds.split(","):
             for share in map(float, arguments.shares.split(",")):
                 for number, seed in enumerate(map(int, arguments.seeds.split(","))):
@@ -160,7 +160,7 @@ def main() -> None:
                             "method": method,
                         }
                         row["seconds"] = time.process_time() - begin
-                        row["degrees"], row["metres"] = errors(poses, truth)
+                        row["degrees"], row["meters"] = errors(poses, truth)
                         if left_out is not None:
                             hits = int((left_out & false).sum())
                             row |= {"recall": hits / false.sum(), "precision": hits / max(int(left_out.sum()), 1)}

@@ -80,7 +80,7 @@ def table(repeats: int = 7) -> list[dict[str, Any]]:
 
 def _whole(data: Path, name: str, printed: str) -> dict[str, Any]:
     begin = time.perf_counter()
-    result = pose_graph.optimise(pose_graph.read(data / f"{name}.g2o"))
+    result = pose_graph.optimize(pose_graph.read(data / f"{name}.g2o"))
     return {
         "case": f"{name}, whole SE(2) graph (published {printed})",
         "method": "angsync",

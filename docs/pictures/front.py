@@ -42,10 +42,10 @@ before.set_title(f"measured: {len(edges)} noisy differences, six of them wrong",
 
 after.add_collection(LineCollection(ends[~distrusted], colors="0.82", linewidths=1.6))
 after.add_collection(LineCollection(ends[distrusted], colors=VERMILLION, linewidths=3, linestyles=(0, (2, 1))))
-colours = plt.cm.twilight((np.angle(found) + np.pi) / (2 * np.pi))
-after.scatter(*place.T, s=300, color=colours, edgecolors="0.25", linewidths=1.4, zorder=3)
+colors = plt.cm.twilight((np.angle(found) + np.pi) / (2 * np.pi))
+after.scatter(*place.T, s=300, color=colors, edgecolors="0.25", linewidths=1.4, zorder=3)
 hand = 0.16 * np.c_[found.real, found.imag]
-light = colours[:, :3] @ [0.3, 0.59, 0.11] > 0.5
+light = colors[:, :3] @ [0.3, 0.59, 0.11] > 0.5
 after.add_collection(
     LineCollection(
         np.stack([place, place + hand], axis=1), colors=np.where(light[:, None], (0, 0, 0), (1, 1, 1)),

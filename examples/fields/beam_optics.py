@@ -15,7 +15,7 @@ from angsync.applications import beam_optics
 machine = beam_optics.simulate(
     120, error=1e-3, model_error=0.005, bad=3, bad_sigmas=15, turned=2, rng=3
 )
-result = beam_optics.synchronise(machine.tables, independent=True)
+result = beam_optics.synchronize(machine.tables, independent=True)
 print(result)
 
 # %%

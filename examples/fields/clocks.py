@@ -2,7 +2,7 @@
 Clocks: a network that tells its wrong links
 ============================================
 
-Forty-eight clocks compare their times with their neighbours by radio. Every comparison
+Forty-eight clocks compare their times with their neighbors by radio. Every comparison
 is off by some microseconds, and one in twenty is plainly wrong. Which clock is how far
 off, and which links lie?
 """
@@ -15,7 +15,7 @@ from angsync.applications import clocks
 
 network = clocks.simulate(48, jitter=5.0, spread=100.0, bad=0.05, rng=5)
 links = network.links
-result = clocks.synchronise(links.i, links.j, links.offset, unit="us")
+result = clocks.synchronize(links.i, links.j, links.offset, unit="us")
 print(result)
 
 # %%

@@ -2,7 +2,7 @@
 Pose graphs: where the robot really went
 ========================================
 
-A robot adds up its own steps and drifts away. Now and then it recognises a place where
+A robot adds up its own steps and drifts away. Now and then it recognizes a place where
 it has been. From these relative motions all poses are found at once, with a proof that
 no other poses fit better.
 """
@@ -14,7 +14,7 @@ from angsync.applications import pose_graph
 
 simulated = pose_graph.simulate(400, loops=120, rng=5)
 graph = simulated.graph
-result = pose_graph.optimise(graph)
+result = pose_graph.optimize(graph)
 print(result)
 
 # %%
@@ -28,7 +28,7 @@ for k in range(steps):
     heading[k + 1] = heading[k] + turn
 
 # %%
-# Both beside the truth, in metres. Grey lines join places that were recognised.
+# Both beside the truth, in meters. Gray lines join places that were recognized.
 
 
 def rms(found):
@@ -45,7 +45,7 @@ print(f"off by {rms(place):.2f} m before, {rms(found):.2f} m after (rms)")
 figure, panels = plt.subplots(1, 2, figsize=(10, 4.8), sharex=True, sharey=True)
 for axes, track, title in [
     (panels[0], place, "steps alone"),
-    (panels[1], found, "optimised, proved"),
+    (panels[1], found, "optimized, proved"),
 ]:
     axes.plot(
         simulated.poses[:, 0],

@@ -31,20 +31,20 @@ truth = night.phase - night.phase[:, :1]
 figure, (phases, residuals) = plt.subplots(
     1, 2, figsize=(11, 4.2), width_ratios=[1.5, 1]
 )
-for k, colour in zip([2, 4, 6], ["#0072B2", "#D55E00", "#009E73"], strict=True):
+for k, color in zip([2, 4, 6], ["#0072B2", "#D55E00", "#009E73"], strict=True):
     seen = (
         gains.reference[:, k] == "S1"
     )  # it has set at some times; another station is the reference then
     line = np.degrees(np.unwrap(np.radians(truth[seen, k])))
     turns = 360 * np.round((line - gains.phase[seen, k]) / 360)
-    phases.plot(hours[seen], line, color=colour, lw=1, alpha=0.6)
+    phases.plot(hours[seen], line, color=color, lw=1, alpha=0.6)
     bars = 1.96 * gains.standard_error[seen, k]
     phases.errorbar(
         hours[seen],
         gains.phase[seen, k] + turns,
         bars,
         fmt=".",
-        color=colour,
+        color=color,
         lw=1,
         label=gains.station[k],
     )

@@ -2,7 +2,7 @@
 Sensor networks: one map from many small ones
 =============================================
 
-Sensors on a map know the places of their neighbours only, each in its own coordinates:
+Sensors on a map know the places of their neighbors only, each in its own coordinates:
 every small map is turned by an unknown angle. Where two small maps share sensors, they
 tell how they are turned to each other. Synchronization turns all of them into one
 frame; after that, where things are is linear least squares.
@@ -26,19 +26,19 @@ stem = (
     & (np.abs(candidates.imag) < 0.85)
 )
 places = candidates[bowl | stem][:500]
-neighbours = cKDTree(np.c_[places.real, places.imag]).query_ball_point(
+neighbors = cKDTree(np.c_[places.real, places.imag]).query_ball_point(
     np.c_[places.real, places.imag], 0.17
 )
 
 # %%
-# Small map k: the neighbours of sensor k as it sees them, turned by its own angle, with
+# Small map k: the neighbors of sensor k as it sees them, turned by its own angle, with
 # errors of 4 % of the radio range.
 
 turn = np.exp(1j * rng.uniform(-np.pi, np.pi, 500))
 seen = [
     turn[k] * (places[near] - places[k])
     + 0.007 * (rng.standard_normal(len(near)) + 1j * rng.standard_normal(len(near)))
-    for k, near in enumerate(neighbours)
+    for k, near in enumerate(neighbors)
 ]
 
 # %%
@@ -46,9 +46,9 @@ seen = [
 # inner product, and its size is its weight.
 
 i, j, value = [], [], []
-for k, near in enumerate(neighbours):
+for k, near in enumerate(neighbors):
     for other in (m for m in near if m > k):
-        shared, a, b = np.intersect1d(near, neighbours[other], return_indices=True)
+        shared, a, b = np.intersect1d(near, neighbors[other], return_indices=True)
         if shared.size >= 3:
             mine, theirs = (
                 seen[k][a] - seen[k][a].mean(),
@@ -63,8 +63,8 @@ print(result)
 # %%
 # With all maps turned into one frame, each sighting is a difference of two places.
 
-one = np.concatenate([np.full(len(near), k) for k, near in enumerate(neighbours)])
-two = np.concatenate(neighbours)
+one = np.concatenate([np.full(len(near), k) for k, near in enumerate(neighbors)])
+two = np.concatenate(neighbors)
 rows = np.arange(one.size)
 signs = np.r_[np.ones(one.size), -np.ones(one.size)]
 differences = scipy.sparse.csr_array(

@@ -4,7 +4,7 @@ The best that anybody can do
 
 The leading eigenvector of the measurements is the classic estimate. The fit on the
 circle that angsync finds is better, most of all on graphs whose nodes have unequal
-numbers of neighbours, and reaches the Cramer-Rao bound: for small noise no unbiased
+numbers of neighbors, and reaches the Cramer-Rao bound: for small noise no unbiased
 estimate has smaller errors.
 """
 
@@ -45,7 +45,7 @@ for row, level in enumerate(levels):
     dense.append(ratios(problems, sigma**2 / 2 * (n - 1) / n))
 
 # %%
-# Then a network of 100 clocks on a map, some with many neighbours and some with few.
+# Then a network of 100 clocks on a map, some with many neighbors and some with few.
 
 network = clocks.simulate(n, rng=1).links
 noises = np.array([0.05, 0.2, 0.35, 0.5])

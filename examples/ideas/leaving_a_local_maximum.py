@@ -40,9 +40,9 @@ for axes, result, title in [
         lw=2,
         zorder=0,
     )
-    colours = plt.cm.twilight(np.angle(arrow) / (2 * np.pi) + 0.5)
+    colors = plt.cm.twilight(np.angle(arrow) / (2 * np.pi) + 0.5)
     arrows = place.real, place.imag, arrow.real, arrow.imag
-    axes.quiver(*arrows, color=colours, pivot="mid", scale=7.5, width=0.012)
+    axes.quiver(*arrows, color=colors, pivot="mid", scale=7.5, width=0.012)
     axes.text(
         0, 0, f"f = {result.objective:.2f}", ha="center", va="center", fontsize="large"
     )

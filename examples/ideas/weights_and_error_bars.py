@@ -42,7 +42,7 @@ for clock, phase, error in zip(result.labels, result.angles, errors, strict=True
 # is not enough: it is divided by what it should be, given how much the others check it.
 
 residuals = result.edge_residuals()
-worst = int(np.nanargmax(np.abs(residuals.standardised)))
+worst = int(np.nanargmax(np.abs(residuals.standardized)))
 odd = "-".join(pairs[worst])
 print(f"least trusted: {odd}, residual {residuals.wrapped[worst]:+.2f} rad")
 

@@ -3,7 +3,7 @@ Your own operator
 =================
 
 A matrix need not be formed where its products are known. Here sensors on a circle
-measure all neighbours up to forty places away: the matrix is a circulant between two
+measure all neighbors up to forty places away: the matrix is a circulant between two
 diagonal ones, and a product is two Fourier transforms.
 """
 

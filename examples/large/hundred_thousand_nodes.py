@@ -3,7 +3,7 @@ A hundred thousand nodes
 ========================
 
 A sparse graph of 100,000 phases and some 200,000 measurements: a Newton method solves
-it, a sparse factorisation proves it.
+it, a sparse factorization proves it.
 """
 
 from time import perf_counter
@@ -30,7 +30,7 @@ seconds = perf_counter() - begin
 print(result)
 
 # %%
-# Phases from differences between neighbours alone. The colour map is cyclic: black is
+# Phases from differences between neighbors alone. The color map is cyclic: black is
 # half a turn.
 
 error = np.angle(ang.align(result.z, problem.z) * problem.z.conj())

@@ -59,7 +59,7 @@ axes[1].imshow(
     vmin=-np.pi,
     vmax=np.pi,
 )
-axes[1].set_title("synchronised")
+axes[1].set_title("synchronized")
 axes[2].imshow(result.certified, cmap="Greens", vmin=0, vmax=1.4)
 axes[2].set_title("proved (green)")
 for one in axes:

@@ -38,10 +38,10 @@ def wrap(angle: ArrayLike) -> NDArray[np.floating]:
     return np.where(wrapped <= -np.pi, np.pi, wrapped)
 
 
-def normalise(w: NDArray, fallback: NDArray) -> NDArray:
+def normalize(w: NDArray, fallback: NDArray) -> NDArray:
     """Entrywise ``w / |w|``; where ``w`` is 0 the entry of ``fallback`` is kept.
 
-    The paper sets 0/|0| = 0, which would leave T^n; keeping the old phase is a valid maximiser of the
+    The paper sets 0/|0| = 0, which would leave T^n; keeping the old phase is a valid maximizer of the
     same step, because a zero entry leaves the objective of the step indifferent.
     """
     modulus = np.abs(w)
@@ -79,7 +79,7 @@ def as_phases(z: ArrayLike, n: int | None = None, name: str = "z") -> NDArray[np
     larger = np.maximum(np.abs(z.real), np.abs(z.imag))
     scaled = np.empty_like(z)
     scaled.real, scaled.imag = z.real / larger, z.imag / larger
-    return normalise(scaled, scaled)
+    return normalize(scaled, scaled)
 
 
 @names_keywords
@@ -124,10 +124,10 @@ def distance_and_angle(w: ArrayLike, z: ArrayLike, q: float = 2) -> tuple[float,
     if q != 2:
         _check_unit_modulus(w, "w", q)
         _check_unit_modulus(z, "z", q)
-    centre = np.vdot(z, w)
-    centre_angle = float(np.angle(centre)) if centre != 0 else 0.0
+    center = np.vdot(z, w)
+    center_angle = float(np.angle(center)) if center != 0 else 0.0
     # Angles relative to the 2-norm alignment: small where w and z are close, so nothing cancels.
-    phi = np.angle(w * np.conj(z) * np.exp(-1j * centre_angle))
+    phi = np.angle(w * np.conj(z) * np.exp(-1j * center_angle))
     if q == 2:
         shift = 0.0
     elif q == 1:
@@ -137,7 +137,7 @@ def distance_and_angle(w: ArrayLike, z: ArrayLike, q: float = 2) -> tuple[float,
         shift = _smallest_arc_midpoint(phi)
     else:
         shift = _global_search(phi, q)
-    theta = float(wrap(centre_angle + shift))
+    theta = float(wrap(center_angle + shift))
     if q == 2:
         return float(np.linalg.norm(w - np.exp(1j * theta) * z)), theta
     return _cost(phi, shift, q), theta
@@ -192,7 +192,7 @@ def _smallest_arc_midpoint(phi: NDArray) -> float:
 
 
 def _best_kink(phi: NDArray) -> float:
-    """q = 1: between two neighbouring kinks the cost is concave, so a minimiser is one of the phases.
+    """q = 1: between two neighboring kinks the cost is concave, so a minimizer is one of the phases.
 
     With sorted phases in (-pi, pi], |sin((a - b)/2)| = sin((a - b)/2) for a >= b, and the sum over all
     entries follows from prefix sums of sin(phi/2) and cos(phi/2): O(n log n) for all n candidates.
@@ -212,27 +212,27 @@ def _global_search(phi: NDArray, q: float) -> float:
     the cost is convex, a bisection of its derivative ends the interval.
     """
     half = np.pi / 64
-    centres = np.linspace(-np.pi, np.pi, 65)[:-1] + half
-    best, best_angle = min((_cost(phi, float(t), q), float(t)) for t in (0.0, *centres))
+    centers = np.linspace(-np.pi, np.pi, 65)[:-1] + half
+    best, best_angle = min((_cost(phi, float(t), q), float(t)) for t in (0.0, *centers))
     block = max(1, _BLOCK_PAIRS // phi.size)
     # best == 0 cannot be improved; intervals below 2**-60 no longer move an angle
-    while centres.size and best > 0 and half > 2.0**-60:
+    while centers.size and best > 0 and half > 2.0**-60:
         survivors = []
-        for k in range(0, centres.size, block):
-            part = centres[k : k + block]
+        for k in range(0, centers.size, block):
+            part = centers[k : k + block]
             value, keep, convex = _bound(phi, part, half, q, best)
             candidates = [float(part[np.argmin(value)])]
             candidates += [_convex_minimum(phi, t - half, t + half, q) for t in part[keep & convex]]
             best, best_angle = min((best, best_angle), *((_cost(phi, t, q), t) for t in candidates))
             survivors.append(part[keep & ~convex])
         half /= 2
-        centres = np.concatenate(survivors)
-        centres = np.concatenate([centres - half, centres + half])
+        centers = np.concatenate(survivors)
+        centers = np.concatenate([centers - half, centers + half])
     return best_angle
 
 
-def _bound(phi: NDArray, centres: NDArray, half: float, q: float, best: float) -> tuple[NDArray, NDArray, NDArray]:
-    r"""Cost at the centres, which intervals may hold a better angle, and on which of them the cost is convex.
+def _bound(phi: NDArray, centers: NDArray, half: float, q: float, best: float) -> tuple[NDArray, NDArray, NDArray]:
+    r"""Cost at the centers, which intervals may hold a better angle, and on which of them the cost is convex.
 
     The cost is :math:`F(\theta) = \sum_j h(\varphi_j - \theta)`, :math:`h(x) = |\sin(x/2)|^q`, in units in
     which the best known cost is 1. Two lower bounds hold on an interval of half-width r:
@@ -242,7 +242,7 @@ def _bound(phi: NDArray, centres: NDArray, half: float, q: float, best: float) -
       :math:`h'' = \tfrac q4 s^{q-2} ((q-1) - q s^2)` falls in s for q < 2 and first rises, then falls for
       q > 2: on the interval it is smallest at the smallest or the largest s. Where m >= 0 the cost is convex.
     """
-    x = phi[None, :] - centres[:, None]
+    x = phi[None, :] - centers[:, None]
     s = np.abs(np.sin(x / 2))
     scale = best / 2
     reach = np.remainder(np.abs(x), 2 * np.pi)

@@ -45,7 +45,7 @@ def synchronize(
     checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
     absent: Literal["error", "empty", "zeros"] | None = None,
 ) -> SyncResult:
-    r"""Find the phases z, :math:`|z_j| = 1`, that maximise :math:`f(z) = z^H C z`, and certify them.
+    r"""Find the phases z, :math:`|z_j| = 1`, that maximize :math:`f(z) = z^H C z`, and certify them.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def synchronize(
         leaves points that the certificate refutes, and does not depend on the scale of C. ``ang.Parts(count=16)``
         cuts a sparse problem into parts, which the workers of a cluster may solve.
     start
-        ``"auto"``, ``"eigenvector"``, ``"normalised_eigenvector"``, ``"connection_laplacian"``, ``"spanning_tree"``,
+        ``"auto"``, ``"eigenvector"``, ``"normalized_eigenvector"``, ``"connection_laplacian"``, ``"spanning_tree"``,
         ``"multilevel"``, ``"random"``, a vector of phases, or an earlier result.
     stopping
         See :class:`angsync.Stopping`.

@@ -123,7 +123,7 @@ def check_solver(solver: Solver | SolverBase, *, monotone: bool = False) -> None
     best = iterate(operator, _reference(), problem.z, Stopping(tolerance=1e-12)).objective
     _require(abs(outcome.objective - best) <= 1e-10 * best, f"{name} ended at another objective than the optimum")
     again = iterate(operator, solver, outcome.z, Stopping(tolerance=1e-8))
-    _require(again.iterations == 0, f"{name} did not recognise an optimum given as its start")
+    _require(again.iterations == 0, f"{name} did not recognize an optimum given as its start")
 
     turn = np.exp(2j * np.pi * np.random.default_rng(2).random(40))
     turned = DenseOperator(turn[:, None] * problem.C * turn.conj()[None, :])

@@ -1,4 +1,4 @@
-"""Arrays of other libraries: recognised without an import, in and out without a copy, through the front door."""
+"""Arrays of other libraries: recognized without an import, in and out without a copy, through the front door."""
 
 import subprocess
 import sys

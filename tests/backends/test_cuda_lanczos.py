@@ -42,7 +42,7 @@ def _check_run(run, host, steps):
     host.advance(steps)
     assert run.steps == host.steps
     size = np.abs(host.alpha).max() + host.beta.max()
-    # full orthogonalisation keeps both near the exact run for these few steps
+    # full orthogonalization keeps both near the exact run for these few steps
     np.testing.assert_allclose(run.alpha, host.alpha, atol=1e-9 * size)
     np.testing.assert_allclose(run.beta, host.beta, atol=1e-9 * size)
 
@@ -97,7 +97,7 @@ class Sloppy(reference.ShiftedMatrix):
         return reference.Rounds(left, float(first[-1].real), squares, np.stack([first, 0 * first]))
 
 
-def test_hardly_anything_left_is_orthogonalised_again():
+def test_hardly_anything_left_is_orthogonalized_again():
     n = 400
     z, v, other = np.linalg.qr(_gaussian(n * 3).reshape(n, 3))[0].T
 

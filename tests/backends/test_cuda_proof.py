@@ -97,7 +97,7 @@ def test_a_bound_is_not_far_from_the_truth():
     assert (bound > 0.6 * true).all()
 
 
-def test_a_factorisation_raises_what_norms_leave_low():
+def test_a_factorization_raises_what_norms_leave_low():
     C = _stack(60, 20, looks=20, decay=3.0)
     z = _solved(C)
     norms = proof.prove_batch(C, z, shares=(), single=True)["bound"]
@@ -116,13 +116,13 @@ def test_the_order_of_the_shifts_does_not_change_the_bound(shares, single, monke
     C = _stack(60, 20, looks=8, decay=2.0)
     z = _solved(C)
     found, tries = [], []
-    factorises = proof._factorises
+    factorizes = proof._factorizes
 
     def counted(*arguments):
         tries[-1] += 1
-        return factorises(*arguments)
+        return factorizes(*arguments)
 
-    monkeypatch.setattr(proof, "_factorises", counted)
+    monkeypatch.setattr(proof, "_factorizes", counted)
     for far in (-np.inf, np.inf):  # none are far; all are
         monkeypatch.setattr(proof, "FAR", far)
         tries.append(0)

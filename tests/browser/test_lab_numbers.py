@@ -111,8 +111,8 @@ def test_what_is_called_a_gap_is_never_too_small(lab):
             assert row["proved"] == "proved", row
 
 
-def test_a_factorisation_ends_exactly_where_the_matrix_is_no_longer_definite(lab):
-    """Both factorisations, 1e-9 of the norm on either side of the smallest eigenvalue that NumPy finds."""
+def test_a_factorization_ends_exactly_where_the_matrix_is_no_longer_definite(lab):
+    """Both factorizations, 1e-9 of the norm on either side of the smallest eigenvalue that NumPy finds."""
     grid = ang.simulate.grid(7, 8, 0.3, rng=2).measurements
     rng = np.random.default_rng(1)
     i, j = np.r_[grid.i, 0, 3, 0], np.r_[grid.j, 30, 50, 1]  # the last one a second time
@@ -127,7 +127,7 @@ def test_a_factorisation_ends_exactly_where_the_matrix_is_no_longer_definite(lab
     ground = int(np.argmax(np.bincount(np.r_[i, j][:-2], minlength=n)))
     for sign, expected in ((-1, True), (1, False)):
         assert expected is page.evaluate(
-            """([n, i, j, re, im, zr, zi, s, lift, shift]) => finished(factorises(
+            """([n, i, j, re, im, zr, zi, s, lift, shift]) => finished(factorizes(
               operatorOfEdges(n, i, j, re, im), {re: zr, im: zi}, s, lift, shift))""",
             [*given, s.tolist(), lift, float(dense[0] + sign * 1e-9 * dense[-1])],
         )
@@ -137,7 +137,7 @@ def test_a_factorisation_ends_exactly_where_the_matrix_is_no_longer_definite(lab
             """([n, i, j, re, im, s, ground, shift]) => {
               const whole = operatorOfEdges(n, i, j, re, im), nodes = Array.from({length: n}, (_, k) => k);
               const C = restricted(whole, nodes, new Int32Array(n)), order = dissected(C, ground);
-              const found = finished(factorisesSparsely(C, s, order, eliminationOf(C, order), shift));
+              const found = finished(factorizesSparsely(C, s, order, eliminationOf(C, order), shift));
               return [found, [...order].sort((a, b) => a - b)];
             }""",
             [*given[:5], s.tolist(), ground, float(sparse[0] + sign * 1e-9 * sparse[-1])],

@@ -79,17 +79,17 @@ def applications(folder: Path) -> None:
     from angsync.applications import beam_optics, clocks, phase_linking, phase_retrieval, pose_graph, radio, ranking
 
     rng = np.random.default_rng(0)
-    pose_graph.optimise(pose_graph.simulate(60, loops=30, landmarks=5, rng=4).graph).to_html(folder / "poses.html")
+    pose_graph.optimize(pose_graph.simulate(60, loops=30, landmarks=5, rng=4).graph).to_html(folder / "poses.html")
     names, other = [f"clock {k}" for k in range(8)], rng.normal(0, 40, 8)
     i, j = np.triu_indices(8, 1)
     offset = other[i] - other[j] + rng.normal(0, 0.5, i.size)
     offset[3] += 30
-    clocks.synchronise([names[k] for k in i], [names[k] for k in j], offset, unit="ns").to_html(folder / "clocks.html")
+    clocks.synchronize([names[k] for k in i], [names[k] for k in j], offset, unit="ns").to_html(folder / "clocks.html")
     margins = np.triu(rng.integers(-1, 5, (12, 12)), 1)
     ranking.rank(np.maximum(margins, 0) + np.maximum(-margins, 0).T).to_html(folder / "ranking.html")
     seen = phase_retrieval.simulate((10, 10), (3, 3), 60, rng=1)
     phase_retrieval.recover(seen.intensities, seen.masks).to_html(folder / "retrieval.html")
-    beam_optics.synchronise(beam_optics.simulate(rng=0).tables).to_html(folder / "beam.html")
+    beam_optics.synchronize(beam_optics.simulate(rng=0).tables).to_html(folder / "beam.html")
     stack = np.exp(1j * rng.normal(0, 0.3, (5, 12, 14)) + 1j * np.linspace(0, 2, 5)[:, None, None])
     phase_linking.link(stack, window=5).to_html(folder / "linking.html")
     source = radio.ring(42.0, 0.3, 8.0, position_angle=30.0)

@@ -89,7 +89,7 @@ def test_a_long_path_is_solved_exactly():
     assert result.certificate.verdict is Verdict.CERTIFIED
 
 
-def test_a_lollipop_whose_eigenvector_is_localised_is_solved_exactly():
+def test_a_lollipop_whose_eigenvector_is_localized_is_solved_exactly():
     # a clique of 30 with a tail of 60: the leading eigenvector decays below rounding along the tail
     clique = np.triu_indices(30, 1)
     tail = np.arange(29, 89)

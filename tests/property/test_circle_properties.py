@@ -40,7 +40,7 @@ def test_invariant_under_global_phases(pair, q, first, second):
 
 @settings(max_examples=100, deadline=None)
 @given(vectors(2), EXPONENTS, st.randoms(use_true_random=False))
-def test_invariant_under_relabelling_and_conjugation(pair, q, random):
+def test_invariant_under_relabeling_and_conjugation(pair, q, random):
     w, z = pair
     order = list(range(w.size))
     random.shuffle(order)

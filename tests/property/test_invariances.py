@@ -1,4 +1,4 @@
-"""Gauge, relabelling, scaling and conjugation: what the problem does not change under, the answer does not either."""
+"""Gauge, relabeling, scaling and conjugation: what the problem does not change under, the answer does not either."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_gauge(problem):
 
 @SETTINGS
 @given(problems())
-def test_relabelling(problem):
+def test_relabeling(problem):
     C, rng = problem
     base = solved(C)
     order = rng.permutation(C.shape[0])

@@ -1,6 +1,6 @@
-"""Hundreds of small sparse problems that are meant to fool the proof by sparse factorisation; none may.
+"""Hundreds of small sparse problems that are meant to fool the proof by sparse factorization; none may.
 
-For every point z of every problem, ``certify(..., method="factorisation")`` has to state a second eigenvalue that is
+For every point z of every problem, ``certify(..., method="factorization")`` has to state a second eigenvalue that is
 not above the true one and a gap that is not below the true one. The objectives are compared in extended precision, so
 that no allowance for the rounding of the comparison is needed.
 """
@@ -135,7 +135,7 @@ def true_eigenvalues(C, z):
 def check(C, rng, points):
     """Check all candidates of one problem; gives back the verdicts."""
     tried = candidates(C, points, rng)
-    certificates = [ang.certify(C, z, method="factorisation") for z in tried]
+    certificates = [ang.certify(C, z, method="factorization") for z in tried]
     known = [*tried, *(c.witness for c in certificates if c.witness is not None)]
     best = max(known, key=lambda z: objective(C, z))
     for z, certificate in zip(tried, certificates, strict=True):
@@ -197,7 +197,7 @@ def test_the_second_eigenvalue_holds_in_exact_arithmetic(kind):
         if C.shape[0] > 7:
             continue
         for z in (points[0], ang.synchronize(C, certify=False, on_failure="ignore").z):
-            certificate = ang.certify(C, z, method="factorisation")
+            certificate = ang.certify(C, z, method="factorization")
             if certificate.lambda_2 == -np.inf:
                 continue
             dense = C.toarray().astype(np.complex128)
@@ -217,7 +217,7 @@ def test_trees_are_certified_at_their_exact_optimum():
         result = ang.synchronize(C)
         best = float(np.abs(C.data).sum())
         assert result.objective == pytest.approx(best, rel=1e-13, abs=0)
-        certificate = ang.certify(C, result.z, method="factorisation")
+        certificate = ang.certify(C, result.z, method="factorization")
         assert certificate.verdict is Verdict.CERTIFIED
 
 
@@ -230,7 +230,7 @@ def test_a_ring_in_its_twisted_states_is_never_certified():
         for turns in range(-2, 3):
             z = np.exp(2j * np.pi * turns * np.arange(n) / n)
             angle = (total - 2 * np.pi * turns) / n
-            certificate = ang.certify(C, z, method="factorisation")
+            certificate = ang.certify(C, z, method="factorization")
             assert objective(C, z) == pytest.approx(2 * n * np.cos(angle))
             missing = 2 * n * (np.cos(total / n) - np.cos(angle))
             assert certificate.gap_bound >= missing

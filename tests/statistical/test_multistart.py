@@ -9,7 +9,7 @@ import pytest
 
 import angsync as ang
 from angsync.pipeline.multistart import rank_two_start
-from angsync.problem.components import normalised
+from angsync.problem.components import normalized
 from angsync.solvers.loop import iterate
 from angsync.solvers.stopping import Clock, Stopping
 
@@ -18,7 +18,7 @@ INSTANCES, REFERENCE = 40, 40
 
 def best_known(C, rng):
     """The best of forty starts, half of them at random phases, beside whatever else is compared."""
-    operator = normalised(ang.as_operator(C))
+    operator = normalized(ang.as_operator(C))
     n = operator.n
     best = -math.inf
     for k in range(REFERENCE):

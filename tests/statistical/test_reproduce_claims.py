@@ -13,7 +13,7 @@ from angsync.circle import distance
 from angsync.study.reproduce import CLAIMS, FULL, QUICK, run_experiments, violated
 from angsync.study.reproduce.efficiency import _predicted, cramer_rao
 from angsync.study.reproduce.rows import mean_and_error
-from angsync.study.reproduce.runs import maximiser
+from angsync.study.reproduce.runs import maximizer
 
 
 def test_the_control_variate_has_the_bound_as_its_mean():
@@ -31,7 +31,7 @@ def test_the_control_variate_follows_the_error():
         left = []
         for seed in range(40):
             problem = simulate.gaussian(n, noise * math.sqrt(n), rng=seed)
-            error = distance(maximiser(problem.C, problem.z), problem.z) ** 2
+            error = distance(maximizer(problem.C, problem.z), problem.z) ** 2
             left.append((error - _predicted(problem)) / cramer_rao(n, problem.sigma))
         assert np.abs(left).max() < 10 * noise**2
 

@@ -1,10 +1,10 @@
-"""Geometry of T^n: wrap, normalise, align and the distances d_q, against brute force."""
+"""Geometry of T^n: wrap, normalize, align and the distances d_q, against brute force."""
 
 import numpy as np
 import pytest
 
 import angsync as ang
-from angsync.circle import _bound, _cost, align, as_phases, distance, distance_and_angle, normalise, wrap
+from angsync.circle import _bound, _cost, align, as_phases, distance, distance_and_angle, normalize, wrap
 from angsync.errors import InputError, NotFiniteError, ShapeError
 
 EXPONENTS = [1, 1.3, 1.5, 2, 3, 7.5, 50, np.inf]
@@ -15,7 +15,7 @@ def norm_at(w, z, theta, q):
 
 
 def brute_force(w, z, q):
-    """A dense grid and every kink (minimisers for q near 1 are cusps), then finer around the best ones."""
+    """A dense grid and every kink (minimizers for q near 1 are cusps), then finer around the best ones."""
     candidates = np.concatenate([np.linspace(-np.pi, np.pi, 721), np.angle(w * np.conj(z))])
     step = 2 * np.pi / 720
     for _ in range(9):
@@ -133,11 +133,11 @@ def test_the_bounds_of_the_search_hold(q, half):
     dropped = convex_ones = 0
     for _ in range(20):
         phi = rng.uniform(-np.pi, np.pi, 5)
-        centres = rng.uniform(-np.pi, np.pi, 20)
-        level = _cost(phi, float(centres[0]), q) * 0.999
-        _, keep, convex = _bound(phi, centres, half, q, level)
-        for centre, kept, is_convex in zip(centres, keep, convex, strict=True):
-            inside = [_cost(phi, t, q) for t in np.linspace(centre - half, centre + half, 41)]
+        centers = rng.uniform(-np.pi, np.pi, 20)
+        level = _cost(phi, float(centers[0]), q) * 0.999
+        _, keep, convex = _bound(phi, centers, half, q, level)
+        for center, kept, is_convex in zip(centers, keep, convex, strict=True):
+            inside = [_cost(phi, t, q) for t in np.linspace(center - half, center + half, 41)]
             if not kept:
                 dropped += 1
                 assert min(inside) >= level * (1 - 1e-9)
@@ -208,9 +208,9 @@ def test_wrap_keeps_the_shape():
     assert wrap(7).shape == ()
 
 
-def test_normalise_keeps_the_fallback_at_zero():
+def test_normalize_keeps_the_fallback_at_zero():
     w = np.array([3 + 4j, 0, -2])
-    np.testing.assert_allclose(normalise(w, np.array([1, 1j, 1])), [0.6 + 0.8j, 1j, -1], rtol=1e-15)
+    np.testing.assert_allclose(normalize(w, np.array([1, 1j, 1])), [0.6 + 0.8j, 1j, -1], rtol=1e-15)
 
 
 def test_as_phases_scales_to_unit_modulus_at_any_size():

@@ -193,7 +193,7 @@ def test_the_ends_of_the_range_of_floats(scale):
         ang.synchronize(1e305 * (np.ones((100, 100)) - np.eye(100)))
 
 
-def test_a_matrix_of_angles_is_recognised():
+def test_a_matrix_of_angles_is_recognized():
     theta = np.array([0.0, 1.0, 2.5])
     with pytest.raises(NotHermitianError, match=r"np\.exp\(1j \* C\)"):
         ang.synchronize(theta[:, None] - theta[None, :])

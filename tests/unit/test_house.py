@@ -73,7 +73,7 @@ from angsync.theory import report
 from angsync.batch import BatchResult, synchronize_stack
 from angsync.circle import align, distance
 from angsync.errors import AngsyncError, AngsyncWarning, InputError
-from angsync.applications.pose_graph import optimise, read
+from angsync.applications.pose_graph import optimize, read
 import angsync
 print(json.dumps([gaussian is angsync.simulate.gaussian, report is angsync.theory.report,
     BatchResult is angsync.BatchResult, align is angsync.align, read is angsync.applications.pose_graph.read]))

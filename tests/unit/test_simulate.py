@@ -169,7 +169,7 @@ def test_outliers_are_those_whose_angle_says_nothing():
     [(3, 4, False, 3 * 3 + 2 * 4), (3, 4, True, 2 * 12), (1, 5, False, 4), (1, 5, True, 5), (2, 5, True, 10 + 5),
      (2, 2, True, 4)],
 )  # fmt: skip
-def test_grid_joins_neighbours_once(rows, columns, periodic, edges):
+def test_grid_joins_neighbors_once(rows, columns, periodic, edges):
     m = simulate.grid(rows, columns, 0.0, periodic=periodic, rng=0).measurements
     assert len(m) == edges
     assert m.to_sparse().nnz == 2 * edges  # no pair twice

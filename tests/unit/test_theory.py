@@ -26,7 +26,7 @@ def test_conditions_say_which_one_fails():
 
 def test_facts_1_and_3():
     assert theory.eigenvector_error_bound(100, 5.0).bound == pytest.approx(4.0)
-    assert theory.maximiser_error_bound(100, 5.0).bound == pytest.approx(2.0)
+    assert theory.maximizer_error_bound(100, 5.0).bound == pytest.approx(2.0)
     assert theory.eigenvector_error_bound(100, 5.0).conditions.hold
 
 
@@ -105,7 +105,7 @@ def test_proposition_1_holds_and_is_not_vacuous():
         w = z + rng.exponential(0.5) * (rng.standard_normal(n) + 1j * rng.standard_normal(n))
         w[rng.random(n) < 0.1] = 0
         for q in (1, 1.5, 2, 3, np.inf):
-            inequality = theory.normalisation_bound(w, z, q)
+            inequality = theory.normalization_bound(w, z, q)
             assert inequality.holds
             tightest = max(tightest, inequality.left / inequality.right)
     assert tightest > 0.8

@@ -199,18 +199,18 @@ def square(tmp_path):
 
 
 def test_a_pose_graph_in_pieces_with_several_fixed_poses_points_at_the_call(square):
-    route = lambda: pose_graph.optimise(square[1])  # noqa: E731
+    route = lambda: pose_graph.optimize(square[1])  # noqa: E731
     assert [record.category for record in heard_on(route)] == [DisconnectedWarning, AngsyncWarning]
     assert places(route) == call_of(route)
 
 
 def test_a_pose_graph_that_is_not_finished_warns(square):
-    heard = heard_on(lambda: pose_graph.optimise(square[1], stopping=ang.Stopping(max_iterations=0)))
+    heard = heard_on(lambda: pose_graph.optimize(square[1], stopping=ang.Stopping(max_iterations=0)))
     assert heard[-1].category is ConvergenceWarning
 
 
 def test_a_pose_graph_that_is_not_finished_points_at_the_call(square):
-    route = lambda: pose_graph.optimise(square[1], stopping=ang.Stopping(max_iterations=0))  # noqa: E731
+    route = lambda: pose_graph.optimize(square[1], stopping=ang.Stopping(max_iterations=0))  # noqa: E731
     assert places(route) == call_of(route)
 
 

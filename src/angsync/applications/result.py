@@ -23,7 +23,7 @@ from angsync.io.result_table import write_result_table
 from angsync.pipeline.result import SyncResult
 from angsync.problem.array_libraries import to_numpy
 from angsync.report.html import Table
-from angsync.report.judgement import Judgement, judge_fit
+from angsync.report.judgment import Judgment, judge_fit
 from angsync.report.pictures import Picture
 from angsync.report.quality import Quality, assess
 from angsync.report.words import certificate_in_words, look_of
@@ -71,9 +71,9 @@ def if_known(value: float, text: str, otherwise: str = "not known") -> str:
     return text if np.isfinite(value) else otherwise
 
 
-Proof = Judgement
+Proof = Judgment
 """What is proved of a result, as its badge (good, bad, open, none), in a few words, and in sentences."""
-Fit = Judgement
+Fit = Judgment
 """How well the measurements fit, in the same three ways: the best fit to bad measurements is proved as easily."""
 
 

@@ -36,7 +36,7 @@ def warn_of_spellings(rows: Counter[str], source: str, what: str, taken: str) ->
 
 
 def _is_swapped(one: str, other: str) -> bool:
-    """Whether two neighbouring letters have changed places, and nothing else."""
+    """Whether two neighboring letters have changed places, and nothing else."""
     if len(one) != len(other) or one == other or sorted(one) != sorted(other):
         return False
     differ = [k for k, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]

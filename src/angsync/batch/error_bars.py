@@ -85,7 +85,7 @@ def _errors(
     mean: bool,
     node: int | None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], int, float]:
-    """The errors, that of a phase of each problem if its neighbours are right, of how many problems sigma comes from
+    """The errors, that of a phase of each problem if its neighbors are right, of how many problems sigma comes from
     residuals that are rounding, and :func:`~angsync.uncertainty.doubts.below_one`.
 
     NaN where a node is masked, a problem has no phases, they fit worse than chance, or nothing tells sigma.

@@ -4,7 +4,7 @@ The problems are solved in C, several at a time, and never know of each other: t
 wherever it stands in the stack. What is done to each is in :mod:`angsync.kernels.batch.reference`.
 
 The certificate of a batch is CERTIFIED or UNDECIDED: a lower bound on S(z) over the complement of z by Cholesky
-factorisation, and the gap of :mod:`angsync.certificate.gap` from it. Problems that are UNDECIDED after one run get
+factorization, and the gap of :mod:`angsync.certificate.gap` from it. Problems that are UNDECIDED after one run get
 further starts (:mod:`angsync.batch.further`), and the best point is kept, so nothing is ever REFUTED.
 """
 

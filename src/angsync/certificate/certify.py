@@ -30,7 +30,7 @@ from angsync.certificate.verdict import OUT_OF_TIME, Certificate, Verdict, combi
 from angsync.circle import as_phases, refuse_masked
 from angsync.errors import InputError, names_keywords
 from angsync.kernels.time_limit import OutOfTime, until
-from angsync.problem.components import component_indices, normalised
+from angsync.problem.components import component_indices, normalized
 from angsync.problem.operators import (
     Operator,
     as_operator,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 # The proof by Lanczos gives 2 at low noise (s and the end of S count in full), and 3 at 0.3 sqrt n.
 FIRST_NORM = 4.0
 ENOUGH = 0.75  # of the tolerance: a gap with something to spare
-_LARGE_TREE_NODES = 20_000  # from which a factorisation, for lambda_2 alone, would take longer than the solve
+_LARGE_TREE_NODES = 20_000  # from which a factorization, for lambda_2 alone, would take longer than the solve
 
 Search = Literal["none", "short", "whole"]
 """How far a witness is looked for: not at all; without the lift to rank two, which costs as much as further starts do;
@@ -77,9 +77,9 @@ def certify(
     tolerance
         CERTIFIED means ``gap_bound <= tolerance * scale``.
     method
-        ``"cholesky"``: deterministic, for n up to a few thousand. ``"factorisation"``: deterministic, for sparse
+        ``"cholesky"``: deterministic, for n up to a few thousand. ``"factorization"``: deterministic, for sparse
         graphs with small separators. ``"lanczos"``: any n, with a failure probability of 1e-10. ``"multilevel"``:
-        the same with a multigrid cycle, for large sparse graphs that mix slowly. ``"auto"``: a sparse factorisation
+        the same with a multigrid cycle, for large sparse graphs that mix slowly. ``"auto"``: a sparse factorization
         for sparse graphs that mix slowly, or the multilevel run where that is too much work; otherwise Cholesky up to
         n = 200 and Lanczos above; where that proof cannot decide, the next one that is affordable.
     max_seconds
@@ -107,7 +107,7 @@ def certify(
     indices = [index for index in component_indices(labels) if index.size > 1]
     parts = []
     for index in indices:
-        part = normalised(operator if index.size == operator.n else operator.restrict(index))
+        part = normalized(operator if index.size == operator.n else operator.restrict(index))
         certificate = certify_component(
             part, phases[index], tolerance=tolerance, method=method, clock=clock, rng=generator
         )
@@ -216,7 +216,7 @@ def _norm_from(point: _Point, bound: SpectralBound) -> float:
 
 
 def certify_quickly(operator: Operator, z: NDArray, Cz: NDArray, tolerance: float) -> Certificate | None:
-    """The certificate from one Cholesky factorisation and the product Cz; None where they do not prove the point."""
+    """The certificate from one Cholesky factorization and the product Cz; None where they do not prove the point."""
     if operator.n not in QUICK_PROOF_ORDERS or not operator.is_dense_matrix:
         return None
     point = _Point.at(operator, z, Cz, tolerance, None)
@@ -225,7 +225,7 @@ def certify_quickly(operator: Operator, z: NDArray, Cz: NDArray, tolerance: floa
 
 
 def _is_proved_by_misfit(operator: Operator, point: _Point) -> bool:
-    """Whether the graph is a large tree all of whose measurements are met: a proof, and a factorisation is dear."""
+    """Whether the graph is a large tree all of whose measurements are met: a proof, and a factorization is dear."""
     nothing = SpectralBound(-math.inf, 1.0, OUT_OF_TIME, point.Cz, 0.0)
     return point.is_tree and operator.n > _LARGE_TREE_NODES and point.gap_of(nothing) <= point.tolerance * point.scale
 

@@ -19,7 +19,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from angsync.certificate.bounds.lanczos import lanczos
-from angsync.circle import normalise
+from angsync.circle import normalize
 from angsync.problem.criticality import SOperator, tangent_hessian
 from angsync.problem.operators import Operator
 from angsync.problem.residual import along_and_across
@@ -141,7 +141,7 @@ def _through_rank_two(
 
 
 def _ascend_rank_two(operator: Operator, lifted: NDArray, clock: Clock) -> NDArray:
-    """Maximise tr(Y^H C Y) over unit rows, as an unconstrained problem in X with Y = X / |X|, by L-BFGS."""
+    """Maximize tr(Y^H C Y) over unit rows, as an unconstrained problem in X with Y = X / |X|, by L-BFGS."""
     from scipy.optimize import minimize  # here, because it takes as long to load as all the rest together
 
     n = lifted.shape[0]
@@ -184,5 +184,5 @@ def _rounded(operator: Operator, rows: NDArray) -> list[NDArray]:
         for turn in np.arange(6) * (np.pi / 3):
             fan.append(math.cos(tilt) * q[:, 0] + math.sin(tilt) * np.exp(1j * turn) * q[:, 1])
     trial = rows @ np.stack(fan, axis=1)
-    trial = normalise(trial, np.ones_like(trial))
+    trial = normalize(trial, np.ones_like(trial))
     return [trial[:, 0].copy(), _best_column(operator, trial)]

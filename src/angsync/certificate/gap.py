@@ -11,8 +11,8 @@ second order in the gradient. Note that :math:`\nu` must bound S *on the complem
 :math:`C_{12} = e^{\mathrm{i}}`, z = (1, 1): the gap is 0.919, the formula with :math:`\lambda_2` gives 0.741).
 Conversely :math:`\nu > 0` proves :math:`\lambda_2(S) \ge \nu` by interlacing.
 
-A sparse factorisation proves :math:`\lambda_2(S) \ge \mu` by interlacing, and a gap of its own
-(:mod:`angsync.certificate.bounds.factorisation`). From the first alone
+A sparse factorization proves :math:`\lambda_2(S) \ge \mu` by interlacing, and a gap of its own
+(:mod:`angsync.certificate.bounds.factorization`). From the first alone
 :math:`|\lambda_{\min}(S)| \le e^2/\mu`: with :math:`u = a q_1 + c\, q_\perp` the mean m of S on :math:`q_\perp` is at
 least :math:`\mu`, :math:`u^H S u = 0` gives :math:`|\lambda_1| = c^2 m / a^2`, and :math:`e^2 \ge a^2 \lambda_1^2 +
 c^2 m^2 = c^2 m^2 / a^2 \ge |\lambda_1| \mu`. The same holds for :math:`D^{-1/2} S D^{-1/2}` and :math:`D^{1/2} z`,

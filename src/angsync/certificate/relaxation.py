@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from angsync.certificate.bounds.cholesky import smallest_eigenvalue_bound
 from angsync.certificate.escape import ascend
-from angsync.circle import normalise
+from angsync.circle import normalize
 from angsync.kernels.rounding import UNIT_ROUNDOFF
 from angsync.problem.operators import Operator
 from angsync.solvers import LowRankSDP
@@ -88,7 +88,7 @@ def _best_rounding(operator: Operator, rows: NDArray, clock: Clock, rng: np.rand
     leading = np.linalg.svd(rows, full_matrices=False)[2][0].conj()
     random = rng.standard_normal((rank, _DIRECTIONS)) + 1j * rng.standard_normal((rank, _DIRECTIONS))
     trial = rows @ np.column_stack([leading, random])
-    trial = normalise(trial, np.ones_like(trial))
+    trial = normalize(trial, np.ones_like(trial))
     values = np.sum(trial.conj() * operator.apply(trial), axis=0).real
     best: tuple[float, NDArray] | None = None
     for k in np.argsort(-values, kind="stable")[:3]:

@@ -60,7 +60,7 @@ def _claims(field: dict[str, NDArray[np.float64]], n: int) -> dict[str, NDArray]
         below = np.where(value > 0, (value - offset + root) / 2, 1)
         positive = -(e * e + value * offset) / below
         far = ~((below > SQUARES_FROM) & (below < SQUARES_TO))
-        if far.any():  # each problem by its own size: no bit of it depends on its neighbours
+        if far.any():  # each problem by its own size: no bit of it depends on its neighbors
             positive = np.where(far, -(e * (e / below) + offset * (value / below)), positive)
         smallest = np.where(value > 0, positive, (value - offset - root) / 2)
         smallest = np.where(np.isneginf(value), -np.inf, smallest)

@@ -42,7 +42,7 @@ def answer_object(result: SyncResult, errors: Any, unit: str, *, all_written: bo
     """The same for JSON: one object."""
     quality, fit = quality_of(result), None
     if quality is not None:
-        names = ("i", "j", "residual_degrees", "weight", "standardised")
+        names = ("i", "j", "residual_degrees", "weight", "standardized")
         worst = [dict(zip(names, one, strict=True)) for one in quality.worst]
         fit = {name: value for name, value in vars(quality).items() if name != "residuals"} | {"worst": worst}
     head = {"verdict": verdict_line(result), "quality": fit, "unit": unit}

@@ -33,7 +33,7 @@ def beam(
 ) -> None:
     """Find the phase of every beam position monitor that fits all rows of FILES best, in turns.
 
-    The neighbour and the total phases of one analysis are one measurement written twice: their errors are combined only
+    The neighbor and the total phases of one analysis are one measurement written twice: their errors are combined only
     with --independent, and never where the tables agree too well for that.
     """
 
@@ -45,7 +45,7 @@ def beam(
     def solve(tables: Any) -> Any:
         from angsync.applications import beam_optics
 
-        return beam_optics.synchronise(tables, independent, reference=reference, robust=robust, turns=turns)
+        return beam_optics.synchronize(tables, independent, reference=reference, robust=robust, turns=turns)
 
     run_application(files, read, solve, output=output, report=report, json=json, check_output=_check_output)
 

@@ -69,7 +69,7 @@ def clocks(
     def solve(data: Any) -> ClockResult:
         from angsync.applications import clocks as application
 
-        return application.synchronise(data, sigma=sigma, period=period, reference=reference, robust=robust, unit=unit)
+        return application.synchronize(data, sigma=sigma, period=period, reference=reference, robust=robust, unit=unit)
 
     judged = (links, _check_links, "links", _write_links)
     run_application(list(hosts), read, solve, output=output, report=report, json=json, others=[judged])

@@ -16,11 +16,11 @@ from angsync.cli.root import app
 from angsync.errors import AngsyncError, InputError
 
 
-@app.command(short_help="Optimise a 2-D pose graph, with a proof.")
+@app.command(short_help="Optimize a 2-D pose graph, with a proof.")
 def posegraph(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A 2-D pose graph in g2o text.")],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the optimised graph here (g2o): edges as they were.")
+        Path | None, typer.Option("--output", "-o", help="Write the optimized graph here (g2o): edges as they were.")
     ] = None,
     picture: Annotated[Path | None, typer.Option(help="Draw the trajectory before and after here (svg).")] = None,
     robust: Annotated[bool, typer.Option("--robust", help="Leave out loops that contradict the others.")] = False,
@@ -36,7 +36,7 @@ def posegraph(
         str,
         typer.Option(
             metavar="isotropic|information",
-            help="What the poses minimise: the certified cost, or from there the one with full information matrices.",
+            help="What the poses minimize: the certified cost, or from there the one with full information matrices.",
         ),
     ] = "isotropic",
     covariances: Annotated[
@@ -60,7 +60,7 @@ def posegraph(
     The cost is that of SE-Sync: 2 kappa |z_j - z_i exp(i dtheta)|^2 + tau |p_j - p_i - z_i d|^2, kappa = I33,
     tau = 2 / trace(inv(I_xy)); landmarks (EDGE_SE2_XY) join with tau |q - p_i - z_i s|^2. With --robust the proof is
     about the edges that are believed; a warning says where these are not credible. With --cost information the poses
-    are a minimum of e^T I e, which g2o and gtsam minimise, and the proof is still about the other cost.
+    are a minimum of e^T I e, which g2o and gtsam minimize, and the proof is still about the other cost.
     """
     with reporting() as console:
         from angsync.applications import pose_graph
@@ -77,7 +77,7 @@ def posegraph(
         wanted.check_reference(graph)
         with watching(console, "solving", stopping) as callback:
             how.update(stopping=stopping, certify=certify, callback=callback, rng=seed)
-            result = pose_graph.optimise(graph, **how)
+            result = pose_graph.optimize(graph, **how)
         with writing():
             with wanted.answering(json, result), watching(console, "writing"):
                 wanted.write(result, file)

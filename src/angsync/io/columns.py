@@ -123,7 +123,7 @@ def node_column(column: Any, name: str) -> NDArray:
 
 
 def _whole(column: NDArray, name: str) -> NDArray:
-    exact = 2.0 ** (np.finfo(column.dtype).nmant + 1)  # beyond it two neighbours may have become one number
+    exact = 2.0 ** (np.finfo(column.dtype).nmant + 1)  # beyond it two neighbors may have become one number
     wrong = ~(np.abs(column) <= exact) | (column != np.round(column))
     if wrong.any():
         k = int(np.argmax(wrong))

@@ -28,7 +28,7 @@ def compressed(kind: str, data: NDArray, indices: NDArray, starts: NDArray, shap
     if kind == "csc":
         lines, width = width, lines
     indices, starts = indices.ravel().astype(np.int64), starts.ravel().astype(np.int64)
-    # neighbours are compared, not subtracted: a difference could overflow
+    # neighbors are compared, not subtracted: a difference could overflow
     if starts.size != lines + 1 or starts[0] != 0 or (starts[1:] < starts[:-1]).any():
         raise _damaged(f"the {starts.size} starts of its rows or columns do not grow from 0, one for each and one more")
     count = int(starts[-1])

@@ -52,7 +52,7 @@ _KERNELS = (  # the compiled module, the one in NumPy, and the names that are ta
     ("sparse.blocks_compiled", "sparse.blocks_reference", ("aggregate", "block_apply", "block_shifted")),
     ("sparse.dissection", "sparse.dissection_reference", ("dissection_blocks", "dissection_rows")),
     ("sparse.good_edges", "sparse.good_edges_reference", ("GoodEdges",)),
-    ("sparse.fronts", "sparse.fronts_reference", ("fronts_factorise", "fronts_solve")),
+    ("sparse.fronts", "sparse.fronts_reference", ("fronts_factorize", "fronts_solve")),
     (
         "dense.compiled",
         "dense.reference",

@@ -1,10 +1,10 @@
-r"""Sparse factorisations of Hermitian matrices.
+r"""Sparse factorizations of Hermitian matrices.
 
 SciPy offers SuperLU. With a symmetric ordering and no pivoting it computes :math:`P A P^T = L U` with unit lower
 triangular L, and for a Hermitian A in exact arithmetic :math:`U = D L^H` with :math:`D = \mathrm{Diag}(U)` real.
-Solvers use it; proofs have a factorisation of their own (:mod:`angsync.certificate.bounds.anchored`).
+Solvers use it; proofs have a factorization of their own (:mod:`angsync.certificate.bounds.anchored`).
 
-SuperLU's BLAS gets one thread: the blocks are small, and threads that wait for each other make a factorisation two to
+SuperLU's BLAS gets one thread: the blocks are small, and threads that wait for each other make a factorization two to
 a hundred times slower (grid of 200 x 200: 0.14 s with one, 0.2 to 17 s with two, on two cores).
 """
 
@@ -23,8 +23,8 @@ from angsync.kernels.time_limit import check, waited_for
 
 Matrix = Any  # a scipy.sparse array
 
-_HUB_NEIGHBOURS = 1000  # from which a node is a hub: minimum degree walks through all of them for each that it removes
-_WAITED_FOR_ENTRIES = 50_000  # from which a factorisation may take longer than Ctrl-C should wait: a tenth of a second
+_HUB_NEIGHBORS = 1000  # from which a node is a hub: minimum degree walks through all of them for each that it removes
+_WAITED_FOR_ENTRIES = 50_000  # from which a factorization may take longer than Ctrl-C should wait: a tenth of a second
 _OPTIONS: dict[str, Any] = {"diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
 """A pivot threshold of 0 keeps the diagonal entry whatever its size."""
 
@@ -35,11 +35,11 @@ def _hubs_last(matrix: Matrix) -> NDArray[np.int64] | None:
     Minimum degree takes quadratic time around a hub (a star of 10^5 leaves: seven seconds, of 10^6: hours), so the
     rest of the graph is ordered without the hubs. Beside what the rest needs, each hub costs at most one row of L.
     """
-    neighbours = np.diff(matrix.indptr)
-    hubs = np.flatnonzero(neighbours > _HUB_NEIGHBOURS)
+    neighbors = np.diff(matrix.indptr)
+    hubs = np.flatnonzero(neighbors > _HUB_NEIGHBORS)
     if hubs.size == 0:
         return None
-    rest = np.flatnonzero(neighbours <= _HUB_NEIGHBOURS)
+    rest = np.flatnonzero(neighbors <= _HUB_NEIGHBORS)
     if rest.size == 0:
         return None
     part = matrix[:, rest].tocsr()[rest].tocsc()
@@ -47,7 +47,7 @@ def _hubs_last(matrix: Matrix) -> NDArray[np.int64] | None:
     pattern = scipy.sparse.csc_array((np.full(part.nnz, -1.0), part.indices, part.indptr), shape=part.shape)
     pattern = (pattern + scipy.sparse.diags_array(np.diff(part.indptr) + 2.0)).tocsc()
     places = scipy.sparse.linalg.splu(pattern, permc_spec="MMD_AT_PLUS_A", **_OPTIONS).perm_c
-    return np.concatenate([rest[np.argsort(places)], hubs[np.argsort(neighbours[hubs], kind="stable")]])
+    return np.concatenate([rest[np.argsort(places)], hubs[np.argsort(neighbors[hubs], kind="stable")]])
 
 
 class Factor:
@@ -57,9 +57,9 @@ class Factor:
         matrix = matrix.tocsc()
         self._dtype = matrix.dtype
         if matrix.nnz < _WAITED_FOR_ENTRIES:
-            self._order, self._lu = _factorised(matrix)
+            self._order, self._lu = _factorized(matrix)
         else:
-            self._order, self._lu = waited_for(lambda: _factorised(matrix))
+            self._order, self._lu = waited_for(lambda: _factorized(matrix))
 
     def solve(self, b: NDArray) -> NDArray:
         """The solution of A x = b."""
@@ -102,7 +102,7 @@ class Factor:
         return self.symmetric and bool((self.pivots > 0).all())
 
 
-def _factorised(matrix: Matrix) -> tuple[NDArray[np.int64] | None, Any]:
+def _factorized(matrix: Matrix) -> tuple[NDArray[np.int64] | None, Any]:
     """The order of the nodes that was chosen here, None where SuperLU chose it, and SuperLU's factors."""
     with in_one_thread():
         order = _hubs_last(matrix)
@@ -113,7 +113,7 @@ def _factorised(matrix: Matrix) -> tuple[NDArray[np.int64] | None, Any]:
         return order, scipy.sparse.linalg.splu(ordered, permc_spec="NATURAL", **_OPTIONS)
 
 
-def factorise(matrix: Matrix) -> Factor | None:
+def factorize(matrix: Matrix) -> Factor | None:
     """The factor, or None where a pivot is exactly zero or memory does not suffice."""
     try:
         return Factor(matrix)

@@ -27,7 +27,7 @@ class AnchoredEdgeResiduals(uncertainty.EdgeResiduals):
     kept: NDArray[np.bool_] = field(kw_only=True, repr=False)
 
     @cached_property
-    def standardised(self) -> NDArray[np.float64]:
+    def standardized(self) -> NDArray[np.float64]:
         """Residual over its standard error; NaN where it has none of its own, as that of a bridge."""
         inner, m = self.grounded, self.measurements
         try:
@@ -37,7 +37,7 @@ class AnchoredEdgeResiduals(uncertainty.EdgeResiduals):
         information = uncertainty.information_weights(m, self.z)
         with np.errstate(divide="ignore", invalid="ignore"):
             alone = model_of(m).deviations(m, self.wrapped, information) * np.sqrt(information) / sigma
-        return self._spread(np.where((information > 0) & (sigma > 0), alone, np.nan), inner.standardised)
+        return self._spread(np.where((information > 0) & (sigma > 0), alone, np.nan), inner.standardized)
 
     @cached_property
     def _computed(self) -> tuple[NDArray[np.float64], uncertainty.Method]:

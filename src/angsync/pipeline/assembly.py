@@ -19,7 +19,7 @@ from angsync.pipeline.gauge import in_gauge
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.tried_starts import Starts
 from angsync.problem.intake import Intake
-from angsync.problem.operators import Operator, ScaledOperator, normalising_exponent
+from angsync.problem.operators import Operator, ScaledOperator, normalizing_exponent
 from angsync.problem.residual import rounding_floor, shown_residual
 from angsync.solvers.stopping import Callback, Clock, History, Progress, Status
 
@@ -119,7 +119,7 @@ def point_at(operator: Operator, z: NDArray, known: NDArray | None = None) -> Po
     """
     wide = z.astype(np.complex128)
     wide /= np.abs(wide)
-    scaled = ScaledOperator(operator, normalising_exponent(operator))
+    scaled = ScaledOperator(operator, normalizing_exponent(operator))
     product = scaled.apply(wide) if known is None else known
     objective, residual = shown_residual(wide, product, rounding_floor(scaled, wide.dtype))
     restored = ScaledOperator(operator, -scaled.exponent).scaled(product)

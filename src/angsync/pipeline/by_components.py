@@ -31,7 +31,7 @@ from angsync.pipeline.task import Task, has_reusable_product, product_turned_to
 from angsync.pipeline.tried_starts import all_starts, same_objective
 from angsync.problem import pieces
 from angsync.problem.anchoring import GROUND, loose_in_words
-from angsync.problem.components import component_indices, normalised
+from angsync.problem.components import component_indices, normalized
 from angsync.problem.intake import Intake
 from angsync.problem.measurements import Measurements
 from angsync.problem.operators import CountingOperator, Operator
@@ -145,7 +145,7 @@ class _Answers:
         if order is not None:
             index = index[order]
             given = given.restrict(order)
-        part = normalised(given)
+        part = normalized(given)
         # GPM with a finite alpha depends on the scale of C; asked for by name, it gets C as it is.
         literal = isinstance(call.solver, GPM)
         units = Units() if literal else Units.of(given, part)
@@ -179,7 +179,7 @@ class _Answers:
     def without_a_solve(self, index: NDArray[np.int64]) -> None:
         """All components that were not reached: phases along a tree of each, and what their misfit proves."""
         assert self.stopped is not None
-        part = normalised(self.operator.restrict(index))
+        part = normalized(self.operator.restrict(index))
         roots = np.unique(self.components[index], return_index=True)[1]
         z = at_once(part) if part.sparse() is None else breadth_first_forest(needed_matrix(part, "a tree"), roots)
         self.z[index] = z

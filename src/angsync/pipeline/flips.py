@@ -6,7 +6,7 @@ turn and comes back on the other side. Where residuals are small beside a turn, 
 h the leverage of the measurement that step changes the sum of squares by :math:`4 \pi^2 (1 - h) - 4 \pi |r|`: it gains
 where the residual that the measurement would have if it were left out, :math:`|r| / (1 - h)`, exceeds a half turn. With
 cosines that is a guess, good enough to say where to try. So the measurements that are near to that are turned, one in
-every piece of their neighbourhoods, each piece is brought to its local optimum, and from there the next one is turned:
+every piece of their neighborhoods, each piece is brought to its local optimum, and from there the next one is turned:
 a vortex may have to cross several measurements before it gains.
 
 The leverage is taken as :math:`w_{jl} (1/d_j + 1/d_l)`, d the sums of the weights at both ends: all of these together
@@ -20,7 +20,7 @@ import copy
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.kernels.superlu import factorise
+from angsync.kernels.superlu import factorize
 from angsync.pipeline.region import Region, nodes_around
 from angsync.problem.operators import Operator, SparseOperator
 from angsync.problem.operators.edge_list import EdgeList
@@ -30,10 +30,10 @@ from angsync.solvers.tangent import edge_laplacian, edge_sums
 _NEAR = 0.65  # of a half turn: residuals, as if left out, from which a turn is tried
 _LEAST_RADIANS = np.pi / 4  # of the residual itself: below, the leverage is near one, and not known well enough
 # Steps around a measurement, and what a turn may lose there, in units of its modulus, to be tried in a wider
-# neighbourhood. A rigid ground costs: a vortex that moves by one or two cells loses 0.15, 0.05 and 0.015 to it.
+# neighborhood. A rigid ground costs: a vortex that moves by one or two cells loses 0.15, 0.05 and 0.015 to it.
 _STAGES: tuple[tuple[int, float], ...] = ((6, 0.3), (16, 0.1), (48, 0.03))
 _WHOLE_UP_TO_NODES = 60_000  # up to which the last stage, where nothing is rigid, is affordable
-_LOCAL_SHARE = 0.05  # of all nodes: a neighbourhood at the first stage that is larger is none
+_LOCAL_SHARE = 0.05  # of all nodes: a neighborhood at the first stage that is larger is none
 _ROUNDS = 12  # sets of measurements that are turned side by side, at a stage
 _DEPTH = 3  # turns one after the other
 _ELSEWHERE = 0.3  # radians that a node moves at least from one local optimum to another
@@ -94,7 +94,7 @@ def flipped(base: SparseOperator, z: NDArray, clock: Clock) -> NDArray | None:
 
 
 def _far_apart(base: SparseOperator, places: NDArray, reach: int) -> tuple[NDArray, NDArray[np.bool_]]:
-    """Some of these edges, far enough from each other for a neighbourhood of its own each, and all neighbourhoods.
+    """Some of these edges, far enough from each other for a neighborhood of its own each, and all neighborhoods.
 
     An edge is taken where no other one with a larger number reaches one of its ends: by and by all are.
     """
@@ -165,7 +165,7 @@ class _Lifted:
     def __init__(self, edges: EdgeList) -> None:
         self.edges, self.moduli, self.redundancy = edges, np.abs(edges.value), _redundancy(edges)
         laplacian = edge_laplacian(EdgeList(edges.n, edges.i, edges.j, self.moduli), ground=1.0)
-        self.factor = factorise(laplacian)
+        self.factor = factorize(laplacian)
         self.residual = np.angle(edges.value)
         self.turns = np.zeros(edges.i.size)
         self.t = np.zeros(edges.n)

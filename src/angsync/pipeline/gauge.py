@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.circle import normalise
+from angsync.circle import normalize
 from angsync.problem.anchoring import Grounded
 from angsync.problem.measurements import Measurements
 from angsync.problem.nodes import first_nodes, gauge_node
@@ -49,7 +49,7 @@ def in_gauge(
         anchors = z[nodes].astype(np.complex128)
     anchors = np.conj(anchors) / np.abs(anchors)
     turned = z.astype(np.complex128) * anchors[components]
-    turned = normalise(turned, turned).astype(z.dtype)
+    turned = normalize(turned, turned).astype(z.dtype)
     if gauge != "mean":
         turned[nodes] = 1
     return turned

@@ -25,7 +25,7 @@ _SAME_OBJECTIVE = 1e-11  # relative: light nodes hardly show in f, and a point b
 
 
 def finish_light_nodes(task: Task, attempt: Attempt) -> Attempt:
-    """The attempt with its light nodes where their neighbours want them; as it is where they are not what is wrong."""
+    """The attempt with its light nodes where their neighbors want them; as it is where they are not what is wrong."""
     outcome = attempt.outcome
     steps = min(_MOST_STEPS, task.call.stopping.max_iterations - outcome.iterations)
     if outcome.status is not Status.STALLED or steps < 1 or task.clock.expired or not _has_few_uneven_nodes(task):

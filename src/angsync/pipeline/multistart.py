@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.certificate.verdict import Certificate, Verdict
-from angsync.circle import normalise
+from angsync.circle import normalize
 from angsync.pipeline.call import Effort
 from angsync.pipeline.regime import is_dense, is_noisy
 from angsync.pipeline.task import FINISHED, Task
@@ -199,7 +199,7 @@ def plain_start(operator: Operator, clock: Clock, rng: np.random.Generator) -> N
     for _ in range(_PLAIN_STEPS):
         if clock.expired:
             break
-        z = normalise(w + shift * z, z).astype(operator.dtype)
+        z = normalize(w + shift * z, z).astype(operator.dtype)
         w = product(z)
     return z
 
@@ -216,7 +216,7 @@ def rank_two_start(operator: Operator, clock: Clock, rng: np.random.Generator, s
         Y = _unit_rows(W, Y)
     leading = np.linalg.svd(Y, full_matrices=False)[2][0].conj()
     z = Y @ leading
-    return normalise(z, np.ones_like(z)).astype(operator.dtype)
+    return normalize(z, np.ones_like(z)).astype(operator.dtype)
 
 
 def _vector_product(operator: Operator) -> Callable[[NDArray], NDArray]:

@@ -27,7 +27,7 @@ from angsync.pipeline.call import Call
 from angsync.pipeline.gauge import in_gauge
 from angsync.pipeline.regime import ONE_CALL_MOST_STEPS, Plan, is_dense, is_noisy, witness_search
 from angsync.pipeline.task import Attempt
-from angsync.problem.components import normalised
+from angsync.problem.components import normalized
 from angsync.problem.nodes import gauge_node
 from angsync.problem.operators import Operator, ScaledOperator
 from angsync.problem.residual import norm, rounding_floor, shown_residual
@@ -280,7 +280,7 @@ def _certified(operator: Operator, found: WholeSolve, call: Call, clock: Clock) 
             quick, allowance = certify_by_products(operator, found.z, found.product, GAP_TOLERANCE), LEFT
     if quick is not None:
         return quick
-    part = normalised(operator)
+    part = normalized(operator)
     # With a narrow copy, or a product that is somebody else's, the compiled call turned the product with the phases.
     # Otherwise C is so small that a product is as quick.
     is_turned = operator.narrow is not None or operator.is_known_by_products
@@ -306,7 +306,7 @@ def _at_the_start(operator: Operator, call: Call, start: NDArray | None) -> Whol
     if start is None:
         from angsync.solvers.starts.at_once import at_once
 
-        start = at_once(normalised(operator))
+        start = at_once(normalized(operator))
     z: NDArray = in_gauge(start, np.zeros(operator.n, dtype=np.int64), call.gauge, None)
     product = operator.apply(z)
     objective, residual = shown_residual(z, product, rounding_floor(operator))

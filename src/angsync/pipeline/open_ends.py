@@ -72,13 +72,13 @@ def _is_worth_relaxing(task: Task, outcome: Outcome, certificate: Certificate) -
 
 
 def say_how_much_is_left(task: Task, plan: Plan, attempt: Attempt) -> Attempt:
-    """The gap of a point that stays open on a slow graph, as far as some factorisations tell."""
+    """The gap of a point that stays open on a slow graph, as far as some factorizations tell."""
     certificate = attempt.certificate
     if (
         certificate is None
         or certificate.verdict is not Verdict.UNDECIDED
         or certificate.interrupted
-        or certificate.method != "factorisation"  # not where the relaxation has said more
+        or certificate.method != "factorization"  # not where the relaxation has said more
         or task.call.effort == "low"
         or task.clock.expired
     ):

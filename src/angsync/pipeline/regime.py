@@ -68,7 +68,7 @@ def plan_for(operator: Operator) -> Plan:
     if full and n > _SMALL_NODES:
         return Plan(("eigenvector" if operator.is_on_device else LEADING,), _ACCELERATED, None, dense_reason(n))
     if operator.augmented() is not None:
-        reason = f"C is the Schur complement of a sparse matrix (n = {n}), whose factorisation serves"
+        reason = f"C is the Schur complement of a sparse matrix (n = {n}), whose factorization serves"
         return Plan(("eigenvector",), Newton(), None, reason)
     sparse = operator.sparse()
     if sparse is not None and n > 1 and sparse.operator.edge_count == n - 1:
@@ -86,7 +86,7 @@ def plan_for(operator: Operator) -> Plan:
     if kind == "direct":
         meshed = n > _MULTILEVEL_FROM_NODES and sparse.operator.edge_count > _MESHED_EDGES * n
         starts = ("multilevel",) if meshed else ("connection_laplacian", "spanning_tree", "multilevel")
-        reason = f"the graph is sparse and mixes slowly ({shape}), and its factorisation is cheap"
+        reason = f"the graph is sparse and mixes slowly ({shape}), and its factorization is cheap"
         return Plan(starts, Newton(), None, reason, CAREFUL)
     if kind == "multigrid":
         reason = f"the graph is sparse, large and mixes slowly ({shape})"
@@ -95,7 +95,7 @@ def plan_for(operator: Operator) -> Plan:
         reason = f"the graph is sparse, large and mixes well ({shape})"
         return Plan(("informed_power",), Newton(), None, reason)
     reason = f"the graph is sparse and mixes well ({shape})"
-    return Plan(("eigenvector", "normalised_eigenvector", "spanning_tree"), Newton(), None, reason, CAREFUL)
+    return Plan(("eigenvector", "normalized_eigenvector", "spanning_tree"), Newton(), None, reason, CAREFUL)
 
 
 def dense_reason(n: int) -> str:

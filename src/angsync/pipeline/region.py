@@ -13,7 +13,7 @@ import scipy.sparse
 import scipy.sparse.csgraph
 from numpy.typing import NDArray
 
-from angsync.problem.operators import ScaledOperator, SparseOperator, normalising_exponent
+from angsync.problem.operators import ScaledOperator, SparseOperator, normalizing_exponent
 from angsync.solvers import Newton
 from angsync.solvers.hierarchy import Aggregation, contract
 from angsync.solvers.loop import iterate
@@ -30,7 +30,7 @@ def nodes_around(base: SparseOperator, edges: NDArray, reach: int) -> NDArray[np
     indptr, indices = base.matrix.indptr, base.matrix.indices
     rim = np.flatnonzero(region)
     for _ in range(reach):
-        # the neighbours of the rim: the entries of its rows
+        # the neighbors of the rim: the entries of its rows
         lengths = indptr[rim + 1] - indptr[rim]
         offsets = np.repeat(indptr[rim] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
         reached = np.unique(indices[offsets + np.arange(int(lengths.sum()))])
@@ -55,8 +55,8 @@ class Region:
         matrix.eliminate_zeros()
         inner = SparseOperator(scipy.sparse.csr_array(matrix))
         self.is_connected = inner.breadth_first.order.size == inner.n
-        """Measurements that cancel may split the neighbourhood: then nothing here holds."""
-        self.operator = ScaledOperator(inner, normalising_exponent(inner))
+        """Measurements that cancel may split the neighborhood: then nothing here holds."""
+        self.operator = ScaledOperator(inner, normalizing_exponent(inner))
         self.pieces = scipy.sparse.csgraph.connected_components(abs(matrix[:count, :count]), directed=False)[1]
         # every edge has an end outside the ground
         self.owner = np.append(self.pieces, -1)[np.stack([self.edges.i, self.edges.j])].max(axis=0)

@@ -247,7 +247,7 @@ class SyncResult:
         return connectivity_of(used, uncertainty.information_weights(used, self.phases))
 
     def edge_residuals(self) -> angsync.uncertainty.EdgeResiduals:
-        """Wrapped residual, standardised residual and leverage of every measurement, in the order of the input.
+        """Wrapped residual, standardized residual and leverage of every measurement, in the order of the input.
 
         With anchors or priors, leverages are those of the problem with them.
         """
@@ -265,7 +265,7 @@ class SyncResult:
         """Draw the result with matplotlib; returns the figure, and shows nothing.
 
         ``kind``: ``"overview"`` (the phases with their error bars, and the residuals), ``"phases"``, ``"residuals"``
-        (with the worst measurements), ``"network"`` (``positions``, ``colour="phase"``, ``"error"``, ``"residual"`` or
+        (with the worst measurements), ``"network"`` (``positions``, ``color="phase"``, ``"error"``, ``"residual"`` or
         ``"component"``, ``names``) or ``"convergence"``. ``figure``: where to draw, a new one unless given.
         """
         from angsync.report.plotting import plot
@@ -274,9 +274,9 @@ class SyncResult:
 
     def to_dataframe(self, of: str = "nodes", *, standard_errors: bool = True, library: str = "pandas") -> Any:
         """A data frame with one row a node (node, angle, standard_error, component) or, ``of="measurements"``, one row
-        a measurement (i, j, angle, weight, residual, standardised, and distrusted after a robust fit); in radians.
+        a measurement (i, j, angle, weight, residual, standardized, and distrusted after a robust fit); in radians.
 
-        ``standard_errors=False`` leaves out what costs time: error bars, or standardised residuals. ``library``:
+        ``standard_errors=False`` leaves out what costs time: error bars, or standardized residuals. ``library``:
         ``"pandas"``, ``"polars"`` or ``"pyarrow"``.
         """
         from angsync.problem.frames import data_frame

@@ -1,6 +1,6 @@
 """Arrays of other libraries: whose they are, where they lie, and the way in and out without a copy.
 
-The only file that knows the names of array libraries. A library is recognised by the module of the array's type, so
+The only file that knows the names of array libraries. A library is recognized by the module of the array's type, so
 nothing is imported that the caller has not imported already; CuPy alone is imported on purpose, in :func:`cupy`.
 """
 

@@ -1,6 +1,6 @@
 """A small card of HTML for notebooks: title, verdict, rows, and what is folded away.
 
-It inherits the colours of the page around it and adds translucent greys, so that one card serves light and dark pages;
+It inherits the colors of the page around it and adds translucent grays, so that one card serves light and dark pages;
 styles stand in the elements, and there is no script. All text is escaped.
 """
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from angsync.problem.measurements import Measurements
 
 # Mark, background and text of a badge. Contrast is 4.5 or more, the hues are told apart by every eye, and the marks by
-# those who see no colour.
+# those who see no color.
 _BADGES = {
     "good": ("✓", "#0072B2", "#ffffff"),
     "open": ("?", "#E69F00", "#000000"),

@@ -266,7 +266,7 @@ def real_column(x: Any, name: str, size: int) -> NDArray[np.float64]:
 
 
 def precision_of(x: Any) -> float:
-    """The relative distance of neighbouring numbers in the precision of a column."""
+    """The relative distance of neighboring numbers in the precision of a column."""
     single = isinstance(x, np.ndarray | np.generic) and x.dtype.kind == "f" and x.dtype.itemsize < 8
     return float(np.finfo(x.dtype if single else np.float64).eps)
 

@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 from angsync.problem.operators import (
     Operator,
     ScaledOperator,
-    normalising_exponent,
+    normalizing_exponent,
 )
 
 
-def normalised(operator: Operator) -> ScaledOperator:
+def normalized(operator: Operator) -> ScaledOperator:
     """One component as it is solved and certified: no dominant diagonal, largest row sum between 1/2 and 1."""
     bare = operator.without_dominant_diagonal()
-    return ScaledOperator(bare, normalising_exponent(bare))
+    return ScaledOperator(bare, normalizing_exponent(bare))
 
 
 def component_indices(labels: NDArray[np.int64]) -> list[NDArray[np.int64]]:

@@ -16,7 +16,7 @@ def has_many_pairs(pairs: int, n: int) -> bool:
 
 
 def is_mostly_zero(matrix: NDArray | TriangleView) -> bool:
-    """Whether a full array has so few entries that it is a graph; a full matrix is recognised by a few rows."""
+    """Whether a full array has so few entries that it is a graph; a full matrix is recognized by a few rows."""
     n = matrix.shape[0]
     some = matrix[:: max(1, n // 16)]
     if np.count_nonzero(some) > 0.5 * some.size:

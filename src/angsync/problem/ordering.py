@@ -1,4 +1,4 @@
-"""The order of the nodes in memory: neighbours near to each other, so that a product reads what is already there.
+"""The order of the nodes in memory: neighbors near to each other, so that a product reads what is already there.
 
 Reverse Cuthill-McKee numbers nodes by breadth-first levels. On a geometric graph of half a million nodes in random
 order it makes a product seven times faster; where the order is good already, or where everything is near to everything,
@@ -16,7 +16,7 @@ from angsync.problem.operators import Operator
 
 _REORDER_FROM_NODES = 50_000  # below, a vector fits the cache in any order
 _SAMPLE_ENTRIES = 10_000  # entries looked at
-_FAR_WIDTHS = 4  # neighbours further apart than this many widths of the graph are out of order
+_FAR_WIDTHS = 4  # neighbors further apart than this many widths of the graph are out of order
 _WIDEST_LEVEL_SHARE = 0.1  # of all nodes: where one breadth-first level holds more, no order helps
 
 

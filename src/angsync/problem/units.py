@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FULL_TURN = {"rad": 2 * math.pi, "deg": 360.0, "turn": 1.0}
 """The names of the units, and one turn in each."""
 
-# An angle is refused where neighbouring floating-point numbers are further apart than this part of a turn: fewer than
+# An angle is refused where neighboring floating-point numbers are further apart than this part of a turn: fewer than
 # five bits are left of it, and nobody measured it so. In double precision that is 9e14 rad.
 _COARSEST_TURNS = 1 / 32
 
@@ -39,7 +39,7 @@ def in_unit(angle: Any, unit: str) -> Any:
 def radians(angle: NDArray[np.float64], unit: str, epsilon: float) -> NDArray[np.float64]:
     """Angles in radians. Radians stay as they are; of degrees and turns whole turns are taken off first, exactly.
 
-    ``epsilon`` is the relative distance of neighbouring numbers in the precision in which the angles were given.
+    ``epsilon`` is the relative distance of neighboring numbers in the precision in which the angles were given.
     """
     import numpy as np
 

@@ -29,7 +29,7 @@ from angsync.report.html import (
     table_of_rows,
     verdict,
 )
-from angsync.report.judgement import Judgement, sentence_on_top, worse
+from angsync.report.judgment import Judgment, sentence_on_top, worse
 from angsync.report.provenance import angsync_version
 from angsync.report.svg import escape
 
@@ -45,8 +45,8 @@ class Page:
     """What one page holds. Every part that is empty is left out."""
 
     title: str
-    proof: Judgement
-    fit: Judgement
+    proof: Judgment
+    fit: Judgment
     rows: Sequence[Row] = ()
     notes: Sequence[str] = ()
     """What the reader has to know beyond the numbers."""

@@ -1,4 +1,4 @@
-"""What all pictures with matplotlib share: the figure, colours that every eye tells apart, cyclic and plain maps."""
+"""What all pictures with matplotlib share: the figure, colors that every eye tells apart, cyclic and plain maps."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from angsync.errors import MissingDependencyError
-from angsync.report.colours import NO_VALUE, colours
+from angsync.report.colors import NO_VALUE, colors
 
-# Okabe and Ito: told apart by every eye; the series colours of the page
+# Okabe and Ito: told apart by every eye; the series colors of the page
 BLUE, VERMILLION, GREEN, PURPLE, SKY, ORANGE = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"
 SERIES = (BLUE, VERMILLION, GREEN, PURPLE, SKY, ORANGE)
-GREY = "#8a8a8a"
+GRAY = "#8a8a8a"
 PHASE_TICKS = (-180, -90, 0, 90, 180)
 
 
@@ -24,20 +24,20 @@ def figure_of(figure: Any, width: float, height: float) -> Any:
         raise MissingDependencyError("matplotlib", "plot", "plotting a result") from None
     if figure is None:
         figure = Figure(figsize=(width, height), layout="constrained")
-        figure.get_layout_engine().set(w_pad=0.08, wspace=0.04)  # a colour bar stands nearer to its own picture
+        figure.get_layout_engine().set(w_pad=0.08, wspace=0.04)  # a color bar stands nearer to its own picture
     return figure
 
 
-def colour_map(*, cyclic: bool) -> Any:
-    """The colour scale of the page as one of matplotlib: cyclic for phases, otherwise from dark to light."""
+def color_map(*, cyclic: bool) -> Any:
+    """The color scale of the page as one of matplotlib: cyclic for phases, otherwise from dark to light."""
     from matplotlib.colors import ListedColormap
 
-    shades = colours(np.linspace(0, 1, 256), 0.0, 1.0, cyclic=cyclic) / 255
+    shades = colors(np.linspace(0, 1, 256), 0.0, 1.0, cyclic=cyclic) / 255
     return ListedColormap(shades).with_extremes(bad="#{:02x}{:02x}{:02x}".format(*NO_VALUE))
 
 
 def phase_bar(figure: Any, drawn: Any, axes: Any, label: str = "phase (degrees)") -> None:
-    """A colour bar of phases in degrees."""
+    """A color bar of phases in degrees."""
     figure.colorbar(drawn, ax=axes, label=label, ticks=PHASE_TICKS, shrink=0.85)
 
 

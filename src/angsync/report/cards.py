@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from angsync.problem.cards import card, escape
 from angsync.problem.frames import node_column
 from angsync.problem.measurements import Measurements
-from angsync.report.colours import colours, png
+from angsync.report.colors import colors, png
 from angsync.report.drawn import DrawnResult
 from angsync.report.figures import gauge_in_words
 from angsync.report.numbers import counted, duration, pretty_number
@@ -88,11 +88,11 @@ def stack_card(result: DrawnStack, failures: str, seconds: float) -> str:
         ("work", duration(seconds)),
     ]
     left, bars = 0.0, []
-    for name, colour in OUTCOMES.items():
+    for name, color in OUTCOMES.items():
         width = 200 * ended.get(name, 0) / total
         if width:
             title = f"<title>{escape(name)}: {ended[name]:,}</title>"
-            bars.append(f'<rect x="{left:.2f}" width="{max(width, 1):.2f}" height="14" fill="{colour}">{title}</rect>')
+            bars.append(f'<rect x="{left:.2f}" width="{max(width, 1):.2f}" height="14" fill="{color}">{title}</rect>')
         left += width
     picture = _svg(200, 14, "how the problems ended", "".join(bars))
     sentences = [failures] if failures else []
@@ -109,7 +109,7 @@ def thumbnail(picture: Picture) -> str:
         values = picture.drawn()
         if not np.isfinite(values).any():
             return ""
-        address = base64.b64encode(png(colours(values, low, high, cyclic=picture.cyclic))).decode("ascii")
+        address = base64.b64encode(png(colors(values, low, high, cyclic=picture.cyclic))).decode("ascii")
         side = _THUMB[1] / max(values.shape)
         drawn = (
             f'<img alt="{escape(picture.title)}" width="{values.shape[1] * side:.0f}" '
@@ -132,20 +132,20 @@ def _small_curves(picture: Curves) -> str:
         step = max(1, one.x.size // _MOST_MARKS)
         x = width * (one.x - left) / (right - left)
         y = height * (high - one.y) / (high - low)
-        colour = ("#3391C9", "#DE7A2B", "#1FA67A")[k % 3]  # between those of light and of dark pages
+        color = ("#3391C9", "#DE7A2B", "#1FA67A")[k % 3]  # between those of light and of dark pages
         if one.segments:
             ends = np.stack([x, y], axis=1).reshape(-1, 4)
             way = "".join(f"M{a:.1f} {b:.1f}L{c:.1f} {d:.1f}" for a, b, c, d in ends)
-            parts.append(f'<path d="{way}" fill="none" stroke="{colour}" stroke-width="1.2"/>')
+            parts.append(f'<path d="{way}" fill="none" stroke="{color}" stroke-width="1.2"/>')
             continue
         if one.line and one.x.size > 1:
             way = "L".join(f"{a:.1f} {b:.1f}" for a, b in zip(x, y, strict=True))
-            parts.append(f'<path d="M{way}" fill="none" stroke="{colour}" stroke-width="1.2"/>')
+            parts.append(f'<path d="M{way}" fill="none" stroke="{color}" stroke-width="1.2"/>')
             continue
         marks = "".join(
             f'<circle cx="{a:.1f}" cy="{b:.1f}" r="1.8"/>' for a, b in zip(x[::step], y[::step], strict=True)
         )
-        parts.append(f'<g fill="{colour}">{marks}</g>')
+        parts.append(f'<g fill="{color}">{marks}</g>')
     return _svg(width, height, picture.title, "".join(parts))
 
 

@@ -13,7 +13,7 @@ from angsync.problem.measurements import Measurements
 from angsync.report.protocols import ReportedResult, ReportedWeights
 
 MOST_JUDGED = 200_000
-"""Measurements up to which error bars and standardised residuals are computed unasked: in seconds."""
+"""Measurements up to which error bars and standardized residuals are computed unasked: in seconds."""
 
 
 class DrawnWeights(ReportedWeights, Protocol):
@@ -64,7 +64,7 @@ def beyond_chance(result: DrawnResult) -> NDArray[np.bool_]:
     """
     if result.robust is not None:
         return np.asarray(result.robust.distrusted, dtype=bool)
-    r = np.nan_to_num(np.asarray(result.edge_residuals().standardised, dtype=float))
+    r = np.nan_to_num(np.asarray(result.edge_residuals().standardized, dtype=float))
     used = int(np.count_nonzero(np.asarray(result.measurements.weight) > 0))
     freedom = used - np.size(result.components) + int(np.max(result.components, initial=-1)) + 1
     if freedom < 2:

@@ -15,7 +15,7 @@ from angsync.io.atomic import atomic_open
 from angsync.report.builder import MOST_LISTED, Page, compose
 from angsync.report.figures import Figure
 from angsync.report.html import Row, Table, capital
-from angsync.report.judgement import Judgement
+from angsync.report.judgment import Judgment
 from angsync.report.numbers import typeset
 from angsync.report.page import convergence_figures, proof_rows, residual_figures, work_in_words, worst_table
 from angsync.report.picture_svg import picture_figure
@@ -53,8 +53,8 @@ def write_field_page(
     title: str,
     *,
     told: Told,
-    proof: Judgement,
-    fit: Judgement,
+    proof: Judgment,
+    fit: Judgment,
     sync: Any,
     quality: Quality | None = None,
     provenance: Mapping[str, Any] | None = None,

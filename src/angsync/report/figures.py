@@ -80,7 +80,7 @@ def phase_wheel(result: ReportedResult) -> Figure:
         Face(),
         rings=component[finite] if separate else None,
         names=_names(result, degrees, finite),
-        centre_label=f"n = {degrees.size:,}",
+        center_label=f"n = {degrees.size:,}",
     )
     caption = f"{_what_is_drawn(int(finite.sum()))} Gauge: {gauge_in_words(result)}."
     if separate:
@@ -101,7 +101,7 @@ def error_wheel(result: ReportedResult, truth: ArrayLike) -> Figure:
         errors[finite],
         face,
         names=_names(result, errors, finite),
-        centre_label=f"rms {pretty_number(rms, 3)}°",
+        center_label=f"rms {pretty_number(rms, 3)}°",
         series=2,
     )
     largest = float(np.abs(errors[finite]).max(initial=0.0))

@@ -58,7 +58,7 @@ def section(heading: str, content: str) -> str:
 
 
 def badge(look: str, mark: str, words: str, tag: str = "li") -> str:
-    """A word in a frame, with a mark for those who cannot go by its colour."""
+    """A word in a frame, with a mark for those who cannot go by its color."""
     sign = f'<span class="mark" aria-hidden="true">{mark}</span>' if mark else ""
     return f'<{tag} class="badge {look}">{sign}{escape(words)}</{tag}>'
 

@@ -1,7 +1,7 @@
-"""Where the nodes of a graph are drawn that has no coordinates: neighbours near each other, components side by side.
+"""Where the nodes of a graph are drawn that has no coordinates: neighbors near each other, components side by side.
 
 Classical scaling of the distances along the graph from pivots to all (Brandes and Pich, *Eigensolver methods
-for progressive multidimensional scaling of large data*, 2007) and, for small components, stress majorisation (Gansner,
+for progressive multidimensional scaling of large data*, 2007) and, for small components, stress majorization (Gansner,
 Koren and North, *Graph drawing by stress majorization*, 2004). The same graph gives the same picture.
 """
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import dijkstra
 
 _PIVOTS = 24  # nodes whose distances to all others are known; more change the picture little
-_MOST_MAJORISED = 600  # nodes of a component whose picture is refined: the square of it is worked with
+_MOST_MAJORIZED = 600  # nodes of a component whose picture is refined: the square of it is worked with
 _STEPS = 60  # of the refinement
 _GAP = 0.25  # between components, in sides of them
 _ASPECT = 1.7  # width of several components over the side of a square that would hold them
@@ -36,7 +36,7 @@ def layout(n: int, i: NDArray[np.int64], j: NDArray[np.int64], components: NDArr
         side = _side(int(size))
         if left and left + side > widest:  # a new row, below
             left, bottom, height = 0.0, bottom - height - _GAP * side, 0.0
-        local = _normalised(_one_component(graph[nodes][:, nodes] if size < n else graph)) * side
+        local = _normalized(_one_component(graph[nodes][:, nodes] if size < n else graph)) * side
         place[nodes] = local + np.array([left + side / 2, bottom - side / 2])
         left += side * (1 + _GAP)
         height = max(height, side)
@@ -55,7 +55,7 @@ def _side(size: int) -> float:
     return float(np.sqrt(size)) if size > 1 else 0.6
 
 
-def _normalised(place: NDArray[np.float64]) -> NDArray[np.float64]:
+def _normalized(place: NDArray[np.float64]) -> NDArray[np.float64]:
     """Turned so that its longer side lies level, its middle at 0, its longer side 1."""
     place = place - place.mean(axis=0)
     if place.shape[0] > 2:
@@ -68,9 +68,9 @@ def _one_component(graph: scipy.sparse.csr_array) -> NDArray[np.float64]:
     n = graph.shape[0]
     if n < 3:
         return np.array([[0.0, 0.0], [1.0, 0.0]])[:n]
-    if n <= _MOST_MAJORISED:
+    if n <= _MOST_MAJORIZED:
         distance = _finite(dijkstra(graph, unweighted=True))
-        return _majorised(_scaled(distance), distance)
+        return _majorized(_scaled(distance), distance)
     # each pivot is the node furthest from those before it
     distance = np.empty((_PIVOTS, n))
     nearest, pivot = np.full(n, np.inf), 0
@@ -90,9 +90,9 @@ def _finite(distance: NDArray[np.float64]) -> NDArray[np.float64]:
 def _scaled(distance: NDArray[np.float64]) -> NDArray[np.float64]:
     """The first two coordinates of all nodes, by their distances (pivots, nodes)."""
     squares = distance**2
-    centred = squares.mean(axis=0) + squares.mean(axis=1, keepdims=True) - squares - squares.mean()
-    vectors, values, _ = np.linalg.svd(centred, full_matrices=False)
-    place = centred.T @ vectors[:, :2]
+    centerd = squares.mean(axis=0) + squares.mean(axis=1, keepdims=True) - squares - squares.mean()
+    vectors, values, _ = np.linalg.svd(centerd, full_matrices=False)
+    place = centerd.T @ vectors[:, :2]
     if values.size < 2 or values[1] < 1e-9 * values[0]:
         place[:, 1] = 0.0
     # nodes with equal distances fall on one point: a little apart, in a way that is always the same
@@ -101,7 +101,7 @@ def _scaled(distance: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(place + size * np.random.default_rng(0).standard_normal(place.shape))
 
 
-def _majorised(place: NDArray[np.float64], distance: NDArray[np.float64]) -> NDArray[np.float64]:
+def _majorized(place: NDArray[np.float64], distance: NDArray[np.float64]) -> NDArray[np.float64]:
     n = place.shape[0]
     weight = 1 / np.where(distance > 0, distance, np.inf) ** 2
     total = weight.sum(axis=1)

@@ -1,4 +1,4 @@
-"""The measured graph as a picture: nodes coloured by how unsure they are, and the measurements that fit worst."""
+"""The measured graph as a picture: nodes colored by how unsure they are, and the measurements that fit worst."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.report.colours import colours, png
+from angsync.report.colors import colors, png
 from angsync.report.figures import Figure
 from angsync.report.numbers import pretty_number
 from angsync.report.svg import drawing, element, escape, path_through, text
@@ -34,7 +34,7 @@ def network_figure(
     caption: str,
     marks: str = "",
 ) -> Figure:
-    """Nodes at ``place`` in the colour of ``value`` (degrees; ``scale`` says of what), edges (i, j), some marked."""
+    """Nodes at ``place`` in the color of ``value`` (degrees; ``scale`` says of what), edges (i, j), some marked."""
     x, y, height = _fitted(place, 3 * _MARGIN if len(names) <= _MOST_NAMES else _MARGIN)
     low, high = _limits(value)
     parts = []
@@ -96,7 +96,7 @@ def _dots(
     names: Sequence[str],
 ) -> str:
     radius = 6.0 if x.size <= 60 else 4.0 if x.size <= 400 else 2.4
-    fill = colours(value, low, high, cyclic=False)
+    fill = colors(value, low, high, cyclic=False)
     drawn = []
     for k in range(x.size):
         title = ""
@@ -123,7 +123,7 @@ def _image(
     total = np.bincount(place[known], value[known], shape[0] * shape[1])
     mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
     pixels = np.zeros((*shape, 4), dtype=np.uint8)
-    pixels[..., :3] = colours(mean, low, high, cyclic=False).reshape(*shape, 3)
+    pixels[..., :3] = colors(mean, low, high, cyclic=False).reshape(*shape, 3)
     pixels[..., 3] = 255 * (np.bincount(place, minlength=shape[0] * shape[1]) > 0).reshape(shape)
     address = "data:image/png;base64," + base64.b64encode(png(pixels)).decode("ascii")
     return element(
@@ -133,13 +133,13 @@ def _image(
 
 
 def _scale_bar(low: float, high: float, value: NDArray[np.float64], words: str, height: float) -> str:
-    """The colours, whose ends stand for what lies beyond them too, and say so."""
+    """The colors, whose ends stand for what lies beyond them too, and say so."""
     below, above = (
         "≤" if np.nanmin(value, initial=low) < low else "",
         "≥" if np.nanmax(value, initial=high) > high else "",
     )
     left, top, length = _WIDTH - _BAR + 8, 44.0, min(height - 80, 220.0)
-    strip = png(colours(np.linspace(high, low, 64)[:, None], low, high, cyclic=False))
+    strip = png(colors(np.linspace(high, low, 64)[:, None], low, high, cyclic=False))
     address = "data:image/png;base64," + base64.b64encode(strip).decode("ascii")
     return "".join(
         (

@@ -1,4 +1,4 @@
-"""The measured graph with matplotlib: nodes coloured by phase, error or component, and bad edges marked."""
+"""The measured graph with matplotlib: nodes colored by phase, error or component, and bad edges marked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from angsync.errors import InputError, ShapeError
 from angsync.problem.measurements import Measurements
-from angsync.report.canvas import GREY, SERIES, VERMILLION, colour_map, figure_of, phase_bar
+from angsync.report.canvas import GRAY, SERIES, VERMILLION, color_map, figure_of, phase_bar
 from angsync.report.drawn import MOST_JUDGED, DrawnResult, beyond_chance, errors_in_degrees, is_quickly_judged, short
 from angsync.report.figures import gauge_in_words, node_name
 from angsync.report.layout import layout
@@ -18,8 +18,8 @@ from angsync.report.numbers import counted
 from angsync.report.series import component_ranks
 from angsync.report.words import headline
 
-COLOURS = ("phase", "error", "residual", "component")
-"""What nodes can be coloured by."""
+COLORS = ("phase", "error", "residual", "component")
+"""What nodes can be colored by."""
 MOST_EDGES = 20_000  # that are drawn
 MOST_ON_A_CIRCLE = 800  # the same where half of all pairs or more are measured: more hide each other
 MOST_NAMES = 40  # nodes that carry their names
@@ -28,7 +28,7 @@ MOST_NAMES = 40  # nodes that carry their names
 def plot_network(
     result: DrawnResult,
     positions: ArrayLike | Mapping[Any, Any] | None = None,
-    colour: str = "phase",
+    color: str = "phase",
     *,
     names: bool | None = None,
     figure: Any = None,
@@ -41,7 +41,7 @@ def plot_network(
         Where the nodes are: (n, 2), or a mapping from labels (numbers, where nodes have none) to (x, y). Unless given,
         nodes are placed so that distances on paper are like distances along edges; a nearly full graph is a circle,
         in the order of the phases.
-    colour
+    color
         Of the nodes: ``"phase"`` (cyclic), ``"error"`` (standard error), ``"residual"`` (root mean square of the
         residuals of its measurements) or ``"component"``. Isolated nodes, of which nothing is known, are hollow.
     names
@@ -49,18 +49,18 @@ def plot_network(
 
     Edges beyond chance, or distrusted by a robust fit, are drawn in vermillion.
     """
-    if colour not in COLOURS:
-        raise InputError(f"colour must be one of {', '.join(map(repr, COLOURS))}, not {colour!r}.")
+    if color not in COLORS:
+        raise InputError(f"color must be one of {', '.join(map(repr, COLORS))}, not {color!r}.")
     figure = figure_of(figure, 7.2, 5.6)
     measurements = result.measurements
-    values = _values(result, measurements, colour)
+    values = _values(result, measurements, color)
     given = positions is not None
     places = _given(positions, result) if given else _placed(result, measurements)
     from matplotlib.patheffects import Normal, Stroke  # after the message that names the extra
 
     axes = figure.add_subplot()
     left_out = _draw_edges(result, measurements, places, axes)
-    _draw_nodes(result, places, values, colour, figure, axes)
+    _draw_nodes(result, places, values, color, figure, axes)
     if measurements.n <= MOST_NAMES if names is None else names:
         for k, (x, y) in enumerate(places):
             name = short(node_name(result, k), 14)
@@ -78,7 +78,7 @@ def plot_network(
     title += f": {_lowered(headline(result.certificate, result.robust))}"
     told = [f"{left_out:,} edges are not drawn"] if left_out else []
     told += ["too many measurements to judge each"] if len(measurements) > MOST_JUDGED and result.robust is None else []
-    told += [gauge_in_words(result)] if colour in ("phase", "error") else []
+    told += [gauge_in_words(result)] if color in ("phase", "error") else []
     axes.set_title("\n".join([title, *told]), fontsize="medium")
     return figure
 
@@ -101,18 +101,18 @@ def _lowered(words: str) -> str:
     return words[:1].lower() + words[1:]
 
 
-def _values(result: DrawnResult, measurements: Measurements, colour: str) -> NDArray[np.float64]:
-    """The number of each node that its colour stands for; NaN where there is none."""
-    if colour == "component":
+def _values(result: DrawnResult, measurements: Measurements, color: str) -> NDArray[np.float64]:
+    """The number of each node that its color stands for; NaN where there is none."""
+    if color == "component":
         values = component_ranks(result)[0].astype(float)
         values[np.asarray(result.isolated)] = np.nan
         return values
-    if colour == "error":
+    if color == "error":
         errors = errors_in_degrees(result)
         if isinstance(errors, str):
-            raise InputError(f"nodes cannot be coloured by their errors. {errors}")
+            raise InputError(f"nodes cannot be colored by their errors. {errors}")
         return errors
-    if colour == "residual":
+    if color == "residual":
         squares = np.degrees(np.asarray(result.edge_residuals().wrapped, dtype=float)) ** 2
         ends = np.concatenate([measurements.i, measurements.j])
         total = np.bincount(ends, np.tile(squares, 2), measurements.n)
@@ -157,7 +157,7 @@ def _draw_edges(result: DrawnResult, measurements: Measurements, places: NDArray
     thin = float(np.clip(30 / np.sqrt(max(1, good.size)), 0.25, 1.2))
     faint = float(np.clip(12 / np.sqrt(max(1, good.size)), 0.12, 0.7))
     styles: tuple[tuple[NDArray[np.int64], dict[str, Any]], ...] = (
-        (good, {"colors": GREY, "linewidths": thin, "alpha": faint, "zorder": 1}),
+        (good, {"colors": GRAY, "linewidths": thin, "alpha": faint, "zorder": 1}),
         (wrong, {"colors": VERMILLION, "linewidths": 1.6, "alpha": 0.9, "zorder": 2, "label": _bad_words(result, bad)}),
     )
     for edges, style in styles:
@@ -175,28 +175,28 @@ def _bad_words(result: DrawnResult, bad: NDArray[np.bool_]) -> str:
 
 
 def _draw_nodes(
-    result: DrawnResult, places: NDArray, values: NDArray[np.float64], colour: str, figure: Any, axes: Any
+    result: DrawnResult, places: NDArray, values: NDArray[np.float64], color: str, figure: Any, axes: Any
 ) -> None:
     from matplotlib.colors import ListedColormap, Normalize
 
     size = float(np.clip(9000 / max(1, len(values)), 2, 70))
     rim = 0.5 if len(values) <= 1000 else 0.0
     known = np.isfinite(values)
-    axes.scatter(*places[~known].T, s=size, facecolors="none", edgecolors=GREY, linewidths=1, zorder=3)
+    axes.scatter(*places[~known].T, s=size, facecolors="none", edgecolors=GRAY, linewidths=1, zorder=3)
     style: dict[str, Any] = {"s": size, "edgecolors": "0.25", "linewidths": rim, "zorder": 4}
     style["rasterized"] = len(values) > 5000
-    if colour == "component":
+    if color == "component":
         shown = np.minimum(values, len(SERIES) - 1)
         axes.scatter(*places[known].T, c=shown[known], cmap=ListedColormap(SERIES), vmin=-0.5, vmax=5.5, **style)
         return
-    if colour == "phase":
+    if color == "phase":
         drawn = axes.scatter(
-            *places[known].T, c=values[known], cmap=colour_map(cyclic=True), norm=Normalize(-180, 180), **style
+            *places[known].T, c=values[known], cmap=color_map(cyclic=True), norm=Normalize(-180, 180), **style
         )
         phase_bar(figure, drawn, axes)
         return
     low, high = np.quantile(values[known & (values > 0)], (0.01, 0.99)) if (values[known] > 0).any() else (0.0, 1.0)
     norm = Normalize(low if high > low else 0.0, high)
-    drawn = axes.scatter(*places[known].T, c=values[known], cmap=colour_map(cyclic=False), norm=norm, **style)
-    label = "standard error (degrees)" if colour == "error" else "rms residual (degrees)"
+    drawn = axes.scatter(*places[known].T, c=values[known], cmap=color_map(cyclic=False), norm=norm, **style)
+    label = "standard error (degrees)" if color == "error" else "rms residual (degrees)"
     figure.colorbar(drawn, ax=axes, label=label, shrink=0.85, extend="both" if known.sum() > 2 else "neither")

@@ -26,7 +26,7 @@ from angsync.report.figures import (
     residual_histogram,
 )
 from angsync.report.html import Row, Table, capital
-from angsync.report.judgement import judge_fit, judge_proof
+from angsync.report.judgment import judge_fit, judge_proof
 from angsync.report.layout import layout
 from angsync.report.network import network_figure
 from angsync.report.numbers import counted, duration, pretty_number
@@ -281,7 +281,7 @@ def _network(
         value = np.sqrt(np.where(count > 0, square / np.maximum(count, 1), np.nan))
         scale, what = "misfit", "the misfit of its measurements (root mean square)"
     marked, marks = _marked(result, quality)
-    caption = f"The measured graph; the colour of a node is {what}."
+    caption = f"The measured graph; the color of a node is {what}."
     if place is None:
         place = layout(nodes, np.asarray(m.i), np.asarray(m.j), np.asarray(result.components))
         caption += " Nodes that are measured against each other lie near each other, where they can."

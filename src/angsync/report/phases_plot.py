@@ -42,8 +42,8 @@ def draw_wheel(result: DrawnResult, axes: Any, errors: NDArray[np.float64] | str
         for k in finite[np.nan_to_num(errors[finite]) > 0]:
             reach = min(np.pi, np.radians(TWO_SIDED_95 * errors[k]))
             arc = np.linspace(radians[k] - reach, radians[k] + reach, 60)
-            colour = SERIES[int(rings[k]) % len(SERIES)]
-            axes.plot(*_at(arc, radius[k]), color=colour, lw=5, alpha=0.35, solid_capstyle="butt", zorder=2)
+            color = SERIES[int(rings[k]) % len(SERIES)]
+            axes.plot(*_at(arc, radius[k]), color=color, lw=5, alpha=0.35, solid_capstyle="butt", zorder=2)
     for ring in range(int(rings.max(initial=0)) + 1):
         some = finite[rings[finite] == ring]
         style = {"ms": 4, "alpha": 0.45} if dense else {"ms": 5, "alpha": 1.0}

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from angsync.report.canvas import BLUE, ORANGE, figure_of
-from angsync.report.colours import colours
+from angsync.report.colors import colors
 from angsync.report.pictures import TWO_SIDED_95, Curves, Intervals, Map, Picture
 
-# Okabe and Ito: told apart by every eye; the series colours of the page
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
-_GREY = "#8A94A3"
+# Okabe and Ito: told apart by every eye; the series colors of the page
+_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+_GRAY = "#8A94A3"
 _MARKERS = ("o", "D", "s", "^")
 _MOST_IN_A_ROW = 4  # pictures
 
@@ -52,8 +52,8 @@ def _draw_curves(picture: Curves, axes: Any) -> None:
     axes.set_ylabel(picture.y_label)
     for k, series in enumerate(picture.series):
         one = series.drawn()
-        colour = _GREY if one.tone == 8 else _COLOURS[(one.tone - 1 if one.tone else k) % len(_COLOURS)]
-        style = {"color": colour, "label": one.label or None}
+        color = _GRAY if one.tone == 8 else _COLORS[(one.tone - 1 if one.tone else k) % len(_COLORS)]
+        style = {"color": color, "label": one.label or None}
         if one.segments:
             gaps = [np.insert(axis.reshape(-1, 2), 2, np.nan, axis=1).ravel() for axis in (one.x, one.y)]
             axes.plot(*gaps, "-", lw=0.9, **style)
@@ -63,7 +63,7 @@ def _draw_curves(picture: Curves, axes: Any) -> None:
             axes.plot(one.x, one.y, _MARKERS[k % len(_MARKERS)], ms=3, mec="none", **style)
         if one.error is not None:
             reach = TWO_SIDED_95 * np.where(np.isfinite(one.error), one.error, 0.0)
-            axes.errorbar(one.x, one.y, reach, fmt="none", ecolor=colour, elinewidth=0.8, capsize=1.5)
+            axes.errorbar(one.x, one.y, reach, fmt="none", ecolor=color, elinewidth=0.8, capsize=1.5)
     if picture.log_y:
         axes.set_yscale("log")
     if picture.equal:
@@ -82,7 +82,7 @@ def _draw_intervals(picture: Intervals, axes: Any) -> None:
     shown = picture.drawn()
     rows = np.arange(len(shown.names))
     reach = np.abs(np.stack([shown.value - shown.low, shown.high - shown.value]))
-    axes.errorbar(shown.value, rows, xerr=reach, fmt="o", ms=3.5, elinewidth=0.9, capsize=2, color=_COLOURS[0])
+    axes.errorbar(shown.value, rows, xerr=reach, fmt="o", ms=3.5, elinewidth=0.9, capsize=2, color=_COLORS[0])
     axes.set_yticks(rows, shown.names, fontsize="small" if rows.size <= 20 else 7)
     axes.invert_yaxis()
     axes.set_xlabel(picture.x_label)
@@ -113,8 +113,8 @@ def _draw_map(picture: Map, figure: Any, axes: Any) -> None:
         _draw_mask(picture, picture.mask, axes)
         return
     low, high = picture.limits()
-    steps = colours(np.linspace(low, high, 256), low, high, cyclic=picture.cyclic)
-    axes.imshow(colours(picture.drawn(), low, high, cyclic=picture.cyclic), interpolation="nearest")
+    steps = colors(np.linspace(low, high, 256), low, high, cyclic=picture.cyclic)
+    axes.imshow(colors(picture.drawn(), low, high, cyclic=picture.cyclic), interpolation="nearest")
     axes.set_xticks([])
     axes.set_yticks([])
     scale = ScalarMappable(Normalize(low, high), ListedColormap(steps / 255))

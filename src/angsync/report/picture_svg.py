@@ -6,7 +6,7 @@ import base64
 
 import numpy as np
 
-from angsync.report.colours import colours, png
+from angsync.report.colors import colors, png
 from angsync.report.figures import Figure
 from angsync.report.numbers import pretty_number
 from angsync.report.pictures import MOST_CORNERS, MOST_POINTS, TWO_SIDED_95, Curves, Intervals, Map, Picture
@@ -97,16 +97,16 @@ def _map(picture: Map) -> Figure | None:
     rows, columns = values.shape
     pixel = _MAP_SIDE / max(rows, columns)
     width, height = max(columns * pixel, 40.0), max(rows * pixel, 40.0)
-    image = _image(png(colours(values, low, high, cyclic=picture.cyclic)), 8, 30, width, height)
+    image = _image(png(colors(values, low, high, cyclic=picture.cyclic)), 8, 30, width, height)
     scale = np.linspace(high, low, 128)[:, None]
     bar_left = width + 24
-    bar = _image(png(colours(scale, low, high, cyclic=picture.cyclic)), bar_left, 30, 16, height)
+    bar = _image(png(colors(scale, low, high, cyclic=picture.cyclic)), bar_left, 30, 16, height)
     sign = "°" if picture.unit == "degrees" else ""
     ends = ("π", "−π") if picture.cyclic and not sign else (pretty_number(high, 3) + sign, pretty_number(low, 3) + sign)
     if picture.mask is not None:
         ends = (picture.mask[1], picture.mask[0])
         bar = "".join(
-            _image(png(colours(np.array([[value]]), 0.0, 1.0, cyclic=False)), bar_left, top, 16, 16)
+            _image(png(colors(np.array([[value]]), 0.0, 1.0, cyclic=False)), bar_left, top, 16, 16)
             for value, top in ((1.0, 30.0), (0.0, 16.0 + height))
         )
     parts = [

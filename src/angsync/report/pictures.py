@@ -39,7 +39,7 @@ class Series:
     segments: bool = False
     """Whether the points are the ends of separate lines, two by two."""
     tone: int = 0
-    """Number of its colour (1 to 6, 8 is grey); 0: by its place among the series."""
+    """Number of its color (1 to 6, 8 is gray); 0: by its place among the series."""
 
     def drawn(self) -> Series:
         """What can be drawn of it: finite numbers, and no more points than can be told apart, evenly chosen."""
@@ -115,7 +115,7 @@ class Map:
         return values[::rows, ::columns]
 
     def limits(self) -> tuple[float, float]:
-        """The ends of the colour scale: a whole turn, or all but the outermost hundredth at either end."""
+        """The ends of the color scale: a whole turn, or all but the outermost hundredth at either end."""
         if self.mask is not None:
             return 0.0, 1.0
         if self.cyclic:

@@ -23,7 +23,7 @@ def plot(result: DrawnResult, kind: str = "overview", *, figure: Any = None, **o
     """Draw ``result`` on a matplotlib ``Figure`` (a new one unless given) and return it.
 
     ``kind``: ``"overview"`` (the phases with their error bars, and the residuals), ``"phases"``, ``"residuals"``
-    (:func:`plot_residuals`), ``"network"`` (:func:`plot_network`, whose ``positions``, ``colour`` and ``names`` are
+    (:func:`plot_residuals`), ``"network"`` (:func:`plot_network`, whose ``positions``, ``color`` and ``names`` are
     taken) or ``"convergence"``.
 
     Nothing is shown and no global state changes: to keep the picture, ``plot(result).savefig("result.png")``;
@@ -71,10 +71,10 @@ def _draw_convergence(result: DrawnResult, axes: Any) -> None:
         (residual_curve(result), "residual (relative gradient)", BLUE, "-"),
         (objective_gap_curve(result), "f(end) − f(k)", VERMILLION, "--"),
     ]
-    for curve, label, colour, style in curves:
+    for curve, label, color, style in curves:
         if curve.value.size:
             marker = "o" if curve.value.size <= 40 else None
-            axes.semilogy(curve.iteration, curve.value, style, color=colour, label=label, marker=marker, ms=3)
+            axes.semilogy(curve.iteration, curve.value, style, color=color, label=label, marker=marker, ms=3)
     axes.set_xlabel("iteration")
     if any(curve.value.size for curve, *_ in curves):
         axes.legend(frameon=False, fontsize="small")

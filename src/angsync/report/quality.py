@@ -3,7 +3,7 @@ r"""How well the measurements fit: numbers, one sentence and, where the tails ar
 The residual of measurement k over its standard error, :math:`t_k = r_k \sqrt{w_k / (1 - h_k)} / \sigma` with its
 leverage h, is standard normal where the noise is. Two tests ask whether there is more than noise, on any graph:
 
-- **One measurement by itself.** t, studentised without its own measurement, follows Student's law with one degree of
+- **One measurement by itself.** t, studentized without its own measurement, follows Student's law with one degree of
   freedom less (Beckman and Trussell 1974). By Bonferroni's bound, the largest of m exceeds the level
   ``_FALSE_ALARM / m`` with a probability of at most ``_FALSE_ALARM``.
 - **Many of them**, which inflate sigma and hide each other. The core width s, 1.4826 times the median of abs(t), does
@@ -56,7 +56,7 @@ _CHECKED = 0.01  # share of an error that shows in its residual, from which a re
 _EXACT = 1e-8  # radians: what rounding and the tolerance of the solver leave
 _MOST_LEVERAGES = 50_000  # measurements: leverages take about 30 us each
 _SMALL_LEVERAGE = 0.05  # mean of all, below which all are taken as equal: residuals are then wrong by 3 %
-_ROUNDING = 1e-9  # of a leverage of 1, as edges.standardised has it
+_ROUNDING = 1e-9  # of a leverage of 1, as edges.standardized has it
 _WORST = 10
 _WIDE = 90.0  # degrees: single measurements of such noise say next to nothing
 _TURNS_LOST = 60.0  # degrees of noise, where error bars no longer follow their law and turns get lost
@@ -95,7 +95,7 @@ class Quality:
     advice: str | None
     doubt: str | None = None
     """In a few words, why a misfit without alarm is no good news; None where it is."""
-    residuals: Standardised | None = field(default=None, repr=False, compare=False)
+    residuals: Standardized | None = field(default=None, repr=False, compare=False)
     """Of all measurements; None where there are none to judge by."""
 
     @property
@@ -108,7 +108,7 @@ class Quality:
 def assess(result: ReportedResult) -> Quality | None:
     """How well the measurements of a solved problem fit; None where they are not at hand (operator, loaded result)."""
     try:
-        residuals = _standardised(result)
+        residuals = _standardized(result)
     except InputError:
         return None
     if residuals is None:
@@ -138,7 +138,7 @@ def assess(result: ReportedResult) -> Quality | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Standardised:
+class Standardized:
     """Residuals over what their spread is by weight and leverage, for sigma = 1. One entry a measurement."""
 
     measurements: Measurements
@@ -193,7 +193,7 @@ class Standardised:
         return order[(t[order] > 0) & (np.abs(self.wrapped[order]) > _EXACT)]
 
 
-def _standardised(result: ReportedResult) -> Standardised | None:
+def _standardized(result: ReportedResult) -> Standardized | None:
     residuals, given = result.edge_residuals(), result.measurements
     used, wrapped = residuals.measurements, np.asarray(residuals.wrapped, dtype=float)
     model = model_of(used)
@@ -227,10 +227,10 @@ def _standardised(result: ReportedResult) -> Standardised | None:
         squares = float(np.sum((used.strength * np.sin(wrapped))[active] ** 2))
         terms = float(np.sum((information * redundancy)[active])) * (1.0 if known else dof / count)
     sigma = math.sqrt(squares / terms) if dof > 0.5 else 0.0
-    return Standardised(used, wrapped, information, active, size, redundancy, known, dof, sigma, int(repeated.sum()))
+    return Standardized(used, wrapped, information, active, size, redundancy, known, dof, sigma, int(repeated.sum()))
 
 
-def _far(residuals: Standardised) -> tuple[NDArray[np.bool_], bool]:
+def _far(residuals: Standardized) -> tuple[NDArray[np.bool_], bool]:
     """Which measurements are far off, and whether there are more of them than noise explains."""
     exact = _EXACT * math.sqrt(float(np.median(residuals.information[residuals.active])))
     sigma, core = max(residuals.sigma, exact), max(residuals.core, exact)
@@ -251,7 +251,7 @@ def _far(residuals: Standardised) -> tuple[NDArray[np.bool_], bool]:
     return far | alone, bool(alone.any() or (many and wide))
 
 
-def _worst(residuals: Standardised, result: ReportedResult) -> tuple[Worst, ...]:
+def _worst(residuals: Standardized, result: ReportedResult) -> tuple[Worst, ...]:
     m, t, labels = result.measurements, residuals.t, result.labels
     width, order = residuals.core, residuals.worst(_WORST)
 
@@ -266,7 +266,7 @@ def _worst(residuals: Standardised, result: ReportedResult) -> tuple[Worst, ...]
 
 
 def _apart(distrusted: int, repeated: int) -> str:
-    """What is left out of the judgement, and why."""
+    """What is left out of the judgment, and why."""
     text = f"{distrusted:,} measurement{'s are' if distrusted > 1 else ' is'} distrusted and left out; "
     text = text if distrusted else ""
     if repeated:

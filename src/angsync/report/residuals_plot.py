@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from angsync.report.canvas import BLUE, GREY, SKY, VERMILLION, figure_of, plain_frame, say
+from angsync.report.canvas import BLUE, GRAY, SKY, VERMILLION, figure_of, plain_frame, say
 from angsync.report.drawn import DrawnResult, beyond_chance, measurements_of, pair_name
 from angsync.report.numbers import counted, pretty_number
 from angsync.report.series import edge_residuals_in_degrees, histogram
@@ -20,7 +20,7 @@ _MIDDLE_HALF = 1.3489795003921634  # between the quartiles of a normal law of st
 def plot_residuals(result: DrawnResult, figure: Any = None) -> Any:
     """Draw the residuals of the measurements on a matplotlib ``Figure`` (a new one unless given) and return it.
 
-    Left their histogram in degrees, with a normal curve as wide as their middle half. In the middle the standardised
+    Left their histogram in degrees, with a normal curve as wide as their middle half. In the middle the standardized
     ones against those of a normal law: tails that leave the line are heavier than normal. Right the measurements that
     fit worst, by name; those beyond chance, or distrusted by a robust fit, stand out.
     """
@@ -69,24 +69,24 @@ def draw_histogram(result: DrawnResult, axes: Any) -> None:
 
 
 def _draw_quantiles(result: DrawnResult, axes: Any, bad: NDArray[np.bool_]) -> None:
-    axes.set_title("Standardised residuals against normal ones", fontsize="medium")
-    standardised = np.asarray(result.edge_residuals().standardised, dtype=float)
-    known = np.flatnonzero(np.isfinite(standardised))
+    axes.set_title("Standardized residuals against normal ones", fontsize="medium")
+    standardized = np.asarray(result.edge_residuals().standardized, dtype=float)
+    known = np.flatnonzero(np.isfinite(standardized))
     if known.size < 3:
-        say(axes, "No standardised residuals: too few measurements are checked by others.")
+        say(axes, "No standardized residuals: too few measurements are checked by others.")
         return
     plain_frame(axes)
-    order = known[np.argsort(standardised[known])]
+    order = known[np.argsort(standardized[known])]
     normal = ndtri((np.arange(known.size) + 0.5) / known.size)
-    axes.plot([-9, 9], [-9, 9], color=GREY, lw=1, ls="--", label="normal noise")
-    for some, colour, label in ((~bad, BLUE, None), (bad, VERMILLION, _words_of(result, int(bad[known].sum())))):
+    axes.plot([-9, 9], [-9, 9], color=GRAY, lw=1, ls="--", label="normal noise")
+    for some, color, label in ((~bad, BLUE, None), (bad, VERMILLION, _words_of(result, int(bad[known].sum())))):
         chosen = some[order]
         if chosen.any():
-            style = {"color": colour, "ms": 3.5, "mec": "none", "label": label, "rasterized": known.size > 5000}
-            axes.plot(normal[chosen], standardised[order][chosen], "o", **style)
+            style = {"color": color, "ms": 3.5, "mec": "none", "label": label, "rasterized": known.size > 5000}
+            axes.plot(normal[chosen], standardized[order][chosen], "o", **style)
     reach = 1.08 * max(2.0, float(normal[-1]))
     axes.set_xlim(-reach, reach)
-    tall = 1.08 * max(reach / 1.08, float(np.abs(standardised[known]).max()))
+    tall = 1.08 * max(reach / 1.08, float(np.abs(standardized[known]).max()))
     axes.set_ylim(-tall, tall)
     axes.set_xlabel("expected of normal noise (standard deviations)")
     axes.set_ylabel("residual (standard deviations)")
@@ -102,8 +102,8 @@ def _draw_worst(result: DrawnResult, axes: Any, residuals: NDArray[np.float64], 
     if isinstance(measurements, str):
         say(axes, measurements)
         return
-    standardised = np.abs(np.nan_to_num(np.asarray(result.edge_residuals().standardised, dtype=float)))
-    key = standardised if standardised.any() else np.abs(residuals)
+    standardized = np.abs(np.nan_to_num(np.asarray(result.edge_residuals().standardized, dtype=float)))
+    key = standardized if standardized.any() else np.abs(residuals)
     worst = np.argsort(-key, kind="stable")[:MOST_LISTED]
     worst = worst[np.abs(residuals[worst]) > 0]
     axes.set_title("Worst fitted" + ("" if bad.any() else ": none beyond chance"), fontsize="medium")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from angsync.errors import InputError
 from angsync.problem.array_libraries import to_numpy
-from angsync.report.canvas import BLUE, ORANGE, PURPLE, SKY, VERMILLION, colour_map, figure_of, phase_bar, say
+from angsync.report.canvas import BLUE, ORANGE, PURPLE, SKY, VERMILLION, color_map, figure_of, phase_bar, say
 from angsync.report.numbers import percent
 
 OUTCOMES = {
@@ -22,7 +22,7 @@ OUTCOMES = {
     "INTERRUPTED": "#6a6a6a",
     "NO DATA": "#dddddd",
 }
-"""How a problem of a stack can end, and its colour; SOLVED is what converged and was not to be certified."""
+"""How a problem of a stack can end, and its color; SOLVED is what converged and was not to be certified."""
 MOST_FOR_ERRORS = 50_000
 """Problems up to which error bars are computed unasked."""
 
@@ -75,7 +75,7 @@ def _plot_maps(result: DrawnStack, node: int, errors: bool | None, figure: Any) 
     maps = figure.subplots(1, panels)
     outcomes = result.outcomes()
     phase = _phases(result, outcomes)[..., node]
-    drawn = maps[0].imshow(phase, cmap=colour_map(cyclic=True), vmin=-180, vmax=180, interpolation="nearest")
+    drawn = maps[0].imshow(phase, cmap=color_map(cyclic=True), vmin=-180, vmax=180, interpolation="nearest")
     maps[0].set_title(f"Phase of node {node}\n{_gauge(result)}", fontsize="medium")
     phase_bar(figure, drawn, maps[0])
     if found is not None:
@@ -113,12 +113,12 @@ def _draw_errors(figure: Any, axes: Any, errors: NDArray[np.float64] | str, node
         say(axes, "No problem has an error bar here.")
         return
     low, high = np.quantile(finite, (0.01, 0.99))
-    shown = axes.imshow(one, cmap=colour_map(cyclic=False), vmin=low, vmax=high, interpolation="nearest")
+    shown = axes.imshow(one, cmap=color_map(cyclic=False), vmin=low, vmax=high, interpolation="nearest")
     figure.colorbar(shown, ax=axes, label="standard error (degrees)", shrink=0.85, extend="both")
 
 
 def _draw_outcomes(outcomes: NDArray[np.str_], axes: Any) -> None:
-    """Which problem ended how, each kind in its colour, with numbers in the legend: single ones are easily lost."""
+    """Which problem ended how, each kind in its color, with numbers in the legend: single ones are easily lost."""
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
@@ -138,8 +138,8 @@ _BELOW = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": 2, "fr
 def _keys(codes: NDArray[np.int8], patch: Any) -> list[Any]:
     counts = np.bincount(codes.ravel(), minlength=len(OUTCOMES))
     return [
-        patch(facecolor=colour, edgecolor="0.6", lw=0.5, label=f"{name} {count:,} ({percent(count / codes.size)})")
-        for (name, colour), count in zip(OUTCOMES.items(), counts.tolist(), strict=True)
+        patch(facecolor=color, edgecolor="0.6", lw=0.5, label=f"{name} {count:,} ({percent(count / codes.size)})")
+        for (name, color), count in zip(OUTCOMES.items(), counts.tolist(), strict=True)
         if count
     ]
 
@@ -154,7 +154,7 @@ def _plot_row(result: DrawnStack, figure: Any) -> Any:
     outcomes = result.outcomes()
     phases = _phases(result, outcomes).reshape(-1, result.n)
     style = {"interpolation": "nearest", "aspect": "auto"}
-    drawn = above.imshow(phases.T, cmap=colour_map(cyclic=True), vmin=-180, vmax=180, **style)
+    drawn = above.imshow(phases.T, cmap=color_map(cyclic=True), vmin=-180, vmax=180, **style)
     above.set_title(f"Phases of {len(phases):,} problems; {_gauge(result)}", fontsize="medium")
     above.set_ylabel("node")
     phase_bar(figure, drawn, above)

@@ -1,6 +1,6 @@
 """A small chart builder: axes, lines, points, bars, error bars, reference lines and a legend as inline SVG.
 
-Colours and strokes are classes of ``page.css``, so that one drawing serves light, dark and print.
+Colors and strokes are classes of ``page.css``, so that one drawing serves light, dark and print.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def circles(x: ArrayLike, y: ArrayLike, radius: float, class_: str, titles: Sequ
 
 
 def markers(x: ArrayLike, y: ArrayLike, radius: float, class_: str, shape: str = "circle") -> str:
-    """Points told apart by ``shape`` (circle, square, triangle, diamond), for those who cannot go by colour."""
+    """Points told apart by ``shape`` (circle, square, triangle, diamond), for those who cannot go by color."""
     if shape == "circle":
         return circles(x, y, radius, class_)
     corners = np.array(_SHAPES[shape]) * radius
@@ -159,7 +159,7 @@ def decades(*values: ArrayLike) -> tuple[float, float]:
     joined = joined[np.isfinite(joined) & (joined > 0)]
     if joined.size == 0:
         return 0.1, 10.0
-    # 10**-307 .. 10**307, so that a neighbouring decade is still a normal double
+    # 10**-307 .. 10**307, so that a neighboring decade is still a normal double
     low = max(-306, math.floor(math.log10(joined.min())))
     high = min(307, math.ceil(math.log10(joined.max())))
     while high - low < 2:
@@ -267,7 +267,7 @@ class Chart:
             self._legend.append((label, f"bar s{series}", "box"))
 
     def horizontal(self, value: float, label: str, under: bool = False) -> None:
-        """A reference line, labelled at its left end, where curves that fall are still far above it.
+        """A reference line, labeled at its left end, where curves that fall are still far above it.
 
         ``under`` it, at its right end, the label keeps clear of curves that rise from the line.
         """

@@ -45,7 +45,7 @@ def _of_measurements(result: DrawnResult, standard_errors: bool) -> dict[str, ND
     columns = measured_columns(measurements)
     columns["residual"] = np.asarray(residuals.wrapped)
     if standard_errors:
-        columns["standardised"] = np.asarray(residuals.standardised)
+        columns["standardized"] = np.asarray(residuals.standardized)
     if result.robust is not None:
         columns["distrusted"] = np.asarray(result.robust.distrusted)
     return columns

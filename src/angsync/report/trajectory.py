@@ -72,7 +72,7 @@ def trajectory_picture(
     title: str = "pose graph",
     words: Sequence[str] = (),
 ) -> str:
-    """Poses joined by their edges (i, j), one panel for each trajectory, in metres.
+    """Poses joined by their edges (i, j), one panel for each trajectory, in meters.
 
     Edges between poses that follow each other are the path; all others are drawn as thin links behind it. ``words`` are
     lines below the title: what is proved, how far the poses moved.
@@ -122,11 +122,11 @@ def _frame(
     extent = np.maximum(high - low, 0.05 * max(float((high - low).max()), 1e-9))
     margin = 0.04 * float(extent.max())
     size = extent + 2 * margin
-    # metres are as long on both axes: the shorter side of the panel follows, down to a limit
+    # meters are as long on both axes: the shorter side of the panel follows, down to a limit
     pixel = float(size.max()) / _SIDE
     size = np.maximum(size, _SHORTEST * pixel)
-    centre = (low + high) / 2
-    return centre - size / 2, centre + size / 2, float(size[0] / pixel), float(size[1] / pixel)
+    center = (low + high) / 2
+    return center - size / 2, center + size / 2, float(size[0] / pixel), float(size[1] / pixel)
 
 
 def _axes(x: Scale, y: Scale, words: str) -> str:

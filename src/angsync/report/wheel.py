@@ -17,7 +17,7 @@ from angsync.report.numbers import pretty_number
 from angsync.report.svg import circles, drawing, element, nice_step, path_through, text
 
 WIDTH, HEIGHT = 460.0, 372.0
-CENTRE_X, CENTRE_Y = WIDTH / 2, HEIGHT / 2
+CENTER_X, CENTER_Y = WIDTH / 2, HEIGHT / 2
 RADIUS, BAR_LENGTH, LABEL_RADIUS = 108.0, 36.0, 160.0
 RING_SPACING = 18.0  # pixels between the rings of two components
 MOST_POINTS = 2000  # up to which components have rings of points of their own
@@ -45,7 +45,7 @@ class Face:
     def place(self, degrees: NDArray | float, radius: NDArray | float) -> tuple[NDArray, NDArray]:
         """Pixels; zero points to the right and angles grow counter-clockwise."""
         turned = np.radians(np.asarray(degrees, dtype=float) * self.magnification)
-        return CENTRE_X + radius * np.cos(turned), CENTRE_Y - radius * np.sin(turned)
+        return CENTER_X + radius * np.cos(turned), CENTER_Y - radius * np.sin(turned)
 
 
 def face_for(degrees: NDArray) -> Face:
@@ -64,10 +64,10 @@ def draw_wheel(
     face: Face,
     rings: NDArray | None = None,
     names: Sequence[str] | None = None,
-    centre_label: str = "",
+    center_label: str = "",
     series: int = 1,
 ) -> str:
-    """``rings`` (0 the outermost) sets components apart by radius and colour; ``names`` show on pointing."""
+    """``rings`` (0 the outermost) sets components apart by radius and color; ``names`` show on pointing."""
     count = 1 if rings is None or rings.size == 0 else int(rings.max()) + 1
     parts = [_frame(face, count)]
     if degrees.size >= FEWEST_FOR_BARS:
@@ -79,8 +79,8 @@ def draw_wheel(
             titles = None if names is None else [names[int(k)] for k in chosen]
             class_ = f"dots s{series + ring}" + (" many" if degrees.size > FEWEST_FOR_BARS else "")
             parts.append(circles(x, y, 4.5 if degrees.size <= FEWEST_FOR_BARS else 3.2, class_, titles))
-    if centre_label:
-        parts.append(text(CENTRE_X, CENTRE_Y + 5, centre_label, "label", "middle"))
+    if center_label:
+        parts.append(text(CENTER_X, CENTER_Y + 5, center_label, "label", "middle"))
     return drawing(title, WIDTH, HEIGHT, parts)
 
 

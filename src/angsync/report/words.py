@@ -92,7 +92,7 @@ def proof_in_words(certificate: ReportedCertificate, number: Callable[[float], s
     else:
         how = f"the method '{certificate.method}'"
     if method.endswith("+relaxation"):
-        how = f"a semidefinite relaxation, with the dual bound proved by factorisation, and {how}"
+        how = f"a semidefinite relaxation, with the dual bound proved by factorization, and {how}"
     failure = 1.0 - float(certificate.confidence)
     if failure > 0:
         return f"{how} that fails with probability at most {number(_one_digit_up(failure))}"

@@ -1,4 +1,4 @@
-"""Which pairs of nodes are measured: all, random ones, neighbours on a grid, a ring."""
+"""Which pairs of nodes are measured: all, random ones, neighbors on a grid, a ring."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def random_pairs(n: int, p: float, rng: np.random.Generator) -> Pairs:
 
 
 def grid_pairs(rows: int, columns: int, periodic: bool) -> Pairs:
-    """Right and lower neighbours of node ``row * columns + column``; periodic sides where longer than 2."""
+    """Right and lower neighbors of node ``row * columns + column``; periodic sides where longer than 2."""
     node = np.arange(rows * columns, dtype=np.int64).reshape(rows, columns)
     joined = [(node[:, :-1], node[:, 1:]), (node[:-1], node[1:])]
     if periodic and columns > 2:

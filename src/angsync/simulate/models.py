@@ -151,7 +151,7 @@ def grid(
     rng: Seed = None,
     truth: ArrayLike | None = None,
 ) -> Problem:
-    """Neighbours on a grid, with angle noise of standard deviation ``sigma`` (radians).
+    """Neighbors on a grid, with angle noise of standard deviation ``sigma`` (radians).
 
     Nodes are numbered ``row * columns + column``. ``periodic`` joins opposite sides, where a side is longer
     than 2 (otherwise the pair exists already).

@@ -1,4 +1,4 @@
-"""Solvers: the methods that maximise f, their starting points, and the one loop. Loaded when first used.
+"""Solvers: the methods that maximize f, their starting points, and the one loop. Loaded when first used.
 
 What a solver is stands in :mod:`angsync.solvers.base`, the loop in :mod:`angsync.solvers.loop`, the solvers by name in
 :mod:`angsync.solvers.names`.

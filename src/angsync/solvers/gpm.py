@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from numpy.typing import NDArray
 
-from angsync.circle import normalise
+from angsync.circle import normalize
 from angsync.errors import InputError, names_init_keywords
 from angsync.problem.operators import HermitianOperator
 from angsync.solvers.base import SolverBase, StateBase
@@ -69,5 +69,5 @@ class GPM(SolverBase):
             w = state.Cz
         else:
             w = state.z + state.z.real.dtype.type(self.alpha / operator.n) * state.Cz
-        z = normalise(w, state.z)
+        z = normalize(w, state.z)
         return GPMState(z, operator.apply(z))

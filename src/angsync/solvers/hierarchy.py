@@ -68,7 +68,7 @@ def matching(n: int, i: NDArray, j: NDArray, strength: NDArray) -> NDArray[np.in
 
 
 def _hash(i: NDArray, j: NDArray) -> NDArray[np.float64]:
-    """A number in [0, 1) that looks random, from both ends of an edge (the finaliser of splitmix64)."""
+    """A number in [0, 1) that looks random, from both ends of an edge (the finalizer of splitmix64)."""
     with np.errstate(over="ignore"):
         x = i.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + j.astype(np.uint64)
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -94,7 +94,7 @@ def pair_up(edges: EdgeList, vectors: NDArray | None = None) -> Aggregation:
     # the pair (i, j), i < j, keeps z_j = conj(together) z_i
     pair = partner[i] == j
     phase[j[pair]] = _unit(np.conj(together[pair]))
-    # A node that is left alone has only neighbours that are taken: it joins the strongest of them. So do all leaves
+    # A node that is left alone has only neighbors that are taken: it joins the strongest of them. So do all leaves
     # of a star, which pairs alone would contract one at a time.
     alone = partner == nodes
     near = np.flatnonzero(alone[i] ^ alone[j])

@@ -54,7 +54,7 @@ def _light_rows(operator: Operator) -> Callable[[StateBase], float] | None:
 
     The usual residual is relative to the largest rows: a part of the graph with small weights may be far off without
     showing in it. The second residual is the root mean square of ``b_j / sum |C_jl|``, in radians: how far each node is
-    from where its neighbours want it.
+    from where its neighbors want it.
     """
     sums = operator.abs_row_sums()
     if sums is None or sums.size == 0 or is_even(sums):

@@ -23,7 +23,7 @@ from angsync.errors import InputError, names_init_keywords
 from angsync.problem.operators import HermitianOperator
 from angsync.solvers.base import SolverBase, StateBase
 from angsync.solvers.memory import MemoryBudget
-from angsync.solvers.trust_region import maximise_on_rows, next_radius
+from angsync.solvers.trust_region import maximize_on_rows, next_radius
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class LowRankSDP(SolverBase):
         radius = state.radius
         noise = float(np.finfo(operator.dtype).eps) * float(np.abs(state.Cz).max(initial=0.0))
         for _ in range(30):
-            inner = maximise_on_rows(hessian, state.gradient, weights, radius, self.max_inner)
+            inner = maximize_on_rows(hessian, state.gradient, weights, radius, self.max_inner)
             if inner.gain <= 0 or inner.length == 0:
                 break
             Y = state.z + inner.t

@@ -16,7 +16,7 @@ from angsync.solvers.base import SolverBase, StateBase
 from angsync.solvers.memory import MemoryBudget
 from angsync.solvers.preconditioner import Preconditioner, build, kind_for, strongest_affordable
 from angsync.solvers.tangent import TangentHessian
-from angsync.solvers.trust_region import maximise_model, next_radius
+from angsync.solvers.trust_region import maximize_model, next_radius
 
 Kind = Literal["auto", "jacobi", "direct", "multigrid"]
 _STALE_AFTER = {"jacobi": 0, "direct": 8, "multigrid": 40}  # inner iterations after which a preconditioner is made anew
@@ -46,7 +46,7 @@ class Newton(SolverBase):
 
     Along :math:`z \circ e^{\mathrm{i}t}` the model is :math:`f + 2 b^T t - t^T H t` with
     :math:`b = \Im(\bar z \circ Cz)` and the real Hessian
-    :math:`H = \mathrm{Diag}(s) - \Re(Z^H C Z)`. It is maximised by preconditioned conjugate gradients, stopped at
+    :math:`H = \mathrm{Diag}(s) - \Re(Z^H C Z)`. It is maximized by preconditioned conjugate gradients, stopped at
     negative curvature or at the trust radius, which is measured in the norm of the preconditioner (Steihaug 1983;
     Conn, Gould and Toint, *Trust-Region Methods*, section 7.5).
 
@@ -64,7 +64,7 @@ class Newton(SolverBase):
         Inner iterations a step at most.
     preconditioner
         ``"jacobi"``: the diagonal, for graphs in which everything is near to everything. ``"direct"``: a sparse
-        factorisation, used again while it serves. ``"multigrid"``: for large graphs that mix slowly, such as grids.
+        factorization, used again while it serves. ``"multigrid"``: for large graphs that mix slowly, such as grids.
         ``"auto"``: by the width of the graph's breadth-first levels, and a stronger one where the diagonal is slow.
 
     Examples
@@ -115,7 +115,7 @@ class Newton(SolverBase):
         radius, scale = state.radius, _scale(state.z, state.Cz)
         noise = float(np.finfo(operator.dtype).eps) * float(np.abs(state.Cz).max(initial=0.0))
         for _ in range(30):
-            inner = maximise_model(hessian.product, b, preconditioner, radius, scale, self.max_inner, hessian.accuracy)
+            inner = maximize_model(hessian.product, b, preconditioner, radius, scale, self.max_inner, hessian.accuracy)
             if self.preconditioner == "auto" and kind == "jacobi" and inner.iterations > _SLOW_ITERATIONS:
                 kind = strongest_affordable(operator)
             if inner.gain <= 0 or inner.length == 0:

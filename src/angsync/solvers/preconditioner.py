@@ -1,4 +1,4 @@
-"""Approximate inverses of the tangent Hessian: its diagonal, a sparse factorisation, or a multigrid cycle.
+"""Approximate inverses of the tangent Hessian: its diagonal, a sparse factorization, or a multigrid cycle.
 
 All are positive definite, so conjugate gradients and the trust region can measure with them.
 """
@@ -12,16 +12,16 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from angsync import kernels
-from angsync.kernels.superlu import Factor, estimated_entries, factorise
+from angsync.kernels.superlu import Factor, estimated_entries, factorize
 from angsync.problem.operators import Operator, SparseOperator
 from angsync.problem.operators.edge_list import EdgeList
 from angsync.solvers.hierarchy import Aggregation, contract, pair_up
 from angsync.solvers.tangent import TangentHessian, edge_laplacian
 
-_DIRECT_ENTRIES = 1.5e7  # about a second for the factorisation, 300 MB
+_DIRECT_ENTRIES = 1.5e7  # about a second for the factorization, 300 MB
 _COARSEST_NODES = 30_000  # nodes that a multigrid cycle solves directly on its coarsest level
 _NEARLY_A_TREE = 20  # times n: entries of the factor of a graph that is nearly a tree
-_FACTORISE_UP_TO_NODES = 500  # nodes up to which a factorisation is cheap whatever the graph
+_FACTORIZE_UP_TO_NODES = 500  # nodes up to which a factorization is cheap whatever the graph
 _NARROW_LEVEL_SHARE = 0.1  # share of the nodes in the widest breadth-first level up to which information mixes slowly
 
 
@@ -44,7 +44,7 @@ class Jacobi:
 
 
 class Direct:
-    """The edge Laplacian, factorised; it is H itself where all residual angles are below a right angle."""
+    """The edge Laplacian, factorized; it is H itself where all residual angles are below a right angle."""
 
     def __init__(self, factor: Factor, n: int) -> None:
         self.factor = factor
@@ -56,7 +56,7 @@ class Direct:
 
 
 class Multigrid:
-    """One symmetric cycle on the edge Laplacian: aggregates of about four nodes, a sparse factorisation at the bottom.
+    """One symmetric cycle on the edge Laplacian: aggregates of about four nodes, a sparse factorization at the bottom.
 
     The corrections of plain aggregation are too short (Braess, *Towards algebraic multigrid for elliptic problems of
     second order*, Computing 55 (1995)), hence the factor on them.
@@ -73,7 +73,7 @@ class Multigrid:
             self.levels.append(kernels.Level(weights, degrees, self.damping, aggregation.label, aggregation.count))
             edges = contract(edges, aggregation)
             weights = EdgeList(edges.n, edges.i, edges.j, edges.value.astype(np.float32)).to_csr()
-        bottom = factorise(edge_laplacian(edges, ground=1.0))
+        bottom = factorize(edge_laplacian(edges, ground=1.0))
         assert bottom is not None  # a grounded Laplacian of a connected graph is positive definite
         self.bottom = Direct(bottom, edges.n)
 
@@ -110,7 +110,7 @@ def kind_for(operator: Operator) -> str:
     n, width = operator.n, sparse.operator.breadth_first.width
     if (
         width > _NARROW_LEVEL_SHARE * n
-        and n > _FACTORISE_UP_TO_NODES
+        and n > _FACTORIZE_UP_TO_NODES
         and _cycle_entries(sparse.operator) > _NEARLY_A_TREE * n
     ):
         # wide levels: everything is near to everything, and the diagonal is enough
@@ -119,7 +119,7 @@ def kind_for(operator: Operator) -> str:
 
 
 def strongest_affordable(operator: Operator) -> str:
-    """The strongest kind that is affordable: a factorisation where its factor is small enough, otherwise multigrid."""
+    """The strongest kind that is affordable: a factorization where its factor is small enough, otherwise multigrid."""
     sparse = operator.sparse()
     if sparse is None:
         return "jacobi"
@@ -176,10 +176,10 @@ def _factor(hessian: TangentHessian) -> Factor | None:
     if hessian.operator.augmented() is None:
         if hessian.operator.sparse() is None:
             return None
-        return factorise(edge_laplacian(hessian.edge_weights(), ground=1.0))
+        return factorize(edge_laplacian(hessian.edge_weights(), ground=1.0))
     # H itself; where H is not definite, H without the negative s_j, which is: -C is positive semidefinite by itself
     for diagonal in (hessian.s, np.maximum(hessian.s, 0.0)):
-        factor = factorise(_augmented_hessian(hessian, diagonal))
+        factor = factorize(_augmented_hessian(hessian, diagonal))
         if factor is not None and factor.positive:
             return factor
     return None

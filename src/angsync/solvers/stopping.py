@@ -61,7 +61,7 @@ class Stopping:
         Number of steps of the solver.
     max_seconds
         Wall time of the whole call, starting point and certificate included; None means no limit. It is looked at
-        before every product with C; a sparse factorisation that takes longer is not waited for.
+        before every product with C; a sparse factorization that takes longer is not waited for.
 
     Examples
     --------

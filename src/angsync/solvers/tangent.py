@@ -38,7 +38,7 @@ _NARROW_ACCURACY = 1e-8  # of products with the narrow copy of a dense C, and wi
 # 1.9 products and saves 0.55 of each; from C itself it costs 2 to 3 and saves 0.35 to 0.5 (n = 1000 to 4000).
 _TRIANGLE_AFTER = {True: 3, False: 9}
 _SURELY_OFF = 6.0  # times the noise: 2e-9 of all measurements, none of a million
-_VORTEX_ANGLE = np.pi / 3  # an outlier of 180 degrees turns its neighbours by less, a vortex by more
+_VORTEX_ANGLE = np.pi / 3  # an outlier of 180 degrees turns its neighbors by less, a vortex by more
 _FLOOR = 0.05  # least weight of an edge in the Laplacian, relative to |C_jl|
 
 

@@ -1,6 +1,6 @@
 r"""Steps within a trust region: Steihaug's conjugate gradients, and how the radius follows from what a step gave.
 
-The model :math:`2 \langle g, t \rangle - \langle t, H t \rangle` is maximised over :math:`\|t\|_M \le` radius, M being
+The model :math:`2 \langle g, t \rangle - \langle t, H t \rangle` is maximized over :math:`\|t\|_M \le` radius, M being
 the preconditioner: along conjugate directions, until the residual is small, the curvature is not positive, or the
 boundary is met (Steihaug 1983; Conn, Gould and Toint, *Trust-Region Methods*, section 7.5).
 
@@ -28,7 +28,7 @@ _FLAT_STEP = 1e150  # about the largest whose square is a float
 
 @dataclass(frozen=True)
 class InnerSolution:
-    """A maximiser of the model within the radius."""
+    """A maximizer of the model within the radius."""
 
     t: NDArray
     gain: float
@@ -39,7 +39,7 @@ class InnerSolution:
     iterations: int
 
 
-def maximise_model(
+def maximize_model(
     hessian: Callable[[NDArray], NDArray],
     b: NDArray[np.float64],
     preconditioner: Preconditioner,
@@ -96,7 +96,7 @@ def maximise_model(
     return InnerSolution(t, float(b @ t + residual @ t), math.sqrt(max(0.0, squared)), at_boundary, done)
 
 
-def maximise_on_rows(
+def maximize_on_rows(
     hessian: Callable[[NDArray], NDArray],
     gradient: NDArray,
     weights: NDArray[np.float64],

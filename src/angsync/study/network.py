@@ -21,7 +21,7 @@ COLUMNS, ROWS = 6, 4
 NOISE_DEGREES = 6.0
 BAD_LINK_DEGREES = 90.0
 _SHIFT = 0.25  # of the spacing, that a station stands beside its place in the grid, at most
-_REACH = 1.7  # spacings: neighbours that are further away than that have no link
+_REACH = 1.7  # spacings: neighbors that are further away than that have no link
 
 
 @dataclass(frozen=True, eq=False)

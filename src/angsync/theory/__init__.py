@@ -10,9 +10,9 @@ row     function
 ======  =====================================================================
 F1      :func:`eigenvector_error_bound`
 F2      :func:`convergence_ratios`
-F3      :func:`maximiser_error_bound`
+F3      :func:`maximizer_error_bound`
 F4      :func:`critical_point_bounds`
-P1      :func:`normalisation_bound`
+P1      :func:`normalization_bound`
 P2      :func:`one_step_bound`
 T1      :func:`l2_error_bound`
 T2      :func:`linf_error_bound`
@@ -50,7 +50,7 @@ from angsync.theory.estimation import (
     gaussian_probability,
     l2_error_bound,
     linf_error_bound,
-    normalisation_bound,
+    normalization_bound,
     one_step_bound,
 )
 from angsync.theory.facts import (
@@ -60,7 +60,7 @@ from angsync.theory.facts import (
     convergence_ratios,
     critical_point_bounds,
     eigenvector_error_bound,
-    maximiser_error_bound,
+    maximizer_error_bound,
 )
 from angsync.theory.norms import noise_extremes, noise_norms, operator_norm
 from angsync.theory.report import Line, TheoryReport, report
@@ -96,10 +96,10 @@ __all__ = [
     "l2_error_bound",
     "linear_convergence",
     "linf_error_bound",
-    "maximiser_error_bound",
+    "maximizer_error_bound",
     "noise_extremes",
     "noise_norms",
-    "normalisation_bound",
+    "normalization_bound",
     "one_step_bound",
     "operator_norm",
     "optimum_distance_bound",

@@ -3,7 +3,7 @@ r"""Section 4 of the paper: linear convergence to the maximum likelihood estimat
 Propositions 3 to 5, Theorem 3, Corollary 2.
 
 :math:`\Sigma(z) = \mathrm{Diag}(|\tilde C z|) - \tilde C`, :math:`\tilde C = C + \tfrac n\alpha I`,
-:math:`\rho(z) = \|\Sigma(z) z\|_2` (``result.rho(alpha)``). Conditions and behaviour are two different facts: at
+:math:`\rho(z) = \|\Sigma(z) z\|_2` (``result.rho(alpha)``). Conditions and behavior are two different facts: at
 n = 1000 Corollary 2 asks for a sigma below 0.006, while the method works up to about 0.5 sqrt(n).
 """
 
@@ -73,7 +73,7 @@ def optimum_distance_bound(
     n: int, alpha: float, rho: float, op: float, noise_inf: float, truth_distance: float
 ) -> OptimumDistance:
     r"""Proposition 3: :math:`d_2(z, \hat z) \le \tfrac 8n \rho(z)` for every z with
-    :math:`d_2(z, z^\star) \le \sqrt n / 2` (``truth_distance``) and every global maximiser :math:`\hat z`, under the
+    :math:`d_2(z, z^\star) \le \sqrt n / 2` (``truth_distance``) and every global maximizer :math:`\hat z`, under the
     conditions of Theorem 3. It makes :math:`\rho`, which costs no product, a measure of progress."""
     base = _theorem_3_conditions("Proposition 3", n, alpha, op, noise_inf)
     near = Condition("d_2(z, z*) <= sqrt(n)/2", truth_distance, math.sqrt(n) / 2, "<=")

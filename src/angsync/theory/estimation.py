@@ -79,7 +79,7 @@ class OneStep:
     inequality: Inequality
 
 
-def normalisation_bound(w: ArrayLike, z: ArrayLike, q: float) -> Inequality:
+def normalization_bound(w: ArrayLike, z: ArrayLike, q: float) -> Inequality:
     r"""Proposition 1: :math:`\| w/|w| - z \|_q \le 2 \|w - z\|_q`, any w, any z in :math:`T^n`; :math:`0/|0| = 0`."""
     w, z = np.asarray(w, dtype=complex), np.asarray(z, dtype=complex)
     modulus = np.abs(w)

@@ -23,7 +23,7 @@ class DistanceBound:
 
 @dataclass(frozen=True)
 class ConvergenceRatios:
-    """Fact 2 has no constants, so no yes or no can be given: small ratios favour it, and that is all."""
+    """Fact 2 has no constants, so no yes or no can be given: small ratios favor it, and that is all."""
 
     op_ratio: float
     r""":math:`\|\Delta\|_{op} / n^{2/3}`"""
@@ -57,9 +57,9 @@ def convergence_ratios(n: int, op: float, noise_inf: float) -> ConvergenceRatios
     return ConvergenceRatios(op / root, noise_inf / (root * spread), n / op if op > 0 else math.inf)
 
 
-def maximiser_error_bound(n: int, op: float) -> DistanceBound:
+def maximizer_error_bound(n: int, op: float) -> DistanceBound:
     r"""Fact 3: :math:`d_2(\hat z, z^\star) \le 4 \|\Delta\|_{op} / \sqrt n` for any :math:`\hat z` with
-    :math:`\|\hat z\|_2^2 = n` and :math:`f(\hat z) \ge f(z^\star)`, such as a global maximiser."""
+    :math:`\|\hat z\|_2^2 = n` and :math:`f(\hat z) \ge f(z^\star)`, such as a global maximizer."""
     return DistanceBound(4 * op / math.sqrt(n), Conditions("Fact 3"))
 
 

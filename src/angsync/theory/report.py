@@ -14,7 +14,7 @@ from angsync.errors import InputError
 from angsync.theory.conditions import Conditions
 from angsync.theory.convergence import linear_convergence, optimum_distance_bound
 from angsync.theory.estimation import l2_error_bound, linf_error_bound
-from angsync.theory.facts import convergence_ratios, eigenvector_error_bound, maximiser_error_bound
+from angsync.theory.facts import convergence_ratios, eigenvector_error_bound, maximizer_error_bound
 from angsync.theory.norms import noise_norms
 from angsync.uncertainty import estimate_sigma
 
@@ -125,7 +125,7 @@ def _with_truth(problem: Any, result: Any, alpha: float) -> tuple[Line, ...]:
     return (
         Line("Fact 1", "d_2 of the eigenvector estimator at most", eigenvector_error_bound(n, op).bound),
         Line("Fact 2", "op / n^(2/3) (no constant is known)", ratios.op_ratio),
-        Line("Fact 3", "d_2 of a global maximiser at most", maximiser_error_bound(n, op).bound, error),
+        Line("Fact 3", "d_2 of a global maximizer at most", maximizer_error_bound(n, op).bound, error),
         Line("Theorem 1", "d_2 of the limit of GPM at most", l2.limit, error, l2.conditions),
         Line(
             "Theorem 2",

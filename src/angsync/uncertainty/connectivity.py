@@ -117,7 +117,7 @@ def connectivity_of(measurements: Measurements, weight: NDArray[np.float64] | No
         Weight of every edge, its strength unless given.
 
     Time and memory are of the order of the number of edges, apart from the Fiedler vector, which needs a sparse
-    factorisation or, where that would be too full, some hundred products.
+    factorization or, where that would be too full, some hundred products.
 
     Examples
     --------

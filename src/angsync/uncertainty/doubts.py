@@ -68,7 +68,7 @@ def doubts(
 
 
 def held(error: Any, *, complex_values: bool) -> Any:
-    r"""The share of phases that 95 % intervals hold, by the error (radians) of a phase whose neighbours are right.
+    r"""The share of phases that 95 % intervals hold, by the error (radians) of a phase whose neighbors are right.
 
     Measured, for graphs from rings to complete ones (docs/uncertainty.md): intervals are too short by the square root
     of :math:`1 - u`, or by that of :math:`1 / (1 + u^2)` for angles, which :func:`large_noise_factor

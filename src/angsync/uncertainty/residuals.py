@@ -46,7 +46,7 @@ class EdgeResiduals:
         return self._computed[1]
 
     @cached_property
-    def standardised(self) -> NDArray[np.float64]:
+    def standardized(self) -> NDArray[np.float64]:
         """Residual over its standard error; NaN where the edge is a bridge and has no residual of its own."""
         m = self.measurements
         try:
@@ -66,5 +66,5 @@ class EdgeResiduals:
 
 
 def edge_residuals(measurements: Measurements, z: NDArray, components: NDArray[np.int64]) -> EdgeResiduals:
-    """Residual, standardised residual, leverage and redundancy of every measurement."""
+    """Residual, standardized residual, leverage and redundancy of every measurement."""
     return EdgeResiduals(wrapped_residuals(measurements, z), measurements, z, components)

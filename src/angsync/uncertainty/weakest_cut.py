@@ -26,7 +26,7 @@ from angsync.uncertainty.cycle_labels import Forest
 from angsync.uncertainty.resistance import Pairs, pseudo_inverse
 
 _DIRECTLY_UP_TO_NODES = 64  # nodes of a graph whose eigenvectors are computed directly
-_FIEDLER_STEPS = 60  # steps towards the Fiedler vector where the Laplacian cannot be factorised
+_FIEDLER_STEPS = 60  # steps towards the Fiedler vector where the Laplacian cannot be factorized
 _COMBINATIONS = 8  # combinations of two eigenvectors that are tried
 
 
@@ -133,25 +133,25 @@ def _fiedler(pairs: Pairs, components: NDArray[np.int64]) -> tuple[float, NDArra
         inverse = scipy.sparse.linalg.LinearOperator((n, n), matvec=apply, dtype=float)
         values, vectors = scipy.sparse.linalg.eigsh(inverse, k=2, which="LA", v0=apply(start[:, 0]), tol=1e-6)
         return float(1 / values[-1]), vectors[:, ::-1]
-    # too large to factorise: well connected, so that products with the Laplacian get there
+    # too large to factorize: well connected, so that products with the Laplacian get there
     degree = pairs.degree
     laplacian = scipy.sparse.diags_array(degree, format="csr") - pairs.adjacency()
     scale = np.divide(1, degree, out=np.zeros(n), where=degree > 0)
     size = np.bincount(components)
 
-    def centred(block: NDArray[np.float64]) -> NDArray[np.float64]:
+    def centerd(block: NDArray[np.float64]) -> NDArray[np.float64]:
         return block - np.stack([(np.bincount(components, x) / size)[components] for x in block.T], axis=1)
 
     # the null space has one dimension a component: the preconditioner keeps away from all of it
     precondition = scipy.sparse.linalg.LinearOperator(
-        (n, n), matvec=lambda x: centred(scale[:, None] * x.reshape(n, -1)), dtype=float,
-        matmat=lambda x: centred(scale[:, None] * x),
+        (n, n), matvec=lambda x: centerd(scale[:, None] * x.reshape(n, -1)), dtype=float,
+        matmat=lambda x: centerd(scale[:, None] * x),
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # stopping early is fine: any vector gives a cut
         values, vectors = scipy.sparse.linalg.lobpcg(
             laplacian,
-            centred(start),
+            centerd(start),
             M=precondition,
             largest=False,
             maxiter=_FIEDLER_STEPS,

@@ -23,7 +23,7 @@ def test_a_complete_table_has_the_error_of_its_closed_form():
     ratios = []
     for seed in range(10):
         machine = beam_optics.simulate(200, kind="complete", error=0.003, spread=1, rng=seed)
-        result = beam_optics.synchronise(machine.tables)
+        result = beam_optics.synchronize(machine.tables)
         left = off(result, machine)
         ratios.append(np.std(left) / (0.003 * np.sqrt(199) / 200))
         assert result.is_combined
@@ -36,7 +36,7 @@ def test_error_bars_of_independent_tables_hold():
     inside = []
     for seed in range(30):
         machine = beam_optics.simulate(100, rng=seed)
-        result = beam_optics.synchronise(machine.tables, independent=True)
+        result = beam_optics.synchronize(machine.tables, independent=True)
         inside.append(np.abs(off(result, machine)[1:]) < 1.959964 * result.standard_error[1:])
     assert 0.92 < np.mean(inside) < 0.98
     assert result.degrees_of_freedom == 198 - 99
@@ -52,7 +52,7 @@ def test_one_data_set_twice_is_not_combined():
     tables = (dataclasses.replace(near, phase=written_twice), total)
     for independent in (False, True):
         with pytest.warns(ErrorBarWarning, match="not independent.*Combined error bars are refused"):
-            result = beam_optics.synchronise(tables, independent)
+            result = beam_optics.synchronize(tables, independent)
         assert not result.is_combined
         assert result.chi_square_per_dof < 1e-9
         # not shrunk by what is no second measurement
@@ -64,7 +64,7 @@ def test_one_data_set_twice_is_not_combined():
 
 
 def test_the_page_is_in_turns_throughout(tmp_path):
-    page = beam_optics.synchronise(beam_optics.simulate(40, rng=0).tables).to_html(tmp_path / "page.html").read_text()
+    page = beam_optics.synchronize(beam_optics.simulate(40, rng=0).tables).to_html(tmp_path / "page.html").read_text()
     assert "measured minus fitted angle, scaled (turns)" in page
     assert "°" not in page.partition("How well the measurements fit")[2].partition("</section>")[0]
 
@@ -75,7 +75,7 @@ def total_truth(total, machine):
 
 def test_tables_are_combined_only_where_that_is_said():
     machine = beam_optics.simulate(60, rng=1)
-    careful, combined = (beam_optics.synchronise(machine.tables, independent) for independent in (False, True))
+    careful, combined = (beam_optics.synchronize(machine.tables, independent) for independent in (False, True))
     assert not careful.is_combined
     assert "not said to be independent" in str(careful)
     assert combined.is_combined
@@ -85,22 +85,22 @@ def test_tables_are_combined_only_where_that_is_said():
 
 def test_turns_are_corrected():
     machine = beam_optics.simulate(80, turned=8, rng=2)
-    result = beam_optics.synchronise(machine.tables, independent=True)
+    result = beam_optics.synchronize(machine.tables, independent=True)
     assert result.turns == {name: int(k) for name, k in zip(machine.name, machine.turns, strict=True) if k}
     assert (result.flags == "turn").sum() == 8
     assert np.abs(off(result, machine)).max() < 0.01
     assert "8 monitors are off by whole turns" in str(result)
-    as_they_are = beam_optics.synchronise(machine.tables, independent=True, turns=False)
+    as_they_are = beam_optics.synchronize(machine.tables, independent=True, turns=False)
     assert np.abs(off(as_they_are, machine)).max() > 0.2
-    told = beam_optics.synchronise(machine.tables, independent=True, turns=dict(result.turns) | {"NOBODY": 1})
+    told = beam_optics.synchronize(machine.tables, independent=True, turns=dict(result.turns) | {"NOBODY": 1})
     assert np.allclose(told.phase, result.phase)
     assert "names 1 monitors that the tables do not have" in str(told)
 
 
 def test_turns_that_are_given_are_against_those_of_the_reference():
     machine = beam_optics.simulate(20, rng=2)
-    plain = beam_optics.synchronise(machine.tables, turns=False)
-    told = beam_optics.synchronise(machine.tables, turns={"BPM.0000": 1, "BPM.0004": 1})
+    plain = beam_optics.synchronize(machine.tables, turns=False)
+    told = beam_optics.synchronize(machine.tables, turns={"BPM.0000": 1, "BPM.0004": 1})
     moved = (told.phase - plain.phase + 0.5) % 1 - 0.5
     assert moved[[0, 4]] == pytest.approx([0, 0], abs=1e-12)
     assert moved[5] == pytest.approx(0.28)
@@ -108,9 +108,9 @@ def test_turns_that_are_given_are_against_those_of_the_reference():
 
 def test_turns_need_a_tune():
     tables = tuple(dataclasses.replace(table, tune=None) for table in beam_optics.simulate(20, rng=0).tables)
-    assert not beam_optics.synchronise(tables).turns
+    assert not beam_optics.synchronize(tables).turns
     with pytest.raises(InputError, match="no table has the tune"):
-        beam_optics.synchronise(tables, turns={"BPM.0001": 1})
+        beam_optics.synchronize(tables, turns={"BPM.0001": 1})
 
 
 @pytest.mark.filterwarnings("ignore::angsync.errors.DisconnectedWarning")
@@ -120,7 +120,7 @@ def test_monitors_that_nothing_ties_to_the_reference_are_flagged():
     apart = dataclasses.replace(
         table, first=first, second=second, phase=np.append(table.phase, 0.3), error=np.append(table.error, 0.001)
     )
-    result = beam_optics.synchronise(apart)
+    result = beam_optics.synchronize(apart)
     flags = dict(zip(result.name, result.flags, strict=True))
     assert (flags["Y1"], flags["Y2"], flags["BPM.0003"]) == ("apart", "apart", "")
     assert np.isnan(result.phase[result.flags == "apart"]).all()
@@ -130,7 +130,7 @@ def test_monitors_that_nothing_ties_to_the_reference_are_flagged():
 
 
 def test_a_tree_says_that_nothing_is_checked():
-    result = beam_optics.synchronise(beam_optics.simulate(10, rng=0).tables[1])
+    result = beam_optics.synchronize(beam_optics.simulate(10, rng=0).tables[1])
     assert result.degrees_of_freedom == 0
     assert "No row checks another" in str(result)
 
@@ -138,8 +138,8 @@ def test_a_tree_says_that_nothing_is_checked():
 def test_files(tmp_path):
     machine = beam_optics.simulate(25, rng=3)
     paths = machine.save(tmp_path)
-    direct = beam_optics.synchronise(machine.tables, independent=True)
-    result = beam_optics.synchronise(beam_optics.read(*paths), independent=True)
+    direct = beam_optics.synchronize(machine.tables, independent=True)
+    result = beam_optics.synchronize(beam_optics.read(*paths), independent=True)
     assert np.allclose(result.phase, direct.phase)
     check_application(result)
     result.save(tmp_path / "out.tfs")
@@ -151,12 +151,12 @@ def test_files(tmp_path):
     assert not result.FLAG.any()
     assert content.headers["REFERENCE"] == result.reference
     assert (result.NAME, result.ERRPHASE is result.standard_error) == (result.name, True)
-    one = beam_optics.synchronise(paths[1])
+    one = beam_optics.synchronize(paths[1])
     assert len(one.name) == 25
 
 
 def test_to_tfs_is_a_frame_or_names_the_extra(monkeypatch):
-    result = beam_optics.synchronise(beam_optics.simulate(5, rng=0).tables, independent=True)
+    result = beam_optics.synchronize(beam_optics.simulate(5, rng=0).tables, independent=True)
     import sys
 
     monkeypatch.setitem(sys.modules, "tfs", None)
@@ -180,7 +180,7 @@ def test_the_tables_of_the_lhc_are_one_data_set_twice(shared_data):
     folder = shared_data / "beam-optics"
     tables = beam_optics.read(folder / "lhc_phase_x.tfs", folder / "lhc_total_phase_x.tfs")
     with pytest.warns(ErrorBarWarning, match="not independent"):
-        result = beam_optics.synchronise(tables, independent=True)
+        result = beam_optics.synchronize(tables, independent=True)
     assert not result.is_combined
     assert result.chi_square_per_dof < 1e-10
     assert len(result.name) == 514
@@ -195,8 +195,8 @@ def test_the_tables_of_the_lhc_are_one_data_set_twice(shared_data):
 @pytest.mark.shared_data
 def test_superkekb_has_monitors_off_by_whole_turns_in_y_and_nothing_to_tell_in_x(shared_data):
     folder = shared_data / "beam-optics"
-    vertical = beam_optics.synchronise(beam_optics.read(folder / "superkekb_total_phase_y.tfs"))
+    vertical = beam_optics.synchronize(beam_optics.read(folder / "superkekb_total_phase_y.tfs"))
     assert sorted(vertical.turns.values()) == [-2] * 3 + [-1] * 13
     assert np.std(vertical.delta_phase) < 0.017
-    horizontal = beam_optics.synchronise(beam_optics.read(folder / "superkekb_total_phase_x.tfs"))
+    horizontal = beam_optics.synchronize(beam_optics.read(folder / "superkekb_total_phase_x.tfs"))
     assert not horizontal.turns

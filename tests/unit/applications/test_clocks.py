@@ -23,7 +23,7 @@ def least_squares(n, i, j, y):
 def network():
     made = clocks.simulate(60, jitter=1.0, bad=0.05, rng=31)
     a = made.links
-    return made, clocks.synchronise(a.i, a.j, a.offset, unit="us")
+    return made, clocks.synchronize(a.i, a.j, a.offset, unit="us")
 
 
 def test_the_result_is_an_application(network):
@@ -51,7 +51,7 @@ def test_without_wrong_links_nothing_is_left_out_and_least_squares_comes_out():
     a = clocks.simulate(60, rng=32).links
     line = least_squares(60, a.i, a.j, a.offset)
     for robust in (True, False):
-        result = clocks.synchronise(a.i, a.j, a.offset, robust=robust)
+        result = clocks.synchronize(a.i, a.j, a.offset, robust=robust)
         assert not result.bad_links.any()
         np.testing.assert_allclose(result.offset, line, atol=1e-5)
 
@@ -59,7 +59,7 @@ def test_without_wrong_links_nothing_is_left_out_and_least_squares_comes_out():
 def test_wrapped_offsets():
     made = clocks.simulate(100, period=8.0, jitter=0.02 * 8, rng=33)
     a = made.links
-    result = clocks.synchronise(a.i, a.j, a.offset, period=8.0)
+    result = clocks.synchronize(a.i, a.j, a.offset, period=8.0)
     error = np.exp(2j * np.pi * (result.offset - made.offset) / 8.0)
     off = np.angle(error * np.conj(error.mean())) / (2 * np.pi)
     # rms of a network with about 11 links a clock: near 0.02 / sqrt(11) of a period, the edges twice that
@@ -76,7 +76,7 @@ def test_intervals_hold_the_truth():
     for seed in range(20):
         made = clocks.simulate(80, radio_range=0.3, rng=500 + seed)
         a = made.links
-        result = clocks.synchronise(a.i, a.j, a.offset, robust=False)
+        result = clocks.synchronize(a.i, a.j, a.offset, robust=False)
         error = result.offset - made.offset
         size = np.bincount(result.component)
         error -= (np.bincount(result.component, error) / size)[result.component]
@@ -92,7 +92,7 @@ def test_clocks_years_apart_and_links_off_by_years_do_not_matter():
     y = far[a.i] - far[a.j] + (a.offset - (made.offset[a.i] - made.offset[a.j]))
     wrong = int(np.flatnonzero((a.i != 7) & (a.j != 7))[3])
     y[wrong] += 3e7
-    result = clocks.synchronise(a.i, a.j, y, reference=0)
+    result = clocks.synchronize(a.i, a.j, y, reference=0)
     assert np.flatnonzero(result.bad_links).tolist() == [wrong]
     # five standard errors, and the rounding of offsets of 1e5
     np.testing.assert_allclose(result.offset, far - far[0], atol=5 * 1.5e-6 + 1e-9)
@@ -100,20 +100,20 @@ def test_clocks_years_apart_and_links_off_by_years_do_not_matter():
 
 def test_the_reference_is_zero_and_certain(network):
     a = network[0].links
-    result = clocks.synchronise(a.i, a.j, a.offset, reference=5)
+    result = clocks.synchronize(a.i, a.j, a.offset, reference=5)
     assert result.offset[5] == 0 == result.standard_error[5]
     np.testing.assert_allclose(result.offset, network[1].offset - network[1].offset[5], atol=1e-4)
     with pytest.raises(InputError, match="there is no clock 'x'"):
-        clocks.synchronise(a.i, a.j, a.offset, reference="x")
+        clocks.synchronize(a.i, a.j, a.offset, reference="x")
 
 
 def test_sigma_given_is_believed_and_doubted_aloud(network):
     a = network[0].links
-    result = clocks.synchronise(a.i, a.j, a.offset, sigma=1.0)
+    result = clocks.synchronize(a.i, a.j, a.offset, sigma=1.0)
     ratio = result.standard_error / network[1].standard_error
     np.testing.assert_allclose(ratio, 1 / network[1].noise, rtol=1e-6)
     assert "than sigma says" not in str(result)
-    doubted = clocks.synchronise(a.i, a.j, a.offset, sigma=0.2)
+    doubted = clocks.synchronize(a.i, a.j, a.offset, sigma=0.2)
     assert "contradict each other more than sigma says" in str(doubted)
 
 
@@ -123,7 +123,7 @@ def test_weights_are_one_over_the_variance():
     sigma = np.where(np.arange(len(a)) % 2, 1.0, 5.0)
     noise = a.offset - (made.offset[a.i] - made.offset[a.j])
     y = a.offset + (sigma - 1) * noise
-    result = clocks.synchronise(a.i, a.j, y, sigma, robust=False)
+    result = clocks.synchronize(a.i, a.j, y, sigma, robust=False)
     A = np.zeros((len(a), 40))
     A[np.arange(len(a)), a.i], A[np.arange(len(a)), a.j] = 1, -1
     x = np.linalg.lstsq(A / sigma[:, None], y / sigma, rcond=None)[0]
@@ -132,7 +132,7 @@ def test_weights_are_one_over_the_variance():
 
 def test_skews_over_rounds():
     made = clocks.simulate(50, jitter=10.0, rounds=12, drift=5.0, lost=0.1, bad=0.05, rng=36)
-    result = clocks.synchronise(made.links, unit="us")
+    result = clocks.synchronize(made.links, unit="us")
     error = result.skew - made.skew
     error -= error.mean()
     # normal errors of 50 clocks: none beyond five standard errors
@@ -150,7 +150,7 @@ def test_a_single_wrong_round_costs_only_itself():
     made = clocks.simulate(30, jitter=1.0, rounds=9, radio_range=0.4, rng=37)
     y = made.links.offset.copy()
     y[11] += 100.0
-    result = clocks.synchronise(made.links.i, made.links.j, y, time=made.links.time)
+    result = clocks.synchronize(made.links.i, made.links.j, y, time=made.links.time)
     assert np.flatnonzero(result.bad_links).tolist() == [11]
 
 
@@ -158,13 +158,13 @@ def test_a_star_over_rounds_has_error_bars_from_its_scatter():
     rng = np.random.default_rng(38)
     time = np.tile(np.arange(10.0), 3)
     i, j = np.repeat([1, 2, 3], 10), np.zeros(30, dtype=int)
-    result = clocks.synchronise(i, j, 5.0 + 0.1 * rng.standard_normal(30), time=time, reference=0)
+    result = clocks.synchronize(i, j, 5.0 + 0.1 * rng.standard_normal(30), time=time, reference=0)
     # ten rounds of noise 0.1: 0.03 each, by a scatter of 24 degrees of freedom
     np.testing.assert_allclose(result.standard_error[1:], 0.0316, rtol=0.45)
 
 
 def test_groups_and_clocks_without_links_are_said():
-    result = clocks.synchronise([0, 2], [1, 3], [1.0, 2.0], n=5)
+    result = clocks.synchronize([0, 2], [1, 3], [1.0, 2.0], n=5)
     text = str(result)
     assert "2 groups" in text
     assert "without an offset: 4" in text
@@ -177,22 +177,22 @@ def test_groups_and_clocks_without_links_are_said():
 
 def test_a_period_in_another_unit_is_said(network):
     a = network[0].links
-    assert "in another unit, or it is not needed" in str(clocks.synchronise(a.i, a.j, a.offset, period=1e9))
-    assert "periods long" in str(clocks.synchronise(a.i, a.j, a.offset, period=1e-5, robust=False))
+    assert "in another unit, or it is not needed" in str(clocks.synchronize(a.i, a.j, a.offset, period=1e9))
+    assert "periods long" in str(clocks.synchronize(a.i, a.j, a.offset, period=1e-5, robust=False))
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: clocks.synchronise([0, 1], [1, 2], [1.0, np.nan]), r"offset\[1\] is nan"),
-        (lambda: clocks.synchronise([0, 1], [1, 1], [1.0, 2.0]), "to itself"),
-        (lambda: clocks.synchronise([0, 1], [1, 2], [1.0]), "one"),
-        (lambda: clocks.synchronise([0], [1], [1.0], sigma=0.0), "positive and finite"),
-        (lambda: clocks.synchronise([0], [1], [1.0], period=-1.0), "period must be positive"),
-        (lambda: clocks.synchronise([0], [1], [1.0], robust="yes"), "robust must be"),
-        (lambda: clocks.synchronise([0], [1], [1.0], unit="hours"), "unit must be one of"),
-        (lambda: clocks.synchronise([0], [1]), "give i, j and offset"),
-        (lambda: clocks.synchronise({"i": ["a"], "j": ["b"], "off": [1.0]}), "no column 'offset'"),
+        (lambda: clocks.synchronize([0, 1], [1, 2], [1.0, np.nan]), r"offset\[1\] is nan"),
+        (lambda: clocks.synchronize([0, 1], [1, 1], [1.0, 2.0]), "to itself"),
+        (lambda: clocks.synchronize([0, 1], [1, 2], [1.0]), "one"),
+        (lambda: clocks.synchronize([0], [1], [1.0], sigma=0.0), "positive and finite"),
+        (lambda: clocks.synchronize([0], [1], [1.0], period=-1.0), "period must be positive"),
+        (lambda: clocks.synchronize([0], [1], [1.0], robust="yes"), "robust must be"),
+        (lambda: clocks.synchronize([0], [1], [1.0], unit="hours"), "unit must be one of"),
+        (lambda: clocks.synchronize([0], [1]), "give i, j and offset"),
+        (lambda: clocks.synchronize({"i": ["a"], "j": ["b"], "off": [1.0]}), "no column 'offset'"),
     ],
 )
 def test_bad_input_is_one_message(call, message):
@@ -202,7 +202,7 @@ def test_bad_input_is_one_message(call, message):
 
 def test_settings_of_robust_are_taken(network):
     a = network[0].links
-    result = clocks.synchronise(a.i, a.j, a.offset, robust=ang.Robust(loss="truncated"))
+    result = clocks.synchronize(a.i, a.j, a.offset, robust=ang.Robust(loss="truncated"))
     np.testing.assert_array_equal(result.bad_links, network[0].is_bad)
 
 
@@ -214,7 +214,7 @@ def test_what_nobody_can_decide_is_said():
     y = 0.1 * made.standard_normal(i.size)
     y[-1] += 3.0
     with pytest.warns(CorruptionWarning, match="off by more than"):
-        result = clocks.synchronise(i, j, y)
+        result = clocks.synchronize(i, j, y)
     assert np.flatnonzero(result.bad_links).tolist() in ([56], [57])
     assert np.flatnonzero(result.undecided).tolist() in ([56], [57])
     assert "Believed on weak grounds" in str(result)
@@ -222,7 +222,7 @@ def test_what_nobody_can_decide_is_said():
     assert (np.abs(result.offset) < 1.96 * result.standard_error).all()
     assert result.standard_error.min() > 1.3
     with pytest.warns(CorruptionWarning):
-        against = clocks.synchronise(i, j, y, reference=0)
+        against = clocks.synchronize(i, j, y, reference=0)
     assert against.standard_error[:8].max() < 0.1
     assert against.standard_error[8:].min() > 2.6
 
@@ -231,7 +231,7 @@ def test_a_wrong_link_of_the_tree_itself_is_found_by_whole_turns():
     i, j = np.triu_indices(12, 1)
     y = 1e-6 * np.random.default_rng(41).standard_normal(i.size)
     y[0] += 3e7 + 1 / 3
-    result = clocks.synchronise(i, j, y)
+    result = clocks.synchronize(i, j, y)
     assert np.flatnonzero(result.bad_links).tolist() == [0]
     # ten or eleven links a clock: 3e-7 each, and the rounding of 3e7 in double precision
     assert np.abs(result.offset).max() < 6 * 3e-7 + 2e-8
@@ -239,10 +239,10 @@ def test_a_wrong_link_of_the_tree_itself_is_found_by_whole_turns():
 
 def test_what_the_cycles_do_not_tell_is_not_called_nan():
     with pytest.warns(ErrorBarWarning, match="1 of 3 links contradict"):
-        result = clocks.synchronise(["x", "y", "z"], ["y", "z", "x"], [1.0, 2.0, 40.0], sigma=0.1)
+        result = clocks.synchronize(["x", "y", "z"], ["y", "z", "x"], [1.0, 2.0, 40.0], sigma=0.1)
     assert np.isnan(result.noise)
     assert "nan" not in str(result)
-    assert "nan" not in str(clocks.synchronise(["x", "y"], ["y", "z"], [1.0, 2.0]))
+    assert "nan" not in str(clocks.synchronize(["x", "y"], ["y", "z"], [1.0, 2.0]))
 
 
 @pytest.mark.parametrize(("rate", "is_fast"), [(0.5, False), (6.0, True)])
@@ -257,10 +257,10 @@ def test_skews_of_wrapped_offsets_are_known_modulo_the_period_over_the_spacing(r
     given = {"period": 100.0, "time": time, "unit": "us"}
     if is_fast:  # 0.6 of a period a round is read as -0.4
         with pytest.warns(ErrorBarWarning, match="more than a quarter of a period from one round to the next"):
-            result = clocks.synchronise(i, j, y, **given)
+            result = clocks.synchronize(i, j, y, **given)
         assert not result.is_proved
     else:
-        result = clocks.synchronise(i, j, y, **given)
+        result = clocks.synchronize(i, j, y, **given)
         assert result.is_proved
     assert "Skews are known modulo 10 us/s only" in str(result)
 
@@ -287,7 +287,7 @@ def test_repeats_of_a_link_are_no_independent_evidence(repeats):
         i, j, y, true = biased(seed, repeats)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            result = clocks.synchronise(i, j, y, n=12)
+            result = clocks.synchronize(i, j, y, n=12)
         off = np.where(np.isfinite(result.offset), result.offset - true, np.nan)
         off -= np.array([np.nanmean(off[result.component == c]) for c in result.component])
         square.append(np.nanmean((off / result.standard_error) ** 2))
@@ -299,10 +299,10 @@ def test_repeats_of_a_link_are_no_independent_evidence(repeats):
 def test_repeats_without_shared_errors_have_the_error_bars_of_all_of_them():
     rng = np.random.default_rng(50)
     i, j = np.tile([0, 1, 2], 20), np.tile([1, 2, 0], 20)
-    result = clocks.synchronise(i, j, 0.1 * rng.standard_normal(60))
+    result = clocks.synchronize(i, j, 0.1 * rng.standard_normal(60))
     # means of 20 with noise 0.1, in a triangle: 0.1 / sqrt(20) * sqrt(2) / 3 by 58 degrees of freedom, 4 x 9 %
     np.testing.assert_allclose(result.standard_error, 0.1 / np.sqrt(20) * np.sqrt(2) / 3, rtol=0.37)
-    wrapped = clocks.synchronise(i, j, 0.3 + 0.1 * rng.standard_normal(60), period=0.9, robust=False)
+    wrapped = clocks.synchronize(i, j, 0.3 + 0.1 * rng.standard_normal(60), period=0.9, robust=False)
     assert wrapped.noise < 0.1
 
 
@@ -312,7 +312,7 @@ def test_a_quarter_of_the_links_left_out_is_doubted():
     y = 0.1 * rng.standard_normal(i.size)
     y[::3] += rng.choice([-1, 1], 12) * rng.uniform(5, 20, 12)
     with pytest.warns(ErrorBarWarning, match="12 of 36 links contradict the others"):
-        result = clocks.synchronise(i, j, y)
+        result = clocks.synchronize(i, j, y)
     assert not result.is_proved
 
 
@@ -327,7 +327,7 @@ def test_offsets_that_end_elsewhere_than_the_period_are_asked_about(given, begin
     y = (y - begin) % 1.0 + begin
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = clocks.synchronise(i, j, y, period=given)
+        result = clocks.synchronize(i, j, y, period=given)
     assert (f"is the period {given}?" in str(result)) == (given != 1.0)
 
 
@@ -336,4 +336,4 @@ def test_offsets_that_need_no_wrapping_are_not_asked_about():
     i, j = np.triu_indices(30, 1)
     for t in (rng.uniform(-0.2, 0.2, 30), rng.normal(0, 0.1, 30)):
         y = t[i] - t[j] + 0.01 * rng.standard_normal(i.size)
-        assert "is the period" not in str(clocks.synchronise(i, j, y, period=1.0))
+        assert "is the period" not in str(clocks.synchronize(i, j, y, period=1.0))

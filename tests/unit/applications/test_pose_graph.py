@@ -15,7 +15,7 @@ from pose_graphs import close, motions, moved_to_the_origin, residuals, simulate
 
 import angsync as ang
 from angsync.applications import pose_graph
-from angsync.applications.pose_graph import PoseGraph, optimise, read
+from angsync.applications.pose_graph import PoseGraph, optimize, read
 from angsync.errors import ConvergenceWarning, FileFormatError, OutputError
 from angsync.solvers.stopping import Status, Stopping
 
@@ -28,7 +28,7 @@ EDGE = "EDGE_SE2 {} {} 1 0 {} 2 0 0 2 0 4\n"
 @pytest.mark.parametrize(("n", "extra", "noise", "seed"), [(2, 2, 0.3, 3), (10, 6, 0.1, 4), (16, 20, 0.3, 5)])
 def test_no_least_squares_from_the_truth_is_better(n, extra, noise, seed):
     truth, graph = simulated(n, extra, noise, seed)
-    result = optimise(graph)
+    result = optimize(graph)
     found = scipy.optimize.least_squares(
         lambda free: residuals(graph, np.concatenate([[[0, 0, 0]], free.reshape(-1, 3)])),
         moved_to_the_origin(truth)[1:].ravel(), xtol=1e-15, ftol=1e-15, gtol=1e-15,
@@ -47,7 +47,7 @@ def test_exact_motions_give_the_truth_whatever_their_direction():
     )
     graph = PoseGraph(i, j, motions(truth, i, j), poses=truth)
     assert graph.components.max() == 0
-    result = optimise(graph)
+    result = optimize(graph)
     # the unknowns are of size 10 and the condition of K22 is below 1e3
     close(result.poses, truth, 1e-10)
     assert result.cost < 1e-20
@@ -58,7 +58,7 @@ def test_parallel_edges_count_twice():
     i, j = [0, 0], [1, 1]
     information = np.array([np.diag([1.0, 1.0, 1.0]), np.diag([3.0, 3.0, 1.0])])
     graph = PoseGraph(i, j, [[1.0, 0.0, 0.0], [2.0, 0.0, 0.0]], information)
-    result = optimise(graph)
+    result = optimize(graph)
     # the mean, weighted 1 : 3, and its cost 1 (3/4)^2 + 3 (1/4)^2
     close(result.poses, np.array([[0, 0, 0], [1.75, 0, 0]]), 1e-12)
     assert result.cost == pytest.approx(0.75, rel=1e-12)
@@ -74,7 +74,7 @@ def test_the_rotations_alone_are_the_start():
     error = np.angle(np.exp(1j * rotations.angle) * heading[graph.j] * heading[graph.i].conj())
     assert np.abs(error).max() < 4 * 0.3
     seen = []
-    optimise(graph, callback=lambda progress: seen.append(progress.z.copy()))
+    optimize(graph, callback=lambda progress: seen.append(progress.z.copy()))
     assert ang.distance(seen[0], ang.synchronize(rotations).z) < 1e-6
 
 
@@ -82,17 +82,17 @@ def test_the_rotations_alone_are_the_start():
 
 
 def test_no_certificate_unless_asked_for():
-    result = optimise(simulated(5, 3, 0.1, seed=11)[1], certify=False)
+    result = optimize(simulated(5, 3, 0.1, seed=11)[1], certify=False)
     assert result.sync.certificate is None
     assert "not certified" in repr(result)
 
 
 def test_no_time_still_gives_poses():
     _, graph = simulated(12, 9, 0.4, seed=12)
-    result = optimise(graph, stopping=Stopping(max_seconds=0.0), on_failure="ignore")
+    result = optimize(graph, stopping=Stopping(max_seconds=0.0), on_failure="ignore")
     assert result.sync.status is Status.TIME_LIMIT
     assert np.isfinite(result.poses).all()
-    assert result.cost >= optimise(graph).cost
+    assert result.cost >= optimize(graph).cost
 
 
 def test_an_interruption_of_the_start_is_one_of_the_whole(monkeypatch):
@@ -103,7 +103,7 @@ def test_an_interruption_of_the_start_is_one_of_the_whole(monkeypatch):
         return dataclasses.replace(result, status=Status.INTERRUPTED) if isinstance(data, ang.Measurements) else result
 
     monkeypatch.setattr(pose_graph, "synchronize", interrupted)
-    result = optimise(graph)
+    result = optimize(graph)
     assert result.sync.status is Status.INTERRUPTED
     assert result.sync.message == Status.INTERRUPTED.value
     assert np.isfinite(result.poses).all()
@@ -111,14 +111,14 @@ def test_an_interruption_of_the_start_is_one_of_the_whole(monkeypatch):
 
 def test_the_callback_sees_the_cost_fall():
     seen = []
-    result = optimise(simulated(12, 12, 0.5, seed=14)[1], callback=lambda progress: seen.append(-progress.objective))
+    result = optimize(simulated(12, 12, 0.5, seed=14)[1], callback=lambda progress: seen.append(-progress.objective))
     assert len(seen) > 1
     assert seen[-1] == pytest.approx(result.cost, rel=1e-9)
 
 
 def test_the_same_input_gives_the_same_bits():
     _, graph = simulated(15, 12, 0.3, seed=15)
-    assert np.array_equal(optimise(graph).poses, optimise(graph).poses)
+    assert np.array_equal(optimize(graph).poses, optimize(graph).poses)
 
 
 # --- files ---------------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def test_reading_keeps_everything(file):
 
 
 def test_writing_replaces_the_vertices_and_nothing_else(file, tmp_path):
-    result = optimise(read(file(SQUARE)))
+    result = optimize(read(file(SQUARE)))
     result.save(tmp_path / "out.g2o")
     lines = (tmp_path / "out.g2o").read_text().splitlines()
     assert [line for line in lines if not line.startswith("VERTEX")] == [
@@ -164,16 +164,16 @@ def test_writing_replaces_the_vertices_and_nothing_else(file, tmp_path):
     again = read(tmp_path / "out.g2o")
     assert np.array_equal(again.poses, result.poses)
     assert again.initial_cost == pytest.approx(result.cost, rel=1e-9)  # angles and positions are rounded
-    assert optimise(again).cost == pytest.approx(result.cost, rel=1e-9)
+    assert optimize(again).cost == pytest.approx(result.cost, rel=1e-9)
 
 
 def test_missing_vertices(file, tmp_path):
     content = "".join(line for line in SQUARE.splitlines(keepends=True) if "VERTEX_SE2 11" not in line)
-    some = optimise(read(file(content)))
+    some = optimize(read(file(content)))
     assert some.initial_cost is None
     assert some.poses[0] == pytest.approx([1, 2, 0.5], abs=1e-15)
     content = "".join(line for line in SQUARE.splitlines(keepends=True) if "VERTEX" not in line)
-    none = optimise(read(file(content)))
+    none = optimize(read(file(content)))
     assert none.poses[0].tolist() == [0, 0, 0]
     assert none.cost == pytest.approx(some.cost, rel=1e-9)
     none.save(tmp_path / "out.g2o")
@@ -182,7 +182,7 @@ def test_missing_vertices(file, tmp_path):
 
 def test_a_graph_made_of_arrays_can_be_written(tmp_path):
     _, graph = simulated(6, 4, 0.1, seed=16, ids=[3, 5, 8, 9, 10, 40], fixed=[2])
-    optimise(graph).save(tmp_path / "out.g2o")
+    optimize(graph).save(tmp_path / "out.g2o")
     again = read(tmp_path / "out.g2o")
     assert (again.ids, again.fixed) == (graph.ids, graph.fixed)
     for name in ("i", "j", "motion", "information"):
@@ -222,7 +222,7 @@ def test_a_file_that_is_not_there(tmp_path):
 
 
 def test_a_wrong_output_leaves_nothing(file, tmp_path):
-    result = optimise(read(file(SQUARE)))
+    result = optimize(read(file(SQUARE)))
     for save in (lambda: result.save(tmp_path / "out.txt"), lambda: result.picture(tmp_path / "out.png")):
         with pytest.raises(OutputError, match="ends in"):
             save()
@@ -240,7 +240,7 @@ def drawn(path):
 
 
 def test_the_picture_shows_before_and_after(file, tmp_path):
-    result = optimise(read(file(SQUARE)))
+    result = optimize(read(file(SQUARE)))
     result.picture(tmp_path / "square.svg", title="a < b")
     root, words = drawn(tmp_path / "square.svg")
     assert "a < b" in words
@@ -253,22 +253,22 @@ def test_the_picture_shows_before_and_after(file, tmp_path):
 
 def test_the_picture_has_units_the_verdict_and_landmarks(tmp_path):
     made = pose_graph.simulate(30, loops=10, landmarks=5, rng=4)
-    optimise(made.graph).picture(tmp_path / "map.svg")
+    optimize(made.graph).picture(tmp_path / "map.svg")
     root, words = drawn(tmp_path / "map.svg")
     assert words.count("x (m)") == words.count("y (m)") == 2
     assert "Certified optimal" in words
     assert any("per degree of freedom; moved by" in word and "degrees from before" in word for word in words)
     marks = [group for group in root.iter("{http://www.w3.org/2000/svg}g") if "s3" in group.get("class", "")]
     assert [len(group) for group in marks] == [made.landmarks.shape[0]] * 2 + [1]  # two panels and the legend
-    optimise(made.graph, cost="information").picture(tmp_path / "map.svg")
+    optimize(made.graph, cost="information").picture(tmp_path / "map.svg")
     headline = "Isotropic cost: certified optimal; information cost: nothing proved"
     assert headline in drawn(tmp_path / "map.svg")[1]
-    optimise(made.graph, certify=False).picture(tmp_path / "map.svg")
+    optimize(made.graph, certify=False).picture(tmp_path / "map.svg")
     assert "Not certified" in drawn(tmp_path / "map.svg")[1]
 
 
 def test_the_page_has_costs_chi_square_and_a_map(tmp_path):
-    result = optimise(pose_graph.simulate(30, loops=10, landmarks=5, rng=4).graph)
+    result = optimize(pose_graph.simulate(30, loops=10, landmarks=5, rng=4).graph)
     page = result.to_html(tmp_path / "page.html").read_text()
     for words in ("Certified optimal", "per degree of freedom", "x (m)", "landmark", result.goodness.sentence):
         assert words in page
@@ -278,20 +278,20 @@ def test_the_page_has_costs_chi_square_and_a_map(tmp_path):
 def test_without_vertices_the_picture_shows_the_odometry(file, tmp_path):
     content = "".join(line for line in SQUARE.splitlines(keepends=True) if "VERTEX" not in line)
     graph = read(file(content))
-    result = optimise(graph)
+    result = optimize(graph)
     result.picture(tmp_path / "square.svg")
     _, words = drawn(tmp_path / "square.svg")
     assert [word.split(":")[0] for word in words if word and "cost" in word] == ["before (odometry alone)", "after"]
     assert graph.cost(graph.odometry) > result.cost
     backwards = PoseGraph([1, 1], [0, 2], [[1, 0, 0], [1, 0, 0]])  # no step from 0 to 1
     assert backwards.odometry is None
-    optimise(backwards).picture(tmp_path / "alone.svg")
+    optimize(backwards).picture(tmp_path / "alone.svg")
     _, words = drawn(tmp_path / "alone.svg")
     assert [word.split(":")[0] for word in words if word and "cost" in word] == ["after"]
 
 
 def test_the_picture_of_two_poses_in_one_place(tmp_path):
-    optimise(PoseGraph([0], [1], [[0, 0, 1]])).picture(tmp_path / "point.svg")
+    optimize(PoseGraph([0], [1], [[0, 0, 1]])).picture(tmp_path / "point.svg")
     drawn(tmp_path / "point.svg")
     assert "nan" not in (tmp_path / "point.svg").read_text()
 
@@ -317,7 +317,7 @@ def test_it_is_loaded_when_it_is_first_used():
 @pytest.mark.parametrize("limit", [{"max_seconds": 1e-9}, {"max_iterations": 0}])
 def test_stopped_early_the_answer_is_not_worse_than_the_poses_given(limit):
     graph = pose_graph.simulate(100, loops=60, landmarks=8, rng=1).graph
-    best = pose_graph.optimise(graph)
+    best = pose_graph.optimize(graph)
     given = pose_graph.PoseGraph(
         graph.i, graph.j, graph.motion, graph.information, poses=best.poses,
         landmarks=pose_graph.Landmarks(
@@ -326,7 +326,7 @@ def test_stopped_early_the_answer_is_not_worse_than_the_poses_given(limit):
         ),
     )  # fmt: skip
     with pytest.warns(ConvergenceWarning):
-        result = pose_graph.optimise(given, stopping=ang.Stopping(**limit))
+        result = pose_graph.optimize(given, stopping=ang.Stopping(**limit))
     assert not result.sync.converged
     assert result.cost <= given.initial_cost * (1 + 1e-12)
     assert result.graph.cost(result.poses, result.landmarks) == pytest.approx(result.cost, rel=1e-9)

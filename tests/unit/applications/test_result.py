@@ -143,8 +143,8 @@ def test_one_picture_or_one_of_the_problem_behind_can_be_chosen():
     assert "measurement" in result.plot("network").axes[0].get_title()
     with pytest.raises(InputError, match=r"'network'.*not 'nothing'"):
         result.plot("nothing")
-    with pytest.raises(InputError, match="colour: only"):
-        result.plot(colour="error")
+    with pytest.raises(InputError, match="color: only"):
+        result.plot(color="error")
 
 
 def test_the_table_is_a_data_frame_and_the_whole_a_card():

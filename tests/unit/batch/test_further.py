@@ -227,7 +227,7 @@ def test_no_other_word():
         ang.synchronize(np.eye(3)[None], effort="most")
 
 
-def test_what_is_certified_is_not_solved_again_because_of_its_neighbours(monkeypatch):
+def test_what_is_certified_is_not_solved_again_because_of_its_neighbors(monkeypatch):
     # triangles that differ by rounding of single precision: the gap exceeds 1e-8 of f, and so does what is called equal
     C = gaussian_stack(6, 4, 0.3, seed=1)
     C[0] += 1.4e-8 * np.triu(C[0], 1)

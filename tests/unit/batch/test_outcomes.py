@@ -22,7 +22,7 @@ def result():
     return ang.synchronize(C, on_failure="ignore")
 
 
-def test_every_status_has_a_word_with_a_colour():
+def test_every_status_has_a_word_with_a_color():
     codes = np.array(list(BatchStatus), dtype=np.int8)
     for verdict in (None, np.zeros(codes.size, dtype=np.int8), np.ones(codes.size, dtype=np.int8)):
         assert set(outcomes(codes, verdict).tolist()) <= OUTCOMES.keys()

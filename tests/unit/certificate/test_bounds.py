@@ -15,7 +15,7 @@ from angsync.report.words import proof_in_words
 
 def test_one_list_of_names():
     assert list(typing.get_args(ProofName)) == ["auto", *METHODS]
-    assert names_in_words() == "'auto', 'cholesky', 'factorisation', 'lanczos' or 'multilevel'"
+    assert names_in_words() == "'auto', 'cholesky', 'factorization', 'lanczos' or 'multilevel'"
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -32,8 +32,8 @@ def test_every_method_answers_by_its_name_and_states_its_confidence(name):
 
 def test_the_words_of_every_method():
     assert {name: method.words for name, method in METHODS.items()} == {
-        "cholesky": "a Cholesky factorisation with its rounding error accounted for",
-        "factorisation": "a sparse factorisation with its rounding error accounted for",
+        "cholesky": "a Cholesky factorization with its rounding error accounted for",
+        "factorization": "a sparse factorization with its rounding error accounted for",
         "lanczos": "a Lanczos bound",
         "multilevel": "a Lanczos bound with a multigrid cycle",
     }

@@ -10,7 +10,7 @@ from angsync.certificate import GAP_TOLERANCE, by_products
 from angsync.certificate.bounds.lanczos import FAILURE, lanczos_bound
 from angsync.certificate.by_products import certify_by_products
 from angsync.certificate.certify import certify_component
-from angsync.problem.components import normalised
+from angsync.problem.components import normalized
 from angsync.solvers.stopping import Clock
 
 pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="the compiled kernels are not in use")
@@ -49,7 +49,7 @@ def test_it_claims_what_the_general_way_claims_and_takes_fewer_products(share):
     counted.products = 0
     short = certify_by_products(operator, z, Cz, GAP_TOLERANCE)
     few, counted.products = counted.products, 0
-    part = normalised(operator)
+    part = normalized(operator)
     general = certify_component(
         part, z, tolerance=GAP_TOLERANCE, method="lanczos", clock=Clock(), rng=np.random.default_rng(1),
         turned_product=Cz * 2.0**-part.exponent,

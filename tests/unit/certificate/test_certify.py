@@ -14,7 +14,7 @@ from angsync import Verdict, as_operator
 from angsync.certificate.certify import certify_component
 from angsync.errors import InputError
 from angsync.kernels.rounding import gamma
-from angsync.problem.components import normalised
+from angsync.problem.components import normalized
 from angsync.problem.operators import CountingOperator
 from angsync.solvers.stopping import Clock
 
@@ -159,7 +159,7 @@ def test_an_expired_clock_leaves_the_misfit_as_the_bound():
     [
         ({"tolerance": 0}, "tolerance must be positive"),
         ({"tolerance": -1.0}, "tolerance must be positive"),
-        ({"method": "qr"}, "'auto', 'cholesky', 'factorisation', 'lanczos' or 'multilevel'"),
+        ({"method": "qr"}, "'auto', 'cholesky', 'factorization', 'lanczos' or 'multilevel'"),
     ],
 )
 def test_bad_arguments(arguments, message):
@@ -243,7 +243,7 @@ def test_a_product_that_is_known_is_not_made_again_and_its_rounding_counts():
     n = 450
     C = ang.simulate.gaussian(n, 3.0, rng=0).C
     z = ang.synchronize(C, certify=False).z
-    part = normalised(as_operator(C))
+    part = normalized(as_operator(C))
     counting = CountingOperator(part)
     phase = np.exp(0.7j)
     product = part.apply(z * phase) * np.conj(phase)
@@ -263,7 +263,7 @@ def test_a_wrong_product_is_not_hidden():
     n = 450
     C = ang.simulate.gaussian(n, 3.0, rng=0).C
     z = ang.synchronize(C, certify=False).z
-    part = normalised(as_operator(C))
+    part = normalized(as_operator(C))
     other = z * np.exp(0.1j * np.random.default_rng(1).standard_normal(n))
     options = {"tolerance": 1e-8, "method": "cholesky", "clock": Clock(), "rng": np.random.default_rng(0)}
     assert certify_component(part, z, turned_product=part.apply(other), **options).verdict is not Verdict.CERTIFIED

@@ -229,7 +229,7 @@ def test_the_gap_of_a_problem_of_any_size(exponent):
     assert found == pytest.approx(expected * scale, rel=1e-12, abs=0)
 
 
-@pytest.mark.parametrize("method", ["cholesky", "factorisation", "lanczos"])
+@pytest.mark.parametrize("method", ["cholesky", "factorization", "lanczos"])
 def test_gap_of_denormal_matrix_is_rounded_up(method):
     # entries of a few times the smallest number: their moduli, which bound f, are rounded to multiples of it
     rng = np.random.default_rng(0)

@@ -75,7 +75,7 @@ def test_bounds_at_points_of_every_kind(batch_solver, n, dtype):
 @pytest.mark.parametrize("bridge", [0.0, 1e-14, 1e-11, 1e-8, 1e-6, 1e-4, 1e-2])
 def test_nearly_two_pieces(batch_solver, n, dtype, bridge):
     """Two cliques and a bridge of weight b: lambda_2 of the Laplacian is below b (1/k + 1/(n - k)). Single precision
-    alone could not tell these from 0 below about 1e-5; the second, wider factorisation has to."""
+    alone could not tell these from 0 below about 1e-5; the second, wider factorization has to."""
     weights = np.zeros((16, n, n))
     weights[:, :3, :3] = weights[:, 3:, 3:] = 1
     weights[:, 0, n - 1] = weights[:, n - 1, 0] = bridge
@@ -120,7 +120,7 @@ def crossing(n, dtype, seed):
 
 @pytest.mark.parametrize("dtype", PRECISIONS)
 @pytest.mark.parametrize("n", [6, 9, 14])
-def test_a_factorisation_that_succeeds_by_rounding_proves_nothing(batch_solver, n, dtype):
+def test_a_factorization_that_succeeds_by_rounding_proves_nothing(batch_solver, n, dtype):
     for seed in range(3):
         C = crossing(n, dtype, seed)
         z, found = proved(batch_solver, C)
@@ -259,7 +259,7 @@ def test_a_gap_is_no_smaller_for_small_numbers(exponent):
 
 
 @pytest.mark.parametrize("scale", [1e-160, 1e150])
-def test_no_bit_depends_on_the_size_of_a_neighbour(scale):
+def test_no_bit_depends_on_the_size_of_a_neighbor(scale):
     C = gaussian_stack(7, 400, 0.5, seed=4)
     other = C[:1] * scale
     alone, beside = ang.synchronize(C), ang.synchronize(np.concatenate([C, other]))

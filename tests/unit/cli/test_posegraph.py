@@ -44,7 +44,7 @@ def test_help_says_what_the_cost_is():
 
 
 def test_the_answer_is_written_and_summed_up():
-    expected = pose_graph.optimise(pose_graph.read("loop.g2o"))
+    expected = pose_graph.optimize(pose_graph.read("loop.g2o"))
     answer = call("posegraph", "loop.g2o", "-o", "out.g2o", "--picture", "out.svg")
     assert (answer.code, answer.stderr) == (0, "")
     assert np.array_equal(pose_graph.read("out.g2o").poses, expected.poses)
@@ -59,7 +59,7 @@ def test_json_is_one_object():
     answer = call("posegraph", "loop.g2o", "--json")
     assert answer.stdout.count("\n") == 1
     content = json.loads(answer.stdout)
-    expected = pose_graph.optimise(pose_graph.read("loop.g2o"))
+    expected = pose_graph.optimize(pose_graph.read("loop.g2o"))
     assert (content["cost"], content["initial_cost"]) == (expected.cost, expected.initial_cost)
     assert content["nodes"] == [1, 2, 3, 4]
     assert content["poses"] == expected.poses.tolist()
@@ -201,7 +201,7 @@ def test_landmarks_covariances_and_a_page():
     assert answer.code == 0
     assert "1 landmarks and 2 sightings" in answer.stdout
     assert "chi-square   " in answer.stdout
-    expected = pose_graph.optimise(pose_graph.read("seen.g2o"))
+    expected = pose_graph.optimize(pose_graph.read("seen.g2o"))
     assert np.array_equal(pose_graph.read("out.g2o").landmarks.positions, expected.landmarks)
     lines = Path("cov.csv").read_text().splitlines()
     assert lines[3] == "3,pose,0.0,0.0,0.0,0.0,0.0,0.0"
@@ -214,14 +214,14 @@ def test_landmarks_covariances_and_a_page():
 
 
 def test_the_information_cost_and_both_costs():
-    expected = pose_graph.optimise(pose_graph.read("loop.g2o"), cost="information")
+    expected = pose_graph.optimize(pose_graph.read("loop.g2o"), cost="information")
     answer = call("posegraph", "loop.g2o", "--cost", "information")
     assert answer.code == 0  # the start is proved, and a minimum reached; the text says what the proof is about
     assert "About the isotropic cost" in answer.stdout
     assert f"cost         {expected.polish.cost:.10g} (full informations" in answer.stdout
     content = json.loads(call("posegraph", "loop.g2o", "--cost", "information", "--json").stdout)
     assert content["information_cost"] == expected.information_cost
-    assert (content["cost"], content["minimised"]) == (expected.cost, "information")
+    assert (content["cost"], content["minimized"]) == (expected.cost, "information")
     assert content["chi_square_per_dof"] == pytest.approx(expected.information_cost / 3, rel=1e-9)
 
 

@@ -35,7 +35,7 @@ def test_real_data(shared_data):
     assert answer.object["certificate"]["verdict"] == "CERTIFIED"
 
 
-def test_text_in_a_pipe_has_neither_colour_nor_wrapping():
+def test_text_in_a_pipe_has_neither_color_nor_wrapping():
     write_csv("edges.csv")
     path = Path("a-folder-with-a-long-name" * 3)
     path.mkdir()

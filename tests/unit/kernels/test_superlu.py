@@ -1,4 +1,4 @@
-"""Sparse factorisations: what they solve, and how large they are."""
+"""Sparse factorizations: what they solve, and how large they are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import scipy.sparse.linalg
 
 import angsync as ang
 from angsync.kernels import superlu
-from angsync.kernels.superlu import Factor, estimated_entries, factorise
+from angsync.kernels.superlu import Factor, estimated_entries, factorize
 from angsync.kernels.time_limit import OutOfTime, until
 from angsync.solvers.stopping import Clock
 
@@ -38,8 +38,8 @@ def test_the_estimate_of_the_size_of_a_factor_is_of_its_order(side):
     assert estimated_entries(1000, 500) == 1000 * 1001 / 2  # never more than a dense triangle
 
 
-def test_what_cannot_be_factorised_gives_no_factor():
-    assert factorise(scipy.sparse.csc_array(np.array([[1.0, 1.0], [1.0, 1.0]]))) is None
+def test_what_cannot_be_factorized_gives_no_factor():
+    assert factorize(scipy.sparse.csc_array(np.array([[1.0, 1.0], [1.0, 1.0]]))) is None
 
 
 def test_the_factors_are_those_of_the_matrix():
@@ -73,7 +73,7 @@ def test_hubs_come_last_and_everything_is_about_the_matrix_given():
 
 
 def test_pivots_of_a_matrix_with_hubs_have_the_signs_of_its_eigenvalues(monkeypatch):
-    monkeypatch.setattr(superlu, "_HUB_NEIGHBOURS", 100)
+    monkeypatch.setattr(superlu, "_HUB_NEIGHBORS", 100)
     matrix = hubs(150)
     factor = Factor(matrix)
     assert set(factor._order[-2:]) == {0, 1}
@@ -85,13 +85,13 @@ def test_without_a_hub_the_order_is_left_to_superlu():
     assert Factor(hubs(900))._order is None
 
 
-def test_a_large_factorisation_is_not_waited_for_when_time_is_up(monkeypatch):
+def test_a_large_factorization_is_not_waited_for_when_time_is_up(monkeypatch):
     monkeypatch.setattr(superlu, "_WAITED_FOR_ENTRIES", 10)
     with until(Clock(0.0)), pytest.raises(OutOfTime):
-        factorise(hubs(20))
-    assert factorise(hubs(20)) is not None
-    monkeypatch.setattr(superlu, "_factorised", lambda matrix: (_ for _ in ()).throw(MemoryError()))
-    assert factorise(hubs(20)) is None  # what goes wrong in the other thread goes wrong here
+        factorize(hubs(20))
+    assert factorize(hubs(20)) is not None
+    monkeypatch.setattr(superlu, "_factorized", lambda matrix: (_ for _ in ()).throw(MemoryError()))
+    assert factorize(hubs(20)) is None  # what goes wrong in the other thread goes wrong here
 
 
 def test_no_solve_begins_when_time_is_up():

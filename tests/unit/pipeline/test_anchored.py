@@ -89,10 +89,10 @@ def test_standard_errors_shrink_towards_what_is_known():
 
 def test_labels_matrices_starts_and_moduli():
     truth = np.exp(1j * np.array([0.0, 0.5, 1.5]))
-    labelled = ang.Measurements(["a", "b"], ["b", "c"], np.angle(truth[:2] * truth[1:].conj()))
-    result = ang.synchronize(labelled, anchors={"c": 2.0})
+    labeled = ang.Measurements(["a", "b"], ["b", "c"], np.angle(truth[:2] * truth[1:].conj()))
+    result = ang.synchronize(labeled, anchors={"c": 2.0})
     assert result.angles == pytest.approx([0.5, 1.0, 2.0])
-    assert result.labels == labelled.labels
+    assert result.labels == labeled.labels
     C = 3.0 * np.outer(truth, truth.conj())
     from_matrix = ang.synchronize(C, anchors={0: 1.0}, start=truth)
     assert from_matrix.angles == pytest.approx([1.0, 1.5, 2.5])
@@ -123,10 +123,10 @@ def test_all_nodes_may_be_known():
 def test_what_needs_entries_or_another_gauge_is_refused():
     with pytest.raises(InputError, match="need the entries of C"):
         ang.synchronize(aslinearoperator(np.ones((3, 3))), anchors={0: 0.0})
-    labelled = ang.Measurements(["a"], ["b"], [0.1])
+    labeled = ang.Measurements(["a"], ["b"], [0.1])
     with pytest.raises(InputError, match="labels are 'a', 'b'"):
-        ang.synchronize(labelled, anchors={0: 0.0})
-    result = ang.synchronize(labelled, anchors={"a": 0.0})
+        ang.synchronize(labeled, anchors={0: 0.0})
+    result = ang.synchronize(labeled, anchors={"a": 0.0})
     with pytest.raises(InputError, match="leave gauge out"):
         result.standard_errors(0.1, gauge="mean")
 
@@ -139,7 +139,7 @@ def test_residuals_are_those_of_the_problem_with_anchors():
     assert edges.wrapped == pytest.approx([0.1, 0.1, 0.1])
     assert edges.redundancy == pytest.approx([1 / 3, 1 / 3, 1 / 3])
     # sigma^2 = 0.03 / 1, and each residual has a variance of a third of that
-    assert edges.standardised == pytest.approx([1.0, 1.0, 1.0])
+    assert edges.standardized == pytest.approx([1.0, 1.0, 1.0])
     graph = result.connectivity()
     assert graph.bridges.size == 0
     assert [group.tolist() for group in graph.cut_groups] == [[0, 1, 2]]
@@ -161,8 +161,8 @@ def test_residuals_between_anchors_and_priors_in_the_order_of_the_input():
     assert edges.leverage[[0, 1, 2, 4, 5]] == pytest.approx(leverage[:5])
     sigma = result.grounding.result.edge_residuals()
     sigma = ang.uncertainty.estimate_sigma(sigma.measurements, sigma.z, sigma.components)
-    assert edges.standardised[3] == pytest.approx(2 * edges.wrapped[3] / sigma)
-    assert np.isnan(edges.standardised[5])  # a bridge
+    assert edges.standardized[3] == pytest.approx(2 * edges.wrapped[3] / sigma)
+    assert np.isnan(edges.standardized[5])  # a bridge
     assert edges.wrapped == pytest.approx(ang.uncertainty.wrapped_residuals(m, result.z))
     graph = result.connectivity()
     assert graph.bridges.tolist() == [5]
@@ -176,7 +176,7 @@ def test_residuals_between_anchors_and_priors_in_the_order_of_the_input():
     assert plain.weakest_cut_side.max() < 5
 
 
-def test_standardised_residuals_have_unit_variance_with_anchors():
+def test_standardized_residuals_have_unit_variance_with_anchors():
     # 60 grids of 12 x 12 with half of the nodes known: 264 residuals each, so that the mean of their standard
     # deviations is known to 1 / sqrt(2 * 264 * 60) = 0.6 %; five times that
     spread = []
@@ -184,7 +184,7 @@ def test_standardised_residuals_have_unit_variance_with_anchors():
         grid = ang.simulate.grid(12, 12, 0.1, rng=seed)
         truth = np.angle(grid.z)
         result = ang.synchronize(grid.measurements, anchors={k: float(truth[k]) for k in range(0, 144, 2)})
-        spread.append(np.nanstd(result.edge_residuals().standardised))
+        spread.append(np.nanstd(result.edge_residuals().standardized))
     assert np.mean(spread) == pytest.approx(1, abs=0.03)
 
 
@@ -216,7 +216,7 @@ def test_error_bars_where_all_nodes_are_anchors(data):
     assert result.standard_errors().tolist() == [0, 0, 0]
     assert result.confidence_intervals().tolist() == [[0, 0]] * 3
     assert result.edge_residuals().leverage.tolist() == [0] * len(result.measurements)
-    assert np.isnan(result.edge_residuals().standardised).all()
+    assert np.isnan(result.edge_residuals().standardized).all()
     assert result.connectivity().bridges.size == 0
 
 
@@ -231,6 +231,6 @@ def test_robust_residuals_with_anchors():
     )
     edges = result.edge_residuals()
     assert edges.leverage[12] == 0
-    assert abs(edges.standardised[12]) > 10
-    assert np.nanmax(np.abs(np.delete(edges.standardised, 12))) < 5
+    assert abs(edges.standardized[12]) > 10
+    assert np.nanmax(np.abs(np.delete(edges.standardized, 12))) < 5
     assert 12 not in result.connectivity().weakest_cut_edges

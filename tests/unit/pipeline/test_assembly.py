@@ -26,7 +26,7 @@ from angsync.pipeline.assembly import (
 )
 from angsync.pipeline.call import Call
 from angsync.pipeline.gauge import in_gauge
-from angsync.problem.components import normalised
+from angsync.problem.components import normalized
 from angsync.problem.intake import taken_in
 from angsync.solvers.stopping import Clock, History, Progress
 
@@ -53,7 +53,7 @@ def history(*objective):
 def test_objectives_come_back_in_the_units_of_the_matrix_given(diagonal):
     C = 1000 * hermitian(9) * (1 - np.eye(9)) + diagonal * np.eye(9)
     given = as_operator(C)
-    part = normalised(given)
+    part = normalized(given)
     z = phases(9)
     solved = np.vdot(z, part.apply(z)).real
     units = Units.of(given, part)
@@ -150,7 +150,7 @@ def test_a_product_that_is_known_is_not_made_again():
             raise AssertionError("a product was made")
 
     C, z = hermitian(12), phases(12)
-    exponent = normalised(as_operator(C)).exponent
+    exponent = normalized(as_operator(C)).exponent
     point = point_at(Silent(C), z, known=(C @ z) * 2.0**-exponent)
     assert point.objective == pytest.approx(f(C, z), rel=1e-12)
 

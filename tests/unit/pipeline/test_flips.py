@@ -52,7 +52,7 @@ def test_a_point_short_by_one_vortex_is_mended():
     assert mended >= short / 2
 
 
-def test_edges_taken_together_have_neighbourhoods_of_their_own():
+def test_edges_taken_together_have_neighborhoods_of_their_own():
     base = base_of(ang.simulate.grid(40, 40, 0.3, rng=0).C)
     places = np.random.default_rng(0).choice(base.edges.i.size, 60, replace=False)
     left, seen = places, []
@@ -80,7 +80,7 @@ def test_without_time_nothing_is_turned():
     assert flipped(base, np.ones(1600, dtype=complex), Clock(0.0)) is None
 
 
-def test_where_everything_is_near_to_everything_there_are_no_neighbourhoods(monkeypatch):
+def test_where_everything_is_near_to_everything_there_are_no_neighborhoods(monkeypatch):
     base = base_of(ang.simulate.erdos_renyi(3000, 8 / 3000, 0.5, rng=0).C)
     monkeypatch.setattr(flips, "Region", lambda *_: pytest.fail("a region of a whole random graph"))
     assert flipped(base, np.ones(3000, dtype=complex), Clock()) is None

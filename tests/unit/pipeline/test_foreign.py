@@ -22,7 +22,7 @@ def C(request):
 
 
 @pytest.mark.parametrize("given", [lambda array: array, ang.as_operator], ids=["array", "operator"])
-@pytest.mark.parametrize("start", ["auto", "eigenvector", "normalised_eigenvector", "random"])
+@pytest.mark.parametrize("start", ["auto", "eigenvector", "normalized_eigenvector", "random"])
 def test_starts_by_products_work_on_a_device(device, C, given, start):
     result = ang.synchronize(given(device(C)), start=start, rng=0)
     assert result.converged

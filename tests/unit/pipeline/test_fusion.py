@@ -103,7 +103,7 @@ def test_without_time_the_better_point_is_left(two_defects):
     assert fused(operator, better.z, poorer.z, Clock(0.0)) is None
 
 
-def test_the_neighbourhood_is_what_can_be_reached_in_so_many_steps(stuck):
+def test_the_neighborhood_is_what_can_be_reached_in_so_many_steps(stuck):
     problem, operator, z = stuck
     C, edges = problem.C, operator.edges
     reversed_ones = (np.conj(z[edges.i]) * edges.value * z[edges.j]).real < 0

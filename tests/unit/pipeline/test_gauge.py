@@ -62,9 +62,9 @@ def test_gauges():
     assert node.z[7] == 1
     for other in (mean, node):
         assert ang.distance(first.z, other.z) < 1e-9
-    labelled = ang.synchronize(ang.Measurements(["a", "b"], ["b", "c"], [0.1, 0.2]), gauge="b")
-    assert labelled.angles == pytest.approx([0.1, 0, -0.2])
-    assert labelled.labels == ("a", "b", "c")
+    labeled = ang.synchronize(ang.Measurements(["a", "b"], ["b", "c"], [0.1, 0.2]), gauge="b")
+    assert labeled.angles == pytest.approx([0.1, 0, -0.2])
+    assert labeled.labels == ("a", "b", "c")
     with pytest.warns(DisconnectedWarning):
         pieces = ang.synchronize(ang.Measurements([0, 2], [1, 3], [0.5, 0.5]), gauge=3)
     assert pieces.angles == pytest.approx([0, -0.5, 0.5, 0])

@@ -23,7 +23,7 @@ def decades(n, noise, seed, *, density=1.0):
 
 
 def farthest(C, z):
-    """The largest angle, in radians and to first order, that a node is from where its neighbours want it."""
+    """The largest angle, in radians and to first order, that a node is from where its neighbors want it."""
     return (np.abs((z.conj() * (C @ z)).imag) / np.abs(C).sum(axis=1)).max()
 
 

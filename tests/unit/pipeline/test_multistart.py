@@ -20,7 +20,7 @@ from angsync.pipeline.multistart import best_of_starts, rank_two_start, worth_mo
 from angsync.pipeline.regime import is_dense
 from angsync.pipeline.task import Task
 from angsync.pipeline.tried_starts import Starts
-from angsync.problem.components import normalised
+from angsync.problem.components import normalized
 from angsync.problem.operators import CountingOperator
 from angsync.solvers.loop import iterate
 from angsync.solvers.stopping import Clock
@@ -30,7 +30,7 @@ HARD = 1.2  # noise over sqrt n at which one run often ends at a lesser optimum
 
 def first_run(C, stopping=None):
     """A component as the pipeline hands it over: products counted, one run done."""
-    counting = CountingOperator(normalised(ang.as_operator(C)))
+    counting = CountingOperator(normalized(ang.as_operator(C)))
     stopping = Stopping() if stopping is None else stopping
     start = ang.eigenvector_estimator(C)
     return counting, iterate(counting, ang.AcceleratedGPM(), start, stopping)
@@ -114,7 +114,7 @@ def test_the_witness_is_a_start():
 
 def test_rank_two_starts_are_phases_near_the_optimum():
     C = gaussian(80, HARD)
-    operator = normalised(ang.as_operator(C))
+    operator = normalized(ang.as_operator(C))
     best = more(*first_run(C), starts=10)[0].objective
     rng = np.random.default_rng(0)
     for _ in range(5):

@@ -65,7 +65,7 @@ def test_the_same_answer_as_one_by_one(one_by_one, gauge, certify):
     if certify:
         assert result.certificate.verdict is Verdict.CERTIFIED
         assert result.certificate.confidence == 1
-        # both are lower bounds of one number, by factorisations at shifts of their own
+        # both are lower bounds of one number, by factorizations at shifts of their own
         assert 0 < result.certificate.lambda_2 <= 1.1 * expected.certificate.lambda_2
         assert result.certificate.lambda_min <= 0
 

@@ -127,7 +127,7 @@ def test_multigrid_works_in_single_precision_at_any_scale(exponent):
 def test_sparse_problems_at_the_ends_of_the_range_of_floats(scale):
     grid = ang.simulate.grid(9, 9, 0.3, rng=0)
     reference = ang.synchronize(grid.C)
-    for start in ("auto", "connection_laplacian", "multilevel", "normalised_eigenvector", "spanning_tree"):
+    for start in ("auto", "connection_laplacian", "multilevel", "normalized_eigenvector", "spanning_tree"):
         result = ang.synchronize(grid.C * scale, start=start)
         assert ang.distance(result.z, reference.z, np.inf) < 1e-6
         assert result.certificate.verdict is Verdict.CERTIFIED

@@ -54,7 +54,7 @@ def test_the_alternative_start_is_taken_where_it_is_better(monkeypatch):
     row, column = np.divmod(np.arange(256), 16)
     twisted = periodic.z * np.exp(2j * np.pi * (row + 2 * column) / 16)
     poor = SimpleNamespace(words="a poor start", make_quickly=lambda operator, rng: twisted)
-    for name in ("connection_laplacian", "spanning_tree", "multilevel", "eigenvector", "normalised_eigenvector"):
+    for name in ("connection_laplacian", "spanning_tree", "multilevel", "eigenvector", "normalized_eigenvector"):
         monkeypatch.setitem(STARTS, name, poor)
 
     def pretend(share):

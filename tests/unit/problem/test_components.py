@@ -7,7 +7,7 @@ import pytest
 from problems import hermitian, phases
 
 import angsync as ang
-from angsync.problem.components import component_indices, normalised
+from angsync.problem.components import component_indices, normalized
 
 
 def test_the_nodes_of_each_component_in_the_order_of_the_labels():
@@ -18,7 +18,7 @@ def test_the_nodes_of_each_component_in_the_order_of_the_labels():
 @pytest.mark.parametrize("scale", [1e-200, 1.0, 3.0, 1e200])
 def test_the_largest_row_sum_is_between_one_half_and_one(scale):
     C = scale * hermitian(7)
-    part = normalised(ang.as_operator(C))
+    part = normalized(ang.as_operator(C))
     assert 0.5 <= part.abs_row_sums().max() <= 1
     z = phases(7)
     # a power of two: nothing is rounded
@@ -28,6 +28,6 @@ def test_the_largest_row_sum_is_between_one_half_and_one(scale):
 
 def test_a_dominant_diagonal_is_left_out():
     C = hermitian(7) + 1e6 * np.eye(7)
-    assert (normalised(ang.as_operator(C)).diagonal() == 0).all()
+    assert (normalized(ang.as_operator(C)).diagonal() == 0).all()
     usual = hermitian(7)
-    assert (normalised(ang.as_operator(usual)).diagonal() != 0).any()
+    assert (normalized(ang.as_operator(usual)).diagonal() != 0).any()

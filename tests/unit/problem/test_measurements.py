@@ -23,7 +23,7 @@ def test_convention_row_i_column_j_is_theta_i_minus_theta_j():
     np.testing.assert_allclose(C, expected + expected.conj().T, rtol=1e-15)
 
 
-def test_exact_phases_maximise_the_quadratic_form():
+def test_exact_phases_maximize_the_quadratic_form():
     theta = np.array([0.1, 2.0, -1.0])
     C = dense(Measurements([0, 0, 1], [1, 2, 2], [theta[0] - theta[1], theta[0] - theta[2], theta[1] - theta[2]]))
     z = np.exp(1j * theta)

@@ -18,7 +18,7 @@ def small(monkeypatch):
 
 
 def shuffled_grid(side, noise, seed):
-    """A grid whose nodes come in random order, so that neighbours are far apart in memory."""
+    """A grid whose nodes come in random order, so that neighbors are far apart in memory."""
     grid = ang.simulate.grid(side, 4 * side, noise, rng=seed)
     order = np.random.default_rng(seed).permutation(grid.z.size)
     return grid.C[order][:, order].tocsr(), grid.z[order]

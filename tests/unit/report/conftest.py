@@ -83,7 +83,7 @@ def make_result(n: int = 12, iterations: int = 20, **changes: Any) -> SimpleName
         "source": measurements,
         "edge_residuals": lambda: SimpleNamespace(
             wrapped=wrapped,
-            standardised=wrapped,
+            standardized=wrapped,
             leverage=np.full(len(measurements), 0.2),
             measurements=measurements,
             z=np.exp(1j * angles),

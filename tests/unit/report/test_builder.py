@@ -8,7 +8,7 @@ import pytest
 
 from angsync.report.builder import Page, compose
 from angsync.report.figures import Figure
-from angsync.report.judgement import Judgement
+from angsync.report.judgment import Judgment
 
 
 @pytest.mark.parametrize(
@@ -17,6 +17,6 @@ from angsync.report.judgement import Judgement
 )
 def test_no_figure_stands_beside_an_empty_half_of_the_page(wide: str, alone: str) -> None:
     pictures = [Figure("<svg></svg>", str(k), kind == "w") for k, kind in enumerate(wide)]
-    judged = Judgement("good", "Certified optimal", "Proved.")
+    judged = Judgment("good", "Certified optimal", "Proved.")
     page = compose(Page("title", judged, judged, pictures=pictures))
     assert "".join("1" if " class" in found else "0" for found in re.findall(r"<figure[^>]*>", page)) == alone

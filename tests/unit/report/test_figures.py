@@ -30,16 +30,16 @@ from angsync.report.series import (
     residual_curve,
     thin,
 )
-from angsync.report.wheel import CENTRE_X, CENTRE_Y, RADIUS, face_for
+from angsync.report.wheel import CENTER_X, CENTER_Y, RADIUS, face_for
 
 Result = Callable[..., SimpleNamespace]
 
 
 def dots(svg: str) -> np.ndarray:
-    """Centres of the points, relative to the middle, in units of the wheel, y upwards."""
+    """Centers of the points, relative to the middle, in units of the wheel, y upwards."""
     circles = list(ElementTree.fromstring(svg).iter("circle"))
-    centres = [(float(c.get("cx", "nan")), float(c.get("cy", "nan"))) for c in circles]
-    return np.array([(x - CENTRE_X) / RADIUS + 1j * (CENTRE_Y - y) / RADIUS for x, y in centres])
+    centers = [(float(c.get("cx", "nan")), float(c.get("cy", "nan"))) for c in circles]
+    return np.array([(x - CENTER_X) / RADIUS + 1j * (CENTER_Y - y) / RADIUS for x, y in centers])
 
 
 def test_curves_start_at_zero_when_the_history_holds_the_start(result: Result) -> None:
@@ -174,7 +174,7 @@ def test_odd_histograms_are_drawn(result: Result, residuals: list[float]) -> Non
     assert "Residuals of 6 measurements" in figure.caption
 
 
-def test_the_curve_is_that_of_the_middle_half_and_what_is_far_off_has_another_colour(result: Result) -> None:
+def test_the_curve_is_that_of_the_middle_half_and_what_is_far_off_has_another_color(result: Result) -> None:
     rng = np.random.default_rng(3)
     wrapped = rng.normal(0, 0.1, 400)
     wrapped[:30] = rng.uniform(1, 3, 30)

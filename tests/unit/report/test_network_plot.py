@@ -10,7 +10,7 @@ import pytest
 import angsync as ang
 from angsync.errors import DisconnectedWarning, InputError, ShapeError
 from angsync.report import plot_network
-from angsync.report.network_plot import COLOURS
+from angsync.report.network_plot import COLORS
 
 pytest.importorskip("matplotlib")
 
@@ -21,21 +21,21 @@ def grid():
 
 
 def nodes_of(figure):
-    """The marks of the nodes that have a colour."""
+    """The marks of the nodes that have a color."""
     return next(drawn for drawn in figure.axes[0].collections if drawn.get_array() is not None)
 
 
-@pytest.mark.parametrize("colour", COLOURS)
-def test_nodes_are_coloured_by_what_is_asked_for(grid, colour):
-    figure = grid.plot("network", colour=colour)
+@pytest.mark.parametrize("color", COLORS)
+def test_nodes_are_colored_by_what_is_asked_for(grid, color):
+    figure = grid.plot("network", color=color)
     values = np.asarray(nodes_of(figure).get_array())
     expected = {
         "phase": np.degrees(grid.angles),
         "error": np.degrees(grid.standard_errors()),
         "component": np.zeros(30),
     }
-    if colour in expected:
-        assert values == pytest.approx(expected[colour])
+    if color in expected:
+        assert values == pytest.approx(expected[color])
     else:
         ends = (grid.measurements.i == 7) | (grid.measurements.j == 7)
         rms = np.degrees(np.sqrt(np.mean(grid.edge_residuals().wrapped[ends] ** 2)))
@@ -60,7 +60,7 @@ def test_positions_are_taken_by_row_or_by_label():
     with pytest.raises(ShapeError, match=r"shape \(3, 2\)"):
         plot_network(result, np.zeros((3, 3)))
     with pytest.raises(InputError, match="'phase', 'error', 'residual', 'component', not 'rainbow'"):
-        plot_network(result, colour="rainbow")
+        plot_network(result, color="rainbow")
 
 
 def test_bad_measurements_stand_out():
@@ -77,8 +77,8 @@ def test_bad_measurements_stand_out():
 def test_nodes_of_which_nothing_is_known_are_hollow():
     with pytest.warns(DisconnectedWarning):
         result = ang.synchronize(ang.Measurements([0, 1, 2], [1, 2, 0], [0.1, 0.2, -0.25], n=5))
-    for colour in COLOURS:
-        assert len(nodes_of(plot_network(result, colour=colour)).get_offsets()) == 3
+    for color in COLORS:
+        assert len(nodes_of(plot_network(result, color=color)).get_offsets()) == 3
 
 
 def test_of_a_full_graph_some_edges_are_drawn_and_it_says_so():

@@ -189,7 +189,7 @@ def test_truth_adds_an_error_wheel(result: Result) -> None:
         ("UNDECIDED", "open", "Undecided"),
     ],
 )
-def test_the_verdict_is_said_in_words_not_only_in_colour(
+def test_the_verdict_is_said_in_words_not_only_in_color(
     result: Result, certificate: Callable[..., SimpleNamespace], verdict: str, look: str, words: str
 ) -> None:
     text = render_page(result(certificate=certificate(verdict)))

@@ -80,8 +80,8 @@ def test_kinds_and_options_that_are_not_there_are_named():
         solved().plot("wheel")
     with pytest.raises(InputError, match="a figure goes to figure="):
         solved().plot(figure_module.Figure())
-    with pytest.raises(InputError, match="colour: only kind='network'"):
-        solved().plot("phases", colour="error")
+    with pytest.raises(InputError, match="color: only kind='network'"):
+        solved().plot("phases", color="error")
 
 
 def test_a_stack_is_no_single_problem():

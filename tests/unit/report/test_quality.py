@@ -6,7 +6,7 @@ import scipy.sparse
 from tests.problems import random_graph, random_tree
 
 import angsync as ang
-from angsync.report.judgement import judge_fit
+from angsync.report.judgment import judge_fit
 from angsync.report.quality import assess
 
 

@@ -23,8 +23,8 @@ def one_wrong(labels=None):
 
 def test_a_wrong_measurement_among_few_is_found():
     result = one_wrong()
-    # the scale that it has enlarged hides it: its standardised residual cannot exceed about the root of the freedom
-    assert np.abs(result.edge_residuals().standardised).max() < 4.5
+    # the scale that it has enlarged hides it: its standardized residual cannot exceed about the root of the freedom
+    assert np.abs(result.edge_residuals().standardized).max() < 4.5
     assert np.flatnonzero(beyond_chance(result)).tolist() == [3]
 
 
@@ -44,7 +44,7 @@ def test_without_redundancy_nothing_is_beyond_chance():
     assert not beyond_chance(result).any()
 
 
-def test_the_worst_are_named_and_coloured():
+def test_the_worst_are_named_and_colored():
     labels = [f"station {k}" for k in range(10)]
     result = one_wrong(labels)
     histogram, quantiles, worst = plot_residuals(result).axes

@@ -69,5 +69,5 @@ def test_a_loaded_stack_says_why_it_has_no_error_bars(result, tmp_path):
     assert "No error bars" in figure.axes[1].texts[0].get_text()
 
 
-def test_colours_of_outcomes_are_all_different():
+def test_colors_of_outcomes_are_all_different():
     assert len(set(OUTCOMES.values())) == len(OUTCOMES)

@@ -29,7 +29,7 @@ def test_one_row_a_node():
 def test_one_row_a_measurement():
     result = solved()
     frame = result.to_dataframe("measurements")
-    assert list(frame.columns) == ["i", "j", "angle", "weight", "residual", "standardised"]
+    assert list(frame.columns) == ["i", "j", "angle", "weight", "residual", "standardized"]
     assert frame["residual"].to_numpy() == pytest.approx(result.edge_residuals().wrapped)
     assert frame["i"].tolist() == ["a", "b", "c", "a"]
     cheap = result.to_dataframe("measurements", standard_errors=False)

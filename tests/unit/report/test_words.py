@@ -17,7 +17,7 @@ def test_certified_names_the_bound_the_uniqueness_and_the_proof(certificate: Cer
     assert words.startswith("Proved: no assignment of phases fits better than this one by more than 3.2e-9")
     assert "(1.1e-12 relative)" in words
     assert "unique up to a global phase." in words
-    assert "Cholesky factorisation with its rounding error accounted for (deterministic)" in words
+    assert "Cholesky factorization with its rounding error accounted for (deterministic)" in words
     assert words.isascii()
 
 

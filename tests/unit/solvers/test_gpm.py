@@ -36,7 +36,7 @@ def test_alpha_inf_is_the_projected_power_method():
 
 
 def test_a_zero_entry_of_w_keeps_its_phase():
-    # node 2 hears two neighbours that cancel exactly
+    # node 2 hears two neighbors that cancel exactly
     C = np.array([[0, 0, 1], [0, 0, 1], [1, 1, 0]], dtype=complex)
     z = np.array([1, -1, 1j])
     state = ang.GPM(np.inf).step(ang.as_operator(C), GPMState(z, C @ z))

@@ -111,7 +111,7 @@ def test_a_star_becomes_one_node_at_once():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_long_chains_leave_neighbours_alone_and_every_node_has_a_home(seed):
+def test_long_chains_leave_neighbors_alone_and_every_node_has_a_home(seed):
     # The rounds end before the matching is maximal. A node left alone may then hang on another one that is: it must not
     # be put where that one is not a lead.
     order = [1, 0, *range(2, 18)] if seed == 0 else np.random.default_rng(seed).permutation(60).tolist()

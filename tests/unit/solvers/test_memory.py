@@ -21,8 +21,8 @@ from angsync.batch.stack import synchronize_stack
 from angsync.certificate.bounds import METHODS
 from angsync.certificate.certify import certify_component
 from angsync.kernels import spare_memory as spare
-from angsync.kernels.superlu import factorise
-from angsync.problem.components import normalised
+from angsync.kernels.superlu import factorize
+from angsync.problem.components import normalized
 from angsync.solvers import memory
 from angsync.solvers.loop import iterate
 from angsync.solvers.memory import MemoryBudget, dense_bytes, sparse_bytes
@@ -226,7 +226,7 @@ def test_preconditioners_on_grids(kind):
     budgets, peaks = [], []
     for side in (60, 120):
         operator, z = grid(side)
-        factor = factorise(scipy.sparse.diags_array(operator.abs_row_sums() * 1.01) - operator.matrix).entries
+        factor = factorize(scipy.sparse.diags_array(operator.abs_row_sums() * 1.01) - operator.matrix).entries
         sizes = {"matrix": sparse_size(operator), "factor": sparse_bytes(operator.n, factor)}
         budgets.append(budget.bytes(operator.n, **sizes))
         peaks.append(peak(lambda operator=operator, z=z: iterate(operator, solver, z, STOPPING)))
@@ -242,7 +242,7 @@ def test_certificates_of_dense_problems(method):
     sizes, peaks = (400, 800), []
     for n in (80, *sizes):
         C, _ = dense(n, 0.2)
-        operator = normalised(ang.as_operator(C))
+        operator = normalized(ang.as_operator(C))
         operator.abs_row_sums()
         z = ang.synchronize(C, certify=False).z
         peaks.append(peak(lambda operator=operator, z=z: certified(operator, z, method)))
@@ -257,14 +257,14 @@ def test_certificates_of_dense_problems(method):
 
 # Lanczos takes 267 and 354 steps for the larger two: room for all 400 is made after 256
 @pytest.mark.parametrize(
-    ("method", "sides"), [("factorisation", (12, 30, 60)), ("lanczos", (12, 60, 80)), ("multilevel", (12, 60, 120))]
+    ("method", "sides"), [("factorization", (12, 30, 60)), ("lanczos", (12, 60, 80)), ("multilevel", (12, 60, 120))]
 )
 def test_certificates_of_grids(method, sides):
     budgets, peaks = [], []
     for side in sides:
         operator, z = grid(side)
         z = iterate(operator, ang.Newton(), z, STOPPING).z
-        factor = factorise(scipy.sparse.diags_array(operator.abs_row_sums() * 1.01) - operator.matrix).entries
+        factor = factorize(scipy.sparse.diags_array(operator.abs_row_sums() * 1.01) - operator.matrix).entries
         sizes = {"matrix": sparse_size(operator), "factor": sparse_bytes(operator.n, factor)}
         budgets.append(METHODS[method].memory.bytes(operator.n, **sizes))
         peaks.append(peak(lambda operator=operator, z=z: certified(operator, z, method)))

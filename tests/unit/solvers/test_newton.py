@@ -41,13 +41,13 @@ def test_newton_refuses_a_step_that_would_lose_objective(monkeypatch):
     problem = ang.simulate.gaussian(15, 0.5, rng=0)
     operator = ang.as_operator(problem.C)
     start = ang.Newton().init(operator, problem.z * np.exp(0.3j * np.arange(15)))
-    honest = newton.maximise_model
+    honest = newton.maximize_model
 
     def lying(*arguments):
         inner = honest(*arguments)
         return dataclasses.replace(inner, t=-inner.t)
 
-    monkeypatch.setattr(newton, "maximise_model", lying)
+    monkeypatch.setattr(newton, "maximize_model", lying)
     after = ang.Newton().step(operator, start)
     assert after.exhausted
     assert np.array_equal(after.z, start.z)

@@ -12,7 +12,7 @@ import angsync as ang
 from angsync.problem.operators import ScaledOperator
 from angsync.problem.operators.schur import SchurOperator
 from angsync.solvers import preconditioner
-from angsync.solvers.newton import maximise_model
+from angsync.solvers.newton import maximize_model
 from angsync.solvers.preconditioner import (
     Direct,
     Jacobi,
@@ -54,10 +54,10 @@ def test_every_kind_is_symmetric_and_positive_on_the_tangent_space(kind, small_b
     made = build(kind, hessian)
     assert isinstance(made, {"jacobi": Jacobi, "direct": Direct, "multigrid": Multigrid}[kind])
     inverse = matrix_of(made.solve, 72)
-    centred = inverse - inverse.mean(axis=0)
+    centerd = inverse - inverse.mean(axis=0)
     # the multigrid cycle works in single precision
-    assert np.abs(centred - centred.T).max() < 1e-5 * np.abs(centred).max()
-    eigenvalues = np.linalg.eigvalsh((centred + centred.T) / 2)
+    assert np.abs(centerd - centerd.T).max() < 1e-5 * np.abs(centerd).max()
+    eigenvalues = np.linalg.eigvalsh((centerd + centerd.T) / 2)
     assert eigenvalues[1] > 1e-3 * eigenvalues[-1] / 72
 
 
@@ -95,7 +95,7 @@ def test_a_strong_preconditioner_needs_few_inner_iterations(kind, small_bottom):
     b = hessian.product(np.cos(np.pi * (row + 0.5) / 30) + np.cos(np.pi * (column + 0.5) / 15))
     counts = {}
     for name in ("jacobi", kind):
-        inner = maximise_model(hessian.product, b, build(name, hessian), 1e9, 1e30, 500)
+        inner = maximize_model(hessian.product, b, build(name, hessian), 1e9, 1e30, 500)
         assert not inner.at_boundary
         counts[name] = inner.iterations
         assert np.abs(hessian.product(inner.t) - b).max() < 1e-3 * np.abs(b).max()
@@ -126,7 +126,7 @@ def test_the_kind_follows_the_shape_of_the_graph(monkeypatch):
     assert strongest_affordable(ang.as_operator(aslinearoperator(path(np.ones(4))))) == "jacobi"
 
 
-def test_schur_complements_are_factorised_as_what_they_come_from():
+def test_schur_complements_are_factorized_as_what_they_come_from():
     # K with a last block: C = -(K11 - K12 K22^-1 K21); H + ground solved through K equals the dense solution
     rng = np.random.default_rng(0)
     B = rng.standard_normal((12, 9)) + 1j * rng.standard_normal((12, 9))

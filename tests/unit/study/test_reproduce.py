@@ -74,11 +74,11 @@ PLANTED = {
     "A2: largest eigenvalue in modulus": (eigenvector, "leading_eigenvector", _largest_in_modulus),
     "A3: bound too low": (relaxation, "dual_bound", lambda C, y: 0.9999 * _ORIGINAL_BOUND(C, y)),
     "F1: 1/2 for 8": (theory, "eigenvector_error_bound", _shrunk(theory.eigenvector_error_bound, 1 / 16, "bound")),
-    "F3: 1/4 for 4": (theory, "maximiser_error_bound", _shrunk(theory.maximiser_error_bound, 1 / 16, "bound")),
+    "F3: 1/4 for 4": (theory, "maximizer_error_bound", _shrunk(theory.maximizer_error_bound, 1 / 16, "bound")),
     "F4: distance": (theory, "critical_point_bounds", _shrunk(theory.critical_point_bounds, 1 / 60, "distance")),
     "T1: an eighth": (theory, "l2_error_bound", _shrunk(theory.l2_error_bound, 1 / 8, "bounds")),
     "T2: an eighth": (theory, "linf_error_bound", _shrunk(theory.linf_error_bound, 1 / 8, "bounds")),
-    "P1: 1 for 2": (theory, "normalisation_bound", _half_the_right_side(theory.normalisation_bound)),
+    "P1: 1 for 2": (theory, "normalization_bound", _half_the_right_side(theory.normalization_bound)),
     "P2: 1 for 2": (theory, "one_step_bound", _half_the_right_side(theory.one_step_bound, "inequality")),
     "P2: identity": (
         theory, "one_step_bound", lambda *a: dataclasses.replace(theory.estimation.one_step_bound(*a), identity_error=1)

@@ -76,7 +76,7 @@ def test_what_cannot_be_answered_says_so():
     with pytest.raises(InputError, match="Pass sigma"):
         tree.standard_errors()
     assert tree.standard_errors(0.1) == pytest.approx([0, 0.1, 0.1 * np.sqrt(2)])
-    assert np.isnan(tree.edge_residuals().standardised).all()
+    assert np.isnan(tree.edge_residuals().standardized).all()
     with pytest.raises(InputError, match="sigma must be finite"):
         tree.standard_errors(-1.0)
     products = ang.synchronize(aslinearoperator(np.ones((3, 3))))

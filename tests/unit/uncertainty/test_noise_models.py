@@ -40,7 +40,7 @@ def test_weights_built_into_the_matrix_are_understood():
         result = ang.synchronize(drawn.measurements.to_sparse(), certify=False)
         errors.append(np.angle(result.z * np.conj(truth) * truth[0])[1:])
         stated.append(result.standard_errors()[1:])
-        spread.append(np.nanstd(result.edge_residuals().standardised))
+        spread.append(np.nanstd(result.edge_residuals().standardized))
     assert np.mean(stated) / np.sqrt(np.mean(np.square(errors))) == pytest.approx(1, abs=0.15)
     assert np.mean(spread) == pytest.approx(1, abs=0.08)
 

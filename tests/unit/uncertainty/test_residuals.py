@@ -1,4 +1,4 @@
-"""Residuals of edges: order, direction, leverage, redundancy, standardised residuals."""
+"""Residuals of edges: order, direction, leverage, redundancy, standardized residuals."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def test_leverages_sum_to_the_number_of_fitted_phases(weighted_graph, graph_lapl
     assert leverage == pytest.approx(w * (G[i, i] + G[j, j] - 2 * G[i, j]), rel=1e-9)
 
 
-def test_a_bridge_has_leverage_one_and_no_standardised_residual():
+def test_a_bridge_has_leverage_one_and_no_standardized_residual():
     m = ang.Measurements([0, 1, 2, 2], [1, 2, 0, 3], [0.1, 0.1, 0.1, 1.0])
     residuals = ang.synchronize(m).edge_residuals()
     assert residuals.leverage[3] == pytest.approx(1)
-    assert np.isnan(residuals.standardised[3])
-    assert np.isfinite(residuals.standardised[:3]).all()
+    assert np.isnan(residuals.standardized[3])
+    assert np.isfinite(residuals.standardized[:3]).all()
     assert residuals.wrapped[:3] == pytest.approx([0.1, 0.1, 0.1])
     assert residuals.wrapped[3] == pytest.approx(0, abs=1e-12)
 
@@ -47,23 +47,23 @@ def test_an_outlier_stands_out():
     angle = m.angle.copy()
     angle[17] += 1.0
     residuals = ang.synchronize(ang.Measurements(m.i, m.j, angle)).edge_residuals()
-    assert np.argmax(np.abs(residuals.standardised)) == 17
+    assert np.argmax(np.abs(residuals.standardized)) == 17
 
 
-def test_standardised_residuals_have_unit_spread():
+def test_standardized_residuals_have_unit_spread():
     for problem in (
         ang.simulate.phase_noise(60, 0.1, rng=0).measurements,
         ang.simulate.gaussian(60, 0.3, rng=0).C,
     ):
-        spread = np.std(ang.synchronize(problem).edge_residuals().standardised)
+        spread = np.std(ang.synchronize(problem).edge_residuals().standardized)
         # 1770 residuals: standard error of the spread 1/sqrt(3540) = 1.7 %; five of them
         assert spread == pytest.approx(1, abs=0.085)
 
 
-def test_standardised_residuals_allow_for_leverage():
+def test_standardized_residuals_allow_for_leverage():
     # a triangle: every leverage is 2/3, sigma^2 = sum r^2 / 1, so r / (sigma sqrt(1/3)) = 1 for equal residuals
     residuals = ang.synchronize(ang.Measurements([0, 1, 2], [1, 2, 0], [0.1, 0.1, 0.1])).edge_residuals()
-    assert residuals.standardised == pytest.approx([1, 1, 1])
+    assert residuals.standardized == pytest.approx([1, 1, 1])
     assert repr(residuals) == "EdgeResiduals(3 measurements, rms 0.1 rad)"
 
 

@@ -5,7 +5,7 @@ with the weights 1/error^2.
 
 >>> from angsync.applications import beam_optics
 >>> machine = beam_optics.simulate(40, kind="complete", error=0.002, rng=0)
->>> result = beam_optics.synchronise(machine.tables)
+>>> result = beam_optics.synchronize(machine.tables)
 >>> result.is_combined, bool(result.flagged.any()), result.sync.certificate.verdict.name
 (True, False, 'CERTIFIED')
 """
@@ -32,11 +32,11 @@ from angsync.applications.beam_optics.tables import PhaseTable, read
 from angsync.applications.beam_optics.turns import TurnOffsets, turn_offsets, wrapped
 from angsync.errors import ErrorBarWarning, InputError, names_keywords, warn_user
 
-__all__ = ["BeamResult", "PhaseTable", "SimulatedBeam", "read", "simulate", "synchronise"]
+__all__ = ["BeamResult", "PhaseTable", "SimulatedBeam", "read", "simulate", "synchronize"]
 
 
 @names_keywords
-def synchronise(
+def synchronize(
     tables: Any,
     independent: bool = False,
     *,
@@ -52,7 +52,7 @@ def synchronise(
         What :func:`read` gives, of one plane; or a path.
     independent
         Whether several tables are different measurements. Only then are their errors combined, and only where they do
-        not agree too well for that: the neighbour and the total phases of one analysis are one measurement written
+        not agree too well for that: the neighbor and the total phases of one analysis are one measurement written
         twice.
     reference
         The monitor with phase 0; unless given, the one that a total table is against, or the first of the machine.
@@ -66,7 +66,7 @@ def synchronise(
     --------
     >>> from angsync.applications import beam_optics
     >>> machine = beam_optics.simulate(30, bad=1, bad_sigmas=20, rng=1)
-    >>> result = beam_optics.synchronise(machine.tables, independent=True)
+    >>> result = beam_optics.synchronize(machine.tables, independent=True)
     >>> [name for name, flag in zip(result.name, result.flags) if flag] == list(machine.bad)
     True
     """

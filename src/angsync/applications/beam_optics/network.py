@@ -31,7 +31,7 @@ class Network:
 
     name: tuple[str, ...]
     place: NDArray[np.float64]
-    """s in metres; NaN where no table has it."""
+    """s in meters; NaN where no table has it."""
     model: NDArray[np.float64]
     """Phase of the model, turns; NaN where no table has it."""
     measurements: Measurements
@@ -56,7 +56,7 @@ def network(tables: Sequence[PhaseTable], reference: str | None) -> Network:
     """The rows of all tables, which must be of one plane."""
     planes = sorted({table.plane for table in tables})
     if len(planes) > 1:
-        raise InputError("the tables are of both planes. Synchronise those of one plane at a time.")
+        raise InputError("the tables are of both planes. Synchronize those of one plane at a time.")
     place: dict[str, float] = {}
     model: dict[str, float] = {}
     for table in tables:

@@ -48,7 +48,7 @@ def solved(net: Network, robust: bool) -> Believed:
     culprits: dict[int, list[int]] = {}
     limit = _limit(outlier.size)
     for _ in range(_MOST_ROUNDS):
-        scaled = _standardised(net, sync, outlier)
+        scaled = _standardized(net, sync, outlier)
         worst = _worst(net, scaled, limit)
         if not worst.any():
             break
@@ -93,7 +93,7 @@ def _without(net: Network, outlier: NDArray[np.bool_]) -> SyncResult:
     return synchronize(kept, gauge=net.reference)
 
 
-def _standardised(net: Network, sync: SyncResult, outlier: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _standardized(net: Network, sync: SyncResult, outlier: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Residuals in their own standard deviations, which are less than the errors by what the row itself decides."""
     found = sync.edge_residuals()
     left = 1 - found.leverage

@@ -30,12 +30,12 @@ _LISTED = 30
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BeamResult(ApplicationResult):
-    """What :func:`angsync.applications.beam_optics.synchronise` returns. Phases and errors are turns."""
+    """What :func:`angsync.applications.beam_optics.synchronize` returns. Phases and errors are turns."""
 
     name: tuple[str, ...]
     """Monitors, in the order of the machine."""
     s: NDArray[np.float64]
-    """Metres."""
+    """Meters."""
     phase: NDArray[np.float64]
     """In [0, 1), against the reference, whole turns of monitors corrected; NaN where nothing ties it to the
     reference."""
@@ -207,11 +207,11 @@ class BeamResult(ApplicationResult):
         ]
         return [
             Curves(
-                "Phase less model", "s, metres", "turns", tuple(series),
+                "Phase less model", "s, meters", "turns", tuple(series),
                 "Distance of every monitor to the model, with 95 % intervals.", level=(0.0, "model"),
             ),
             Curves(
-                "Standard errors", "s, metres", "turns",
+                "Standard errors", "s, meters", "turns",
                 (Series(place, self.standard_error, "against the reference"),),
                 "Combined from all rows." if self.is_combined else "Of the best single chain of rows to the reference.",
                 about="errors",

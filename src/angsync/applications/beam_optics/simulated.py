@@ -14,7 +14,7 @@ from angsync.applications.beam_optics.tables import TUNES, PhaseTable
 from angsync.errors import InputError, names_keywords
 from angsync.io.tfs_file import write_tfs
 
-_METRES = 50.0  # from monitor to monitor
+_METERS = 50.0  # from monitor to monitor
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ def simulate(
     Parameters
     ----------
     kind
-        ``"ring"``: one table of neighbours and one against the first monitor; ``"complete"``: one table of all pairs.
+        ``"ring"``: one table of neighbors and one against the first monitor; ``"complete"``: one table of all pairs.
     error
         Typical standard error of a row, turns; errors of rows differ by factors up to ``spread``.
     model_error
@@ -101,7 +101,7 @@ def simulate(
     turns[chosen[bad:]] = rng.choice([-1, 1], turned)
     seen = phase + tune * turns
     place, of_model = (
-        dict(zip(names, (values).tolist(), strict=True)) for values in (_METRES * np.arange(monitors), model)
+        dict(zip(names, (values).tolist(), strict=True)) for values in (_METERS * np.arange(monitors), model)
     )
 
     def table(first: NDArray[np.int64], second: NDArray[np.int64], off: NDArray[np.float64]) -> PhaseTable:
@@ -125,7 +125,7 @@ def simulate(
         )  # the rows against the first monitor
     else:
         rest = np.arange(1, monitors)
-        neighbours = table(rest, rest - 1, np.zeros(rest.size))
-        tables = (neighbours, table(rest, 0 * rest, shifts(rest.size, wrong - 1)))
+        neighbors = table(rest, rest - 1, np.zeros(rest.size))
+        tables = (neighbors, table(rest, 0 * rest, shifts(rest.size, wrong - 1)))
     truth = (phase - phase[0]) % 1
     return SimulatedBeam(tables, names, truth, tuple(names[k] for k in sorted(wrong)), turns)

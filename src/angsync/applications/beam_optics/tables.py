@@ -35,7 +35,7 @@ class PhaseTable:
     error: NDArray[np.float64]
     """Standard error, turns; NaN where there is none."""
     place: Mapping[str, float] = field(repr=False)
-    """s of the monitors, metres."""
+    """s of the monitors, meters."""
     model: Mapping[str, float] = field(repr=False)
     """Phase of the model at the monitors, turns; empty where the table has none."""
     tune: float | None
@@ -117,7 +117,7 @@ def _table(table: FieldTable, headers: Mapping[str, Any], plane: str | None, uni
     place = _by_monitor(table, "S", first) | _by_monitor(table, "S2", second)
     model = _by_monitor(table, f"MU{letter}MDL", first)
     decided = _is_forward(table, letter, first, second, model)
-    forward = _is_of_neighbours(table, first, second) if decided is None else decided
+    forward = _is_of_neighbors(table, first, second) if decided is None else decided
     if forward:
         phase = -phase
     if decided is not None:
@@ -150,7 +150,7 @@ def _by_monitor(table: FieldTable, column: str, names: list[str]) -> dict[str, f
 def _is_forward(
     table: FieldTable, letter: str, first: list[str], second: list[str], model: Mapping[str, float]
 ) -> bool | None:
-    """Whether rows are NAME2 less NAME (neighbours), not NAME less NAME2 (against one monitor): told by the model in
+    """Whether rows are NAME2 less NAME (neighbors), not NAME less NAME2 (against one monitor): told by the model in
     the rows beside the model at the monitors. None where it does not decide."""
     column = f"PHASE{letter}MDL"
     if column not in table or not model:
@@ -162,8 +162,8 @@ def _is_forward(
     return votes > 0 if votes else None
 
 
-def _is_of_neighbours(table: FieldTable, first: list[str], second: list[str]) -> bool:
-    """Whether it looks like a table of neighbours. Total tables are called so, or have a monitor against itself, or
+def _is_of_neighbors(table: FieldTable, first: list[str], second: list[str]) -> bool:
+    """Whether it looks like a table of neighbors. Total tables are called so, or have a monitor against itself, or
     few monitors that are second."""
     if "total" in os.path.basename(table.source).lower() or any(a == b for a, b in zip(first, second, strict=True)):
         return False
@@ -171,7 +171,7 @@ def _is_of_neighbours(table: FieldTable, first: list[str], second: list[str]) ->
 
 
 def _assumption(table: FieldTable, forward: bool) -> str:
-    kind, rule = ("neighbours", "NAME2 less NAME") if forward else ("total phases", "NAME less NAME2")
+    kind, rule = ("neighbors", "NAME2 less NAME") if forward else ("total phases", "NAME less NAME2")
     return (
         f"The model does not tell the direction of the phases of {table.source}: rows are taken as {rule}, as in TFS "
         f"tables of {kind}. If that is wrong, all its phases have the wrong sign: give the model (MU*MDL of both "

@@ -6,7 +6,7 @@ chosen from the data so that nothing does, and the answer is that of least squar
 wrong links found, and a proof.
 
 >>> from angsync.applications import clocks
->>> result = clocks.synchronise(["a", "b", "c"], ["b", "c", "a"], [3.0, 4.0, -7.3], reference="a")
+>>> result = clocks.synchronize(["a", "b", "c"], ["b", "c", "a"], [3.0, 4.0, -7.3], reference="a")
 >>> result.offset.round(3).tolist()
 [0.0, -3.1, -7.2]
 """
@@ -43,7 +43,7 @@ __all__ = [
     "from_timestamps",
     "read",
     "simulate",
-    "synchronise",
+    "synchronize",
 ]
 
 _FEW_CYCLES = 20  # below it the scatter of the rounds helps to tell the noise
@@ -53,7 +53,7 @@ _FAST = 0.1  # share of the steps between rounds above a quarter of a period fro
 
 
 @names_keywords
-def synchronise(
+def synchronize(
     i: Any,
     j: Any = None,
     offset: ArrayLike | None = None,
@@ -103,7 +103,7 @@ def synchronise(
     Examples
     --------
     >>> from angsync.applications import clocks
-    >>> result = clocks.synchronise(["A", "B", "C"], ["B", "C", "A"], [3.0, -1.0, -2.3], unit="us", reference="A")
+    >>> result = clocks.synchronize(["A", "B", "C"], ["B", "C", "A"], [3.0, -1.0, -2.3], unit="us", reference="A")
     >>> result.clocks, result.offset.round(1)
     (('A', 'B', 'C'), array([ 0. , -3.1, -2.2]))
     """

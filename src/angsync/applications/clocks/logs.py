@@ -69,7 +69,7 @@ def read(
     names: Mapping[str, str] | None = None,
     columns: Mapping[str, str | None] | None = None,
 ) -> Links:
-    """Links from files, one or several, for :func:`synchronise`.
+    """Links from files, one or several, for :func:`synchronize`.
 
     Parameters
     ----------

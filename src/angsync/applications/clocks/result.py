@@ -1,4 +1,4 @@
-"""What synchronise returns: offsets, skews, wrong links, and how they are shown."""
+"""What synchronize returns: offsets, skews, wrong links, and how they are shown."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BY_CHANCE = 1e-3  # what chance does less often is said
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClockResult(ApplicationResult):
-    """What :func:`synchronise` returns. Arrays have one entry a clock, in the order of ``clocks``, or one a link."""
+    """What :func:`synchronize` returns. Arrays have one entry a clock, in the order of ``clocks``, or one a link."""
 
     clocks: tuple[Hashable, ...]
     offset: NDArray[np.float64]
@@ -111,7 +111,7 @@ class ClockResult(ApplicationResult):
     def skew_ppm(self) -> NDArray[np.float64]:
         """Skews in parts per million; needs a unit."""
         if self.unit is None:
-            raise InputError("parts per million need the unit of the offsets: synchronise(..., unit='us').")
+            raise InputError("parts per million need the unit of the offsets: synchronize(..., unit='us').")
         return self.skew * (1e6 * UNITS[self.unit] / UNITS[self.links.time_unit])
 
     @cached_property

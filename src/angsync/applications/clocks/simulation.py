@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 from angsync.applications.clocks.links import Links
 from angsync.errors import InputError
 
-_NEIGHBOURS = 12.6
+_NEIGHBORS = 12.6
 """Clocks within radio range, away from the edge of the square: about 1,100 links among 200 clocks."""
 
 
@@ -79,7 +79,7 @@ def simulate(
         raise InputError("lost and bad are shares between 0 and 1, and jitter is at least 0.")
     generator = np.random.default_rng(rng)
     position = generator.random((n, 2))
-    reach = math.sqrt(_NEIGHBOURS / (math.pi * n)) if radio_range is None else radio_range
+    reach = math.sqrt(_NEIGHBORS / (math.pi * n)) if radio_range is None else radio_range
     pairs = cKDTree(position).query_pairs(reach, output_type="ndarray")
     if len(pairs) == 0:
         raise InputError(f"no two clocks are within the radio range of {reach:g}: make it larger.")

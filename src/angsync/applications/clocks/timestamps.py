@@ -39,7 +39,7 @@ def from_timestamps(
     time: str | None = None,
     time_unit: str = "s",
 ) -> Links:
-    """Links from two-way exchanges, for :func:`synchronise`.
+    """Links from two-way exchanges, for :func:`synchronize`.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 r"""InSAR phase linking: one phase a date from all pairs of dates of a stack of radar images, with error bars and proof.
 
-The looks of a pixel (those of its window) give a coherence matrix of all dates; the phases that maximise the likelihood
+The looks of a pixel (those of its window) give a coherence matrix of all dates; the phases that maximize the likelihood
 of those looks are a phase synchronization problem with :math:`C = -|\hat\Gamma|^{-1} \circ \hat\Gamma`, one small
 problem a pixel.
 
@@ -335,5 +335,5 @@ def _mask(mask: Any, shape: tuple[int, int]) -> Any:
 
 def _warn(result: Linked) -> None:
     for note in result.notes:
-        if note.startswith(("fewer", "interrupted", "no pixel", "neighbouring", "coherences are not", "chunks")):
+        if note.startswith(("fewer", "interrupted", "no pixel", "neighboring", "coherences are not", "chunks")):
             warn_user(note, AngsyncWarning)

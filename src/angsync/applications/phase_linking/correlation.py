@@ -1,4 +1,4 @@
-"""Whether neighbouring samples are independent: oversampled images have fewer looks than samples, and error bars that
+"""Whether neighboring samples are independent: oversampled images have fewer looks than samples, and error bars that
 count samples are too narrow."""
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _about_correlation(images: NDArray[np.complex128], window: tuple[int, int]) 
         return ""
     looks = window[0] * window[1] / factor
     return (
-        f"neighbouring samples are correlated: the {window[0] * window[1]} of a window are worth {looks:.3g} looks, "
+        f"neighboring samples are correlated: the {window[0] * window[1]} of a window are worth {looks:.3g} looks, "
         f"and error bars are too narrow by {np.sqrt(factor):.2g}. Pass looks={looks:.3g}."
     )
 

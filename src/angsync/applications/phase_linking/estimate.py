@@ -45,7 +45,7 @@ class LinkStatus(IntEnum):
     CONSTANT = 7
     """The same number at every date: a fill value, taken for empty."""
     FEW_LOOKS = 8
-    """Phases from a single look, or from fewer looks than dates without regularisation: not to be believed."""
+    """Phases from a single look, or from fewer looks than dates without regularization: not to be believed."""
     NO_REFERENCE = 9
     """The reference date has no data here, or nothing but noise: the phase is NaN."""
 

@@ -162,7 +162,7 @@ class Gathered:
         if self.few and settings.method != "evd":
             if settings.beta == 0:
                 notes.append(
-                    f"fewer looks than dates ({n}) at {self.few:,} of {pixels:,} pixels, and no regularisation: their "
+                    f"fewer looks than dates ({n}) at {self.few:,} of {pixels:,} pixels, and no regularization: their "
                     "phases are not to be believed (status FEW_LOOKS). Take beta=0.1, a larger window, or method='evd'."
                 )
             else:

@@ -187,7 +187,7 @@ def _images(phase: Any, coherence: Any) -> tuple[NDArray[np.float64], NDArray[np
     if largest > 1000:
         warn_user(
             f"phases of up to {largest:.4g} radians look like another unit: convert degrees with np.radians, or phases "
-            "that count millimetres with the wavelength.",
+            "that count millimeters with the wavelength.",
             AngsyncWarning,
         )
     return values, weights

@@ -62,7 +62,7 @@ class Linked(ApplicationResult):
     """How many pixels ended in which way, by the names of :class:`LinkStatus`; how many are CERTIFIED;
     and, where chunks failed, how many pixels those have (FAILED)."""
     beta: tuple[float, float]
-    """The least and the largest regularisation used."""
+    """The least and the largest regularization used."""
     seconds: float
     notes: tuple[str, ...] = ()
     dates_first: bool = True
@@ -187,7 +187,7 @@ class Linked(ApplicationResult):
         last = int(shown[-1]) if shown.size else 0
         if self.method not in ("evd", "emi"):
             found.append(
-                Map("Certified", certified, "", "Pixels whose phases are proved to be the best; grey ones have none.",
+                Map("Certified", certified, "", "Pixels whose phases are proved to be the best; gray ones have none.",
                     mask=("not proved", "proved"))
             )  # fmt: skip
         return [

@@ -1,6 +1,6 @@
 r"""Signals and images from intensities that local masks saw, without any phases; patches of images joined.
 
-Intensities are linear in the products of neighbouring entries (:mod:`~angsync.applications.phase_retrieval.band`);
+Intensities are linear in the products of neighboring entries (:mod:`~angsync.applications.phase_retrieval.band`);
 the sizes are the roots of the products of entries with themselves, and the phases are what all other products agree
 on best: a synchronization, each product weighted by its square over the variance of its noise. A polish then fits the
 intensities themselves (:mod:`~angsync.applications.phase_retrieval.fit`).

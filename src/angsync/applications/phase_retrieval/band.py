@@ -1,4 +1,4 @@
-r"""From intensities to products of neighbouring entries, x[j] conj(x[j - s]): a linear problem.
+r"""From intensities to products of neighboring entries, x[j] conj(x[j - s]): a linear problem.
 
 Intensities are linear in these products (lifting): with :math:`g_{ks}[n] = \overline{m_k[n]} m_k[n - s]`,
 
@@ -33,7 +33,7 @@ _NAMED = 6  # examples in a message
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """The products of neighbouring entries: row h is the h-th offset of the masks, the first one being 0."""
+    """The products of neighboring entries: row h is the h-th offset of the masks, the first one being 0."""
 
     masks: Masks
     values: NDArray[np.complex128]

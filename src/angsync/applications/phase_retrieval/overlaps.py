@@ -1,7 +1,7 @@
 r"""What overlapping patches say about each other's phases.
 
 Patches are :math:`a_p = z_p O + ` noise, with the variance :math:`\sigma^2 / w_p` at a pixel of weight :math:`w_p`. The
-phases of largest likelihood, the image O eliminated, maximise :math:`z^H C z` with
+phases of largest likelihood, the image O eliminated, maximize :math:`z^H C z` with
 :math:`C_{pq} = \sum u\, a_p \bar a_q`, :math:`u = w_p w_q / W`, W the sum of the weights of all patches that show the
 pixel: so what k patches show counts k - 1 times, not once a pair. An angle of C has the information
 :math:`2 |C_{pq}| / \sigma^2`, which is its weight.

@@ -32,7 +32,7 @@ class Recovered(ApplicationResult):
     size_error: NDArray[np.float64]
     """Standard error of the size (modulus) of every entry."""
     condition: float
-    """Of the linear map from products of neighbours to intensities: noise is amplified by up to this factor."""
+    """Of the linear map from products of neighbors to intensities: noise is amplified by up to this factor."""
     noise: float
     """Standard deviation of the noise of an intensity: as given, or estimated from what the fit leaves over (for
     ``sigma`` per intensity, the root of its mean square)."""

@@ -1,4 +1,4 @@
-"""From intensities to a signal: products of neighbours, their phases by synchronization, the best fit."""
+"""From intensities to a signal: products of neighbors, their phases by synchronization, the best fit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from angsync.applications.phase_retrieval.band import Band, solve_band
 from angsync.applications.phase_retrieval.fit import UNKNOWN, Fit
 from angsync.applications.phase_retrieval.masks import Masks, as_masks
 from angsync.applications.phase_retrieval.recovered import Recovered
-from angsync.applications.phase_retrieval.spread import errors_of_synchronised
+from angsync.applications.phase_retrieval.spread import errors_of_synchronized
 from angsync.errors import DisconnectedWarning, InputError, NotFiniteError, ShapeError, names_keywords, warn_user
 from angsync.front_door import synchronize
 from angsync.pipeline.result import SyncResult
@@ -51,7 +51,7 @@ def recover(
         Standard deviation of the noise of an intensity: a number, or one each (counts: ``np.sqrt(np.maximum(y, 1))``).
         Estimated from what the fit leaves over unless given; then all are taken to be equally noisy.
     polish
-        Whether to go on from the synchronised signal to the best fit of the intensities nearby (least squares, weighted
+        Whether to go on from the synchronized signal to the best fit of the intensities nearby (least squares, weighted
         by ``sigma``).
     certify, stopping, rng
         As in :func:`angsync.synchronize`.
@@ -67,7 +67,7 @@ def recover(
     data, masks = _checked(intensities, masks)
     spread_of_data = _checked_sigma(sigma, data)
     band = solve_band(data, masks)
-    x, sync, used, pieces = _synchronised(band, certify, stopping, rng)
+    x, sync, used, pieces = _synchronized(band, certify, stopping, rng)
     known = np.flatnonzero(~np.isnan(data.ravel()))
     matrix = masks.matrix if known.size == data.size else masks.matrix[known]
     fit = Fit(matrix, data.ravel()[known], spread_of_data.ravel()[known], is_chain=len(masks.shape) == 1)
@@ -85,7 +85,7 @@ def recover(
     if polish and not interrupted:
         phase_error, size_error, rest, is_short = _polished_errors(fit, x, noise, pieces)
     elif band.inverse is not None and np.isfinite(noise):
-        phase_error, size_error = errors_of_synchronised(band, x, used, noise * spread_of_data)
+        phase_error, size_error = errors_of_synchronized(band, x, used, noise * spread_of_data)
     else:
         phase_error, size_error = np.full(x.size, np.nan), np.full(x.size, np.nan)
     phase_error = np.where((pieces != 0) & np.isfinite(phase_error), UNKNOWN, phase_error)
@@ -194,7 +194,7 @@ def _checked_sigma(sigma: ArrayLike | None, data: NDArray[np.float64]) -> NDArra
     return spread
 
 
-def _synchronised(
+def _synchronized(
     band: Band, certify: bool, stopping: Stopping | None, rng: Any
 ) -> tuple[NDArray[np.complex128], SyncResult, NDArray[np.bool_], NDArray[np.int64]]:
     """The signal from the products, which pairs were used, and the pieces that they make."""
@@ -222,7 +222,7 @@ def _synchronised(
 
 
 def _quietly(measurements: Measurements, certify: bool, stopping: Stopping | None, rng: Any) -> SyncResult:
-    """Synchronised without its own warning of components, which is said in the words of signals."""
+    """Synchronized without its own warning of components, which is said in the words of signals."""
     import warnings
 
     stopping = Stopping(tolerance=_TOLERANCE) if stopping is None else stopping
@@ -253,7 +253,7 @@ def _doubts_about_data(data: NDArray[np.float64], masks: Masks, misfit: float) -
     if misfit <= _DOUBTFUL_MISFIT or np.nanmin(data) < 0:
         return []
     band = solve_band(data**2, masks)
-    x, *_ = _synchronised(band, False, None, 0)
+    x, *_ = _synchronized(band, False, None, 0)
     known = ~np.isnan(data)
     left = np.abs(masks.matrix @ x).reshape(data.shape)[known] ** 2 - data[known] ** 2
     if np.linalg.norm(left) < 0.5 * misfit * np.linalg.norm(data[known] ** 2):

@@ -1,8 +1,8 @@
-r"""How noise of the intensities spreads into a signal that was synchronised and not polished.
+r"""How noise of the intensities spreads into a signal that was synchronized and not polished.
 
-To first order the products change by :math:`\delta X = A^+ \eta`, and phases that are synchronised with the weights
+To first order the products change by :math:`\delta X = A^+ \eta`, and phases that are synchronized with the weights
 :math:`w = |X|^2 / v` by :math:`\delta\theta = L^+ B^T \operatorname{Im}(\bar X \delta X) / v`, L the Laplacian of the
-weights. The noise of neighbouring products is correlated, which error bars of edges on their own would not see.
+weights. The noise of neighboring products is correlated, which error bars of edges on their own would not see.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _EXACT_UP_TO_INTENSITIES = 1000  # each of them is then moved by itself; beyond,
 _TOGETHER = 50  # probes at a time, for the memory
 
 
-def errors_of_synchronised(
+def errors_of_synchronized(
     band: Band, x: NDArray[np.complex128], used: NDArray[np.bool_], sigma: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Standard errors of phases and of sizes; ``used``: which pairs of the band were synchronised."""
+    """Standard errors of phases and of sizes; ``used``: which pairs of the band were synchronized."""
     import scipy.sparse
     import scipy.sparse.linalg
 

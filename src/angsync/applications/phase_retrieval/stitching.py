@@ -44,7 +44,7 @@ class Stitched(ApplicationResult):
     """Phase of every patch in radians: the image is the mean of the patches turned back by it."""
     standard_error: NDArray[np.float64]
     """Of these phases, against their mean, for pixels with independent errors; larger where overlaps disagree more
-    around loops than such errors explain. Errors that neighbouring patches share are in nobody's error bars."""
+    around loops than such errors explain. Errors that neighboring patches share are in nobody's error bars."""
     bad_overlaps: NDArray[np.bool_]
     """Overlaps that contradict the others, in the order of ``overlaps``; none without ``robust``."""
     residual: float
@@ -236,7 +236,7 @@ def stitch(
     if sync.robust is not None and loops > 0:
         errors = sync.standard_errors()
     else:
-        # where errors of neighbouring pixels hang together the weights are too large, and the loops can show it
+        # where errors of neighboring pixels hang together the weights are too large, and the loops can show it
         chi = float(np.sum(overlaps.weight * off**2))
         errors = sync.standard_errors(sigma=np.sqrt(max(chi / loops, 1.0)) if loops > 0 else 1.0)
     image, coverage = _joined(checked, z)

@@ -6,7 +6,7 @@ Given the headings z, the best positions solve a sparse linear system. Eliminati
 
 >>> from angsync.applications import pose_graph
 >>> square = pose_graph.PoseGraph([0, 1, 2, 3], [1, 2, 3, 0], [[1, 0, 1.5]] * 4)
->>> result = pose_graph.optimise(square)
+>>> result = pose_graph.optimize(square)
 >>> result.sync.certificate.verdict.name, result.poses[2].round(3).tolist()
 ('CERTIFIED', [1.0, 1.0, 3.142])
 """
@@ -47,7 +47,7 @@ from angsync.solvers.stopping import Callback, Clock, Status, Stopping
 if TYPE_CHECKING:
     from angsync.pipeline.robust.settings import Robust
 
-__all__ = ["Landmarks", "PoseGraph", "PoseGraphResult", "Simulated", "optimise", "read", "simulate"]
+__all__ = ["Landmarks", "PoseGraph", "PoseGraphResult", "Simulated", "optimize", "read", "simulate"]
 
 COSTS = ("isotropic", "information")
 _MOST_PARTS = 500  # that only landmarks join: turned to each other beforehand, at a product each
@@ -55,7 +55,7 @@ _NO_TIME = "Stopped at max_seconds, before the search for wrong edges was finish
 
 
 @names_keywords
-def optimise(
+def optimize(
     graph: PoseGraph,
     *,
     stopping: Stopping | None = None,
@@ -80,13 +80,13 @@ def optimise(
     then that of the edges believed. Sightings of landmarks are not judged, but believed.
 
     ``cost="information"`` goes on from the certified optimum to a minimum of the cost with full information matrices,
-    the one that g2o and gtsam minimise; ``poses`` are then of that cost. The certificate stays about the isotropic one.
+    the one that g2o and gtsam minimize; ``poses`` are then of that cost. The certificate stays about the isotropic one.
 
     Examples
     --------
     >>> from angsync.applications import pose_graph
     >>> simulated = pose_graph.simulate(30, loops=8, rng=0)
-    >>> result = pose_graph.optimise(simulated.graph)
+    >>> result = pose_graph.optimize(simulated.graph)
     >>> result.sync.certificate.verdict.name, result.poses.shape
     ('CERTIFIED', (30, 3))
     """
@@ -283,7 +283,7 @@ def _warn_if_loose(graph: PoseGraph, poses: NDArray[np.float64], landmarks: NDAr
     from angsync.applications.pose_graph.information import InformationModel
 
     model = InformationModel(graph)
-    factor = model.factor(model.linearised(model.nodes(poses, landmarks)))
+    factor = model.factor(model.linearized(model.nodes(poses, landmarks)))
     rows = model.number[np.unique(parts, return_index=True)[1]]
     rows = rows[rows >= 0]
     loose = factor is None

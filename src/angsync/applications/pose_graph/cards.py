@@ -20,7 +20,7 @@ def graph_card(graph: PoseGraph) -> str:
     closures = int(np.count_nonzero(np.abs(graph.i - graph.j) != 1))
     rows: list[tuple[str, ...]] = [
         ("poses", f"{graph.n:,}", "" if pieces <= 1 else f"in {pieces:,} components"),
-        ("edges", f"{len(graph):,}", f"{closures:,} of them not between neighbours"),
+        ("edges", f"{len(graph):,}", f"{closures:,} of them not between neighbors"),
     ]
     if graph.landmarks.count:
         rows.append(("landmarks", f"{graph.landmarks.count:,}", f"{len(graph.landmarks):,} sightings"))

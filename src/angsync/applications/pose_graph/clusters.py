@@ -29,7 +29,7 @@ _WRONG_SCALES = (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625)  # of the noise within a mi
 
 
 def groups_of(i: NDArray[np.int64], j: NDArray[np.int64], loops: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """The loops (places in the list of edges) in groups of neighbours."""
+    """The loops (places in the list of edges) in groups of neighbors."""
     low, high = np.minimum(i, j)[loops], np.maximum(i, j)[loops]
     order = np.lexsort((high, low))
     low, high = low[order], high[order]
@@ -74,7 +74,7 @@ class Clusters:
     def together(self, peak: NDArray[np.float64], believed: NDArray[np.bool_]) -> tuple[float, float]:
         """What the loops not believed are worth together, and the noise scale of wrong loops that fits them best.
 
-        It need not be that of the others: what a wrong match says about its neighbours is another kind of error.
+        It need not be that of the others: what a wrong match says about its neighbors is another kind of error.
         """
         out = ~believed[self._edges]
         pairs = out[self._pivot] & out[self._other]

@@ -46,7 +46,7 @@ class PoseGraph:
     i, j
         First and second pose of every edge.
     motion
-        (edges, 3): dx, dy, dtheta of the second pose, seen from the first; metres (or any length) and radians.
+        (edges, 3): dx, dy, dtheta of the second pose, seen from the first; meters (or any length) and radians.
     information
         (edges, 3, 3): inverse covariance of every motion, positive definite; identity unless given.
     poses
@@ -328,7 +328,7 @@ def _edges(
             f"{second.shape} and {motions.shape}."
         )
     if first.size == 0:
-        raise InputError("the pose graph has no edges: there is nothing to optimise.")
+        raise InputError("the pose graph has no edges: there is nothing to optimize.")
     if first.dtype.kind not in "iu" or second.dtype.kind not in "iu":
         raise InputError("i and j must be whole numbers.")
     finite = np.isfinite(motions).all(axis=1)

@@ -21,7 +21,7 @@ def pattern_of(count: int, a: NDArray[np.int64], b: NDArray[np.int64]) -> Any:
     return kernels.BlockPattern(minimum_degree(count, a[pairs], b[pairs]), a[pairs], b[pairs])
 
 
-def factorised(
+def factorized(
     pattern: Any,
     a: NDArray[np.int64],
     b: NDArray[np.int64],
@@ -36,7 +36,7 @@ def factorised(
     diagonal, below = pattern.normal(a, b, first, second)
     if more is not None:
         diagonal.reshape(-1, D * D)[:, :: D + 1] += more[pattern.order]
-    return pattern.factorised(diagonal, below)
+    return pattern.factorized(diagonal, below)
 
 
 def pulled(
@@ -60,7 +60,7 @@ def minimum_degree(n: int, i: NDArray[np.int64], j: NDArray[np.int64]) -> NDArra
     """The nodes in an order of elimination with little fill: multiple minimum degree, as SuperLU has it.
 
     The ends of chains are joined for that, two by two: a chain would be eliminated from its ends, every node after
-    its neighbour, and paths of the elimination tree would be as long as the chain. A ring is halved again and again.
+    its neighbor, and paths of the elimination tree would be as long as the chain. A ring is halved again and again.
     """
     if n == 0:
         return np.empty(0, dtype=np.int64)
@@ -68,7 +68,7 @@ def minimum_degree(n: int, i: NDArray[np.int64], j: NDArray[np.int64]) -> NDArra
     half = ends.size // 2
     i, j = np.concatenate([i, ends[: 2 * half : 2]]), np.concatenate([j, ends[1 : 2 * half : 2]])
     both, every = np.concatenate([i, j]), np.arange(n)
-    # the order depends on the pattern alone; the numbers are those of a matrix that can be factorised, and its factor,
+    # the order depends on the pattern alone; the numbers are those of a matrix that can be factorized, and its factor,
     # column by column, is thrown away
     numbers = np.concatenate([np.full(both.size, -1.0), 2.0 + np.bincount(both, minlength=n)])
     places = np.concatenate([both, every]), np.concatenate([j, i, every])

@@ -279,7 +279,7 @@ def contradictions(
 
     Of more than :data:`MOST_JUDGED` measurements those with the largest residuals; the others have 0 and 0 too.
     """
-    linear, count, clock = model.linearised(nodes), model.i.size, Clock(None) if clock is None else clock
+    linear, count, clock = model.linearized(nodes), model.i.size, Clock(None) if clock is None else clock
     squares, rank = np.zeros(count), np.zeros(count, dtype=np.int64)
     factor = None if clock.expired else model.factor(linear)
     if factor is None:

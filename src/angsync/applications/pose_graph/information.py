@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.applications.pose_graph.data import PoseGraph
-from angsync.applications.pose_graph.equations import D, factorised, pattern_of, pulled
+from angsync.applications.pose_graph.equations import D, factorized, pattern_of, pulled
 from angsync.circle import wrap
 from angsync.errors import InputError
 from angsync.solvers.stopping import Clock
@@ -36,7 +36,7 @@ _MOST_DAMPING = 1e8
 
 
 @dataclass(frozen=True, eq=False)
-class Linearised:
+class Linearized:
     """Errors and their derivatives at one point, none of them weighted."""
 
     error: NDArray[np.float64]
@@ -116,7 +116,7 @@ class InformationModel:
         turn = wrap(nodes[self.j, 2] - nodes[self.i, 2] - self.measured[:, 2])
         return np.column_stack([gap.real, gap.imag, np.where(self.is_edge, turn, 0.0)]), back * seen, back * np.conj(z)
 
-    def linearised(self, nodes: NDArray[np.float64]) -> Linearised:
+    def linearized(self, nodes: NDArray[np.float64]) -> Linearized:
         """Errors and derivatives at these nodes."""
         error, seen, turn = self._error(nodes)
         second = np.zeros((self.i.size, D, D))
@@ -125,23 +125,23 @@ class InformationModel:
         second[:, 2, 2] = self.is_edge
         first = -second
         first[:, 0, 2], first[:, 1, 2] = seen.imag, -seen.real
-        return Linearised(error, first, second)
+        return Linearized(error, first, second)
 
     def factor(
-        self, at: Linearised, root: NDArray[np.float64] | None = None, more: NDArray[np.float64] | float = 0.0
+        self, at: Linearized, root: NDArray[np.float64] | None = None, more: NDArray[np.float64] | float = 0.0
     ) -> Any:
         """Of the normal equations with these whitening matrices (those of the information unless given)."""
         if self._pattern is None:
             self._pattern = pattern_of(self.free.size, self.a, self.b)
         root = self.root if root is None else root
-        return factorised(self._pattern, self.a, self.b, root @ at.first, root @ at.second, self.third + more)
+        return factorized(self._pattern, self.a, self.b, root @ at.first, root @ at.second, self.third + more)
 
-    def gradient(self, at: Linearised) -> NDArray[np.float64]:
+    def gradient(self, at: Linearized) -> NDArray[np.float64]:
         """Half the gradient of the cost, by the free nodes."""
         weighted = np.einsum("kab,kb->ka", self.information, at.error)
         return pulled(self.n, self.i, self.j, weighted, at.first, at.second)[self.free]
 
-    def _diagonal(self, at: Linearised) -> NDArray[np.float64]:
+    def _diagonal(self, at: Linearized) -> NDArray[np.float64]:
         total = np.zeros((self.n, D))
         for ends, derivative in ((self.i, at.first), (self.j, at.second)):
             squares = np.sum((self.root @ derivative) ** 2, axis=1)
@@ -149,7 +149,7 @@ class InformationModel:
                 total[:, entry] += np.bincount(ends, squares[:, entry], minlength=self.n)
         return total[self.free]
 
-    def minimised(
+    def minimized(
         self, nodes: NDArray[np.float64], clock: Clock | None = None, most_steps: int = MOST_STEPS
     ) -> Minimum:
         """A local minimum by damped Gauss-Newton steps (Marquardt, SIAM J. Appl. Math. 11, 1963); keeps the best."""
@@ -158,7 +158,7 @@ class InformationModel:
         if self.free.size == 0:
             return Minimum(nodes, now.cost, True, 0)
         try:
-            at = self.linearised(nodes)
+            at = self.linearized(nodes)
             while steps < most_steps and not clock.expired and damping < _MOST_DAMPING:
                 steps += 1
                 right, scale = self.gradient(at), self._diagonal(at)
@@ -175,7 +175,7 @@ class InformationModel:
                 cost = self.cost(moved)
                 if cost < now.cost:
                     now, damping = Minimum(moved, cost, False, steps), damping * _EASIER
-                    at = self.linearised(moved)
+                    at = self.linearized(moved)
                 else:
                     damping *= _HARDER
         except KeyboardInterrupt:

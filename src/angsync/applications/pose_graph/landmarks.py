@@ -139,7 +139,7 @@ def first_indefinite(information: NDArray[np.float64]) -> int | None:
     size = information.shape[1]
     variance = np.diagonal(information, axis1=1, axis2=2)
     good = np.asarray(np.isfinite(information).all(axis=(1, 2)) & (variance > 0).all(axis=1))
-    # free of units: metres and radians may differ by many orders of magnitude
+    # free of units: meters and radians may differ by many orders of magnitude
     scale = 1 / np.sqrt(np.where(good[:, None], variance, 1.0))
     unit = np.where(good[:, None, None], information * scale[:, :, None] * scale[:, None, :], np.eye(size))
     good &= np.abs(unit - unit.transpose(0, 2, 1)).max(axis=(1, 2)) < 1e-9

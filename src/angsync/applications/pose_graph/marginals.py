@@ -1,7 +1,7 @@
 r"""Marginal covariances of poses and landmarks, relative to poses that are held.
 
 To first order in the noise the estimate moves by :math:`M^{-1} J^T W e`, where e are the errors of the measurements, W
-the weights of the cost that was minimised and :math:`M = J^T W J`. With :math:`\mathrm{Cov}\, e = I^{-1}`, as the
+the weights of the cost that was minimized and :math:`M = J^T W J`. With :math:`\mathrm{Cov}\, e = I^{-1}`, as the
 informations state, its covariance is
 
 .. math:: M^{-1} \bigl(J^T W I^{-1} W J\bigr) M^{-1},
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from angsync.applications.pose_graph.data import PoseGraph
 from angsync.applications.pose_graph.equations import D, pulled
-from angsync.applications.pose_graph.information import InformationModel, Linearised
+from angsync.applications.pose_graph.information import InformationModel, Linearized
 from angsync.errors import InputError, OutputError
 from angsync.io.atomic import atomic_open, check_writable
 
@@ -51,7 +51,7 @@ class Marginals:
     ) -> None:
         self.model = InformationModel(graph, held)
         self.nodes = self.model.nodes(poses, positions)
-        self._at: Linearised = self.model.linearised(self.nodes)
+        self._at: Linearized = self.model.linearized(self.nodes)
         self._plain = is_information_cost
         self._root = self.model.root if is_information_cost else _isotropic_root(graph)
         self._factor = self.model.factor(self._at, self._root)

@@ -8,7 +8,7 @@ The residual of the edge :math:`i \to j` is taken in the frame of pose i and in 
 w the weight of turns (1 as stated, :mod:`angsync.applications.pose_graph.balance` estimates it), otherwise with the
 weights of the certified cost (:mod:`angsync.applications.pose_graph.data`), so that the edges are judged by
 what the poses are then found with. Judged with their full information, loops of real graphs are given up that are
-long off in a direction in which a scan matcher claimed millimetres (CSAIL: three of 128 instead of one, and less
+long off in a direction in which a scan matcher claimed millimeters (CSAIL: three of 128 instead of one, and less
 evidence for the graph as a whole; on intel and manhattan the full information has more evidence, and gives up as
 many). Chosen after seeing CSAIL.
 """
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.applications.pose_graph.data import PoseGraph
-from angsync.applications.pose_graph.equations import D, factorised, pattern_of, pulled
+from angsync.applications.pose_graph.equations import D, factorized, pattern_of, pulled
 from angsync.circle import wrap
 from angsync.problem.pieces import piece_count
 
@@ -42,7 +42,7 @@ class PoseFit:
     chi2: float
     """Sum of squares over the edges that were fitted."""
     factor: Any
-    """Of the normal equations at these poses (``kernels.BlockPattern.factorised``)."""
+    """Of the normal equations at these poses (``kernels.BlockPattern.factorized``)."""
     first: NDArray[np.float64]
     second: NDArray[np.float64]
     """Derivatives of the residuals by the two poses of every edge, (edges, 3, 3)."""
@@ -178,7 +178,7 @@ class PoseModel:
     def _factor(
         self, pattern: Any, used: NDArray[np.int64], first: NDArray[np.float64], second: NDArray[np.float64]
     ) -> Any:
-        return factorised(pattern, self._a[used], self._b[used], first[used], second[used])
+        return factorized(pattern, self._a[used], self._b[used], first[used], second[used])
 
     def _step(
         self,

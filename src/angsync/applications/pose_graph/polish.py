@@ -51,7 +51,7 @@ def polished(
     """Poses and landmarks at a minimum of the information cost, and how they were reached."""
     model = InformationModel(graph)
     start = model.nodes(poses, positions)
-    found = model.minimised(start, clock)
+    found = model.minimized(start, clock)
     nodes = found.nodes
     better = np.column_stack([nodes[: graph.n, :2], wrap(nodes[: graph.n, 2])])
     seen = nodes[graph.n :, :2]

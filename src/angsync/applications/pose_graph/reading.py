@@ -24,7 +24,7 @@ def read(path: str | os.PathLike[str]) -> PoseGraph:
     Examples
     --------
     >>> from angsync.applications import pose_graph
-    >>> pose_graph.optimise(pose_graph.simulate(30, loops=8, rng=0).graph).save("walk.g2o")
+    >>> pose_graph.optimize(pose_graph.simulate(30, loops=8, rng=0).graph).save("walk.g2o")
     >>> pose_graph.read("walk.g2o").n
     30
     """
@@ -110,7 +110,7 @@ def _warn_about_tags(content: G2oContent, landmarks: list[int]) -> None:
     if unknown:
         text = (
             f"{content.path}: lines with {listed(unknown[:8])} are kept but not used; only poses and landmarks are "
-            "optimised."
+            "optimized."
         )
         warn_user(text, AngsyncWarning)
     given = {vertex.node for vertex in content.vertices}

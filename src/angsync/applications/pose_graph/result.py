@@ -1,4 +1,4 @@
-"""What the optimisation of a pose graph gives: poses, landmarks, costs, a proof, and how sure all this is."""
+"""What the optimization of a pose graph gives: poses, landmarks, costs, a proof, and how sure all this is."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _STEPS_TO_JUDGE = 30  # towards the minimum of the information cost, where only 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PoseGraphResult(ApplicationResult):
-    """What :func:`optimise` returns."""
+    """What :func:`optimize` returns."""
 
     graph: PoseGraph
     poses: NDArray[np.float64]
@@ -113,7 +113,7 @@ class PoseGraphResult(ApplicationResult):
         from angsync.applications.pose_graph.information import InformationModel
 
         model, clock = InformationModel(self.fitted), Clock(self.seconds_to_judge)
-        return model, model.minimised(model.nodes(self.poses, self.landmarks), clock, _STEPS_TO_JUDGE)
+        return model, model.minimized(model.nodes(self.poses, self.landmarks), clock, _STEPS_TO_JUDGE)
 
     # --- error bars -----------------------------------------------------------------------------------------------
 
@@ -123,7 +123,7 @@ class PoseGraphResult(ApplicationResult):
         """Marginal covariances (poses, 3, 3) of x, y, theta, for noise as the informations state it.
 
         ``poses`` are places (0 .. n-1) of those wanted, all unless given. One pose of each component is known exactly
-        (zero here): the one that the optimisation held, or ``reference`` (the id of a pose) in its component. A pose
+        (zero here): the one that the optimization held, or ``reference`` (the id of a pose) in its component. A pose
         without measurements has NaN.
         Warns where the noise is too large for covariances, where nothing is proved, and where chi-square says that
         the informations are wrong: divide or multiply by ``chi_square_per_dof`` what you believe.
@@ -321,7 +321,7 @@ class PoseGraphResult(ApplicationResult):
         good = self.goodness
         facts: dict[str, Any] = {
             "cost": self.cost, "initial_cost": self.initial_cost, "edges": len(self.graph), "seconds": self.seconds,
-            "information_cost": self.information_cost, "minimised": "information" if self.polish else "isotropic",
+            "information_cost": self.information_cost, "minimized": "information" if self.polish else "isotropic",
             "chi_square": good.chi_square, "degrees_of_freedom": good.degrees_of_freedom,
             "chi_square_per_dof": good.per_degree if good.degrees_of_freedom else None,
             "chi_square_in_words": good.sentence,

@@ -43,7 +43,7 @@ _SEARCH_SHARE = 0.6  # of a time limit: the rest is for the poses and their cert
 
 @dataclass(frozen=True, eq=False)
 class PoseRobustReport:
-    """What ``optimise(graph, robust=True)`` found out about the edges: one entry each, in their order."""
+    """What ``optimize(graph, robust=True)`` found out about the edges: one entry each, in their order."""
 
     distrusted: NDArray[np.bool_] = field(repr=False)
     """Edges that were left out."""

@@ -13,7 +13,7 @@ Search: from the backbone (trusted edges, steps, a tree) loops are taken in by g
 short ones first by themselves, since they are predicted best (pursuit), at several noise scales; then the scale is
 free. A group is judged by what the rest of the believed edges predicts for it: residuals *left out*, with their
 covariance. In the end loops are judged one by one: in a world that is known, a loop that fits is believed, unless it
-and its neighbours agree with each other far better than with the world.
+and its neighbors agree with each other far better than with the world.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Groups:
 
 
 @dataclass(eq=False)
-class Judgement:
+class Judgment:
     """What one look at all groups says, everything else fixed."""
 
     chosen: NDArray[np.bool_]
@@ -274,7 +274,7 @@ class Search:
 
     def judged(
         self, belief: Belief, groups: Groups, *, search: bool = True, barred: NDArray[np.int64] | None = None
-    ) -> Judgement:
+    ) -> Judgment:
         """Every group, given all other believed edges; ``barred`` edges are never worth believing."""
         fit, edges, scale = belief.fit, groups.edges, belief.scale
         H = self.model.covariances(fit, groups.starts, edges)
@@ -285,14 +285,14 @@ class Search:
         worth = self.peak[edges] - D * math.log(scale)
         if barred is not None:
             worth[np.isin(edges, barred)] = -np.inf
-        return Judgement(
+        return Judgment(
             *kernels.group_choice(
                 groups.starts, H, fit.residuals[edges], belief.believed[edges], worth, pair, scale, search=search
             )
         )
 
     def _changed(
-        self, believed: NDArray[np.bool_], judged: Judgement, groups: Groups, one_at_a_time: NDArray[np.int64] | None
+        self, believed: NDArray[np.bool_], judged: Judgment, groups: Groups, one_at_a_time: NDArray[np.int64] | None
     ) -> NDArray[np.bool_] | None:
         """The set after the groups that gain most have changed; None where nothing gains."""
         top = float(judged.gain.max(initial=0.0))

@@ -1,4 +1,4 @@
-"""What a page shows of an optimised pose graph: the trajectory with its worst edges, and how well they fit."""
+"""What a page shows of an optimized pose graph: the trajectory with its worst edges, and how well they fit."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def pictures(result: PoseGraphResult) -> list[Picture]:
     marked = marked[_times(result)[marked] > _FAR]
     if marked.size:
         series.append(_segments(result, marked, f"{marked.size} edges that fit worst", 2))
-    caption = "Positions in the order of the poses, in the unit of the motions (metres in most files)."
+    caption = "Positions in the order of the poses, in the unit of the motions (meters in most files)."
     if marked.size:
         caption += f" Orange: edges more than {_FAR:g} times their stated noise off."
     return [Curves("Trajectory", "x (m)", "y (m)", tuple(series), caption, equal=True)]

@@ -1,4 +1,4 @@
-"""Pose graphs with known truth: a robot that wanders through a square, recognises places and sees landmarks."""
+"""Pose graphs with known truth: a robot that wanders through a square, recognizes places and sees landmarks."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def simulate(
     sighting_information: ArrayLike | None = None,
     rng: Any = None,
 ) -> Simulated:
-    """A walk of n poses, one metre each, with loops between poses near each other and sightings of landmarks.
+    """A walk of n poses, one meter each, with loops between poses near each other and sightings of landmarks.
 
     Noise is normal with exactly the informations that the graph states ((3, 3) for motions, (2, 2) for sightings;
-    metres and radians): in the axes of the second pose for motions, of the pose for sightings. Landmarks lie anywhere
-    in the square; one is seen from a pose within ``sight`` metres every third time.
+    meters and radians): in the axes of the second pose for motions, of the pose for sightings. Landmarks lie anywhere
+    in the square; one is seen from a pose within ``sight`` meters every third time.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def _one(information: ArrayLike, size: int, what: str) -> NDArray[np.float64]:
 
 
 def _walk(n: int, side: float, rng: np.random.Generator) -> NDArray[np.float64]:
-    """One metre at a time, turning a little, and back to the middle where the square ends."""
+    """One meter at a time, turning a little, and back to the middle where the square ends."""
     poses = np.zeros((n, 3))
     heading, at = 0.0, 0j
     for k in range(1, n):

@@ -175,7 +175,7 @@ def _misfits(
 
 
 def _lowest(misfit: Callable[[float], float], angle: float) -> float:
-    """The angle of the least misfit near one: walks to where both neighbours are higher, then takes the parabola
+    """The angle of the least misfit near one: walks to where both neighbors are higher, then takes the parabola
     through the three, with shorter steps each time."""
     lowest = misfit(angle)
     for step in _STEPS_DEGREES:

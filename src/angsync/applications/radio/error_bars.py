@@ -1,7 +1,7 @@
 r"""Standard errors of the phases of the stations, of whatever amplitude these have.
 
 The phases fit best with the weights :math:`w = |V||M|/\sigma^2`, but the information of a visibility is
-:math:`w\, s\, a_i a_j`, s the flux and a the amplitudes of the stations. Linearised, a phase is the sum of the errors
+:math:`w\, s\, a_i a_j`, s the flux and a the amplitudes of the stations. Linearized, a phase is the sum of the errors
 of the visibilities times the currents :math:`w_{ab}\,(\varphi_a - \varphi_b)` that one unit sends through a network
 with the conductances w from its station to the reference, so that its variance is
 

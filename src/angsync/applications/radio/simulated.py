@@ -14,9 +14,9 @@ from angsync.applications.radio.visibilities import COLUMNS
 from angsync.errors import InputError, names_keywords
 from angsync.io.sidecar import write_csv
 
-_EARTH_METRES = 6.371e6
+_EARTH_METERS = 6.371e6
 _SIDEREAL_HOURS = 23.934
-_WAVELENGTH_METRES = 1.3e-3
+_WAVELENGTH_METERS = 1.3e-3
 _LOWEST_DEGREES = 10.0  # elevation below which no station looks
 
 
@@ -86,11 +86,11 @@ def simulate(
     position = _positions(stations, rng)
     delta = np.deg2rad(declination)
     sine, cosine = np.sin(turn)[:, None], np.cos(turn)[:, None]
-    x, y, z = position.T / _WAVELENGTH_METRES
+    x, y, z = position.T / _WAVELENGTH_METERS
     u = x * sine + y * cosine
     v = -np.sin(delta) * (x * cosine - y * sine) + np.cos(delta) * z
     towards = np.cos(delta) * (x * cosine - y * sine) + np.sin(delta) * z
-    up = towards * _WAVELENGTH_METRES / _EARTH_METRES > np.sin(np.deg2rad(_LOWEST_DEGREES))
+    up = towards * _WAVELENGTH_METERS / _EARTH_METERS > np.sin(np.deg2rad(_LOWEST_DEGREES))
     phase = _phases(slots, stations, walk, rng)
     quality = spread ** rng.uniform(-1, 1, stations)
     first, second = np.triu_indices(stations, 1)
@@ -116,11 +116,11 @@ def simulate(
 
 
 def _positions(stations: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Metres, on the half of the Earth that faces the source in the middle of the observation, not at its rim."""
+    """Meters, on the half of the Earth that faces the source in the middle of the observation, not at its rim."""
     direction = rng.standard_normal((stations, 3))
     direction /= np.linalg.norm(direction, axis=1)[:, None]
     direction += [1.0, 0.0, 0.2]
-    return _EARTH_METRES * direction / np.linalg.norm(direction, axis=1)[:, None]
+    return _EARTH_METERS * direction / np.linalg.norm(direction, axis=1)[:, None]
 
 
 def _phases(slots: int, stations: int, walk: float | None, rng: np.random.Generator) -> NDArray[np.float64]:

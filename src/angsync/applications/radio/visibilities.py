@@ -45,7 +45,7 @@ _FEW_ROWS = 20  # of fewer phases that all are small nobody can say whether they
 _PARALLEL_HANDS = ((1,), (-1, -2), (-5, -6))  # codes of AIPS memo 117: Stokes I, RR and LL, XX and YY
 _CLOCK = re.compile(r"\d{1,3}:\d\d(:\d\d(\.\d*)?)?")
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)")
-_LIGHT_SPEED = 299_792_458.0  # metres a second
+_LIGHT_SPEED = 299_792_458.0  # meters a second
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +275,7 @@ def _of_uv_file(path: Path) -> Visibilities:
         codes = [int(code) for code in data.polarization_array]
         hands = next((hands for hands in _PARALLEL_HANDS if set(hands) & set(codes)), None)
         if hands is None:
-            raise InputError(f"it holds the polarisations {codes}; Stokes I, RR and LL, or XX and YY are needed.")
+            raise InputError(f"it holds the polarizations {codes}; Stokes I, RR and LL, or XX and YY are needed.")
         chosen = [codes.index(code) for code in hands if code in codes]
         weight = np.where(data.flag_array, 0.0, data.nsample_array)[:, :, chosen].astype(float)
         total = weight.sum(axis=(1, 2))

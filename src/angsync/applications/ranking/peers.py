@@ -34,7 +34,7 @@ def springrank(played: Comparisons, weight: Callable[[Comparisons], NDArray[np.f
 
 
 def bradley_terry(played: Comparisons, rounds: int = 500) -> Scores:
-    """Log strengths by the minorisation of Hunter (Annals of Statistics 32(1), 2004); a tie is half a victory each."""
+    """Log strengths by the minorization of Hunter (Annals of Statistics 32(1), 2004); a tie is half a victory each."""
     i, j, won = played.i, played.j, 0.5 * (1 + np.sign(played.margin))
     wins = np.bincount(i, weights=won, minlength=played.n) + np.bincount(j, weights=1 - won, minlength=played.n)
     strength = np.ones(played.n)

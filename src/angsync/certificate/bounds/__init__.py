@@ -16,7 +16,7 @@ from angsync.solvers.memory import MemoryBudget
 if TYPE_CHECKING:
     from angsync.certificate.bounds.bound import Question, SpectralBound
 
-ProofName = Literal["auto", "cholesky", "factorisation", "lanczos", "multilevel"]
+ProofName = Literal["auto", "cholesky", "factorization", "lanczos", "multilevel"]
 """What ``angsync.certify(method=...)`` takes."""
 
 
@@ -39,10 +39,10 @@ def _cholesky(question: Question) -> SpectralBound:
     return by_cholesky(question)
 
 
-def _factorisation(question: Question) -> SpectralBound:
-    from angsync.certificate.bounds.factorisation import by_factorisation
+def _factorization(question: Question) -> SpectralBound:
+    from angsync.certificate.bounds.factorization import by_factorization
 
-    return by_factorisation(question)
+    return by_factorization(question)
 
 
 def _lanczos(question: Question) -> SpectralBound:
@@ -59,16 +59,16 @@ def _multilevel(question: Question) -> SpectralBound:
 
 METHODS: dict[str, ProofMethod] = {
     "cholesky": ProofMethod(
-        words="a Cholesky factorisation with its rounding error accounted for",
+        words="a Cholesky factorization with its rounding error accounted for",
         deterministic=True,
         memory=MemoryBudget(vectors=16, matrix_copies=2.2),
         bound=_cholesky,
     ),
-    "factorisation": ProofMethod(
-        words="a sparse factorisation with its rounding error accounted for",
+    "factorization": ProofMethod(
+        words="a sparse factorization with its rounding error accounted for",
         deterministic=True,
         memory=MemoryBudget(vectors=30, matrix_copies=2, factor_copies=1.5),
-        bound=_factorisation,
+        bound=_factorization,
     ),
     "lanczos": ProofMethod(
         words="a Lanczos bound",

@@ -1,9 +1,9 @@
-r"""S without one node, scaled by its degrees, and what its Cholesky factorisation proves: deterministic.
+r"""S without one node, scaled by its degrees, and what its Cholesky factorization proves: deterministic.
 
 Let D be positive and diagonal, its entries powers of four near the row sums of :math:`|C|`, so that the scaling is
 exact, and :math:`\hat A` the stored matrix :math:`\mathrm{fl}(D^{-1/2} S D^{-1/2} - \mu I)` without row and column r.
 
-**Lemma.** If a Cholesky factorisation of :math:`\hat A` in floating point runs to its end, by fronts, in any order of
+**Lemma.** If a Cholesky factorization of :math:`\hat A` in floating point runs to its end, by fronts, in any order of
 the sums, then :math:`\hat A + E = L L^H` with
 :math:`|E_{ij}| \le \sqrt 2\, \gamma_{2 k_i + 8} (|L||L|^T)_{ij}`, where :math:`k_i` is the number of entries of row
 i of L that are not 0. Hence
@@ -56,7 +56,7 @@ _ROUNDED_UP = 1 + 1e-6  # for the rounding of the sums themselves, which have no
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What one factorisation at a shift shows."""
+    """What one factorization at a shift shows."""
 
     value: float
     """Proved: x^H D^{-1/2} S D^{-1/2} x >= value for unit x with x_r = 0; -inf where a pivot was not positive."""
@@ -66,7 +66,7 @@ class Outcome:
 
 
 class AnchoredMatrix:
-    """D^{-1/2} S D^{-1/2} with one node left out, to be factorised at any shift. S is Diag(s) - C."""
+    """D^{-1/2} S D^{-1/2} with one node left out, to be factorized at any shift. S is Diag(s) - C."""
 
     def __init__(self, C: scipy.sparse.csr_array, s: NDArray[np.float64], sums: NDArray[np.float64]) -> None:
         """``sums``: about the row sums of |C|. Nodes beyond the length of s have an s of 0, and are never left out."""
@@ -110,9 +110,9 @@ class AnchoredMatrix:
         return Entries(indptr, indices, np.ascontiguousarray(self.C.data), 1 / self.root, self.s, self.left_out)
 
     def at(self, shift: float, *, keep: bool) -> Outcome:
-        """Factorise at this shift; with ``keep`` the factor stays, for :meth:`solve`."""
+        """Factorize at this shift; with ``keep`` the factor stays, for :meth:`solve`."""
         entries = self._entries._replace(diagonal=self._diagonal(shift))
-        run = kernels.fronts_factorise(entries, self._plan, keep=keep)
+        run = kernels.fronts_factorize(entries, self._plan, keep=keep)
         if run.failed >= 0:
             return Outcome(-math.inf, run, np.full(self.order, -math.inf))
         own = self.C.diagonal().real
@@ -132,7 +132,7 @@ class AnchoredMatrix:
     def whole(self, s: NDArray[np.float64]) -> AnchoredMatrix:
         """The same with another s and no node left out, in the same order: the lemma holds as it stands.
 
-        The result is there to be factorised, and for nothing else.
+        The result is there to be factorized, and for nothing else.
         """
         other = copy.copy(self)
         other.s, other.left_out = s, _NOBODY
@@ -140,7 +140,7 @@ class AnchoredMatrix:
         return other
 
     def solve(self, run: Run, b: NDArray) -> NDArray[np.complex128]:
-        """The inverse of the matrix that was factorised on b (0 where the node is left out), by nodes."""
+        """The inverse of the matrix that was factorized on b (0 where the node is left out), by nodes."""
         assert run.kept is not None
         right = np.where(np.arange(self.order) == self.left_out, 0, b)[self._plan.order]
         x = np.empty(self.order, dtype=np.complex128)
@@ -168,7 +168,7 @@ class AnchoredMatrix:
         return x
 
     def downwards_again(self, shift: float, failed: int, *, most_numbers: int) -> NDArray[np.complex128] | None:
-        """The same vector where the factor was not kept: what the failed pivot depends on is factorised once more.
+        """The same vector where the factor was not kept: what the failed pivot depends on is factorized once more.
 
         These are the blocks below its own in the tree of the elimination; on a graph with a local defect they are few.
         None where their factor is too large to keep, or where this time, by rounding, the pivot is positive.
@@ -176,7 +176,7 @@ class AnchoredMatrix:
         plan = part_below(self._plan, int(np.searchsorted(self._plan.starts, failed, side="right")) - 1)
         if plan.offsets[-1] > most_numbers:
             return None
-        run = kernels.fronts_factorise(self._entries._replace(diagonal=self._diagonal(shift)), plan, keep=True)
+        run = kernels.fronts_factorize(self._entries._replace(diagonal=self._diagonal(shift)), plan, keep=True)
         return None if run.failed < 0 else self.downwards(run, plan)
 
     def image(self, x: NDArray) -> NDArray[np.complex128]:

@@ -20,9 +20,9 @@ from angsync.solvers.stopping import Clock
 _DENSE_ANYWAY = 60  # order up to which a dense proof is the fastest of all
 _CHOLESKY_FIRST = 200  # order up to which the deterministic proof is the default
 _CHOLESKY_AT_ALL = 5000  # order up to which Cholesky is tried when Lanczos cannot decide
-_CHOLESKY_NANOSECONDS = 2.0  # times n^3: four factorisations on a slow core. Once begun, nothing stops LAPACK.
+_CHOLESKY_NANOSECONDS = 2.0  # times n^3: four factorizations on a slow core. Once begun, nothing stops LAPACK.
 _FEW_STEPS = 10  # of Lanczos, where no number of steps that fits memory would prove anything
-# Floating-point operations of a sparse factorisation up to which it is taken first: 15 s. A grid of a million nodes has
+# Floating-point operations of a sparse factorization up to which it is taken first: 15 s. A grid of a million nodes has
 # 5e10; a cube of 60^3 has 5e11, which take half a minute, and a multigrid cycle proves it in a second or two.
 _QUICK_WORK = 2.5e11
 QUICK_PROOF_ORDERS = range(48, _CHOLESKY_FIRST + 1)
@@ -39,17 +39,17 @@ def spectral_bound(question: Question, method: ProofName) -> SpectralBound:
 
 def _automatically(question: Question) -> SpectralBound:
     operator = question.operator
-    factorisable = operator.sparse() is not None or operator.augmented() is not None
-    sparse = factorisable and operator.n > _DENSE_ANYWAY
+    factorizable = operator.sparse() is not None or operator.augmented() is not None
+    sparse = factorizable and operator.n > _DENSE_ANYWAY
     mixing = kind_for(operator) if sparse else "jacobi"
     if mixing == "jacobi" and operator.n <= _CHOLESKY_FIRST:
-        return _by_dense_factorisation(question, quick_first=operator.n in QUICK_PROOF_ORDERS and not sparse)
+        return _by_dense_factorization(question, quick_first=operator.n in QUICK_PROOF_ORDERS and not sparse)
     bound = _by_lanczos_twice(question) if mixing == "jacobi" else _by_fronts(question)
     if question.is_settled_by(bound) or bound.estimate < 0:
         return bound
     if sparse and mixing == "jacobi":
         try:
-            second = by_affordable_factorisation(question)
+            second = by_affordable_factorization(question)
             if second is None and operator.sparse() is not None:
                 second = _by_levels(question)
         except OutOfTime:
@@ -61,49 +61,49 @@ def _automatically(question: Question) -> SpectralBound:
     return by_cholesky(question) if operator.n <= _CHOLESKY_AT_ALL and affordable else bound
 
 
-def by_affordable_factorisation(question: Question, *, largest_work: float | None = None) -> SpectralBound | None:
-    """A sparse factorisation, or None where its announced work is too much; loaded when it is used."""
-    from angsync.certificate.bounds import factorisation
+def by_affordable_factorization(question: Question, *, largest_work: float | None = None) -> SpectralBound | None:
+    """A sparse factorization, or None where its announced work is too much; loaded when it is used."""
+    from angsync.certificate.bounds import factorization
 
-    work = factorisation.LARGEST_WORK if largest_work is None else largest_work
-    return factorisation.by_affordable_factorisation(question, largest_work=work)
+    work = factorization.LARGEST_WORK if largest_work is None else largest_work
+    return factorization.by_affordable_factorization(question, largest_work=work)
 
 
 def weighted_bound(question: Question) -> SpectralBound:
     """A bound in which every node counts by its own weight; none at all if that takes too long.
 
-    The factorisation proves S to be a multiple of D, the weights of the nodes, where other bounds see the heavy ones.
+    The factorization proves S to be a multiple of D, the weights of the nodes, where other bounds see the heavy ones.
     """
     known = question.operator.entries() is not None
-    found = by_affordable_factorisation(question, largest_work=_QUICK_WORK) if known else None
-    return found or SpectralBound(-math.inf, 1.0, "factorisation", question.z, 0.0)
+    found = by_affordable_factorization(question, largest_work=_QUICK_WORK) if known else None
+    return found or SpectralBound(-math.inf, 1.0, "factorization", question.z, 0.0)
 
 
 def gap_left_open(operator: Operator, s: NDArray[np.float64], clock: Clock) -> float:
     """A bound on what f* has beyond the sum of s where S is not semidefinite; infinite where none is affordable.
 
-    For sparse graphs that mix slowly, whose factorisations take little beside a solve.
+    For sparse graphs that mix slowly, whose factorizations take little beside a solve.
     """
     if operator.sparse() is None or operator.n <= _DENSE_ANYWAY or kind_for(operator) == "jacobi":
         return math.inf
-    from angsync.certificate.bounds import factorisation
+    from angsync.certificate.bounds import factorization
 
     try:
         with until(clock):
-            return factorisation.affordable_raised_gap(operator, s, largest_work=_QUICK_WORK)
+            return factorization.affordable_raised_gap(operator, s, largest_work=_QUICK_WORK)
     except OutOfTime:
         return math.inf
 
 
 def _by_fronts(question: Question) -> SpectralBound:
-    """Graphs that mix slowly: what the dissection announces decides between a factorisation and a multigrid cycle.
+    """Graphs that mix slowly: what the dissection announces decides between a factorization and a multigrid cycle.
 
-    The factorisation, which is deterministic, up to some seconds of work; above, Lanczos with a multigrid cycle, and
-    where that proves nothing, the factorisation as long as it is affordable at all. Where a factorisation stops without
+    The factorization, which is deterministic, up to some seconds of work; above, Lanczos with a multigrid cycle, and
+    where that proves nothing, the factorization as long as it is affordable at all. Where a factorization stops without
     a direction to look for a better point, a run with the cycle finds one. A few steps of plain Lanczos are the last
     resort: they prove nothing there, but still find what is clearly wrong.
     """
-    bound = by_affordable_factorisation(question, largest_work=_QUICK_WORK)
+    bound = by_affordable_factorization(question, largest_work=_QUICK_WORK)
     small = question.operator.n <= _CHOLESKY_AT_ALL
     if bound is not None and (bound.value > 0 or bound.estimate < 0 or small or question.is_proof(bound)):
         return bound
@@ -111,7 +111,7 @@ def _by_fronts(question: Question) -> SpectralBound:
         by_levels = _by_levels(question)
         if question.clock.expired or by_levels.value > 0 or by_levels.estimate < 0:
             return by_levels
-        if bound is None and (bound := by_affordable_factorisation(question)) is not None and bound.value > 0:
+        if bound is None and (bound := by_affordable_factorization(question)) is not None and bound.value > 0:
             return bound
     return by_lanczos(question, failure=FAILURE / 2, max_steps=_FEW_STEPS)
 
@@ -124,7 +124,7 @@ def _by_levels(question: Question) -> SpectralBound:
     return replace(bound, confidence=1 - FAILURE) if bound.confidence < 1 else bound
 
 
-def _by_dense_factorisation(question: Question, *, quick_first: bool) -> SpectralBound:
+def _by_dense_factorization(question: Question, *, quick_first: bool) -> SpectralBound:
     if quick_first:
         quick = quick_bound(question.operator, question.z, question.s, question.b)
         if quick is not None and question.is_settled_by(quick):

@@ -1,8 +1,8 @@
-r"""Proved lower bounds on the spectrum of S(z) with z deflated, by Cholesky factorisation: deterministic.
+r"""Proved lower bounds on the spectrum of S(z) with z deflated, by Cholesky factorization: deterministic.
 
 The quantity bounded is :math:`\nu \le \min \{ x^H S x : x \perp z, \|x\| = 1 \}`. With :math:`u = z/\sqrt n` and
 :math:`\tau > 0` form :math:`M = S + \tau u u^H`; on the complement of z it equals S. If the floating-point Cholesky
-factorisation of :math:`A = M - \mu I` runs to completion, its backward error satisfies
+factorization of :math:`A = M - \mu I` runs to completion, its backward error satisfies
 :math:`\|\Delta A\|_2 \le \frac{\gamma}{1-\gamma} \mathrm{tr}(A)` (Demmel's bound: Higham, *Accuracy and
 Stability of Numerical Algorithms*, 2nd ed., Theorem 10.3 and Problem 10.3 in the form of Rump,
 *Verification of positive definiteness*, BIT 46 (2006), Theorem 2.3), so
@@ -36,7 +36,7 @@ _LARGEST_EXPONENT = 1000  # of two: its powers are numbers of double precision, 
 
 
 def by_cholesky(question: Question) -> SpectralBound:
-    """The bound by this method: S is formed as a dense matrix and factorised."""
+    """The bound by this method: S is formed as a dense matrix and factorized."""
     operator = question.operator
     n = operator.n
     if n > _LARGEST_ORDER:
@@ -47,7 +47,7 @@ def by_cholesky(question: Question) -> SpectralBound:
 
 
 def quick_bound(operator: Operator, z: NDArray, s: NDArray[np.float64], b: NDArray[np.float64]) -> SpectralBound | None:
-    """One factorisation, without an estimate before it: enough for most small dense problems; None for others."""
+    """One factorization, without an estimate before it: enough for most small dense problems; None for others."""
     sums, exponent = operator.abs_row_sums(), operator.unwrapped().exponent
     matrix = operator.entries() if operator.is_dense_matrix else None
     if matrix is None or matrix.dtype != np.complex128 or sums is None or abs(exponent) > _LARGEST_EXPONENT:
@@ -57,9 +57,9 @@ def quick_bound(operator: Operator, z: NDArray, s: NDArray[np.float64], b: NDArr
 
 
 def cholesky_bound(S: NDArray, z: NDArray) -> SpectralBound:
-    """Lower bound by Cholesky factorisations of shifted matrices; ``S`` (dense, complex128) is overwritten.
+    """Lower bound by Cholesky factorizations of shifted matrices; ``S`` (dense, complex128) is overwritten.
 
-    The shift is chosen from an eigenvalue estimate, but the proof rests on the factorisation alone.
+    The shift is chosen from an eigenvalue estimate, but the proof rests on the factorization alone.
     """
     n = z.size
     u = z / math.sqrt(n)
@@ -91,7 +91,7 @@ def _away_from(u: NDArray, place: int) -> NDArray:
 def half_diagonal_bound(
     matrix: NDArray, scale: float, s: NDArray[np.float64], z: NDArray, *, gradient: float, row_sum: float
 ) -> SpectralBound | None:
-    """The bound of :func:`cholesky_bound` from one factorisation, where half of the smallest S_jj can be proved.
+    """The bound of :func:`cholesky_bound` from one factorization, where half of the smallest S_jj can be proved.
 
     No eigenvalue of S on the complement of z exceeds the smallest entry of its diagonal by much, so an estimate would
     add little to that half. S is Diag(s) - scale C; ``gradient`` is the norm of S z, ``row_sum`` the largest sum of
@@ -123,20 +123,20 @@ def smallest_eigenvalue_bound(S: NDArray) -> float:
 
 
 def _proved_shift(M: NDArray, estimate: float, forming: float, *, rough: bool = False) -> float:
-    """The largest of a few shifts below ``estimate`` for which M - shift I factorises, less all rounding errors."""
+    """The largest of a few shifts below ``estimate`` for which M - shift I factorizes, less all rounding errors."""
     size = abs(estimate)
     # What the proof costs at the least. Errors that really happen are far smaller, so a fraction of it is tried first.
     grain = _backward_error(M, 0.0) + forming
     for share, grains in ((0.01, 0.02), (0.01, 2.0), (0.1, 8.0), (0.5, 64.0), (2.0, 1e3))[_SKIPPED_SHIFTS * rough :]:
         slack = share * size + grains * grain
         shift = estimate - slack
-        if _factorises(M, shift):
+        if _factorizes(M, shift):
             return shift - _backward_error(M, shift) - forming
     return -math.inf
 
 
 def _backward_error(M: NDArray, shift: float) -> float:
-    """Bound on the norm of the backward error of a Cholesky factorisation of M - shift I."""
+    """Bound on the norm of the backward error of a Cholesky factorization of M - shift I."""
     return _backward_error_of(M.shape[0], float(M.diagonal().real.sum()), shift)
 
 
@@ -146,7 +146,7 @@ def _backward_error_of(n: int, trace: float, shift: float) -> float:
     return g / (1 - g) * max(trace, 0.0) * (1 + 1e-10)
 
 
-def _factorises(M: NDArray, shift: float) -> bool:
+def _factorizes(M: NDArray, shift: float) -> bool:
     A = M.copy()
     A.flat[:: A.shape[0] + 1] -= shift
     if not (A.diagonal().real > 0).all():
@@ -191,7 +191,7 @@ def _smallest_eigenpair(M: NDArray, u: NDArray) -> tuple[NDArray, float, bool]:
 def _by_block_iteration(M: NDArray) -> tuple[NDArray, float] | None:
     """A few inverse iterations on a block of vectors, then Rayleigh-Ritz; None where M is not positive definite.
 
-    The estimate is above the smallest eigenvalue by a few percent, which a proof by factorisation corrects.
+    The estimate is above the smallest eigenvalue by a few percent, which a proof by factorization corrects.
     """
     conjugate = M.T  # M is Hermitian; its transpose lies as LAPACK wants it
     factor, info = scipy.linalg.lapack.zpotrf(conjugate, lower=1, clean=0)

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from angsync.kernels.superlu import factorise
+from angsync.kernels.superlu import factorize
 from angsync.problem.operators import Operator
 
 
@@ -22,7 +22,7 @@ class EliminatedUnknowns:
 
     def __init__(self, K: scipy.sparse.csr_array, n: int) -> None:
         self.K, self.n = K, n
-        self.factor = factorise(K[n:, n:]) if K.shape[0] > n else None
+        self.factor = factorize(K[n:, n:]) if K.shape[0] > n else None
 
     @classmethod
     def of(cls, operator: Operator) -> EliminatedUnknowns:
@@ -31,7 +31,7 @@ class EliminatedUnknowns:
         return cls(scipy.sparse.csr_array(found[0]), found[1])
 
     def inverse(self, right: NDArray) -> NDArray:
-        """K22^-1 times a vector or a block; infinite where K22 was not factorised."""
+        """K22^-1 times a vector or a block; infinite where K22 was not factorized."""
         if right.shape[0] == 0:
             return right
         if self.factor is None:

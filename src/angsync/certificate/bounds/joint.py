@@ -3,15 +3,15 @@ r"""Phases together with the unknowns that a Schur complement eliminated: the po
 Where S is the Schur complement of :math:`A = K + \mathrm{Diag}(s, 0)`
 (:meth:`angsync.problem.operators.Operator.augmented`), nothing has to be eliminated for a proof: for w in
 :math:`T^n` and any q, :math:`-(w, q)^H K (w, q) = \sum_j s_j - (w, q)^H A (w, q)`, and the theorem of
-:mod:`angsync.certificate.bounds.factorisation` holds for A as it does for S, with g = A (z, p): what the unknowns p
+:mod:`angsync.certificate.bounds.factorization` holds for A as it does for S, with g = A (z, p): what the unknowns p
 lack to be the best ones is part of g.
 
-Positions of a kilometre and weights over many orders make products with K inexact by more than the gap that is asked
+Positions of a kilometer and weights over many orders make products with K inexact by more than the gap that is asked
 for, and so is K itself, where it was put together from the squares that the cost is a sum of:
 :math:`K = B^H W B` (:meth:`angsync.problem.operators.Operator.squares`). So g is computed from B and W, and its
 sums are exact: a product of two numbers is the sum of two (Dekker 1971), and ``math.fsum`` rounds the sum of all of
 them once. z is taken for :math:`z / |z|` to twice the precision. What K lacks to be :math:`B^H W B` counts as an error
-of forming the matrix that is factorised.
+of forming the matrix that is factorized.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _FULL_MATRIX_UP_TO_STEPS = 24  # up to so many steps the Ritz values come from a
 _DOUBLE = 1e-12  # products with a larger unit of rounding are not in double precision
 _EXPONENTS, _HALVINGS = 52.0, 12  # of two, over which the least value that is proof enough is searched, to a percent
 _HALVES = 1 << _HALVINGS
-_BASIS_BYTES = 1 << 30  # the basis is kept for full reorthogonalisation; this caps it
+_BASIS_BYTES = 1 << 30  # the basis is kept for full reorthogonalization; this caps it
 # From which a run keeps three vectors and no basis: that of thirty steps, as many as a random graph takes, would be
 # 200 MB and as large as C; and how many steps it may then take, whatever memory there is.
 _SHORT_FROM_NODES, _SHORT_STEPS = 400_000, 100
@@ -46,7 +46,7 @@ class Krylov:
     smallest: float
     largest: float
     remainder: float
-    """Norm of the next basis vector before normalisation: how far the space is from invariant; 0 for the whole."""
+    """Norm of the next basis vector before normalization: how far the space is from invariant; 0 for the whole."""
 
     def smallest_vector(self) -> NDArray:
         """The Ritz vector of the smallest Ritz value, of unit norm."""
@@ -90,7 +90,7 @@ def lanczos(
     max_steps: int,
     enough: Callable[[int, float, float, float], bool],
 ) -> Krylov:
-    """Lanczos on the complement of the unit vector ``deflated``, with full reorthogonalisation.
+    """Lanczos on the complement of the unit vector ``deflated``, with full reorthogonalization.
 
     ``enough(steps, smallest, largest, remainder)`` is asked after each of the first steps and then after every fourth,
     and ends the run.

@@ -1,4 +1,4 @@
-r"""Lanczos with a multigrid cycle: the bound for large sparse graphs that mix slowly and are too wide to factorise.
+r"""Lanczos with a multigrid cycle: the bound for large sparse graphs that mix slowly and are too wide to factorize.
 
 In the gauge of z, :math:`\tilde z_j = z_j / |z_j|`, S becomes :math:`N = \mathrm{Diag}(s) - \tilde Z^H C \tilde Z`,
 and z the vector of ones. Stored are :math:`C' = \mathrm{fl}(\bar z_j C_{jl} z_l)`, made Hermitian, and :math:`s^-`,
@@ -73,7 +73,7 @@ def by_multilevel(question: Question, *, failure: float = FAILURE) -> SpectralBo
     if question.operator.sparse() is None:
         raise InputError(
             "method='multilevel' is for sparse matrices and edge lists: use 'cholesky' or 'lanczos', or "
-            "'factorisation' for a pose graph."
+            "'factorization' for a pose graph."
         )
     nothing = SpectralBound(-math.inf, 1.0, METHOD, question.z / np.linalg.norm(question.z), 0.0)
     problem = _Problem.of(question)

@@ -13,7 +13,7 @@ by their diagonal), and the bound is the misfit. Between the two, y is raised mo
           r_j = m_j / \sum_l |C_{jl}|.
 
 S is negative around a few nodes that fit worst, so that little has to be paid elsewhere; p = 4 is better where these
-are few, p = 2 where they are many. The least q is looked for by some factorisations, each of which is a proof with its
+are few, p = 2 where they are many. The least q is looked for by some factorizations, each of which is a proof with its
 rounding accounted for (:mod:`angsync.certificate.bounds.anchored`, no node left out). The semidefinite relaxation says
 what the best y would give, for a far larger price.
 """
@@ -33,7 +33,7 @@ _POWERS = (4, 2)
 _FIRST_FACTOR = 1.0  # q that is tried first
 _LARGEST_FACTOR = 64.0  # beyond, the misfit itself is the better bound
 _HALVINGS = 4  # of the range in which the least q lies: the gap is within a few per cent of the least one
-_FEW_HALVINGS_FROM_NODES, _FEW_HALVINGS = 300_000, 2  # where a factorisation takes seconds
+_FEW_HALVINGS_FROM_NODES, _FEW_HALVINGS = 300_000, 2  # where a factorization takes seconds
 _ROUNDED_UP = 1 + 1e-12  # sums of some million positive numbers, in any order
 
 
@@ -58,7 +58,7 @@ def raised_gap(matrix: AnchoredMatrix, sums: NDArray[np.float64]) -> float:
 
 
 def _gaps(matrix: AnchoredMatrix, shape: NDArray[np.float64]) -> Iterator[float]:
-    """The gaps that factorisations prove with the diagonal raised along ``shape``, less and less of it."""
+    """The gaps that factorizations prove with the diagonal raised along ``shape``, less and less of it."""
     below, above = 0.0, _FIRST_FACTOR
     while (gap := _gap_at(matrix, matrix.s + above * shape)) == math.inf:
         below, above = above, 4 * above
@@ -73,7 +73,7 @@ def _gaps(matrix: AnchoredMatrix, shape: NDArray[np.float64]) -> Iterator[float]
 
 
 def _gap_at(matrix: AnchoredMatrix, y: NDArray[np.float64]) -> float:
-    """Sum of y_j + e_j - s_j, where the factorisation at y runs to its end; infinite where it does not."""
+    """Sum of y_j + e_j - s_j, where the factorization at y runs to its end; infinite where it does not."""
     check()
     outcome = matrix.whole(y).at(0.0, keep=False)
     if outcome.run.failed >= 0:

@@ -5,7 +5,7 @@ With A = S without one node, :math:`A \succeq \nu D`, g the gradient S z there, 
 .. math:: g^H A^{-1} g = \Re\, y^H (2 g - A y) + (g - A y)^H A^{-1} (g - A y)
           \le \Re\, y^H (2 g - A y) + \|D^{-1/2} (g - A y)\|^2 / \nu,
 
-and :math:`f^* - f(z) \le g^H A^{-1} g` (:mod:`angsync.certificate.bounds.factorisation`). Where y comes from does not
+and :math:`f^* - f(z) \le g^H A^{-1} g` (:mod:`angsync.certificate.bounds.factorization`). Where y comes from does not
 matter. What is known of g is :math:`\hat g` with :math:`|g - \hat g| \le \mathrm{err}`; in the norm of :math:`A^{-1}`
 the difference is at most :math:`\|D^{-1/2} \mathrm{err}\| / \sqrt \nu`.
 
@@ -88,7 +88,7 @@ def plain_gap(matrix: AnchoredMatrix, nu: float, gradient: Gradient) -> float:
 def singular_gap(matrix: AnchoredMatrix, rows: NDArray[np.float64], gradient: Gradient, y: NDArray) -> float:
     """The bound where S may be singular, from any y: :attr:`Outcome.rows` are not positive.
 
-    The text of :mod:`angsync.certificate.bounds.factorisation` has the proof. The node left out does not count.
+    The text of :mod:`angsync.certificate.bounds.factorization` has the proof. The node left out does not count.
     """
     free = np.arange(matrix.order) != matrix.left_out
     y = np.where(free, y, 0)

@@ -64,7 +64,7 @@ static void N(fit_dates)(N(fit) *fit) {
     for (int i = 0; i < n; i++) fit->a[i] = fit->next[i] * scale;
 }
 
-static inline V N(modelled)(const N(fit) *fit, int i, int j) {
+static inline V N(modeled)(const N(fit) *fit, int i, int j) {
     return fit->f[j - i] * fit->a[i] * fit->a[j] * N(event_of)(fit, i, j);
 }
 
@@ -75,7 +75,7 @@ static void N(find_event)(N(fit) *fit) {
     for (int i = 0; i < n; i++) own[i] = own_squares[i] = (V){0};
     for (int i = 0; i < n; i++)
         for (int j = i + 1; j < n; j++) {
-            V m = N(modelled)(fit, i, j), q = AT(fit->Q, i, j) * m;
+            V m = N(modeled)(fit, i, j), q = AT(fit->Q, i, j) * m;
             m *= m;
             whole += q, squares += m, own[i] += q, own[j] -= q, own_squares[i] += m, own_squares[j] -= m;
         }
@@ -100,7 +100,7 @@ static void N(refine_event)(N(fit) *fit) {
     for (int i = 0; i < n; i++)
         for (int j = i + 1; j < n; j++) {
             M across = (M)(N(all)(i) < fit->place) & (M)(N(all)(j) >= fit->place);
-            V m = N(modelled)(fit, i, j), q = AT(fit->Q, i, j) * m;
+            V m = N(modeled)(fit, i, j), q = AT(fit->Q, i, j) * m;
             m *= m;
             x += N(pick)(across, q, (V){0}), y += N(pick)(across, m, (V){0});
             u += N(pick)(across, (V){0}, q), v += N(pick)(across, (V){0}, m);
@@ -128,7 +128,7 @@ static void N(fit_model)(N(fit) *fit, V *G) {
     for (int i = 0; i < n; i++) {
         AT(G, i, i) = N(all)(1);
         for (int j = i + 1; j < n; j++) {
-            V square = N(at_most)(N(at_least)(N(modelled)(fit, i, j), 0), BARS_MOST);
+            V square = N(at_most)(N(at_least)(N(modeled)(fit, i, j), 0), BARS_MOST);
             AT(G, i, j) = AT(G, j, i) = square * N(inverse_root)(square);
         }
     }

@@ -16,7 +16,7 @@ static inline void N(block)(V *restrict c, const V *a0, const V *a1, const V *a2
     c[8] = c20, c[9] = c21, c[10] = c22, c[11] = c23, c[12] = c30, c[13] = c31, c[14] = c32, c[15] = c33;
 }
 
-/* The step t of (H + damping |w|) t = b by a Cholesky factorisation. H = Diag(s) - Re(Z^H C Z) has the global phase,
+/* The step t of (H + damping |w|) t = b by a Cholesky factorization. H = Diag(s) - Re(Z^H C Z) has the global phase,
  * and every node without measurements, in its null space: a pivot that is nothing but rounding is left out, and so
  * is that coordinate of t. Returns the lanes where H is positive semidefinite beyond that. */
 static M N(newton)(N(group) *g, V damping) {

@@ -2,7 +2,7 @@
  * batch.c after lanes.h.
  *
  * As in proof_reference.py: with u = z / sqrt(m) and a lift t > 0, M = S + t u u^H equals S on the complement of z.
- * If the Cholesky factorisation of A = M - shift I runs to completion, then M >= shift - g / (1 - g) tr(A) - E,
+ * If the Cholesky factorization of A = M - shift I runs to completion, then M >= shift - g / (1 - g) tr(A) - E,
  * where E bounds the rounding of forming A. Nodes without measurements are no part of the problem: m counts the
  * others.
  *
@@ -151,7 +151,7 @@ static M N(bounds)(const N(matter) *a, M open, V *work, V *bound) {
     double terms = 2.0 * padded + 24, g = sqrt(2.0) * terms * EPSILON / 2 / (1 - terms * EPSILON / 2);
     V backward = LOAD(g / (1 - g) * (1 + 16 * EPSILON));
 
-    /* First a share of the smallest s_j, above which no bound can be by much: one factorisation does for most
+    /* First a share of the smallest s_j, above which no bound can be by much: one factorization does for most
      * problems. Then the shift 0, with an estimate of the smallest eigenvalue, most of that estimate, and less of it
      * where that was too much. Where 0 is too much already: ever lower shifts, the last of which is below -|S|. */
     static const double above[] = {0.6, 0.2}, below[] = {BELOW};

@@ -1,6 +1,6 @@
 """Lower bounds on S(z) for many small problems, with NumPy: what ``proof.h`` computes, and Cholesky on stacks.
 
-Cholesky factorisations of S + t u u^H - mu I, as in :mod:`angsync.certificate.bounds.cholesky`.
+Cholesky factorizations of S + t u u^H - mu I, as in :mod:`angsync.certificate.bounds.cholesky`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def bounds(C: NDArray[np.complex128], rows: NDArray[np.float64], z: NDArray[np.c
     g = math.sqrt(2) * (2 * n + 8) * UNIT_ROUNDOFF / (1 - (2 * n + 8) * UNIT_ROUNDOFF)
     backward = g / (1 - g) * (1 + 1e-10)
     bound = np.full(len(z), -np.inf)
-    # the estimate chooses the shift, the factorisation proves it
+    # the estimate chooses the shift, the factorization proves it
     estimate = np.linalg.eigvalsh(matrix)[:, 0]
     below = 2 * most + largest
     for share in (0.95, 0.0, -1e-9, -1e-3, -0.03, -0.3, -1.0):

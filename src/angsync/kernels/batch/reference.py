@@ -1,4 +1,4 @@
-r"""Many small problems, solved and bounded with NumPy: what ``batch.c`` computes, vectorised over the problems.
+r"""Many small problems, solved and bounded with NumPy: what ``batch.c`` computes, vectorized over the problems.
 
 **Start**: phases that are given, or one sweep that turns each node to agree with those before it,
 :math:`x_j = \sum_{i<j} C_{ji} x_i / |\sum_{i<j} C_{ji} x_i|`, with a small part of a fixed chirp added. Then power

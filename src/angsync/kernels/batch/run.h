@@ -227,7 +227,7 @@ int64_t N(batch)(const batch_t *call) {
     int64_t count = call->count, all_suspects = 0;
     int n = call->n, threads = call->threads, certify = call->options.certify;
     int64_t groups = (count + LANES - 1) / LANES;
-    /* neighbours in memory, but no more of them than keeps the last thread from being waited for */
+    /* neighbors in memory, but no more of them than keeps the last thread from being waited for */
     int64_t together = groups / (16 * (int64_t)threads) + 1;
     if (together > 16) together = 16;
     int failed = 0, few = certify ? LANES / 4 : LANES / 2;

@@ -35,7 +35,7 @@ static void N(weigh)(N(group) *g) {
 }
 
 /* The second residual, squared, of lanes with light rows, 0 in the others: the mean square of b_j / rows_j, how far each
- * node is from where its neighbours want it. In the first residual, light rows do not show. */
+ * node is from where its neighbors want it. In the first residual, light rows do not show. */
 static V N(measure_light)(const N(group) *g) {
     V square = LOAD(0);
     if (!g->some_light) return square;

@@ -42,7 +42,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&mine.arrived)) : "memory");
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
-    synchronise();
+    synchronize();
 #endif
     if (first < count) stage(mine, C, first, count, member);
     // what pads the vectors is multiplied by zeros, and must be a number
@@ -64,7 +64,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         phase_of_copies ^= 1;
         const Unit* staged = mine.staged;
         if (member < PROBLEMS) mine.largest[member] = 0;
-        synchronise();
+        synchronize();
         Unit entry[ROWS][SHARE];
         unsigned largest = 0;
         float worst = 0, skew = 0;
@@ -119,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         }
         if (present && local == 0 && suspicious) suspects[atomicAdd(told, 1ULL)] = int(first + group);
 #endif
-        synchronise();
+        synchronize();
         if (first + step < count) stage(mine, C, first + step, count, member);
 
         // All products are scaled by a power of two near 1 / (largest row sum): no overflow, no underflow.
@@ -140,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 #endif
             if (row[k] >= 0) published[row[k]] = x[k];
         }
-        synchronise();
+        synchronize();
 
         // Round 0: the first power steps, and one product with the phases they give, which shows whether more are
         // needed. Round 1: further power steps for the problems that need them (others of the warp wait), then the
@@ -165,7 +165,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
                     if (powering) x[r] = ends ? phase(w[r], own_bias[r]) : w[r];
                     if (row[r] >= 0) published[row[r]] = x[r];
                 }
-                synchronise();
+                synchronize();
                 powering = powering && !ends;
                 if (round > 0 && !any_of_team(powering)) break;
             }
@@ -203,7 +203,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
                 for (int r = 0; r < OWN; ++r) {
                     if (row[r] >= 0) published[row[r]] = x[r];
                 }
-                synchronise();
+                synchronize();
             }
             if (!in_two_rounds || round > 0) break;
 
@@ -229,7 +229,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
                 }
                 if (row[r] >= 0) published[row[r]] = x[r];
             }
-            synchronise();
+            synchronize();
         }
 
         // f of C itself; the residual of C + shift I, whose gradient is the same
@@ -246,18 +246,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
                 if (converged) x[r] = phase(w[r], x[r]);
                 if (row[r] >= 0) published[row[r]] = x[r];
             }
-            synchronise();
+            synchronize();
             multiply(entry, mine.vector[buffer] + vector_at, part, y);
         }
 #endif
         const Sums sum = summed(x, y, row, scale, shift, skew, part, first_lane, member, mine);
         float2* reference = reinterpret_cast<float2*>(mine.vector[buffer] + vector_at);
-        synchronise();
+        synchronize();
 #pragma unroll
         for (int r = 0; r < OWN; ++r) {
             if (row[r] == gauge_node) *reference = x[r];
         }
-        synchronise();
+        synchronize();
         const float2 turn = *reference;
         const long long problem = first + group;
         const float nothing = __uint_as_float(0x7fc00000u);

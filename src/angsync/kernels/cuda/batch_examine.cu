@@ -44,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
         __syncwarp();
         for (int u = lane; u < ORDER * ORDER; u += 32) mine[u / ORDER * PITCH + u % ORDER] = from[u];
         __syncwarp();
-        unsigned neighbours[WORDS][WORDS];  // of row lane + 32 r
+        unsigned neighbors[WORDS][WORDS];  // of row lane + 32 r
 #pragma unroll
         for (int r = 0; r < WORDS; ++r) {
             const int row = lane + 32 * r;
@@ -61,7 +61,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
                     const double above = row < column ? here : there;
                     if (row != column && above > 0) word |= 1u << bit;
                 }
-                neighbours[r][w] = word;
+                neighbors[r][w] = word;
             }
             row_largest[warp][row] = largest;
         }
@@ -104,7 +104,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
                 for (int r = 0; r < WORDS; ++r) {
                     if (reached[r] >> lane & 1u) {
 #pragma unroll
-                        for (int w = 0; w < WORDS; ++w) next[w] |= neighbours[r][w];
+                        for (int w = 0; w < WORDS; ++w) next[w] |= neighbors[r][w];
                     }
                 }
                 grown = false;

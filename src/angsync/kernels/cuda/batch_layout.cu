@@ -17,7 +17,7 @@ constexpr int TEAMS = THREADS / TEAM;
 constexpr int PROBLEMS = IN_WARP ? 32 / LANES : 1;  // of a team
 
 // Entries are moved in units of 16 bytes where rows allow it (n even), else of 8. Lanes that read the same column of
-// neighbouring rows meet in no bank when rows are an odd number of units apart.
+// neighboring rows meet in no bank when rows are an odd number of units apart.
 #if ORDER % 2 == 0
 using Unit = float4;
 #else
@@ -48,7 +48,7 @@ struct Buffers {
 #define BULK_COPIES 0
 #endif
 
-__device__ __forceinline__ void synchronise() {
+__device__ __forceinline__ void synchronize() {
     if constexpr (IN_WARP) {
         __syncwarp();
     } else {
@@ -98,7 +98,7 @@ __device__ __forceinline__ void wait_for_copies(Buffers& mine, unsigned phase) {
 #endif
 }
 
-// The next PROBLEMS matrices, all threads of the team together, neighbours reading neighbours.
+// The next PROBLEMS matrices, all threads of the team together, neighbors reading neighbors.
 __device__ __forceinline__ void stage(Buffers& mine, const Unit* C, long long first, long long count, int member) {
     const long long there = count - first;
     const int rows = (there < PROBLEMS ? int(there) : PROBLEMS) * ORDER;

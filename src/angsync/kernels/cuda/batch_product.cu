@@ -137,7 +137,7 @@ __device__ __forceinline__ Sums summed(const float2 (&x)[OWN], const float2 (&y)
             mine.sums[0][place] = sum.objective, mine.sums[1][place] = sum.gradient, mine.sums[2][place] = sum.size;
             if (WITH_SKEW) mine.sums[3][place] = sum.skew;
         }
-        synchronise();
+        synchronize();
         sum = {0, 0, 0, 0};
         constexpr int TERMS = IN_WARP ? LANES : THREADS / 32;
 #pragma unroll
@@ -161,7 +161,7 @@ __device__ __forceinline__ void compare(float re, float im, float2 mirror, float
 }
 
 // Lanes that share rows (many of them, that is) would meet in one bank on their way through mirror images. They walk
-// along diagonals instead, where neighbours are an odd number of entries apart; each pair is compared once.
+// along diagonals instead, where neighbors are an odd number of entries apart; each pair is compared once.
 constexpr bool BY_DIAGONALS = SPLIT > 2;
 
 __device__ __forceinline__ void compare_by_diagonals(const Unit* matrix, int local, float share, float& worst,

@@ -1,7 +1,7 @@
 // What a step of a Lanczos run does with vectors after a product: lanczos_reference.py says what is computed. Everything
 // is in double precision, and sums are always added in the same order.
 //
-// A round of orthogonalisation is along_rows and take_away: the inner products with all rows, a part of the entries a
+// A round of orthogonalization is along_rows and take_away: the inner products with all rows, a part of the entries a
 // block, and the rows taken away, every block with the inner products added up for itself. Squared norms leave as one
 // sum a block, which the host adds.
 

@@ -20,7 +20,7 @@ from angsync.kernels.lanczos.reference import KEPT_SHARE, MOST_ROUNDS, Goal, Lan
 
 
 class Rounds(NamedTuple):
-    """A vector after two rounds of orthogonalisation, and what the host is told of it."""
+    """A vector after two rounds of orthogonalization, and what the host is told of it."""
 
     w: Any
     along: float

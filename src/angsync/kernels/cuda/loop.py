@@ -16,7 +16,7 @@ from angsync.kernels.batch.numbers import CONVERGED, ITERATION_LIMIT, NOT_FINITE
 from angsync.kernels.cuda.product import ENTRIES, PARTS, Product, step_kernels
 from angsync.kernels.cuda.reference import LoopResult
 
-_POWER, _NORMALISE, _GPM = 0, 1, 2  # rules of gpm_step
+_POWER, _NORMALIZE, _GPM = 0, 1, 2  # rules of gpm_step
 
 
 def gpm(
@@ -69,7 +69,7 @@ class _Loop:
     def step(self, number: int) -> None:
         """Launch step ``number``, power steps counted."""
         iteration = number - self.power_steps
-        rule = _GPM if iteration >= 0 else _NORMALISE if iteration == -1 else _POWER
+        rule = _GPM if iteration >= 0 else _NORMALIZE if iteration == -1 else _POWER
         here, there = self.iterates[number % 2], self.iterates[(number + 1) % 2]
         self.product.launch(here, self.done)
         arguments = (

@@ -54,7 +54,7 @@ __device__ __forceinline__ void send_for_sixteen(unsigned to, const void* from, 
 #endif
 }
 
-// Two neighbouring entries on their way into shared memory. Each lane reads back only what it has sent for, so that no
+// Two neighboring entries on their way into shared memory. Each lane reads back only what it has sent for, so that no
 // barrier is needed: the wait for its own copies is enough.
 template <bool ALIGNED>
 __device__ __forceinline__ void send_for_pair(float2* to, const float2* from, unsigned long long policy) {
@@ -130,7 +130,7 @@ __device__ __forceinline__ int add_across_lanes(double2 (&sum)[ROWS], int lane) 
     return row;
 }
 
-// One warp, 32 LANE columns from `first_column`: a lane has pairs of neighbours, 64 columns apart. DEPTH groups of
+// One warp, 32 LANE columns from `first_column`: a lane has pairs of neighbors, 64 columns apart. DEPTH groups of
 // ROWS rows are always on their way, in `staged`, while earlier ones are multiplied. `add` takes the next rows, as
 // many as it is told.
 template <typename Entry, int LANE, int ROWS, bool ALIGNED, int DEPTH>

@@ -1,10 +1,10 @@
-// Lower bounds on S(z) = Diag(s) - C over the complement of z by factorisation (after proof_measure.cu), for the
+// Lower bounds on S(z) = Diag(s) - C over the complement of z by factorization (after proof_measure.cu), for the
 // problems where norms are not enough: what batch/proof.h does on the host.
 //
 // As in proof_reference.py: with u = z / sqrt(m) and a lift t > 0, M = S + t u u^H equals S on the complement of z.
-// If the Cholesky factorisation of A = M - shift I runs to completion, then M >= shift - g / (1 - g) tr(A) - E, where
-// E bounds the rounding of forming A. m counts the nodes that have measurements. All but the factorisation is in double
-// precision; the factorisation is in that of REAL, float or double, with its unit roundoff in g and E.
+// If the Cholesky factorization of A = M - shift I runs to completion, then M >= shift - g / (1 - g) tr(A) - E, where
+// E bounds the rounding of forming A. m counts the nodes that have measurements. All but the factorization is in double
+// precision; the factorization is in that of REAL, float or double, with its unit roundoff in g and E.
 //
 // TEAM = GRID_ROWS x GRID_COLUMNS (the second divides the first): thread (p, q) has the entries
 // (p + r GRID_ROWS, q + c GRID_COLUMNS) of A in registers.
@@ -32,10 +32,10 @@ constexpr __device__ __forceinline__ bool above(int r, int c) { return GRID_ROWS
 __device__ __forceinline__ float reciprocal(float value) { return __fdividef(1.0f, value); }
 __device__ __forceinline__ double reciprocal(double value) { return 1 / value; }
 
-// Factorises A in place, all threads of the team together; true when every pivot is positive. With d the pivot and a
+// Factorizes A in place, all threads of the team together; true when every pivot is positive. With d the pivot and a
 // the column below it, a a^H / d is taken off what is left: the Cholesky factor would be a / sqrt(d), and nobody
 // needs it.
-__device__ __forceinline__ bool factorised(Pair (&a)[HEIGHT][WIDTH], Memory& mine, int p, int q) {
+__device__ __forceinline__ bool factorized(Pair (&a)[HEIGHT][WIDTH], Memory& mine, int p, int q) {
 #pragma unroll
     for (int block = 0; block < WIDTH; ++block) {
         for (int within = 0; within < GRID_COLUMNS; ++within) {
@@ -52,7 +52,7 @@ __device__ __forceinline__ bool factorised(Pair (&a)[HEIGHT][WIDTH], Memory& min
                 }
             }
             // the next column goes into the other half, and the one after that comes after the next barrier
-            synchronise();
+            synchronize();
             const REAL pivot = by_columns[within * (WIDTH + TALLER) + block].x;
             if (!(pivot > REAL(1e-37))) return false;
             const REAL inverse = reciprocal(pivot);
@@ -98,10 +98,10 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
     for (int k = blockIdx.x * TEAMS + threadIdx.x / TEAM; k < end; k += gridDim.x * TEAMS) {
         const long long problem = chosen[k];
-        synchronise();  // with the problem before
+        synchronize();  // with the problem before
         fetch(mine, C, z, problem, member);
         const Totals total = measure(mine, member, {0, 0});
-        synchronise();
+        synchronize();
         for (int i = member; i < ORDER; i += TEAM) {
             if (!mine.present[i]) mine.z[i] = {0, 0};
         }
@@ -127,7 +127,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             const double value = shift - BACKWARD * fmax(level, 0.0) - forming;
             // would prove nothing, or fail
             if (!(value > bound) || (step > 0 && !(value > 0)) || shift >= failed) continue;
-            synchronise();
+            synchronize();
             Pair a[HEIGHT][WIDTH];
 #pragma unroll
             for (int r = 0; r < HEIGHT; ++r) {
@@ -146,7 +146,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                     }
                 }
             }
-            if (factorised(a, mine, p, q)) {
+            if (factorized(a, mine, p, q)) {
                 bound = value;
             } else {
                 failed = shift;

@@ -30,7 +30,7 @@ class Team(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Threads of one problem in a factorisation, by rows and columns, and of a block."""
+    """Threads of one problem in a factorization, by rows and columns, and of a block."""
 
     rows: int
     columns: int
@@ -95,7 +95,7 @@ def _norms_kernel(device: int, n: int, team: Team) -> tuple[Any, int]:
 
 
 @functools.cache
-def _factorising_kernel(device: int, n: int, single: bool, grid: Grid) -> tuple[Any, int]:
+def _factorizing_kernel(device: int, n: int, single: bool, grid: Grid) -> tuple[Any, int]:
     settings = {"ORDER": n, "REAL": "float" if single else "double", "TEAM": grid.rows * grid.columns}
     settings |= {"GRID_ROWS": grid.rows, "GRID_COLUMNS": grid.columns, "THREADS": grid.threads}
     return _compiled(device, "proof.cu", "prove_batch", settings, grid.shared_bytes(n, single))
@@ -114,7 +114,7 @@ def _bound_by_norms(C: Any, z: Any, found: Any, left: Any, left_count: Any, team
     kernel((blocks,), (team.threads,), arguments, shared_mem=team.shared_bytes(n))
 
 
-def _factorise(
+def _factorize(
     C: Any,
     z: Any,
     found: Any,
@@ -125,7 +125,7 @@ def _factorise(
     grid: Grid,
 ) -> None:
     count, n, device = C.shape[0], C.shape[1], C.device.id
-    kernel, resident = _factorising_kernel(device, n, single, grid)
+    kernel, resident = _factorizing_kernel(device, n, single, grid)
     blocks = min(resident, -(-count // (grid.threads // (grid.rows * grid.columns))))
     just_below = next(k for k, step in enumerate(shares) if step < 0)
     limits = (np.int32(just_below), np.float64(FAR), np.float64(NEAR_ZERO_SHARE))
@@ -169,7 +169,7 @@ def prove_batch(C: Any, z: Any, *, team: Team | None = None, grid: Grid | None =
 def proved(C: Any, z: Any, *, team: Team | None = None, grid: Grid | None = None) -> Any:
     """The same fields as one array (count, fields) in double precision.
 
-    Three passes: norms for all, factorisations in single precision for those that norms do not settle, and in double
+    Three passes: norms for all, factorizations in single precision for those that norms do not settle, and in double
     precision for those that are then still near 0. Each leaves a list for the next one on the device: the host waits
     for none of them.
     """
@@ -186,6 +186,6 @@ def proved(C: Any, z: Any, *, team: Team | None = None, grid: Grid | None = None
             lists = [(left[k], sizes[k : k + 1]) for k in range(2)]
             nothing = (np.uintp(0), np.uintp(0))
             _bound_by_norms(C, z, found, *lists[0], team or team_for(n))
-            _factorise(C, z, found, lists[0], lists[1], SINGLE, True, grid or grid_for(n, True))
-            _factorise(C, z, found, lists[1], nothing, DOUBLE, False, grid_for(n, False))
+            _factorize(C, z, found, lists[0], lists[1], SINGLE, True, grid or grid_for(n, True))
+            _factorize(C, z, found, lists[1], nothing, DOUBLE, False, grid_for(n, False))
     return found

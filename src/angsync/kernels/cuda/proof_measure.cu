@@ -46,7 +46,7 @@ __device__ __forceinline__ unsigned lanes() {
     return TEAM >= 32 ? 0xffffffffu : ((1u << (TEAM % 32)) - 1u) << (threadIdx.x % 32 / TEAM * TEAM);
 }
 
-__device__ __forceinline__ void synchronise() {
+__device__ __forceinline__ void synchronize() {
     if constexpr (IN_WARP) {
         __syncwarp(lanes());
     } else {
@@ -89,7 +89,7 @@ __device__ __forceinline__ void fetch(Problem& mine, const Unit* C, const float2
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_all;" ::: "memory");
 #endif
-    synchronise();
+    synchronize();
 }
 
 // Entry (i, j) of C by its mirror image (j, i) where j < i, and 0 where j = i: two loads of which one or none is made,

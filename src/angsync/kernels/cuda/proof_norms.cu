@@ -26,7 +26,7 @@ __device__ __forceinline__ void add_modulus(float re, float im, double2& sum) {
 }
 
 // What is stored and no entry above the diagonal becomes 0: gaps, once, and with every problem those entries of the
-// diagonal that came in one unit with their neighbour.
+// diagonal that came in one unit with their neighbor.
 __device__ __forceinline__ void clear_gaps(Problem& mine, int member) {
     for (int u = member; u < FOLD * PITCH; u += TEAM) mine.staged[u] = Unit{};
 }
@@ -34,7 +34,7 @@ __device__ __forceinline__ void clear_gaps(Problem& mine, int member) {
 __device__ __forceinline__ void clear_diagonal(Problem& mine, int member) {
     if constexpr (ENTRIES == 2) {
         for (int i = 2 * member; i < ORDER; i += 2 * TEAM) mine.entries()[row_at(i) + i] = {0, 0};
-        synchronise();
+        synchronize();
     }
 }
 
@@ -77,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     Problem& mine = reinterpret_cast<Problem*>(shared)[threadIdx.x / TEAM];
     clear_gaps(mine, member);
     for (int problem = blockIdx.x * TEAMS + threadIdx.x / TEAM; problem < count; problem += gridDim.x * TEAMS) {
-        synchronise();  // with the problem before
+        synchronize();  // with the problem before
         fetch(mine, C, z, problem, member);
         clear_diagonal(mine, member);
         const Totals total = measure(mine, member, moduli_and_squares(mine, member));

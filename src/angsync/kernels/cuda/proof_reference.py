@@ -12,8 +12,8 @@ First norms. Over the complement, of dimension :math:`k = m - 1`, S is at least
 (Wolkowicz and Styan, *Bounds for eigenvalues using traces*, Linear Algebra and its Applications 29, 1980). That costs
 no more than one product with C, and is enough where one eigenvalue of C stands out.
 
-Then factorisations. With :math:`u = z/\sqrt m` and a lift :math:`\tau > 0`, the matrix :math:`M = S + \tau u u^H`
-equals S on the complement of z. If the Cholesky factorisation of :math:`A = M - \mu I` runs to completion in arithmetic
+Then factorizations. With :math:`u = z/\sqrt m` and a lift :math:`\tau > 0`, the matrix :math:`M = S + \tau u u^H`
+equals S on the complement of z. If the Cholesky factorization of :math:`A = M - \mu I` runs to completion in arithmetic
 of unit roundoff :math:`\epsilon`, then
 
 .. math:: M \ge \mu - \frac{g}{1-g} \operatorname{tr} A - E, \qquad g = \sqrt 2\, \gamma_{2n+24},
@@ -53,7 +53,7 @@ DOUBLE = (0.01, 1e-3, 1e-5, -1e-9, -1e-5, -1e-3, -0.01)
 """Shifts of the third pass."""
 
 EVERY = (0.5, 0.15, 0.03, 0.01, 1e-3, 1e-5, -1e-9, -1e-5, -1e-3, -0.03, -0.3, -1.0)
-"""Shifts where all factorisations are in double precision."""
+"""Shifts where all factorizations are in double precision."""
 
 NEAR_ZERO_SHARE = -0.02
 """The third pass is for bounds from here to 0, in units of the largest row sum: below, S has a negative eigenvalue."""
@@ -80,7 +80,7 @@ def prove_batch(
     C is Hermitian by its upper triangle, its diagonal does not matter. Where norms are not enough, the shifts in
     ``shares`` are tried in their order: those that would raise the bound, and are below every one that has failed.
     Where the bound by norms is below ``FAR``, the shift just below 0 comes first, as the others mostly fail.
-    ``single``: factorise in single precision. Where C is not finite, or has no measurements, the bound is minus
+    ``single``: factorize in single precision. Where C is not finite, or has no measurements, the bound is minus
     infinity. ``place`` brings a NumPy array to where C is, ``cast`` changes the type of an array there.
     """
     n = C.shape[1]
@@ -101,17 +101,17 @@ def prove_batch(
     bound = xp.where(taking_part, norms, xp.full_like(seen.lift, -math.inf))
     open_ = taking_part & ~((norms > 0) & (norms >= ENOUGH_SHARE * seen.smallest))
     far = norms < FAR * seen.smallest
-    factorising = _Factorising(H, z, seen, single, xp, place, cast)
+    factorizing = _Factorizing(H, z, seen, single, xp, place, cast)
     failed = xp.full_like(seen.lift, math.inf)
     below = [step for step in shares if step < 0]
     order = [(step, xp.ones_like(open_)) for step in shares]
     for step, chosen in [*((step, far) for step in below[:1]), *order]:
-        shift, value = factorising.shift_and_bound(step)
+        shift, value = factorizing.shift_and_bound(step)
         tried = open_ & chosen & (value > bound) & (shift < failed)
         tried = tried & (value > 0) if step > 0 else tried
         if not bool(xp.any(tried)):
             continue
-        proved = tried & factorising.succeeds(shift)
+        proved = tried & factorizing.succeeds(shift)
         bound = xp.where(proved, value, bound)
         failed = xp.where(tried & ~proved, shift, failed)
     moduli = xp.sum(xp.abs(H), axis=(1, 2))
@@ -163,8 +163,8 @@ def _at_least_one(nodes: Any, xp: Any) -> Any:
     return xp.where(nodes > 0, nodes, xp.ones_like(nodes))
 
 
-class _Factorising:
-    """M = S + lift u u^H, and what the Cholesky factorisation of M - shift I proves where it succeeds."""
+class _Factorizing:
+    """M = S + lift u u^H, and what the Cholesky factorization of M - shift I proves where it succeeds."""
 
     def __init__(
         self,
@@ -200,10 +200,10 @@ class _Factorising:
         return shift, value
 
     def succeeds(self, shift: Any) -> Any:
-        """Where the factorisation runs to completion."""
+        """Where the factorization runs to completion."""
         own = (self.own - shift[:, None])[:, :, None] + 0 * self.M
         A = self.xp.where(self.diagonal, own, self.M) * self.scale[:, None, None]
-        return _factorises(self.cast(A, self.kind), self.kind, self.xp, self.place, self.cast)
+        return _factorizes(self.cast(A, self.kind), self.kind, self.xp, self.place, self.cast)
 
 
 def _largest_eigenvalue(
@@ -224,8 +224,8 @@ def _largest_eigenvalue(
     return trace / k + root + (16 * n + 64) * unit * (most + root)
 
 
-def _factorises(A: Any, kind: str, xp: Any, place: Callable[[NDArray], Any], cast: Callable[[Any, str], Any]) -> Any:
-    """Where every pivot of the Cholesky factorisation is positive; a problem that has failed goes on with zeros.
+def _factorizes(A: Any, kind: str, xp: Any, place: Callable[[NDArray], Any], cast: Callable[[Any, str], Any]) -> Any:
+    """Where every pivot of the Cholesky factorization is positive; a problem that has failed goes on with zeros.
 
     All arrays keep their shapes, and places come as arrays: JAX compiles every operation once for each shape, not once
     for each column.

@@ -165,7 +165,7 @@ static int evaluate(const source_t *from, const base_point *base, const double *
 int64_t dense_acceleration_size(void) { return sizeof(acceleration_t); }
 
 /* Anderson's method from z until the residual is `target` or the gradient `inexact`, at most `budget` products and `most`
- * steps. With `base_w` z is a point whose product with C is base_w, and the model is that of its neighbourhood. A step is
+ * steps. With `base_w` z is a point whose product with C is base_w, and the model is that of its neighborhood. A step is
  * accepted where f does not go down by more than `noise`; after more than `patience` others the method gives up. */
 int dense_accelerate(const source_t *from, acceleration_t *a) {
     int64_t n = from->n, *order = a->order;

@@ -113,7 +113,7 @@ class _Step(NamedTuple):
     rejected: int
 
 
-class _Neighbourhood:
+class _Neighborhood:
     """The model around ``origin``, whose product with C is ``base`` (None: not known); counts its products."""
 
     def __init__(self, product: Callable[[NDArray], NDArray], origin: NDArray, base: NDArray | None) -> None:
@@ -193,7 +193,7 @@ class DenseModel:
         method is taken, halved until the objective goes up. After more than ``patience`` rejections the method gives
         up.
         """
-        model = _Neighbourhood(self._product, z, base)
+        model = _Neighborhood(self._product, z, base)
         here, scale = model.begin()
         rejected = 0
         trace: list[tuple[float, float, float]] = []
@@ -215,7 +215,7 @@ class DenseModel:
             trace.append((step.there.value, step.there.residual, float(np.linalg.norm(step.trial - z))))
             z, here = step.trial, step.there
 
-    def _step(self, model: _Neighbourhood, z: NDArray, here: _Look, lowest: float, budget: int) -> _Step:
+    def _step(self, model: _Neighborhood, z: NDArray, here: _Look, lowest: float, budget: int) -> _Step:
         """One step to an objective of at least ``lowest``: combined, or where that fails a step of the power method."""
         combined = bool(self._steps) and here.residual < COMBINE_BELOW_RESIDUAL
         step = self._extrapolated(here.t) if combined else here.t

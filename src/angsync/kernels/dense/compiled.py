@@ -236,7 +236,7 @@ def narrow_blocks(n: int) -> int:
 def shifted_is_definite(
     matrix: NDArray, scale: float, s: NDArray[np.float64], u: NDArray, lift: float, shift: float
 ) -> bool:
-    """Whether Diag(s) - scale C + lift u u^H - shift I has a Cholesky factorisation in floating point."""
+    """Whether Diag(s) - scale C + lift u u^H - shift I has a Cholesky factorization in floating point."""
     n = matrix.shape[0]
     if not plain(matrix, np.complex128):
         return reference.shifted_is_definite(matrix, scale, s, u, lift, shift)

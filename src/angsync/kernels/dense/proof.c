@@ -20,9 +20,9 @@ static void four_sums(int64_t count, const double *restrict a, int64_t stride, c
 }
 
 /* Whether the Hermitian matrix A (order n, row after row, only its lower triangle is read and overwritten) has a Cholesky
- * factorisation in floating point: L_ij = (A_ij - sum_k L_ik conj(L_jk)) / L_jj, every sum an inner product of two rows.
+ * factorization in floating point: L_ij = (A_ij - sum_k L_ik conj(L_jk)) / L_jj, every sum an inner product of two rows.
  * A has four rows more than n, of any content that is finite; `work` has 4 n doubles. */
-static int factorises(int64_t n, double *A, double *work) {
+static int factorizes(int64_t n, double *A, double *work) {
     double *same = work, *swapped = work + 2 * n;
     int64_t stride = 2 * n;
     for (int64_t j = 0; j < n; j++) {
@@ -51,7 +51,7 @@ static int factorises(int64_t n, double *A, double *work) {
     return 1;
 }
 
-/* Whether M - shift I factorises, with M = Diag(s) - scale C + lift u u^H: a proof that it is nearly positive
+/* Whether M - shift I factorizes, with M = Diag(s) - scale C + lift u u^H: a proof that it is nearly positive
  * semidefinite. `work` has 2 n (n + 4) + 4 n doubles. */
 int shifted_is_definite(int64_t n, const double *C, double scale, const double *s, const double *u, double lift, double shift,
                         double *work) {
@@ -67,5 +67,5 @@ int shifted_is_definite(int64_t n, const double *C, double scale, const double *
         memset(row + 2 * (j + 1), 0, sizeof(double) * 2 * (size_t)(n - j - 1));
     }
     memset(work + 2 * n * n, 0, sizeof(double) * 8 * (size_t)n);
-    return factorises(n, work, work + 2 * n * (n + 4));
+    return factorizes(n, work, work + 2 * n * (n + 4));
 }

@@ -1,4 +1,4 @@
-"""Small kernels for dense matrices in NumPy: products, one Cholesky factorisation, the bandwidth of the machine.
+"""Small kernels for dense matrices in NumPy: products, one Cholesky factorization, the bandwidth of the machine.
 
 Some things only the compiled kernels do: one pass over the matrix, the narrow copy, a whole problem in one call. Their
 functions here return None.
@@ -70,7 +70,7 @@ def dense_whole(
 def shifted_is_definite(
     matrix: NDArray | TriangleView, scale: float, s: NDArray[np.float64], u: NDArray, lift: float, shift: float
 ) -> bool:
-    """Whether Diag(s) - scale C + lift u u^H - shift I has a Cholesky factorisation in floating point."""
+    """Whether Diag(s) - scale C + lift u u^H - shift I has a Cholesky factorization in floating point."""
     A = lift * np.outer(u, np.conj(u)) - scale * np.asarray(matrix)
     A.flat[:: A.shape[0] + 1] += s - shift
     if not (A.diagonal().real > 0).all():

@@ -36,8 +36,8 @@ _smallest = function("tridiagonal_smallest", *_COEFFICIENTS, ctypes.POINTER(REAL
 _vector = function("tridiagonal_vector", *_COEFFICIENTS, ADDRESS, ADDRESS)
 _proved = function("tridiagonal_proved", *_COEFFICIENTS, REAL, returns=REAL)
 _verdict = function("lanczos_verdict", *_COEFFICIENTS, REAL, REAL, REAL, INT, returns=INT)
-_orthogonalise = function("orthogonalise", SIZE, SIZE, *4 * (ADDRESS,), INT, ctypes.POINTER(REAL), returns=REAL)
-_orthogonalise_work = function("orthogonalise_work", SIZE, returns=SIZE)
+_orthogonalize = function("orthogonalize", SIZE, SIZE, *4 * (ADDRESS,), INT, ctypes.POINTER(REAL), returns=REAL)
+_orthogonalize_work = function("orthogonalize_work", SIZE, returns=SIZE)
 _lanczos_look = function("lanczos_look", SIZE, *9 * (ADDRESS,))
 _lanczos_run = function("lanczos_run", ctypes.POINTER(Source), ctypes.POINTER(Run), returns=INT)
 
@@ -78,16 +78,16 @@ def verdict(alpha: NDArray[np.float64], beta: NDArray[np.float64], goal: Goal) -
     return RunEnding(_verdict(*_coefficients(alpha, beta), *numbers))
 
 
-def orthogonalise(deflated: NDArray, basis: NDArray, w: NDArray) -> tuple[NDArray, float, float]:
+def orthogonalize(deflated: NDArray, basis: NDArray, w: NDArray) -> tuple[NDArray, float, float]:
     """w made orthogonal to the columns of ``basis`` and to ``deflated``, its norm, and that of what the basis took."""
     if w.dtype != np.complex128 or not basis.flags.f_contiguous or deflated.dtype != np.complex128:
-        return reference.orthogonalise(deflated, basis, w)
+        return reference.orthogonalize(deflated, basis, w)
     w, deflated = np.array(w), np.ascontiguousarray(deflated)
     count, columns = threads(), basis.shape[1]
-    work = np.empty(count * _orthogonalise_work(columns))
+    work = np.empty(count * _orthogonalize_work(columns))
     vectors = (address(deflated), address(basis.T), address(w), address(work))
     taken = REAL()
-    norm: float = _orthogonalise(w.size, columns, *vectors, count, ctypes.byref(taken))
+    norm: float = _orthogonalize(w.size, columns, *vectors, count, ctypes.byref(taken))
     return w, norm, taken.value
 
 
@@ -103,7 +103,7 @@ class ShiftedMatrix(reference.ShiftedMatrix):
 class Lanczos(reference.Lanczos):
     """A run for any product: see :class:`angsync.kernels.lanczos.reference.Lanczos`."""
 
-    orthogonalise = staticmethod(orthogonalise)
+    orthogonalize = staticmethod(orthogonalize)
     verdict = staticmethod(verdict)
 
 
@@ -141,7 +141,7 @@ class DenseLanczos(reference.Lanczos):
         run.target, run.limit, run.rounding, run.give_up = goal.value, goal.limit, goal.rounding, goal.give_up
         while True:
             run.last = min(until, self._room())
-            own = np.empty(run.threads * _orthogonalise_work(run.last))
+            own = np.empty(run.threads * _orthogonalize_work(run.last))
             run.basis, run.own = own_address(self._columns), own_address(own)
             run.steps, run.size, run.taken, run.drift = self.steps, self._size, self._taken, self._drift
             ending = RunEnding(_lanczos_run(ctypes.byref(self._source), ctypes.byref(run)))

@@ -21,7 +21,7 @@ double tridiagonal_smallest(int64_t k, const double *alpha, const double *beta, 
 
 #define LANES 1024          /* doubles of a block of rows */
 #define TOGETHER 4          /* columns that share the loads of w */
-#define KEPT_SHARE 0.5      /* of the squared norm: a round of orthogonalisation that leaves as much is the last one */
+#define KEPT_SHARE 0.5      /* of the squared norm: a round of orthogonalization that leaves as much is the last one */
 #define MOST_ROUNDS 4       /* a vector of nothing but rounding errors would go on */
 #define SHARED_FROM 100000  /* complex numbers in the basis from which threads gain more than they cost to wake */
 #define UNIT_ROUNDOFF 0x1p-53
@@ -29,7 +29,7 @@ double tridiagonal_smallest(int64_t k, const double *alpha, const double *beta, 
 
 enum { GOING_ON, REACHED, SETTLED, HOPELESS, COMPLETE, ENDED };
 
-/* ------------------------------------------------------------------ orthogonalisation */
+/* ------------------------------------------------------------------ orthogonalization */
 
 static void overlaps(int64_t count, const double *restrict a, const double *restrict b, const double *restrict c,
                           const double *restrict d, const double *restrict w, const double *restrict turned, double *h) {
@@ -137,18 +137,18 @@ static double round_of(int64_t n, int64_t count, const double *deflated, const d
 }
 
 /* Doubles that a thread needs to make a vector orthogonal to `count` others and the deflated one. */
-int64_t orthogonalise_work(int64_t count) { return 2 * (count + 1 + TOGETHER) + 1; }
+int64_t orthogonalize_work(int64_t count) { return 2 * (count + 1 + TOGETHER) + 1; }
 
 /* w made orthogonal to the unit vectors `deflated` and basis[0 .. count - 1] (one after the other, each n complex numbers);
  * returns its norm, and in *taken the norm of what was taken away along the basis, the rounds added up. Again where a round left less than 0.7 of the norm: then what it took away had errors that count
  * beside what is left (Daniel, Gragg, Kaufman and Stewart, Math. Comp. 30, 1976). */
-double orthogonalise(int64_t n, int64_t count, const double *deflated, const double *basis, double *w, double *work,
+double orthogonalize(int64_t n, int64_t count, const double *deflated, const double *basis, double *w, double *work,
                      int threads, double *taken) {
     if (n * count < SHARED_FROM) threads = 1;
     double before = square(2 * n, w), left = before;
     *taken = 0;
     for (int round = 0; round < MOST_ROUNDS; round++) {
-        left = round_of(n, count + 1, deflated, basis, w, work, orthogonalise_work(count), threads);
+        left = round_of(n, count + 1, deflated, basis, w, work, orthogonalize_work(count), threads);
         *taken += sqrt(square(2 * count, work + 2));
         if (left > KEPT_SHARE * before) break;
         before = left;
@@ -206,7 +206,7 @@ typedef struct {
     int64_t steps, last;  /* steps that were taken, and to be taken in all */
     double size;          /* the largest norm of a product so far */
     double target, limit, rounding; /* the goal; `target` is not a number where there is none */
-    double *own;                    /* `threads` times orthogonalise_work(last) doubles */
+    double *own;                    /* `threads` times orthogonalize_work(last) doubles */
     int32_t give_up, threads;
     int64_t known; /* whether the product of C and the first vector is in the place of the second */
     double taken, drift; /* of all steps: squares of what the basis took away beside three terms; its shares of beta */
@@ -237,7 +237,7 @@ int lanczos_run(const source_t *from, run_t *run) {
         subtract(2 * n, alpha[k], v, w);
         if (k) subtract(2 * n, beta[k - 1], v - 2 * n, w);
         double taken;
-        beta[k] = orthogonalise(n, k + 1, run->deflated, run->basis, w, run->own, run->threads, &taken);
+        beta[k] = orthogonalize(n, k + 1, run->deflated, run->basis, w, run->own, run->threads, &taken);
         run->steps = k + 1;
         run->taken += taken * taken;
         run->drift += taken / beta[k];

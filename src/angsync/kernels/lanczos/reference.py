@@ -31,8 +31,8 @@ from angsync.kernels.dense.narrow import NarrowCopy
 from angsync.kernels.dense.reference import dense_apply
 from angsync.kernels.dense.view import TriangleView
 
-KEPT_SHARE = 0.5  # of the squared norm: a round of orthogonalisation that leaves as much is the last one
-MOST_ROUNDS = 4  # of orthogonalisation: a vector of nothing but rounding errors would go on for ever
+KEPT_SHARE = 0.5  # of the squared norm: a round of orthogonalization that leaves as much is the last one
+MOST_ROUNDS = 4  # of orthogonalization: a vector of nothing but rounding errors would go on for ever
 _SETTLED_FROM = 20  # steps from which a negative eigenvalue may end a run
 _FIRST_COLUMNS = 32  # of the basis, which then doubles
 
@@ -190,7 +190,7 @@ def verdict(alpha: NDArray[np.float64], beta: NDArray[np.float64], goal: Goal) -
     return RunEnding.SETTLED if settled else RunEnding.GOING_ON
 
 
-def orthogonalise(deflated: NDArray, basis: NDArray, w: NDArray) -> tuple[NDArray, float, float]:
+def orthogonalize(deflated: NDArray, basis: NDArray, w: NDArray) -> tuple[NDArray, float, float]:
     """w made orthogonal to the columns of ``basis`` and to ``deflated``, its norm, and that of what the basis took.
 
     Another round follows where one left less than 0.7 of the norm: the errors of what it took away then count beside
@@ -216,7 +216,7 @@ class Lanczos:
     Every basis vector is made orthogonal to all before it. ``advance`` takes it some steps further.
     """
 
-    orthogonalise = staticmethod(orthogonalise)
+    orthogonalize = staticmethod(orthogonalize)
     verdict = staticmethod(verdict)
 
     def __init__(self, product: Callable[[NDArray], NDArray], deflated: NDArray, start: NDArray, most: int) -> None:
@@ -300,7 +300,7 @@ class Lanczos:
         w = w - self._alpha[k] * v
         if k:
             w = w - self._beta[k - 1] * self._columns[k - 1]
-        w, self._beta[k], taken = self.orthogonalise(self.deflated, self._columns[: k + 1].T, w)
+        w, self._beta[k], taken = self.orthogonalize(self.deflated, self._columns[: k + 1].T, w)
         self._note(k, taken)
         return w
 

@@ -98,9 +98,9 @@ int block_complex(const block_t *b) {
 }
 
 /* Aggregates of a graph whose stored entries are the strengths of its edges, 0 for one that does not count. Nodes are
- * visited in the given order. A node whose neighbours are all free becomes an aggregate together with them; what is left
- * joins the strongest neighbour of an aggregate of that first round; what then is left makes aggregates with its free
- * neighbours. `label` receives the number of the aggregate, `first` is a workspace of n. Returns how many there are. */
+ * visited in the given order. A node whose neighbors are all free becomes an aggregate together with them; what is left
+ * joins the strongest neighbor of an aggregate of that first round; what then is left makes aggregates with its free
+ * neighbors. `label` receives the number of the aggregate, `first` is a workspace of n. Returns how many there are. */
 int64_t aggregate(int64_t n, const index_t *indptr, const index_t *indices, const double *strength, const index_t *order,
                   index_t *label, index_t *first) {
     int64_t count = 0;

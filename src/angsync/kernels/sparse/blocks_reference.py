@@ -39,8 +39,8 @@ def block_shifted(matrix: scipy.sparse.csr_array, diagonal: NDArray[np.float64],
 def aggregate(graph: scipy.sparse.csr_array, order: NDArray[np.int32]) -> tuple[NDArray[np.int32], int]:
     """Aggregates of a graph whose entries are strengths of edges (0: does not count): labels and their number.
 
-    Nodes are visited in this order. A node whose neighbours are all free becomes an aggregate together with them; what
-    is left joins its strongest neighbour among these; what then is left makes aggregates with its free neighbours.
+    Nodes are visited in this order. A node whose neighbors are all free becomes an aggregate together with them; what
+    is left joins its strongest neighbor among these; what then is left makes aggregates with its free neighbors.
     (Vanek, Mandel and Brezina, *Algebraic multigrid by smoothed aggregation*, Computing 56 (1996), algorithm 5.1.)
     """
     n, indptr = graph.shape[0], graph.indptr

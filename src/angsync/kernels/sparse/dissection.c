@@ -293,7 +293,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The rows of every block: neighbours of its nodes and rows of its children, as far as they come later, sorted, and
+/* The rows of every block: neighbors of its nodes and rows of its children, as far as they come later, sorted, and
  * then n, the anchor. bounds (count + 1) and parent (count) are written; what is returned is their total or a code.
  * *found is memory of this library that dissection_free takes back. */
 int64_t dissection_rows(int64_t n, const index_t *indptr, const index_t *indices, const int64_t *order,

@@ -3,7 +3,7 @@
 A breadth-first search numbers the nodes so that, when the first k have been visited, the queue holds exactly the
 nodes that separate them from the rest. The shortest queue near the middle is the separator; it is eliminated after
 the two parts, which are cut in the same way (George 1973; separators from breadth-first levels: George and Liu,
-*Computer Solution of Large Sparse Positive Definite Systems*, 1981, chapter 8). Nodes with very many neighbours
+*Computer Solution of Large Sparse Positive Definite Systems*, 1981, chapter 8). Nodes with very many neighbors
 go into the separator at once: they would make every queue long.
 """
 
@@ -63,7 +63,7 @@ def dissection_rows(
 ) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]] | None:
     """The rows of every block and its parent; None where a block with its rows is too large.
 
-    The rows are neighbours of its nodes and rows of its children, as far as they come later, and n, the anchor.
+    The rows are neighbors of its nodes and rows of its children, as far as they come later, and n, the anchor.
     """
     n, count = order.size, starts.size - 1
     place = np.empty(n, dtype=np.int64)
@@ -76,8 +76,8 @@ def dissection_rows(
     parent = np.full(count, -1, dtype=np.int64)
     for block in range(count):
         begin, end = starts[block], starts[block + 1]
-        neighbours = place[permuted.indices[permuted.indptr[begin] : permuted.indptr[end]]]
-        joined = np.unique(np.concatenate([neighbours, *inherited[block]]))
+        neighbors = place[permuted.indices[permuted.indptr[begin] : permuted.indptr[end]]]
+        joined = np.unique(np.concatenate([neighbors, *inherited[block]]))
         joined = joined[joined >= end]
         inherited[block] = []
         if joined.size:

@@ -1,4 +1,4 @@
-/* Multifrontal Cholesky factorisation of a sparse Hermitian matrix, block by block of a nested dissection, in C. The
+/* Multifrontal Cholesky factorization of a sparse Hermitian matrix, block by block of a nested dissection, in C. The
  * NumPy twin in fronts_reference.py says what is computed.
  *
  * A block has a panel (its columns of L) and an update (what its elimination leaves for the rows after it). BLAS and
@@ -97,7 +97,7 @@ static void add_sums(const fronts_t *f, int64_t b, const complex_t *panel, int64
             size_of[k] = sqrt(column[k].re * column[k].re + column[k].im * column[k].im);
             sum += size_of[k];
         }
-        /* a loop of its own is vectorised; the square of what is not 0 may be 0 */
+        /* a loop of its own is vectorized; the square of what is not 0 may be 0 */
         for (int64_t k = c; k < m; k++) present[k] += (column[k].re != 0) | (column[k].im != 0) ? 1.0 : 0.0;
         for (int64_t k = c; k < width; k++) f->sums[begin + k] += size_of[k] * sum;
         for (int64_t k = width; k < m; k++) f->sums[rows[k - width]] += size_of[k] * sum;
@@ -154,7 +154,7 @@ static int one_block(fronts_t *f, int64_t b, index_t *first_child, index_t *next
     return code;
 }
 
-int fronts_factorise(fronts_t *f) {
+int fronts_factorize(fronts_t *f) {
     index_t *children = malloc((size_t)(2 * f->count + f->n + 1) * sizeof(index_t));
     complex_t **updates = calloc((size_t)f->count + 1, sizeof(complex_t *));
     double *size_of = malloc((size_t)(2 * f->n + 2) * sizeof(double)); /* and a count for each */

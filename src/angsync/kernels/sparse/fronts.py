@@ -1,4 +1,4 @@
-"""Multifrontal Cholesky factorisation, compiled; :mod:`angsync.kernels.sparse.fronts_reference` says what is computed.
+"""Multifrontal Cholesky factorization, compiled; :mod:`angsync.kernels.sparse.fronts_reference` says what is computed.
 
 The dense work inside a front is done by SciPy's BLAS and LAPACK, whose addresses SciPy offers to compiled code
 (``scipy.linalg.cython_blas``), in one thread.
@@ -34,7 +34,7 @@ class _Fronts(ctypes.Structure):
     )  # fmt: skip
 
 
-_factorise = function("fronts_factorise", ctypes.POINTER(_Fronts), returns=INT)
+_factorize = function("fronts_factorize", ctypes.POINTER(_Fronts), returns=INT)
 _solve = function("fronts_solve", ctypes.POINTER(_Fronts), ADDRESS, SIZE)
 
 
@@ -54,7 +54,7 @@ def _of_plan(plan: Plan, offsets: NDArray[np.int64]) -> dict[str, int]:
     return sizes | {name: address(x) for name, x in plan._asdict().items()} | {"offsets": address(offsets)}
 
 
-def fronts_factorise(entries: Entries, plan: Plan, *, keep: bool) -> Run:
+def fronts_factorize(entries: Entries, plan: Plan, *, keep: bool) -> Run:
     """A = L L^H, or how far that goes."""
     n, offsets = plan.order.size, plan.offsets
     sums, terms, stop = np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(1, dtype=np.int32)
@@ -77,7 +77,7 @@ def fronts_factorise(entries: Entries, plan: Plan, *, keep: bool) -> Run:
     # the call may go on when nobody waits for it any more: it holds what it works on
     def work(_held: object = (entries, plan, offsets, sums, terms, kept, stop)) -> int:
         with in_one_thread():
-            code: int = _factorise(ctypes.byref(fronts))
+            code: int = _factorize(ctypes.byref(fronts))
         return code
 
     try:
@@ -85,7 +85,7 @@ def fronts_factorise(entries: Entries, plan: Plan, *, keep: bool) -> Run:
     finally:
         stop[0] = 1  # a call that nobody waits for ends with its front
     if code == _NO_MEMORY:
-        raise MemoryError(f"no memory to factorise a sparse matrix of order {n}")
+        raise MemoryError(f"no memory to factorize a sparse matrix of order {n}")
     assert code != _STOPPED
     return Run(int(fronts.failed), sums, terms, kept)
 

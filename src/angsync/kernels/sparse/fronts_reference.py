@@ -1,4 +1,4 @@
-r"""Multifrontal Cholesky factorisation (Duff and Reid 1983) in NumPy and SciPy: what the compiled kernel computes.
+r"""Multifrontal Cholesky factorization (Duff and Reid 1983) in NumPy and SciPy: what the compiled kernel computes.
 
 The matrix is :math:`A_{vu} = -C_{vu} / (r_v r_u)` off a diagonal of its own, in the order of a nested dissection. A
 block of columns is eliminated as one dense front; what that leaves for later rows is added to the front of the parent.
@@ -53,7 +53,7 @@ class Entries(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What a factorisation leaves."""
+    """What a factorization leaves."""
 
     failed: int
     """The first place whose pivot is not positive; -1 where L is complete."""
@@ -65,7 +65,7 @@ class Run(NamedTuple):
     """The panels, one after the other, each by columns; up to the failed pivot."""
 
 
-def fronts_factorise(entries: Entries, plan: Plan, *, keep: bool) -> Run:
+def fronts_factorize(entries: Entries, plan: Plan, *, keep: bool) -> Run:
     """A = L L^H, or how far that goes."""
     n, count = plan.order.size, plan.starts.size - 1
     sums, terms, offsets = np.zeros(n), np.zeros(n, dtype=np.int64), plan.offsets

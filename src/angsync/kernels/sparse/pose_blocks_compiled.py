@@ -48,7 +48,7 @@ class BlockPattern(Pattern):
         _normal(D, a.size, *map(address, given))
         return diagonal, below
 
-    def factorised(self, diagonal: NDArray[np.float64], below: NDArray[np.float64]) -> BlockFactor | None:
+    def factorized(self, diagonal: NDArray[np.float64], below: NDArray[np.float64]) -> BlockFactor | None:
         """The factor of the matrix with blocks as :meth:`arranged` has them; None where it is not definite."""
         D = diagonal.shape[1]
         rows, L = np.empty(self.entries, dtype=np.int32), np.empty((self.entries, D, D))

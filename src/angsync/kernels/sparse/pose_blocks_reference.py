@@ -63,7 +63,7 @@ class Pattern:
 class BlockPattern(Pattern):
     """The pairs of a matrix of blocks and the order of elimination."""
 
-    def factorised(self, diagonal: NDArray[np.float64], below: NDArray[np.float64]) -> BlockFactor | None:
+    def factorized(self, diagonal: NDArray[np.float64], below: NDArray[np.float64]) -> BlockFactor | None:
         """The factor of the matrix with blocks as :meth:`arranged` has them; None where it is not definite."""
         D = diagonal.shape[1]
         lower = scipy.sparse.bsr_array(

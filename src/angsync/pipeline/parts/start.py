@@ -9,7 +9,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from angsync import kernels
-from angsync.circle import normalise
+from angsync.circle import normalize
 from angsync.pipeline.call import Call
 from angsync.pipeline.parts import RIM_STEPS
 from angsync.pipeline.plain import solve
@@ -75,7 +75,7 @@ def swept(matrix: scipy.sparse.csr_array, z: NDArray, inside: NDArray[np.int64],
     found = solve(grounded, asked).z
     better = z.copy()
     # Inside nodes that no held node pulls have no edge to the ground, and no cut: such a piece keeps its phases.
-    turned = normalise(found[:-1] * np.conj(found[-1]), found[:-1])
+    turned = normalize(found[:-1] * np.conj(found[-1]), found[:-1])
     pulled = _joined_to_the_ground(grounded)
     better[inside[pulled]] = turned[pulled]
     return better if objective(matrix, better) >= objective(matrix, z) else z

@@ -92,7 +92,7 @@ class Edges:
         """Measured minus fitted angle in (-pi, pi]."""
         return np.angle(self.turn * np.conj(z[self.i]) * z[self.j])
 
-    def standardised(self, z: NDArray) -> NDArray[np.float64]:
+    def standardized(self, z: NDArray) -> NDArray[np.float64]:
         """Size of the residuals in units in which good edges have one and the same scale."""
         return np.abs(self.residuals(z)) * np.sqrt(self.precision)
 

@@ -79,7 +79,7 @@ def bound_on_chance(edges: Edges, fit: Fit) -> float:
     h = _WITHIN * FLOOR * 2 ** (steps / 2)
     root = np.sqrt(edges.precision)
     total, phases = len(edges), len(edges) - edges.freedom
-    inside = float(np.count_nonzero(edges.standardised(fit.z) <= h)) / total
+    inside = float(np.count_nonzero(edges.standardized(fit.z) <= h)) / total
     best = 0.0
     for ratio in _ROUNDINGS:
         s = ratio * h

@@ -1,6 +1,6 @@
 r"""Robust losses, by the weights that they give to edges.
 
-Minimising :math:`\sum \rho(u_k)` over standardised residuals u is the same, at a fixed point, as the weighted least
+Minimizing :math:`\sum \rho(u_k)` over standardized residuals u is the same, at a fixed point, as the weighted least
 squares with :math:`w_k = \rho'(u_k) / u_k` (iteratively reweighted least squares; Holland and Welsch,
 *Communications in Statistics* A6, 1977). With c the width of the loss:
 

@@ -2,9 +2,9 @@ r"""Do its measurements decide where a node is?
 
 Agreement beyond chance (:mod:`.evidence`) is a statement about all measurements together. On a graph of which every
 part is near to every other that is enough; where links are local, or few, single nodes and whole regions can be
-elsewhere and nothing in the sum shows it. So every node is asked, with its neighbours where they are: its posterior has
+elsewhere and nothing in the sum shows it. So every node is asked, with its neighbors where they are: its posterior has
 the density :math:`\prod_k \bigl(p\, N(\theta - \phi_k; s_k^2) + (1 - p)/2\pi\bigr)`, :math:`\phi_k` the place that
-neighbour k names, p the share of good measurements. The mass of each mode by Laplace's method says how far the node is
+neighbor k names, p the share of good measurements. The mass of each mode by Laplace's method says how far the node is
 from where it was put, on average.
 """
 
@@ -94,7 +94,7 @@ def nodes_decided(edges: Edges, z: NDArray, scale: float, share: float, clock: C
 
 
 def _votes(edges: Edges, z: NDArray, scale: float) -> tuple[NDArray[np.int64], NDArray, NDArray[np.float64]]:
-    """Where neighbours put each node, by node, and the deviations; ``begin`` says where the votes of a node begin."""
+    """Where neighbors put each node, by node, and the deviations; ``begin`` says where the votes of a node begin."""
     deviation = np.maximum(scale / np.sqrt(edges.precision), edges.floor)
     node = np.concatenate([edges.i, edges.j])
     vote = np.concatenate([edges.turn * z[edges.j], np.conj(edges.turn) * z[edges.i]])

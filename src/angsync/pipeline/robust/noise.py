@@ -1,7 +1,7 @@
 r"""How good the good edges are, and how likely each edge is to be one of them.
 
-Model of the standardised residuals: a share p of edges is normal with standard deviation sigma, the others are uniform
-on the circle. Fitted by expectation and maximisation (Dempster, Laird and Rubin, *JRSS B* 39, 1977):
+Model of the standardized residuals: a share p of edges is normal with standard deviation sigma, the others are uniform
+on the circle. Fitted by expectation and maximization (Dempster, Laird and Rubin, *JRSS B* 39, 1977):
 
 .. math:: g_k = \frac{p\, N(r_k; \sigma/\sqrt{w_k})}{p\, N(r_k; \sigma/\sqrt{w_k}) + (1 - p)/2\pi}, \qquad
    \sigma^2 = \frac{\sum g_k w_k r_k^2}{\sum g_k - d}, \qquad p = \frac1m \sum g_k,
@@ -36,7 +36,7 @@ from angsync.problem.measurements import Measurements
 from angsync.problem.pieces import piece_count, piece_labels
 
 _LEAST_SHARE = 0.05  # of the independent cycles: with fewer good edges than that, no method finds them
-_MAX_ROUNDS = 200  # of expectation and maximisation
+_MAX_ROUNDS = 200  # of expectation and maximization
 _FRACTIONS = (1.0, 0.3, 0.1)  # of the median residual: smaller scales to start from
 _NARROWER = 0.9  # a scale that is smaller by less is the same one
 _MORE_LIKELY = 3.0  # nats by which the narrower scale has to win
@@ -76,7 +76,7 @@ def _lower(edges: Edges, z: NDArray) -> float:
     """The good edges number at least the phases and a few more, so they reach at least this far."""
     total, phases = len(edges), len(edges) - edges.freedom
     index = min(total, math.ceil(phases + _least(edges))) - 1
-    return float(np.partition(edges.standardised(z), index)[index]) / 3
+    return float(np.partition(edges.standardized(z), index)[index]) / 3
 
 
 def _least(edges: Edges) -> float:
@@ -94,7 +94,7 @@ def _climb(
     fixed: float | None = None,
     kept: NDArray[np.bool_] | slice = slice(None),
 ) -> Noise:
-    """Expectation and maximisation, from the scale ``first``; ``kept`` are the edges that residuals belong to."""
+    """Expectation and maximization, from the scale ``first``; ``kept`` are the edges that residuals belong to."""
     root = np.sqrt(edges.precision[kept])
     sizes = residuals * root
     least = _least(edges)
@@ -181,7 +181,7 @@ def is_mixed(edges: Edges, z: NDArray, trusted: NDArray[np.bool_]) -> bool:
     cycles = float(redundancy[kept].sum())
     if cycles < 1:
         return False
-    sizes = edges.standardised(z)[kept] / np.sqrt(redundancy[kept])
+    sizes = edges.standardized(z)[kept] / np.sqrt(redundancy[kept])
     middle, root = _NORMAL_MEDIAN * float(np.median(sizes)), math.sqrt(float(np.mean(sizes**2)))
     return not edges.are_rounded(root) and middle < root * min(_MIXED, 1 - 2.9 / math.sqrt(cycles))
 
@@ -225,7 +225,7 @@ def judged(
 
     chances, likelihood = _mixed(noise.share, good(noise.scale), uniform)
     if _mixed(noise.share, good(noise.scale), wrong(noise.scale))[1] > likelihood + _MORE_LIKELY:
-        phases, squares = len(edges) - edges.freedom, edges.standardised(z) ** 2
+        phases, squares = len(edges) - edges.freedom, edges.standardized(z) ** 2
         for _ in range(_SMALL_ROUNDS):  # edges of some deviations had widened the scale
             chances = _mixed(noise.share, good(noise.scale), wrong(noise.scale))[0]
             scale = math.sqrt(float(np.sum(chances * squares)) / max(float(chances.sum()) - phases, _least(edges)))

@@ -21,10 +21,10 @@ class RobustEdgeResiduals(uncertainty.EdgeResiduals):
     given: Measurements = field(kw_only=True, repr=False)
 
     @cached_property
-    def standardised(self) -> NDArray[np.float64]:
+    def standardized(self) -> NDArray[np.float64]:
         """Residual over its standard error. For a measurement that the fit does not use, over the deviation that a
         good one of its weight would have (the error of the fit itself is left out)."""
-        trusted = super().standardised
+        trusted = super().standardized
         unused = (self.measurements.weight == 0) & (self.given.weight > 0)
         if not unused.any():
             return trusted

@@ -54,10 +54,10 @@ def reweight(
     noise = estimate_noise(edges, z, 0.3 if first_width is None else first_width / loss.width, fixed=scale)
     final = loss.width * noise.scale
     width = final if first_width is None else max(first_width, final)
-    weights = loss.weights(edges.standardised(z), width)
+    weights = loss.weights(edges.standardized(z), width)
     rounds, settled = 0, False
     while rounds < max_rounds and not clock.expired:
-        weights = loss.weights(edges.standardised(z), width)
+        weights = loss.weights(edges.standardized(z), width)
         last, z = z, solve(weights, z)
         rounds += 1
         noise = estimate_noise(edges, z, width / loss.width, noise.share, fixed=scale)

@@ -109,7 +109,7 @@ def search(
     for _ in range(_MAX_RECOUNTS):
         if clock.expired:
             break
-        # a node that sits on a wrong mode stays there under reweighting; its neighbours, now right, outvote it
+        # a node that sits on a wrong mode stays there under reweighting; its neighbors, now right, outvote it
         widths = np.full(_LATER_VOTES, _LATER_WIDTH * best.noise.scale)
         recounted = fitted(vote(ballot, best.z, widths, rng, clock), 2 * loss.width * best.noise.scale, loss)
         if _best(edges, loss, [best, recounted]) is best:
@@ -187,7 +187,7 @@ def _starts(edges: Edges, solve: Solve, settings: Robust, rng: np.random.Generat
 def _best(edges: Edges, loss: Loss, fits: list[Fit]) -> Fit:
     """The fit with the smallest loss, all measured with the width of the sharpest."""
     width = loss.width * min(fit.noise.scale for fit in fits)
-    costs = [float(loss.cost(edges.standardised(fit.z), width).sum()) for fit in fits]
+    costs = [float(loss.cost(edges.standardized(fit.z), width).sum()) for fit in fits]
     # the first of equals, beyond rounding
     best = 0
     for k in range(1, len(fits)):

@@ -28,7 +28,7 @@ class Robust:
 
     .. math:: \min_z \sum_k \rho\bigl(\sqrt{w_k}\, |\arg(e^{\mathrm{i} a_k} \bar z_i z_j)|\bigr),
 
-    from starts that stand many wrong edges: triangles (cycle-edge message passing), then votes of the neighbours. The
+    from starts that stand many wrong edges: triangles (cycle-edge message passing), then votes of the neighbors. The
     last weighted problem is solved and certified like any other: the certificate is about that problem, not about the
     loss, which has many local minima.
 

@@ -314,7 +314,7 @@ def _report(
     weights = fit.weights
     if fit.loss.redescending:
         weights = np.where(distrusted, 0.0, np.maximum(weights, edges.are_rounded(fit.noise.scale)))
-        weights[bonds(edges, weights > 0, fit.noise.corruption + edges.standardised(fit.z))] = _BOND_WEIGHT
+        weights[bonds(edges, weights > 0, fit.noise.corruption + edges.standardized(fit.z))] = _BOND_WEIGHT
     everywhere = _trusting(measurements, settings, "")
     everywhere.weights[edges.used] = weights
     everywhere.corruption[edges.used] = fit.noise.corruption

@@ -45,7 +45,7 @@ def tuned(edges: Edges, fit: Fit) -> Loss:
 
 def variance(edges: Edges, fit: Fit, loss: Loss) -> float:
     """V at the phases of the fit, for an edge of precision 1; infinite where it cannot be estimated."""
-    sizes = edges.standardised(fit.z)
+    sizes = edges.standardized(fit.z)
     c = loss.width * fit.noise.scale
     slope = float(np.mean(loss.slopes(sizes, c)))
     if slope < _LEAST_SLOPE * fit.noise.share:
@@ -69,7 +69,7 @@ def loss_efficiency(edges: Edges, fit: Fit) -> float:
     if not fit.loss.tunable or edges.are_rounded(fit.noise.scale):
         return fit.loss.efficiency
     trusted = fit.noise.corruption <= 0.5
-    sizes = edges.standardised(fit.z)[trusted]
+    sizes = edges.standardized(fit.z)[trusted]
     phases = edges.n - piece_count(edges.n, edges.i[trusted], edges.j[trusted])
     freedom = sizes.size - phases
     if freedom <= 0:

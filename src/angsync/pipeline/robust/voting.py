@@ -1,6 +1,6 @@
-r"""Node by node voting: every neighbour names a phase, and the node takes the mode of what they name.
+r"""Node by node voting: every neighbor names a phase, and the node takes the mode of what they name.
 
-Neighbour j of node i votes for :math:`g_{ij} z_j`. Given the neighbours, the best phase of a node under the truncated
+Neighbor j of node i votes for :math:`g_{ij} z_j`. Given the neighbors, the best phase of a node under the truncated
 quadratic loss of width h is the one with the largest :math:`\sum_k w_k \max(0, \cos r_k - \cos h)`, a mode of the votes
 with an Epanechnikov kernel. Uniform votes spread over the circle while good ones gather, so the mode stays right where
 most votes are wrong and the mean (which is what least squares takes) is lost. h shrinks as the
@@ -50,7 +50,7 @@ class Ballot:
         )
 
     def modes(self, z: NDArray, width: float) -> NDArray[np.complex128]:
-        """The phase that each node's neighbours agree on best, within ``width``; isolated nodes keep theirs.
+        """The phase that each node's neighbors agree on best, within ``width``; isolated nodes keep theirs.
 
         Compared are the windows of length 2 h that begin at a vote, each by its votes' mean direction. Their sums are
         differences of two cumulative sums, so the cost is that of sorting the votes. (A window may reach further than h
@@ -88,7 +88,7 @@ def vote(
     ballot: Ballot, z: NDArray, widths: NDArray[np.float64], rng: np.random.Generator, clock: Clock
 ) -> NDArray[np.complex128]:
     """One sweep for every width, while there is time. Each moves a random half of the nodes: moved all at once,
-    neighbours can swap their errors for ever (two nodes and one edge do)."""
+    neighbors can swap their errors for ever (two nodes and one edge do)."""
     z = z.astype(np.complex128)
     for width in widths:
         if clock.expired:

@@ -6,7 +6,7 @@ from angsync.problem.operators.convert import as_operator
 from angsync.problem.operators.dense import DenseOperator
 from angsync.problem.operators.schur import SchurOperator
 from angsync.problem.operators.sparse import SparseOperator
-from angsync.problem.operators.wrappers import CountingOperator, ScaledOperator, Wrapper, normalising_exponent
+from angsync.problem.operators.wrappers import CountingOperator, ScaledOperator, Wrapper, normalizing_exponent
 
 __all__ = [
     "CountingOperator",
@@ -23,5 +23,5 @@ __all__ = [
     "Wrapper",
     "adapted",
     "as_operator",
-    "normalising_exponent",
+    "normalizing_exponent",
 ]

@@ -17,7 +17,7 @@ from angsync.problem.operators.base import Operator
 _BLOCK_ENTRIES = 1 << 19  # rows are widened in blocks of about this many entries
 
 
-def labels_by_rows(n: int, neighbours: Callable[[int], NDArray[np.bool_]]) -> NDArray[np.int64]:
+def labels_by_rows(n: int, neighbors: Callable[[int], NDArray[np.bool_]]) -> NDArray[np.int64]:
     """Labels of the connected components, from the pattern of one row after the other, as few of them as will do."""
     labels = np.full(n, -1, dtype=np.int64)
     component = 0
@@ -27,7 +27,7 @@ def labels_by_rows(n: int, neighbours: Callable[[int], NDArray[np.bool_]]) -> ND
         labels[seed] = component
         frontier = [seed]
         while frontier and (labels < 0).any():
-            found = np.flatnonzero(neighbours(frontier.pop()) & (labels < 0))
+            found = np.flatnonzero(neighbors(frontier.pop()) & (labels < 0))
             labels[found] = component
             frontier.extend(found.tolist())
         component += 1

@@ -27,7 +27,7 @@ class SchurOperator(Operator):
               \begin{pmatrix} K_{11} & K_{12} \\ K_{12}^H & K_{22} \end{pmatrix} \binom{z}{p},
               \qquad p = -K_{22}^{-1} K_{12}^H z,
 
-    so maximising :math:`z^H C z` over phases minimises a quadratic cost in phases z and free unknowns p (Boyd and
+    so maximizing :math:`z^H C z` over phases minimizes a quadratic cost in phases z and free unknowns p (Boyd and
     Vandenberghe, *Convex Optimization*, appendix A.5.5; for pose graphs Rosen and others, *SE-Sync*, IJRR
     2019). Q is full, K is not: a product costs two sparse products and one pair of sparse triangular solves.
 
@@ -132,7 +132,7 @@ class SchurOperator(Operator):
         return int(rows.max(initial=0)) + int(np.diff(self._K21.indptr).max(initial=0)) + self._factor.row_length
 
     def augmented(self) -> tuple[scipy.sparse.csc_array, int]:
-        """K and n: what a sparse factorisation of ``Diag(s) - C`` and of its relatives starts from."""
+        """K and n: what a sparse factorization of ``Diag(s) - C`` and of its relatives starts from."""
         return self._K, self._n
 
     def squares(self) -> tuple[scipy.sparse.csr_array, NDArray[np.float64]] | None:
@@ -145,7 +145,7 @@ class SchurOperator(Operator):
 
 
 class _Factor:
-    """One sparse factorisation of K22; a real one, at half the price, where K22 is real."""
+    """One sparse factorization of K22; a real one, at half the price, where K22 is real."""
 
     def __init__(self, matrix: scipy.sparse.csc_array) -> None:
         self.order = int(matrix.shape[0])

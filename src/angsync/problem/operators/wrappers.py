@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _ORDINARY = {"D": 400, "F": 40}  # exponents of two so far from over- and underflow that one factor will do
 
 
-def normalising_exponent(operator: HermitianOperator) -> int:
+def normalizing_exponent(operator: HermitianOperator) -> int:
     """The exponent e for which ``2**-e C`` has its largest row sum (or product) in [0.5, 1)."""
     sums = operator.abs_row_sums()
     if sums is not None:

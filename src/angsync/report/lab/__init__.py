@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib import resources
 
-_MATHEMATICS = ("random", "operators", "eigen", "climb", "sparse", "certificate", "simulate", "edges", "colours")
+_MATHEMATICS = ("random", "operators", "eigen", "climb", "sparse", "certificate", "simulate", "edges", "colors")
 _PAGE = ("charts", "pictures", "app", "ring", "data")
 
 

@@ -117,9 +117,9 @@ function captions() {
   const matrix = settings.graph === "complete" || settings.graph === "random";
   say("measured-title", matrix ? "What is measured" : "The network");
   say("measured-caption", matrix
-    ? "Row j, column l: the measured angle between phases j and l, nodes in the order of their true phases (coloured edges). Without noise the colours run in clean bands."
+    ? "Row j, column l: the measured angle between phases j and l, nodes in the order of their true phases (colored edges). Without noise the colors run in clean bands."
       + (settings.graph === "random" ? " Pairs that are not measured are left empty." : "")
-    : `A node is coloured by the error of its phase in the best fit: light is right, dark is half a turn off. ${settings.outliers > 0 ? "Orange lines are outliers." : "Errors add up along chains of neighbours."}`);
+    : `A node is colored by the error of its phase in the best fit: light is right, dark is half a turn off. ${settings.outliers > 0 ? "Orange lines are outliers." : "Errors add up along chains of neighbors."}`);
   say("proofs-caption", "A dot a draw: filled where it is proved that no phases fit better, hollow where not; the line is the share of draws proved. "
     + (settings.outliers > 0 ? "Outliers are noise, too: the proof ends sooner." : settings.graph === "ring" ? "A single loop is proved at almost any noise." : settings.graph === "complete" ? "With everybody measured, the proof begins to fail a little above 0.4 √n, where the fit is still good." : "On this graph it ends elsewhere than at 0.4 √n."));
 }

@@ -4,7 +4,7 @@
 // has an f above f(z) by more than (n / 2) (sqrt(nu^2 + 4 e^2) - nu), e = |S z| / sqrt n.
 //
 // A number of JavaScript is a double of IEEE 754 and every operation on it is rounded to nearest, so the error analysis
-// of the library's proof by Cholesky factorisation (Rump, Verification of positive definiteness, BIT 46, 2006) holds here.
+// of the library's proof by Cholesky factorization (Rump, Verification of positive definiteness, BIT 46, 2006) holds here.
 
 const ROUNDOFF = 2 ** -53;
 const GAP_TOLERANCE = 1e-8; // of the library
@@ -17,10 +17,10 @@ function gamma(k) {
 }
 
 /**
- * Whether S + (lift / n) z z^H - shift I has a Cholesky factorisation in floating point. Rows of the factor lie one
+ * Whether S + (lift / n) z z^H - shift I has a Cholesky factorization in floating point. Rows of the factor lie one
  * after the other; only the lower triangle is used. A generator that yields after every few rows.
  */
-function* factorises(C, z, s, lift, shift) {
+function* factorizes(C, z, s, lift, shift) {
   const n = C.n, re = new Float64Array(n * n), im = new Float64Array(n * n), share = lift / n;
   for (let j = 0; j < n; j++) {
     const zr = z.re[j], zi = z.im[j], at = j * n;
@@ -100,19 +100,19 @@ function* smallestCurvature(point, tolerance, steps = null, enough = null) {
   });
 }
 
-/** The proof: nu from one factorisation or two, given the estimate of what can be proved. */
+/** The proof: nu from one factorization or two, given the estimate of what can be proved. */
 function* byCholesky(point, estimate) {
   const { C, z, s } = point, n = C.n;
   let most = 0, trace = 0;
   for (let j = 0; j < n; j++) { most = Math.max(most, Math.abs(s[j])); trace += s[j]; }
   const lift = 2 * (most + point.largest) + 2 * point.gradient / Math.sqrt(n) || 1;
-  // rounding of the entries of the matrix that is factorised: those of S, of the rank-one term, of their sums
+  // rounding of the entries of the matrix that is factorized: those of S, of the rank-one term, of their sums
   const forming = 8 * ROUNDOFF * (most + point.largest + 3 * lift);
   const g = Math.SQRT2 * gamma(2 * n + 8);
   for (const share of [0.5, 0.02]) {
     const shift = share * estimate;
-    if (!(yield* factorises(C, z, s, lift, shift))) continue;
-    const diagonal = Math.max(0, trace + point.total + lift - n * shift); // at least the trace of what was factorised
+    if (!(yield* factorizes(C, z, s, lift, shift))) continue;
+    const diagonal = Math.max(0, trace + point.total + lift - n * shift); // at least the trace of what was factorized
     const nu = shift - g / (1 - g) * diagonal * (1 + 1e-10) - forming - point.eigenvalueError;
     if (nu > 0) return nu;
   }
@@ -120,7 +120,7 @@ function* byCholesky(point, estimate) {
 }
 
 /**
- * Where S is too large to be factorised here: mu such that no eigenvalue of S on the complement of z is below mu, but
+ * Where S is too large to be factorized here: mu such that no eigenvalue of S on the complement of z is below mu, but
  * for a chance of CHANCE over the random start, in exact arithmetic (docs/certificate.md, Lanczos). G(mu) is the sum of
  * squares of the polynomials q_j(mu) of the run; an eigenvector below mu would have an overlap with the start below
  * 1 / sqrt G(mu), and a random start has that with a probability of at most (n - 1) / G(mu).
@@ -150,7 +150,7 @@ function lanczosShift({ alpha, beta, k, value }, n) {
 }
 
 /**
- * The certificate of one connected component. `dense`: up to which n the proof by factorisation is tried. The verdict is
+ * The certificate of one connected component. `dense`: up to which n the proof by factorization is tried. The verdict is
  * "proved" (rounding accounted for), "numerically" (as said at lanczosShift) or "not proved".
  */
 function* certify(C, z, { dense = 400, tolerance = 1e-7, spectrum = false } = {}) {
@@ -166,15 +166,15 @@ function* certify(C, z, { dense = 400, tolerance = 1e-7, spectrum = false } = {}
     };
   };
   if (n === 1) return judged(PROVED, 1, Infinity);
-  const factorise = n <= dense;
-  if (!factorise && !C.dense) {
+  const factorize = n <= dense;
+  if (!factorize && !C.dense) {
     const second = yield* bySparseFactor(point); // a bound on lambda_2(S), for which the gap is |S z|^2 / lambda_2
     if (second > 0) return judged(PROVED, second, second, null, point.gradient ** 2 / second * (1 + 1e-12));
   }
-  const enough = factorise ? null : (run) => gapFrom(point, lanczosShift(run, n)) <= GAP_TOLERANCE * point.scale;
-  const run = yield* smallestCurvature(point, factorise ? tolerance : 1e-14, factorise ? null : steps, enough);
-  if (factorise && spectrum) ritz = eigenvaluesOfTridiagonal(run.alpha, run.beta, run.k);
+  const enough = factorize ? null : (run) => gapFrom(point, lanczosShift(run, n)) <= GAP_TOLERANCE * point.scale;
+  const run = yield* smallestCurvature(point, factorize ? tolerance : 1e-14, factorize ? null : steps, enough);
+  if (factorize && spectrum) ritz = eigenvaluesOfTridiagonal(run.alpha, run.beta, run.k);
   if (run.value <= 0) return judged(OPEN, -Infinity, run.value, run.vector());
-  if (factorise) return judged(PROVED, yield* byCholesky(point, run.value), run.value);
+  if (factorize) return judged(PROVED, yield* byCholesky(point, run.value), run.value);
   return judged(NUMERICALLY, lanczosShift(run, n), run.value);
 }

@@ -4,7 +4,7 @@ const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Ar
 const byId = (id) => document.getElementById(id);
 const stillness = matchMedia("(prefers-reduced-motion: reduce)");
 
-/** The colours of the style sheet, read again when the page turns dark or light. */
+/** The colors of the style sheet, read again when the page turns dark or light. */
 let ink = {};
 function readInk() {
   const style = getComputedStyle(document.documentElement);
@@ -44,7 +44,7 @@ const SUPERSCRIPT = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴",
 const powerOfTen = (exponent) => "10" + [...String(exponent)].map((letter) => SUPERSCRIPT[letter]).join("");
 const plain = (value) => String(Number(value.toPrecision(6))).replace("-", "−");
 
-function text(g, words, x, y, { align = "center", colour = ink.muted, halo = false, bold = false } = {}) {
+function text(g, words, x, y, { align = "center", color = ink.muted, halo = false, bold = false } = {}) {
   g.textAlign = align;
   g.textBaseline = "middle";
   g.font = `${bold ? "600 " : ""}13px ${FONT}`;
@@ -53,7 +53,7 @@ function text(g, words, x, y, { align = "center", colour = ink.muted, halo = fal
     g.lineWidth = 4;
     g.strokeText(words, x, y);
   }
-  g.fillStyle = colour;
+  g.fillStyle = color;
   g.fillText(words, x, y);
 }
 
@@ -75,25 +75,25 @@ function axes({ g, width, height }, x, y, part = { top: 0, bottom: height }) {
     text(g, y.log ? powerOfTen(tick) : (y.format ?? plain)(tick), frame.left - 7, linear(tick), { align: "right" });
   }
   text(g, x.label, frame.right, part.bottom - 9, { align: "right" });
-  text(g, y.label, 2, part.top + 9, { align: "left", colour: y.colour ?? ink.muted, bold: y.colour !== undefined });
+  text(g, y.label, 2, part.top + 9, { align: "left", color: y.color ?? ink.muted, bold: y.color !== undefined });
   return { X, Y, frame };
 }
 
-function line(g, colour, points, width = 2.2, dash = []) {
+function line(g, color, points, width = 2.2, dash = []) {
   g.beginPath();
   for (const [x, y] of points) g.lineTo(x, y);
-  g.strokeStyle = colour;
+  g.strokeStyle = color;
   g.lineWidth = width;
   g.setLineDash(dash);
   g.stroke();
   g.setLineDash([]);
 }
 
-function dot(g, colour, x, y, radius, filled = true) {
+function dot(g, color, x, y, radius, filled = true) {
   g.beginPath();
   g.arc(x, y, radius, 0, 2 * Math.PI);
-  if (filled) { g.fillStyle = colour; g.fill(); }
-  else { g.strokeStyle = colour; g.lineWidth = 1.6; g.stroke(); }
+  if (filled) { g.fillStyle = color; g.fill(); }
+  else { g.strokeStyle = color; g.lineWidth = 1.6; g.stroke(); }
 }
 
 /** Draws only inside the frame while `paint` runs. */

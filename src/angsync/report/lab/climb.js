@@ -6,7 +6,7 @@ function gpmStep(z, Cz, step, into) {
     into.re[j] = z.re[j] + step * Cz.re[j];
     into.im[j] = z.im[j] + step * Cz.im[j];
   }
-  return normalise(into, z);
+  return normalize(into, z);
 }
 
 /**
@@ -130,7 +130,7 @@ function* newton(C, z, { tolerance = 1e-13, most = 60, products = 1000 } = {}) {
         trial.re[j] = z.re[j] * c - z.im[j] * d;
         trial.im[j] = z.re[j] * d + z.im[j] * c;
       }
-      normalise(trial, z);
+      normalize(trial, z);
       const product = C.apply(trial, vector(n)), there = alongAndAcross(trial, product);
       // near the top f is known to rounding only, and the gradient says more
       const level = Math.abs(at.f) + at.s.reduce((sum, value) => sum + Math.abs(value), 0);
@@ -149,7 +149,7 @@ function* newton(C, z, { tolerance = 1e-13, most = 60, products = 1000 } = {}) {
 
 /** What leaves a local maximum: rows (cos a z_j, sin a v_j) of two complex numbers, v from the eigenvector of S below 0. */
 function lifted(z, direction, angle) {
-  const n = z.re.length, v = normalise(copied(direction), z), first = vector(n), second = vector(n);
+  const n = z.re.length, v = normalize(copied(direction), z), first = vector(n), second = vector(n);
   for (let j = 0; j < n; j++) {
     first.re[j] = Math.cos(angle) * z.re[j]; first.im[j] = Math.cos(angle) * z.im[j];
     second.re[j] = Math.sin(angle) * v.re[j]; second.im[j] = Math.sin(angle) * v.im[j];
@@ -196,7 +196,7 @@ function rounded(V, old) {
     z.re[j] = V[0].re[j] * c.re - V[0].im[j] * c.im + V[1].re[j] * d.re - V[1].im[j] * d.im;
     z.im[j] = V[0].re[j] * c.im + V[0].im[j] * c.re + V[1].re[j] * d.im + V[1].im[j] * d.re;
   }
-  return normalise(z, old);
+  return normalize(z, old);
 }
 
 /** From z over the lift to another point of the circles, polished by Newton's method. */

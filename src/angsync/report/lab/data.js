@@ -47,10 +47,10 @@ function spreadOf({ misfit, weight }) {
   return { typical, far: typical > 1e-9 ? sizes.filter((size) => size > FAR * typical).length : 0, count: sizes.length };
 }
 
-function judgement({ verdict, n, open, components, relativeGap }) {
+function judgment({ verdict, n, open, components, relativeGap }) {
   if (!verdict) return ["none", "solved, not judged yet", "looking for a proof …"];
   if (verdict === PROVED) return ["good", "✓ proved optimal", `No other phases fit better: gap ≤ ${inWords(Math.max(relativeGap, 1e-16), 2)} of the misfit, rounding accounted for. Optimal is not accurate: bad measurements have a best fit, too.`];
-  if (verdict === NUMERICALLY) return ["good", "✓ optimal, numerically", `Too large to be factorised here (n = ${n}). A Lanczos run found all curvatures positive; its chance of missing one is below 10⁻¹⁰, rounding not accounted for. angsync solve FILE proves larger ones.`];
+  if (verdict === NUMERICALLY) return ["good", "✓ optimal, numerically", `Too large to be factorized here (n = ${n}). A Lanczos run found all curvatures positive; its chance of missing one is below 10⁻¹⁰, rounding not accounted for. angsync solve FILE proves larger ones.`];
   const where = components > 1 ? ` (${open} of ${components} components)` : "";
   return ["open", "? not proved", `These phases are the best that were found${where}. Nothing was proved about better ones: there may be some. angsync solve looks further.`];
 }
@@ -67,7 +67,7 @@ function row(values) {
 
 function showAnswer() {
   for (const part of document.querySelectorAll("#answer .figures, #answer .phases, #data-tiles, #data-note")) part.hidden = false;
-  verdictBox("data-verdict", ...judgement(answer));
+  verdictBox("data-verdict", ...judgment(answer));
   const { typical, far, count } = spreadOf(answer), notes = [];
   if (answer.looksLikeDegrees) notes.push("Most of these angles are larger than a full turn of 2π: are they degrees? Choose the unit above.");
   if (answer.rms > HARDLY) notes.push(`Measurements are off by ${inDegrees(answer.rms)}: they hardly agree with each other, and the phases mean little.`);

@@ -178,7 +178,7 @@ function* smoothedStart(C, z, sums) {
       }
       yield;
     }
-    z = normalise(x, z);
+    z = normalize(x, z);
   }
   return z;
 }
@@ -198,7 +198,7 @@ function* powerStart(C, sums, steps = 60) {
     if (largest > 1e100) for (let j = 0; j < n; j++) { x.re[j] /= largest; x.im[j] /= largest; }
     yield;
   }
-  return normalise(x, x);
+  return normalize(x, x);
 }
 
 /** Ten steps of the plain power method, each block on its own circle: takes the worst off a start. */

@@ -162,5 +162,5 @@ function* eigenvectorEstimator(C, tolerance = 1e-11) {
   };
   const start = randomVector(C.n, generator(C.n, 17));
   const run = yield* lanczosRun({ n: C.n, apply: negative, start, steps: 3 * C.n + 20, tolerance, orthogonal: false });
-  return { z: normalise(run.vector(), start), products: run.k };
+  return { z: normalize(run.vector(), start), products: run.k };
 }

@@ -82,7 +82,7 @@ function absoluteRowSums(C) {
 }
 
 /** w / |w| entry by entry; a zero keeps the phase of `old`. */
-function normalise(w, old, into = w) {
+function normalize(w, old, into = w) {
   for (let j = 0; j < w.re.length; j++) {
     const a = w.re[j], b = w.im[j], size = Math.sqrt(a * a + b * b);
     if (size > 0) { into.re[j] = a / size; into.im[j] = b / size; }

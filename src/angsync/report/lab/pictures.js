@@ -42,13 +42,13 @@ function drawNetwork({ g, width }, problem, state, canvas) {
     dot(g, ink.quiet, x, y, size + 0.8);
     dot(g, state ? cyclicStyle(state.errors[k]) : ink.panel, x, y, size);
   }
-  describe(canvas, `A ${graph} of ${n} nodes, coloured by the error of the best fit.`);
+  describe(canvas, `A ${graph} of ${n} nodes, colored by the error of the best fit.`);
 }
 
-/** Dots at the recovered angles, in the colours of the true ones. */
+/** Dots at the recovered angles, in the colors of the true ones. */
 function drawWheel(problem, state) {
   const canvas = byId("wheel"), { g, width } = prepared(canvas), middle = width / 2, outer = width / 2 - 20, steps = 240;
-  for (let k = 0; k < steps; k++) { // the ring of true colours
+  for (let k = 0; k < steps; k++) { // the ring of true colors
     const from = 2 * Math.PI * k / steps;
     g.beginPath();
     g.arc(middle, middle, outer, -from - 2 * Math.PI / steps - 0.004, -from + 0.004);
@@ -59,8 +59,8 @@ function drawWheel(problem, state) {
   }
   const rings = [[state.eigenErrors, outer - 32, ink.eigen], [state.errors, outer - 64, ink.gpm]];
   const size = Math.max(2.6, Math.min(7, 300 / problem.n + 2));
-  for (const [errors, radius, colour] of rings) {
-    dot(g, colour, middle, middle, radius, false);
+  for (const [errors, radius, color] of rings) {
+    dot(g, color, middle, middle, radius, false);
     for (let k = 0; k < problem.n; k++) {
       const angle = problem.angles[k] + errors[k], x = middle + radius * Math.cos(angle), y = middle - radius * Math.sin(angle);
       dot(g, ink.quiet, x, y, size + 0.8);
@@ -70,8 +70,8 @@ function drawWheel(problem, state) {
   [["0°", 1, 0], ["90°", 0, -1], ["±180°", -1, 0], ["−90°", 0, 1]].forEach(([words, x, y]) => {
     text(g, words, middle + x * (outer - 102), middle + y * (outer - 102));
   });
-  text(g, "off by", middle, middle - 11, { colour: ink.muted });
-  text(g, inDegrees(Math.sqrt(state.error / problem.n)), middle, middle + 9, { colour: ink.ink, bold: true });
+  text(g, "off by", middle, middle - 11, { color: ink.muted });
+  text(g, inDegrees(Math.sqrt(state.error / problem.n)), middle, middle + 9, { color: ink.ink, bold: true });
   describe(canvas, `Recovered phases around a circle. Root mean square error of the best fit ${inDegrees(Math.sqrt(state.error / problem.n))}, of the eigenvector ${inDegrees(Math.sqrt(state.eigenError / problem.n))}.`);
 }
 
@@ -112,16 +112,16 @@ function drawErrors(samples, problem, state, settings, unit) {
   inside(g, frame, () => {
     line(g, ink.bound, (ratio ? [[0, 1], [0.62, 1]] : [[0, 0], [0.62, rootBound * 0.62]]).map(([x, y]) => [X(x), Y(y)]), 1.6, [6, 5]);
     line(g, ink.quiet, [[X(settings.noise), frame.top], [X(settings.noise), frame.bottom]], 1.2, [2, 4]);
-    for (const [points, colour] of [[eigen, ink.eigen], [gpm, ink.gpm]]) {
-      line(g, colour, points.map(([x, y]) => [X(x), Y(y)]));
+    for (const [points, color] of [[eigen, ink.eigen], [gpm, ink.gpm]]) {
+      line(g, color, points.map(([x, y]) => [X(x), Y(y)]));
       for (const [x, y, low, high] of points) {
-        line(g, colour, [[X(x), Y(low)], [X(x), Y(high)]], 1.3);
-        dot(g, colour, X(x), Y(y), 3.2);
+        line(g, color, [[X(x), Y(low)], [X(x), Y(high)]], 1.3);
+        dot(g, color, X(x), Y(y), 3.2);
       }
     }
     if (state && settings.noise > 0) {
-      for (const [error, colour] of [[state.eigenError, ink.eigen], [state.error, ink.gpm]]) {
-        dot(g, colour, X(settings.noise), Y(value(error / problem.bound, settings.noise)), 6.5, false);
+      for (const [error, color] of [[state.eigenError, ink.eigen], [state.error, ink.gpm]]) {
+        dot(g, color, X(settings.noise), Y(value(error / problem.bound, settings.noise)), 6.5, false);
       }
     }
   });
@@ -154,8 +154,8 @@ function drawProofs(samples, state, settings) {
     const share = samples.flatMap((sums, k) => sums.count ? [[X(LEVELS[k]), Y(sums.proved / sums.count)]] : []);
     line(g, ink.ink, share, 2);
     if (state && state.certificate) {
-      const { verdict, curvature } = state.certificate, colour = verdict === PROVED ? ink.good : ink["bad-edge"];
-      dot(g, colour, X(settings.noise), Y(Math.max(low + 0.03, curvature / state.connectivity)), 6.5, false);
+      const { verdict, curvature } = state.certificate, color = verdict === PROVED ? ink.good : ink["bad-edge"];
+      dot(g, color, X(settings.noise), Y(Math.max(low + 0.03, curvature / state.connectivity)), 6.5, false);
     }
   });
   if (settings.graph === "complete" && settings.outliers === 0) text(g, "0.4 √n", X(0.4) - 6, frame.bottom - 10, { align: "right", halo: true });
@@ -170,14 +170,14 @@ function drawSteps(problem, state) {
   const shown = history.map((error) => problem.bound > 0 ? error / problem.bound : error / problem.n);
   const most = Math.max(...shown, problem.bound > 0 ? 1 : 1e-12) * 1.15;
   const label = problem.bound > 0 ? "squared error / bound" : "squared error a phase";
-  const above = axes(at, { ...x, format: () => "" }, { low: 0, high: most, label, colour: ink.gpm, ticks: niceTicks(0, most, 3) }, { top: 0, bottom: half + 22 });
+  const above = axes(at, { ...x, format: () => "" }, { low: 0, high: most, label, color: ink.gpm, ticks: niceTicks(0, most, 3) }, { top: 0, bottom: half + 22 });
   inside(g, above.frame, () => {
     if (problem.bound > 0) line(g, ink.bound, [[above.frame.left, above.Y(1)], [above.frame.right, above.Y(1)]], 1.6, [6, 5]);
     line(g, ink.gpm, shown.map((value, k) => [above.X(k), above.Y(value)]));
   });
   if (shown.length) dot(g, ink.eigen, above.X(0), above.Y(shown[0]), 5);
   const floor = (value) => Math.max(value, 1e-16), low = Math.min(-3, Math.floor(Math.log10(floor(Math.min(...residuals)))));
-  const below = axes(at, { ...x, label: "steps of GPM" }, { low, high: 0, log: true, label: "residual (slope of f)", colour: ink.muted }, { top: half, bottom: height });
+  const below = axes(at, { ...x, label: "steps of GPM" }, { low, high: 0, log: true, label: "residual (slope of f)", color: ink.muted }, { top: half, bottom: height });
   inside(g, below.frame, () => line(g, ink.quiet, residuals.map((value, k) => [below.X(k), below.Y(floor(value))])));
   describe(canvas, `${state.iterations} steps of GPM; residual ${inWords(state.residual)}.`);
 }
@@ -212,6 +212,6 @@ function drawGauge(problem, state) {
   g.closePath();
   g.fillStyle = good ? ink.good : ink["bad-edge"];
   g.fill();
-  text(g, inWords(value, 2), Math.max(34, Math.min(width - 34, x)), y - 43, { colour: ink.ink, bold: true });
+  text(g, inWords(value, 2), Math.max(34, Math.min(width - 34, x)), y - 43, { color: ink.ink, bold: true });
   describe(canvas, `Smallest eigenvalue of S over ${plain(unit)}: ${inWords(value, 2)}, ${certificate.verdict}.`);
 }

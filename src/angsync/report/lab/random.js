@@ -1,6 +1,6 @@
 // Random numbers that depend on a seed alone, so that a page, and a link to it, shows the same to everybody.
 
-/** Mixes whole numbers into one of 32 bits (the finaliser of MurmurHash3, chained). */
+/** Mixes whole numbers into one of 32 bits (the finalizer of MurmurHash3, chained). */
 function mixed(...parts) {
   let state = 0x9e3779b9;
   for (const part of parts) {

@@ -96,13 +96,13 @@ function nudgeFrames(C, z, attempt) {
   }
   const back = framesAlong(C, flat(from));
   back.slice(1).forEach((frame) => frames.push(frame));
-  frames.end = normalise(copied(frames.at(-1).V[0]), z);
+  frames.end = normalize(copied(frames.at(-1).V[0]), z);
   return frames;
 }
 
 function resetRing() {
   ring.n = Number(ringForm.n.value);
-  const most = Math.max(1, Math.ceil(ring.n / 4) - 1); // beyond a quarter turn between neighbours it is no maximum
+  const most = Math.max(1, Math.ceil(ring.n / 4) - 1); // beyond a quarter turn between neighbors it is no maximum
   ringForm.twist.max = String(most);
   ring.twist = Math.min(most, Number(ringForm.twist.value));
   ring.C = ringOperator(ring.n);
@@ -122,7 +122,7 @@ function show(frames, kind) {
   ringWords();
 }
 
-const NUDGED_WORDS = "Random turns of about 20°, then uphill. On the circles the twist cannot come undone without a pair of neighbours pointing apart.";
+const NUDGED_WORDS = "Random turns of about 20°, then uphill. On the circles the twist cannot come undone without a pair of neighbors pointing apart.";
 const LIFTED_WORDS = "The negative eigenvector of S says which way is up. The arrows rise out of the plane together, stand upright, agree, and lie down again: untwisted.";
 
 function ringWords() {
@@ -146,7 +146,7 @@ function ringWords() {
   }));
   if (kind === "twisted") {
     verdictBox("ring-verdict", "bad", "stuck", "The slope is zero and every small turn makes it worse: a local maximum. But S has a negative eigenvalue, so nothing is proved.");
-    say("ring-caption", "An arrow a phase, in the colour of its angle. All measured differences are zero, so all arrows should be parallel.");
+    say("ring-caption", "An arrow a phase, in the color of its angle. All measured differences are zero, so all arrows should be parallel.");
   } else if (ring.moving) {
     say("ring-caption", kind === "lifted" ? LIFTED_WORDS : NUDGED_WORDS);
     verdictBox("ring-verdict", "none", "on the way …", kind === "lifted" ? "Above the plane, agreement only rises." : "Disturbed, and uphill again.");
@@ -193,17 +193,17 @@ function drawArrows(frame) {
   for (const { x, y, a, b, up, size } of arrows) {
     const groundX = x + length * a, groundY = y - length * tilt * b, tipX = groundX, tipY = groundY - 1.15 * length * up;
     if (up > 0.05) line(g, ink.rule, [[x, y], [groundX, groundY], [tipX, tipY]], 1, [2, 3]);
-    const colour = size > 0.06 ? cyclicStyle(Math.atan2(b, a)) : ink.gpm;
+    const color = size > 0.06 ? cyclicStyle(Math.atan2(b, a)) : ink.gpm;
     dot(g, ink.quiet, x, y, 3.2);
     const direction = Math.atan2(tipY - y, tipX - x), span = Math.hypot(tipX - x, tipY - y), head = Math.min(8, 0.5 * span);
     const left = [tipX - head * Math.cos(direction - 0.5), tipY - head * Math.sin(direction - 0.5)];
     const right = [tipX - head * Math.cos(direction + 0.5), tipY - head * Math.sin(direction + 0.5)];
     line(g, ink.quiet, [[x, y], [tipX, tipY]], 5.2);
     line(g, ink.quiet, [left, [tipX, tipY], right], 5.2);
-    line(g, colour, [[x, y], [tipX, tipY]], 3);
-    line(g, colour, [left, [tipX, tipY], right], 3);
+    line(g, color, [[x, y], [tipX, tipY]], 3);
+    line(g, color, [left, [tipX, tipY], right], 3);
   }
-  text(g, `agreement ${frame.f.toFixed(3)}`, cx, cy, { colour: ink.ink, bold: true });
+  text(g, `agreement ${frame.f.toFixed(3)}`, cx, cy, { color: ink.ink, bold: true });
   describe(canvas, `${n} arrows along a ring, agreement ${frame.f.toFixed(3)}.`);
 }
 
@@ -211,17 +211,17 @@ function drawClimb(share) {
   const canvas = byId("ring-chart"), at = prepared(canvas), { g } = at, values = ring.frames.map(({ f }) => f);
   const level = Math.cos(2 * Math.PI * ring.twist / ring.n), low = Math.max(-1, Math.min(level, ...values) - 0.15 * (1.05 - level));
   const high = 1 + 0.12 * (1 - low);
-  const { X, Y, frame } = axes(at, { low: 0, high: 1, label: "way travelled", ticks: [] }, { low, high, label: "agreement of neighbours", ticks: niceTicks(low, 1, 5) });
+  const { X, Y, frame } = axes(at, { low: 0, high: 1, label: "way traveled", ticks: [] }, { low, high, label: "agreement of neighbors", ticks: niceTicks(low, 1, 5) });
   line(g, ink.good, [[frame.left, Y(1)], [frame.right, Y(1)]], 1.6, [6, 5]);
   line(g, ink["bad-edge"], [[frame.left, Y(level)], [frame.right, Y(level)]], 1.6, [6, 5]);
-  text(g, "all agree", frame.right - 6, Y(1) - 11, { align: "right", colour: ink.good, halo: true, bold: true });
-  text(g, "twisted", frame.right - 6, Y(level) + 12, { align: "right", colour: ink["bad-edge"], halo: true, bold: true });
+  text(g, "all agree", frame.right - 6, Y(1) - 11, { align: "right", color: ink.good, halo: true, bold: true });
+  text(g, "twisted", frame.right - 6, Y(level) + 12, { align: "right", color: ink["bad-edge"], halo: true, bold: true });
   const last = Math.max(1, values.length - 1), until = Math.round(share * (values.length - 1));
-  const colour = ring.kind === "lifted" ? ink.gpm : ink.eigen;
+  const color = ring.kind === "lifted" ? ink.gpm : ink.eigen;
   line(g, ink.grid, values.map((f, k) => [X(k / last), Y(f)]), 2.2);
-  line(g, colour, values.slice(0, until + 1).map((f, k) => [X(k / last), Y(f)]), 2.6);
-  dot(g, colour, X(until / last), Y(values[until]), 6);
-  describe(canvas, `Agreement of neighbours: now ${values[until].toFixed(3)}, twisted ${level.toFixed(3)}, best 1.`);
+  line(g, color, values.slice(0, until + 1).map((f, k) => [X(k / last), Y(f)]), 2.6);
+  dot(g, color, X(until / last), Y(values[until]), 6);
+  describe(canvas, `Agreement of neighbors: now ${values[until].toFixed(3)}, twisted ${level.toFixed(3)}, best 1.`);
 }
 
 function paintRing(now) {

@@ -1,13 +1,13 @@
-// Sparse Cholesky factorisation of S without one node: the proof for graphs that fall apart when few nodes are taken away.
+// Sparse Cholesky factorization of S without one node: the proof for graphs that fall apart when few nodes are taken away.
 //
 // By Cauchy's interlacing the second eigenvalue of S is at least the smallest one of S without a row and its column. If
-// that matrix less shift I factorises in floating point, it is at least shift less the backward error, which is bounded as
+// that matrix less shift I factorizes in floating point, it is at least shift less the backward error, which is bounded as
 // for a dense matrix, with the longest row of the factor in the place of n (a term of an entry passes through no more sums).
 
 const MOST_FACTOR_ENTRIES = 3e6, MOST_FACTOR_WORK = 3e8; // a second or so
 const SMALLEST_PART = 24; // nodes that are not cut further
 
-/** Neighbours by distance from `root` among the nodes whose mark is `own`; they are marked with `next`. */
+/** Neighbors by distance from `root` among the nodes whose mark is `own`; they are marked with `next`. */
 function levelsFrom(C, root, mark, own, next) {
   const levels = [[root]];
   mark[root] = next;
@@ -53,7 +53,7 @@ function dissected(C, left) {
     if (cut < 0) { pending.push({ nodes, done: true }); continue; }
     const after = ++marks, separator = [], first = levels.slice(0, cut).flat();
     for (const level of levels.slice(cut + 1)) for (const j of level) mark[j] = after;
-    for (const j of levels[cut]) { // who has no neighbour beyond belongs to the first side
+    for (const j of levels[cut]) { // who has no neighbor beyond belongs to the first side
       let beyond = false;
       for (let k = C.first[j]; k < C.first[j + 1]; k++) beyond ||= mark[C.column[k]] === after;
       (beyond ? separator : first).push(j);
@@ -104,8 +104,8 @@ function eliminationOf(C, order) {
   return { place, reach, stack, counts, entries, longest, small: entries <= MOST_FACTOR_ENTRIES && work <= MOST_FACTOR_WORK };
 }
 
-/** Whether Diag(s) - C - shift I on the nodes of `order` factorises. */
-function* factorisesSparsely(C, s, order, { place, reach, stack, counts, entries }, shift) {
+/** Whether Diag(s) - C - shift I on the nodes of `order` factorizes. */
+function* factorizesSparsely(C, s, order, { place, reach, stack, counts, entries }, shift) {
   const n = order.length, first = new Int32Array(n + 1), row = new Int32Array(entries);
   const re = new Float64Array(entries), im = new Float64Array(entries), xr = new Float64Array(n), xi = new Float64Array(n);
   for (let k = 0; k < n; k++) first[k + 1] = first[k] + counts[k];
@@ -156,5 +156,5 @@ function* bySparseFactor(point) {
   const g = Math.SQRT2 * gamma(2 * elimination.longest + 16);
   const errors = g / (1 - g) * (trace + point.total) * (1 + 1e-10) + 8 * ROUNDOFF * (most + point.largest) + point.eigenvalueError;
   const shift = 4 * errors;
-  return (yield* factorisesSparsely(C, s, order, elimination, shift)) ? shift - errors : 0;
+  return (yield* factorizesSparsely(C, s, order, elimination, shift)) ? shift - errors : 0;
 }

@@ -41,7 +41,7 @@ function problemOf({ graph, n, seed, noise, outliers }, number = 0) {
 function imageOf({ C, network: { n, i, j }, re, im }) {
   const pixels = new Uint8ClampedArray(4 * n * n);
   const paint = (at, angle) => {
-    const [r, g, b] = cyclicColour(angle);
+    const [r, g, b] = cyclicColor(angle);
     pixels[4 * at] = r; pixels[4 * at + 1] = g; pixels[4 * at + 2] = b; pixels[4 * at + 3] = 255;
   };
   for (let k = 0; k < i.length; k++) {

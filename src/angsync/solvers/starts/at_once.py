@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.circle import normalise
+from angsync.circle import normalize
 from angsync.problem.operators import Operator
 from angsync.problem.residual import norm
 from angsync.solvers.starts.leading import strongest_column
@@ -45,7 +45,7 @@ def _by_products(operator: Operator) -> NDArray:
         images.append(operator.apply(basis[-1]))
     quotients = np.conj(basis) @ np.transpose(images)
     best = np.linalg.eigh(quotients + quotients.conj().T)[1][:, -1] @ np.array(basis)
-    return normalise(best, np.ones_like(best)).astype(operator.dtype)
+    return normalize(best, np.ones_like(best)).astype(operator.dtype)
 
 
 def in_words(operator: Operator) -> str:

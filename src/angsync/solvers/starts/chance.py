@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.circle import normalise
+from angsync.circle import normalize
 from angsync.problem.operators import Operator
 
 
@@ -24,5 +24,5 @@ def leave_the_real_line(operator: Operator, z: NDArray, rng: np.random.Generator
     """Turn every phase a little when C is real: every vector of signs is then a critical point for ever."""
     if operator.n > 1 and operator.is_real():
         z = z * small_turns(operator.n, rng).astype(z.dtype)
-        return normalise(z, z)
+        return normalize(z, z)
     return z

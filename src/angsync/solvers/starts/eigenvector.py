@@ -9,7 +9,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from angsync.circle import normalise
+from angsync.circle import normalize
 from angsync.errors import names_keywords
 from angsync.problem.operators import Operator, as_operator
 from angsync.problem.randomness import random_generator
@@ -43,7 +43,7 @@ def eigenvector_estimator(C: Any, *, tolerance: float = 0.0, rng: Any = 0) -> ND
     strongest = int(np.argmax(modulus))
     negligible = operator.n * float(np.finfo(operator.dtype).eps) * modulus[strongest]
     fallback = u[strongest] / modulus[strongest] if modulus[strongest] > 0 else u.dtype.type(1)
-    phases = normalise(np.where(modulus > negligible, u, 0), np.full_like(u, fallback))
+    phases = normalize(np.where(modulus > negligible, u, 0), np.full_like(u, fallback))
     return phases.astype(operator.dtype)
 
 
@@ -73,7 +73,7 @@ def _gershgorin_shift(operator: Operator) -> float:
     return float(sums.max(initial=0.0)) if sums is not None else 0.0
 
 
-def normalised_eigenvector(operator: Operator, rng: np.random.Generator, tolerance: float = 0.0) -> NDArray:
+def normalized_eigenvector(operator: Operator, rng: np.random.Generator, tolerance: float = 0.0) -> NDArray:
     r"""Phases of the leading eigenvector of :math:`D^{-1/2} C D^{-1/2}`, by products only.
 
     On graphs with a few nodes of very many measurements the leading eigenvector of C lives on those alone.
@@ -98,6 +98,6 @@ def quick_eigenvector(operator: Operator, rng: np.random.Generator) -> NDArray:
     return eigenvector_estimator(operator, tolerance=_LOOSE_TOLERANCE, rng=rng)
 
 
-def quick_normalised_eigenvector(operator: Operator, rng: np.random.Generator) -> NDArray:
-    """The degree-normalised eigenvector, as exact as a solver that follows needs it."""
-    return normalised_eigenvector(operator, rng, _LOOSE_TOLERANCE)
+def quick_normalized_eigenvector(operator: Operator, rng: np.random.Generator) -> NDArray:
+    """The degree-normalized eigenvector, as exact as a solver that follows needs it."""
+    return normalized_eigenvector(operator, rng, _LOOSE_TOLERANCE)

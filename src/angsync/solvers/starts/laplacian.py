@@ -6,8 +6,8 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from angsync.circle import normalise
-from angsync.kernels.superlu import factorise
+from angsync.circle import normalize
+from angsync.kernels.superlu import factorize
 from angsync.problem.operators import Operator
 from angsync.solvers.starts.entries import needed_matrix
 from angsync.solvers.starts.tree import spanning_tree
@@ -18,12 +18,12 @@ _SETTLED_ANGLE = 1e-4  # 1 - cos of the angle between two vectors in a row, at w
 
 
 def connection_laplacian(
-    operator: Operator, _rng: np.random.Generator | None = None, *, normalised: bool = False
+    operator: Operator, _rng: np.random.Generator | None = None, *, normalized: bool = False
 ) -> NDArray:
     r"""Phases of the lowest eigenvector of the connection Laplacian :math:`D - C`, :math:`D_{jj} = \sum_l |C_{jl}|`.
 
-    By inverse iteration with one sparse factorisation, started at the spanning tree, so that a few solves are enough.
-    ``normalised`` takes :math:`D - C` relative to D (the leading eigenvector of :math:`D^{-1/2} C D^{-1/2}`), which is
+    By inverse iteration with one sparse factorization, started at the spanning tree, so that a few solves are enough.
+    ``normalized`` takes :math:`D - C` relative to D (the leading eigenvector of :math:`D^{-1/2} C D^{-1/2}`), which is
     less drawn to nodes with few measurements. (Singer, *Angular synchronization by eigenvectors and semidefinite
     programming*, Appl. Comput. Harmon. Anal. 30 (2011); Singer and Wu for the connection Laplacian.)
 
@@ -34,13 +34,13 @@ def connection_laplacian(
     tree = spanning_tree(operator).astype(np.complex128)
     degrees = np.asarray(abs(matrix).sum(axis=1)).ravel().astype(np.float64)
     size = float(degrees.max(initial=0.0)) or 1.0
-    shifted = scipy.sparse.diags_array(degrees * (1 + _SHIFT) if normalised else degrees + _SHIFT * size) - matrix
-    factor = factorise(shifted.astype(np.complex128))
+    shifted = scipy.sparse.diags_array(degrees * (1 + _SHIFT) if normalized else degrees + _SHIFT * size) - matrix
+    factor = factorize(shifted.astype(np.complex128))
     if factor is None:
         return tree.astype(operator.dtype)
     v = tree
     for _ in range(_INVERSE_ITERATIONS):
-        w = factor.solve(degrees * v if normalised else v)
+        w = factor.solve(degrees * v if normalized else v)
         w = w / np.linalg.norm(w)
         moved = 1 - abs(np.vdot(w, v / np.linalg.norm(v)))
         v = w
@@ -50,4 +50,4 @@ def connection_laplacian(
     present = modulus > operator.n * float(np.finfo(np.float64).eps) * modulus.max()
     fitted = np.vdot(tree[present], v[present] / modulus[present])
     turned = tree * (fitted / abs(fitted) if fitted != 0 else 1)
-    return normalise(np.where(present, v, 0), turned).astype(operator.dtype)
+    return normalize(np.where(present, v, 0), turned).astype(operator.dtype)

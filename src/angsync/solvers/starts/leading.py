@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from angsync.circle import normalise
+from angsync.circle import normalize
 from angsync.errors import InputError
 from angsync.problem.operators import Operator
 from angsync.solvers.starts.entries import near_one
@@ -21,13 +21,13 @@ def leading_direction(operator: Operator, _rng: np.random.Generator | None = Non
     vector, products = inner.model.leading(column, ROUGH_RESIDUAL)
     if not inner.counted:
         operator.count(products)
-    return normalise(vector, column.astype(np.complex128)).astype(operator.dtype)
+    return normalize(vector, column.astype(np.complex128)).astype(operator.dtype)
 
 
 def power_step(operator: Operator) -> NDArray:
     """The phases of the product of C with a random vector, which is known already."""
     image = operator.probes().images[0]
-    return normalise(image, np.ones_like(image)).astype(operator.dtype)
+    return normalize(image, np.ones_like(image)).astype(operator.dtype)
 
 
 def strongest_column(operator: Operator) -> NDArray:
@@ -40,4 +40,4 @@ def strongest_column(operator: Operator) -> NDArray:
     # scipy 1.13 has no sparse arrays of one axis
     column = np.conj(matrix[[strongest]].toarray().ravel() if scipy.sparse.issparse(matrix) else matrix[strongest])
     column = near_one(column, operator.unwrapped().exponent)
-    return normalise(column, np.ones_like(column)).astype(operator.dtype)
+    return normalize(column, np.ones_like(column)).astype(operator.dtype)

@@ -7,7 +7,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from angsync import kernels
-from angsync.circle import normalise
+from angsync.circle import normalize
 from angsync.kernels import time_limit
 from angsync.problem.operators import Operator, SparseOperator
 from angsync.solvers.hierarchy import Aggregation, contract, pair_up, relaxed_vectors
@@ -86,7 +86,7 @@ def _coarsest_phases(matrix: scipy.sparse.csr_array, rng: np.random.Generator) -
     dense = matrix.toarray()
     laplacian = np.diag(np.abs(dense).sum(axis=1)) - dense
     lowest = np.linalg.eigh(laplacian)[1][:, 0]
-    return normalise(lowest, np.ones_like(lowest))
+    return normalize(lowest, np.ones_like(lowest))
 
 
 def smooth(matrix: scipy.sparse.csr_array, z: NDArray, steps: int) -> NDArray:

@@ -61,10 +61,10 @@ STARTS: dict[str, NamedStart] = {
             "eigenvector", "the eigenvector estimator", "eigenvector.eigenvector", "eigenvector.quick_eigenvector"
         ),
         NamedStart(
-            "normalised_eigenvector",
-            "the degree-normalised eigenvector",
-            "eigenvector.normalised_eigenvector",
-            "eigenvector.quick_normalised_eigenvector",
+            "normalized_eigenvector",
+            "the degree-normalized eigenvector",
+            "eigenvector.normalized_eigenvector",
+            "eigenvector.quick_normalized_eigenvector",
         ),
         NamedStart(
             "connection_laplacian",

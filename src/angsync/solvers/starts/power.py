@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.circle import normalise
+from angsync.circle import normalize
 from angsync.problem.operators import Operator
 from angsync.solvers.starts.tree import breadth_first_tree
 
@@ -27,5 +27,5 @@ def informed_power(operator: Operator, _rng: np.random.Generator | None = None) 
         if share - last < _SETTLED_SHARE * abs(share):
             break
         last = share
-        z = normalise(w, z)
+        z = normalize(w, z)
     return z.astype(operator.dtype)

@@ -7,7 +7,7 @@ import scipy.sparse
 import scipy.sparse.csgraph
 from numpy.typing import NDArray
 
-from angsync.circle import normalise
+from angsync.circle import normalize
 from angsync.errors import InputError
 from angsync.problem.operators import Operator
 from angsync.solvers.starts.entries import needed_matrix
@@ -17,7 +17,7 @@ def spanning_tree(operator: Operator, _rng: np.random.Generator | None = None) -
     """Phases along a maximum spanning tree of ``|C|``: exact where the measurements are consistent."""
     matrix = needed_matrix(operator, "a spanning tree")
     # csgraph finds minimum trees and treats 0 as absent, so an edge costs its rank, from the strongest (1) down; an
-    # edge and its mirror image have the same modulus, hence neighbouring ranks, and either may stand for both
+    # edge and its mirror image have the same modulus, hence neighboring ranks, and either may stand for both
     rank = np.empty(matrix.nnz)
     rank[np.argsort(-np.abs(matrix.data), kind="stable")] = np.arange(1, matrix.nnz + 1)
     cost = scipy.sparse.csr_array((rank, matrix.indices, matrix.indptr), shape=matrix.shape)
@@ -60,6 +60,6 @@ def _along_tree(matrix: scipy.sparse.csr_array, children: NDArray, parents: NDAr
     while True:
         further = above[above]
         if np.array_equal(further, above):
-            return normalise(z, z)
+            return normalize(z, z)
         z = z * z[above]
         above = further

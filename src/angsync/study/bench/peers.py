@@ -161,7 +161,7 @@ def by_workers(function: Callable[[NDArray], NDArray], stack: NDArray, workers: 
 
 
 def leading_phases(stack: NDArray) -> NDArray:
-    """Phases of the leading eigenvectors by batched eigh: a good guess, which maximises nothing."""
+    """Phases of the leading eigenvectors by batched eigh: a good guess, which maximizes nothing."""
     return _phases(np.linalg.eigh(stack)[1][:, :, -1])
 
 

@@ -46,7 +46,7 @@ def _yes(fact: bool) -> str:
 
 
 def _zero_entry_keeps_its_phase() -> bool:
-    """alpha = inf at a node whose neighbours cancel: C z is 0 there, and the paper's 0 would leave T^n."""
+    """alpha = inf at a node whose neighbors cancel: C z is 0 there, and the paper's 0 would leave T^n."""
     C = np.zeros((3, 3), dtype=complex)
     C[0, 1] = C[1, 0] = 1
     C[0, 2] = C[2, 0] = 1

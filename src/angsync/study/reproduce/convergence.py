@@ -13,7 +13,7 @@ from angsync import simulate, theory
 from angsync.circle import distance
 from angsync.solvers.starts.eigenvector import eigenvector_estimator
 from angsync.study.reproduce.rows import EPSILON, Inequalities, Piece, Row, Tick, frequency, with_error
-from angsync.study.reproduce.runs import fitted_rate, maximiser, objective_gap, rho, scaled_problem, trajectory
+from angsync.study.reproduce.runs import fitted_rate, maximizer, objective_gap, rho, scaled_problem, trajectory
 from angsync.study.reproduce.sizes import Size
 
 _ITERATIONS = 25  # of GPM along which the theorem is measured
@@ -22,7 +22,7 @@ _GAPS = "f differences as quadratic forms, 8 eps n (sqrt(n) d_2 + n eps) absolut
 
 @dataclass(frozen=True)
 class Path:
-    """GPM from v_C, measured against the maximiser; one entry an iterate."""
+    """GPM from v_C, measured against the maximizer; one entry an iterate."""
 
     iterates: list[NDArray]
     gap: list[float]
@@ -31,7 +31,7 @@ class Path:
 
     @staticmethod
     def of(C: NDArray, alpha: float, v: NDArray, zhat: NDArray, iterations: int) -> Path:
-        """Record until the distance to the maximiser is at the level of rounding."""
+        """Record until the distance to the maximizer is at the level of rounding."""
         iterates, gaps, roundings, distances = [], [], [], []
         for z in trajectory(C, alpha, v, iterations)[0]:
             gap, rounding = objective_gap(C, z, zhat)
@@ -49,7 +49,7 @@ class Path:
 
 
 def rounding_distance(n: int) -> float:
-    """How far the computed maximiser may be from the true one."""
+    """How far the computed maximizer may be from the true one."""
     return 8 * EPSILON * math.sqrt(n)
 
 
@@ -103,7 +103,7 @@ def linear_convergence(size: Size, seeds: np.random.SeedSequence, tick: Tick) ->
         op, noise_inf = theory.noise_norms(noise, truth)
         smallest = theory.noise_extremes(noise)[0]
         v = eigenvector_estimator(C)
-        zhat = maximiser(C, v)
+        zhat = maximizer(C, v)
         for alpha in (4.0, 16.0, 100.0, 0.99 * n / op):
             theorem = theory.linear_convergence(n, alpha, op, noise_inf, smallest)
             if not theorem.conditions.hold:
@@ -194,7 +194,7 @@ def gaussian_convergence(size: Size, seeds: np.random.SeedSequence, tick: Tick) 
         smallest = theory.noise_extremes(problem.noise)[0]
         promised += 1 - theory.gaussian_probability(n)
         v = eigenvector_estimator(problem.C)
-        zhat = maximiser(problem.C, v)
+        zhat = maximizer(problem.C, v)
         within = True
         for alpha in (4.0, 16.0, 100.0, 0.999 * 312 * n**0.25):
             asked = theory.gaussian_linear_convergence(n, sigma, alpha)
@@ -226,7 +226,7 @@ def convergence_figures(size: Size, seeds: np.random.SeedSequence, tick: Tick) -
         op, noise_inf = theory.noise_norms(problem.noise, problem.z)
         v = eigenvector_estimator(problem.C)
         long, _ = trajectory(problem.C, alpha, v, 2000, tolerance=1e-10)
-        zhat = maximiser(problem.C, long[-1])  # GPM's own limit
+        zhat = maximizer(problem.C, long[-1])  # GPM's own limit
         path = Path.of(problem.C, alpha, v, zhat, 300)
         theorem = theory.linear_convergence(n, alpha, op, noise_inf, theory.noise_extremes(problem.noise)[0])
         applies = theorem.conditions.hold

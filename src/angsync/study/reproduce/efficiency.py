@@ -17,7 +17,7 @@ from angsync.solvers.starts.eigenvector import eigenvector_estimator
 from angsync.solvers.stopping import Stopping
 from angsync.study.reproduce.relaxation import solve_relaxation
 from angsync.study.reproduce.rows import Piece, Row, Tick, mean_and_error, with_error
-from angsync.study.reproduce.runs import maximiser, random_start, trajectory
+from angsync.study.reproduce.runs import maximizer, random_start, trajectory
 from angsync.study.reproduce.sizes import Size
 
 # noise levels over sqrt(n): of the efficiency figure, of B1, of the transitions
@@ -197,6 +197,6 @@ def _best_known(C: NDArray, rng: np.random.Generator) -> float:
     """The best of the automatic pipeline (escapes, rounded relaxation) and three random starts."""
     value = synchronize(C, on_failure="ignore", rng=rng).objective
     for _ in range(3):
-        z = maximiser(C, random_start(C, rng))
+        z = maximizer(C, random_start(C, rng))
         value = max(value, float(np.vdot(z, C @ z).real))
     return value

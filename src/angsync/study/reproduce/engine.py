@@ -40,7 +40,7 @@ EXPERIMENTS = (
     Experiment("estimators", facts.estimators, 0.5),
     Experiment("critical points", facts.critical_points, 0.5),
     Experiment("every iterate", estimation.every_iterate, 3),
-    Experiment("normalisation", estimation.normalisation, 0.5),
+    Experiment("normalization", estimation.normalization, 0.5),
     Experiment("one step", estimation.one_step, 0.5),
     Experiment("Gaussian errors", estimation.gaussian_corollary, 4),
     Experiment("linear convergence", convergence.linear_convergence, 0.5),

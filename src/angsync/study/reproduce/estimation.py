@@ -20,7 +20,7 @@ _ITERATIONS = 12
 _ROUNDING = "1e-12 relative, 1e-14 sqrt(n) absolute"
 
 
-def normalisation(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
+def normalization(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
     """P1 at random vectors, zeros and near misses among them."""
     checked = Inequalities()
     rng = np.random.default_rng(seeds)
@@ -34,7 +34,7 @@ def normalisation(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piec
         elif k % 4 == 1:
             w = z * rng.uniform(0, 2, n) * np.exp(1j * spread * rng.standard_normal(n))
         for q in _NORMS:
-            sides = theory.normalisation_bound(w, z, q)
+            sides = theory.normalization_bound(w, z, q)
             checked.add(sides.left, sides.right)
         if k % 100 == 99:
             tick((k + 1) / size.property_cases)

@@ -1,4 +1,4 @@
-"""F1 to F4 and P4: the eigenvector estimator, the maximiser, second-order critical points."""
+"""F1 to F4 and P4: the eigenvector estimator, the maximizer, second-order critical points."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from angsync.circle import distance
 from angsync.problem.criticality import criticality
 from angsync.solvers.starts.eigenvector import eigenvector_estimator
 from angsync.study.reproduce.rows import EPSILON, Inequalities, Piece, Row, Tick, with_error
-from angsync.study.reproduce.runs import maximiser, random_start, rho, scaled_problem
+from angsync.study.reproduce.runs import maximizer, random_start, rho, scaled_problem
 from angsync.study.reproduce.sizes import Size
 
 
@@ -32,8 +32,8 @@ def estimators(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
         allowance = 16 * EPSILON * n
         first.add(distance(v, problem.z), theory.eigenvector_error_bound(n, op).bound, allowance)
         # above the truth, so that f(zhat) >= f(z*), which is all that Fact 3 asks for
-        zhat = maximiser(problem.C, problem.z)
-        third.add(distance(zhat, problem.z), theory.maximiser_error_bound(n, op).bound, allowance)
+        zhat = maximizer(problem.C, problem.z)
+        third.add(distance(zhat, problem.z), theory.maximizer_error_bound(n, op).bound, allowance)
         unit = simulate.gaussian(n, 0.2 * math.sqrt(n), rng=rng)
         ratios = theory.convergence_ratios(n, *theory.noise_norms(unit.noise, unit.z))
         op_ratios.setdefault(n, []).append(ratios.op_ratio)
@@ -105,7 +105,7 @@ def _near(truth: NDArray, share: float, rng: np.random.Generator) -> NDArray:
 
 def _second_order_points(C: NDArray, rng: np.random.Generator, starts: int) -> list[NDArray]:
     """Points from random starts that pass both tests of criticality."""
-    points = (maximiser(C, random_start(C, rng)) for _ in range(starts))
+    points = (maximizer(C, random_start(C, rng)) for _ in range(starts))
     return [z for z in points if criticality(C, z).second_order]
 
 

@@ -33,7 +33,7 @@ _FIGURES: tuple[tuple[str, str, str, tuple[Callable[[Sequence[Entry], str], Pane
     ),
     (
         "convergence",
-        "Theorem 3: linear convergence to the maximiser",
+        "Theorem 3: linear convergence to the maximizer",
         "That the theorem applies and that the iteration converges are two facts; the second goes much further.",
         (convergence_figure,),
     ),

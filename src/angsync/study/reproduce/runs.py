@@ -1,4 +1,4 @@
-"""What the experiments share: recorded runs of GPM, the maximiser, f(zhat) - f(z) without cancellation."""
+"""What the experiments share: recorded runs of GPM, the maximizer, f(zhat) - f(z) without cancellation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.circle import align, normalise
+from angsync.circle import align, normalize
 from angsync.problem.operators import as_operator
 from angsync.solvers import GPM, Newton
 from angsync.solvers.loop import Outcome, iterate
@@ -38,10 +38,10 @@ def trajectory(
     return iterates, iterate(as_operator(C), GPM(alpha=alpha), start, stopping, callback=record)
 
 
-def maximiser(C: NDArray, start: NDArray, polish: int = 30) -> NDArray:
+def maximizer(C: NDArray, start: NDArray, polish: int = 30) -> NDArray:
     """The critical point above ``start`` as accurately as this precision allows: Newton, then fixed-point steps.
 
-    Within the theorems' noise it is the global maximiser; elsewhere the caller has to make sure.
+    Within the theorems' noise it is the global maximizer; elsewhere the caller has to make sure.
     """
     operator = as_operator(C)
     z = iterate(operator, Newton(), start, Stopping(tolerance=1e-13, max_iterations=200)).z
@@ -52,7 +52,7 @@ def maximiser(C: NDArray, start: NDArray, polish: int = 30) -> NDArray:
         if not now < residual:
             break
         residual, best = now, z
-        z = normalise(image, z)
+        z = normalize(image, z)
     return best
 
 

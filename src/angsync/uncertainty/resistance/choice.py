@@ -85,10 +85,10 @@ def pseudo_inverse(
     factor = Elimination(graph, ground, form)
     size = np.bincount(components)
 
-    def centred(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    def centerd(x: NDArray[np.float64]) -> NDArray[np.float64]:
         return x - (np.bincount(components, x) / size)[components]
 
-    return lambda right: centred(_potentials(network, factor, centred(np.ravel(right))))
+    return lambda right: centerd(_potentials(network, factor, centerd(np.ravel(right))))
 
 
 def heaviest(pairs: Pairs, components: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -12,10 +12,10 @@ Effective resistances come back in the opposite order. For the node j and any k 
 
 .. math:: R_{jk} = \frac1{s_j} + (p^T R)_k - \tfrac12\, p^T R\, p ,
 
-which needs R only on the neighbours that j had when it was eliminated. This is the recursion of Takahashi, Fagan and
+which needs R only on the neighbors that j had when it was eliminated. This is the recursion of Takahashi, Fagan and
 Chen (1973) for the entries of the inverse on the pattern of the factor, written for
 :math:`R_{jk} = Z_{jj} + Z_{kk} - 2 Z_{jk}`. The difference is harmless: :math:`p_k p_l R_{kl} \le (p_k + p_l)/s_j`,
-so the subtracted term is at most (number of neighbours) / s_j, while the answer is at least 1 / s_j. (Forming R from Z
+so the subtracted term is at most (number of neighbors) / s_j, while the answer is at least 1 / s_j. (Forming R from Z
 would lose all digits where both ends are far from the anchor.)
 
 Blocks of columns are treated together, as dense matrices (multifrontal method: Duff and Reid 1983).
@@ -57,7 +57,7 @@ class Elimination:
         self._to_anchor = to_anchor[order]
         self.pivots = np.empty(order.size)
         self.transitions: list[NDArray[np.float64]] = []
-        self._factorise()
+        self._factorize()
 
     def solve(self, right: NDArray[np.float64]) -> NDArray[np.float64]:
         """Potentials (0 at the anchor) for these currents into the nodes, one column each."""
@@ -109,7 +109,7 @@ class Elimination:
         nodes[form.order] = to_anchor[:-1]
         return nodes, (form.order[self._sources], form.order[self._columns], pairs)
 
-    def _factorise(self) -> None:
+    def _factorize(self) -> None:
         form = self.dissection
         updates: list[list[tuple[NDArray, NDArray[np.float64]]]] = [[] for _ in form.rows]
         for block, rows in enumerate(form.rows):

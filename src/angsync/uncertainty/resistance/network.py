@@ -3,7 +3,7 @@
 All anchors are joined into one node. Each component has one, so this glues components together at a single point and
 changes no resistance inside them: the rest of the package sees one connected network.
 
-A node with one neighbour is taken off, again and again, until every node has two or is the anchor. Such a tree needs no
+A node with one neighbor is taken off, again and again, until every node has two or is the anchor. Such a tree needs no
 elimination: the resistance of its edges is 1 / conductance, and along them resistances add.
 """
 
@@ -143,19 +143,19 @@ def _take_off_trees(pairs: Pairs, anchors: NDArray[np.int64]) -> Trees:
     if not tips:
         nothing = np.empty(0, dtype=np.int64)
         return Trees(nothing, nothing, np.empty(0))
-    # the sum of the neighbours' numbers: what is left of it at the last neighbour is that neighbour
+    # the sum of the neighbors' numbers: what is left of it at the last neighbor is that neighbor
     sums = np.zeros(pairs.n, dtype=np.int64)
     np.add.at(sums, ends, others)
-    neighbour, count, fixed = sums.tolist(), degree.tolist(), kept.tolist()
+    neighbor, count, fixed = sums.tolist(), degree.tolist(), kept.tolist()
     nodes: list[int] = []
     parents: list[int] = []
     while tips:
         node = tips.pop()
-        parent = neighbour[node]
+        parent = neighbor[node]
         nodes.append(node)
         parents.append(parent)
         count[parent] -= 1
-        neighbour[parent] -= node
+        neighbor[parent] -= node
         if count[parent] == 1 and not fixed[parent]:
             tips.append(parent)
     node_array, parent_array = np.array(nodes, dtype=np.int64), np.array(parents, dtype=np.int64)

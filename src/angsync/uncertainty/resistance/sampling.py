@@ -7,7 +7,7 @@ Noise :math:`\xi \sim N(0, I)` on the edges, carried to the nodes, gives by one 
 (Spielman and Srivastava, *SIAM J. Comput.* 40, 2011, use the same vectors), so squares of contrasts of y estimate
 resistances without bias. Most of each answer is known without a sample, though: given all other nodes, the contrast has
 a variance in closed form, and only the variance of the conditional mean is left to the samples (Rao-Blackwell; for
-Gaussian fields Siden, Lindgren, Bolin and Villani, *JCGS* 27, 2018). With total conductance d, neighbour average
+Gaussian fields Siden, Lindgren, Bolin and Villani, *JCGS* 27, 2018). With total conductance d, neighbor average
 :math:`\bar y_i = \sum_j w_{ij} y_j / d_i`, component size n:
 
 .. math::
@@ -96,7 +96,7 @@ def _between(network: Network, i: NDArray[np.int64], j: NDArray[np.int64], w: ND
     """Effective resistance between nodes i and j, w the conductance that joins them directly (it may be 0)."""
     degree, adjacency = network.pairs.degree, network.pairs.adjacency()
     at_i, at_j = np.maximum(degree[i] - w, 0), np.maximum(degree[j] - w, 0)
-    around = np.zeros(w.size)  # stays 0 where an end has no other neighbour: then w is all that joins them
+    around = np.zeros(w.size)  # stays 0 where an end has no other neighbor: then w is all that joins them
     np.divide(at_i * at_j, at_i + at_j, out=around, where=(at_i > 0) & (at_j > 0))
     over_i, over_j = np.zeros(w.size), np.zeros(w.size)
     np.divide(around / (w + around), at_i, out=over_i, where=around > 0)

@@ -16,7 +16,7 @@ def test_planted_monitors_are_flagged_and_no_others():
     of its variance in its residual (seen: 0.12), so it stands out by 20 * 0.33 > 5 standard deviations."""
     for seed in range(5):
         machine = beam_optics.simulate(150, bad=5, bad_sigmas=20, rng=seed)
-        result = beam_optics.synchronise(machine.tables, independent=True)
+        result = beam_optics.synchronize(machine.tables, independent=True)
         flagged = {name for name, flag in zip(result.name, result.flags, strict=True) if flag == "outlier"}
         assert flagged == set(machine.bad)
         assert result.outlier.sum() == 5
@@ -27,12 +27,12 @@ def test_good_tables_have_no_flags():
     """A false flag once in a thousand tables: in 20 of them with a probability of 2 %."""
     for seed in range(20):
         machine = beam_optics.simulate(100, rng=100 + seed)
-        assert not beam_optics.synchronise(machine.tables, independent=True).flagged.any()
+        assert not beam_optics.synchronize(machine.tables, independent=True).flagged.any()
 
 
 def test_a_complete_table_shows_single_wrong_rows():
     machine = beam_optics.simulate(30, kind="complete", bad=3, bad_sigmas=12, rng=1)
-    result = beam_optics.synchronise(machine.tables)
+    result = beam_optics.synchronize(machine.tables)
     assert result.outlier.sum() == 3
 
 
@@ -44,7 +44,7 @@ def test_nothing_is_left_out_without_robust():
 
 @pytest.mark.filterwarnings("ignore::angsync.errors.DisconnectedWarning")
 def test_rows_that_agree_in_the_end_are_taken_back():
-    """With many wrong rows a good one may be put out for what its neighbours did."""
+    """With many wrong rows a good one may be put out for what its neighbors did."""
     for seed in range(100, 115):
         net = network(beam_optics.simulate(200, bad=30, bad_sigmas=15, rng=seed).tables, None)
         found = solved(net, robust=True)
@@ -58,6 +58,6 @@ def test_where_nobody_can_tell_all_rows_are_used():
 
     noise = dataclasses.replace(machine.tables[1], phase=rng.uniform(0, 1, 39))
     with pytest.warns(CorruptionWarning, match="nobody can tell"):
-        result = beam_optics.synchronise((machine.tables[0], noise), independent=True)
+        result = beam_optics.synchronize((machine.tables[0], noise), independent=True)
     assert not result.outlier.any()
     assert "The rows contradict each other beyond their errors" in str(result)

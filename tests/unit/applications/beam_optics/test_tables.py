@@ -9,7 +9,7 @@ from angsync.applications import beam_optics
 from angsync.errors import InputError, UnitWarning
 
 HEAD = "@ Q1 %le 0.31\n* NAME S NAME2 S2 MUXMDL PHASEX ERRPHASEX PHASEXMDL\n$ %s %le %s %le %le %le %le %le\n"
-NEIGHBOURS = "a 0 b 1 0.0 0.2 0.01 0.2\nb 1 c 2 0.2 0.35 0.01 0.3\nc 2 a 0 0.5 0.5 0.01 0.5\n"
+NEIGHBORS = "a 0 b 1 0.0 0.2 0.01 0.2\nb 1 c 2 0.2 0.35 0.01 0.3\nc 2 a 0 0.5 0.5 0.01 0.5\n"
 TOTALS = "a 0 a 0 0.0 0 0 0\nb 1 a 0 0.2 0.2 0.01 0.2\nc 2 a 0 0.5 0.55 0.02 0.5\n"
 
 
@@ -20,7 +20,7 @@ def table(tmp_path, rows, head=HEAD):
 
 
 def test_rows_are_turned_to_first_less_second(tmp_path):
-    near = table(tmp_path, NEIGHBOURS)  # in the file NAME2 less NAME
+    near = table(tmp_path, NEIGHBORS)  # in the file NAME2 less NAME
     assert near.phase[:2].tolist() == [-0.2, -0.35]
     total = table(tmp_path, TOTALS)  # in the file NAME less NAME2
     assert total.phase.tolist() == [0.2, 0.55]
@@ -36,7 +36,7 @@ def test_without_a_model_the_names_tell_the_direction(tmp_path):
 
 
 def tables_without_a_decision():
-    bare, modelled = "* NAME NAME2 PHASEX ERRPHASEX\n", "* NAME NAME2 MUXMDL PHASEX ERRPHASEX PHASEXMDL\n"
+    bare, modeled = "* NAME NAME2 PHASEX ERRPHASEX\n", "* NAME NAME2 MUXMDL PHASEX ERRPHASEX PHASEXMDL\n"
     totals = "".join(
         f"m{k} m{ref} {(k - ref) / 10 % 1 + (-1) ** k * 0.002 * ref} 0.01\n"
         for ref in (1, 5)
@@ -44,8 +44,8 @@ def tables_without_a_decision():
         if k != ref
     )
     return [
-        ("phase.tfs", bare, "a b 0.2 0.01\n", -1),  # one row of neighbours
-        ("phase.tfs", modelled, "a b 0.1 0.2 0.01 0.2\n", -1),  # the model at b is not there
+        ("phase.tfs", bare, "a b 0.2 0.01\n", -1),  # one row of neighbors
+        ("phase.tfs", modeled, "a b 0.1 0.2 0.01 0.2\n", -1),  # the model at b is not there
         ("total_phase_x.tfs", bare, "b a 0.2 0.01\n", 1),
         ("phase.tfs", bare, "a a 0 0\nb a 0.2 0.01\n", 1),  # only a total table has a monitor against itself
         ("phase.tfs", bare, totals, 1),  # two references
@@ -62,14 +62,14 @@ def test_where_the_model_does_not_decide_the_convention_is_taken_and_said(tmp_pa
     words = "NAME2 less NAME" if sign < 0 else "NAME less NAME2"
     assert f"rows are taken as {words}" in found.assumed
     assert "b" not in found.model  # the model is not turned to agree with what was assumed
-    assert found.assumed in beam_optics.synchronise(found).notes
+    assert found.assumed in beam_optics.synchronize(found).notes
 
 
 def test_where_the_model_decides_nothing_is_said(tmp_path):
-    for rows in (NEIGHBOURS, TOTALS):
+    for rows in (NEIGHBORS, TOTALS):
         found = table(tmp_path, rows)
         assert found.assumed == ""
-        assert "taken as NAME" not in " ".join(beam_optics.synchronise(found).notes)
+        assert "taken as NAME" not in " ".join(beam_optics.synchronize(found).notes)
 
 
 def test_rows_without_a_phase_are_counted(tmp_path):
@@ -133,10 +133,10 @@ def test_a_wrong_call_is_refused(tmp_path):
     path = tmp_path / "phase.tfs"
     path.write_text(both + "b a 0.1 0.01 0.2 0.01\n")
     assert beam_optics.read(path, plane="y")[0].phase.tolist() == [-0.2]
-    assert np.isnan(beam_optics.synchronise(beam_optics.read(path, plane="y")).delta_phase).all()
+    assert np.isnan(beam_optics.synchronize(beam_optics.read(path, plane="y")).delta_phase).all()
 
 
 def test_what_is_not_known_is_not_called_nan(tmp_path):
-    text = str(beam_optics.synchronise(table(tmp_path, "a b 0.2 0.01\n", "* NAME NAME2 PHASEX ERRPHASEX\n")))
+    text = str(beam_optics.synchronize(table(tmp_path, "a b 0.2 0.01\n", "* NAME NAME2 PHASEX ERRPHASEX\n")))
     assert "nan" not in text
     assert "not known" in text

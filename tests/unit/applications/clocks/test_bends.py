@@ -36,7 +36,7 @@ def test_a_clock_that_is_no_line_is_named_and_its_error_bar_holds_the_truth(kind
     motion[3] = 50.0 * (np.arange(ROUNDS) > 12) if kind == "reset" else 0.3 * (np.arange(ROUNDS) - 9.5) ** 2
     true, y = measured(0, motion)
     with pytest.warns(ErrorBarWarning, match="Not on a line over time.*: 3. A clock was reset") as caught:
-        result = clocks.synchronise(FIRST, SECOND, y, sigma, time=TIME)
+        result = clocks.synchronize(FIRST, SECOND, y, sigma, time=TIME)
     assert all(one.filename == __file__ for one in caught)
     assert not result.is_proved
     assert "Doubtful links" in repr(result)
@@ -79,12 +79,12 @@ def test_sigma_that_the_rounds_contradict_is_said_either_way_and_a_right_one_is_
     _, y = measured(3, np.zeros((N, ROUNDS)))
     for sigma, how in ((0.3, "more"), (3.0, "less")):
         with pytest.warns(ErrorBarWarning, match=f"scatter {how} about the lines of their links than sigma says"):
-            result = clocks.synchronise(FIRST, SECOND, y, sigma, time=TIME, robust=False)
+            result = clocks.synchronize(FIRST, SECOND, y, sigma, time=TIME, robust=False)
         assert f"contradict each other {how} than sigma says" in str(result)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        result = clocks.synchronise(FIRST, SECOND, y, 1.0, time=TIME)
-        assert clocks.synchronise(FIRST, SECOND, y, time=TIME).is_proved
+        result = clocks.synchronize(FIRST, SECOND, y, 1.0, time=TIME)
+        assert clocks.synchronize(FIRST, SECOND, y, time=TIME).is_proved
     assert result.is_proved
     assert "than sigma says" not in str(result)
 
@@ -93,5 +93,5 @@ def test_errors_that_rounds_of_a_link_share_are_seen_in_the_means():
     _, y = measured(4, np.zeros((N, ROUNDS)))
     biased = y + np.tile(np.random.default_rng(5).normal(0, 3, ONE.size), ROUNDS)
     assert "contradict each other more than the scatter of their rounds explains" in str(
-        clocks.synchronise(FIRST, SECOND, biased, time=TIME, robust=False)
+        clocks.synchronize(FIRST, SECOND, biased, time=TIME, robust=False)
     )

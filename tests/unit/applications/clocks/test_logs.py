@@ -42,7 +42,7 @@ def test_rawstats_keep_every_digit_of_long_time_stamps(tmp_path):
     np.testing.assert_allclose(links.delay, 0.02, rtol=1e-9)
     assert links.unit == "s"
     assert np.diff(links.time).tolist() == [1.0, 1.0, 1.0]
-    result = clocks.synchronise(clocks.read(path, unit="ns", names={"10.0.0.2": "server"}), reference="10.0.0.1")
+    result = clocks.synchronize(clocks.read(path, unit="ns", names={"10.0.0.2": "server"}), reference="10.0.0.1")
     assert result.difference("server", "10.0.0.1") == pytest.approx(123)
     assert "half of the difference" in str(result)
 
@@ -54,7 +54,7 @@ def test_peerstats_positive_is_a_slow_local_clock(tmp_path):
     text = "".join(line.format(t=k, peer=peer) for k in range(3) for peer in ("10.0.0.2", "127.127.28.0"))
     links = clocks.read(write(folder, "peerstats.20260101", text))
     assert set(links.clocks) == {"alpha", "10.0.0.2", "127.127.28.0 of alpha"}
-    result = clocks.synchronise(links, reference="alpha")
+    result = clocks.synchronize(links, reference="alpha")
     assert result.difference("10.0.0.2", "alpha") == pytest.approx(1.5e-3)
 
 
@@ -63,7 +63,7 @@ def test_chrony_positive_is_a_slow_local_clock_and_failed_packets_are_counted(tm
     rows.append(CHRONY_LINE.format(s=9, peer="203.0.113.15", tests="101", offset=9.0))
     links = clocks.read(write(tmp_path, "beta.log", CHRONY + "".join(rows)))
     assert len(links) == 3
-    result = clocks.synchronise(links, reference="beta")
+    result = clocks.synchronize(links, reference="beta")
     assert result.difference("203.0.113.15", "beta") == pytest.approx(-4e-3)
     assert "1 packets of beta.log that failed" in str(result)
     assert links.time[1] - links.time[0] == 1.0

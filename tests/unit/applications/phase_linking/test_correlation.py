@@ -21,7 +21,7 @@ def test_independent_samples_are_a_look_each():
     assert samples_per_look(noise((4, 10, 10)), (11, 11)) == 1  # too few to tell
 
 
-def test_averages_of_two_neighbours_are_correlated():
+def test_averages_of_two_neighbors_are_correlated():
     x = noise()
     oversampled = x[:, :, 1:] + x[:, :, :-1]  # correlation 1/2 at lag 1, none beyond
     expected = 1 + 2 * (1 - 1 / 11) * 0.25

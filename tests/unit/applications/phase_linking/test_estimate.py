@@ -68,7 +68,7 @@ def test_few_looks_raise_beta_and_keep_the_phases():
     assert run(C, 400).beta[0] == 0.1
 
 
-def test_few_looks_without_regularisation_are_never_certified():
+def test_few_looks_without_regularization_are_never_certified():
     G = phase_linking.coherence_of(12)
     block = run(sampled(G, 6, 20, 5), 6, beta=0.0)
     assert (block.status == LinkStatus.FEW_LOOKS).all()

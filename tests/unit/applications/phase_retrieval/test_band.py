@@ -1,4 +1,4 @@
-"""Products of neighbours from intensities, and refusals where the sampling is too sparse."""
+"""Products of neighbors from intensities, and refusals where the sampling is too sparse."""
 
 from __future__ import annotations
 

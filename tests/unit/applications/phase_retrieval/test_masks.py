@@ -48,7 +48,7 @@ def test_an_array_of_windows_and_masks_as_long_as_the_signal_are_taken():
 
 
 def test_only_offsets_that_some_mask_sees_are_unknown():
-    windows = np.array([[1, 0, 1], [1, 0, 1j]])  # sees entries 0 and 2 apart, never neighbours
+    windows = np.array([[1, 0, 1], [1, 0, 1j]])  # sees entries 0 and 2 apart, never neighbors
     assert Masks(windows, (9,)).offsets == [(0,), (2,)]
 
 

@@ -57,7 +57,7 @@ def test_95_percent_of_the_phases_are_within_their_intervals(polish):
         error = aligned_phase_errors(result.signal, problem.signal)
         inside.append(np.mean(np.abs(error) < 1.96 * result.phase_error))
         assert result.noise == pytest.approx(problem.sigma, rel=0.2)  # 193 free: 5 % a standard deviation
-    # neighbours err together: some 10 independent phases a seed, so 2 % a standard deviation of the mean
+    # neighbors err together: some 10 independent phases a seed, so 2 % a standard deviation of the mean
     assert 0.91 < np.mean(inside) < 0.99
 
 
@@ -150,7 +150,7 @@ def test_magnitudes_in_place_of_intensities_are_noticed():
     assert "magnitudes" not in str(right)
 
 
-def test_ctrl_c_in_the_polish_keeps_the_synchronised_signal(monkeypatch):
+def test_ctrl_c_in_the_polish_keeps_the_synchronized_signal(monkeypatch):
     def interrupted(self, x):
         raise KeyboardInterrupt
 

@@ -1,4 +1,4 @@
-"""Error bars of a signal that was synchronised and not polished."""
+"""Error bars of a signal that was synchronized and not polished."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def test_weights_leave_unsure_pixels_out():
 
 def test_a_wrong_overlap_is_found():
     _, patches, corners, phases = cut(3, across=5, noise=0.2)
-    patches[12][:, 10:] *= np.exp(2j)  # what its neighbours to the right see of it
+    patches[12][:, 10:] *= np.exp(2j)  # what its neighbors to the right see of it
     result = stitch(patches, corners, robust=True)
     pairs = {
         (int(p), int(q)) for p, q in zip(result.overlaps.first, result.overlaps.second, strict=True) if 12 in (p, q)

@@ -16,7 +16,7 @@ def graph_of(pairs, **details):
     return PoseGraph(i, j, np.tile([1.0, 0.0, 0.1], (i.size, 1)), **details)
 
 
-def test_odometry_is_the_first_step_between_neighbours_in_either_direction():
+def test_odometry_is_the_first_step_between_neighbors_in_either_direction():
     graph = graph_of([(0, 1), (2, 1), (2, 3), (3, 2), (0, 3)])
     assert odometry_edges(graph).tolist() == [True, True, True, False, False]
     # a step that was measured twice is not trusted: which of the two is odometry is not known

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from false_loops import walk
 
-from angsync.applications.pose_graph import PoseGraph, optimise
+from angsync.applications.pose_graph import PoseGraph, optimize
 from angsync.applications.pose_graph.balance import balanced, spread
 from angsync.applications.pose_graph.model import PoseModel
 
-STATED = np.diag([4.0, 4.0, 2500.0])  # half a metre and 0.02 rad
+STATED = np.diag([4.0, 4.0, 2500.0])  # half a meter and 0.02 rad
 TRUE = STATED * np.diag([16.0, 16.0, 1 / 1.5**2])
 
 
@@ -48,7 +48,7 @@ def test_motions_that_agree_exactly_leave_the_weights_alone():
     n = 8
     k = np.arange(n)
     graph = PoseGraph(k, (k + 1) % n, np.tile([1.0, 0.0, 2 * np.pi / n], (n, 1)))
-    result = optimise(graph, robust=True, trusted="odometry")
+    result = optimize(graph, robust=True, trusted="odometry")
     assert not result.robust.distrusted.any()
     assert result.cost == pytest.approx(0, abs=1e-20)
 
@@ -61,6 +61,6 @@ def test_small_wrong_displacements_are_seen_where_displacements_are_better_than_
         wrong = len(graph) - np.array([3, 20, 35])
         motion[wrong, :2] += [1.5, 1.5]
         spoiled = PoseGraph(graph.i, graph.j, motion, graph.information)
-        report = optimise(spoiled, robust=True, trusted="odometry", certify=False).robust
+        report = optimize(spoiled, robust=True, trusted="odometry", certify=False).robust
         assert report.distrusted[wrong].all()
         assert report.distrusted.sum() <= wrong.size + 1

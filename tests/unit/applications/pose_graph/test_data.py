@@ -7,7 +7,7 @@ import pytest
 from pose_graphs import close, motions, moved_to_the_origin, residuals, simulated, with_poses
 
 import angsync as ang
-from angsync.applications.pose_graph import Landmarks, PoseGraph, optimise
+from angsync.applications.pose_graph import Landmarks, PoseGraph, optimize
 from angsync.errors import (
     AngsyncWarning,
     ContradictionWarning,
@@ -88,10 +88,10 @@ def test_a_graph_does_not_change_with_the_arrays_it_was_made_of():
 
 def test_the_first_pose_stays_where_it_was_given():
     truth, graph = simulated(8, 8, 0.1, seed=7)
-    free = optimise(graph)
+    free = optimize(graph)
     assert free.poses[0].tolist() == [0, 0, 0]
     assert free.initial_cost is None
-    held = optimise(with_poses(graph, truth))
+    held = optimize(with_poses(graph, truth))
     assert held.poses[0] == pytest.approx(truth[0], abs=1e-15)
     assert held.initial_cost == pytest.approx(graph.cost(truth), rel=1e-15)
     assert held.cost == pytest.approx(free.cost, rel=1e-9)
@@ -100,15 +100,15 @@ def test_the_first_pose_stays_where_it_was_given():
 
 def test_a_fixed_pose_stays_where_it_was_given():
     truth, graph = simulated(8, 8, 0.1, seed=7)
-    result = optimise(with_poses(graph, truth, fixed=[5]))
+    result = optimize(with_poses(graph, truth, fixed=[5]))
     assert result.poses[5] == pytest.approx(truth[5], abs=1e-14)
     assert np.abs(result.poses[0] - truth[0]).max() > 1e-3
     with pytest.warns(AngsyncWarning, match="several poses of one component are fixed, but only one"):
-        again = optimise(with_poses(graph, truth, fixed=[5, 2]))
+        again = optimize(with_poses(graph, truth, fixed=[5, 2]))
     assert np.array_equal(again.poses, result.poses)
     unknown = truth.copy()
     unknown[5] = np.nan  # nothing to hold it at
-    assert optimise(with_poses(graph, unknown, fixed=[5])).poses[0] == pytest.approx(truth[0], abs=1e-14)
+    assert optimize(with_poses(graph, unknown, fixed=[5])).poses[0] == pytest.approx(truth[0], abs=1e-14)
 
 
 def test_pieces_are_solved_apart_and_lonely_poses_stay():
@@ -126,12 +126,12 @@ def test_pieces_are_solved_apart_and_lonely_poses_stay():
     with pytest.warns(
         DisconnectedWarning, match=r"2 component\(s\) with edges and 1 pose\(s\) without edges \(26\)"
     ) as seen:
-        result = optimise(graph)
+        result = optimize(graph)
     assert len(seen) == 1
     assert "(26)" in result.sync.message
     assert result.sync.labels == tuple(range(20, 32))
     assert result.poses[6].tolist() == lonely[0]
-    parts = [optimise(with_poses(first, first_truth)), optimise(with_poses(second, second_truth))]
+    parts = [optimize(with_poses(first, first_truth)), optimize(with_poses(second, second_truth))]
     close(result.poses[:6], parts[0].poses, 1e-9)
     close(result.poses[7:], parts[1].poses, 1e-9)
     assert result.cost == pytest.approx(parts[0].cost + parts[1].cost, rel=1e-10)
@@ -141,7 +141,7 @@ def test_pieces_are_solved_apart_and_lonely_poses_stay():
 def test_headings_are_in_the_usual_range():
     truth, graph = simulated(30, 10, 0.1, seed=10)
     turned = truth + np.array([0, 0, 100 * np.pi])
-    result = optimise(with_poses(graph, turned))
+    result = optimize(with_poses(graph, turned))
     assert (np.abs(result.theta) <= np.pi).all()
     close(result.poses[:1], truth[:1], 1e-12)
     assert (result.x.tolist(), result.y.tolist()) == (result.poses[:, 0].tolist(), result.poses[:, 1].tolist())
@@ -182,13 +182,13 @@ def test_the_cost_of_poses_of_a_wrong_shape_is_refused():
 def test_turns_that_look_like_degrees_are_told_without_a_setting_that_is_not_there():
     graph = PoseGraph([0, 1, 2], [1, 2, 0], [[1, 0, 119.0], [1, 0, 121.0], [1, 0, 120.0]])
     with pytest.warns(UnitWarning, match="radians") as said:
-        optimise(graph)
+        optimize(graph)
     assert len(said) == 1
     assert "unit" not in str(said[0].message)
 
 
 def test_parallel_edges_are_told_in_the_convention_of_pose_graphs():
     with pytest.warns(ContradictionWarning, match=r"theta_j - theta_i") as said:
-        optimise(PoseGraph([0, 0], [1, 1], [[1, 0, 0.0], [1, 0, np.pi]]))
+        optimize(PoseGraph([0, 0], [1, 1], [[1, 0, 0.0], [1, 0, np.pi]]))
     assert len(said) == 1
     assert "theta_i - theta_j" not in str(said[0].message)

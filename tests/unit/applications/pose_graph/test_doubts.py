@@ -7,7 +7,7 @@ import pytest
 from false_loops import walk, with_false
 from pose_graphs import motions
 
-from angsync.applications.pose_graph import PoseGraph, optimise
+from angsync.applications.pose_graph import PoseGraph, optimize
 from angsync.errors import CorruptionWarning
 
 
@@ -18,7 +18,7 @@ def test_a_false_step_that_is_trusted_is_named():
     motion[70] += [3.0, 3.0, 1.5]
     spoiled = PoseGraph(graph.i, graph.j, motion, graph.information)
     with pytest.warns(CorruptionWarning, match=r"trusted edge (69 -> 70|70 -> 71|71 -> 72) contradicts the others"):
-        result = optimise(spoiled, robust=True, trusted="odometry", certify=False)
+        result = optimize(spoiled, robust=True, trusted="odometry", certify=False)
     assert result.robust.credible is False
 
 
@@ -31,6 +31,6 @@ def test_a_loop_that_could_take_the_place_of_a_bridge_is_a_rival():
     good = PoseGraph(i, j, motions(truth, i, j), np.tile(graph.information[0], (i.size, 1, 1)))
     given, _ = with_false(good, truth, [(12, 38)])
     with pytest.warns(CorruptionWarning, match=r"another consistent set fits as well \(odds 1 to 1\)"):
-        untrusted = optimise(given, robust=True, certify=False)
+        untrusted = optimize(given, robust=True, certify=False)
     assert untrusted.robust.rivals[0].degrees > 10
-    assert optimise(given, robust=True, trusted="odometry", certify=False).robust.credible is True
+    assert optimize(given, robust=True, trusted="odometry", certify=False).robust.credible is True

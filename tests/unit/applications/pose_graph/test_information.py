@@ -42,7 +42,7 @@ def test_the_cost_and_its_derivatives():
     model = InformationModel(graph)
     nodes = model.nodes(truth, np.random.default_rng(1).normal(size=(3, 2)))
     assert model.cost(nodes) == pytest.approx(written_out(graph, nodes), rel=1e-12)
-    at, step = model.linearised(nodes), 1e-6
+    at, step = model.linearized(nodes), 1e-6
     for node in range(model.n):
         for entry in range(3):
             up, down = nodes.copy(), nodes.copy()
@@ -58,7 +58,7 @@ def test_a_minimum_is_that_of_general_least_squares():
     truth, graph = with_landmarks(4)
     model = InformationModel(graph)
     nodes = model.nodes(truth, graph.best_landmarks(truth))
-    found = model.minimised(nodes)
+    found = model.minimized(nodes)
 
     def residuals(x):
         moved = nodes.copy()
@@ -78,9 +78,9 @@ def test_limits_keep_the_best_so_far():
     truth, graph = with_landmarks(5)
     model = InformationModel(graph)
     nodes = model.nodes(truth, graph.best_landmarks(truth))
-    stopped = model.minimised(nodes, Clock(0.0))
+    stopped = model.minimized(nodes, Clock(0.0))
     assert (stopped.converged, stopped.steps, stopped.cost) == (False, 0, model.cost(nodes))
-    one = model.minimised(nodes, most_steps=1)
+    one = model.minimized(nodes, most_steps=1)
     assert not one.converged
     assert one.cost < stopped.cost
 
@@ -97,7 +97,7 @@ def test_an_interruption_keeps_the_best_so_far(monkeypatch):
         return InformationModel.factor(model, *arguments, **options)
 
     monkeypatch.setattr(model, "factor", factor)
-    found = model.minimised(model.nodes(made.graph.odometry, np.empty((0, 2))))
+    found = model.minimized(model.nodes(made.graph.odometry, np.empty((0, 2))))
     assert found.interrupted
     assert not found.converged
     assert found.cost < model.cost(model.nodes(made.graph.odometry, np.empty((0, 2))))

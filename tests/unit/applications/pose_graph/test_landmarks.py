@@ -8,7 +8,7 @@ import scipy.optimize
 from pose_graphs import matrix, motions, simulated
 
 import angsync as ang
-from angsync.applications.pose_graph import Landmarks, PoseGraph, optimise, simulate
+from angsync.applications.pose_graph import Landmarks, PoseGraph, optimize, simulate
 from angsync.errors import AngsyncWarning, DisconnectedWarning, ErrorBarWarning, InputError, NotFiniteError, ShapeError
 
 
@@ -38,7 +38,7 @@ def squares(graph, poses, marks):
 def test_no_least_squares_from_the_truth_is_better(seed):
     information = np.array([[30.0, 10.0], [10.0, 50.0]])
     made = simulate(20, loops=8, landmarks=5, sighting_information=information, rng=seed)
-    result = optimise(made.graph)
+    result = optimize(made.graph)
     count = made.landmarks.shape[0]
 
     def residuals(x):
@@ -62,7 +62,7 @@ def test_exact_sightings_give_the_truth():
     i, j = np.arange(7), np.arange(1, 8)
     pose, mark = np.array([0, 3, 5, 1, 1, 7, 2]), np.array([0, 0, 0, 1, 2, 2, 3])
     seen = Landmarks(pose, mark, seen_from(truth, marks, pose, mark))
-    result = optimise(PoseGraph(i, j, motions(truth, i, j), poses=truth, landmarks=seen))
+    result = optimize(PoseGraph(i, j, motions(truth, i, j), poses=truth, landmarks=seen))
     assert result.landmarks == pytest.approx(marks, abs=1e-10)
     assert result.cost < 1e-20
 
@@ -76,13 +76,13 @@ def test_landmarks_join_parts_that_no_motion_joins():
     seen = Landmarks(pose, mark, seen_from(truth, marks, pose, mark))
     graph = PoseGraph(i, j, motion, poses=truth, landmarks=seen)
     assert graph.components.max() == 0
-    result = optimise(graph)
+    result = optimize(graph)
     assert result.sync.certificate.verdict is ang.Verdict.CERTIFIED
     assert result.poses[:, :2] == pytest.approx(truth[:, :2], abs=1e-8)
     # one common landmark is a hinge
     hinge = PoseGraph(i, j, motion, landmarks=Landmarks(pose[[0, 3]], mark[[0, 3]], seen.offset[[0, 3]]))
     with pytest.warns(DisconnectedWarning, match="joined by landmarks only, and by too few"):
-        optimise(hinge)
+        optimize(hinge)
 
 
 def test_a_pose_that_only_sees():
@@ -94,7 +94,7 @@ def test_a_pose_that_only_sees():
     seen = Landmarks(pose, mark, seen_from(truth, marks, pose, mark))
     whole = PoseGraph(graph.i, graph.j, graph.motion, graph.information, poses=truth, landmarks=seen)
     with pytest.warns(DisconnectedWarning):
-        result = optimise(whole)
+        result = optimize(whole)
     assert result.landmarks == pytest.approx(marks, abs=1e-9)
     assert np.isfinite(result.poses).all()
 
@@ -104,12 +104,12 @@ def test_a_landmark_that_nobody_saw_stays():
     seen = Landmarks([0], [0], [[1.0, 0.0]], positions=[[9.0, 9.0], [4.0, 5.0]], ids=[70, 71])
     graph = PoseGraph(made.graph.i, made.graph.j, made.graph.motion, landmarks=seen)
     with pytest.warns(AngsyncWarning, match="nobody saw stay where they are: 71"):
-        result = optimise(graph)
+        result = optimize(graph)
     assert result.landmarks == pytest.approx(np.array([[1.0, 0.0], [4.0, 5.0]]))
     with pytest.warns(ErrorBarWarning):
         assert np.isnan(result.landmark_covariances()[1]).all()
     with pytest.warns(AngsyncWarning, match="nobody saw"):
-        assert optimise(graph, cost="information").landmarks[1].tolist() == [4.0, 5.0]
+        assert optimize(graph, cost="information").landmarks[1].tolist() == [4.0, 5.0]
 
 
 def test_a_robust_search_believes_sightings_and_says_so():
@@ -117,11 +117,11 @@ def test_a_robust_search_believes_sightings_and_says_so():
     motion = made.graph.motion.copy()
     motion[-1] += [4.0, -3.0, 1.5]
     graph = PoseGraph(made.graph.i, made.graph.j, motion, made.graph.information, landmarks=made.graph.landmarks)
-    result = optimise(graph, robust=True, trusted="odometry")
+    result = optimize(graph, robust=True, trusted="odometry")
     assert result.distrusted.nonzero()[0].tolist() == [len(graph) - 1]
     assert result.credible is None
     assert "sightings of landmarks were all believed" in " ".join(result.robust.reasons)
-    assert np.abs(result.landmarks - made.landmarks).max() < 1.0  # metres; a sighting has 0.1
+    assert np.abs(result.landmarks - made.landmarks).max() < 1.0  # meters; a sighting has 0.1
 
 
 @pytest.mark.parametrize(

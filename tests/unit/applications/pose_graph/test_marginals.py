@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
-from angsync.applications.pose_graph import Landmarks, PoseGraph, optimise, simulate
+from angsync.applications.pose_graph import Landmarks, PoseGraph, optimize, simulate
 from angsync.applications.pose_graph.information import InformationModel
 from angsync.applications.pose_graph.marginals import Marginals
 from angsync.errors import DisconnectedWarning, ErrorBarWarning, InputError, OutputError
@@ -18,7 +18,7 @@ def dense(result, held):
     """(J^T W J)^-1 J^T W I^-1 W J (J^T W J)^-1 written out, with the unknowns of the landmarks' headings left out."""
     graph = result.graph
     model = InformationModel(graph, np.array([held]))
-    at = model.linearised(model.nodes(result.poses, result.landmarks))
+    at = model.linearized(model.nodes(result.poses, result.landmarks))
     J = np.zeros((3 * model.i.size, 3 * model.n))
     for k in range(model.i.size):
         J[3 * k : 3 * k + 3, 3 * model.i[k] : 3 * model.i[k] + 3] += at.first[k]
@@ -43,7 +43,7 @@ def dense(result, held):
 def test_they_are_those_of_the_dense_inverse(cost):
     information = np.linalg.inv([[4e-3, 1e-3, 2e-4], [1e-3, 9e-3, 0], [2e-4, 0, 1e-3]])
     made = simulate(12, loops=8, landmarks=3, information=information, rng=8)
-    result = optimise(made.graph, cost=cost)
+    result = optimize(made.graph, cost=cost)
     for reference in (None, 7):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ErrorBarWarning)
@@ -64,7 +64,7 @@ def test_simulated_errors_are_what_they_say(cost):
     inside = marked = 0
     for seed in range(500, 580):
         made = simulate(30, loops=12, landmarks=3, rng=seed)
-        result = optimise(made.graph, cost=cost, certify=False)
+        result = optimize(made.graph, cost=cost, certify=False)
         marginals = Marginals(
             made.graph, result.poses, result.landmarks, made.graph.references, is_information_cost=cost == "information"
         )  # fmt: skip
@@ -82,38 +82,38 @@ def test_simulated_errors_are_what_they_say(cost):
 def test_large_noise_is_a_warning():
     made = simulate(60, loops=3, information=np.diag([0.5, 0.5, 1.2]), rng=11)
     with pytest.warns(ErrorBarWarning, match="noise is too large"):
-        optimise(made.graph, on_failure="ignore").covariances([30])
+        optimize(made.graph, on_failure="ignore").covariances([30])
 
 
 def test_what_is_not_proved_is_a_warning():
     made = simulate(20, loops=5, rng=12)
     with pytest.warns(ErrorBarWarning, match="not proved to be the best"):
-        optimise(made.graph, certify=False).covariances([3])
+        optimize(made.graph, certify=False).covariances([3])
 
 
 def test_wrong_informations_are_a_warning():
     graph = simulate(40, loops=20, rng=13).graph
     scaled = PoseGraph(graph.i, graph.j, graph.motion, graph.information * 16)
     with pytest.warns(ErrorBarWarning, match="chi-square is .* the informations they stand on are wrong"):
-        optimise(scaled).covariances([3])
+        optimize(scaled).covariances([3])
 
 
 def test_a_good_graph_has_no_warning():
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        optimise(simulate(40, loops=20, rng=14).graph).covariances()
+        optimize(simulate(40, loops=20, rng=14).graph).covariances()
     assert told == []
 
 
 @pytest.mark.parametrize("poses", [[-1], [20], [0.5], [[1, 2]]])
 def test_places_that_are_none(poses):
     with pytest.raises(InputError, match="places of poses, 0 to 19"):
-        optimise(simulate(20, loops=5, rng=15).graph).covariances(poses)
+        optimize(simulate(20, loops=5, rng=15).graph).covariances(poses)
 
 
 def test_a_reference_that_is_none():
     with pytest.raises(InputError, match="there is no pose 99"):
-        optimise(simulate(20, loops=5, rng=15).graph).covariances(reference=99)
+        optimize(simulate(20, loops=5, rng=15).graph).covariances(reference=99)
 
 
 def test_they_can_be_written(tmp_path):
@@ -122,7 +122,7 @@ def test_they_can_be_written(tmp_path):
     marks = Landmarks(seen.pose, seen.landmark, seen.offset, seen.information, positions=[*made.landmarks, [1, 1]])
     graph = PoseGraph(made.graph.i, made.graph.j, made.graph.motion, made.graph.information, landmarks=marks)
     with pytest.warns(match="nobody saw"):
-        result = optimise(graph)
+        result = optimize(graph)
     result.save_covariances(tmp_path / "cov.csv")
     with open(tmp_path / "cov.csv", encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
@@ -138,22 +138,22 @@ def test_only_the_believed_edges_count():
     motion = graph.motion.copy()
     motion[-1] += [4.0, -3.0, 1.5]
     wrong = PoseGraph(graph.i, graph.j, motion, graph.information)
-    result = optimise(wrong, robust=True, trusted="odometry")
+    result = optimize(wrong, robust=True, trusted="odometry")
     assert result.distrusted.nonzero()[0].tolist() == [len(graph) - 1]
     assert result.credible == result.robust.credible
-    kept = optimise(graph.with_edges(np.arange(len(graph) - 1)))
+    kept = optimize(graph.with_edges(np.arange(len(graph) - 1)))
     assert result.covariances([20]) == pytest.approx(kept.covariances([20]), rel=1e-6)
 
 
 def test_no_poses_have_no_covariances():
-    assert optimise(simulate(30, loops=15, rng=1).graph).covariances([]).shape == (0, 3, 3)
+    assert optimize(simulate(30, loops=15, rng=1).graph).covariances([]).shape == (0, 3, 3)
 
 
 def test_a_pose_without_edges_has_no_covariance(tmp_path):
     graph = simulate(30, loops=15, rng=1).graph
     more = PoseGraph(graph.i, graph.j, graph.motion, graph.information, ids=range(31))
     with pytest.warns(DisconnectedWarning):
-        result = optimise(more)
+        result = optimize(more)
     assert np.isnan(result.covariances([30, 3])).all(axis=(1, 2)).tolist() == [True, False]
     result.save_covariances(tmp_path / "all.csv")
     rows = list(csv.reader((tmp_path / "all.csv").open()))

@@ -9,7 +9,7 @@ import pytest
 import scipy.optimize
 
 import angsync as ang
-from angsync.applications.pose_graph import optimise, simulate
+from angsync.applications.pose_graph import optimize, simulate
 from angsync.applications.pose_graph.information import InformationModel
 from angsync.errors import ConvergenceError, ConvergenceWarning, InputError
 from angsync.solvers.stopping import Status, Stopping
@@ -24,7 +24,7 @@ def anisotropic():
 
 def test_it_is_the_minimum_of_that_cost(anisotropic):
     graph = anisotropic.graph
-    certified, result = optimise(graph), optimise(graph, cost="information")
+    certified, result = optimize(graph), optimize(graph, cost="information")
     assert result.polish.converged
     assert result.polish.cost_before == pytest.approx(certified.information_cost, rel=1e-12)
     assert result.information_cost == pytest.approx(result.polish.cost, rel=1e-12)
@@ -45,7 +45,7 @@ def test_it_is_the_minimum_of_that_cost(anisotropic):
 
 
 def test_it_says_what_the_certificate_is_about(anisotropic):
-    result = optimise(anisotropic.graph, cost="information")
+    result = optimize(anisotropic.graph, cost="information")
     assert result.sync.certificate.verdict is ang.Verdict.CERTIFIED
     assert result.is_start_proved
     assert not result.is_proved
@@ -54,7 +54,7 @@ def test_it_says_what_the_certificate_is_about(anisotropic):
     assert "Of the information cost nothing is proved" in text
     assert "(isotropic cost)" in repr(result)
     facts = result.to_dict(with_table=False)
-    assert (facts["minimised"], facts["proved"]) == ("information", False)
+    assert (facts["minimized"], facts["proved"]) == ("information", False)
     assert facts["polish"]["cost"] == result.information_cost
 
 
@@ -63,7 +63,7 @@ def test_it_is_nearer_to_the_truth_where_the_noise_is_anisotropic():
     for seed in range(30, 36):
         made = simulate(40, loops=20, information=ANISOTROPIC, rng=seed)
         for found, cost in ((ours, "isotropic"), (polished, "information")):
-            found.append(np.mean((optimise(made.graph, cost=cost).poses - made.poses)[:, :2] ** 2))
+            found.append(np.mean((optimize(made.graph, cost=cost).poses - made.poses)[:, :2] ** 2))
     # no linear estimate has a smaller variance than the one with the right weights (Gauss and Markov)
     assert np.mean(polished) < np.mean(ours)
 
@@ -71,38 +71,38 @@ def test_it_is_nearer_to_the_truth_where_the_noise_is_anisotropic():
 def test_no_time_is_said(anisotropic, monkeypatch):
     stopping = Stopping(max_seconds=1e-9)
     with pytest.warns(ConvergenceWarning):
-        result = optimise(anisotropic.graph, cost="information", stopping=stopping)
+        result = optimize(anisotropic.graph, cost="information", stopping=stopping)
     assert result.sync.status is Status.TIME_LIMIT
     assert not result.polish.converged
     assert "NO minimum yet" in str(result)
     with pytest.raises(ConvergenceError):
-        optimise(anisotropic.graph, cost="information", stopping=stopping, on_failure="raise")
-    assert not optimise(anisotropic.graph, cost="information", stopping=stopping, on_failure="ignore").polish.converged
+        optimize(anisotropic.graph, cost="information", stopping=stopping, on_failure="raise")
+    assert not optimize(anisotropic.graph, cost="information", stopping=stopping, on_failure="ignore").polish.converged
 
 
 def test_an_interruption_is_one_of_the_whole(anisotropic, monkeypatch):
-    whole = InformationModel.minimised
+    whole = InformationModel.minimized
 
     def interrupted(self, *arguments, **options):
         return dataclasses.replace(whole(self, *arguments, **options), interrupted=True, converged=False)
 
-    monkeypatch.setattr(InformationModel, "minimised", interrupted)
-    result = optimise(anisotropic.graph, cost="information")
+    monkeypatch.setattr(InformationModel, "minimized", interrupted)
+    result = optimize(anisotropic.graph, cost="information")
     assert result.sync.status is Status.INTERRUPTED
     assert np.isfinite(result.poses).all()
 
 
 def test_another_word_is_refused(anisotropic):
     with pytest.raises(InputError, match=r"'isotropic' .* or 'information'"):
-        optimise(anisotropic.graph, cost="full")
+        optimize(anisotropic.graph, cost="full")
 
 
 def test_without_a_limit_nobody_is_told_to_raise_it(monkeypatch):
     monkeypatch.setattr("angsync.applications.pose_graph.information.MOST_STEPS", 0)
     monkeypatch.setattr(
-        "angsync.applications.pose_graph.information.InformationModel.minimised.__defaults__", (None, 0)
+        "angsync.applications.pose_graph.information.InformationModel.minimized.__defaults__", (None, 0)
     )
     graph = simulate(30, loops=10, rng=1, information=np.diag([400.0, 100.0, 900.0])).graph
     with pytest.warns(ConvergenceWarning, match="not at its minimum") as said:
-        optimise(graph, cost="information")
+        optimize(graph, cost="information")
     assert "max_seconds" not in str(said[0].message)

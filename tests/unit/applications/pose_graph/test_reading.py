@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import angsync as ang
-from angsync.applications.pose_graph import optimise, read, simulate
+from angsync.applications.pose_graph import optimize, read, simulate
 from angsync.errors import AngsyncWarning, FileFormatError
 
 MOTIONS = "EDGE_SE2 10 11 1 0 1.5 2 1 0 3 0 4\nEDGE_SE2 11 12 1 0 1.5 2 0 0 2 0 4\n"
@@ -33,7 +33,7 @@ def test_landmarks_are_read_solved_and_written_back(file, tmp_path):
     assert graph.landmarks.landmark.tolist() == [1, 1]
     assert graph.landmarks.information[0].tolist() == [[3, 1], [1, 4]]
     with pytest.warns(AngsyncWarning, match="nobody saw stay where they are: 98"):
-        result = optimise(graph)
+        result = optimize(graph)
     result.save(tmp_path / "out.g2o")
     lines = (tmp_path / "out.g2o").read_text().splitlines()
     assert [line for line in lines if not line.startswith("VERTEX")] == (remark + MOTIONS + SEEN).splitlines()
@@ -44,7 +44,7 @@ def test_landmarks_are_read_solved_and_written_back(file, tmp_path):
 
 def test_arrays_come_back_from_the_file_as_they_were(tmp_path):
     graph = simulate(20, loops=5, landmarks=4, rng=3).graph
-    optimise(graph).save(tmp_path / "out.g2o")
+    optimize(graph).save(tmp_path / "out.g2o")
     again = read(tmp_path / "out.g2o")
     for name in ("i", "j", "motion", "information"):
         assert np.array_equal(getattr(again, name), getattr(graph, name)), name
@@ -68,7 +68,7 @@ def test_a_fixed_landmark_is_not_held_and_that_is_said(file):
 def test_other_tags_are_kept_and_named(file, tmp_path):
     with pytest.warns(AngsyncWarning, match="'EDGE_BEARING_SE2_XY' are kept but not used"):
         graph = read(file(MOTIONS + "EDGE_BEARING_SE2_XY 10 99 0.1 1\n"))
-    optimise(graph).save(tmp_path / "out.g2o")
+    optimize(graph).save(tmp_path / "out.g2o")
     assert (tmp_path / "out.g2o").read_text().endswith("EDGE_BEARING_SE2_XY 10 99 0.1 1\n")
 
 
@@ -101,7 +101,7 @@ def test_files_that_are_refused_say_where(file, content, words):
     ("fixed", "words"),
     [("FIX 7", "7 .*no such vertex"), ("FIX 1", "1 .*no VERTEX_SE2 line"), ("FIX 7 1", "7 .*and 1 ")],
 )
-def test_a_fix_that_cannot_be_honoured_is_told(tmp_path, fixed, words):
+def test_a_fix_that_cannot_be_honored_is_told(tmp_path, fixed, words):
     path = tmp_path / "fixed.g2o"
     path.write_text(f"VERTEX_SE2 0 0 0 0\n{fixed}\nEDGE_SE2 0 1 1 0 0 1 0 0 1 0 1\n")
     with pytest.warns(AngsyncWarning, match=rf"FIX names {words}") as said:

@@ -1,4 +1,4 @@
-"""``optimise(robust=...)``: answers, words, doubts, refusals, limits."""
+"""``optimize(robust=...)``: answers, words, doubts, refusals, limits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from false_loops import PAIRS, walk, with_false
 
 import angsync as ang
 from angsync.applications import pose_graph
-from angsync.applications.pose_graph import Landmarks, PoseGraph, optimise, simulate
+from angsync.applications.pose_graph import Landmarks, PoseGraph, optimize, simulate
 from angsync.errors import ConvergenceError, CorruptionWarning, InputError, OutputError
 from angsync.solvers.stopping import Status, Stopping
 
@@ -24,7 +24,7 @@ def spoiled():
 
 def test_the_answer_is_that_of_the_good_edges_with_its_certificate(spoiled):
     graph, given, false = spoiled
-    result, clean = optimise(given, robust=True, trusted="odometry"), optimise(graph)
+    result, clean = optimize(given, robust=True, trusted="odometry"), optimize(graph)
     report = result.robust
     assert report.credible is True
     assert np.array_equal(report.distrusted, false)
@@ -40,7 +40,7 @@ def test_the_answer_is_that_of_the_good_edges_with_its_certificate(spoiled):
 
 
 def test_words_say_whose_certificate_it_is(spoiled):
-    result = optimise(spoiled[1], robust=ang.Robust(), trusted="odometry")
+    result = optimize(spoiled[1], robust=ang.Robust(), trusted="odometry")
     text = str(result)
     assert f"robust       30 of 62 loops distrusted; noise {result.robust.scale:.2g} x stated" in text
     assert "certificate  Of the edges believed: Proved" in text
@@ -48,8 +48,8 @@ def test_words_say_whose_certificate_it_is(spoiled):
 
 
 def test_without_robust_nothing_is_said(spoiled):
-    assert optimise(spoiled[0]).robust is None
-    assert optimise(spoiled[0], robust=False).robust is None
+    assert optimize(spoiled[0]).robust is None
+    assert optimize(spoiled[0], robust=False).robust is None
 
 
 def test_random_loops_are_not_credible_and_the_proof_is_withheld():
@@ -58,7 +58,7 @@ def test_random_loops_are_not_credible_and_the_proof_is_withheld():
     chain = PoseGraph(graph.i[steps], graph.j[steps], graph.motion[steps], graph.information[steps])
     given, _ = with_false(chain, truth, [pair for pair in PAIRS if pair[1] < 90])
     with pytest.warns(CorruptionWarning, match="the loops agree no better"):
-        result = optimise(given, robust=True, trusted="odometry")
+        result = optimize(given, robust=True, trusted="odometry")
     assert result.robust.credible is False
     assert "withheld" in str(result)
     assert "CERTIFIED" not in repr(result) + str(result)
@@ -67,26 +67,26 @@ def test_random_loops_are_not_credible_and_the_proof_is_withheld():
 def test_noise_far_above_the_stated_one_is_not_credible():
     _, graph = walk(seed=10, scale=3.0)
     with pytest.warns(CorruptionWarning, match=r"contradict each other .* x more than their information says"):
-        result = optimise(graph, robust=True, trusted="odometry")
+        result = optimize(graph, robust=True, trusted="odometry")
     assert result.robust.credible is False
 
 
 def test_unit_information_states_no_noise():
     _, graph = walk(seed=10, scale=1.0)
     unit = PoseGraph(graph.i, graph.j, graph.motion)
-    assert optimise(unit, robust=True, trusted="odometry").robust.credible is True
+    assert optimize(unit, robust=True, trusted="odometry").robust.credible is True
 
 
 def test_without_loops_nothing_is_judged():
     _, graph = walk(seed=1, laps=1)
-    report = optimise(graph, robust=True).robust
+    report = optimize(graph, robust=True).robust
     assert (report.credible, report.distrusted.any(), math.isnan(report.scale)) == (None, False, True)
     assert str(report) == "0 of 47 edges distrusted. Not judged: there are no loops, so nothing can be checked."
 
 
 def test_the_rejected_are_written(spoiled, tmp_path):
     _, given, false = spoiled
-    report = optimise(given, robust=True, trusted="odometry").robust
+    report = optimize(given, robust=True, trusted="odometry").robust
     report.save_rejected(tmp_path / "false.csv", given)
     rows = np.loadtxt(tmp_path / "false.csv", delimiter=",", skiprows=1)
     assert rows[:, 0].tolist() == np.flatnonzero(false).tolist()
@@ -109,11 +109,11 @@ def test_the_rejected_are_written(spoiled, tmp_path):
 )
 def test_nonsense_is_refused(spoiled, options, words):
     with pytest.raises(InputError, match=words):
-        optimise(spoiled[0], **options)
+        optimize(spoiled[0], **options)
 
 
 def test_no_time_keeps_the_backbone_and_judges_nothing(spoiled):
-    result = optimise(
+    result = optimize(
         spoiled[1], robust=True, trusted="odometry", stopping=Stopping(max_seconds=1e-9), on_failure="ignore"
     )
     assert result.robust.credible is None
@@ -121,7 +121,7 @@ def test_no_time_keeps_the_backbone_and_judges_nothing(spoiled):
     assert "not finished" in str(result.robust)
     assert "next best" not in str(result.robust)
     with pytest.raises(ConvergenceError, match="TIME_LIMIT"):
-        optimise(spoiled[1], robust=True, stopping=Stopping(max_seconds=0), on_failure="raise")
+        optimize(spoiled[1], robust=True, stopping=Stopping(max_seconds=0), on_failure="raise")
     assert np.isfinite(result.poses).all()
 
 
@@ -130,7 +130,7 @@ def test_an_interruption_keeps_the_best_so_far(spoiled, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("angsync.applications.pose_graph.search.Search.finished", stop)
-    result = optimise(spoiled[1], robust=True, trusted="odometry")
+    result = optimize(spoiled[1], robust=True, trusted="odometry")
     assert result.sync.status is Status.INTERRUPTED
     assert result.robust.credible is None
     assert result.robust.distrusted.any()
@@ -153,9 +153,9 @@ def test_an_interruption_at_any_time_is_answered(spoiled, monkeypatch, where):
     monkeypatch.setattr(owner, name, once)
     if where == "checked":  # of the call, not of the search: there is nothing to answer with
         with pytest.raises(KeyboardInterrupt):
-            optimise(spoiled[1], robust=True, trusted="odometry")
+            optimize(spoiled[1], robust=True, trusted="odometry")
         return
-    result = optimise(spoiled[1], robust=True, trusted="odometry")
+    result = optimize(spoiled[1], robust=True, trusted="odometry")
     assert (result.sync.status, result.robust.credible) == (Status.INTERRUPTED, None)
     assert not result.robust.distrusted[result.robust.trusted].any()
     assert np.isfinite(result.poses).all()
@@ -170,8 +170,8 @@ def test_the_order_of_the_edges_decides_nothing():
     shuffled = PoseGraph(*(getattr(given, name)[order] for name in ("i", "j", "motion", "information")))
     for trusted in (None, np.arange(graph.n - 1)):
         there = None if trusted is None else np.flatnonzero(np.isin(order, trusted))
-        one = optimise(given, robust=True, trusted=trusted, certify=False)
-        other = optimise(shuffled, robust=True, trusted=there, certify=False)
+        one = optimize(given, robust=True, trusted=trusted, certify=False)
+        other = optimize(shuffled, robust=True, trusted=there, certify=False)
         assert np.array_equal(one.poses, other.poses)
         assert np.array_equal(one.robust.distrusted[order], other.robust.distrusted)
         assert np.array_equal(one.robust.corruption[order], other.robust.corruption)
@@ -181,10 +181,10 @@ def test_the_order_of_the_edges_decides_nothing():
 @pytest.mark.shared_data
 def test_half_of_the_loops_of_a_published_graph_are_false(shared_data):
     graph = pose_graph.read(shared_data / "pose-graphs" / "MIT.g2o")
-    clean = optimise(graph, certify=False)
+    clean = optimize(graph, certify=False)
     pairs = [(k, 800 - 3 * k) for k in range(20, 180, 8)]
     given, _ = with_false(graph, clean.poses, pairs)
-    result = optimise(given, robust=True, trusted="odometry")
+    result = optimize(given, robust=True, trusted="odometry")
     turn = np.abs(np.angle(np.exp(1j * (result.theta - clean.theta))))
     assert np.degrees(turn.mean()) < 1 or result.robust.credible is not True
 
@@ -200,7 +200,7 @@ def test_without_trusted_edges_nothing_is_called_credible(seed):
     graph = PoseGraph(i, j, np.stack([step.real, step.imag, heading[j] - heading[i]], 1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        assert optimise(graph, robust=True).robust.credible is not True
+        assert optimize(graph, robust=True).robust.credible is not True
 
 
 @pytest.mark.slow
@@ -209,7 +209,7 @@ def test_without_trusted_edges_nothing_is_called_credible(seed):
 def test_published_graphs_as_they_are_stay_as_they_are(shared_data, name):
     """Eleven good loops of manhattan were given up for their turns, with one factor for all noise: 0.19 degrees."""
     graph = pose_graph.read(shared_data / "pose-graphs" / f"{name}.g2o")
-    plain, result = optimise(graph, certify=False), optimise(graph, robust=True, trusted="odometry", certify=False)
+    plain, result = optimize(graph, certify=False), optimize(graph, robust=True, trusted="odometry", certify=False)
     turn = np.exp(1j * (result.theta - plain.theta))
     assert np.degrees(np.abs(np.angle(turn * np.conj(turn.sum()))).mean()) < 0.1
     assert result.robust.credible is True
@@ -223,7 +223,7 @@ def _with_wrong_sightings(size: float) -> PoseGraph:
 
 def test_believed_sightings_that_contradict_the_edges_are_not_credible():
     with pytest.warns(CorruptionWarning, match=r"NOT CREDIBLE: .*sighting"):
-        result = optimise(_with_wrong_sightings(3.0), robust=True, trusted="odometry")
+        result = optimize(_with_wrong_sightings(3.0), robust=True, trusted="odometry")
     assert result.credible is False
     assert not result.is_start_proved
     assert result.proof.headline == "Not credible"
@@ -231,7 +231,7 @@ def test_believed_sightings_that_contradict_the_edges_are_not_credible():
 
 
 def test_good_sightings_leave_it_open():
-    assert optimise(_with_wrong_sightings(0.0), robust=True, trusted="odometry").credible is None
+    assert optimize(_with_wrong_sightings(0.0), robust=True, trusted="odometry").credible is None
 
 
 def test_sightings_of_a_little_more_noise_than_stated_are_no_contradiction():
@@ -240,7 +240,7 @@ def test_sightings_of_a_little_more_noise_than_stated_are_no_contradiction():
         graph.landmarks.pose, graph.landmarks.landmark, graph.landmarks.offset, graph.landmarks.information * 1.2**2
     )
     graph = PoseGraph(graph.i, graph.j, graph.motion, graph.information * 1.2**2, landmarks=seen)
-    assert optimise(graph, robust=True, trusted="odometry").credible is None
+    assert optimize(graph, robust=True, trusted="odometry").credible is None
 
 
 def test_a_given_scale_is_the_noise_that_sightings_are_held_against():
@@ -249,14 +249,14 @@ def test_a_given_scale_is_the_noise_that_sightings_are_held_against():
         graph.landmarks.pose, graph.landmarks.landmark, graph.landmarks.offset, graph.landmarks.information * 9
     )
     graph = PoseGraph(graph.i, graph.j, graph.motion, graph.information * 9, landmarks=seen)
-    assert optimise(graph, robust=ang.Robust(scale=3.0), trusted="odometry").credible is None
+    assert optimize(graph, robust=ang.Robust(scale=3.0), trusted="odometry").credible is None
 
 
 def test_what_landmarks_check_is_not_called_unchecked():
     graph = simulate(60, loops=0, landmarks=6, rng=7).graph
-    result = optimise(graph, robust=True)
+    result = optimize(graph, robust=True)
     assert result.credible is None
     assert not any("nothing can be checked" in reason for reason in result.robust.reasons)
     graph.motion[30] += [3.0, 0.0, 1.0]
     with pytest.warns(CorruptionWarning, match=r"30 -> 31"):
-        assert optimise(graph, robust=True).credible is False
+        assert optimize(graph, robust=True).credible is False

@@ -40,7 +40,7 @@ def test_bradley_terry_is_a_maximum_of_its_likelihood():
         assert likelihood(s + 0.02 * rng.standard_normal(8)) < best + 1e-4
 
 
-def test_least_squares_is_exact_on_exact_games_and_centred_in_each_component():
+def test_least_squares_is_exact_on_exact_games_and_centerd_in_each_component():
     s = np.array([1.0, 3.0, -2.0, 5.0, 4.0])
     i, j = np.array([0, 1, 2, 3]), np.array([1, 2, 0, 4])
     found = least_squares(5, i, j, s[i] - s[j])

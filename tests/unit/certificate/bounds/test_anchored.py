@@ -1,4 +1,4 @@
-"""S without one node: what a factorisation proves of it, against exact arithmetic."""
+"""S without one node: what a factorization proves of it, against exact arithmetic."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_error_is_within_the_bound_in_exact_arithmetic(shift):
     C[17, 2] = np.conj(C[2, 17])
     z = np.exp(0.1j * rng.standard_normal(20))
     matrix = anchored(C, z)
-    matrix.s = np.asarray(abs(C.tocsr()).sum(axis=1)).ravel()  # diagonally dominant: the factorisation runs to its end
+    matrix.s = np.asarray(abs(C.tocsr()).sum(axis=1)).ravel()  # diagonally dominant: the factorization runs to its end
     outcome = matrix.at(shift, keep=True)
     run, plan = outcome.run, matrix._plan
     assert run.failed == -1
@@ -126,7 +126,7 @@ def panels(plan, kept):
     return L
 
 
-@pytest.mark.parametrize("kernel", [kernels.fronts_factorise, fronts_reference.fronts_factorise])
+@pytest.mark.parametrize("kernel", [kernels.fronts_factorize, fronts_reference.fronts_factorize])
 def test_the_part_below_a_block_has_the_same_factor(kernel):
     grid = ang.simulate.grid(17, 19, 0.2, rng=1)
     matrix = anchored(grid.C, ang.synchronize(grid.C, certify=False).z)

@@ -52,7 +52,7 @@ def test_two_runs_share_the_probability_of_failure(monkeypatch):
         (ang.simulate.gaussian(120, 0.5, rng=0).C, "cholesky"),
         (ang.simulate.gaussian(250, 0.5, rng=0).C, "lanczos"),
         (ang.simulate.grid(6, 8, 0.1, rng=0).C, "cholesky"),
-        (ang.simulate.grid(9, 9, 0.1, rng=0).C, "factorisation"),
+        (ang.simulate.grid(9, 9, 0.1, rng=0).C, "factorization"),
     ],
     ids=["30 dense", "120 dense", "250 dense", "48 on a grid", "81 on a grid"],
 )
@@ -71,7 +71,7 @@ def tried(monkeypatch, operator, *, clock=None):
 
         return bound
 
-    for name in ("by_cholesky", "by_affordable_factorisation", "by_lanczos", "by_narrow_lanczos", "_by_levels"):
+    for name in ("by_cholesky", "by_affordable_factorization", "by_lanczos", "by_narrow_lanczos", "_by_levels"):
         monkeypatch.setattr(choice, name, stub(name.removeprefix("by_")))
     z, rng = np.ones(operator.n, dtype=complex), np.random.default_rng(0)
     s = np.ones(operator.n)
@@ -84,12 +84,12 @@ def test_the_next_method_that_is_affordable_follows(monkeypatch):
     dense = ang.as_operator(ang.simulate.gaussian(250, 0.5, rng=0).C)
     assert tried(monkeypatch, dense) == ["narrow_lanczos", "lanczos", "cholesky"]
     grid = ang.as_operator(ang.simulate.grid(20, 20, 0.1, rng=0).C)
-    assert tried(monkeypatch, grid) == ["affordable_factorisation", "cholesky"]
+    assert tried(monkeypatch, grid) == ["affordable_factorization", "cholesky"]
 
 
 def without_fronts(monkeypatch):
     """As if every dissection announced too much work."""
-    monkeypatch.setattr(choice, "by_affordable_factorisation", lambda *_, **__: None)
+    monkeypatch.setattr(choice, "by_affordable_factorization", lambda *_, **__: None)
 
 
 def test_a_graph_whose_fronts_are_too_large_is_proved_with_a_multigrid_cycle(monkeypatch):
@@ -105,20 +105,20 @@ def test_a_graph_whose_fronts_are_too_large_is_proved_with_a_multigrid_cycle(mon
 def test_the_announced_work_decides(monkeypatch):
     grid = ang.simulate.grid(30, 30, 0.1, rng=0)
     z = ang.synchronize(grid.C, certify=False).z
-    assert ang.certify(grid.C, z).method == "factorisation"
+    assert ang.certify(grid.C, z).method == "factorization"
     monkeypatch.setattr(choice, "_QUICK_WORK", 1e3)
     assert ang.certify(grid.C, z).method == "multilevel"
-    # where the cycle proves nothing, the factorisation follows after all
+    # where the cycle proves nothing, the factorization follows after all
     monkeypatch.setattr("angsync.certificate.bounds.multilevel.smoothed_aggregation", lambda _: None)
     certificate = ang.certify(grid.C, z)
-    assert certificate.method == "factorisation"
+    assert certificate.method == "factorization"
     assert certificate.confidence == 1
 
 
-def test_a_large_graph_that_a_factorisation_does_not_prove_is_tried_with_a_cycle(monkeypatch):
+def test_a_large_graph_that_a_factorization_does_not_prove_is_tried_with_a_cycle(monkeypatch):
     monkeypatch.setattr(choice, "_CHOLESKY_AT_ALL", 100)
     grid = ang.as_operator(ang.simulate.grid(20, 20, 0.1, rng=0).C)
-    assert tried(monkeypatch, grid) == ["affordable_factorisation", "_by_levels", "lanczos"]
+    assert tried(monkeypatch, grid) == ["affordable_factorization", "_by_levels", "lanczos"]
 
 
 def test_nothing_follows_when_there_is_no_time(monkeypatch):

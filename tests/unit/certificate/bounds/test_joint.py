@@ -86,10 +86,10 @@ def test_the_gradient_is_within_its_error_of_the_exact_one():
 
 def test_a_long_way_is_proved_to_the_last_digits_of_its_cost():
     graph = loops(600, 1e-4, reach=1000.0)
-    result = pose_graph.optimise(graph)
+    result = pose_graph.optimize(graph)
     certificate = result.sync.certificate
     assert certificate.verdict is Verdict.CERTIFIED
-    assert certificate.method == "factorisation"
+    assert certificate.method == "factorization"
     assert certificate.confidence == 1.0
     assert certificate.scale == pytest.approx(result.cost, rel=1e-9)
     assert certificate.gap_bound < 1e-8 * result.cost
@@ -106,7 +106,7 @@ def test_points_off_the_optimum_are_not_proved_and_their_gap_holds():
         z = best * np.exp(1j * size * rng.standard_normal(100))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            certificate = ang.certify(operator, z, method="factorisation")
+            certificate = ang.certify(operator, z, method="factorization")
         missing = least - JointPoint(operator, z).objective
         assert missing <= certificate.gap_bound
     assert certificate.verdict is not Verdict.CERTIFIED
@@ -121,7 +121,7 @@ def test_without_squares_the_matrix_is_taken_as_it_is():
     assert point.forming(np.ones(K.shape[0])) == 0.0
     assert JointPoint(graph.operator(), z).forming(np.ones(K.shape[0])) > UNIT_ROUNDOFF
     assert point.objective == pytest.approx(JointPoint(graph.operator(), z).objective, rel=1e-8)
-    assert ang.certify(operator, z, method="factorisation").verdict is Verdict.CERTIFIED
+    assert ang.certify(operator, z, method="factorization").verdict is Verdict.CERTIFIED
     with pytest.raises(ang.errors.ShapeError, match="a row a weight"):
         SchurOperator(K, n, (np.ones((3, K.shape[0])), np.ones(2)))
 

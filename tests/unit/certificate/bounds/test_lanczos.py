@@ -17,7 +17,7 @@ from angsync.certificate.bounds.lanczos import _aim, extreme_values, lanczos, la
 from angsync.certificate.gap import Gap
 from angsync.certificate.rounding import Rounding
 from angsync.kernels.lanczos import reference as lanczos_reference
-from angsync.problem.components import normalised
+from angsync.problem.components import normalized
 from angsync.problem.operators import CountingOperator, as_operator
 from angsync.problem.randomness import proof_generator
 from angsync.solvers.stopping import Clock
@@ -261,7 +261,7 @@ def test_what_is_asked_of_a_run_is_more_than_the_rounding_of_s(monkeypatch, meth
 
     monkeypatch.setattr("angsync.certificate.bounds.lanczos.lanczos_bound", noted)
     assert ang.certify(C, u * 420**0.5, method=method).unique
-    operator = normalised(as_operator(C))
+    operator = normalized(as_operator(C))
     error = Rounding.of(operator, u, operator.abs_row_sums(), None).eigenvalue
     distance = operator.narrow_distance() if method == "auto" else 0.0
     assert len(asked) == 1
@@ -273,7 +273,7 @@ def test_what_is_asked_of_a_run_is_more_than_the_rounding_of_s(monkeypatch, meth
 def test_the_distance_of_the_copy_is_subtracted(monkeypatch):
     C, s, u = problem(420)
     exact = np.linalg.eigvalsh(np.diag(s) - C + 10 * s.max() * np.outer(u, u.conj()))[0]
-    exponent = normalised(as_operator(C)).exponent
+    exponent = normalized(as_operator(C)).exponent
     monkeypatch.setattr(
         "angsync.problem.operators.Operator.narrow_distance", lambda _: math.ldexp(0.6 * exact, -exponent)
     )

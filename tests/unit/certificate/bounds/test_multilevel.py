@@ -16,12 +16,12 @@ from angsync.certificate.bounds.cycle import Cycle, Level
 from angsync.certificate.bounds.multilevel import by_multilevel
 from angsync.certificate.certify import _Point
 from angsync.errors import InputError
-from angsync.problem.components import normalised
+from angsync.problem.components import normalized
 from angsync.solvers.stopping import Clock
 
 
 def lattice(shape, *, periodic=False):
-    """The pairs of neighbours of a box of nodes."""
+    """The pairs of neighbors of a box of nodes."""
     nodes = np.arange(math.prod(shape)).reshape(shape)
     i, j = [], []
     for axis in range(len(shape)):
@@ -45,7 +45,7 @@ def optimum(data, start):
 
 
 def question_at(data, z, seed=0, clock=None, is_proof=None):
-    operator = normalised(ang.as_operator(data))
+    operator = normalized(ang.as_operator(data))
     point = _Point.at(operator, z, operator.apply(z), 1e-8, None)
     return Question(
         operator, z, point.s, point.b, point.rounding.eigenvalue, np.random.default_rng(seed),

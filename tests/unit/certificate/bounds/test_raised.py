@@ -9,7 +9,7 @@ import pytest
 
 import angsync as ang
 from angsync.certificate.bounds import choice, raised
-from angsync.certificate.bounds.factorisation import sparse_matrix
+from angsync.certificate.bounds.factorization import sparse_matrix
 from angsync.kernels.time_limit import OutOfTime
 from angsync.problem.operators import as_operator
 from angsync.solvers.loop import iterate
@@ -59,7 +59,7 @@ def test_no_point_is_further_above_than_the_gap_says(seed):
     assert less  # than the misfit, which costs nothing
 
 
-def test_the_matrix_that_is_factorised_is_semidefinite_where_it_says_so(monkeypatch):
+def test_the_matrix_that_is_factorized_is_semidefinite_where_it_says_so(monkeypatch):
     """The bound is the sum of a diagonal at which C is below it: eigenvalues say so as well."""
     operator = as_operator(ang.simulate.grid(12, 12, 0.9, rng=1).C)
     z = iterate(operator, ang.Newton(), np.exp(2j * np.pi * RNG(0).random(144)), Stopping()).z
@@ -114,9 +114,9 @@ def test_an_open_certificate_of_a_slow_graph_says_how_much_better_another_point_
     assert truth.objective <= result.objective + certificate.gap_bound
 
 
-def test_graphs_that_mix_well_and_dense_problems_are_not_factorised(monkeypatch):
+def test_graphs_that_mix_well_and_dense_problems_are_not_factorized(monkeypatch):
     monkeypatch.setattr(
-        "angsync.certificate.bounds.factorisation.affordable_raised_gap", lambda *_, **__: pytest.fail("factorised")
+        "angsync.certificate.bounds.factorization.affordable_raised_gap", lambda *_, **__: pytest.fail("factorized")
     )
     for C in (ang.simulate.gaussian(80, 8.0, rng=0).C, ang.simulate.erdos_renyi(2000, 0.02, 2.0, rng=0).C):
         operator = as_operator(C)

@@ -192,7 +192,7 @@ def test_definite_or_not_compiled_and_in_numpy(n):
         assert reference.shifted_is_definite(C, 0.5, s, u, 3.0, shift) is expected
 
 
-def test_only_a_plain_matrix_is_read_by_the_compiled_factorisation():
+def test_only_a_plain_matrix_is_read_by_the_compiled_factorization():
     C, u, s = np.asfortranarray(hermitian(10)), np.ones(10) / 10**0.5, 50 * np.ones(10)
     assert compiled.shifted_is_definite(C, 1.0, s, u, 1.0, 0.0)
     assert not compiled.shifted_is_definite(C, 1.0, -s, u, 1.0, 0.0)

@@ -41,15 +41,15 @@ def test_orthogonal_to_everything_before(n, count):
     everything = np.linalg.qr(np.stack([complex_vector(n, seed) for seed in range(count + 1)], axis=1))[0]
     deflated, basis = everything[:, 0], np.asfortranarray(everything[:, 1:])
     w = complex_vector(n, 99)
-    left, norm, taken = compiled.orthogonalise(deflated, basis, w)
-    expected, size, as_much = reference.orthogonalise(deflated, basis, w)
+    left, norm, taken = compiled.orthogonalize(deflated, basis, w)
+    expected, size, as_much = reference.orthogonalize(deflated, basis, w)
     assert np.allclose(left, expected)
     assert norm == pytest.approx(size)
     assert taken == pytest.approx(as_much) == pytest.approx(np.linalg.norm(basis.conj().T @ w))  # one round is enough
     assert np.abs(everything.conj().T @ left).max() < 1e-14 * np.linalg.norm(w)
     assert np.array_equal(w, complex_vector(n, 99))  # what was given is not changed
     # real vectors, as those of Laplacians, take the way of NumPy
-    assert compiled.orthogonalise(deflated.real, basis.real, w.real)[0].dtype == np.float64
+    assert compiled.orthogonalize(deflated.real, basis.real, w.real)[0].dtype == np.float64
 
 
 @pytest.mark.parametrize("module", BOTH)
@@ -59,7 +59,7 @@ def test_what_lies_nearly_in_the_basis_takes_another_round(module):
     deflated, basis = everything[:, 0], np.asfortranarray(everything[:, 1:])
     for share in (1e-3, 1e-8, 1e-12):
         w = everything @ np.arange(1.0, 10.0) + share * complex_vector(n, 99)
-        left, norm, _ = module.orthogonalise(deflated, basis, w)
+        left, norm, _ = module.orthogonalize(deflated, basis, w)
         # one round leaves rounding errors of w, not of what is left of it
         assert np.abs(everything.conj().T @ left).max() < 1e-14 * norm
 
@@ -75,8 +75,8 @@ def test_fewer_threads_than_asked_for_give_the_same_bits(limit):
         "A = rng.standard_normal((9001, 20)) + 1j * rng.standard_normal((9001, 20))\n"
         "Q = np.asfortranarray(np.linalg.qr(A)[0])\n"
         "w = np.exp(1j * np.arange(9001.0) ** 2)\n"
-        "left, norm, taken = compiled.orthogonalise(Q[:, 0].copy(), np.asfortranarray(Q[:, 1:]), w)\n"
-        "expected, size, as_much = reference.orthogonalise(Q[:, 0], Q[:, 1:], w)\n"
+        "left, norm, taken = compiled.orthogonalize(Q[:, 0].copy(), np.asfortranarray(Q[:, 1:]), w)\n"
+        "expected, size, as_much = reference.orthogonalize(Q[:, 0], Q[:, 1:], w)\n"
         "assert np.allclose(left, expected, atol=1e-12) and abs(norm - size) < 1e-10 * size\n"
         "B = A[:301, :1] @ A[:301, :1].conj().T\n"
         "u = np.full(301, 301**-0.5 + 0j)\n"

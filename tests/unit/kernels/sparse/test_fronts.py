@@ -1,4 +1,4 @@
-"""The multifrontal factorisation in C and in NumPy, against a dense one."""
+"""The multifrontal factorization in C and in NumPy, against a dense one."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def problem(rows, columns, shift, *, chords=0, leaf=6, seed=0):
 @pytest.mark.parametrize(("rows", "columns", "chords"), [(1, 2, 0), (2, 3, 0), (9, 11, 0), (9, 11, 20)])
 def test_the_sums_and_the_factor_are_those_of_a_dense_factor(module, rows, columns, chords):
     entries, plan, dense = problem(rows, columns, 1e-9, chords=chords)
-    run = module.fronts_factorise(entries, plan, keep=True)
+    run = module.fronts_factorize(entries, plan, keep=True)
     assert run.failed == -1
     L = np.linalg.cholesky(dense)
     np.testing.assert_allclose(run.sums, np.abs(L) @ np.abs(L).sum(axis=0), rtol=1e-13)
@@ -68,19 +68,19 @@ def test_the_sums_and_the_factor_are_those_of_a_dense_factor(module, rows, colum
     b = np.random.default_rng(0).standard_normal(2 * dense.shape[0]).view(np.complex128)
     x = module.fronts_solve(plan, run.kept, b, b.size)
     np.testing.assert_allclose(dense @ x, b, atol=1e-10)
-    forgotten = module.fronts_factorise(entries, plan, keep=False)
+    forgotten = module.fronts_factorize(entries, plan, keep=False)
     assert forgotten.kept is None
     np.testing.assert_array_equal(forgotten.sums, run.sums)
-    other = reference.fronts_factorise(entries, plan, keep=False)
+    other = reference.fronts_factorize(entries, plan, keep=False)
     np.testing.assert_array_equal(other.terms, run.terms)
 
 
 def test_the_place_of_a_pivot_that_is_not_positive(module):
     entries, plan, dense = problem(9, 11, 0.2)
-    run = module.fronts_factorise(entries, plan, keep=True)
+    run = module.fronts_factorize(entries, plan, keep=True)
     values = [np.linalg.eigvalsh(dense[:k, :k])[0] for k in range(1, 100)]
     assert run.failed == int(np.argmax(np.array(values) <= 0)) > 5
-    # the leading part was factorised, and can be solved with
+    # the leading part was factorized, and can be solved with
     b = np.zeros(99, dtype=complex)
     b[: run.failed] = 1
     x = module.fronts_solve(plan, run.kept, b, run.failed)
@@ -93,6 +93,6 @@ def test_a_time_limit_ends_it(monkeypatch):
     entries, plan, _ = problem(20, 20, 1e-9)
     monkeypatch.setattr(fronts, "_WAITED_FOR_NUMBERS", 0)
     with until(Clock(0.0)), pytest.raises(OutOfTime):
-        fronts.fronts_factorise(entries, plan, keep=False)
+        fronts.fronts_factorize(entries, plan, keep=False)
     with until(Clock(60.0)):
-        assert fronts.fronts_factorise(entries, plan, keep=False).failed == -1
+        assert fronts.fronts_factorize(entries, plan, keep=False).failed == -1

@@ -33,7 +33,7 @@ def factor(way, D, **changes):
     pairs = (i >= 0) & (j >= 0)
     order = np.random.default_rng(1).permutation(n)
     pattern = way.BlockPattern(order, i[pairs], j[pairs])
-    return pattern.factorised(*pattern.normal(i, j, first, second)), (i, j, first, second, A)
+    return pattern.factorized(*pattern.normal(i, j, first, second)), (i, j, first, second, A)
 
 
 @pytest.mark.parametrize(("way", "D"), list(product(WAYS, (1, 2, 3))))
@@ -95,8 +95,8 @@ def test_grams_do_not_depend_on_how_much_of_the_inverse_is_kept(monkeypatch, kep
 @pytest.mark.parametrize("way", WAYS)
 def test_a_matrix_that_is_not_definite_has_no_factor(way):
     pattern = way.BlockPattern(np.arange(2), np.array([0]), np.array([1]))
-    assert pattern.factorised(np.ones((2, 1, 1)), np.full((1, 1, 1), 2.0)) is None
-    assert pattern.factorised(np.ones((2, 1, 1)), np.full((1, 1, 1), 0.5)) is not None
+    assert pattern.factorized(np.ones((2, 1, 1)), np.full((1, 1, 1), 2.0)) is None
+    assert pattern.factorized(np.ones((2, 1, 1)), np.full((1, 1, 1), 0.5)) is not None
 
 
 def choice(seed, D, size=5, groups=6):

@@ -49,7 +49,7 @@ def test_what_is_decided_stays_believed(seed):
 
 
 def test_a_node_with_as_many_votes_for_either_place_is_named():
-    # a complete graph of 30 nodes and a further one, labelled "far": two neighbours put it here, two there
+    # a complete graph of 30 nodes and a further one, labeled "far": two neighbors put it here, two there
     rng = np.random.default_rng(5)
     i, j = np.triu_indices(30, 1)
     angle = 0.01 * rng.standard_normal(i.size)
@@ -72,7 +72,7 @@ def test_the_expected_distance_is_that_of_the_posterior():
     # the others have one vote each: right with p r' against nothing at all
     alone = (1 + r) * math.sqrt(2 * math.pi) * s
     single = math.degrees(nowhere * math.pi / 2 / (alone + nowhere))
-    # the third neighbour is where the hub and its vote put it: 1 rad away from where it stands
+    # the third neighbor is where the hub and its vote put it: 1 rad away from where it stands
     moved = math.degrees((alone * 1.0 + nowhere * math.pi / 2) / (alone + nowhere))
     decided = nodes_decided(edges, np.ones(4, dtype=complex), s, p, Clock(None))
     assert decided.turn == pytest.approx((expected + 2 * single + moved) / 4, rel=0.02)

@@ -44,7 +44,7 @@ def test_anchors_and_priors_keep_the_order_of_the_report():
     known = {node: float(np.angle(problem.z[node])) for node in (int(m.i[0]), int(m.j[0]))}
     vague = {node: (float(np.angle(problem.z[node])), 4.0) for node in range(30) if node not in known}
     result = ang.synchronize(m, solver=ang.Robust(), anchors=known, priors=vague)
-    assert result.robust.distrusted.size == len(m) == result.edge_residuals().standardised.size
+    assert result.robust.distrusted.size == len(m) == result.edge_residuals().standardized.size
     assert not result.robust.distrusted[0]  # between two anchors: nothing depends on it
     assert np.mean(result.robust.distrusted[1:] == problem.outlier[1:]) > 0.97
     assert np.abs(np.angle(result.z * problem.z.conj())).max() < 0.05

@@ -67,9 +67,9 @@ def test_error_bars_leave_outliers_out():
     # robust error bars are those of the good edges alone, wider by the efficiency of the loss
     ratio = result.standard_errors(gauge="mean") / clean.standard_errors(gauge="mean")
     assert 0.95 < np.median(ratio) < 1.25
-    standardised = np.abs(result.edge_residuals().standardised)
-    assert np.median(standardised[problem.outlier]) > 8
-    assert np.median(standardised[good]) == pytest.approx(0.6745, rel=0.2)
+    standardized = np.abs(result.edge_residuals().standardized)
+    assert np.median(standardized[problem.outlier]) > 8
+    assert np.median(standardized[good]) == pytest.approx(0.6745, rel=0.2)
     np.testing.assert_allclose(result.edge_residuals().leverage[result.robust.distrusted], 0, atol=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""Votes of the neighbours, against a loop over windows."""
+"""Votes of the neighbors, against a loop over windows."""
 
 from __future__ import annotations
 

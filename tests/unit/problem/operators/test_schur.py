@@ -178,5 +178,5 @@ def test_the_gap_covers_the_error_of_the_eliminated_unknowns():
         values = [-sum(int(w[i].real) * E[i][j] * int(w[j].real) for i in range(n) for j in range(n)) for w in signs]
         best = max(values)
         for w, value in zip(signs, values, strict=True):
-            certificate = ang.certify(operator, w, method="factorisation")
+            certificate = ang.certify(operator, w, method="factorization")
             assert float(best - value) <= certificate.gap_bound, trial

@@ -12,7 +12,7 @@ from angsync.problem.operators import (
     CountingOperator,
     ScaledOperator,
     SchurOperator,
-    normalising_exponent,
+    normalizing_exponent,
 )
 from angsync.testing import check_operator
 
@@ -26,13 +26,13 @@ def test_scaling_by_a_power_of_two_is_exact(exponent):
     assert np.array_equal(ScaledOperator(huge, exponent).diagonal(), C.diagonal().real)
 
 
-def test_normalising_exponent_brings_the_largest_row_sum_below_one():
+def test_normalizing_exponent_brings_the_largest_row_sum_below_one():
     for scale in (1e-150, 1.0, 1e150):
         operator = ang.as_operator(hermitian(10) * scale)
-        largest = ScaledOperator(operator, normalising_exponent(operator)).abs_row_sums().max()
+        largest = ScaledOperator(operator, normalizing_exponent(operator)).abs_row_sums().max()
         assert 0.5 <= largest < 1
-    assert normalising_exponent(ang.as_operator(np.zeros((3, 3)))) == 0
-    assert abs(normalising_exponent(ang.as_operator(aslinearoperator(np.eye(4) * 2.0**40))) - 41) <= 1
+    assert normalizing_exponent(ang.as_operator(np.zeros((3, 3)))) == 0
+    assert abs(normalizing_exponent(ang.as_operator(aslinearoperator(np.eye(4) * 2.0**40))) - 41) <= 1
 
 
 def test_products_are_counted_at_every_level():

@@ -1,4 +1,4 @@
-"""The eigenvector estimator of the paper (row A2), and the degree-normalised one."""
+"""The eigenvector estimator of the paper (row A2), and the degree-normalized one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse.linalg import aslinearoperator
 
 import angsync as ang
-from angsync.solvers.starts.eigenvector import eigenvector_estimator, normalised_eigenvector
+from angsync.solvers.starts.eigenvector import eigenvector_estimator, normalized_eigenvector
 
 
 @pytest.mark.parametrize("n", [5, 60, 400])  # LAPACK up to 60, ARPACK above
@@ -66,7 +66,7 @@ def test_arpack_too_takes_the_largest_algebraic_eigenvalue():
     assert ang.distance(eigenvector_estimator(C), u / np.abs(u), np.inf) < 1e-6
 
 
-def test_the_normalised_eigenvector_is_not_drawn_to_a_hub():
+def test_the_normalized_eigenvector_is_not_drawn_to_a_hub():
     problem = ang.simulate.erdos_renyi(150, 0.08, 0.3, rng=0)
     m = problem.measurements
     hub = np.arange(1, 150)
@@ -76,7 +76,7 @@ def test_the_normalised_eigenvector_is_not_drawn_to_a_hub():
     degrees = np.asarray(abs(C).sum(axis=1)).ravel()
     root = np.sqrt(degrees)
     v = np.linalg.eigh(C.toarray() / root[:, None] / root[None, :])[1][:, -1]
-    found = normalised_eigenvector(ang.as_operator(C), np.random.default_rng(0))
+    found = normalized_eigenvector(ang.as_operator(C), np.random.default_rng(0))
     assert ang.distance(found, v / np.abs(v), np.inf) < 1e-6
-    products = normalised_eigenvector(ang.as_operator(aslinearoperator(C)), np.random.default_rng(0))
+    products = normalized_eigenvector(ang.as_operator(aslinearoperator(C)), np.random.default_rng(0))
     assert np.allclose(np.abs(products), 1)  # no row sums: the plain eigenvector

@@ -30,7 +30,7 @@ def test_every_start_keeps_the_precision_of_a_sparse_problem(name, dtype):
 
 
 def test_a_start_that_is_not_known_is_answered_by_the_list_of_those_that_are():
-    listed = "'auto', 'eigenvector', 'normalised_eigenvector', 'connection_laplacian', 'spanning_tree', 'multilevel', "
+    listed = "'auto', 'eigenvector', 'normalized_eigenvector', 'connection_laplacian', 'spanning_tree', 'multilevel', "
     with pytest.raises(ang.errors.InputError) as raised:
         ang.synchronize(np.ones((4, 4)), start="careful")
     assert str(raised.value) == f"start must be {listed}'random', phases or a result, not 'careful'."

@@ -18,7 +18,7 @@ from angsync.uncertainty.resistance import (
 )
 
 
-def test_what_is_too_full_is_refused_before_it_is_factorised(network, monkeypatch):
+def test_what_is_too_full_is_refused_before_it_is_factorized(network, monkeypatch):
     pairs, components, _ = network("complete")
     monkeypatch.setattr(choice, "LARGEST_FRONT", 20)
     assert plan(pairs, components).name == "probing"

@@ -17,17 +17,17 @@ def test_a_dissection_is_an_order_with_all_its_fill(network, graph_name):
     graph = pairs.adjacency()
     form = dissect(graph, largest=10_000)
     assert sorted(form.order.tolist()) == list(range(pairs.n))
-    # eliminate symbolically, node by node: every neighbour must be among the rows of the block
+    # eliminate symbolically, node by node: every neighbor must be among the rows of the block
     place = np.argsort(form.order)
-    neighbours = [set(place[graph.indices[graph.indptr[v] : graph.indptr[v + 1]]]) for v in form.order]
+    neighbors = [set(place[graph.indices[graph.indptr[v] : graph.indptr[v + 1]]]) for v in form.order]
     for block, rows in enumerate(form.rows):
         begin, end = form.starts[block], form.starts[block + 1]
         assert rows[-1] == pairs.n
         for here in range(begin, end):
-            later = {p for p in neighbours[here] if p > here}
+            later = {p for p in neighbors[here] if p > here}
             assert {p for p in later if p >= end} <= set(rows.tolist())
             for p in later:
-                neighbours[p] |= later - {p}
+                neighbors[p] |= later - {p}
 
 
 def test_the_fill_of_a_grid_is_that_of_nested_dissection():

@@ -52,7 +52,7 @@ def loops_by_place(model: Rotations, edges: Places) -> Places:
 
 
 def edges_of_nodes(model: Rotations, free: Mask) -> Places:
-    """All free edges at a node, for every node with two to twelve of them: what turns a node against its neighbours."""
+    """All free edges at a node, for every node with two to twelve of them: what turns a node against its neighbors."""
     at: list[list[int]] = [[] for _ in range(model.nodes)]
     for k in np.flatnonzero(free).tolist():
         at[model.i[k]].append(k)

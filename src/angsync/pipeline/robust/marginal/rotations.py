@@ -117,7 +117,7 @@ class Rotations:
 
     def factor(self, weights: Floats, x: NDArray) -> RotationFactor:
         key = weights.tobytes()
-        if self._last is None or self._last[0] != key:  # a set is factorised to solve and once more to be judged
+        if self._last is None or self._last[0] != key:  # a set is factorized to solve and once more to be judged
             self._last = key, RotationFactor(self, weights * self._precision)
         return self._last[1]
 

@@ -13,7 +13,7 @@ from angsync.pipeline.robust.marginal.search import Task
 from angsync.solvers.stopping import Clock
 
 _DOUBTED = 12  # trusted edges that are left out one by one: those that the others hold least
-_STEPS_AWAY = 2  # edges that may change then: at the ends of the trusted one, and of their neighbours
+_STEPS_AWAY = 2  # edges that may change then: at the ends of the trusted one, and of their neighbors
 _MOST_EDGES = 60
 
 

@@ -1,6 +1,6 @@
 """What the figures of the page share: entries and numbers of a series, marks, captions.
 
-Whoever cannot go by colour goes by the shape of the marks, in the same order everywhere.
+Whoever cannot go by color goes by the shape of the marks, in the same order everywhere.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def from_start(values: Any) -> Iterates:
 
 
 def looks_of(entries: Sequence[Entry]) -> dict[str, int]:
-    """A number for each method, which is its colour and its mark: the same for the known ones in every figure."""
+    """A number for each method, which is its color and its mark: the same for the known ones in every figure."""
     found = dict.fromkeys(str(entry.get("method")) for entry in entries)
     others = [name for name in found if name not in METHODS]
     return {name: k % MOST_CURVES for k, name in enumerate([*METHODS, *others]) if name in found}

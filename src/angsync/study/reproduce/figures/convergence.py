@@ -1,4 +1,4 @@
-"""Theorem 3 and Proposition 3: linear convergence, and how far an iterate is from the maximiser."""
+"""Theorem 3 and Proposition 3: linear convergence, and how far an iterate is from the maximizer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from angsync.study.reproduce.figures.common import (
 
 
 def convergence_figure(entries: Sequence[Entry], seed: str) -> PanelFigure | None:
-    """Theorem 3: the objective and the distance to the maximiser on a log scale, rates in a table below."""
+    """Theorem 3: the objective and the distance to the maximizer on a log scale, rates in a table below."""
     entries = [entry for entry in entries if numbers(entry.get("gap")).size or numbers(entry.get("distance")).size]
     if not entries:
         return None
@@ -64,7 +64,7 @@ def convergence_figure(entries: Sequence[Entry], seed: str) -> PanelFigure | Non
         given = [pretty_number(number(entry.get(key)), 3) for key in ("noise", "n", "alpha")]
         table.append((*given, pretty_number(fitted, 4) if math.isfinite(fitted) else "–", words))
     caption = (
-        "What the objective still lacks to its maximum, and the distance to the maximiser, on a logarithmic scale: "
+        "What the objective still lacks to its maximum, and the distance to the maximizer, on a logarithmic scale: "
         "straight lines are linear convergence. Dashed, where Theorem 3 applies: its bound λᵏ (f(ẑ) − f(z⁰)), so near "
         "to level because λ is conservative by orders of magnitude. The measured rate is the factor by which the "
         f"objective's gap shrinks in one iteration. {setting(entries)} {seeds(entries, seed)}"
@@ -94,7 +94,7 @@ def error_bound_figure(entries: Sequence[Entry], seed: str) -> PanelFigure | Non
     line_x = np.geomspace(*x_range, 41)
     drawn_names = ["8ρ/n, the bound", *names[:MOST_CURVES]]
     chart = Chart(
-        "Distance to the maximiser against rho over n",
+        "Distance to the maximizer against rho over n",
         "ρ(zᵏ) / n",
         "d₂(zᵏ, ẑ)",
         x_range,
@@ -120,8 +120,8 @@ def error_bound_figure(entries: Sequence[Entry], seed: str) -> PanelFigure | Non
         if total:
             sentences.append(f"{under:,} of {counted(total, 'point')} {where} are under the line.")
     caption = (
-        "How far an iterate is from the maximiser against ρ(z) = ‖Σ(z)z‖₂, which the iteration knows without the "
-        f"maximiser. Dashed: Proposition 3's bound, d₂ ≤ (8/n)ρ. {' '.join(sentences)} "
+        "How far an iterate is from the maximizer against ρ(z) = ‖Σ(z)z‖₂, which the iteration knows without the "
+        f"maximizer. Dashed: Proposition 3's bound, d₂ ≤ (8/n)ρ. {' '.join(sentences)} "
         f"{setting([entry for entry, _, _ in clouds])} {seeds(entries, seed)}"
     )
     return PanelFigure([("", chart.render())], caption)

@@ -1,4 +1,4 @@
-r"""Proved bounds on S(z) by a sparse Cholesky factorisation of S without one node: deterministic.
+r"""Proved bounds on S(z) by a sparse Cholesky factorization of S without one node: deterministic.
 
 **Theorem.** Let s be any real numbers, :math:`S = \mathrm{Diag}(s) - C`, z in :math:`T^n`, g = S z. Let r be a node, D
 a positive diagonal matrix and :math:`\nu > 0` with :math:`v^H S v \ge \nu\, v^H D v` for all v with :math:`v_r = 0`.
@@ -12,7 +12,7 @@ Then
 \ge \zeta - \sum_{j \ne r} |g_j|^2 / (\nu D_{jj})`. And :math:`f(w) = \sum_j s_j - w^H S w` for every w in
 :math:`T^n`, z among them. QED.
 
-That S is so large without r is proved by one factorisation (:mod:`angsync.certificate.bounds.anchored`), at a shift
+That S is so large without r is proved by one factorization (:mod:`angsync.certificate.bounds.anchored`), at a shift
 :math:`\mu` that may be chosen anyhow; no eigenvalue has to be known. By interlacing
 :math:`\lambda_2(D^{-1/2} S D^{-1/2}) \ge \nu`, which is what the bound says about the spectrum. Where the gradient is
 too large for the theorem, its sharper form is used (:mod:`angsync.certificate.bounds.sharper`).
@@ -29,7 +29,7 @@ rounding; that the optimum is unique is none of it.
 
 Where the factor is small it is kept: a few solves with it show how large the shift may be. Where a pivot is negative, a
 solve with the part of the factor that the pivot depends on gives a direction in which S is; where nothing was kept,
-that part is factorised once more.
+that part is factorized once more.
 """
 
 from __future__ import annotations
@@ -76,25 +76,25 @@ _ZERO = 1e-12  # relative to the degrees: what S is along a direction, when that
 _LOWER = 8.0  # the next shift is so much below what S is along it, which is above the smallest eigenvalue
 
 
-def can_factorise(operator: Operator) -> bool:
+def can_factorize(operator: Operator) -> bool:
     """Whether S is sparse, or the Schur complement of a sparse matrix."""
     return operator.sparse() is not None or operator.augmented() is not None
 
 
-def by_factorisation(question: Question) -> SpectralBound:
+def by_factorization(question: Question) -> SpectralBound:
     """The bound by this method, whatever it costs."""
-    if not can_factorise(question.operator):
-        raise InputError("method='factorisation' is for sparse matrices and edge lists: use 'cholesky' or 'lanczos'.")
-    bound = by_affordable_factorisation(question, largest_front=_LARGEST_FRONT_ON_REQUEST, largest_work=math.inf)
+    if not can_factorize(question.operator):
+        raise InputError("method='factorization' is for sparse matrices and edge lists: use 'cholesky' or 'lanczos'.")
+    bound = by_affordable_factorization(question, largest_front=_LARGEST_FRONT_ON_REQUEST, largest_work=math.inf)
     if bound is None:
         raise InputError(
-            "method='factorisation' needs a dense block of more than "
+            "method='factorization' needs a dense block of more than "
             f"{_LARGEST_FRONT_ON_REQUEST} rows here, because the graph has no small separators: use 'lanczos'."
         )
     return bound
 
 
-def by_affordable_factorisation(
+def by_affordable_factorization(
     question: Question, *, largest_front: int = LARGEST_FRONT, largest_work: float = LARGEST_WORK
 ) -> SpectralBound | None:
     """The bound by this method; None where its announced work is more than that."""
@@ -180,7 +180,7 @@ class _Proof:
         weights: NDArray[np.float64] | None = self.matrix.weights[:n]
         if np.ptp(self.matrix.weights) == 0:
             value, weights = value * float(self.matrix.weights[0]), None
-        return SpectralBound(value, 1.0, "factorisation", v, estimate, about="second_eigenvalue", weights=weights)
+        return SpectralBound(value, 1.0, "factorization", v, estimate, about="second_eigenvalue", weights=weights)
 
     def _first_shift(self) -> float:
         """The least shift with which the plain gap would be proof enough, with something to spare."""
@@ -194,7 +194,7 @@ class _Proof:
         return _LEAST_SHIFT
 
     def _definite(self, shift: float) -> tuple[Outcome, NDArray | None]:
-        """A factorisation that runs to its end at this shift or a lower one, or a direction in which S is negative."""
+        """A factorization that runs to its end at this shift or a lower one, or a direction in which S is negative."""
         for _ in range(_SHIFTS if self.keep else _FEW_SHIFTS):
             check()
             outcome = self.matrix.at(shift, keep=self.keep)
@@ -217,7 +217,7 @@ class _Proof:
         return self.matrix.downwards_again(shift, outcome.run.failed, most_numbers=_KEPT_AGAIN_NUMBERS)
 
     def _larger(self, outcome: Outcome) -> tuple[Outcome, NDArray]:
-        """A factorisation at nearly the largest shift that is possible, and the direction that says what that is."""
+        """A factorization at nearly the largest shift that is possible, and the direction that says what that is."""
         matrix, run = self.matrix, outcome.run
         seen: list[float] = []
 

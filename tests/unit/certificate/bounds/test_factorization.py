@@ -1,4 +1,4 @@
-"""A sparse factorisation of S without one node: proved, close to the truth, with or without weights."""
+"""A sparse factorization of S without one node: proved, close to the truth, with or without weights."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from problems import path
 
 import angsync as ang
 from angsync import Verdict
-from angsync.certificate.bounds import factorisation
+from angsync.certificate.bounds import factorization
 from angsync.certificate.bounds.bound import Question
-from angsync.certificate.bounds.factorisation import by_affordable_factorisation, by_factorisation, can_factorise
+from angsync.certificate.bounds.factorization import by_affordable_factorization, by_factorization, can_factorize
 from angsync.problem.operators import as_operator
 from angsync.problem.residual import along_and_across
 from angsync.solvers.stopping import Clock
@@ -22,8 +22,8 @@ NEVER = lambda bound: False  # noqa: E731
 ALWAYS = lambda bound: True  # noqa: E731
 
 
-def factorisation_bound(operator, z, s, is_proof):
-    return by_factorisation(
+def factorization_bound(operator, z, s, is_proof):
+    return by_factorization(
         Question(operator, z, s, np.zeros(z.size), 0.0, np.random.default_rng(0), is_proof, Clock())
     )
 
@@ -35,7 +35,7 @@ def s_of(C, z):
 @pytest.mark.parametrize("n", [2, 3, 10, 200])
 def test_the_path_has_its_known_second_eigenvalue(n):
     C = path(np.ones(n - 1))
-    bound = factorisation_bound(as_operator(C), np.ones(n, dtype=complex), s_of(C, np.ones(n)), ALWAYS)
+    bound = factorization_bound(as_operator(C), np.ones(n, dtype=complex), s_of(C, np.ones(n)), ALWAYS)
     true = 2 - 2 * math.cos(math.pi / n)
     # k nodes beyond the one that is held, at one end of them, have 2 - 2 cos(pi / (2 k + 1)): all n - 1 at the worst
     held = 2 - 2 * math.cos(math.pi / (2 * n - 1))
@@ -49,7 +49,7 @@ def test_the_bound_is_below_eigvalsh_and_close_to_it():
         grid = ang.simulate.grid(7, 8, 0.3, rng=seed)
         z = ang.synchronize(grid.C, certify=False).z
         s = s_of(grid.C, z)
-        bound = factorisation_bound(as_operator(grid.C), z, s, ALWAYS)
+        bound = factorization_bound(as_operator(grid.C), z, s, ALWAYS)
         S = np.diag(s) - grid.C.toarray()
         # without one node, whichever it is
         held = [np.linalg.eigvalsh(np.delete(np.delete(S, r, 0), r, 1))[0] for r in range(56)]
@@ -61,7 +61,7 @@ def test_a_twisted_ring_proves_nothing_and_gives_a_way_out():
     ring = ang.simulate.ring(12, 0.0, rng=0).C
     z = ang.simulate.ring(12, 0.0, rng=0).z * np.exp(2j * np.pi * np.arange(12) / 12)
     s = s_of(ring, z)
-    bound = factorisation_bound(as_operator(ring), z, s, NEVER)
+    bound = factorization_bound(as_operator(ring), z, s, NEVER)
     assert bound.value == -math.inf
     assert bound.estimate < 0
     v = bound.direction  # z is critical: what is taken off to make v orthogonal to it changes nothing
@@ -78,7 +78,7 @@ def test_off_the_optimum_a_positive_curvature_is_not_taken_for_a_negative_one():
     soft = np.linalg.eigh((optimum.conj()[:, None] * S * optimum).real)[1][:, 1]
     for size in np.geomspace(1e-3, 1e-2, 12):
         z = optimum * np.exp(1j * size * soft)
-        certificate = ang.certify(grid.C, z, method="factorisation", tolerance=1e-2)
+        certificate = ang.certify(grid.C, z, method="factorization", tolerance=1e-2)
         missing = float((np.vdot(optimum, grid.C @ optimum) - np.vdot(z, grid.C @ z)).real)
         assert missing <= certificate.gap_bound <= 10 * missing
 
@@ -89,7 +89,7 @@ def test_weights_over_many_orders_are_proved_by_the_degree_weighted_form():
     weights = 10.0 ** np.linspace(6, -12, 40)
     C = path(weights)
     z, s = np.ones(41, dtype=complex), s_of(C, np.ones(41))
-    bound = factorisation_bound(as_operator(C), z, s, lambda bound: bound.value > 0)
+    bound = factorization_bound(as_operator(C), z, s, lambda bound: bound.value > 0)
     assert bound.weights is not None
     assert np.array_equal(np.log2(bound.weights) % 2, np.zeros(41))  # powers of four: their roots scale exactly
     root = np.sqrt(bound.weights)
@@ -99,7 +99,7 @@ def test_weights_over_many_orders_are_proved_by_the_degree_weighted_form():
 
 def test_the_weights_are_powers_of_four_near_the_degrees():
     C = path(np.array([1.0, 5.0, 100.0, 3e-7]))
-    bound = factorisation_bound(
+    bound = factorization_bound(
         as_operator(C), np.ones(5, dtype=complex), s_of(C, np.ones(5)), lambda b: b.weights is not None
     )
     degrees = np.asarray(abs(C).sum(axis=1)).ravel()
@@ -116,9 +116,9 @@ def test_below_rounding_nothing_is_claimed():
     for a, b in ((0, 2), (17, 19)):
         C[a, b] = C[b, a] = 1.0
     C = C.tocsr()
-    bound = factorisation_bound(as_operator(C), np.ones(20, dtype=complex), s_of(C, np.ones(20)), ALWAYS)
+    bound = factorization_bound(as_operator(C), np.ones(20, dtype=complex), s_of(C, np.ones(20)), ALWAYS)
     assert bound.value <= 1e-18
-    certificate = ang.certify(C, np.ones(20), method="factorisation")
+    certificate = ang.certify(C, np.ones(20), method="factorization")
     assert certificate.verdict is Verdict.CERTIFIED  # zero misfit
     assert not certificate.unique
 
@@ -127,7 +127,7 @@ def test_below_rounding_nothing_is_claimed():
 def test_the_bound_does_not_depend_on_the_scale(scale):
     C = ang.simulate.grid(5, 6, 0.3, rng=0).C
     z = ang.synchronize(C).z
-    reference, certificate = (ang.certify(c, z, method="factorisation") for c in (C, C * scale))
+    reference, certificate = (ang.certify(c, z, method="factorization") for c in (C, C * scale))
     assert certificate.verdict is Verdict.CERTIFIED
     assert certificate.lambda_2 == pytest.approx(reference.lambda_2 * scale, rel=1e-6)
 
@@ -136,39 +136,39 @@ def test_single_precision_data_are_taken_as_they_are():
     C = ang.simulate.grid(5, 6, 0.3, rng=0).C.astype(np.complex64)
     tiny = C * np.float32(1e-38)
     z = ang.synchronize(C.astype(complex)).z
-    assert ang.certify(C, z, method="factorisation").verdict is Verdict.CERTIFIED
+    assert ang.certify(C, z, method="factorization").verdict is Verdict.CERTIFIED
     small = ang.synchronize(tiny.astype(complex)).z
-    assert ang.certify(tiny, small, method="factorisation").verdict is Verdict.CERTIFIED
+    assert ang.certify(tiny, small, method="factorization").verdict is Verdict.CERTIFIED
 
 
-def test_only_sparse_problems_can_be_factorised():
+def test_only_sparse_problems_can_be_factorized():
     dense = ang.simulate.gaussian(5, 0.1, rng=0).C
-    assert not can_factorise(as_operator(dense))
-    assert can_factorise(as_operator(scipy.sparse.csr_array(dense)))
+    assert not can_factorize(as_operator(dense))
+    assert can_factorize(as_operator(scipy.sparse.csr_array(dense)))
     with pytest.raises(ang.errors.InputError, match="sparse matrices and edge lists"):
-        ang.certify(dense, np.ones(5), method="factorisation")
+        ang.certify(dense, np.ones(5), method="factorization")
 
 
 def test_the_work_is_known_before_it_is_done(monkeypatch):
     grid = as_operator(ang.simulate.grid(20, 20, 0.1, rng=0).C)
     z = np.ones(400, dtype=complex)
     question = Question(grid, z, np.ones(400), np.zeros(400), 0.0, np.random.default_rng(0), NEVER, Clock())
-    monkeypatch.setattr(factorisation._Proof, "bound", lambda _: pytest.fail("it was done all the same"))
-    assert by_affordable_factorisation(question, largest_work=1e4) is None
-    assert by_affordable_factorisation(question, largest_front=10) is None
+    monkeypatch.setattr(factorization._Proof, "bound", lambda _: pytest.fail("it was done all the same"))
+    assert by_affordable_factorization(question, largest_work=1e4) is None
+    assert by_affordable_factorization(question, largest_front=10) is None
 
 
 def test_what_has_no_small_separator_is_refused_in_words(monkeypatch):
-    monkeypatch.setattr(factorisation, "_LARGEST_FRONT_ON_REQUEST", 10)
+    monkeypatch.setattr(factorization, "_LARGEST_FRONT_ON_REQUEST", 10)
     C = ang.simulate.grid(20, 20, 0.1, rng=0).C
     with pytest.raises(ang.errors.InputError, match="no small separators"):
-        ang.certify(C, np.ones(400), method="factorisation")
+        ang.certify(C, np.ones(400), method="factorization")
 
 
 @pytest.mark.parametrize("kept", [0, 10**9], ids=["forgotten", "kept"])
 def test_no_gap_is_violated(monkeypatch, kept):
     # points from 1e-9 to 0.5 rad off the best of three starts, and the worst of them, on grids with chords and weights
-    monkeypatch.setattr(factorisation, "_KEPT_NUMBERS", kept)
+    monkeypatch.setattr(factorization, "_KEPT_NUMBERS", kept)
     proved = 0
     for seed in range(25):
         rng = np.random.default_rng(seed)
@@ -182,7 +182,7 @@ def test_no_gap_is_violated(monkeypatch, kept):
         found = sorted((ang.synchronize(C, start=z, certify=False) for z in starts), key=lambda r: r.objective)
         best = found[-1].z
         z = found[0].z if seed % 5 == 0 else best * np.exp(1j * 10 ** rng.uniform(-9, -0.3) * rng.standard_normal(42))
-        certificate = ang.certify(C, z, method="factorisation", max_seconds=60)
+        certificate = ang.certify(C, z, method="factorization", max_seconds=60)
         missing = float((np.vdot(best, C @ best) - np.vdot(z, C @ z)).real)
         assert missing <= certificate.gap_bound + 1e-12
         proved += certificate.lambda_2 > 0
@@ -221,21 +221,21 @@ def moved_point():
 @pytest.mark.parametrize("kept", [0, 10**9], ids=["forgotten", "kept"])
 @pytest.mark.parametrize("case", [twisted_torus, vortex_pair, moved_point])
 def test_points_that_are_not_optimal_are_refuted_with_a_witness(case, kept, monkeypatch):
-    monkeypatch.setattr(factorisation, "_KEPT_NUMBERS", kept)
+    monkeypatch.setattr(factorization, "_KEPT_NUMBERS", kept)
     C, z, best = case()
-    certificate = ang.certify(C, z, method="factorisation")
+    certificate = ang.certify(C, z, method="factorization")
     assert certificate.verdict is Verdict.REFUTED
-    assert certificate.method == "factorisation"
+    assert certificate.method == "factorization"
     w = certificate.witness
     assert np.vdot(w, C @ w).real > np.vdot(z, C @ z).real + 4 * certificate.rounding
-    assert ang.certify(C, best, method="factorisation").verdict is Verdict.CERTIFIED
+    assert ang.certify(C, best, method="factorization").verdict is Verdict.CERTIFIED
 
 
 def test_a_part_that_is_too_large_to_keep_leaves_the_point_open(monkeypatch):
-    monkeypatch.setattr(factorisation, "_KEPT_NUMBERS", 0)
-    monkeypatch.setattr(factorisation, "_KEPT_AGAIN_NUMBERS", 0)
+    monkeypatch.setattr(factorization, "_KEPT_NUMBERS", 0)
+    monkeypatch.setattr(factorization, "_KEPT_AGAIN_NUMBERS", 0)
     C, z, _ = vortex_pair()
-    certificate = ang.certify(C, z, method="factorisation")
+    certificate = ang.certify(C, z, method="factorization")
     assert certificate.verdict is Verdict.UNDECIDED
     assert certificate.lambda_2 == -math.inf
 
@@ -259,7 +259,7 @@ def test_of_two_equal_optima_each_is_certified_and_none_is_unique(n):
     data, z, _ = ring_beside_pi(n, 0.0, n)
     certificate = ang.certify(data, z)
     assert certificate.verdict is Verdict.CERTIFIED
-    assert certificate.method == "factorisation"
+    assert certificate.method == "factorization"
     assert certificate.confidence == 1.0
     assert not certificate.unique
     assert -1e-11 < certificate.lambda_2 < 0
@@ -275,7 +275,7 @@ def test_the_gap_beside_a_singular_matrix_is_never_violated():
         z = z * np.exp(1j * moved)
         # f is -2 sum of 1 - cos around the optimum: what a move loses is at least the square with the curvature there
         lost = float(np.sum((moved - np.roll(moved, -1)) ** 2)) * (math.cos(np.pi / n) - 1e-3)
-        certificate = ang.certify(data, z, method="factorisation", max_seconds=20)
+        certificate = ang.certify(data, z, method="factorization", max_seconds=20)
         assert certificate.gap_bound >= missing + lost - 1e-13 * n
         if certificate.verdict is Verdict.CERTIFIED:
             certified += 1

@@ -1,4 +1,4 @@
-"""The two judgements on top: what is proved and how well it fits, and the colour of the worse of both."""
+"""The two judgments on top: what is proved and how well it fits, and the color of the worse of both."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from angsync.errors import InputError
-from angsync.report.judgement import Judgement, judge_fit, sentence_on_top, worse
+from angsync.report.judgment import Judgment, judge_fit, sentence_on_top, worse
 from angsync.report.page import render_page
 from angsync.report.quality import assess
 
@@ -26,8 +26,8 @@ Result = Callable[..., SimpleNamespace]
     ],
 )
 def test_optimal_and_accurate_are_separate_words(proof: str, fit: str, look: str, sentence: str) -> None:
-    proved = Judgement(proof, "Certified optimal" if proof == "good" else "Undecided here", "")
-    assert sentence_on_top(proved, Judgement(fit, "", "All is well.")) == sentence
+    proved = Judgment(proof, "Certified optimal" if proof == "good" else "Undecided here", "")
+    assert sentence_on_top(proved, Judgment(fit, "", "All is well.")) == sentence
     assert worse(proof, fit) == look
 
 

@@ -1,4 +1,4 @@
-"""The two judgements at the top of every page: what is proved of the answer, and how well the measurements fit.
+"""The two judgments at the top of every page: what is proved of the answer, and how well the measurements fit.
 
 They are separate: the best fit to bad measurements is proved as easily as that to good ones. The look of the top is
 that of the worse of both.
@@ -26,7 +26,7 @@ _IN_A_SENTENCE = {
 _SURE = 20.0  # degrees: error bars of phases hold up to here
 
 
-class Judgement(NamedTuple):
+class Judgment(NamedTuple):
     """As its badge (good, bad, open, none), in a few words, and in sentences."""
 
     look: str
@@ -39,7 +39,7 @@ def worse(*looks: str) -> str:
     return max(looks, key=_SEVERITY.index)
 
 
-def judge_proof(result: ReportedResult) -> Judgement:
+def judge_proof(result: ReportedResult) -> Judgment:
     """What is proved about a solved problem."""
     certificate, weights = result.certificate, result.robust
     words = certificate_in_words(
@@ -50,38 +50,38 @@ def judge_proof(result: ReportedResult) -> Judgement:
         weights=weights,
         result=result,
     )
-    return Judgement(look_of(result), headline(certificate, weights), words)
+    return Judgment(look_of(result), headline(certificate, weights), words)
 
 
-def judge_fit(quality: Quality | None, typical_error: float | None = None) -> Judgement:
+def judge_fit(quality: Quality | None, typical_error: float | None = None) -> Judgment:
     """How well the measurements fit, by the numbers of :mod:`angsync.report.quality`.
 
     ``typical_error`` is that of a phase in degrees: where it is small, many measurements make up for their noise.
     """
     if quality is None:
         words = "how well the measurements fit is not known: none is at hand, or none has a weight."
-        return Judgement("none", "Fit not judged", words)
+        return Judgment("none", "Fit not judged", words)
     words = quality.sentence
     if quality.advice is not None:
         words = f"{words.rstrip('.')}: {quality.advice[0].lower()}{quality.advice[1:]}"
     noise, core = quality.noise_degrees, quality.core_degrees
     if noise is None:
-        return Judgement("none", "Nothing checks the measurements", words)
+        return Judgment("none", "Nothing checks the measurements", words)
     if quality.heavy_tails:
         spoilt = core is not None and noise > _SPOILT * core
         count = f"{quality.far_count:,} of {quality.count:,} measurements far off"
-        return Judgement("bad" if spoilt else "open", f"Heavy tails: {count}" if spoilt else count, words)
+        return Judgment("bad" if spoilt else "open", f"Heavy tails: {count}" if spoilt else count, words)
     shown = pretty_number(noise, 2)
     if quality.doubt is not None:
-        return Judgement("none", quality.doubt, words)
+        return Judgment("none", quality.doubt, words)
     if quality.loses_turns:
         averaged = typical_error is not None and typical_error < _SURE
-        return Judgement("good" if averaged else "open", f"Very noisy measurements: {shown}°", words)
-    return Judgement("good", f"Measurements fit: noise {shown}°", words)
+        return Judgment("good" if averaged else "open", f"Very noisy measurements: {shown}°", words)
+    return Judgment("good", f"Measurements fit: noise {shown}°", words)
 
 
-def sentence_on_top(proof: Judgement, fit: Judgement) -> str:
-    """Both judgements in one sentence: optimal and accurate are separate words."""
+def sentence_on_top(proof: Judgment, fit: Judgment) -> str:
+    """Both judgments in one sentence: optimal and accurate are separate words."""
     first = _IN_A_SENTENCE.get(proof.headline, proof.headline)
     if not fit.words:
         return f"{first}."

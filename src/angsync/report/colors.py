@@ -1,4 +1,4 @@
-"""Colour scales, and numbers on a grid as a PNG image: no library is needed for either."""
+"""Color scales, and numbers on a grid as a PNG image: no library is needed for either."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 # Stops of equal distance on the scale. Sequential: dark blue to light yellow, lighter all the way, so that it can be
-# read without colours. Cyclic: light at 0, dark at half a turn, blue on one side and red on the other; in either half
+# read without colors. Cyclic: light at 0, dark at half a turn, blue on one side and red on the other; in either half
 # the stops are equally far apart in CIELAB, so that equal differences of phase look equally large.
 _SEQUENTIAL = ((22, 30, 84), (34, 94, 146), (45, 148, 150), (122, 193, 120), (245, 231, 120))
 _CYCLIC = (
@@ -21,8 +21,8 @@ NO_VALUE = (150, 150, 150)
 """Where there is no finite number."""
 
 
-def colours(values: NDArray[np.float64], low: float, high: float, *, cyclic: bool) -> NDArray[np.uint8]:
-    """Red, green and blue of each number (..., 3); beyond the ends of the scale its last colour."""
+def colors(values: NDArray[np.float64], low: float, high: float, *, cyclic: bool) -> NDArray[np.uint8]:
+    """Red, green and blue of each number (..., 3); beyond the ends of the scale its last color."""
     stops = np.array(_CYCLIC if cyclic else _SEQUENTIAL, dtype=float)
     share = (np.asarray(values, dtype=float) - low) / (high - low)
     finite = np.isfinite(share)
