@@ -25,7 +25,7 @@ def attribute(owner: Any, name: str) -> Any:
 
 
 def option(name: str, accepts: Callable[[str], Any]) -> str:
-    """Return the spelling of an option's value that the call accepts without an error; today's if it accepts neither."""
+    """Return the spelling of an option that the call accepts without an error; the spelling of today if neither is."""
     for spelling in (name, OLD_NAMES.get(name, name)):
         try:
             accepts(spelling)
