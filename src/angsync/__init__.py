@@ -32,7 +32,6 @@ if TYPE_CHECKING:  # for type checkers and editors: the names of the table below
     from angsync.front_door import synchronize as synchronize
     from angsync.io import read as read
     from angsync.pipeline.checkpoint import Checkpoint as Checkpoint
-    from angsync.pipeline.parts import Parts as Parts
     from angsync.pipeline.result import SyncResult as SyncResult
     from angsync.pipeline.robust.settings import Robust as Robust
     from angsync.pipeline.saved import load_result as load_result
@@ -60,7 +59,6 @@ _HOME = {
     "LowRankSDP": "solvers",
     "Measurements": "problem.measurements",
     "Newton": "solvers",
-    "Parts": "pipeline.parts",
     "Robust": "pipeline.robust.settings",
     "Status": "solvers.stopping",
     "Stopping": "solvers.stopping",

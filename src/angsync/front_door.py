@@ -12,7 +12,6 @@ from angsync.errors import InputError, names_keywords
 from angsync.pipeline import plain
 from angsync.pipeline.call import Call, Effort
 from angsync.pipeline.checkpoint import Checkpoint
-from angsync.pipeline.parts import Parts
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.settings import Robust
 from angsync.problem.anchoring import Anchors, Priors
@@ -28,7 +27,7 @@ STREAMED_MATRIX_BYTES = 1_000_000_000
 def synchronize(
     data: Any,
     *,
-    solver: Solver | Robust | Parts | Literal["auto"] = "auto",
+    solver: Solver | Robust | Literal["auto"] = "auto",
     start: str | ArrayLike | SyncResult = "auto",
     stopping: Stopping | None = None,
     certify: bool = True,
@@ -58,8 +57,7 @@ def synchronize(
         ``xarray.Dataset`` (:mod:`angsync.batch.dataset`), which is computed when it is asked for where it can be.
     solver
         ``"auto"``, or a solver such as ``ang.GPM(alpha=4.0)``, which is then run literally. ``"auto"`` also
-        leaves points that the certificate refutes, and does not depend on the scale of C. ``ang.Parts(count=16)``
-        cuts a sparse problem into parts, which the workers of a cluster may solve.
+        leaves points that the certificate refutes, and does not depend on the scale of C.
     start
         ``"auto"``, ``"eigenvector"``, ``"normalized_eigenvector"``, ``"connection_laplacian"``, ``"spanning_tree"``,
         ``"multilevel"``, ``"random"``, a vector of phases, or an earlier result.
@@ -143,8 +141,6 @@ def _by_its_route(data: Any, call: Call) -> Any:
             "Leave it out: stacks on disk are resumed chunk by chunk (--resume)."
         )
     if is_stack(data):
-        if call.parts is not None:
-            raise InputError("Parts is for one sparse problem, not for a stack of them: leave solver out.")
         from angsync.batch import stack
 
         return stack.solve(data, call)
@@ -199,8 +195,4 @@ def _solve_free(data: Any, call: Call) -> SyncResult:
         from angsync.pipeline.robust.solve import solve as solve_robustly
 
         return solve_robustly(data, call, call.robust)
-    if call.parts is not None:
-        from angsync.pipeline.parts.solve import solve as solve_in_parts
-
-        return solve_in_parts(data, call, call.parts)
     return plain.solve(data, call)

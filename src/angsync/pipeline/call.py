@@ -27,9 +27,6 @@ from angsync.solvers.stopping import Callback, Stopping
 if TYPE_CHECKING:
     from angsync.pipeline.journal import Journal
 
-if TYPE_CHECKING:
-    from angsync.pipeline.parts import Parts
-
 Hermitian = Literal["full", "upper", "lower"]
 OnFailure = Literal["warn", "raise", "ignore"]
 Effort = Literal["low", "normal", "high"]
@@ -75,8 +72,6 @@ class Call:
     """None: chosen by :mod:`angsync.pipeline.regime`."""
     robust: Robust | None = None
     """Settings of a robust fit, which chooses its own solvers; then ``solver`` is None."""
-    parts: Parts | None = None
-    """Settings of a solution in parts; then ``solver`` is None."""
     start: str | NDArray = "auto"
     """A name, or phases as a NumPy array whose length is not checked yet: see :meth:`start_for`."""
     stopping: Stopping = field(default_factory=Stopping)
@@ -133,12 +128,10 @@ class Call:
         if absent not in (None, "error", "empty", "zeros"):
             raise InputError(f"absent must be 'error', 'empty' or 'zeros', but it is {absent!r}.")
         check_effort(effort)
-        parts = _parts(solver)
-        own, robust = _solver_or_robust("auto" if parts else solver)
+        own, robust = _solver_or_robust(solver)
         return cls(
             solver=own,
             robust=robust,
-            parts=parts,
             start=_start(start),
             stopping=stopping,
             certify=bool(certify),
@@ -189,14 +182,6 @@ def check_effort(effort: Any) -> None:
     """Refuse what is no name of an effort."""
     if effort not in EFFORTS:
         raise InputError(f"effort must be 'low', 'normal' or 'high', but it is {effort!r}.")
-
-
-def _parts(given: Any) -> Parts | None:
-    if isinstance(given, str):  # most calls: these need not load it
-        return None
-    from angsync.pipeline.parts import Parts
-
-    return given if isinstance(given, Parts) else None
 
 
 def _solver_or_robust(given: Any) -> tuple[SolverBase | None, Robust | None]:
