@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from problems import nodes_around
 
 import angsync as ang
-from angsync.pipeline.region import Region, nodes_around
+from angsync.pipeline.region import Region
 from angsync.problem.objective import objective
 from angsync.solvers.stopping import Clock
 
