@@ -78,10 +78,9 @@ def certify(
         CERTIFIED means ``gap_bound <= tolerance * scale``.
     method
         ``"cholesky"``: deterministic, for n up to a few thousand. ``"factorization"``: deterministic, for sparse
-        graphs with small separators. ``"lanczos"``: any n, with a failure probability of 1e-10. ``"multilevel"``:
-        the same with a multigrid cycle, for large sparse graphs that mix slowly. ``"auto"``: a sparse factorization
-        for sparse graphs that mix slowly, or the multilevel run where that is too much work; otherwise Cholesky up to
-        n = 200 and Lanczos above; where that proof cannot decide, the next one that is affordable.
+        graphs with small separators. ``"lanczos"``: any n, with a failure probability of 1e-10. ``"auto"``: a
+        sparse factorization for sparse graphs that mix slowly; otherwise Cholesky up to n = 200 and Lanczos above; if
+        that proof cannot decide, the next one that is affordable.
     max_seconds
         Stop looking for a witness after this time.
 

@@ -64,7 +64,7 @@ class Certificate:
     """A point of T^n with a larger objective, beyond rounding; None unless REFUTED."""
     method: str
     """A name of :data:`angsync.certificate.bounds.METHODS` (``cholesky``, ``factorization``, which is sparse,
-    ``lanczos`` or ``multilevel``), with ``+relaxation`` when the gap comes from a semidefinite relaxation; ``trivial``
+    or ``lanczos``), with ``+relaxation`` when the gap comes from a semidefinite relaxation; ``trivial``
     when there is nothing to prove (no component has more than one node); ``misfit`` when the data fit so well that
     their misfit is proof enough; ``out of time`` or ``interrupted`` when no proof was attempted: :attr:`out_of_time`
     and :attr:`interrupted` ask for these two."""

@@ -15,7 +15,7 @@ from angsync.report.words import proof_in_words
 
 def test_one_list_of_names():
     assert list(typing.get_args(ProofName)) == ["auto", *METHODS]
-    assert names_in_words() == "'auto', 'cholesky', 'factorization', 'lanczos' or 'multilevel'"
+    assert names_in_words() == "'auto', 'cholesky', 'factorization' or 'lanczos'"
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -35,7 +35,6 @@ def test_the_words_of_every_method():
         "cholesky": "a Cholesky factorization with its rounding error accounted for",
         "factorization": "a sparse factorization with its rounding error accounted for",
         "lanczos": "a Lanczos bound",
-        "multilevel": "a Lanczos bound with a multigrid cycle",
     }
 
 

@@ -19,14 +19,12 @@ def structs():
     from angsync.kernels.dense.compiled import Acceleration
     from angsync.kernels.dense.whole_compiled import Whole
     from angsync.kernels.lanczos.compiled import Run
-    from angsync.kernels.sparse.blocks_compiled import _Block
     from angsync.kernels.sparse.compiled import _Level
 
     yield "dense_acceleration_size", Acceleration
     yield "dense_whole_size", Whole
     yield "lanczos_run_size", Run
     yield "level_size", _Level
-    yield "block_size", _Block
 
 
 @pytest.mark.parametrize(("name", "struct"), list(structs()))

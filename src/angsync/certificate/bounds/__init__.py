@@ -16,7 +16,7 @@ from angsync.solvers.memory import MemoryBudget
 if TYPE_CHECKING:
     from angsync.certificate.bounds.bound import Question, SpectralBound
 
-ProofName = Literal["auto", "cholesky", "factorization", "lanczos", "multilevel"]
+ProofName = Literal["auto", "cholesky", "factorization", "lanczos"]
 """What ``angsync.certify(method=...)`` takes."""
 
 
@@ -51,12 +51,6 @@ def _lanczos(question: Question) -> SpectralBound:
     return by_lanczos(question)
 
 
-def _multilevel(question: Question) -> SpectralBound:
-    from angsync.certificate.bounds.multilevel import by_multilevel
-
-    return by_multilevel(question)
-
-
 METHODS: dict[str, ProofMethod] = {
     "cholesky": ProofMethod(
         words="a Cholesky factorization with its rounding error accounted for",
@@ -76,12 +70,6 @@ METHODS: dict[str, ProofMethod] = {
         # one n-vector a step, 400 steps at most, and the first 256 once more while the run makes room
         memory=MemoryBudget(vectors=680),
         bound=_lanczos,
-    ),
-    "multilevel": ProofMethod(
-        words="a Lanczos bound with a multigrid cycle",
-        deterministic=False,
-        memory=MemoryBudget(vectors=60, matrix_copies=5),
-        bound=_multilevel,
     ),
 }
 """By name. Where components were proved by several methods, words about the proof name the first of these."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +21,8 @@ _CHOLESKY_FIRST = 200  # order up to which the deterministic proof is the defaul
 _CHOLESKY_AT_ALL = 5000  # order up to which Cholesky is tried when Lanczos cannot decide
 _CHOLESKY_NANOSECONDS = 2.0  # times n^3: four factorizations on a slow core. Once begun, nothing stops LAPACK.
 _FEW_STEPS = 10  # of Lanczos, where no number of steps that fits memory would prove anything
-# Floating-point operations of a sparse factorization up to which it is taken first: 15 s. A grid of a million nodes has
-# 5e10; a cube of 60^3 has 5e11, which take half a minute, and a multigrid cycle proves it in a second or two.
+# Floating-point operations of a sparse factorization that is tried beside the proof itself: 15 s. A grid of a million
+# nodes has 5e10.
 _QUICK_WORK = 2.5e11
 QUICK_PROOF_ORDERS = range(48, _CHOLESKY_FIRST + 1)
 """Orders of dense problems for which :func:`~angsync.certificate.bounds.cholesky.quick_bound` is tried first."""
@@ -50,8 +49,6 @@ def _automatically(question: Question) -> SpectralBound:
     if sparse and mixing == "jacobi":
         try:
             second = by_affordable_factorization(question)
-            if second is None and operator.sparse() is not None:
-                second = _by_levels(question)
         except OutOfTime:
             return bound
         if second is not None and question.is_settled_by(second):
@@ -96,32 +93,16 @@ def gap_left_open(operator: Operator, s: NDArray[np.float64], clock: Clock) -> f
 
 
 def _by_fronts(question: Question) -> SpectralBound:
-    """Graphs that mix slowly: what the dissection announces decides between a factorization and a multigrid cycle.
+    """Return the bound by a sparse factorization if the dissection announces that it is affordable.
 
-    The factorization, which is deterministic, up to some seconds of work; above, Lanczos with a multigrid cycle, and
-    where that proves nothing, the factorization as long as it is affordable at all. Where a factorization stops without
-    a direction to look for a better point, a run with the cycle finds one. A few steps of plain Lanczos are the last
-    resort: they prove nothing there, but still find what is clearly wrong.
+    If it is not, or stopped without a direction in which to look for a better point, a few steps of Lanczos are the
+    last resort: on graphs that mix slowly they prove nothing, but still find what is clearly wrong.
     """
-    bound = by_affordable_factorization(question, largest_work=_QUICK_WORK)
+    bound = by_affordable_factorization(question)
     small = question.operator.n <= _CHOLESKY_AT_ALL
     if bound is not None and (bound.value > 0 or bound.estimate < 0 or small or question.is_proof(bound)):
         return bound
-    if question.operator.sparse() is not None:
-        by_levels = _by_levels(question)
-        if question.clock.expired or by_levels.value > 0 or by_levels.estimate < 0:
-            return by_levels
-        if bound is None and (bound := by_affordable_factorization(question)) is not None and bound.value > 0:
-            return bound
     return by_lanczos(question, failure=FAILURE / 2, max_steps=_FEW_STEPS)
-
-
-def _by_levels(question: Question) -> SpectralBound:
-    """The multilevel bound as one of two runs, either of which may be believed: each may fail half as often as one."""
-    from angsync.certificate.bounds.multilevel import by_multilevel  # rare: other proofs need not load it
-
-    bound = by_multilevel(question, failure=FAILURE / 2)
-    return replace(bound, confidence=1 - FAILURE) if bound.confidence < 1 else bound
 
 
 def _by_dense_factorization(question: Question, *, quick_first: bool) -> SpectralBound:

@@ -1,7 +1,36 @@
-"""Lanczos on the complement of a vector: estimates of both ends of the spectrum, and bounds that are proved.
+r"""Lanczos on the complement of a vector: estimates of both ends of the spectrum, and bounds that are proved.
 
 The bounds fail with a stated probability (:func:`lanczos_bound` derives it). Estimates prove nothing; other methods
-choose their shifts by them.
+choose their shifts by them. What a run proves, whatever its vectors are:
+
+**Theorem.** Let A be Hermitian, :math:`Ax = \lambda x`, :math:`\|x\| = 1`. Let :math:`v_0, \dots, v_k` be *any* vectors
+and :math:`\alpha_j`, :math:`\beta_j > 0` *any* real numbers, and define :math:`f_j` by
+
+.. math:: A v_j = \beta_j v_{j+1} + \alpha_j v_j + \beta_{j-1} v_{j-1} + f_j, \qquad j < k .
+
+T is the tridiagonal matrix of the first k :math:`\alpha` and k - 1 :math:`\beta`, :math:`\theta` its smallest
+eigenvalue, G the growth (:mod:`angsync.kernels.lanczos.reference`). If :math:`|x^H f_j| \le F_j + |\lambda| E_j` and
+:math:`\lambda \le \mu < \theta`, :math:`\mu \ge 0`, then with
+:math:`e = \|F\| / (\theta - \mu) + \max(1, \mu / (\theta - \mu)) \|E\|`
+
+.. math:: |x^H v_0| \le \frac{\sqrt{\sum_{j \le k} \|v_j\|^2} + e}{\sqrt{G(\mu)}} + e .
+
+*Proof.* :math:`p_j = x^H v_j` and :math:`\varphi_j = x^H f_j` satisfy
+:math:`(\lambda - \alpha_j) p_j = \beta_j p_{j+1} + \beta_{j-1} p_{j-1} + \varphi_j`. So does
+:math:`p' = (-(T - \lambda)^{-1} \varphi, 0)`: these are the rows of :math:`(T - \lambda) p' = -\varphi`, the last one
+with :math:`p'_k = 0`. Their difference satisfies the recurrence without :math:`\varphi`, as the
+:math:`q_j(\lambda)` do: :math:`p_j - p'_j = c\, q_j(\lambda)`, :math:`c = p_0 - p'_0`. Hence
+:math:`|c| \sqrt{G(\lambda)} \le \|p\| + \|p'\|` and :math:`|p_0| \le |c| + \|p'\|`. Here
+:math:`\|p\|^2 \le \sum \|v_j\|^2` (and :math:`\|p\| \le \|(v_0, \dots, v_k)\|` where the vectors are nearly
+orthonormal), and :math:`\|p'\| \le (\|F\| + |\lambda| \|E\|) / (\theta - \lambda) \le e`, because
+:math:`|\lambda| / (\theta - \lambda)` is at most :math:`\mu / (\theta - \mu)` for :math:`\lambda` from 0 to
+:math:`\mu` and less than 1 below 0. At last :math:`G(\lambda) \ge G(\mu)`: the zeros of :math:`q_j`,
+:math:`j \le k`, are eigenvalues of leading blocks of T, none below :math:`\theta`. ∎
+
+Not used: that the vectors are orthogonal, that T is a projection of A, that errors do not depend on the start, anything
+about the other end of the spectrum. x is the eigenvector of A itself, which was fixed before the start was drawn. So a
+:math:`\mu` at which the right side is less than what the start's overlap with x exceeds, but for one event of small
+probability, is below :math:`\lambda`: one event for all k.
 """
 
 from __future__ import annotations
@@ -242,7 +271,7 @@ def lanczos_bound(
     random start is that of Kuczynski and Wozniakowski, SIAM J. Matrix Anal. Appl. 13 (1992); what they bound
     beforehand, for the worst spectrum, is here read off the run.)
 
-    **Rounding**, whatever its errors have to do with b: the theorem of :mod:`angsync.certificate.bounds.overlap`. The
+    **Rounding**, whatever its errors have to do with b: the theorem of this module. The
     recurrence holds up to errors of norm F in all, which are those of k products (``rounding`` each, in norm) and
     what the basis took away beside the three terms (it is measured: ``taken``). With :math:`t = L^{-1/2}`, a shift
     :math:`\mu \le \theta - 5 F / t` has :math:`e \le t/5`; the vectors V have a norm below 1.1, and a growth of 2 L

@@ -71,7 +71,7 @@ def tried(monkeypatch, operator, *, clock=None):
 
         return bound
 
-    for name in ("by_cholesky", "by_affordable_factorization", "by_lanczos", "by_narrow_lanczos", "_by_levels"):
+    for name in ("by_cholesky", "by_affordable_factorization", "by_lanczos", "by_narrow_lanczos"):
         monkeypatch.setattr(choice, name, stub(name.removeprefix("by_")))
     z, rng = np.ones(operator.n, dtype=complex), np.random.default_rng(0)
     s = np.ones(operator.n)
@@ -87,38 +87,18 @@ def test_the_next_method_that_is_affordable_follows(monkeypatch):
     assert tried(monkeypatch, grid) == ["affordable_factorization", "cholesky"]
 
 
-def without_fronts(monkeypatch):
-    """As if every dissection announced too much work."""
-    monkeypatch.setattr(choice, "by_affordable_factorization", lambda *_, **__: None)
-
-
-def test_a_graph_whose_fronts_are_too_large_is_proved_with_a_multigrid_cycle(monkeypatch):
-    grid = ang.simulate.grid(30, 30, 0.1, rng=0)
-    z = ang.synchronize(grid.C, certify=False).z
-    without_fronts(monkeypatch)
-    certificate = ang.certify(grid.C, z)
-    assert certificate.verdict is Verdict.CERTIFIED
-    assert certificate.method == "multilevel"
-    assert certificate.confidence == 1 - 1e-10
-
-
-def test_the_announced_work_decides(monkeypatch):
-    grid = ang.simulate.grid(30, 30, 0.1, rng=0)
-    z = ang.synchronize(grid.C, certify=False).z
-    assert ang.certify(grid.C, z).method == "factorization"
-    monkeypatch.setattr(choice, "_QUICK_WORK", 1e3)
-    assert ang.certify(grid.C, z).method == "multilevel"
-    # where the cycle proves nothing, the factorization follows after all
-    monkeypatch.setattr("angsync.certificate.bounds.multilevel.smoothed_aggregation", lambda _: None)
-    certificate = ang.certify(grid.C, z)
-    assert certificate.method == "factorization"
-    assert certificate.confidence == 1
-
-
-def test_a_large_graph_that_a_factorization_does_not_prove_is_tried_with_a_cycle(monkeypatch):
+def test_auto_without_affordable_fronts_takes_few_lanczos_steps(monkeypatch):
     monkeypatch.setattr(choice, "_CHOLESKY_AT_ALL", 100)
     grid = ang.as_operator(ang.simulate.grid(20, 20, 0.1, rng=0).C)
-    assert tried(monkeypatch, grid) == ["affordable_factorization", "_by_levels", "lanczos"]
+    assert tried(monkeypatch, grid) == ["affordable_factorization", "lanczos"]
+
+
+def test_auto_without_affordable_fronts_claims_nothing(monkeypatch):
+    grid = ang.simulate.grid(80, 80, 0.1, rng=0)
+    z = ang.synchronize(grid.C, certify=False).z
+    monkeypatch.setattr(choice, "by_affordable_factorization", lambda *_, **__: None)
+    assert ang.certify(grid.C, z).verdict is Verdict.UNDECIDED
+    assert ang.certify(grid.C, np.ones(6400)).verdict is Verdict.REFUTED
 
 
 def test_nothing_follows_when_there_is_no_time(monkeypatch):

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 import pytest
+import scipy.linalg
+import scipy.optimize
 import scipy.sparse
 from problems import path
 
@@ -229,6 +231,46 @@ def test_points_that_are_not_optimal_are_refuted_with_a_witness(case, kept, monk
     w = certificate.witness
     assert np.vdot(w, C @ w).real > np.vdot(z, C @ z).real + 4 * certificate.rounding
     assert ang.certify(C, best, method="factorization").verdict is Verdict.CERTIFIED
+
+
+@pytest.mark.parametrize("case", [twisted_torus, vortex_pair, moved_point])
+def test_lanczos_never_certifies_points_that_are_not_optimal(case):
+    C, z, _ = case()
+    for seed in range(5):
+        assert ang.certify(C, z, method="lanczos", rng=seed).verdict is not Verdict.CERTIFIED
+
+
+def just_indefinite(side, least, seed):
+    """A grid, an optimum z, and reversed edges so strong that S has the smallest eigenvalue ``least``.
+
+    Such an edge adds nothing to the gradient at z, and S loses a positive semidefinite matrix per unit of its strength.
+    """
+    rng, grid = np.random.default_rng(seed), ang.simulate.grid(side, side, 0.2, rng=seed)
+    C, z = ang.as_operator(grid.C).matrix, ang.synchronize(grid.C).z
+    edges = scipy.sparse.triu(C, 1).tocoo()
+    chosen = rng.choice(edges.nnz, 3, replace=False)
+    i, j = edges.row[chosen], edges.col[chosen]
+    half = scipy.sparse.csr_array((-z[i] * np.conj(z[j]), (i, j)), shape=C.shape)
+    complement = scipy.linalg.null_space(z[None].conj())
+
+    def smallest(strength):
+        D = C + strength * (half + half.conj().T)
+        S = np.diag((np.conj(z) * (D @ z)).real) - D.toarray()
+        return np.linalg.eigvalsh(complement.conj().T @ S @ complement)[0]
+
+    strength = scipy.optimize.brentq(lambda t: smallest(t) - least, 0, 100)
+    return C + strength * (half + half.conj().T), z
+
+
+@pytest.mark.parametrize("method", ["factorization", "lanczos"])
+def test_slightly_negative_eigenvalue_is_never_proved_positive(method):
+    for seed in range(10):
+        C, z = just_indefinite(9, -1e-3, seed)
+        certificate = ang.certify(C, z, method=method, rng=seed)
+        assert certificate.lambda_2 < 0
+        assert certificate.verdict is not Verdict.CERTIFIED
+    C, z = just_indefinite(9, 1e-3, 0)  # and the test would see a proof
+    assert ang.certify(C, z, method="factorization").verdict is Verdict.CERTIFIED
 
 
 def test_a_part_that_is_too_large_to_keep_leaves_the_point_open(monkeypatch):
