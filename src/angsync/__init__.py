@@ -31,9 +31,9 @@ if TYPE_CHECKING:  # for type checkers and editors: the names of the table below
     from angsync.circle import distance as distance
     from angsync.front_door import synchronize as synchronize
     from angsync.io import read as read
-    from angsync.pipeline.checkpoint import Checkpoint as Checkpoint
     from angsync.pipeline.result import SyncResult as SyncResult
     from angsync.pipeline.robust.settings import Robust as Robust
+    from angsync.pipeline.save_best import SaveBest as SaveBest
     from angsync.pipeline.saved import load_result as load_result
     from angsync.problem.measurements import Measurements as Measurements
     from angsync.problem.operators import as_operator as as_operator
@@ -53,12 +53,12 @@ _HOME = {
     "AcceleratedGPM": "solvers",
     "BatchResult": "batch.result",
     "Certificate": "certificate.verdict",
-    "Checkpoint": "pipeline.checkpoint",
     "Connectivity": "uncertainty.connectivity",
     "GPM": "solvers",
     "LowRankSDP": "solvers",
     "Measurements": "problem.measurements",
     "Newton": "solvers",
+    "SaveBest": "pipeline.save_best",
     "Robust": "pipeline.robust.settings",
     "Status": "solvers.stopping",
     "Stopping": "solvers.stopping",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
@@ -11,9 +10,9 @@ from angsync import kernels
 from angsync.errors import InputError, names_keywords
 from angsync.pipeline import plain
 from angsync.pipeline.call import Call, Effort
-from angsync.pipeline.checkpoint import Checkpoint
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.settings import Robust
+from angsync.pipeline.save_best import SaveBest
 from angsync.problem.anchoring import Anchors, Priors
 from angsync.problem.array_libraries import DATASETS, is_foreign, is_stack, is_stored, store_library
 from angsync.solvers.base import Solver
@@ -41,7 +40,6 @@ def synchronize(
     threads: int | None = None,
     effort: Effort = "normal",
     memory: int | str | None = None,
-    checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
     absent: Literal["error", "empty", "zeros"] | None = None,
 ) -> SyncResult:
     r"""Find the phases z, :math:`|z_j| = 1`, that maximize :math:`f(z) = z^H C z`, and certify them.
@@ -70,6 +68,7 @@ def synchronize(
         positive in each component), or a node. The two words are words, also where a node has such a name.
     callback
         Called with a :class:`angsync.solvers.stopping.Progress` at every iterate; returning True stops.
+        :class:`angsync.SaveBest` saves the best phases of a long solve in a file.
     on_failure
         What to do when the tolerance was not met, or nothing is measured: ``"warn"``, ``"raise"`` (the result is in
         the exception) or ``"ignore"``.
@@ -96,10 +95,6 @@ def synchronize(
     memory
         For a stack of xarray, dask or zarr: how much of it may be in memory at once, as a number of bytes or ``"1GB"``;
         half of what is free unless given.
-    checkpoint
-        A file, or :class:`angsync.Checkpoint`, in which a long solve of one problem keeps its points, so that a later
-        call with ``ang.Checkpoint(path, resume=True)`` goes on from them. The answer is the same, to the bit, with and
-        without.
     absent
         What a chunk of a zarr array is that its store does not hold, which would be read as the fill value: an
         ``"error"`` that names it; ``"empty"``: problems of a stack that need it have the status NO_DATA; ``"zeros"``:
@@ -118,7 +113,7 @@ def synchronize(
     call = Call.checked(
         solver=solver, start=start, stopping=stopping, certify=certify, gauge=gauge, callback=callback,
         on_failure=on_failure, rng=rng, hermitian=hermitian, anchors=anchors, priors=priors, threads=threads,
-        effort=effort, memory=memory, checkpoint=checkpoint, absent=absent,
+        effort=effort, memory=memory, absent=absent,
     )  # fmt: skip
     if call.threads is None:
         return _by_its_route(data, call)
@@ -134,11 +129,11 @@ def _by_its_route(data: Any, call: Call) -> Any:
         _check_memory(data, call.memory)
     if call.absent is not None:
         data = _about_absent(data, call)
-    if call.checkpoint is not None and (is_stack(data) or is_foreign(data)):
-        kind = "a stack" if is_stack(data) else "arrays of CuPy, torch or JAX"
+    if isinstance(call.callback, SaveBest) and (is_stack(data) or is_foreign(data) or call.robust is not None):
+        kind = "a stack" if is_stack(data) else "arrays of CuPy, torch or JAX" if is_foreign(data) else "Robust"
         raise InputError(
-            f"checkpoint= (--checkpoint) is for one problem in the memory of the host or on disk, not for {kind}. "
-            "Leave it out: stacks on disk are resumed chunk by chunk (--resume)."
+            f"SaveBest (--save-best) saves the phases of one least-squares problem, not of {kind}. Leave it out: "
+            "stacks on disk are resumed chunk by chunk (--resume), and max_seconds and Ctrl-C keep the best phases."
         )
     if is_stack(data):
         from angsync.batch import stack

@@ -19,7 +19,6 @@ from angsync.study.bench.names import TITLES
 
 if TYPE_CHECKING:  # a type checker cannot know names that come from a table
     SolverName = Any
-    StartName = Any
     ProofName = Any
     ModelName = Any
     LawName = Any
@@ -36,7 +35,6 @@ else:
         return StrEnum(title, [(name, name) for name in names])
 
     SolverName = _words("SolverName", ("auto", *SOLVERS))
-    StartName = _words("StartName", ("auto", *OFFERED))
     ProofName = _words("ProofName", ("auto", *METHODS))
     ModelName = _words("ModelName", MODELS)
     LawName = _words("LawName", LAWS)
@@ -88,7 +86,9 @@ Phases = Annotated[
 # how it is solved
 Solver = Annotated[SolverName, typer.Option("--solver", help="auto chooses, and says what and why.")]
 Alpha = Annotated[float | None, typer.Option("--alpha", help="Step size of --solver gpm: 4 unless given; may be inf.")]
-Start = Annotated[StartName, typer.Option("--start", help="Starting point.")]
+Start = Annotated[
+    str, typer.Option("--start", metavar="NAME|FILE", help=f"Start: auto, {', '.join(OFFERED)}, or a saved result.")
+]
 Gauge = Annotated[str, typer.Option("--gauge", help="first, mean, or the name of a node.")]
 Anchors = Annotated[
     list[str] | None, typer.Option("--anchor", help="NODE=ANGLE: a phase that is known; may be repeated.")
@@ -110,16 +110,12 @@ Effort = Annotated[
 ]
 Gap = Annotated[float, typer.Option("--tolerance", help="CERTIFIED means a relative gap of at most this.")]
 Proof = Annotated[ProofName, typer.Option("--method", help="The proof: deterministic or with a failure probability.")]
-Checkpoint = Annotated[
+SaveBest = Annotated[
     Path | None,
-    typer.Option("--checkpoint", help="Keep the points of a long solve in this file, until the answer is written."),
+    typer.Option("--save-best", help="Save the best phases of a long solve in this npz file; --start FILE continues."),
 ]
-CheckpointSeconds = Annotated[
-    float, typer.Option("--checkpoint-seconds", help="How often the checkpoint is written.", min=0)
-]
-Resume = Annotated[
-    bool, typer.Option("--resume", help="Go on from the checkpoint, if there is one; of a zarr stack: with --out.")
-]
+SaveSeconds = Annotated[float, typer.Option("--save-seconds", help="Time between two saves (default: 30).", min=0)]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue an output (--out OUT.zarr) that was interrupted.")]
 Seed = Annotated[
     int, typer.Option("--seed", help="Seed of everything random; the same seed gives the same answer.", min=0)
 ]

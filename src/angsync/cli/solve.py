@@ -19,6 +19,7 @@ from angsync.cli.root import app, is_quiet, limited, silent
 from angsync.cli.standard_input import read_problem
 from angsync.errors import AngsyncWarning, InputError, OutputError, warn_user
 from angsync.problem.units import beyond_a_turn, in_radians
+from angsync.solvers.starts.names import OFFERED
 
 
 @app.command(short_help="Find the phases that fit FILE best, with a proof.")
@@ -53,8 +54,8 @@ def solve(
     scheduler: options.Scheduler = None,
     variable: options.Variable = None,
     absent: options.Absent = "error",
-    checkpoint: options.Checkpoint = None,
-    checkpoint_seconds: options.CheckpointSeconds = 60.0,
+    save_best: options.SaveBest = None,
+    save_seconds: options.SaveSeconds = 30.0,
     resume: options.Resume = False,
     threads: options.Threads = None,
     quiet: options.Quiet = False,
@@ -83,9 +84,9 @@ def solve(
         if format_ is None and is_zarr_path(file):
             from angsync.cli.stored_stacks import solve_store
 
-            one = {"--solver": solver.value != "auto", "--start": start.value != "auto", "--report": report,
+            one = {"--solver": solver.value != "auto", "--start": start != "auto", "--report": report,
                    "--anchor": anchor, "--prior": prior, "--standard-errors": standard_errors,
-                   "--checkpoint": checkpoint}  # fmt: skip
+                   "--save-best": save_best}  # fmt: skip
             code = solve_store(
                 console, file, output, **store, resume=resume, absent=absent, max_seconds=max_seconds, gauge=gauge,
                 rng=seed, stopping=Stopping(tolerance=tolerance, max_iterations=max_iterations), certify=certify,
@@ -96,8 +97,9 @@ def solve(
             if given:
                 raise InputError(f"--{name} is for a stack in a zarr store, which {file} is not: leave it out.")
         # the call and the outputs are checked before the work, not after
-        check_outputs(file, (output, check_result_path), (report, check_writable), (checkpoint, check_writable))
-        kept = _checkpoint(checkpoint, checkpoint_seconds, resume)
+        check_outputs(file, (output, check_result_path), (report, check_writable), (save_best, check_writable))
+        if resume:
+            raise InputError("--resume is for the output of a zarr stack. One problem continues with --start FILE.")
         method = _solver(solver.value, alpha)
         stopping = Stopping(tolerance=tolerance, max_iterations=max_iterations, max_seconds=max_seconds)
         with watching(console, "reading"):
@@ -109,22 +111,23 @@ def solve(
             from angsync.cli.stacks import solve_stack
 
             code = solve_stack(
-                console, data, solver=method, start=start.value, stopping=stopping, certify=certify,
+                console, data, solver=method, start=_start(start), stopping=stopping, certify=certify,
                 effort=effort.value, gauge=gauge, rng=seed, hermitian=hermitian.value, output=output,
                 standard_errors=standard_errors, sigma=sigma, json=json,
-                one_problem_only={"--report": report, "--anchor": anchor, "--prior": prior, "--checkpoint": checkpoint},
+                one_problem_only={"--report": report, "--anchor": anchor, "--prior": prior, "--save-best": save_best},
             )  # fmt: skip
             raise typer.Exit(code)
         with watching(console, "solving", stopping) as callback:
             result = synchronize(
-                data, solver=method, start=start.value, stopping=stopping, certify=certify, effort=effort.value,
-                gauge=gauge_from_text(gauge, data), callback=callback, rng=seed, hermitian=hermitian.value,
+                data, solver=method, start=_start(start), stopping=stopping, certify=certify, effort=effort.value,
+                gauge=gauge_from_text(gauge, data), callback=_saving(save_best, save_seconds, callback), rng=seed,
+                hermitian=hermitian.value,
                 anchors=anchors_from_text(anchor or [], data, unit.value),
-                priors=priors_from_text(prior or [], data, unit.value), checkpoint=kept,
+                priors=priors_from_text(prior or [], data, unit.value),
             )  # fmt: skip
+        if save_best is not None:
+            result.save(save_best)
         _tell(console, result, output, report, sigma if standard_errors else False, unit.value, file, json=json)
-        if kept is not None and result.status.name in ("CONVERGED", "STALLED"):
-            kept.remove()  # the answer is written
         raise typer.Exit(exit_code(result) or int(_in_another_unit(result)))
 
 
@@ -171,17 +174,26 @@ def is_zarr_path(file: Path) -> bool:
     return file.suffix.lower() == ".zarr" or (file.is_dir() and any((file / mark).exists() for mark in marks))
 
 
-def _checkpoint(path: Path | None, seconds: float, resume: bool) -> Any:
-    """The checkpoint asked for. It stays until the answer is written; SIGTERM, which clusters send first, is Ctrl-C."""
+def _start(given: str) -> Any:
+    """Return the name of a start, or the saved result in a file."""
+    if given in ("auto", *OFFERED):
+        return given
+    if not Path(given).exists():
+        raise InputError(f"--start {given} is not a file, nor one of {', '.join(('auto', *OFFERED))}.")
+    from angsync.pipeline.saved import load_result
+
+    return load_result(given)
+
+
+def _saving(path: Path | None, seconds: float, callback: Any) -> Any:
+    """Return the callback that also saves the best phases. SIGTERM, which clusters send first, is then Ctrl-C."""
     if path is None:
-        if resume:
-            raise InputError("--resume goes on from a checkpoint: name it (--checkpoint FILE).")
-        return None
-    from angsync.pipeline.checkpoint import Checkpoint
+        return callback
+    from angsync.pipeline.save_best import SaveBest
 
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-    return Checkpoint(path, every_seconds=seconds, resume=resume, keep=True)
+    return SaveBest(path, seconds, callback)
 
 
 def _write(result: Any, output: Path | None, report: Path | None, errors: Any, unit: str, file: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, Literal
 
 import numpy as np
@@ -20,6 +20,7 @@ from angsync.pipeline.gauge import Grounding
 from angsync.pipeline.result import SyncResult
 from angsync.problem.anchoring import GROUND, Anchors, Grounded, Priors, grounded
 from angsync.problem.intake import taken_in
+from angsync.solvers.stopping import Callback, Progress
 
 _KEPT = 1e-5  # how far a phase may be from its anchor: files may hold single precision
 Route = Callable[[Any, Call], SyncResult]
@@ -34,9 +35,15 @@ def solve(data: Any, call: Call, solve_free: Route) -> SyncResult:
     intake = taken_in(data, call.hermitian)
     measurements = intake.measured_pairs("anchors and priors need the entries of C: give a matrix or Measurements.")
     problem = grounded(measurements, call.anchors, call.priors)
-    start = call.start if isinstance(call.start, str) else problem.to_grounded_nodes(call.start, intake.operator.n)
+    n = intake.operator.n
+    start = call.about(n, intake.labels).start_for(n)
+    if not isinstance(start, str):
+        start = problem.to_grounded_nodes(start)
     robust = None if call.robust is None else call.robust.for_measurements(problem.kept, len(problem.measurements))
-    free = dataclasses.replace(call, start=start, gauge=GROUND, anchors=None, priors=None, robust=robust)
+    free = dataclasses.replace(
+        call, start=start, start_labels=None, gauge=GROUND, anchors=None, priors=None, robust=robust,
+        callback=_told_of_given_nodes(call.callback, problem, n, intake.labels),
+    )  # fmt: skip
     inner = solve_free(problem.measurements, free)
     point = point_at(intake.operator, problem.to_given_nodes(inner.z))
     note = (
@@ -59,6 +66,25 @@ def solve(data: Any, call: Call, solve_free: Route) -> SyncResult:
         priors=dict(call.priors or {}),
         robust=None if inner.robust is None else inner.robust.for_all_measurements(problem.kept),
     )
+
+
+def _told_of_given_nodes(
+    callback: Callback | None, problem: Grounded, n: int, labels: tuple[Hashable, ...] | None
+) -> Callback | None:
+    """Return the callback, told of the phases of the given nodes in the gauge of the anchors."""
+    if callback is None:
+        return None
+
+    def told(progress: Progress) -> Any:
+        w = np.full(problem.measurements.n, np.nan, dtype=progress.z.dtype)
+        w[progress.nodes] = progress.z
+        if np.isfinite(w[problem.ground]):
+            w *= np.conj(w[problem.ground])
+        z = problem.to_given_nodes(w)
+        nodes = np.flatnonzero(np.isfinite(z))
+        return callback(dataclasses.replace(progress, z=z[nodes], nodes=nodes, n=n, labels=labels))
+
+    return told
 
 
 def certify(
@@ -84,7 +110,7 @@ def certify(
             f"the phases do not keep the anchors: node {name!r} has the angle {np.angle(phases[node]):.6g}, its anchor "
             f"is {np.angle(problem.phase[node]):.6g}. Give the anchors that the phases were found with."
         )
-    w = problem.to_grounded_nodes(phases, phases.size)
+    w = problem.to_grounded_nodes(phases)
     return _of_given_nodes(certify_phases(problem.measurements, w, tolerance, method), problem)
 
 

@@ -61,18 +61,16 @@ class Units:
     def restored(self, objective: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.ldexp(objective, self.exponent) + self.constant
 
-    def restored_for(self, callback: Callback | None, order: NDArray[np.int64] | None) -> Callback | None:
+    def restored_for(self, callback: Callback | None, index: NDArray[np.int64]) -> Callback | None:
         """The callback, called with the objective of the C given and with the nodes in the order of the C given."""
         if callback is None:
             return None
 
+        order = np.argsort(index)
+
         def wrapped(progress: Progress) -> Any:
             objective = math.ldexp(progress.objective, self.exponent) + self.constant
-            z = progress.z
-            if order is not None:
-                z = np.empty_like(progress.z)
-                z[order] = progress.z
-            return callback(dataclasses.replace(progress, objective=objective, z=z))
+            return callback(dataclasses.replace(progress, objective=objective, z=progress.z[order], nodes=index[order]))
 
         return wrapped
 

@@ -155,13 +155,12 @@ class _Answers:
             operator=CountingOperator(given if literal else part, 0 if found is None else found.solve.products),
             certified=part,
             call=call,
-            start=start if isinstance(start, str) else start[index],
-            callback=units.restored_for(call.callback, order),
+            start=_start_of(start, index),
+            callback=units.restored_for(call.callback, index),
             clock=self.clock,
             rng=call.seed.generator,
             into_gauge=component_gauge(index, call.gauge if call.gauge == "mean" else int(references[number])),
             number=number,
-            part=None if call.journal is None else call.journal.part(number),
         )
         solved = self._solved = solve_component(task, None if found is None else found.attempt(part))
         self.z[index] = solved.outcome.z
@@ -220,6 +219,13 @@ class _Answers:
             starts=all_starts(self.tried, same_objective(self.operator.dtype)),
             note=note,
         )
+
+
+def _start_of(start: str | NDArray, index: NDArray[np.int64]) -> str | NDArray:
+    """Return the start of one component; the usual one if an earlier call had not reached it."""
+    if isinstance(start, str):
+        return start
+    return "auto" if np.isnan(start[index]).any() else start[index]
 
 
 def _run_of(solved: Solved, units: Units) -> Run:

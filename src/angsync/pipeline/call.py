@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import copy
-import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from angsync.circle import as_phases
 from angsync.errors import InputError
-from angsync.pipeline.checkpoint import Checkpoint
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.settings import Robust
 from angsync.problem.anchoring import Anchors, Priors
@@ -23,9 +21,6 @@ from angsync.problem.randomness import random_generator
 from angsync.solvers.base import Solver, SolverBase, as_solver
 from angsync.solvers.starts.names import OFFERED
 from angsync.solvers.stopping import Callback, Stopping
-
-if TYPE_CHECKING:
-    from angsync.pipeline.journal import Journal
 
 Hermitian = Literal["full", "upper", "lower"]
 OnFailure = Literal["warn", "raise", "ignore"]
@@ -89,9 +84,10 @@ class Call:
     """Bytes that a stack which is read in parts may take at once; None: half of what is free."""
     absent: str | None = None
     """What chunks are that a zarr store does not hold: ``"error"``, ``"empty"`` or ``"zeros"``; None: as is usual."""
-    checkpoint: Checkpoint | None = None
-    journal: Journal | None = None
-    """Of the checkpoint, once the data are known: :mod:`angsync.pipeline.plain` opens it."""
+    start_labels: tuple[Hashable, ...] | None = None
+    """Of the nodes of an earlier result that is the start, until :meth:`about` has brought them into our order."""
+    start_is_result: bool = False
+    """Then phases may be NaN: in components that an earlier call had not reached."""
 
     @classmethod
     def checked(
@@ -111,7 +107,6 @@ class Call:
         threads: Any,
         effort: Any,
         memory: Any = None,
-        checkpoint: Any = None,
         absent: Any = None,
     ) -> Call:
         """The options as they were given; whatever is wrong with them is said here, before any work."""
@@ -146,7 +141,8 @@ class Call:
             effort=effort,
             memory=_memory(memory),
             absent=absent,
-            checkpoint=_checkpoint(checkpoint, own, robust),
+            start_labels=start.labels if isinstance(start, SyncResult) else None,
+            start_is_result=isinstance(start, SyncResult),
         )
 
     @property
@@ -156,26 +152,31 @@ class Call:
 
     def start_for(self, n: int) -> str | NDArray:
         """The name of the start, or the phases given, one for each of the n nodes."""
-        return self.start if isinstance(self.start, str) else as_phases(self.start, n, name="start")
+        if isinstance(self.start, str):
+            return self.start
+        unreached = np.isnan(self.start) if self.start_is_result else np.zeros(0, dtype=bool)
+        if not unreached.any():
+            return as_phases(self.start, n, name="start")
+        return np.where(unreached, np.nan, as_phases(np.where(unreached, 1, self.start), n, name="start"))
 
-
-def _checkpoint(given: Any, solver: SolverBase | None, robust: Robust | None) -> Checkpoint | None:
-    if given is None:
-        return None
-    if isinstance(given, (str, os.PathLike)):
-        given = Checkpoint(given)
-    if not isinstance(given, Checkpoint):
-        raise InputError(f"checkpoint must be ang.Checkpoint(path), but it is {given!r}.")
-    from angsync.solvers import LowRankSDP
-
-    if robust is not None or isinstance(solver, LowRankSDP):
-        name = "Robust" if robust is not None else "LowRankSDP"
-        raise InputError(
-            f"checkpoint= (--checkpoint) saves the runs of a least-squares problem, and of {name} only the last step "
-            "is one: nothing would be saved of the work before it. Leave it out; max_seconds and Ctrl-C keep the best "
-            "so far."
-        )
-    return given
+    def about(self, n: int, labels: tuple[Hashable, ...] | None) -> Call:
+        """The call for a problem of n nodes with these labels: the start in their order, the callback told of them."""
+        call = self
+        if call.start_labels is not None and labels is not None and call.start_labels != labels:
+            if set(call.start_labels) != set(labels):
+                other = next(iter(set(labels).symmetric_difference(call.start_labels)))
+                raise InputError(
+                    f"start is a result about other nodes: {other!r} is in one of the two problems only. "
+                    "Leave start out, or give a result about the same nodes."
+                )
+            place = {label: k for k, label in enumerate(call.start_labels)}
+            order = [place[label] for label in labels]
+            call = replace(call, start=np.asarray(call.start)[order])
+        call = replace(call, start_labels=None)
+        callback = call.callback
+        if callback is None:
+            return call
+        return replace(call, callback=lambda progress: callback(replace(progress, n=n, labels=labels)))
 
 
 def check_effort(effort: Any) -> None:

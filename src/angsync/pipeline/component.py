@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +80,7 @@ def _attempt(task: Task, first: Attempt | None) -> Attempt:
             first = replace(first, outcome=outcome, certificate=task.certify(outcome))
         return _with_ways_on(task, plan, first)
     with until(Earlier(task.clock, _seconds_to_end(task))):
-        start = _remembered_start(task, plan)
+        start = _starting_point(task, plan)
     if plan is not None:
         return _automatically(task, plan, start)
     if isinstance(task.call.solver, LowRankSDP):
@@ -178,21 +177,6 @@ def _by_relaxation(task: Task, solver: LowRankSDP, start: Start) -> Attempt:
     tight = "tight (rank one)" if found.tight else "not tight"
     method = f"LowRankSDP(rank={found.rows.shape[1]}) from {start.words}, as asked for; the relaxation is {tight}"
     return Attempt(outcome, certificate, method)
-
-
-def _remembered_start(task: Task, plan: Plan | None) -> Start:
-    """The start, from the journal where an earlier call has made it."""
-    if task.part is None or isinstance(task.start, np.ndarray):
-        return _starting_point(task, plan)
-    facts: dict[str, Any] = {}
-
-    def make() -> NDArray:
-        start = _starting_point(task, plan)
-        facts.update(name=start.name, words=start.words)
-        return start.z
-
-    z = task.remembered_phases(make, facts)
-    return Start(z, facts.get("name"), str(facts.get("words")))
 
 
 def _starting_point(task: Task, plan: Plan | None) -> Start:

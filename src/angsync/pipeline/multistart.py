@@ -147,7 +147,7 @@ def best_of_starts(
     points = _points(task, witness, eigenvector, row_steps)
     while not enough() and not task.clock.expired:
         try:
-            z = task.remembered_phases(next(points))
+            z = next(points)
             outcome = task.run(solver, z, loose, first_iteration=first.iterations + 1)
         except KeyboardInterrupt:  # inside a starting point; the loop itself reports interruptions by its status
             stopped = Status.INTERRUPTED
@@ -173,17 +173,15 @@ def _polished(task: Task, best: Outcome) -> tuple[Outcome, Status | None]:
     return replace(polished, history=best.history.followed_by(polished.history)), None
 
 
-def _points(
-    task: Task, witness: NDArray | None, eigenvector: bool, row_steps: Callable[[], int]
-) -> Iterator[Callable[[], NDArray]]:
+def _points(task: Task, witness: NDArray | None, eigenvector: bool, row_steps: Callable[[], int]) -> Iterator[NDArray]:
     """Functions that make starting points, without end, in the order of the module's list."""
     operator, clock, rng = task.operator, task.clock, task.rng
     if witness is not None:
-        yield lambda: witness.astype(operator.dtype)
+        yield witness.astype(operator.dtype)
     if eigenvector:
-        yield lambda: plain_start(operator, clock, rng)
+        yield plain_start(operator, clock, rng)
     while True:
-        yield lambda: rank_two_start(operator, clock, rng, row_steps())
+        yield rank_two_start(operator, clock, rng, row_steps())
 
 
 def plain_start(operator: Operator, clock: Clock, rng: np.random.Generator) -> NDArray:

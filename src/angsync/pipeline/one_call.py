@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,12 +37,6 @@ from angsync.solvers.starts.chance import small_turns
 from angsync.solvers.starts.leading import ROUGH_RESIDUAL
 from angsync.solvers.starts.names import LEADING, STARTS
 from angsync.solvers.stopping import Clock, History, Progress, Status
-
-if TYPE_CHECKING:
-    from angsync.pipeline.journal import Entry, Part
-
-WHOLE = -1
-"""In a journal: the number of what one call solves, beside those of the components."""
 
 _MOST_ROUNDS = 6  # of refinement; two or three are usual
 # Ratio of sum |C| and n sqrt(n) |C v|, v the leading eigenvector, from which one run is not enough and the proof likely
@@ -100,27 +94,11 @@ def run(operator: Operator, plan: Plan, call: Call, clock: Clock) -> Found | Non
     start = call.start_for(operator.n)
     free = isinstance(start, str)
     begin = None if isinstance(start, str) else start
-    part = None if call.journal is None else call.journal.part(WHOLE)
-    ended = None
-    if part is not None:
-        ended = part.recall("run", operator.n)
-        if ended is not None and ended.z is None:  # an earlier call has tried it in vain
-            return None
-        inside = part.inside(operator.n)
-        begin = begin if inside is None else inside.z.astype(np.complex128)
     settings, moduli = _settings(operator, call, begin is None)
     try:
-        if ended is not None:
-            assert part is not None
-            if ended.facts.get("ending") not in ("SOLVED", "GAVE_UP"):
-                raise part.damaged()
-            found = _recalled(operator, ended, call)
-        else:
-            found = _carried_out(operator, settings, begin, call, clock)
-            if found is not None and operator.dtype != np.complex128:
-                found = _in_precision(operator, found)
-            if part is not None and (found is None or not found.interrupted):
-                _remember(part, found, call)
+        found = _carried_out(operator, settings, begin, call, clock)
+        if found is not None and operator.dtype != np.complex128:
+            found = _in_precision(operator, found)
         if found is None:
             return None
         if found.interrupted:
@@ -143,34 +121,6 @@ def run(operator: Operator, plan: Plan, call: Call, clock: Clock) -> Found | Non
     return Found(found, status, certificate, f"AcceleratedGPM from {words}, because {plan.reason}", is_final)
 
 
-def _remember(part: Part, found: WholeSolve | None, call: Call) -> None:
-    """Into the journal, unless somebody stopped the call: then it goes on from its last point."""
-    if found is None:
-        part.add("run", None, products=0)
-    elif found.ending in (WholeEnding.SOLVED, WholeEnding.GAVE_UP):
-        from angsync.pipeline.checkpoint_identity import rng_state
-
-        part.add(
-            "run", found.z, History(*found.trace.T.copy()),
-            products=found.products, ending=found.ending.name, rng=rng_state(call.seed.generator),
-        )  # fmt: skip
-
-
-def _recalled(operator: Operator, entry: Entry, call: Call) -> WholeSolve:
-    """The end of a call that was made earlier: its phases, measured with the C at hand."""
-    from angsync.pipeline.checkpoint_identity import set_rng
-
-    assert entry.z is not None
-    set_rng(call.seed.generator, entry.facts.get("rng"))
-    z = entry.z.astype(operator.dtype)
-    wide = _wide(z)
-    product = operator.apply(wide)
-    objective, residual = shown_residual(wide, product, rounding_floor(operator, wide.dtype))
-    trace = np.array([[objective, residual, 0.0]]) if entry.history is None else np.ascontiguousarray(entry.history.T)
-    ending = WholeEnding[entry.facts["ending"]]
-    return WholeSolve(z, product, objective, residual, int(entry.facts["products"]), trace, ending=ending)
-
-
 def _carried_out(
     operator: Operator, settings: WholeSettings, start: NDArray | None, call: Call, clock: Clock
 ) -> WholeSolve | None:
@@ -180,27 +130,18 @@ def _carried_out(
         vectors, images = operator.probes()
         start, known = vectors[0], images[0]
     turn = small_turns(operator.n, call.seed.generator) if settings.rough > 0 and operator.is_real() else None
-    tell, iterations, before = None, itertools.count(), 0
-    if call.callback is not None or call.journal is not None:
-        callback = call.callback
-        part = None if call.journal is None else call.journal.part(WHOLE)
-        inside = None if part is None else part.inside(operator.n)
-        before = 0 if inside is None else inside.products
+    tell, iterations, callback = None, itertools.count(), call.callback
+    if callback is not None:
 
         def tell(objective: float, residual: float, step: float, z: NDArray) -> Any:
-            iteration = next(iterations)
-            if part is not None:
-                # copied: the compiled call goes on in the same memory. A product for each iterate, at least.
-                part.keep(iteration, z.copy(), before + iteration + 1)
-            return callback is not None and callback(Progress(iteration, objective, residual, step, clock.seconds, z))
+            return callback(Progress(next(iterations), objective, residual, step, clock.seconds, z))
 
     matrix = operator.apply if operator.is_known_by_products else operator.entries()
     left = clock.left
     seconds = math.inf if left is None else left
-    found = kernels.dense_whole(
+    return kernels.dense_whole(
         matrix, operator.narrow, settings, turn, start=start, known=known, tell=tell, seconds=seconds
     )
-    return found if found is None or not before else found._replace(products=found.products + before)
 
 
 def _settings(operator: Operator, call: Call, free: bool) -> tuple[WholeSettings, float]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from angsync.errors import ConvergenceError
 from angsync.pipeline import one_call
 from angsync.pipeline.assembly import Point, Run, result_of
 from angsync.pipeline.call import Call
@@ -23,28 +22,7 @@ def solve(data: Any, call: Call) -> SyncResult:
     """The least-squares phases, with no anchors and no robust weights."""
     clock = Clock(call.stopping.max_seconds)
     intake = taken_in(data, call.hermitian)
-    if call.checkpoint is None:
-        return _solved(intake, call, clock)
-    from angsync.pipeline.checkpoint_identity import identity_of, rng_state, set_rng
-    from angsync.pipeline.journal import Journal
-
-    journal = Journal.opened(call.checkpoint, identity_of(intake.operator, call))
-    if call.seed.is_any:  # those of the call that this one goes on from
-        set_rng(call.seed.generator, journal.identity["rng_state"])
-    begin, finished = rng_state(call.seed.generator), False
-    try:
-        result = _solved(intake, replace(call, journal=journal), clock)
-        finished = journal.close(result.status)
-    except ConvergenceError as error:
-        finished = journal.close(error.result.status)
-        raise
-    except BaseException:
-        journal.close(None)
-        raise
-    finally:
-        if not finished:  # a Generator of the caller's is known by its state: the next call begins where this one did
-            set_rng(call.seed.generator, begin)
-    return result
+    return _solved(intake, call.about(intake.operator.n, intake.labels), clock)
 
 
 def _solved(intake: Intake, call: Call, clock: Clock) -> SyncResult:

@@ -153,7 +153,7 @@ class _Watch:
         for k in np.flatnonzero(proved):
             objective, residual = float(numbers.objective[k]), float(numbers.residual[k])
             number = int(self.components[nodes[k, 0]])
-            seen = Progress(0, objective, residual, 0.0, self.clock.seconds, phases[k], number)
+            seen = Progress(0, objective, residual, 0.0, self.clock.seconds, phases[k], number, nodes[k])
             if self.callback(seen):
                 self.stopped = True
                 return

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +16,9 @@ from angsync.pipeline.call import Call
 from angsync.pipeline.regime import witness_search
 from angsync.problem.operators import CountingOperator, Operator
 from angsync.problem.residual import along_and_across
-from angsync.solvers import Newton
 from angsync.solvers.base import SolverBase
 from angsync.solvers.loop import Outcome, iterate
-from angsync.solvers.stopping import Callback, Clock, History, Status, Stopping
-
-if TYPE_CHECKING:
-    from angsync.pipeline.journal import Entry, Part
+from angsync.solvers.stopping import Callback, Clock, Status, Stopping
 
 _REUSE_FROM_NODES = 400  # order of a dense C from which a product that is known is turned, and not computed again
 FINISHED = (Status.CONVERGED, Status.STALLED)  # the solver ended by itself: nobody and no limit stopped it
@@ -69,9 +64,6 @@ class Task:
     reached: list[Outcome] = field(default_factory=list)
     """The best outcome of all runs so far, alone in the list: what an interruption between two runs leaves."""
 
-    part: Part | None = None
-    """The journal of the component, where there is a checkpoint."""
-
     @property
     def best(self) -> Outcome | None:
         """The best outcome of all runs so far; None before the first."""
@@ -88,91 +80,20 @@ class Task:
         silent: bool = False,
     ) -> Outcome:
         """The one loop with this solver from z; ``silent`` does not tell the callback."""
-        known, part, keep = None, self.part, None
-        before = self.operator.products
-        if part is not None:
-            known, inside = part.recall("run", self.operator.n), part.inside(self.operator.n)
-            if inside is not None:
-                z, first_iteration = inside.z.astype(self.operator.dtype), max(first_iteration, inside.iterations)
-                self.operator.products += inside.products
-
-            def keep(iteration: int, z: NDArray) -> None:
-                part.keep(iteration, z, self.operator.products - before)
-
-        outcome = (
-            self._recalled(known)
-            if known is not None
-            else iterate(
-                self.operator,
-                solver,
-                z,
-                self.call.stopping if stopping is None else stopping,
-                clock=self.clock,
-                callback=None if silent else self.callback,
-                give_up=give_up,
-                first_iteration=first_iteration,
-                component=self.number,
-                keep=keep,
-            )
+        outcome = iterate(
+            self.operator,
+            solver,
+            z,
+            self.call.stopping if stopping is None else stopping,
+            clock=self.clock,
+            callback=None if silent else self.callback,
+            give_up=give_up,
+            first_iteration=first_iteration,
+            component=self.number,
         )
-        if part is not None and known is None and has_ended(outcome, limited=stopping is not None):
-            part.add(
-                "run", outcome.z, outcome.history,
-                status=outcome.status.name, iterations=outcome.iterations, gave_up=outcome.gave_up,
-                products=self.operator.products - before,
-            )  # fmt: skip
         if outcome.z.ndim == 1 and not outcome.objective <= (self.reached[0].objective if self.reached else -math.inf):
             self.reached[:] = [outcome]
         return outcome
-
-    def _recalled(self, entry: Entry) -> Outcome:
-        """The end of a run that an earlier call has made: its phases, measured with the C at hand."""
-        facts = entry.facts
-        if (
-            entry.z is None
-            or facts.get("status") not in list(Status.__members__)
-            or type(facts.get("iterations")) is not int
-        ):
-            assert self.part is not None
-            raise self.part.damaged()
-        before = self.operator.products
-        found = iterate(self.operator, Newton(), entry.z.astype(self.operator.dtype), Stopping(max_iterations=0))
-        history = found.history if entry.history is None else History(*entry.history)
-        self.operator.products = before + int(facts["products"])  # as if the run had been made now
-        return replace(
-            found, status=Status[facts["status"]], iterations=int(facts["iterations"]), history=history,
-            gave_up=bool(facts.get("gave_up")),
-        )  # fmt: skip
-
-    def remembered(self, make: Callable[[], NDArray | None], facts: dict[str, Any] | None = None) -> NDArray | None:
-        """What ``make`` gives: phases that took long, or None. From the journal where an earlier call has made them.
-
-        ``facts``: filled by ``make``, or from the journal.
-        """
-        facts = {} if facts is None else facts
-        if self.part is None:
-            return make()
-        from angsync.pipeline.checkpoint_identity import rng_state, set_rng
-
-        entry = self.part.recall("point", self.operator.n)
-        if entry is not None:
-            set_rng(self.rng, entry.facts.get("rng"))
-            facts.update(entry.facts)
-            self.operator.products += int(entry.facts["products"])
-            return None if entry.z is None else entry.z.astype(self.operator.dtype)
-        before = self.operator.products
-        z = make()
-        if not self.clock.expired:  # otherwise it may have ended early
-            self.part.add("point", z, rng=rng_state(self.rng), products=self.operator.products - before, **facts)
-        return z
-
-    def remembered_phases(self, make: Callable[[], NDArray], facts: dict[str, Any] | None = None) -> NDArray:
-        """The same where ``make`` always gives phases."""
-        z = self.remembered(make, facts)
-        if z is None:
-            assert self.part is not None
-            raise self.part.damaged()
-        return z
 
     def continued(self, solver: SolverBase, z: NDArray, earlier: Outcome, *, jump: bool = False) -> Outcome:
         """Go on with another solver, as one history: from the same point, or after a jump (an iteration of its own)."""
@@ -227,11 +148,6 @@ class Task:
     def objective(self, z: NDArray) -> float:
         """f(z) in double precision, whatever the precision of the problem."""
         return float(along_and_across(z, self.operator.apply(z))[0].sum())
-
-
-def has_ended(outcome: Outcome, *, limited: bool) -> bool:
-    """Whether the run came to its end. ``limited``: the limit of iterations is the pipeline's own, not the caller's."""
-    return outcome.status in FINISHED or (limited and outcome.status is Status.ITERATION_LIMIT)
 
 
 def product_turned_to(outcome: Outcome, z: NDArray) -> NDArray:

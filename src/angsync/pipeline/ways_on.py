@@ -106,7 +106,7 @@ def _jumped(
     """The better point that a function finds from the present one, polished, and whether it found any."""
     try:
         with until(task.clock):  # out of time, the best of all runs is returned
-            z = task.remembered(lambda: better(outcome.z))
+            z = better(outcome.z)
     except KeyboardInterrupt:
         return replace(outcome, status=Status.INTERRUPTED), False
     if z is None:
@@ -121,8 +121,7 @@ def _from_start(
     """Where the solver ends from another start, with other random numbers; the callback is not told."""
     try:
         with until(task.clock):
-            z = task.remembered(lambda: STARTS[start].make_quickly(task.operator, task.rng))
-        assert z is not None
+            z = STARTS[start].make_quickly(task.operator, task.rng)
     except KeyboardInterrupt:
         return replace(outcome, status=Status.INTERRUPTED)
     return task.joined(

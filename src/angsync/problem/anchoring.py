@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from angsync.circle import as_phases, wrap
+from angsync.circle import wrap
 from angsync.errors import InputError, NotFiniteError
 from angsync.problem.measurements import Measurements
 from angsync.problem.nodes import find_node
@@ -67,13 +67,12 @@ class Grounded:
         """Phases of the given nodes from the phases of the grounded problem."""
         return (w[self.place] * self.phase).astype(w.dtype)
 
-    def to_grounded_nodes(self, z: ArrayLike, n: int) -> NDArray:
-        """Phases of the grounded problem from phases of the given nodes, for a start."""
-        phases = as_phases(z, n, name="start")
+    def to_grounded_nodes(self, phases: NDArray) -> NDArray:
+        """Return phases of the grounded problem from phases of the given nodes, for a start."""
         w = np.ones(self.measurements.n, dtype=np.complex128)
         free = self.place < self.ground
         w[self.place[free]] = phases[free]
-        towards = complex(np.sum(phases[~free] * np.conj(self.phase[~free])))
+        towards = complex(np.nansum(phases[~free] * np.conj(self.phase[~free])))
         w[self.ground] = towards / abs(towards) if towards != 0 else 1.0
         return w
 

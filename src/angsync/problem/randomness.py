@@ -24,7 +24,7 @@ def random_generator(rng: Any) -> np.random.Generator:
 
 
 def fixed_probe(n: int) -> NDArray[np.complex128]:
-    """The vector whose product is taken when data are read for the first time, and by which a checkpoint knows them."""
+    """The vector whose product is taken when data are read for the first time."""
     return np.random.default_rng(0).standard_normal(n).astype(np.complex128)
 
 

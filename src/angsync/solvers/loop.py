@@ -1,4 +1,4 @@
-"""The one loop: stopping, history, callback, time limit, interruption, checkpoint. Solvers only know how to step."""
+"""The one loop: stopping, history, callback, time limit, interruption. Solvers only know how to step."""
 
 from __future__ import annotations
 
@@ -72,22 +72,19 @@ def _is_better(objective: float, residual: float, best_objective: float, best_re
 class _Trail:
     """What the loop has seen so far: the history, and the best point."""
 
-    def __init__(self, keep: Callable[[int, NDArray], None] | None = None) -> None:
-        self.keep = keep
+    def __init__(self) -> None:
         self.objectives: list[float] = []
         self.residuals: list[float] = []
         self.steps: list[float] = []
         self.best: tuple[float, float, StateBase] | None = None
 
-    def add(self, state: StateBase, previous: NDArray, objective: float, residual: float, iteration: int) -> None:
+    def add(self, state: StateBase, previous: NDArray, objective: float, residual: float) -> None:
         """Add a state. ``previous`` is the point of the last state; it gives the step where no iterates lie between."""
         self.objectives.append(objective)
         self.residuals.append(residual)
         self.steps.append(state.last_step_length if state.intermediate else norm(state.z - previous))
         if self.best is None or _is_better(objective, residual, self.best[0], self.best[1]):
             self.best = (objective, residual, state)
-        if self.keep is not None:
-            self.keep(iteration, self.best[2].z)
 
     def pass_by(self, iterates: tuple[Measures, ...]) -> None:
         """Add the iterates inside one call of the solver, of which only the measures are known."""
@@ -111,14 +108,12 @@ def iterate(
     give_up: Callable[[list[float], list[float]], bool] | None = None,
     first_iteration: int = 0,
     component: int = 0,
-    keep: Callable[[int, NDArray], None] | None = None,
 ) -> Outcome:
     """Run ``solver`` from ``z`` until something of ``stopping`` is met.
 
     The point returned is one whose product with C is known. Unless the loop converged it is the best point
     seen, because a method may pass its best point (GPM with alpha = inf is not monotone).
-    ``give_up(objectives, residuals)`` lets a pipeline hand over to another solver. ``keep(iteration, z)`` is given the
-    best point so far whenever the solver comes back: it changes no step, unlike a callback, which sees every iterate.
+    ``give_up(objectives, residuals)`` lets a pipeline hand over to another solver.
     """
     clock = Clock(stopping.max_seconds) if clock is None else clock
     operator, solver = adapted(operator), as_solver(solver)
@@ -127,7 +122,7 @@ def iterate(
     light = _light_rows(operator) if solver.finishes_light_rows else None
     watched = callback is not None or give_up is not None  # a callback or a rule has to see every iterate
     iteration = first_iteration
-    trail = _Trail(keep)
+    trail = _Trail()
     state: StateBase | None = None
     gave_up = False
     try:
@@ -136,7 +131,7 @@ def iterate(
         previous = state.z
         while True:
             objective, residual = state.measured(floor)
-            trail.add(state, previous, objective, residual, iteration)
+            trail.add(state, previous, objective, residual)
             if callback is not None and callback(
                 Progress(iteration, objective, residual, trail.steps[-1], clock.seconds, state.z, component)
             ):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -139,6 +140,12 @@ class Progress:
     z: NDArray
     """The iterate (of the component being solved), read-only: the solver goes on from it."""
     component: int = 0
+    nodes: NDArray[np.int64] | EllipsisType = ...
+    """The nodes of the C given that ``z`` belongs to, in this order; ``...`` for all."""
+    n: int = 0
+    """Number of nodes of the C given."""
+    labels: tuple[Hashable, ...] | None = None
+    """Of all nodes."""
 
     def __post_init__(self) -> None:
         z = self.z.view()

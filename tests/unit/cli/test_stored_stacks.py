@@ -82,7 +82,7 @@ def test_the_triangle_that_is_not_read_need_not_be_there(triangle):
         (("-o", "o.zarr", "--report", "page.html"), "--report is not for a stack in a zarr store"),
         (("-o", "o.zarr", "--solver", "gpm"), "--solver is not for a stack"),
         (("-o", "o.zarr", "--anchor", "0=1"), "--anchor is not for a stack"),
-        (("-o", "o.zarr", "--checkpoint", "file"), "--checkpoint is not for a stack"),
+        (("-o", "o.zarr", "--save-best", "file.npz"), "--save-best is not for a stack"),
         (("-o", "o.zarr", "--memory", "lots"), "memory must be a number of bytes or a size"),
         (("-o", "o.zarr", "--memory", "100"), "one problem of 4 nodes has 256 bytes"),
         (("-o", "o.zarr", "--gauge", "9"), "9"),

@@ -71,11 +71,12 @@ def test_a_callback_sees_its_own_units_and_its_own_order():
     (progress,) = seen
     assert (progress.iteration, progress.objective, progress.component) == (4, 17.0, 7)
     np.testing.assert_array_equal(progress.z, z)
+    np.testing.assert_array_equal(progress.nodes, np.arange(3))
     assert Units().restored_for(None, order) is None
 
 
 def test_what_a_callback_answers_goes_on():
-    stop = Units().restored_for(lambda progress: progress.iteration > 0, None)
+    stop = Units().restored_for(lambda progress: progress.iteration > 0, np.arange(2))
     z = np.ones(2, dtype=complex)
     assert [bool(stop(Progress(k, 0.0, 0.0, 0.0, 0.0, z))) for k in (0, 1)] == [False, True]
 

@@ -67,7 +67,9 @@ def solve(data: Any, call: Call, settings: Robust) -> SyncResult:
     measurements, source = _measured_pairs(data, call)
     edges = Edges.of(measurements)
     edges = edges if settings.scale is None else dataclasses.replace(edges, floor=FLOOR)
-    start = call.start_for(measurements.n)
+    start = call.about(measurements.n, measurements.labels).start_for(measurements.n)
+    if not isinstance(start, str) and np.isnan(start).any():
+        start = "auto"
     final_call = dataclasses.replace(call, robust=None)
     given = _Given(settings, measurements, edges)
     by_evidence = takes(edges, settings)
