@@ -129,12 +129,8 @@ def _by_its_route(data: Any, call: Call) -> Any:
         _check_memory(data, call.memory)
     if call.absent is not None:
         data = _about_absent(data, call)
-    if isinstance(call.callback, SaveBest) and (is_stack(data) or is_foreign(data) or call.robust is not None):
-        kind = "a stack" if is_stack(data) else "arrays of CuPy, torch or JAX" if is_foreign(data) else "Robust"
-        raise InputError(
-            f"SaveBest (--save-best) saves the phases of one least-squares problem, not of {kind}. Leave it out: "
-            "stacks on disk are resumed chunk by chunk (--resume), and max_seconds and Ctrl-C keep the best phases."
-        )
+    if isinstance(call.callback, SaveBest):
+        _check_saved(data, call)
     if is_stack(data):
         from angsync.batch import stack
 
@@ -144,6 +140,24 @@ def _by_its_route(data: Any, call: Call) -> Any:
 
         return foreign.solve(data, call, _solve_one)
     return _solve_one(data, call)
+
+
+def _check_saved(data: Any, call: Call) -> None:
+    """Refuse :class:`SaveBest` if the iterates are not phases of the problem that the call is about."""
+    from angsync.solvers import LowRankSDP
+
+    kind = None
+    if is_stack(data):
+        kind = "a stack"
+    elif is_foreign(data):
+        kind = "arrays of CuPy, torch or JAX"
+    elif call.robust is not None or isinstance(call.solver, LowRankSDP):
+        kind = "Robust" if call.robust is not None else "LowRankSDP"
+    if kind is not None:
+        raise InputError(
+            f"SaveBest (--save-best) saves the phases of one least-squares problem, not of {kind}. Leave it out: "
+            "stacks on disk are resumed chunk by chunk (--resume), and max_seconds and Ctrl-C keep the best phases."
+        )
 
 
 def _check_memory(data: Any, memory: int) -> None:

@@ -157,8 +157,9 @@ def test_save_best_refuses_paths_before_any_work(path):
     [
         (np.stack([np.eye(3)] * 2), {}),
         (ang.Measurements([0, 1, 2], [1, 2, 0], [0.1, 0.2, -0.3]), {"solver": ang.Robust()}),
+        (np.ones((3, 3)), {"solver": ang.LowRankSDP()}),
     ],
 )
-def test_save_best_is_refused_for_stacks_and_robust(data, options, tmp_path):
+def test_save_best_refuses_what_has_no_phases_to_save(data, options, tmp_path):
     with pytest.raises(InputError, match="SaveBest"):
         ang.synchronize(data, callback=SaveBest(tmp_path / "best.npz"), **options)
