@@ -1,6 +1,8 @@
-"""Exceptions and warnings. Every message says what is wrong, where, and how to mend it.
+"""Exceptions and warnings. Every message says what is wrong, where, and how to fix it.
 
-Errors that the caller can mend derive from :class:`InputError`, which is also a ``ValueError``, so
+If the remedy is a keyword in Python and an option on the command line, the message carries both: ``python`` ends the
+text of the exception, and ``command`` takes its place in what the command line prints.
+Errors that the caller can fix derive from :class:`InputError`, which is also a ``ValueError``, so
 existing ``except ValueError`` clauses work; the command line turns each of them into exit code 2.
 """
 
@@ -19,12 +21,25 @@ _R = TypeVar("_R")
 _T = TypeVar("_T")
 
 
-class AngsyncError(Exception):
+class _Hinted(Exception):
+    """A message that may end in a remedy for Python, or in one for the command line."""
+
+    def __init__(self, message: str = "", *, python: str = "", command: str = "") -> None:
+        super().__init__(f"{message} {python}".rstrip())
+        self.message, self.python, self.command = message, python, command
+
+    @property
+    def on_command_line(self) -> str:
+        """The message with the remedy in options."""
+        return f"{self.message} {self.command}".rstrip()
+
+
+class AngsyncError(_Hinted):
     """Base class of everything that angsync raises on purpose."""
 
 
 class InputError(AngsyncError, ValueError):
-    """The data or the call is wrong; the message says how to mend it."""
+    """The data or the call is wrong; the message says how to fix it."""
 
 
 class ShapeError(InputError):
@@ -48,7 +63,7 @@ class OutputError(InputError):
 
 
 class UnfinishedError(OutputError):
-    """Writing ended in the middle, as on a full disk; what was written by then is right, and can be gone on with."""
+    """Writing ended in the middle, as on a full disk; completed parts are valid, and the work can be resumed."""
 
 
 class MissingDependencyError(AngsyncError, ImportError):
@@ -70,7 +85,7 @@ class ConvergenceError(AngsyncError, RuntimeError):
         return type(self), (str(self), self.result)
 
 
-class AngsyncWarning(UserWarning):
+class AngsyncWarning(_Hinted, UserWarning):
     """Base class of the warnings."""
 
 
@@ -115,14 +130,14 @@ def muted() -> Iterator[None]:
         _muted.reset(token)
 
 
-def warn_user(text: str, category: type[Warning]) -> None:
-    """Warn, pointing at the line that called the package from outside, however long the way from there was."""
+def warn_user(text: str, category: type[AngsyncWarning], *, python: str = "", command: str = "") -> None:
+    """Warn, pointing at the line that called the package from outside, however deep the call is."""
     if _muted.get():
         return
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and _is_our_own(str(frame.f_globals.get("__name__", ""))):
         level, frame = level + 1, frame.f_back
-    warnings.warn(text, category, stacklevel=level)
+    warnings.warn(category(text, python=python, command=command), stacklevel=level)
 
 
 def _is_our_own(module: str) -> bool:

@@ -80,7 +80,7 @@ MISTAKES = {
     "(ids begin at 1? Subtract 1 from i and j, or name the nodes)": (
         lambda: ang.synchronize(ang.Measurements([1, 2], [2, 3], [0.1, 0.2]))
     ),
-    "ITERATION_LIMIT: Stopped at max_iterations; raise it, or go on from this result with start=result.": (
+    "ITERATION_LIMIT: Stopped at the iteration limit; raise it, or continue from this result.": (
         lambda: ang.synchronize(ang.simulate.gaussian(60, 3, rng=0).C, stopping=ang.Stopping(max_iterations=1))
     ),
     "looks like a matrix of angles theta_j - theta_l": lambda: ang.synchronize(np.array([[0, 0.1], [-0.1, 0]])),

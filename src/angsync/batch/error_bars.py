@@ -51,8 +51,10 @@ def standard_errors(source: Source, z: NDArray, sigma: Any, gauge: str | int) ->
     if exact:
         warn_user(
             f"{exact} of {len(flat)} problems have residuals of zero to the accuracy of the phases, and so are error "
-            "bars from them. Unless the data are exact, measurements are not independent. Pass sigma.",
+            "bars from them. Unless the data are exact, measurements are not independent.",
             ErrorBarWarning,
+            python="Pass sigma.",
+            command="Add --sigma.",
         )
     share = held(off, complex_values=True)
     noisy = share < ENOUGH_HELD

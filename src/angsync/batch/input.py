@@ -121,5 +121,7 @@ def check_hermitian(
             raise NotHermitianError(
                 f"the problems must be Hermitian: in problem {index}, |C[{row},{column}] - conj(C[{column},{row}])| = "
                 f"{gap[place, row, column]:.2e}, allowed {allowed[place, row, column]:.2e}. If only one triangle is "
-                "filled, pass hermitian='upper' or 'lower'."
+                "filled,",
+                python="pass hermitian='upper' or 'lower'.",
+                command="add --hermitian upper or lower.",
             )

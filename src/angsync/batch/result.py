@@ -41,7 +41,7 @@ class BatchStatus(IntEnum):
 
 
 _WORDS = {
-    BatchStatus.ITERATION_LIMIT: "stopped at max_iterations",
+    BatchStatus.ITERATION_LIMIT: "stopped at the iteration limit",
     BatchStatus.NOT_FINITE: "not finite, phases NaN",
     BatchStatus.STALLED: "stalled above the tolerance (loosen it or use complex128)",
     BatchStatus.INTERRUPTED: "not reached before the interruption (phases NaN), or without their further starts",
@@ -250,7 +250,7 @@ class BatchResult:
             "  " + ", ".join(f"{name} {number}" for name, number in counts.items() if number),
         ]
         if undecided is None:
-            lines.append("  no certificates (certify=False): nothing tells the best optimum from others")
+            lines.append("  no certificates computed: a better optimum may exist")
         else:
             open_ones = ": another optimum may be better" if undecided else ""
             lines.append(f"  CERTIFIED {total - undecided}, UNDECIDED {undecided}{open_ones}")

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from angsync.cli.terminal import result_object
-from angsync.cli.wording import for_the_terminal
 from angsync.pipeline.result import SyncResult
 from angsync.problem.units import in_unit
 from angsync.report.numbers import plain_number
@@ -35,7 +34,7 @@ def answer_in_words(result: SyncResult, errors: Any, unit: str, *, all_written: 
         if quality.worst:
             parts.append(_worst(quality))
     parts += [_phases(result, errors, unit, all_written=all_written), _work(result)]
-    return for_the_terminal("\n\n".join(parts))
+    return "\n\n".join(parts)
 
 
 def answer_object(result: SyncResult, errors: Any, unit: str, *, all_written: bool) -> dict[str, Any]:

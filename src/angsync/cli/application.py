@@ -79,9 +79,8 @@ def run_application(
 def _in_words(result: ApplicationResult, *, with_table: bool) -> str:
     """What is printed: the summary, and the first rows of the table where it is not written."""
     from angsync.cli.answer import text_table
-    from angsync.cli.wording import for_the_terminal
 
-    summary = for_the_terminal(str(result))
+    summary = str(result)
     columns = {name: column for name, column in result.describe().columns.items() if column.ndim == 1}
     if not with_table or not columns:
         return summary

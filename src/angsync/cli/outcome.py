@@ -17,7 +17,6 @@ from rich.console import Console
 
 from angsync.cli import end, give_up
 from angsync.cli.root import is_quiet
-from angsync.cli.wording import for_the_terminal
 from angsync.errors import AngsyncError, AngsyncWarning, InputError, UnfinishedError
 
 
@@ -34,13 +33,11 @@ def reporting() -> Iterator[Console]:
     def say(text: str, style: str) -> None:
         from angsync.cli.terminal import fitted
 
-        console.print(
-            fitted(for_the_terminal(text), console), style=style, markup=False, highlight=False, soft_wrap=True
-        )
+        console.print(fitted(text, console), style=style, markup=False, highlight=False, soft_wrap=True)
 
     def show(message: Any, *_: Any, **__: Any) -> None:
         if not is_quiet.get():
-            say(f"warning: {message}", "yellow")
+            say(f"warning: {getattr(message, 'on_command_line', message)}", "yellow")
 
     try:
         with warnings.catch_warnings():
@@ -59,7 +56,9 @@ def reporting() -> Iterator[Console]:
 
 
 def _words(error: BaseException) -> str:
-    """What an error says, without the numbers of the system."""
+    """Return the message of an error, with options as remedies and without the numbers of the system."""
+    if isinstance(error, AngsyncError):
+        return error.on_command_line
     if not isinstance(error, OSError) or error.strerror is None or error.filename is None:
         return str(error) or type(error).__name__
     advice = " Check who may read and write it." if isinstance(error, PermissionError) else ""

@@ -12,8 +12,6 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
-from angsync.cli.wording import for_the_terminal
-
 _TYPES = {"path": "FILE", "int": "NUMBER", "float": "NUMBER", "str": "TEXT"}
 """Python's types, as a help text calls them."""
 
@@ -44,11 +42,7 @@ class _Group(typer.core.TyperGroup):
             helped, used, parsed = command.get_help, command.get_usage, command.parse_args
 
             def parse_args(ctx: Any, args: list[str]) -> list[str]:
-                try:
-                    rest: list[str] = parsed(ctx, args)
-                except typer.BadParameter as error:
-                    error.message = for_the_terminal(error.message)
-                    raise
+                rest: list[str] = parsed(ctx, args)
                 token = running.set(ctx)
                 ctx.call_on_close(lambda: running.reset(token))
                 return rest

@@ -13,7 +13,6 @@ from angsync.batch.result import BatchResult, BatchStatus
 from angsync.batch.saved import check_path
 from angsync.cli.outcome import show, writing
 from angsync.cli.progress import watching
-from angsync.cli.wording import for_the_terminal
 from angsync.errors import InputError
 from angsync.front_door import synchronize
 
@@ -55,7 +54,7 @@ def solve_stack(
 
 def _text(result: BatchResult, output: Path | None, errors: Any) -> str:
     """The verdict first, then the counts; without the name that Python has for a stack of results."""
-    lines = [for_the_terminal(str(result)).removeprefix("BatchResult: ")]
+    lines = [str(result).removeprefix("BatchResult: ")]
     if result.certified is not None:
         proved, count = int(result.certified.sum()), result.status.size
         lines.insert(0, f"CERTIFIED: {proved:,} of {count:,} problems, whose phases are proved to fit best.\n")

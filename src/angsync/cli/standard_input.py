@@ -36,8 +36,8 @@ def read_problem(file: Path, form: str | None, **columns: Any) -> Any:
             _warn_of_errors(copy, form, columns)
             return data
         except FileFormatError as error:
-            hint = "" if "--format" in str(error) else f" It was read as {form} (--format)."
-            raise FileFormatError(str(error).replace(str(copy), "standard input") + hint) from None
+            text = f"{error.message.replace(str(copy), 'standard input')} It was read as {form} (--format)."
+            raise FileFormatError(text, command=error.command) from None
 
 
 def _warn_of_errors(file: Path, form: str, columns: dict[str, Any]) -> None:

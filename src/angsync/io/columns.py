@@ -21,6 +21,11 @@ from angsync.problem.nodes import flaw_of_name
 
 _NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?")
 _DIGITS = 60  # no longer text is taken for a number
+NAME_THE_COLUMNS = {
+    "python": "Name the columns: i='from', j='to', angle='phase', weight='trust'.",
+    "command": "Name the columns: --i from --j to --angle phase --weight trust.",
+}
+"""What helps if a file has other columns, in Python and on the command line."""
 
 
 @dataclass(frozen=True)

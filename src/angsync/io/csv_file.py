@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from angsync.errors import FileFormatError
-from angsync.io.columns import ColumnNames, Nodes, to_measurements
+from angsync.io.columns import NAME_THE_COLUMNS, ColumnNames, Nodes, to_measurements
 from angsync.io.csv_table import CsvTable, is_number, read_table
 from angsync.io.edge_table import declaration, declared_nodes, edge_columns, nodes_of
 from angsync.io.failures import listed, quoted, reading
@@ -35,7 +36,7 @@ def text_columns(
         table = read_table(path, needed, rows_at_most)
         for name in needed:
             if name not in table.columns:
-                raise FileFormatError(_no_column(path, name, table, names))
+                raise _no_column(path, name, table, names)
         nodes = _nodes(path, table.comments)
         if len(table) == 0 and nodes is None:
             raise FileFormatError(f"{path} has a header but no rows: there are no measurements in it.")
@@ -47,24 +48,29 @@ def text_columns(
         return columns, nodes
 
 
-def _no_column(path: Path, name: str, table: CsvTable, names: ColumnNames) -> str:
-    """What to do where the header has other names, is a comment, or is not there."""
+def _no_column(path: Path, name: str, table: CsvTable, names: ColumnNames) -> FileFormatError:
+    """Return the error for a header that has other names, is a comment, or is missing."""
     found, comment = list(table.columns), table.comments[-1] if table.comments else ""
     told = f"{path}: there is no column {name!r}; the columns found are {listed(found)}."
-    how = "name the columns with i=, j=, angle=, weight= (--column-i and so on)"
     if any(is_number(text) for text in found):  # a row of data stands where the header should
         split = next((mark for mark in ",;\t" if mark in comment), None)
         found = [text.strip() for text in comment.split(split)]
         if len(found) != len(table.columns):
-            return f"{told} The first line must be a header: put {names.i},{names.j},{names.angle} above the data."
+            return FileFormatError(
+                f"{told} The first line must be a header: put {names.i},{names.j},{names.angle} above the data."
+            )
         told = f"{path}: there is no column {name!r} in the header {quoted(comment)}."
     wanted = {"i": names.i, "j": names.j, "angle": names.angle}
     missing = [role for role, column in wanted.items() if column not in found]
     free = [text for text in found if text not in (*wanted.values(), names.weight, "weight")]
     if name == names.weight or len(free) < len(missing):
-        return f"{told} The first line must be a header; {how}."
-    guess = ", ".join(f"{role}={text!r}" for role, text in zip(missing, free, strict=False))
-    return f"{told} The first line must be a header; {how}, such as {guess}."
+        return FileFormatError(f"{told} The first line must be a header.", **NAME_THE_COLUMNS)
+    guess = list(zip(missing, free, strict=False))
+    return FileFormatError(
+        f"{told} The first line must be a header.",
+        python="Name the columns: " + ", ".join(f"{role}={text!r}" for role, text in guess) + ".",
+        command="Name the columns: " + " ".join(f"--{role} {shlex.quote(text)}" for role, text in guess) + ".",
+    )
 
 
 def write_measurements_csv(measurements: Measurements, path: Path, truth: ArrayLike | None) -> None:

@@ -27,7 +27,7 @@ def reading(path: Path, kind: str) -> Iterator[None]:
     except FileFormatError:
         raise
     except InputError as error:
-        raise FileFormatError(f"{path}: {error}") from None
+        raise FileFormatError(f"{path}: {error.message}", python=error.python, command=error.command) from None
     except MemoryError as error:
         detail = f" ({error})" if str(error) else ""
         raise FileFormatError(

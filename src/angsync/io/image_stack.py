@@ -64,7 +64,7 @@ class ImageStack:
         return replace(result, **changed)
 
 
-FILL_NOT_WRITTEN = "if it was not written because it holds nothing else, pass absent='empty' (--absent empty)"
+FILL_NOT_WRITTEN = "if it was not written because it holds nothing else, set absent to empty"
 """What to do about a chunk of images that is absent."""
 
 
@@ -208,7 +208,7 @@ def _opened(path: Path, variable: str | None) -> ImageStack:
 
 def _check_one_array(path: Path, variable: str | None) -> None:
     if variable is not None:
-        raise FileFormatError(f"{path} is one array: there is no {variable!r} in it. Leave out variable (--variable).")
+        raise FileFormatError(f"{path} is one array: there is no {variable!r} in it. Leave out variable.")
 
 
 def _one_of(found: list[str], variable: str | None, path: Path, groups: Sequence[str] = ()) -> str:
@@ -219,7 +219,7 @@ def _one_of(found: list[str], variable: str | None, path: Path, groups: Sequence
             raise FileFormatError(f"{path}: there are no images in {variable!r}, but in {listed(found)}.{inside}")
         return variable
     if len(found) != 1:
-        several = f"there are several, {listed(found)}: name one with variable (--variable)"
+        several = f"there are several, {listed(found)}: name one with variable"
         what = f"{several}." if found else f"there is none.{inside}"
         raise FileFormatError(f"{path}: one complex array of three axes (dates, rows, columns) is needed; {what}")
     return found[0]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from angsync.errors import FileFormatError
-from angsync.io.columns import ColumnNames, Nodes, node_column, to_measurements
+from angsync.io.columns import NAME_THE_COLUMNS, ColumnNames, Nodes, node_column, to_measurements
 from angsync.io.failures import listed
 from angsync.io.limits import check_node_count
 from angsync.problem.measurements import Measurements
@@ -28,8 +28,8 @@ def from_arrays(arrays: Mapping[str, Any], names: ColumnNames, path: Path, first
         return matrix(arrays["C"], path, "C")
     raise FileFormatError(
         f"{path} has neither edges ({names.i!r}, {names.j!r} and {names.angle!r} or 'value') nor a matrix "
-        f"'C'; it holds {listed(arrays)}. Rename the arrays, or name them with i=, j=, angle=, weight= "
-        "(--column-i and so on)."
+        f"'C'; it holds {listed(arrays)}.",
+        **NAME_THE_COLUMNS,
     )
 
 

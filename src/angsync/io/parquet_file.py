@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from angsync.errors import FileFormatError, MissingDependencyError
 from angsync.io.atomic import atomic_open
-from angsync.io.columns import ColumnNames, Nodes, to_measurements
+from angsync.io.columns import NAME_THE_COLUMNS, ColumnNames, Nodes, to_measurements
 from angsync.io.edge_table import declaration, declared_nodes, edge_columns
 from angsync.io.failures import listed, reading
 from angsync.io.limits import check_size
@@ -44,8 +44,8 @@ def _checked(file: Any, path: Path, names: ColumnNames) -> tuple[list[str], Node
     for name in (names.i, names.j, names.angle, *([names.weight] if names.weight else [])):
         if name not in schema.names:
             raise FileFormatError(
-                f"{path}: there is no column {name!r}; the columns found are {listed(schema.names)}. "
-                "Name the columns with i=, j=, angle=, weight= (--column-i and so on)."
+                f"{path}: there is no column {name!r}; the columns found are {listed(schema.names)}.",
+                **NAME_THE_COLUMNS,
             )
     wanted = [names.i, names.j, names.angle, names.weight or "weight"]
     check_size(8 * len(wanted) * file.metadata.num_rows, os.stat(path).st_size, "the table")

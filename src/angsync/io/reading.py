@@ -64,7 +64,7 @@ def read(
     if format is not None and suffix not in READ:
         raise InputError(f"format is {format!r}, but it must be {in_words(READ)}.")
     if unit != "rad" and suffix in (".g2o", ".npy"):
-        raise InputError(f"{file}: unit={unit!r} (--unit) is for edge lists. {_UNITLESS[suffix]}")
+        raise InputError(f"{file}: the unit {unit!r} is for edge lists. {_UNITLESS[suffix]}")
     if suffix == ".g2o":
         from angsync.io.g2o_file import read_g2o
 
@@ -76,9 +76,11 @@ def read(
     if suffix not in COLUMN_READERS:
         raise FileFormatError(
             f"{file}: the suffix {file.suffix!r} is not known; known are {', '.join(sorted(READ))}. "
-            "Say which format it is (format='csv', --format csv), rename or convert the file."
+            "Rename or convert it, or name its format:",
+            python="format='csv'.",
+            command="--format csv.",
         )
     data = function_of(COLUMN_READERS[suffix])(file, ColumnNames(i, j, angle, weight, unit))
     if unit != "rad" and not isinstance(data, Measurements):
-        raise InputError(f"{file}: unit={unit!r} (--unit) is for edge lists. {_UNITLESS['.npy']}")
+        raise InputError(f"{file}: the unit {unit!r} is for edge lists. {_UNITLESS['.npy']}")
     return data

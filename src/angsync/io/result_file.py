@@ -98,7 +98,7 @@ def load_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
 def phases_of(angles: np.ndarray) -> np.ndarray:
     """Phases with these angles in radians; angles so large that nothing is left of them are refused."""
     epsilon = np.finfo(angles.dtype).eps if angles.dtype.kind == "f" else np.finfo(float).eps
-    warn_of_degrees(angles, "phases", "Phases are read as radians: convert them (np.deg2rad).")
+    warn_of_degrees(angles, "phases", "If so, convert them (np.deg2rad).", None)
     return np.exp(1j * radians(angles.ravel(), "rad", float(epsilon)).reshape(angles.shape))
 
 

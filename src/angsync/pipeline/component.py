@@ -99,7 +99,7 @@ def _seconds_to_end(task: Task) -> float:
 
 def _cut_short(task: Task, first: Attempt | None, status: Status) -> Attempt:
     """What there is where Ctrl-C or the time limit came outside every loop: the best point so far, or one at once."""
-    why = "interrupted" if status is Status.INTERRUPTED else "stopped at max_seconds"
+    why = "interrupted" if status is Status.INTERRUPTED else "stopped at the time limit"
     best = task.best if first is None else max((first.outcome, *task.reached), key=lambda outcome: outcome.objective)
     if best is None:
         z = task.start.astype(task.operator.dtype) if isinstance(task.start, np.ndarray) else at_once(task.operator)

@@ -97,7 +97,7 @@ def say_what_was_not_tried(task: Task, plan: Plan, attempt: Attempt) -> Attempt:
         return attempt
     out = []
     if task.clock.expired:
-        out.append("what max_seconds left no time for")
+        out.append("what the time limit left no time for")
     if effort == "low":
         out += ["further starts", "ways out of the point"]
     elif witness_search(task.operator.base, task.call, attempt.outcome.z) == "short":
@@ -107,5 +107,5 @@ def say_what_was_not_tried(task: Task, plan: Plan, attempt: Attempt) -> Attempt:
     if not certificate.method.endswith("+relaxation"):
         out.append("the semidefinite relaxation")
     if out and effort != "high":
-        out[-1] += " (effort='high')" if effort == "normal" else " (effort='normal')"
+        out[-1] += " (effort high)" if effort == "normal" else " (effort normal)"
     return replace(attempt, certificate=replace(certificate, untried=", ".join(out)))

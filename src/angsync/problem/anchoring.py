@@ -171,7 +171,7 @@ def _check_sizes(
                 f"the anchor or prior of node {names[k]!r} is {angle:g} rad: of so large a number little is left "
                 "modulo 2 pi. Wrap it."
             )
-    warn_of_degrees(np.array(list(given.values())), "anchors and priors", "Then convert them (np.deg2rad).")
+    warn_of_degrees(np.array(list(given.values())), "anchors and priors", "If so, convert them (np.deg2rad).", None)
     # as for the weights of measurements
     limit = sys.float_info.max / (4.0 * (measurements.n + 1) ** 2) / (1 + len(vague))
     for k, (_, weight) in vague.items():

@@ -70,12 +70,15 @@ def beyond_a_turn(angle: NDArray[np.float64]) -> int:
 def warn_of_degrees(
     angle: NDArray[np.float64],
     what: str = "angles",
-    mend: str = "Then say unit='deg' (--unit deg; turns: 'turn').",
+    python: str = "If so, pass unit='deg' (turns: 'turn'); otherwise wrap them to (-pi, pi].",
+    command: str | None = "If so, add --unit deg (turns: --unit turn).",
 ) -> None:
-    """Warn where most of these radians exceed one turn."""
+    """Warn if most of these radians exceed one turn. ``command`` None: the remedy in Python holds there too."""
     if beyond := beyond_a_turn(angle):
         warn_user(
             f"{beyond} of {angle.size} {what} exceed 2 pi in size, the largest is {abs(angle).max():.4g}: are these "
-            f"degrees? {mend} They are taken as radians, modulo 2 pi; wrap them to be rid of this warning.",
+            "degrees? They are treated as radians, modulo 2 pi.",
             UnitWarning,
+            python=python,
+            command=python if command is None else command,
         )

@@ -26,14 +26,8 @@ class DamagedChunkError(FileFormatError):
     """A chunk of an input is absent or cannot be decoded; ``keys`` are the files of the store."""
 
     def __init__(self, message: str, keys: Sequence[str] = ()) -> None:
-        super().__init__(message, tuple(keys))
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        return tuple(self.args[1])
-
-    def __str__(self) -> str:
-        return str(self.args[0])
+        super().__init__(message)
+        self.keys = tuple(keys)
 
 
 class Gone(NamedTuple):

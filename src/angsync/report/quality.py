@@ -322,7 +322,7 @@ def _advice(result: ReportedResult, far: int, weighted: bool) -> str:
     if result.certificate is not None and result.certificate.verdict.name == "REFUTED":
         return "A better fit is known, so this may be the reason: go on from the better point first."
     these = "that measurement" if far == 1 else "those measurements"
-    robust = f"ry --solver robust (in Python solver=angsync.Robust()), which finds out whether {these} can be believed."
+    robust = f"ry the solver robust, which finds out whether {these} can be believed."
     if result.gauge == "anchors":
         return f"Check the anchors and priors first: wrong ones have the same effect. Then t{robust}"
     if weighted:

@@ -60,7 +60,7 @@ def _reason(result: ReportedResult, certificate: ReportedCertificate) -> tuple[s
     if not result.converged and status != "STALLED":
         return (
             "the solver was stopped before it had finished",
-            "Let it go on (a smaller Stopping tolerance, more iterations) and certify again.",
+            "Let it go on (a smaller tolerance, more iterations) and certify again.",
         )
     if 0 <= certificate.relative_gap <= _CLOSE:
         gap = plain_number(100 * certificate.relative_gap, 2)

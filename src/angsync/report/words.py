@@ -32,10 +32,7 @@ def certificate_in_words(
             f"Not credible: {weights.note} Nothing that is proved about the weighted problem makes these phases right."
         )
     if certificate is None:
-        return (
-            "Not certified: no certificate was computed (certify=False), so nothing is proved about this "
-            "answer. Pass certify=True, or call angsync.certify(C, result.z)."
-        )
+        return "Not certified: no certificate was asked for, so nothing is proved about this answer."
     verdict = certificate.verdict.name
     if verdict == "CERTIFIED":
         sentences = _certified(certificate, components, number, anchored, result)
@@ -130,7 +127,7 @@ def _refuted(certificate: ReportedCertificate, number: Callable[[float], str]) -
     ]
     if math.isfinite(certificate.gap_bound):
         sentences.append(f"The optimum exceeds this objective by at most {_gap(certificate, number)}.")
-    sentences.append("To go on from the witness, synchronize again with start=certificate.witness.")
+    sentences.append("Solve again from the witness, or with more effort.")
     return sentences
 
 
@@ -162,7 +159,7 @@ def _undecided(
     if result is not None:
         return [*sentences, what_helps(result, certificate)]
     sentences.append(
-        "If the solver stopped early, let it go on (a smaller Stopping tolerance, more iterations) and "
+        "If the solver stopped early, let it go on (a smaller tolerance, more iterations) and "
         "certify again. If it converged, the noise may be too high for this proof: the answer can still be "
         "the best there is, and a start from another point is a fair test of it."
     )

@@ -38,11 +38,11 @@ class Status(Enum):
         "The objective cannot be raised further in this precision: loosen the tolerance or use complex128. "
         "Where weights span many orders of magnitude, nodes of small weight may be off."
     )
-    ITERATION_LIMIT = "Stopped at max_iterations; raise it, or go on from this result with start=result."
-    TIME_LIMIT = "Stopped at max_seconds; raise it, or go on from this result with start=result."
+    ITERATION_LIMIT = "Stopped at the iteration limit; raise it, or continue from this result."
+    TIME_LIMIT = "Stopped at the time limit; raise it, or continue from this result."
     STOPPED_BY_CALLBACK = "The callback returned True."
     EMPTY = "Nothing is measured (C is zero off its diagonal): any phases fit as well, and these mean nothing."
-    INTERRUPTED = "Interrupted; this is the best point so far. Go on from it with start=result."
+    INTERRUPTED = "Interrupted; this is the best point so far."
 
 
 def _is_number(x: Any) -> bool:

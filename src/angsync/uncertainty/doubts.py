@@ -136,14 +136,14 @@ def _too_small(
     if exact:
         return [
             f"the residuals are zero to the accuracy of the phases, and so are error bars from them. Unless the data "
-            f"are exact, {_CAUSE} (the same data more than once?). Pass sigma."
+            f"are exact, {_CAUSE} (the same data more than once?). Give sigma."
         ]
     ratio = squares / freedom
     precise = float(np.median(measurements.weight)) > _PRECISE_WEIGHT and measurements.modulus is None
     if precise and ratio < _FAR_TOO_SMALL and gammainc(freedom / 2, ratio * freedom / 2) < _RARE:
         return [
             f"chi-square per degree of freedom is {ratio:.2g} with weights as 1 / variance: {_CAUSE} (the same data "
-            "more than once?), and error bars from such residuals are far too short. Pass sigma: 1 where weights are "
+            "more than once?), and error bars from such residuals are far too short. Give sigma: 1 if weights are "
             "1 / variance."
         ]
     return []

@@ -52,8 +52,9 @@ def _sigma_and_freedom(measurements: Measurements, z: NDArray, components: NDArr
         raise InputError("There are no error bars: no measurement has a positive weight, so nothing is known.")
     if freedom <= 0:
         raise InputError(
-            "sigma cannot be estimated: there are no more measurements than phases, so the residuals are zero. "
-            "Pass sigma (an edge of weight w has angle variance sigma**2 / w)."
+            "sigma cannot be estimated: there are no more measurements than phases, so the residuals are zero.",
+            python="Pass sigma (an edge of weight w has angle variance sigma**2 / w).",
+            command="Add --sigma NUMBER (an edge of weight w has angle variance NUMBER^2 / w).",
         )
     return model_of(measurements).sigma_and_freedom(
         measurements,

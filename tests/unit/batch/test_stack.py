@@ -186,7 +186,7 @@ def test_scale_does_not_matter(batch_solver, dtype, scale):
 
 def test_iteration_limit_is_reported(batch_solver):
     C = gaussian_stack(20, 4, sigma=2.0)
-    with pytest.warns(ConvergenceWarning, match="4 of 4 problems did not converge: 4 stopped at max_iterations"):
+    with pytest.warns(ConvergenceWarning, match="4 of 4 problems did not converge: 4 stopped at the iteration limit"):
         result = ang.synchronize(C, stopping=ang.Stopping(max_iterations=1))
     assert (result.iterations == 1).all()
     assert (result.status == BatchStatus.ITERATION_LIMIT).all()

@@ -102,7 +102,7 @@ def test_comment_sign_inside_a_quoted_label_is_no_comment(table) -> None:
         ("\n\n", ["no header"]),
         ("# only a remark\n", ["no header"]),
         ("i,j,angle\n", ["header but no rows"]),
-        ("a,b,angle\n0,1,0.5\n", ["no column 'i'", "'a', 'b', 'angle'", "i=, j=, angle="]),
+        ("a,b,angle\n0,1,0.5\n", ["no column 'i'", "'a', 'b', 'angle'", "i='a', j='b'"]),
         ("0,1,0.5\n1,2,0.5\n", ["no column 'i'", "first line must be a header"]),
         ("i,j,angle,angle\n0,1,1,1\n", ["'angle' more than once"]),
         ("i,j,angle,weight\n0,1,0.5,-1\n", ["weight[0]", "negative"]),
@@ -181,9 +181,9 @@ def test_angles_of_which_nothing_is_left(table, angle: str) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("src,dst,dphi\na,b,1\n", "such as i='src', j='dst', angle='dphi'."),
-        ("i,j,phase\na,b,1\n", "such as angle='phase'."),
-        ("# from,to,phase\na,b,1\n", "in the header 'from,to,phase'.*such as i='from', j='to', angle='phase'."),
+        ("src,dst,dphi\na,b,1\n", "i='src', j='dst', angle='dphi'."),
+        ("i,j,phase\na,b,1\n", "angle='phase'."),
+        ("# from,to,phase\na,b,1\n", "in the header 'from,to,phase'.*i='from', j='to', angle='phase'."),
         ("a,b,1.5\nb,c,2\n", "put i,j,angle above the data"),
         ("# made yesterday\na,b,1.5\nb,c,2\n", "put i,j,angle above the data"),
     ],

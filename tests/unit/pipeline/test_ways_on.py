@@ -102,11 +102,11 @@ def test_effort_says_what_an_open_problem_costs():
 def test_the_certificate_says_what_was_not_tried():
     C = noisy(150)
     low = ang.synchronize(C, effort="low").certificate
-    assert low.untried == "further starts, ways out of the point, the semidefinite relaxation (effort='normal')"
+    assert low.untried == "further starts, ways out of the point, the semidefinite relaxation (effort normal)"
     assert str(low).endswith(f"; not tried: {low.untried}")
     normal = ang.synchronize(C).certificate
     rows = "starts from rank-two rows, because with so much noise a better fit is no better estimate"
-    assert normal.untried == f"the lift to rank two, {rows} (effort='high')"
+    assert normal.untried == f"the lift to rank two, {rows} (effort high)"
     assert f"Not tried: {normal.untried}." in str(ang.synchronize(C))
     assert ang.synchronize(C, effort="high").certificate.untried == ""
     two = np.zeros((300, 300), dtype=complex)

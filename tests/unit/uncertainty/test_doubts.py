@@ -57,7 +57,7 @@ def test_two_tables_of_one_data_set():
         np.append(i, np.zeros(59, dtype=int)), np.append(j, j), np.append(parts, totals), weight=np.full(118, 1.5e4)
     )
     result = ang.synchronize(m)
-    assert "Pass sigma: 1 where weights are 1 / variance" in said(result)[0]
+    assert "Give sigma: 1 if weights are 1 / variance" in said(result)[0]
     assert NOT_INDEPENDENT in said(result)[0]
     assert NOT_INDEPENDENT in said(result, sigma=1.0)[0]
 

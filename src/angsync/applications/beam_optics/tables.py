@@ -214,13 +214,17 @@ def _doubt_unit(table: FieldTable, phase: NDArray[np.float64], unit: str) -> Non
         other = "turn" if given.max() <= 1 else "rad"
         warn_user(
             f"{table.source}: all {size.size} phases are within {given.max():.3g} degrees of 0: are these {other}? "
-            f"Then say unit={other!r} (--unit {other}). They are taken as degrees.",
+            "They are treated as degrees.",
             UnitWarning,
+            python=f"If so, pass unit={other!r}.",
+            command=f"If so, add --unit {other}.",
         )
     if unit == "turn" and size.size and np.mean(size > 1) > 0.5:
         other = "deg" if size.max() > 2 * np.pi else "rad"
         warn_user(
-            f"{table.source}: most phases exceed one turn, the largest is {size.max():.4g}: are these {other}? Then "
-            f"say unit={other!r} (--unit {other}). They are taken as turns.",
+            f"{table.source}: most phases exceed one turn, the largest is {size.max():.4g}: are these {other}? "
+            "They are treated as turns.",
             UnitWarning,
+            python=f"If so, pass unit={other!r}.",
+            command=f"If so, add --unit {other}.",
         )

@@ -51,7 +51,7 @@ __all__ = ["Landmarks", "PoseGraph", "PoseGraphResult", "Simulated", "optimize",
 
 COSTS = ("isotropic", "information")
 _MOST_PARTS = 500  # that only landmarks join: turned to each other beforehand, at a product each
-_NO_TIME = "Stopped at max_seconds, before the search for wrong edges was finished; raise it."
+_NO_TIME = "Stopped at the time limit, before the search for wrong edges was finished; raise it."
 
 
 @names_keywords
@@ -237,13 +237,13 @@ def _polished(found: PoseGraphResult, clock: Clock, on_failure: Any) -> PoseGrap
 
 def _headings_alone(graph: PoseGraph, max_seconds: float | None, rng: Any) -> SyncResult:
     """The optimum of the rotations; what is said about them is said in the convention of pose graphs."""
-    warn_of_degrees(graph.motion[:, 2], "turns (dtheta)", "The turns of motions are radians: convert them.")
+    warn_of_degrees(graph.motion[:, 2], "turns (dtheta)", "If so, convert them: turns of motions are radians.", None)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         stopping = Stopping(max_seconds=max_seconds)
         start = synchronize(graph.rotations(), stopping=stopping, certify=False, on_failure="ignore", rng=rng)
     for one in said:
-        if not issubclass(one.category, DisconnectedWarning):
+        if issubclass(one.category, AngsyncWarning) and not issubclass(one.category, DisconnectedWarning):
             ours = str(one.message).replace("angle = theta_i - theta_j", "the turn from i to j is theta_j - theta_i")
             warn_user(ours, one.category)
     return start

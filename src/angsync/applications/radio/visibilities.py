@@ -202,9 +202,11 @@ def _doubt_unit(phase: NDArray[np.float64], unit: str) -> None:
     if unit == "deg" and known.size >= _FEW_ROWS and 0 < known.max() <= 2 * math.pi:
         other = "turn" if known.max() <= 1 else "rad"
         warn_user(
-            f"all {known.size} phases are within {known.max():.3g} degrees of 0: are these {other}? Then say "
-            f"unit={other!r} (--unit {other}). They are taken as degrees.",
+            f"all {known.size} phases are within {known.max():.3g} degrees of 0: are these {other}? They are "
+            "treated as degrees.",
             UnitWarning,
+            python=f"If so, pass unit={other!r}.",
+            command=f"If so, add --unit {other}.",
         )
 
 

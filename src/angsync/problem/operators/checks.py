@@ -93,7 +93,9 @@ def not_hermitian(i: int, j: int, gap: float, limit: float) -> NotHermitianError
     """The exception for a pair of entries that are not conjugates of each other."""
     return NotHermitianError(
         f"C must be Hermitian: |C[{i},{j}] - conj(C[{j},{i}])| = {gap:.2e}, allowed {limit:.2e}. "
-        "If only one triangle is filled, pass hermitian='upper' or 'lower' (--hermitian upper)."
+        "If only one triangle is filled,",
+        python="pass hermitian='upper' or 'lower'.",
+        command="add --hermitian upper or lower.",
     )
 
 

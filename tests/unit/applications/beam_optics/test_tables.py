@@ -78,14 +78,14 @@ def test_rows_without_a_phase_are_counted(tmp_path):
 
 
 def test_units(tmp_path):
-    with pytest.warns(UnitWarning, match=r"are these deg\? Then say unit='deg'"):
+    with pytest.warns(UnitWarning, match=r"are these deg\?.*unit='deg'"):
         table(tmp_path, "b 1 a 0 0.2 72 3.6 0.2\nc 2 a 0 0.5 180 3.6 0.5\n")
     degrees = beam_optics.read(tmp_path / "phase.tfs", unit="deg")[0]
     assert degrees.phase.tolist() == pytest.approx([0.2, 0.5])
     assert degrees.error.tolist() == pytest.approx([0.01, 0.01])
     many = "".join(f"m{k} {k} a 0 {k / 40} {k / 40} 0.01 {k / 40}\n" for k in range(1, 31))
     table(tmp_path, many)
-    with pytest.warns(UnitWarning, match=r"are these turn\? Then say unit='turn'"):
+    with pytest.warns(UnitWarning, match=r"are these turn\?.*unit='turn'"):
         beam_optics.read(tmp_path / "phase.tfs", unit="deg")
 
 
