@@ -77,5 +77,5 @@ wheels: ## sdist and wheel into dist/, tried in fresh environments of every Pyth
 	@$(BIN)/python tools/wheels.py
 
 clean: ## remove what was generated (keeps .venv: delete that by hand)
-	rm -rf build dist docs/_build docs/_generated docs/gallery angsync-demo angsync-reproduce .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf build dist docs/_build docs/gallery angsync-demo angsync-reproduce .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests tools benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +

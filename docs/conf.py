@@ -20,28 +20,6 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 import gallery_look  # noqa: E402
 
-
-def write_reproduction() -> None:
-    """The rows of a quick reproduction run, measured for this build, as a page part that theory.md includes.
-
-    The run is kept in _build and reused while the sources are the same; it takes about a minute when they are not.
-    """
-    from angsync.study.reproduce import run_experiments
-
-    kept = HERE / "_build" / "reproduce"
-    kept.mkdir(parents=True, exist_ok=True)
-    results = run_experiments(kept / "results.json", quick=True)
-    lines = []
-    for row in results["rows"]:
-        verdict = "held" if row["held"] else "VIOLATED"
-        lines.append(f"- **{row['id']}**, {verdict}: `{row['claim']}`\n\n  `{row['measured']}` ({row['cases']} cases)")
-    generated = HERE / "_generated"
-    generated.mkdir(exist_ok=True)
-    (generated / "reproduction.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-write_reproduction()
-
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
@@ -52,7 +30,8 @@ extensions = [
     # runs the examples and shows them with what they drew and printed
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "_generated"]
+# a part of theory.md
+exclude_patterns = ["_build", "reproduction.md"]
 # all code, with a copy of each script to download; nothing else that the extension offers
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",

@@ -1,15 +1,15 @@
-"""Small runs of ``angsync reproduce`` for tests: sizes that take no time, experiments that only count."""
+"""Small runs of ``angsync reproduce`` for tests: sizes that take no time."""
 
 from __future__ import annotations
 
 import signal
 
-from angsync.study.reproduce import Experiment, Piece, Row, Size
+from angsync.study.reproduce import Size
 
 TINY = Size(
     model_order=60, identities=6, property_cases=200, facts=21, critical=3, theorems=16, convergence=8, relaxations=1,
     figure_order=40, bound_runs=24, bound_order=150, efficiency_order=20, efficiency_runs=2, efficiency_large_runs=2,
-    transition_orders=(20,), transition_runs=2, time_orders=(20,), time_first_order=(),
+    transition_orders=(20,), transition_runs=2,
 )  # fmt: skip
 
 
@@ -22,27 +22,8 @@ ROW_OF_EXPERIMENT = {
 }  # fmt: skip
 
 
-class Recorder:
-    """Experiments that do nothing but count."""
-
-    def __init__(self) -> None:
-        self.ran: list[str] = []
-        self.ended: list[str] = []
-
-    def experiment(self, name, row, action=lambda: None, ticks=True):
-        def run(size, seeds, tick):
-            self.ran.append(name)
-            action()
-            if ticks:
-                tick(1.0)
-            self.ended.append(name)
-            return Piece((Row(row, "x", True, "none", 1),), notes=(name,))
-
-        return Experiment(name, run)
-
-
 def swallowed():
-    """What the solvers' loop does with Ctrl-C: it stops early and returns its best point."""
+    """Stop early at Ctrl-C, as the solvers' loop does."""
     try:
         signal.raise_signal(signal.SIGINT)
     except KeyboardInterrupt:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import runpy
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,6 @@ import angsync as ang
 
 pytestmark = pytest.mark.browser
 
-FAKE_RESULTS = Path(__file__).parents[1] / "unit" / "study" / "reproduce" / "test_page.py"
 
 # What each drawing shows: its size on the page, how much is drawn in it, and the texts that leave its frame.
 LOOK = """
@@ -110,11 +108,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     three_components().to_html(folder / "components.html")
     ang.synchronize(grid(316)).to_html(folder / "large.html")
     applications(folder)
-    fake = runpy.run_path(str(FAKE_RESULTS))
-    reproduction = fake["write_reproduction_page"](fake["fake_results"](), folder / "reproduction.html")
     found = {path.stem: path for path in folder.glob("*.html")}
     assert found["report"] == report
-    assert found["reproduction"] == reproduction
     return found
 
 
@@ -153,7 +148,7 @@ def opened(browser: Any, pages: dict[str, Path]) -> Iterator[Any]:
 
 
 FIELDS = ("beam", "clocks", "linking", "poses", "radio", "ranking", "retrieval")
-EVERY = ("report", "reproduction", "corrupted", "components", "large", *FIELDS)
+EVERY = ("report", "corrupted", "components", "large", *FIELDS)
 
 
 @pytest.mark.parametrize("width", [1280, 400])
@@ -162,13 +157,13 @@ def test_every_figure_is_drawn_inside_its_frame(opened: Any, name: str, width: i
     page = opened(name, width)
     page.evaluate("() => document.querySelectorAll('details').forEach(one => { one.open = true; })")
     drawings = page.evaluate(LOOK)
-    assert len(drawings) >= {"reproduction": 17, "report": 6}.get(name, 2)
+    assert len(drawings) >= {"report": 6}.get(name, 2)
     for drawing in drawings:
         assert drawing["width"] > 50, drawing
         assert drawing["height"] > 40, drawing
         assert drawing["drawn"] > 0, drawing
         assert drawing["outside"] == [], drawing
-        if name in ("report", "reproduction"):  # names in a network may lie upon each other
+        if name == "report":  # names in a network may lie upon each other
             assert drawing["overlapping"] == [], drawing
     assert page.evaluate(WIDER_THAN_THE_WINDOW) == 0
 

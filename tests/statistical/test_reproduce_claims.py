@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-import time
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from angsync import simulate
 from angsync.circle import distance
-from angsync.study.reproduce import CLAIMS, FULL, QUICK, run_experiments, violated
+from angsync.study.reproduce import CLAIMS, FULL, QUICK, run_experiments
 from angsync.study.reproduce.efficiency import _predicted, cramer_rao
 from angsync.study.reproduce.rows import mean_and_error
 from angsync.study.reproduce.runs import maximizer
@@ -46,13 +47,26 @@ def test_sizes_are_those_that_were_promised():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
-def test_quick_run_holds_every_row_within_two_minutes_of_one_core(tmp_path, seed):
-    begin = time.process_time()
-    results = run_experiments(tmp_path / "results.json", quick=True, seed=seed)
-    assert time.process_time() - begin < 120
-    assert violated(results) == []
-    assert [row["id"] for row in results["rows"]] == list(CLAIMS)
-    rows = {entry["method"]: entry for entry in results["series"]["efficiency"] if entry["n"] == 1000}
+def test_quick_run_holds_every_row(seed):
+    results = run_experiments(quick=True, seed=seed)
+    assert results.violated == []
+    assert [row.id for row in results.rows] == list(CLAIMS)
+    rows = {entry["method"]: entry for entry in results.series["efficiency"] if entry["n"] == 1000}
     # state evolution: the phases of c z* + noise g with c the mean cosine of their own error give 1.036 and 1.058
     assert abs(rows["gpm"]["ratio"] - 1.036) < 4 * rows["gpm"]["standard_error"] + 0.003
     assert abs(rows["eigenvector"]["ratio"] - 1.058) < 4 * rows["eigenvector"]["standard_error"] + 0.003
+    if seed == 0:
+        assert_same_but_for_rounding((DOCS / "reproduction.md").read_text(), results.markdown())
+
+
+DOCS = Path(__file__).parents[2] / "docs"
+NUMBER = re.compile(r"(?<![A-Za-z_])\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+ROUNDING = 1e-8  # what is smaller is the rounding of one machine
+
+
+def assert_same_but_for_rounding(committed, measured):
+    """Compare the table of the theory page, which `angsync reproduce --quick` wrote, with a run of today."""
+    assert NUMBER.sub("#", committed) == NUMBER.sub("#", measured)
+    for before, now in zip(NUMBER.findall(committed), NUMBER.findall(measured), strict=True):
+        small = max(float(before), float(now)) < ROUNDING
+        assert small or float(now) == pytest.approx(float(before), rel=0.02), (before, now)

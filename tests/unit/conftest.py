@@ -30,10 +30,10 @@ def device(monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def results(tmp_path_factory):
-    """One whole run of the reproduction at tiny sizes."""
+def results():
+    """Run the whole reproduction at tiny sizes."""
     from reproduction import TINY
 
     from angsync.study.reproduce import run_experiments
 
-    return run_experiments(tmp_path_factory.mktemp("reproduce") / "results.json", quick=True, size=TINY)
+    return run_experiments(quick=True, size=TINY)

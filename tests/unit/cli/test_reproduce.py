@@ -6,28 +6,26 @@ import functools
 import json
 import subprocess
 import sys
-import types
-from pathlib import Path
 
 import pytest
-from reproduction import ROW_OF_EXPERIMENT, TINY, Recorder, swallowed
+from reproduction import TINY, swallowed
 from typer.testing import CliRunner
 
 import angsync.study.reproduce
 from angsync import theory
 from angsync.cli import app
 from angsync.study.reproduce import CLAIMS, EXPERIMENTS, run_experiments
+from angsync.study.reproduce.rows import Piece
+
+pytest.importorskip("matplotlib")
 
 
 @pytest.fixture
 def command(monkeypatch, tmp_path):
-    """The command on a few tiny experiments, with a page that says only that it was written."""
-    page = types.ModuleType("angsync.study.reproduce.page")
-    page.write_reproduction_page = lambda results, path: Path(path).write_text(str(len(results["rows"])))
-    monkeypatch.setitem(sys.modules, "angsync.study.reproduce.page", page)
+    """The command at tiny sizes."""
 
-    def run(*options, experiments=EXPERIMENTS):
-        tiny = functools.partial(run_experiments, size=TINY, experiments=experiments)
+    def run(*options):
+        tiny = functools.partial(run_experiments, size=TINY)
         monkeypatch.setattr(angsync.study.reproduce, "run_experiments", tiny)
         return CliRunner().invoke(app, ["reproduce", "--quick", "-o", str(tmp_path / "out"), *options])
 
@@ -35,32 +33,22 @@ def command(monkeypatch, tmp_path):
     return run
 
 
-def _store(folder, results, without=()):
-    """An earlier run in this folder, less some experiments and their rows, which have to be run again."""
-    folder.mkdir()
-    rows = [row for row in results["rows"] if ROW_OF_EXPERIMENT.get(row["id"]) not in without]
-    finished = {name: seconds for name, seconds in results["finished"].items() if name not in without}
-    (folder / "results.json").write_text(json.dumps({**results, "rows": rows, "finished": finished}))
-
-
-def test_command_prints_a_line_a_row_and_ends_with_0(command, results):
-    _store(command.folder, results)
+def test_command_prints_a_line_per_row_and_ends_with_0(command, monkeypatch, results):
     done = command()
     assert done.exit_code == 0, done.output
     printed = done.stdout.splitlines()
     assert [line.split()[0] for line in printed[: len(CLAIMS)]] == list(CLAIMS)
     assert "every row held" in printed[-1]
-    assert (command.folder / "report.html").read_text() == str(len(CLAIMS))
-    again = command("--json")
-    assert again.exit_code == 0
-    content = json.loads(again.stdout)
+    report = (command.folder / "report.md").read_text()
+    for name in results.series:
+        assert f"({name}.svg)" in report
+        assert (command.folder / f"{name}.svg").stat().st_size > 0
+    content = json.loads((command.folder / "results.json").read_text(), parse_constant=pytest.fail)
     assert content["violated"] == []
     assert [row["id"] for row in content["rows"]] == list(CLAIMS)
 
 
-def test_command_ends_with_1_when_a_planted_constant_violates_a_row(command, results, monkeypatch):
-    _store(command.folder, results, without=("every iterate",))
-
+def test_command_ends_with_1_when_a_planted_constant_violates_a_row(command, monkeypatch):
     # nu of Theorem 1, a hundredth of what it is
     def wrong(n, alpha, op):
         mu, nu = theory_constants(n, alpha, op)
@@ -68,21 +56,30 @@ def test_command_ends_with_1_when_a_planted_constant_violates_a_row(command, res
 
     theory_constants = theory.estimation._l2_constants
     monkeypatch.setattr(theory.estimation, "_l2_constants", wrong)
-    done = command()
+    done = command("--json")
     assert done.exit_code == 1
-    rows = {line.split()[0]: line.split()[1] for line in done.stdout.splitlines()[: len(CLAIMS)]}
-    assert rows["T1"] == "VIOLATED"
-    assert rows["P1"] == "held"
-    assert "VIOLATED: T1" in done.stdout.splitlines()[-1]
+    content = json.loads(done.stdout)
+    assert content["violated"] == ["T1"]
+    assert "**T1**, VIOLATED" in (command.folder / "report.md").read_text()
 
 
-def test_command_interrupted(command):
-    recorder = Recorder()
-    one, two = recorder.experiment("one", "M1"), recorder.experiment("two", "M2", swallowed)
-    done = command(experiments=(one, two))
+def test_command_interrupted(command, monkeypatch):
+    def experiment(size, trials):
+        swallowed()
+        return Piece()
+
+    monkeypatch.setitem(EXPERIMENTS, "objectives", experiment)
+    done = command()
     assert done.exit_code == 130
-    assert list(json.loads((command.folder / "results.json").read_text())["finished"]) == ["one"]
-    assert not (command.folder / "report.html").exists()
+    assert not command.folder.exists()
+
+
+def test_command_without_matplotlib_fails_before_the_work(command, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(EXPERIMENTS, "measurement model", lambda size, trials: pytest.fail("ran"))
+    done = command()
+    assert done.exit_code == 2
+    assert "pip install" in done.stderr
 
 
 def test_command_where_it_cannot_write(command):

@@ -14,9 +14,9 @@ from angsync.certificate import relaxation
 from angsync.problem import objective
 from angsync.solvers import GPM
 from angsync.solvers.starts import eigenvector
-from angsync.study.reproduce import CLAIMS, EXPERIMENTS
+from angsync.study.reproduce import CLAIMS, EXPERIMENTS, seed_of
 from angsync.study.reproduce import efficiency as efficiency_module
-from angsync.study.reproduce.engine import seed_of
+from angsync.study.reproduce.rows import Trials
 
 
 def _shrunk(function, factor, *names):
@@ -111,6 +111,6 @@ def test_every_row_with_a_verdict_has_a_planted_mistake():
 def test_a_planted_mistake_turns_the_row_red(mistake, monkeypatch):
     row = mistake[:2]
     monkeypatch.setattr(*PLANTED[mistake])
-    experiment = next(e for e in EXPERIMENTS if e.name == ROW_OF_EXPERIMENT[row])
-    piece = experiment.run(TINY, seed_of(0, experiment.name), lambda share: None)
+    name = ROW_OF_EXPERIMENT[row]
+    piece = EXPERIMENTS[name](TINY, Trials(seed_of(0, name)))
     assert not next(found for found in piece.rows if found.id == row).held

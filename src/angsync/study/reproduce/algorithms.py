@@ -12,16 +12,15 @@ from angsync.front_door import synchronize
 from angsync.solvers import GPM
 from angsync.solvers.starts.eigenvector import eigenvector_estimator
 from angsync.solvers.stopping import Status, Stopping
-from angsync.study.reproduce.rows import Piece, Row, Tick
+from angsync.study.reproduce.rows import Piece, Row, Trials
 from angsync.study.reproduce.runs import trajectory
 from angsync.study.reproduce.sizes import Size
 
 
-def algorithm(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
+def algorithm(size: Size, trials: Trials) -> Piece:
     """A1: every iterate of the library against Algorithm 1 as three lines of NumPy."""
     worst, iterates_compared = 0.0, 0
-    for k, child in enumerate(seeds.spawn(size.identities)):
-        rng = np.random.default_rng(child)
+    for k, rng in trials(size.identities):
         n = int(rng.integers(2, 60))
         C = simulate.gaussian(n, float(rng.uniform(0, 0.4)) * math.sqrt(n), rng=rng).C
         for alpha in (0.5, 2.0, 4.0, 16.0, math.inf):
@@ -31,8 +30,7 @@ def algorithm(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
                 iterates_compared += 1
                 w = C @ z if math.isinf(alpha) else z + alpha / n * (C @ z)
                 z = w / np.abs(w)
-        tick((k + 1) / size.identities)
-    stays, obeyed = _zero_entry_keeps_its_phase(), _termination_is_obeyed(seeds)
+    stays, obeyed = _zero_entry_keeps_its_phase(), _termination_is_obeyed(np.random.default_rng(trials.seeds))
     measured = (
         f"largest difference over all iterates {worst:.0e}; a zero entry of w keeps its phase: {_yes(stays)}; "
         f"the termination criterion is obeyed: {_yes(obeyed)}"
@@ -54,8 +52,8 @@ def _zero_entry_keeps_its_phase() -> bool:
     return bool(trajectory(C, math.inf, z, 1)[0][1][0] == 1j)
 
 
-def _termination_is_obeyed(seeds: np.random.SeedSequence) -> bool:
-    problem = simulate.gaussian(30, 1.0, rng=np.random.default_rng(seeds))
+def _termination_is_obeyed(rng: np.random.Generator) -> bool:
+    problem = simulate.gaussian(30, 1.0, rng=rng)
     few = synchronize(
         problem.C, solver=GPM(2.0), stopping=Stopping(max_iterations=3), certify=False, on_failure="ignore"
     )
@@ -63,11 +61,10 @@ def _termination_is_obeyed(seeds: np.random.SeedSequence) -> bool:
     return few.iterations == 3 and few.status is Status.ITERATION_LIMIT and enough.residual <= 1e-7 < few.residual
 
 
-def eigenvector(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
+def eigenvector(size: Size, trials: Trials) -> Piece:
     """A2: against numpy.linalg.eigh, with a negative eigenvalue that is larger in modulus, and with zero entries."""
-    worst, cases = 0.0, 0
-    for k, child in enumerate(seeds.spawn(size.identities)):
-        rng = np.random.default_rng(child)
+    worst = 0.0
+    for k, rng in trials(size.identities):
         n = int(rng.choice([5, 30, 58, 65, 120]))  # LAPACK below 60, ARPACK above
         problem = simulate.gaussian(n, float(rng.uniform(0.05, 0.4)) * math.sqrt(n), rng=rng)
         C = problem.C
@@ -77,10 +74,10 @@ def eigenvector(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
         elif k % 3 == 2:
             C = _beside_a_lighter_component(C)
         worst = max(worst, _deviation(C))
-        cases += 1
-        tick((k + 1) / size.identities)
     measured = f"largest d_2 from numpy.linalg.eigh, scaled by the gap: {worst:.0e}"
-    return Piece((Row("A2", measured, worst <= 1e-10, "1e-10 over the relative gap of the eigenvalue", cases),))
+    return Piece(
+        (Row("A2", measured, worst <= 1e-10, "1e-10 over the relative gap of the eigenvalue", size.identities),)
+    )
 
 
 def _beside_a_lighter_component(C: NDArray) -> NDArray:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from angsync import simulate, theory
 from angsync.circle import distance
 from angsync.solvers.starts.eigenvector import eigenvector_estimator
-from angsync.study.reproduce.rows import EPSILON, Inequalities, Piece, Row, Tick, frequency, with_error
+from angsync.study.reproduce.rows import EPSILON, Inequalities, Piece, Row, Trials, frequency, with_error
 from angsync.study.reproduce.runs import fitted_rate, maximizer, objective_gap, rho, scaled_problem, trajectory
 from angsync.study.reproduce.sizes import Size
 
@@ -89,13 +89,12 @@ class _Linear:
         )
 
 
-def linear_convergence(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
+def linear_convergence(size: Size, trials: Trials) -> Piece:
     """T3, P3 and P5 along the same runs within Theorem 3's conditions."""
     linear, error_bound = _Linear.empty(), Inequalities()
     ascent, cost, safeguard = Inequalities(), Inequalities(), Inequalities()
     runs = outside = 0
-    for k, child in enumerate(seeds.spawn(size.convergence)):
-        rng = np.random.default_rng(child)
+    for k, rng in trials(size.convergence):
         n = (20, 50, 100, 150)[k % 4]
         share = 0.9999 if k % 3 == 0 else float(rng.uniform(0.2, 1))
         kind = ("gaussian", "gaussian", "rival", "node")[(k // 4) % 4]
@@ -115,7 +114,6 @@ def linear_convergence(size: Size, seeds: np.random.SeedSequence, tick: Tick) ->
             _add_progress(C, path, theorem.constants, alpha, (ascent, cost, safeguard))
             scattered = [_near(truth, rng) for _ in range(3)]
             _add_error_bound(C, [*path.iterates, *scattered], zhat, truth, alpha, op, noise_inf, error_bound)
-        tick((k + 1) / size.convergence)
     where = f"{runs} runs of {size.convergence} problems" + (f", {outside} outside left out" if outside else "")
     together = f"(a) {ascent}; (b) {cost}; (c) {safeguard}"
     fifth = ascent.held and cost.held and safeguard.held
@@ -182,11 +180,10 @@ def _near(truth: NDArray, rng: np.random.Generator) -> NDArray:
     return truth * np.exp(1j * angles * length / float(np.linalg.norm(angles)))
 
 
-def gaussian_convergence(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
+def gaussian_convergence(size: Size, trials: Trials) -> Piece:
     """C2: Gaussian noise at sigma = n^(1/4)/936, step sizes up to 312 n^(1/4)."""
     linear, failed, promised, runs = _Linear.empty(), 0, 0.0, 0
-    for k, child in enumerate(seeds.spawn(size.convergence)):
-        rng = np.random.default_rng(child)
+    for k, rng in trials(size.convergence):
         n = (20, 50, 100, 200)[k % 4]
         sigma = n**0.25 / 936 * (1.0, 0.5)[(k // 4) % 2]
         problem = simulate.gaussian(n, sigma, rng=rng)
@@ -204,7 +201,6 @@ def gaussian_convergence(size: Size, seeds: np.random.SeedSequence, tick: Tick) 
                 linear.add(Path.of(problem.C, alpha, v, zhat, _ITERATIONS), theorem, n)
                 runs += 1
         failed += not within
-        tick((k + 1) / size.convergence)
     chance = promised / size.convergence
     limit = size.convergence * chance + 3 * math.sqrt(size.convergence * chance * (1 - chance))
     unmet = frequency(failed, size.convergence)
@@ -213,15 +209,14 @@ def gaussian_convergence(size: Size, seeds: np.random.SeedSequence, tick: Tick) 
     return Piece((Row("C2", measured, held, f"{_GAPS}; 3 standard errors for the frequency", runs),))
 
 
-def convergence_figures(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
+def convergence_figures(size: Size, trials: Trials) -> Piece:
     """Gap, distance and rho along single runs, from Theorem 3's noise to far beyond it."""
     n, alpha = size.figure_order, 4.0
     noises = (n**0.25 / 936 / math.sqrt(n), 0.01, 0.1, 0.3, 0.5)
     convergence: list[dict[str, Any]] = []
     error_bound: list[dict[str, Any]] = []
-    for k, (noise, child) in enumerate(zip(noises, seeds.spawn(len(noises)), strict=True)):
-        rng = np.random.default_rng(child)
-        sigma = noise * math.sqrt(n)
+    for k, rng in trials(len(noises)):
+        noise, sigma = noises[k], noises[k] * math.sqrt(n)
         problem = simulate.gaussian(n, sigma, rng=rng)
         op, noise_inf = theory.noise_norms(problem.noise, problem.z)
         v = eigenvector_estimator(problem.C)
@@ -247,5 +242,4 @@ def convergence_figures(size: Size, seeds: np.random.SeedSequence, tick: Tick) -
                 "applies": applies,
             }
         )  # fmt: skip
-        tick((k + 1) / len(noises))
     return Piece((), {"convergence": convergence, "error_bound": error_bound})

@@ -16,13 +16,14 @@ from angsync.solvers import GPM
 from angsync.solvers.starts.eigenvector import eigenvector_estimator
 from angsync.solvers.stopping import Stopping
 from angsync.study.reproduce.relaxation import solve_relaxation
-from angsync.study.reproduce.rows import Piece, Row, Tick, mean_and_error, with_error
+from angsync.study.reproduce.rows import Piece, Row, Trials, mean_and_error, with_error
 from angsync.study.reproduce.runs import maximizer, random_start, trajectory
 from angsync.study.reproduce.sizes import Size
 
 # noise levels over sqrt(n): of the efficiency figure, of B1, of the transitions
 _NOISES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
 _BOUND_NOISE = 0.2
+_ENDS = ("certified", "best_known", "theorem_1_applies", "theorem_3_applies")
 _TRANSITION_NOISES = (0.0003, 0.003, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
 
 
@@ -54,29 +55,38 @@ def _excess(problem: simulate.Problem, z: NDArray, bound: float) -> float:
     return 1 + (distance(z, problem.z) ** 2 - _predicted(problem)) / bound
 
 
-def _entry(n: int, noise: float, method: str, ratios: list[float]) -> dict[str, Any]:
-    ratio, error = mean_and_error(ratios)
-    return {
-        "n": n, "noise": noise, "method": method, "ratio": ratio, "standard_error": error, "runs": len(ratios),
-    }  # fmt: skip
-
-
-def efficiency_bound(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
-    """B1: the bound against its definition, and both estimators against the bound at sigma = 0.2 sqrt(n)."""
-    n, noise = size.bound_order, _BOUND_NOISE
-    sigma = noise * math.sqrt(n)
-    definition = _bound_error(seeds)
-    bound = cramer_rao(n, sigma)
-    ratios: dict[str, list[float]] = {"eigenvector": [], "gpm": []}
+def _draws(
+    n: int, noise: float, runs: int, trials: Trials, *, relaxed: bool = False
+) -> tuple[dict[str, list[float]], list[float]]:
+    """Return the squared errors over the bound by method, and those of GPM without the control variate."""
+    ratios: dict[str, list[float]] = {}
     plain = []
-    for k, child in enumerate(seeds.spawn(size.bound_runs)):
-        problem = simulate.gaussian(n, sigma, rng=np.random.default_rng(child))
+    bound = cramer_rao(n, noise * math.sqrt(n))
+    for _, rng in trials(runs):
+        problem = simulate.gaussian(n, noise * math.sqrt(n), rng=rng)
         v = eigenvector_estimator(problem.C)
-        z = trajectory(problem.C, 4.0, v, 500, tolerance=1e-8)[1].z
-        ratios["eigenvector"].append(_excess(problem, v, bound))
-        ratios["gpm"].append(_excess(problem, z, bound))
-        plain.append(distance(z, problem.z) ** 2 / bound)
-        tick((k + 1) / size.bound_runs)
+        points = {"eigenvector": v, "gpm": trajectory(problem.C, 4.0, v, 3000, tolerance=1e-8)[1].z}
+        if relaxed:
+            points["sdr"] = _rounded(solve_relaxation(problem.C, rng, 1e-6).rows)
+        for method, z in points.items():
+            ratios.setdefault(method, []).append(_excess(problem, z, bound))
+        plain.append(distance(points["gpm"], problem.z) ** 2 / bound)
+    return ratios, plain
+
+
+def _entries(n: int, noise: float, ratios: dict[str, list[float]]) -> list[dict[str, Any]]:
+    entries = []
+    for method, values in ratios.items():
+        ratio, error = mean_and_error(values)
+        entries.append({"n": n, "noise": noise, "method": method, "ratio": ratio, "standard_error": error})
+    return entries
+
+
+def efficiency_bound(size: Size, trials: Trials) -> Piece:
+    """B1: the bound against its definition, and both estimators against the bound at sigma = 0.2 sqrt(n)."""
+    n = size.bound_order
+    definition = _bound_error(np.random.default_rng(trials.seeds))
+    ratios, plain = _draws(n, _BOUND_NOISE, size.bound_runs, trials)
     ratio, error = mean_and_error(ratios["gpm"])
     difference = [a - b for a, b in zip(ratios["eigenvector"], ratios["gpm"], strict=True)]
     more, more_error = mean_and_error(difference)
@@ -92,13 +102,12 @@ def efficiency_bound(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> P
         and definition <= 1e-9
     )
     allowance = "3 standard errors; 1e-9 relative for the bound"
-    series = [_entry(n, noise, method, values) for method, values in ratios.items()]
-    return Piece((Row("B1", measured, held, allowance, size.bound_runs),), {"efficiency": series})
+    row = Row("B1", measured, held, allowance, size.bound_runs)
+    return Piece((row,), {"efficiency": _entries(n, _BOUND_NOISE, ratios)})
 
 
-def _bound_error(seeds: np.random.SeedSequence) -> float:
+def _bound_error(rng: np.random.Generator) -> float:
     """Relative error of the library's bound: complete graph in closed form, weighted graph by pseudo-inverse."""
-    rng = np.random.default_rng(seeds)
     complete = simulate.gaussian(40, 1.5, rng=rng).measurements
     # the angle of a complex measurement has half the variance of its noise
     first = theory.cramer_rao_bound(complete, 1.5 / math.sqrt(2)) / cramer_rao(40, 1.5) - 1
@@ -113,45 +122,23 @@ def _bound_error(seeds: np.random.SeedSequence) -> float:
     return max(abs(first), abs(second))
 
 
-def efficiency_figure(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
+def efficiency_figure(size: Size, trials: Trials) -> Piece:
     """Squared error over the bound against the noise: eigenvector, GPM, SDR, on the same draws."""
-    n = size.efficiency_order
     series: list[dict[str, Any]] = []
-    for k, (noise, level) in enumerate(zip(_NOISES, seeds.spawn(len(_NOISES)), strict=True)):
-        sigma = noise * math.sqrt(n)
-        bound = cramer_rao(n, sigma)
-        ratios: dict[str, list[float]] = {"eigenvector": [], "gpm": [], "sdr": []}
-        for run, child in enumerate(level.spawn(size.efficiency_runs)):
-            rng = np.random.default_rng(child)
-            problem = simulate.gaussian(n, sigma, rng=rng)
-            v = eigenvector_estimator(problem.C)
-            points = {
-                "eigenvector": v,
-                "gpm": trajectory(problem.C, 4.0, v, 3000, tolerance=1e-8)[1].z,
-                "sdr": _rounded(solve_relaxation(problem.C, rng, 1e-6).rows),
-            }
-            for method, z in points.items():
-                ratios[method].append(_excess(problem, z, bound))
-            tick((k + (run + 1) / size.efficiency_runs) / len(_NOISES))
-        series += [_entry(n, noise, method, values) for method, values in ratios.items()]
+    for noise, level in trials.of(_NOISES):
+        ratios, _ = _draws(size.efficiency_order, noise, size.efficiency_runs, level, relaxed=True)
+        series += _entries(size.efficiency_order, noise, ratios)
     return Piece((), {"efficiency": series})
 
 
-def efficiency_large(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
-    """The same at the order of B1, for the methods that scale (0.2 sqrt(n) is B1's own)."""
-    n = size.bound_order
+def efficiency_large(size: Size, trials: Trials) -> Piece:
+    """Measure the same at the order of B1, for the methods that scale (0.2 sqrt(n) is B1's own)."""
     noises = [noise for noise in _NOISES if noise != _BOUND_NOISE] if size.efficiency_large_runs else []
     series: list[dict[str, Any]] = []
-    for k, (noise, level) in enumerate(zip(noises, seeds.spawn(len(noises)), strict=True)):
-        bound = cramer_rao(n, noise * math.sqrt(n))
-        ratios: dict[str, list[float]] = {"eigenvector": [], "gpm": []}
-        for run, child in enumerate(level.spawn(size.efficiency_large_runs)):
-            problem = simulate.gaussian(n, noise * math.sqrt(n), rng=np.random.default_rng(child))
-            v = eigenvector_estimator(problem.C)
-            ratios["eigenvector"].append(_excess(problem, v, bound))
-            ratios["gpm"].append(_excess(problem, trajectory(problem.C, 4.0, v, 1000, tolerance=1e-6)[1].z, bound))
-            tick((k + (run + 1) / size.efficiency_large_runs) / len(noises))
-        series += [_entry(n, noise, method, values) for method, values in ratios.items()]
+    for noise, level in trials.of(noises):
+        series += _entries(
+            size.bound_order, noise, _draws(size.bound_order, noise, size.efficiency_large_runs, level)[0]
+        )
     return Piece((), {"efficiency": series})
 
 
@@ -161,22 +148,13 @@ def _rounded(rows: NDArray) -> NDArray:
     return u / np.abs(u)
 
 
-def transitions(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
+def transitions(size: Size, trials: Trials) -> Piece:
     """Fractions certified, at the best known optimum, and within the theorems' conditions, against the noise."""
     series: list[dict[str, Any]] = []
     settings = [(n, noise) for n in size.transition_orders for noise in _TRANSITION_NOISES]
-    for k, ((n, noise), level) in enumerate(zip(settings, seeds.spawn(len(settings)), strict=True)):
-        counts = np.zeros(4)
-        for run, child in enumerate(level.spawn(size.transition_runs)):
-            counts += _transition(n, noise, np.random.default_rng(child))
-            tick((k + (run + 1) / size.transition_runs) / len(settings))
-        certified, best, first, third = (counts / size.transition_runs).tolist()
-        series.append(
-            {
-                "n": n, "noise": noise, "certified": certified, "best_known": best,
-                "theorem_1_applies": first, "theorem_3_applies": third, "runs": size.transition_runs,
-            }
-        )  # fmt: skip
+    for (n, noise), level in trials.of(settings):
+        draws = [_transition(n, noise, rng) for _, rng in level(size.transition_runs)]
+        series.append({"n": n, "noise": noise, **dict(zip(_ENDS, np.mean(draws, axis=0).tolist(), strict=True))})
     return Piece((), {"transitions": series})
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from angsync import simulate, theory
 from angsync.circle import distance
 from angsync.solvers.starts.eigenvector import eigenvector_estimator
-from angsync.study.reproduce.rows import Inequalities, Piece, Row, Tick, frequency, mean_and_error
-from angsync.study.reproduce.runs import ALPHAS, alpha_in_words, scaled_problem, trajectory
+from angsync.study.reproduce.rows import Inequalities, Piece, Row, Trials, frequency, mean_and_error
+from angsync.study.reproduce.runs import ALPHAS, scaled_problem, trajectory
 from angsync.study.reproduce.sizes import Size
 
 # the norms q of Proposition 1, the iterations of GPM, and what rounding is allowed in words
@@ -20,10 +20,10 @@ _ITERATIONS = 12
 _ROUNDING = "1e-12 relative, 1e-14 sqrt(n) absolute"
 
 
-def normalization(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
+def normalization(size: Size, trials: Trials) -> Piece:
     """P1 at random vectors, zeros and near misses among them."""
     checked = Inequalities()
-    rng = np.random.default_rng(seeds)
+    rng = np.random.default_rng(trials.seeds)
     for k in range(size.property_cases):
         n = int(rng.integers(1, 12))
         z = np.exp(2j * np.pi * rng.random(n))
@@ -36,18 +36,15 @@ def normalization(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piec
         for q in _NORMS:
             sides = theory.normalization_bound(w, z, q)
             checked.add(sides.left, sides.right)
-        if k % 100 == 99:
-            tick((k + 1) / size.property_cases)
     row = Row("P1", f"q in 1, 1.5, 2, 3, inf: {checked}", checked.held, "1e-12 relative, 1e-14 absolute", checked.cases)
     return Piece((row,))
 
 
-def one_step(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
+def one_step(size: Size, trials: Trials) -> Piece:
     """P2 at random points, step sizes, noise levels and factors r."""
     checked, identity = Inequalities(), 0.0
     count = size.property_cases // 10
-    for k, child in enumerate(seeds.spawn(count)):
-        rng = np.random.default_rng(child)
+    for k, rng in trials(count):
         n = int(rng.integers(2, 25))
         problem = simulate.gaussian(n, float(rng.uniform(0, 0.5)) * math.sqrt(n), rng=rng)
         z = problem.z * np.exp(1j * float(rng.choice([0.05, 0.5, 3.0])) * rng.standard_normal(n))
@@ -57,19 +54,16 @@ def one_step(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
         step = theory.one_step_bound(problem.noise, problem.z, z, alpha, q, r)
         checked.add(step.inequality.left, step.inequality.right)
         identity = max(identity, step.identity_error)
-        if k % 10 == 9:
-            tick((k + 1) / count)
     measured = f"{checked}; identity w = g e^(i theta) to {identity:.0e} relative"
     held = checked.held and identity <= 1e-12
     return Piece((Row("P2", measured, held, "1e-12 relative, 1e-14 absolute", checked.cases),))
 
 
-def every_iterate(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
+def every_iterate(size: Size, trials: Trials) -> Piece:
     """T1 and T2 along GPM from v_C, noise of three kinds up to op = n/16."""
     l2, linf = Inequalities(), Inequalities()
     outside = 0
-    for k, child in enumerate(seeds.spawn(size.theorems)):
-        rng = np.random.default_rng(child)
+    for k, rng in trials(size.theorems):
         n = (20, 40, 60, 100)[k % 4]
         kind = ("gaussian", "rival", "node", "gaussian")[(k // 4) % 4]
         # a third of the problems at the very end of what the theorems allow
@@ -86,7 +80,6 @@ def every_iterate(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piec
             # from k = 1 on: at k = 0 the bound is the error itself
             l2.add(entry["l2"][1:], entry["l2_bound"][1:], rounding)
             linf.add(entry["linf"][1:], entry["linf_bound"][1:], rounding)
-        tick((k + 1) / size.theorems)
     where = f"{size.theorems} problems, alpha = 2, 4, 16, inf"
     if outside:
         where += f", {outside} runs outside the conditions left out"
@@ -95,7 +88,7 @@ def every_iterate(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piec
             Row("T1", f"{where}: {l2}", l2.held, _ROUNDING, size.theorems),
             Row("T2", f"{where}: {linf}", linf.held, _ROUNDING, size.theorems),
         ),
-        {"errors": _error_figure(size, seeds)},
+        {"errors": _error_figure(size, trials.seeds)},
     )
 
 
@@ -131,18 +124,17 @@ def _error_figure(size: Size, seeds: np.random.SeedSequence) -> list[dict[str, A
     for alpha in ALPHAS:
         entry = _errors_and_bounds(problem.C, problem.z, alpha, v, op, noise_inf)
         entry.pop("applies")
-        series.append({"alpha": alpha_in_words(alpha), "n": n, "sigma": sigma, "seed": seed, **entry})
+        series.append({"alpha": f"{alpha:g}", "n": n, "sigma": sigma, "seed": seed, **entry})
     return series
 
 
-def gaussian_corollary(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
+def gaussian_corollary(size: Size, trials: Trials) -> Piece:
     """C1: how often the bounds fail, with the constant that follows and the one that is printed."""
     held_where_promised = Inequalities()
     unlikely, derived_fails, printed_fails, promised = 0, 0, 0, 0.0
     printed_largest = derived_largest = 0.0
     squares: dict[tuple[float, int], list[float]] = {}
-    for k, child in enumerate(seeds.spawn(size.theorems)):
-        rng = np.random.default_rng(child)
+    for k, rng in trials(size.theorems):
         n = (20, 40, 60, 100)[k % 4]
         sigma = math.sqrt(n) / 48 * (1.0, 1.0, 0.3)[(k // 4) % 3]
         problem = simulate.gaussian(n, sigma, rng=rng)
@@ -169,7 +161,6 @@ def gaussian_corollary(size: Size, seeds: np.random.SeedSequence, tick: Tick) ->
                 squares.setdefault((alpha, step), []).append(float(l2[step] ** 2 / bounds.expected_square[step]))
         derived_fails += failed
         printed_fails += failed_as_printed
-        tick((k + 1) / size.theorems)
     chance = promised / size.theorems
     noise = math.sqrt(chance * (1 - chance) / size.theorems)
     mean, error = max(mean_and_error(values) for values in squares.values())

@@ -11,19 +11,18 @@ from angsync import simulate, theory
 from angsync.circle import distance
 from angsync.problem.criticality import criticality
 from angsync.solvers.starts.eigenvector import eigenvector_estimator
-from angsync.study.reproduce.rows import EPSILON, Inequalities, Piece, Row, Tick, with_error
+from angsync.study.reproduce.rows import EPSILON, Inequalities, Piece, Row, Trials, with_error
 from angsync.study.reproduce.runs import maximizer, random_start, rho, scaled_problem
 from angsync.study.reproduce.sizes import Size
 
 
-def estimators(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
+def estimators(size: Size, trials: Trials) -> Piece:
     """F1 and F3 from no noise to hopeless noise, and the ratios of F2."""
     first, third = Inequalities(), Inequalities()
     op_ratios: dict[int, list[float]] = {}
     inf_ratios: dict[int, list[float]] = {}
     levels = (0.0, 0.001, 0.01, 0.05, 0.2, 0.5, 1.0)
-    for k, child in enumerate(seeds.spawn(size.facts)):
-        rng = np.random.default_rng(child)
+    for k, rng in trials(size.facts):
         n = (20, 50, 100)[k % 3]
         noise = levels[(k // 3) % len(levels)]
         problem = simulate.gaussian(n, noise * math.sqrt(n), rng=rng)
@@ -38,7 +37,6 @@ def estimators(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
         ratios = theory.convergence_ratios(n, *theory.noise_norms(unit.noise, unit.z))
         op_ratios.setdefault(n, []).append(ratios.op_ratio)
         inf_ratios.setdefault(n, []).append(ratios.noise_inf_ratio)
-        tick((k + 1) / size.facts)
     rounding = "1e-12 relative, 16 eps n absolute"
     table = "; ".join(f"n = {n}: {with_error(op_ratios[n])} and {with_error(inf_ratios[n])}" for n in sorted(op_ratios))
     second = f"reported, no verdict possible without constants: ratios at sigma = 0.2 sqrt(n), {table}"
@@ -51,11 +49,10 @@ def estimators(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
     )
 
 
-def critical_points(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
+def critical_points(size: Size, trials: Trials) -> Piece:
     """F4 at critical points found from random starts, with noise up to n/16."""
     near, identities, found, within = Inequalities(), 0.0, 0, True
-    for k, child in enumerate(seeds.spawn(size.critical)):
-        rng = np.random.default_rng(child)
+    for k, rng in trials(size.critical):
         n = (20, 40, 60)[k % 3]
         kind = ("gaussian", "rival", "node")[(k // 3) % 3]
         C, noise, truth = scaled_problem(kind, n, float(rng.uniform(0.05, 0.999)) * n / 16, rng)
@@ -66,17 +63,15 @@ def critical_points(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Pi
             identities = max(identities, _fixed_point_error(C, z))
             near.add([n - abs(np.vdot(truth, z)), distance(z, truth)], [n - bounds.overlap, bounds.distance], 1e-9)
         found += len(points)
-        tick((k + 1) / size.critical)
     measured = f"{found} critical points; identities to {identities:.0e} relative; {near}"
     held = near.held and identities <= 1e-10 and within
     return Piece((Row("F4", measured, held, "1e-10 relative for the identities, 1e-9 for the bounds", found),))
 
 
-def critical_distances(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
+def critical_distances(size: Size, trials: Trials) -> Piece:
     """P4: every critical point within (8/n) rho(z) of every z near the truth, and all of them the same point."""
     bound, spread, applied = Inequalities(), 0.0, 0
-    for k, child in enumerate(seeds.spawn(size.critical)):
-        rng = np.random.default_rng(child)
+    for k, rng in trials(size.critical):
         n = (20, 50, 100)[k % 3]
         op = float(rng.uniform(0.1, 0.999)) * n ** (2 / 3) / 32768
         C, noise, truth = scaled_problem(("gaussian", "rival")[k % 2], n, op, rng)
@@ -90,7 +85,6 @@ def critical_distances(size: Size, seeds: np.random.SeedSequence, tick: Tick) ->
             if statement.conditions.hold:
                 applied += 1
                 bound.add([distance(z, zt) for zt in critical], statement.bound, 8 / n * rounding + 1e-9)
-        tick((k + 1) / size.critical)
     measured = f"{bound}; all critical points of a problem agree to {spread:.0e} in d_2"
     held = bound.held and spread <= 1e-9
     return Piece((Row("P4", measured, held, "1e-9 absolute: where Newton's method stops", applied),))

@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from angsync import circle, simulate
 from angsync.problem import objective
-from angsync.study.reproduce.rows import Piece, Row, Tick
+from angsync.study.reproduce.rows import Piece, Row, Trials
 from angsync.study.reproduce.sizes import Size
 
 _DEVIATIONS = 4.5  # standard errors allowed: by chance exceeded once in 150,000
 
 
-def measurement_model(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
+def measurement_model(size: Size, trials: Trials) -> Piece:
     """M1: moments of every simulated law against the model, in standard errors; structure exactly."""
-    rngs = [np.random.default_rng(child) for child in seeds.spawn(6)]
+    rngs = [rng for _, rng in trials(6)]
     n = size.model_order
     scores: dict[str, float] = {}
     problem = simulate.gaussian(n, 3.0, rng=rngs[0])
@@ -33,7 +33,6 @@ def measurement_model(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> 
         float(np.abs(np.diagonal(problem.noise)).max()),
         float(np.abs(problem.C - outer - problem.noise).max()),
     )
-    tick(0.4)
     sigma = 0.7
     for law, rng in (("wrapped_normal", rngs[1]), ("von_mises", rngs[2])):
         weight = np.where(np.arange(n * (n - 1) // 2) % 2 == 0, 1.0, 4.0)
@@ -42,7 +41,6 @@ def measurement_model(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> 
             part = noise[weight == w]
             scores[f"{law}, weight {w:g}"] = _score(np.cos(part), math.exp(-(sigma**2) / (2 * w)))
             scores[f"{law}, weight {w:g}, odd"] = _score(np.sin(part), 0.0)
-    tick(0.7)
     bad = simulate.outliers(n, 0.7, sigma=0.3, rng=rngs[3])
     assert bad.outlier is not None
     scores["outliers"] = _score(bad.outlier.astype(float), 0.3)
@@ -69,11 +67,10 @@ def _score(sample: NDArray, expected: float) -> float:
     return abs(float(sample.mean()) - expected) / (float(sample.std(ddof=1)) / math.sqrt(sample.size))
 
 
-def objectives(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
+def objectives(size: Size, trials: Trials) -> Piece:
     """M2: the identity between least squares and f, its constant written out here once more."""
     errors = []
-    for k, child in enumerate(seeds.spawn(size.identities)):
-        rng = np.random.default_rng(child)
+    for _, rng in trials(size.identities):
         n = int(rng.integers(2, 60))
         C = simulate.gaussian(n, float(rng.uniform(0, 3)), rng=rng).C
         C = C + np.diag(rng.standard_normal(n))
@@ -83,19 +80,17 @@ def objectives(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
         written = objective.least_squares_constant(C)
         left, right = objective.least_squares(C, z), constant - objective.objective(C, z)
         errors.append(max(abs(left - right), abs(constant - written)) / constant)
-        tick((k + 1) / size.identities)
     worst = max(errors)
     measured = f"largest relative difference {worst:.1e}"
     return Piece((Row("M2", measured, worst <= 1e-12, "1e-12 relative to the constant", len(errors)),))
 
 
-def distances(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
+def distances(size: Size, trials: Trials) -> Piece:
     """M3: against a grid of angles, which is too high by at most n^(1/q) times half its spacing."""
     spacing = 2 * math.pi / 4096
     angles = np.arange(4096) * spacing
     outside, cases, closest = 0.0, 0, 0.0
-    for k, child in enumerate(seeds.spawn(size.identities)):
-        rng = np.random.default_rng(child)
+    for _, rng in trials(size.identities):
         n = int(rng.integers(1, 40))
         z = np.exp(2j * np.pi * rng.random(n))
         spread = float(rng.choice([0.01, 0.5, 10.0]))
@@ -108,7 +103,6 @@ def distances(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
             outside = max(outside, exact - on_grid, on_grid - reach - exact)
             closest = max(closest, (on_grid - exact) / reach)
             cases += 1
-        tick((k + 1) / size.identities)
     # where the closed form cancels: equal up to a turn and 1e-8
     z = np.exp(1j * np.arange(40.0))
     turned = z * np.exp(1j * (0.3 + 1e-8 * np.where(np.arange(40) % 2 == 0, 1, -1)))

@@ -1,13 +1,8 @@
-"""A3 and the time figure: the semidefinite relaxation beside GPM."""
+"""A3: the semidefinite relaxation compared with GPM."""
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import os
-import time
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +15,7 @@ from angsync.problem.operators import as_operator
 from angsync.solvers import GPM, LowRankSDP
 from angsync.solvers.starts.eigenvector import eigenvector_estimator
 from angsync.solvers.stopping import Clock, Stopping
-from angsync.study.reproduce.rows import Piece, Row, Tick, frequency
+from angsync.study.reproduce.rows import Piece, Row, Trials, frequency
 from angsync.study.reproduce.sizes import Size
 
 _LOW = 0.2
@@ -36,15 +31,15 @@ def solve_relaxation(C: NDArray, rng: np.random.Generator, tolerance: float = 1e
     return relax(operator, z, solver=LowRankSDP(), stopping=stopping, clock=Clock(), rng=rng)
 
 
-def semidefinite_relaxation(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
+def semidefinite_relaxation(size: Size, trials: Trials) -> Piece:
     """A3: bounds in the right order and close, tight at low noise, where the optimum is GPM's."""
     settings = [
         (n, noise) for n in (20, 50) for noise in (0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0) for _ in range(size.relaxations)
     ]
     disorder, gap, disagreement = 0.0, 0.0, 0.0
     tight_low = low = tight_high = not_above = 0
-    for k, ((n, noise), child) in enumerate(zip(settings, seeds.spawn(len(settings)), strict=True)):
-        rng = np.random.default_rng(child)
+    for k, rng in trials(len(settings)):
+        n, noise = settings[k]
         problem = simulate.gaussian(n, noise * math.sqrt(n), rng=rng)
         found = solve_relaxation(problem.C, rng)
         result = synchronize(
@@ -64,7 +59,6 @@ def semidefinite_relaxation(size: Size, seeds: np.random.SeedSequence, tick: Tic
                 disagreement = math.inf
         else:
             tight_high += found.tight
-        tick((k + 1) / len(settings))
     measured = (
         f"proved bound within {gap:.0e} of the value (relative); tight in {tight_low} of {low} problems with sigma <= "
         f"{_LOW} sqrt(n), where f* = the certified f of GPM to {disagreement:.0e}; tight in "
@@ -74,43 +68,3 @@ def semidefinite_relaxation(size: Size, seeds: np.random.SeedSequence, tick: Tic
         disorder <= 1e-12 and gap <= _TOLERANCE and tight_low == low and disagreement <= _TOLERANCE and not_above == 0
     )
     return Piece((Row("A3", measured, held, f"{_TOLERANCE:g} relative, 1e-12 for the order", len(settings)),))
-
-
-def times(size: Size, seeds: np.random.SeedSequence, tick: Tick) -> Piece:
-    """Seconds against n at sigma = 0.2 sqrt(n): the shortest of three, the certificate not counted."""
-    series: list[dict[str, Any]] = []
-    threads = os.environ.get("OPENBLAS_NUM_THREADS")
-    notes = [] if threads is None else [f"Times were taken with OPENBLAS_NUM_THREADS={threads}."]
-    cvxpy = importlib.util.find_spec("cvxpy") is not None
-    if size.time_first_order and cvxpy:
-        _by_scs(np.eye(2, dtype=complex))  # the import is not part of the time
-    elif size.time_first_order:
-        notes.append("CVXPY is not installed, so the time figure has no first-order SDR solver.")
-    for k, (n, child) in enumerate(zip(size.time_orders, seeds.spawn(len(size.time_orders)), strict=True)):
-        rng = np.random.default_rng(child)
-        C = simulate.gaussian(n, 0.2 * math.sqrt(n), rng=rng).C
-        methods: dict[str, Callable[[], Any]] = {
-            "gpm": lambda C=C: synchronize(C, solver=GPM(4.0), certify=False, rng=0),  # type: ignore[misc]
-            "sdr_low_rank": lambda C=C: solve_relaxation(C, np.random.default_rng(0), 1e-7),  # type: ignore[misc]
-        }
-        for method, solve in methods.items():
-            series.append({"n": n, "method": method, "seconds": min(_seconds(solve) for _ in range(3))})
-        if cvxpy and n in size.time_first_order:
-            series.append({"n": n, "method": "sdr_first_order", "seconds": _seconds(lambda C=C: _by_scs(C))})  # type: ignore[misc]
-        tick((k + 1) / len(size.time_orders))
-    return Piece((), {"time": series}, tuple(notes))
-
-
-def _seconds(solve: Callable[[], Any]) -> float:
-    begin = time.perf_counter()
-    solve()
-    return time.perf_counter() - begin
-
-
-def _by_scs(C: NDArray) -> float:
-    """The relaxation through CVXPY and SCS, as one would write it down."""
-    import cvxpy
-
-    X = cvxpy.Variable(C.shape, hermitian=True)
-    problem = cvxpy.Problem(cvxpy.Maximize(cvxpy.real(cvxpy.trace(C @ X))), [X >> 0, cvxpy.diag(X) == 1])
-    return float(problem.solve(solver="SCS", eps=1e-6))

@@ -1,11 +1,11 @@
-"""Rows of the table: one a statement, with what was claimed, what was measured, and whether it held."""
+"""Rows of the table: each statement with what was claimed, what was measured, and whether it held."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,8 +37,33 @@ CLAIMS = {
 }
 """Claims by the id of their row, in the order in which they are printed."""
 
-Tick = Callable[[float], None]
-"""Told how much of an experiment is done, from 0 to 1; raises KeyboardInterrupt when the user asked to stop."""
+Level = TypeVar("Level")
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Random generators for the problems of one experiment, each from a seed of its own.
+
+    ``tick`` receives the share that is done, from 0 to 1; it raises KeyboardInterrupt if the user pressed Ctrl-C.
+    """
+
+    seeds: np.random.SeedSequence
+    tick: Callable[[float], None] = lambda share: None
+
+    def __call__(self, count: int) -> Iterator[tuple[int, np.random.Generator]]:
+        """Yield the number of each problem and its generator."""
+        for k, child in enumerate(self.seeds.spawn(count)):
+            yield k, np.random.default_rng(child)
+            self.tick((k + 1) / count)
+
+    def of(self, levels: Sequence[Level]) -> Iterator[tuple[Level, Trials]]:
+        """Yield each level with trials of its own."""
+        for k, (level, child) in enumerate(zip(levels, self.seeds.spawn(len(levels)), strict=True)):
+
+            def tick(share: float, done: int = k) -> None:
+                self.tick((done + share) / len(levels))
+
+            yield level, Trials(child, tick)
 
 
 @dataclass(frozen=True)
@@ -52,26 +77,20 @@ class Row:
     """What rounding or chance was allowed, in words."""
     cases: int
 
-    def as_dict(self, seconds: float) -> dict[str, Any]:
-        """The row as it is stored."""
-        return {
-            "id": self.id,
-            "claim": CLAIMS[self.id],
-            "measured": self.measured,
-            "held": bool(self.held),
-            "allowance": self.allowance,
-            "cases": int(self.cases),
-            "seconds": round(seconds, 3),
-        }
+    def __str__(self) -> str:
+        verdict = "held" if self.held else "VIOLATED"
+        return (
+            f"{self.id}  {verdict:<8}  {CLAIMS[self.id]} | {self.measured} | {self.cases} cases | "
+            f"allowance: {self.allowance}"
+        )
 
 
 @dataclass(frozen=True)
 class Piece:
-    """What one experiment contributes: rows, series for the figures, notes."""
+    """What one experiment contributes: rows, and series for the figures."""
 
     rows: tuple[Row, ...] = ()
     series: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
 
 
 @dataclass

@@ -20,11 +20,6 @@ ALPHAS = (2.0, 4.0, 16.0, math.inf)
 """The step sizes of the estimation figures."""
 
 
-def alpha_in_words(alpha: float) -> float | str:
-    """Step size for JSON, which has no infinity."""
-    return "inf" if math.isinf(alpha) else alpha
-
-
 def trajectory(
     C: NDArray, alpha: float, start: NDArray, iterations: int, tolerance: float = 0.0
 ) -> tuple[list[NDArray], Outcome]:

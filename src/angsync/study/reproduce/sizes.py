@@ -36,22 +36,18 @@ class Size:
     """Draws a noise level at n = bound_order, without the SDR; 0: none."""
     transition_orders: tuple[int, ...]
     transition_runs: int
-    time_orders: tuple[int, ...]
-    time_first_order: tuple[int, ...]
-    """Orders for the first-order SDR solver, which is slow."""
 
 
 QUICK = Size(
     model_order=300, identities=30, property_cases=2000, facts=60, critical=20, theorems=240, convergence=48,
     relaxations=2, figure_order=200, bound_runs=24, bound_order=1000, efficiency_order=100, efficiency_runs=12,
     efficiency_large_runs=0,
-    transition_orders=(50, 100), transition_runs=8, time_orders=(25, 50, 100, 200, 400), time_first_order=(25,),
+    transition_orders=(50, 100), transition_runs=8,
 )  # fmt: skip
 
 FULL = Size(
     model_order=800, identities=200, property_cases=20000, facts=400, critical=100, theorems=1200, convergence=240,
     relaxations=10, figure_order=400, bound_runs=200, bound_order=1000, efficiency_order=200, efficiency_runs=40,
     efficiency_large_runs=16,
-    transition_orders=(50, 100, 200), transition_runs=30, time_orders=(25, 50, 100, 200, 400, 800),
-    time_first_order=(25, 50),
+    transition_orders=(50, 100, 200), transition_runs=30,
 )  # fmt: skip

@@ -1,137 +1,104 @@
-"""The reproduction run: every row, stored as soon as it is finished, stopped and resumed."""
+"""The reproduction run: rows, seeds, interruption, and what is written."""
 
 from __future__ import annotations
 
-import json
 import signal
+import xml.etree.ElementTree as ElementTree
 
+import numpy as np
 import pytest
-from reproduction import TINY, Recorder, swallowed
+from reproduction import TINY, swallowed
 
-from angsync.study.reproduce import CLAIMS, EXPERIMENTS, lines, run_experiments, store, violated
-from angsync.study.reproduce.store import SERIES
-
-
-def test_every_row_is_there_in_order_and_held(results):
-    assert [row["id"] for row in results["rows"]] == list(CLAIMS)
-    assert violated(results) == []
-    for row, line in zip(results["rows"], lines(results), strict=True):
-        assert line.startswith(f"{row['id']}  held")
-        assert "\n" not in line
-        assert row["cases"] > 0
-        assert row["claim"] == CLAIMS[row["id"]]
-        assert row["allowance"]
-    assert "reported" in next(row["measured"] for row in results["rows"] if row["id"] == "F2")
+from angsync.study.reproduce import CLAIMS, EXPERIMENTS, Results, run_experiments
+from angsync.study.reproduce.figures import write_figures
+from angsync.study.reproduce.rows import Piece, Row
 
 
-def test_series_have_the_fields_that_the_page_draws(results):
-    fields = {
-        "errors": {"alpha", "n", "sigma", "seed", "l2", "l2_bound", "linf", "linf_bound"},
-        "convergence": {
-            "n", "sigma", "noise", "alpha", "gap", "distance", "fitted_rate", "theorem_rate", "theorem_applies",
-        },
-        "error_bound": {"n", "sigma", "rho", "distance", "applies"},
-        "efficiency": {"n", "noise", "method", "ratio", "standard_error", "runs"},
-        "transitions": {
-            "n", "noise", "certified", "best_known", "theorem_1_applies", "theorem_3_applies", "runs",
-        },
-        "time": {"n", "method", "seconds"},
-    }  # fmt: skip
-    assert set(results["series"]) == set(SERIES) == set(fields)
-    for name, expected in fields.items():
-        assert results["series"][name], name
-        assert all(set(entry) == expected for entry in results["series"][name]), name
-    assert [entry["alpha"] for entry in results["series"]["errors"]] == [2.0, 4.0, 16.0, "inf"]
-    for entry in results["series"]["errors"]:
+def test_run_has_every_row_in_order_and_all_hold(results):
+    assert [row.id for row in results.rows] == list(CLAIMS)
+    assert results.violated == []
+    for row in results.rows:
+        assert str(row).startswith(f"{row.id}  held")
+        assert "\n" not in str(row)
+        assert row.cases > 0
+        assert row.allowance
+
+
+def test_series_say_where_theory_and_method_end(results):
+    for entry in results.series["errors"]:
         assert len({len(entry[key]) for key in ("l2", "l2_bound", "linf", "linf_bound")}) == 1
         assert all(error <= bound * (1 + 1e-12) for error, bound in zip(entry["l2"], entry["l2_bound"], strict=True))
-    assert any(entry["theorem_applies"] for entry in results["series"]["convergence"])
-    assert {entry["method"] for entry in results["series"]["efficiency"]} == {"eigenvector", "gpm", "sdr"}
-    # the noise at which theory, certificate and method end
-    easy, hard = results["series"]["transitions"][0], results["series"]["transitions"][-1]
+    assert [entry["alpha"] for entry in results.series["errors"]] == ["2", "4", "16", "inf"]
+    assert any(entry["theorem_applies"] for entry in results.series["convergence"])
+    assert {entry["method"] for entry in results.series["efficiency"]} == {"eigenvector", "gpm", "sdr"}
+    easy, hard = results.series["transitions"][0], results.series["transitions"][-1]
     assert easy["theorem_3_applies"] == easy["certified"] == easy["best_known"] == 1
     assert hard["theorem_1_applies"] == hard["theorem_3_applies"] == 0
 
 
-def test_the_file_is_strict_json_of_the_results(tmp_path):
-    path = tmp_path / "results.json"
-    results = run_experiments(path, quick=True, seed=3, size=TINY, experiments=EXPERIMENTS[:2])
-    assert json.loads(path.read_text(), parse_constant=pytest.fail) == results
-    assert results["format"] == "angsync-reproduction"
-    assert results["version"] == 1
-    assert results["settings"]["seed"] == 3
-    assert set(results["settings"]["versions"]) == {"angsync", "numpy", "scipy", "python"}
-    assert violated(results) == [name for name in CLAIMS if name not in ("M1", "M2")]  # missing rows did not hold
+def test_numbers_depend_on_the_seed_and_not_on_the_order():
+    some = ("distances", "every iterate", "estimators")
+    first = run_experiments(quick=True, seed=1, size=TINY, experiments=some)
+    again = run_experiments(quick=True, seed=1, size=TINY, experiments=some[::-1])
+    other = run_experiments(quick=True, seed=2, size=TINY, experiments=some)
+    assert first == again
+    assert first.rows != other.rows
+    assert first.violated == [name for name in CLAIMS if name not in ("M3", "F1", "F2", "F3", "T1", "T2")]
 
 
-def _without_times(results):
-    return [{key: value for key, value in row.items() if key != "seconds"} for row in results["rows"]]
-
-
-def test_numbers_depend_on_the_seed_and_not_on_the_order(tmp_path):
-    some = tuple(e for e in EXPERIMENTS if e.name in ("distances", "every iterate", "estimators"))
-    first = run_experiments(tmp_path / "a", quick=True, seed=1, size=TINY, experiments=some)
-    again = run_experiments(tmp_path / "b", quick=True, seed=1, size=TINY, experiments=some[::-1])
-    other = run_experiments(tmp_path / "c", quick=True, seed=2, size=TINY, experiments=some)
-    assert _without_times(first) == _without_times(again)
-    assert first["series"] == again["series"]
-    assert _without_times(first) != _without_times(other)
-
-
-def test_a_second_run_skips_what_is_stored_and_other_settings_start_anew(tmp_path, monkeypatch):
-    path, recorder = tmp_path / "results.json", Recorder()
-    two = (recorder.experiment("one", "M1"), recorder.experiment("two", "M2"))
+def test_progress_ends_with_the_whole():
     shares = []
-
-    def run(**settings):
-        recorder.ran.clear()
-        call = {"quick": True, "seed": 0, **settings}
-        return run_experiments(path, experiments=two, report=lambda name, share: shares.append(share), **call)
-
-    first = run()
-    assert recorder.ran == ["one", "two"]
-    assert shares == [0.0, 0.5, 0.5, 1.0]
-    assert run() == first
-    assert recorder.ran == []
-    for settings in ({"seed": 1}, {"quick": False}):
-        run(**settings)
-        assert recorder.ran == ["one", "two"], settings
-    monkeypatch.setattr("angsync.study.reproduce.store._code_digest", lambda: "changed")
-    run(quick=False)
-    assert recorder.ran == ["one", "two"]
-    path.write_text("{ broken")
-    assert [row["id"] for row in run(quick=False)["rows"]] == ["M1", "M2"]
+    run_experiments(
+        quick=True, size=TINY, experiments=("objectives", "distances"), report=lambda name, share: shares.append(share)
+    )
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1]) == (0.0, 1.0)
 
 
-def _at_once():
-    raise KeyboardInterrupt
+@pytest.mark.parametrize("ticks", [True, False])
+def test_ctrl_c_that_a_solver_swallowed_ends_the_run(monkeypatch, ticks):
+    ran = []
 
+    def experiment(size, trials):
+        ran.append("one")
+        for _ in trials(1) if ticks else (0,):
+            swallowed()
+        ran.append("not reached after a tick")
+        return Piece()
 
-@pytest.mark.parametrize(
-    ("press", "ticks", "ended"),
-    [(_at_once, True, ["one"]), (swallowed, True, ["one"]), (swallowed, False, ["one", "two"])],
-)
-def test_ctrl_c_keeps_what_is_finished_and_nothing_half_done(tmp_path, press, ticks, ended):
-    path, recorder = tmp_path / "results.json", Recorder()
-    one = recorder.experiment("one", "M1")
+    monkeypatch.setitem(EXPERIMENTS, "objectives", experiment)
     handler = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        run_experiments(path, quick=True, experiments=(one, recorder.experiment("two", "M2", press, ticks)))
-    assert recorder.ended == ended
+        run_experiments(quick=True, size=TINY, experiments=("objectives", "distances"))
+    assert len(ran) == (1 if ticks else 2)
     assert signal.getsignal(signal.SIGINT) is handler
-    assert list(json.loads(path.read_text())["finished"]) == ["one"]
-    recorder.ran.clear()
-    results = run_experiments(path, quick=True, experiments=(one, recorder.experiment("two", "M2")))
-    assert recorder.ran == ["two"]
-    assert results["notes"] == ["one", "two"]
 
 
-def test_a_change_anywhere_in_the_package_is_another_code(tmp_path, monkeypatch):
-    asked = []
-    monkeypatch.setattr(store.resources, "files", lambda package: asked.append(package) or tmp_path)
-    (tmp_path / "solvers").mkdir()
-    (tmp_path / "solvers" / "gpm.py").write_text("alpha = 4\n")
-    first, same = store._code_digest(), store._code_digest()
-    (tmp_path / "solvers" / "gpm.py").write_text("alpha = 5\n")
-    assert first == same != store._code_digest()
-    assert set(asked) == {"angsync"}
+def test_report_names_what_is_violated():
+    row = Row("T1", "1 of 5 inequalities violated", False, "none", 5)
+    results = Results(True, 7, (row,), {})
+    assert "T1" in results.violated
+    assert "seed 7" in results.markdown()
+    assert "- **T1**, VIOLATED: `Theorem 1" in results.markdown()
+    assert "![a caption](a.svg)" in results.markdown([("a.svg", "a caption")])
+
+
+def test_figures_are_the_same_for_the_same_numbers(results, tmp_path):
+    pytest.importorskip("matplotlib")
+    written = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        files = dict(write_figures(results.series, tmp_path / name))
+        assert set(files) == {f"{key}.svg" for key in results.series}
+        written.append({file: (tmp_path / name / file).read_bytes() for file in files})
+    assert written[0] == written[1]
+    for content in written[0].values():
+        words = " ".join(ElementTree.fromstring(content).itertext())
+        assert "noise" in words or "iteration" in words or "bound" in words
+
+
+def test_figures_skip_what_a_logarithm_has_no_place_for(results, tmp_path):
+    pytest.importorskip("matplotlib")
+    series = {**results.series, "convergence": [dict(entry) for entry in results.series["convergence"]]}
+    series["convergence"][0]["gap"] = np.zeros(3).tolist()
+    assert len(list(write_figures(series, tmp_path))) == len(series)
