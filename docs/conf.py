@@ -19,6 +19,7 @@ release = version = installed_version("angsync")
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 import gallery_look  # noqa: E402
+from lab.assemble import lab_page  # noqa: E402
 
 extensions = [
     "myst_parser",
@@ -30,8 +31,8 @@ extensions = [
     # runs the examples and shows them with what they drew and printed
     "sphinx_gallery.gen_gallery",
 ]
-# a part of theory.md
-exclude_patterns = ["_build", "reproduction.md"]
+
+exclude_patterns = ["_build", "_parts"]
 # all code, with a copy of each script to download; nothing else that the extension offers
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
@@ -72,5 +73,12 @@ napoleon_use_rtype = False
 napoleon_attr_annotations = False
 
 
+def write_lab(app: Any, error: Exception | None) -> None:
+    """Put the lab next to the pages of the site."""
+    if error is None and app.builder.format == "html":
+        (Path(app.outdir) / "play.html").write_text(lab_page(release), encoding="utf-8")
+
+
 def setup(app: Any) -> None:
+    app.connect("build-finished", write_lab)
     app.connect("builder-inited", gallery_look.cut_thumbnails, priority=900)  # after the gallery, which has 500

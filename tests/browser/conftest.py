@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from angsync.report.lab import lab_page
+DOCS = Path(__file__).parents[2] / "docs"
 
 CHROMIUM = os.environ.get("CHROMIUM") or "/usr/bin/chromium"
 ARGUMENTS = [
@@ -41,7 +42,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def lab_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("lab") / "lab.html"
-    path.write_text(lab_page("0"), encoding="utf-8")
+    path.write_text(runpy.run_path(str(DOCS / "lab" / "assemble.py"))["lab_page"]("0"), encoding="utf-8")
     return path
 
 
