@@ -1,24 +1,29 @@
-"""The lab: one HTML file to play with, put together from the sources beside this one. No server, no network.
+"""Put the lab together: one HTML file from the sources in this folder, because modules do not load from file://.
 
-``mathematics`` runs in the page and in its workers; ``worker.js`` in the workers; the others draw and listen.
+    python docs/lab/assemble.py lab.html
+
+The scripts of ``MATHEMATICS`` run in the page and in its workers, ``worker.js`` in the workers; those of ``PAGE`` draw
+and listen.
 """
 
 from __future__ import annotations
 
-from importlib import resources
+import sys
+from importlib.metadata import version
+from pathlib import Path
 
-_MATHEMATICS = ("random", "operators", "eigen", "climb", "sparse", "certificate", "simulate", "edges", "colors")
-_PAGE = ("charts", "pictures", "app", "ring", "data")
+MATHEMATICS = ("random", "operators", "eigen", "climb", "sparse", "certificate", "simulate", "edges", "colors")
+PAGE = ("charts", "pictures", "app", "ring", "data")
 
 
-def lab_page(version: str) -> str:
-    """The whole page as text."""
+def lab_page(release: str) -> str:
+    """Return the whole page as text."""
     parts = {
         "style": _source("style.css"),
-        "mathematics": _scripts(_MATHEMATICS),
+        "mathematics": _scripts(MATHEMATICS),
         "worker": _source("worker.js"),
-        "page": _scripts(_PAGE),
-        "version": version,
+        "page": _scripts(PAGE),
+        "version": release,
     }
     page = _source("page.html")
     for name, content in parts.items():
@@ -31,4 +36,8 @@ def _scripts(names: tuple[str, ...]) -> str:
 
 
 def _source(name: str) -> str:
-    return resources.files(__name__).joinpath(name).read_text(encoding="utf-8")
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(lab_page(version("angsync")), encoding="utf-8")
