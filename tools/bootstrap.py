@@ -49,7 +49,7 @@ MODULES = {
     "test": (
         "pytest", "xdist", "hypothesis", "pandas", "polars", "pymanopt", "cvxpy", "xarray", "zarr", "dask",
         "distributed",
-        "narwhals", "pyarrow", "h5py", "networkx", "matplotlib",
+        "narwhals", "pyarrow", "h5py", "networkx", "matplotlib", "jinja2",
     ),
     "lint": ("ruff", "mypy", "importlinter"),
     "docs": ("sphinx", "furo", "myst_parser", "sphinx-mathjax-offline", "sphinx_gallery", "matplotlib"),

@@ -178,7 +178,7 @@ def check_application(result: Any) -> None:
     from angsync.applications.result import ApplicationResult
     from angsync.io.sidecar import sidecar_of
     from angsync.io.strict_json import to_json
-    from angsync.report.html import packaged
+    from angsync.report.template import packaged
 
     name = type(result).__name__
     _require(isinstance(result, ApplicationResult), f"{name} must inherit from ApplicationResult")

@@ -236,7 +236,7 @@ def test_every_requirement_is_imported_after_installing(bootstrap: ModuleType) -
     modules = {
         name.split(".")[0].replace("_", "").replace("-", "") for names in bootstrap.MODULES.values() for name in names
     }
-    required = [*project["dependencies"], *extras["test"], *extras["lint"], *extras["docs"], *extras["plot"]]
+    required = [*project["dependencies"], *extras["test"], *extras["lint"], *extras["docs"], *extras["report"]]
     required += [*extras["dataframe"], *extras["parquet"], *extras["hdf5"], *extras["networkx"], *extras["browser"]]
     required += [*extras["stack"], *extras["cluster"]]
     names = {re.split(r"[^\w-]", requirement)[0].removeprefix("pytest-").replace("-", "") for requirement in required}
@@ -268,7 +268,7 @@ def test_what_installs_names_no_host() -> None:
 def test_the_oldest_versions_that_are_tried_are_the_bounds_that_are_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = project["optional-dependencies"]
-    names = ["dataframe", "parquet", "hdf5", "networkx", "plot", "stack", "cluster", "test"]
+    names = ["dataframe", "parquet", "hdf5", "networkx", "report", "stack", "cluster", "test"]
     assert extras["all"] == [f"angsync[{','.join(names[:5])}]"]
     assert extras["cluster"][0] == "angsync[stack]"
     assert extras["test"][0] == "angsync[all,cluster]"

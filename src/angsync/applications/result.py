@@ -22,13 +22,10 @@ from angsync.errors import InputError
 from angsync.io.result_table import write_result_table
 from angsync.pipeline.result import SyncResult
 from angsync.problem.array_libraries import to_numpy
-from angsync.report.html import Table
-from angsync.report.judgment import Judgment, judge_fit
-from angsync.report.pictures import Picture
-from angsync.report.quality import Quality, assess
-from angsync.report.words import certificate_in_words, look_of
-from angsync.report.words import headline as headline_of
+from angsync.report.pictures import Picture, Table
+from angsync.report.sentences import Judgment, judge_fit, judge_proof
 from angsync.solvers.stopping import Status
+from angsync.uncertainty.quality import Quality, assess
 
 
 @dataclass(frozen=True)
@@ -92,12 +89,7 @@ class ApplicationResult(ABC):
         """What is proved about the phases behind this result."""
         if isinstance(self.sync, BatchResult):
             return _proof_of_stack(self.sync)
-        certificate, weights = self.sync.certificate, self.sync.robust
-        pieces = int(self.sync.components.max(initial=0)) + 1
-        words = certificate_in_words(
-            certificate, pieces, anchored=self.sync.gauge == "anchors", weights=weights, result=self.sync
-        )
-        return Proof(look_of(self.sync), headline_of(certificate, weights), words)
+        return judge_proof(self.sync)
 
     @cached_property
     def quality(self) -> Quality | None:
@@ -107,7 +99,7 @@ class ApplicationResult(ABC):
     @property
     def fit(self) -> Fit:
         """How well the measurements fit, in the words of the field."""
-        return judge_fit(self.quality)
+        return judge_fit(None if isinstance(self.sync, BatchResult) else self.sync, self.quality)
 
     @property
     def is_proved(self) -> bool:
@@ -115,7 +107,7 @@ class ApplicationResult(ABC):
         sync = self.sync
         if isinstance(sync, BatchResult):
             return sync.certified is not None and bool(np.all(to_numpy(sync.certified)[_with_data(sync)]))
-        return sync.converged and look_of(sync) == "good"
+        return sync.converged and judge_proof(sync).look == "good"
 
     @property
     def is_partial(self) -> bool:
@@ -145,7 +137,10 @@ class ApplicationResult(ABC):
 
         ``provenance``: what to keep of where the data come from, such as names of files and settings.
         """
-        from angsync.report.field_page import write_field_page
+        from angsync.report.canvas import check_extra
+        from angsync.report.page import write_field_page
+
+        check_extra("a report")  # before what takes time
 
         told = self.describe()
         title = title or told.title[:1].upper() + told.title[1:]

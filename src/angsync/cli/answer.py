@@ -9,9 +9,8 @@ from angsync.cli.terminal import result_object
 from angsync.pipeline.result import SyncResult
 from angsync.problem.units import in_unit
 from angsync.report.numbers import plain_number
-from angsync.report.quality import Quality, assess
-from angsync.report.verdict_line import verdict_line
-from angsync.report.words import certificate_in_words
+from angsync.report.sentences import advice_on_fit, certificate_in_words, fit_in_words, verdict_line
+from angsync.uncertainty.quality import Quality, assess
 
 _PHASES_SHOWN, _WORST_SHOWN = 10, 3
 _WIDEST_NAME = 30
@@ -30,7 +29,7 @@ def answer_in_words(result: SyncResult, errors: Any, unit: str, *, all_written: 
     parts = [verdict_line(result)]
     quality = quality_of(result)
     if quality is not None:
-        parts.append(_fit(quality))
+        parts.append(_fit(quality, result))
         if quality.worst:
             parts.append(_worst(quality))
     parts += [_phases(result, errors, unit, all_written=all_written), _work(result)]
@@ -43,20 +42,22 @@ def answer_object(result: SyncResult, errors: Any, unit: str, *, all_written: bo
     if quality is not None:
         names = ("i", "j", "residual_degrees", "weight", "standardized")
         worst = [dict(zip(names, one, strict=True)) for one in quality.worst]
-        fit = {name: value for name, value in vars(quality).items() if name != "residuals"} | {"worst": worst}
+        fit = {name: value for name, value in vars(quality).items() if name != "residuals"}
+        fit |= {"worst": worst, "sentence": fit_in_words(quality), "advice": advice_on_fit(quality, result)}
     head = {"verdict": verdict_line(result), "quality": fit, "unit": unit}
     return {**head, **result_object(result, with_phases=not all_written, standard_errors=errors, unit=unit)}
 
 
-def _fit(quality: Quality) -> str:
-    lines = [quality.sentence]
+def _fit(quality: Quality, result: SyncResult) -> str:
+    lines = [fit_in_words(quality)]
     if quality.chi2_per_dof is not None:
         lines.append(
             f"Chi-square is {plain_number(quality.chi2_per_dof, 3)} per degree of freedom (about 1 only where weights "
             "are 1 / variance, in 1 / rad^2)."
         )
-    if quality.advice is not None:
-        lines.append(quality.advice)
+    advice = advice_on_fit(quality, result)
+    if advice is not None:
+        lines.append(advice)
     return "\n".join(lines)
 
 

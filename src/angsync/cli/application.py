@@ -45,13 +45,13 @@ def run_application(
     with reporting() as console:
         from angsync.cli.progress import watching
         from angsync.cli.provenance import provenance
-        from angsync.io.atomic import check_writable
         from angsync.io.result_table import check_table_path
+        from angsync.report.canvas import check_page
 
         # the outputs are checked before the work, not after
         wanted: list[tuple[Path | None, Callable[[Path], object]]] = [
             (output, check_output or check_table_path),
-            (report, check_writable),
+            (report, check_page),
             *((path, check) for path, check, _, _ in others),
         ]
         for file in files:

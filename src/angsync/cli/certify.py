@@ -41,7 +41,7 @@ def certify(
         from angsync.cli.terminal import certificate_object, count_components
         from angsync.io import read, read_phases
         from angsync.problem.operators import as_operator
-        from angsync.report.words import certificate_in_words
+        from angsync.report.sentences import certificate_in_words
 
         with watching(console, "reading"):
             data = read(

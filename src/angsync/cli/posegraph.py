@@ -100,12 +100,12 @@ class _Outputs(NamedTuple):
         """Raise if one of them could not be written later."""
         if self.reference is not None and self.covariances is None:
             raise InputError("--reference is about covariances. Add --covariances FILE.csv.")
-        from angsync.io.atomic import check_writable
         from angsync.io.g2o_writing import check_g2o_path
+        from angsync.report.canvas import check_page
         from angsync.report.trajectory import check_picture_path
 
         outputs: list[Any] = [
-            (self.poses, check_g2o_path), (self.picture, check_picture_path), (self.report, check_writable)
+            (self.poses, check_g2o_path), (self.picture, check_picture_path), (self.report, check_page)
         ]  # fmt: skip
         if self.rejected is not None:
             from angsync.applications.pose_graph.robust import check_rejected_path

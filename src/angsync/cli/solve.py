@@ -78,6 +78,7 @@ def solve(
         from angsync.io.atomic import check_writable
         from angsync.io.result_file import check_result_path
         from angsync.problem.array_libraries import is_stack
+        from angsync.report.canvas import check_page
         from angsync.solvers.stopping import Stopping
 
         store: dict[str, Any] = {"memory": memory, "scheduler": scheduler, "variable": variable}
@@ -97,7 +98,7 @@ def solve(
             if given:
                 raise InputError(f"--{name} is for a stack in a zarr store, which {file} is not: leave it out.")
         # the call and the outputs are checked before the work, not after
-        check_outputs(file, (output, check_result_path), (report, check_writable), (save_best, check_writable))
+        check_outputs(file, (output, check_result_path), (report, check_page), (save_best, check_writable))
         if resume:
             raise InputError("--resume is for the output of a zarr stack. One problem continues with --start FILE.")
         method = _solver(solver.value, alpha)

@@ -322,7 +322,7 @@ class SyncResult:
         return f"SyncResult(n={self.n}, objective={self.objective:.10g}, {self.status.name}, {verdict})"
 
     def __str__(self) -> str:
-        from angsync.report.words import certificate_in_words
+        from angsync.report.sentences import certificate_in_words
 
         count = int(self.components.max()) + 1
         proof = certificate_in_words(

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from angsync.report.page import render_page, write_page
     from angsync.report.plotting import plot
     from angsync.report.residuals_plot import plot_residuals
+    from angsync.report.sentences import certificate_in_words
     from angsync.report.stack_plot import plot_stack
-    from angsync.report.words import certificate_in_words
 
 __all__ = [
     "certificate_in_words", "plot", "plot_network", "plot_residuals", "plot_stack", "render_page", "write_page",
 ]  # fmt: skip
 
 _HOME = {
-    "certificate_in_words": "words",
+    "certificate_in_words": "sentences",
     "plot": "plotting",
     "plot_network": "network_plot",
     "plot_residuals": "residuals_plot",

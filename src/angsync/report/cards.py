@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
+import importlib.util
+import io
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,22 +13,24 @@ from numpy.typing import NDArray
 from angsync.problem.cards import card, escape
 from angsync.problem.frames import node_column
 from angsync.problem.measurements import Measurements
-from angsync.report.colors import colors, png
-from angsync.report.drawn import DrawnResult
-from angsync.report.figures import gauge_in_words
-from angsync.report.numbers import counted, duration, pretty_number
+from angsync.report.canvas import SERIES, color_map
+from angsync.report.numbers import counted, duration, pretty_number, typeset
+from angsync.report.picture_plot import draw_series
 from angsync.report.pictures import Curves, Map, Picture
-from angsync.report.series import component_ranks
-from angsync.report.stack_plot import OUTCOMES, DrawnStack
-from angsync.report.words import certificate_in_words, headline, look_of
+from angsync.report.sentences import judge_proof
+from angsync.report.series import component_ranks, gauge_in_words
+from angsync.report.stack_plot import OUTCOMES
+
+if TYPE_CHECKING:
+    from angsync.batch.result import BatchResult
+    from angsync.pipeline.result import SyncResult
 
 _WHEEL = 120  # pixels of the wheel of a card
 _MOST_DOTS = 400  # phases on it
-_THUMB = (200, 130)  # pixels of the small picture of an application
-_MOST_MARKS = 300  # points of a series in it
+_THUMB = (2.0, 1.3)  # inches of the small picture of an application
 
 
-def result_card(result: DrawnResult, source: Any) -> str:
+def result_card(result: SyncResult, source: Any) -> str:
     """One solved problem; its misfit is told where the measurements are at hand as such."""
     count = component_ranks(result)[1]
     nodes = counted(int(np.size(result.components)), "node")
@@ -46,14 +50,11 @@ def result_card(result: DrawnResult, source: Any) -> str:
     ]
     if result.robust is not None:
         rows.append(("robust", str(result.robust)))
-    proof = certificate_in_words(
-        result.certificate, count, lambda x: pretty_number(x, 3), anchored=result.gauge == "anchors",
-        weights=result.robust, result=result,
-    )  # fmt: skip
+    proof = judge_proof(result)
     angles = np.asarray(result.angles, dtype=float)
     table = {"node": node_column(result.labels, np.arange(angles.size)), "phase (degrees)": np.degrees(angles)}
-    badge = (look_of(result), headline(result.certificate, result.robust))
-    return card("SyncResult", rows, badge=badge, picture=_wheel(angles), sentences=[proof], columns=table)
+    badge, sentences = (proof.look, proof.headline), [typeset(proof.words)]
+    return card("SyncResult", rows, badge=badge, picture=_wheel(angles), sentences=sentences, columns=table)
 
 
 def _wheel(angles: NDArray[np.float64]) -> str:
@@ -73,7 +74,7 @@ def _wheel(angles: NDArray[np.float64]) -> str:
     return _svg(_WHEEL, _WHEEL, "the phases on a circle, 0 to the right", drawn + f'<g fill="#3391C9">{dots}</g>')
 
 
-def stack_card(result: DrawnStack, failures: str, seconds: float) -> str:
+def stack_card(result: BatchResult, failures: str, seconds: float) -> str:
     """A solved stack: how many problems ended how."""
     outcomes, counts = np.unique(np.asarray(result.outcomes()), return_counts=True)
     ended = dict(zip(outcomes.tolist(), counts.tolist(), strict=True))
@@ -99,58 +100,33 @@ def stack_card(result: DrawnStack, failures: str, seconds: float) -> str:
     return card("BatchResult", rows, badge=(look, words), picture=picture, sentences=sentences)
 
 
-def thumbnail(picture: Picture) -> str:
-    """A small version of the picture of an application, without axes: its title says what it is."""
-    drawn = ""
-    if isinstance(picture, Curves):
-        drawn = _small_curves(picture)
-    elif isinstance(picture, Map):
-        low, high = picture.limits()
-        values = picture.drawn()
-        if not np.isfinite(values).any():
-            return ""
-        address = base64.b64encode(png(colors(values, low, high, cyclic=picture.cyclic))).decode("ascii")
-        side = _THUMB[1] / max(values.shape)
-        drawn = (
-            f'<img alt="{escape(picture.title)}" width="{values.shape[1] * side:.0f}" '
-            f'height="{values.shape[0] * side:.0f}" style="image-rendering:pixelated" '
-            f'src="data:image/png;base64,{address}">'
-        )
-    caption = f'<div style="opacity:.65;font-size:11px;text-align:center">{escape(picture.title)}</div>'
-    return drawn + caption if drawn else ""
-
-
-def _small_curves(picture: Curves) -> str:
-    span = picture.span()
-    if span is None:
-        return ""
-    width, height = (_THUMB[1], _THUMB[1]) if picture.equal else _THUMB
-    (left, right), (low, high) = span
-    parts = ['<rect width="100%" height="100%" fill="none" stroke="currentColor" stroke-opacity=".35"/>']
-    for k, series in enumerate(picture.series):
-        one = series.drawn()
-        step = max(1, one.x.size // _MOST_MARKS)
-        x = width * (one.x - left) / (right - left)
-        y = height * (high - one.y) / (high - low)
-        color = ("#3391C9", "#DE7A2B", "#1FA67A")[k % 3]  # between those of light and of dark pages
-        if one.segments:
-            ends = np.stack([x, y], axis=1).reshape(-1, 4)
-            way = "".join(f"M{a:.1f} {b:.1f}L{c:.1f} {d:.1f}" for a, b, c, d in ends)
-            parts.append(f'<path d="{way}" fill="none" stroke="{color}" stroke-width="1.2"/>')
-            continue
-        if one.line and one.x.size > 1:
-            way = "L".join(f"{a:.1f} {b:.1f}" for a, b in zip(x, y, strict=True))
-            parts.append(f'<path d="M{way}" fill="none" stroke="{color}" stroke-width="1.2"/>')
-            continue
-        marks = "".join(
-            f'<circle cx="{a:.1f}" cy="{b:.1f}" r="1.8"/>' for a, b in zip(x[::step], y[::step], strict=True)
-        )
-        parts.append(f'<g fill="{color}">{marks}</g>')
-    return _svg(width, height, picture.title, "".join(parts))
-
-
 def _svg(width: float, height: float, title: str, content: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width:g}" height="{height:g}" '
         f'viewBox="0 0 {width:g} {height:g}"><title>{escape(title)}</title>{content}</svg>'
     )
+
+
+def thumbnail(picture: Picture) -> str:
+    """A small version of the picture of an application, without axes; empty where matplotlib is not installed."""
+    if importlib.util.find_spec("matplotlib") is None or not isinstance(picture, Curves | Map):
+        return ""
+    from matplotlib.figure import Figure
+
+    is_square = isinstance(picture, Map) or picture.equal
+    figure = Figure(figsize=(_THUMB[1], _THUMB[1]) if is_square else _THUMB)
+    axes = figure.add_axes((0.02, 0.02, 0.96, 0.96), xticks=[], yticks=[])
+    axes.set_axis_off()
+    if isinstance(picture, Map):
+        low, high = picture.limits()
+        scale = color_map(cyclic=picture.cyclic)
+        axes.imshow(picture.drawn(), cmap=scale, vmin=low, vmax=high, interpolation="nearest")
+    else:
+        axes.set_aspect("equal" if picture.equal else "auto", adjustable="datalim")
+        for k, one in enumerate(picture.drawn()):
+            draw_series(one, axes, SERIES[k % len(SERIES)], "o")
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", transparent=True, metadata={"Software": None})
+    address = base64.b64encode(stream.getvalue()).decode("ascii")
+    caption = f'<div style="opacity:.65;font-size:11px;text-align:center">{escape(picture.title)}</div>'
+    return f'<img alt="{escape(picture.title)}" src="data:image/png;base64,{address}">{caption}'

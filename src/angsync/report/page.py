@@ -1,132 +1,297 @@
-"""The page about one solved problem: one self-contained HTML file, for the screen, light and dark, and for print."""
+"""The pages about one solved problem and about the result of an application."""
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import os
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from angsync.errors import ErrorBarWarning, InputError
+from angsync.errors import ErrorBarWarning
 from angsync.io.atomic import atomic_open
-from angsync.report.builder import MOST_LISTED, MOST_UNSURE, MOST_WORST, Page, compose
-from angsync.report.figures import (
-    Figure,
-    error_bar_figure,
-    error_wheel,
-    gauge_in_words,
-    node_name,
-    objective_figure,
-    phase_wheel,
-    residual_figure,
-    residual_histogram,
-)
-from angsync.report.html import Row, Table, capital
-from angsync.report.judgment import judge_fit, judge_proof
-from angsync.report.layout import layout
-from angsync.report.network import network_figure
-from angsync.report.numbers import counted, duration, pretty_number
-from angsync.report.protocols import ReportedResult
+from angsync.report.canvas import HEIGHT, check_page, page_style
+from angsync.report.network_plot import draw_network, node_values, places_of
+from angsync.report.numbers import counted, duration, pretty_number, typeset
+from angsync.report.phases_plot import MOST_INTERVALS, draw_intervals, draw_truth, draw_wheel
+from angsync.report.picture_plot import draw_picture, is_empty
+from angsync.report.pictures import Curves, Intervals, Picture, Row, Table
+from angsync.report.plotting import draw_convergence
 from angsync.report.provenance import input_of, versions
-from angsync.report.quality import Quality, assess
-from angsync.report.series import angle_errors, check_one_problem, component_ranks
-from angsync.report.weak_spots import weak_spots
-from angsync.report.words import verdict_in_words
+from angsync.report.residuals_plot import draw_histogram
+from angsync.report.sentences import Judgment, judge_fit, judge_proof, verdict_in_words, weak_spots
+from angsync.report.series import (
+    angle_errors,
+    check_one_problem,
+    component_ranks,
+    gauge_in_words,
+    is_quickly_judged,
+    measurements_of,
+    node_name,
+    standard_errors_in_degrees,
+    typical_error,
+)
+from angsync.report.template import MOST_LISTED, MOST_WORST, Figure, Page, capital, compose, drawn
+from angsync.uncertainty.quality import Quality, assess
+
+if TYPE_CHECKING:
+    from angsync.applications.result import Description
+    from angsync.batch.result import BatchResult
+    from angsync.pipeline.result import SyncResult
 
 MOST_WITH_ERRORS = 20_000
 """Nodes up to which a page works out standard errors by itself: it takes seconds at this size."""
-_MOST_EDGES = 200_000  # the same for measurements
 _DENSE = 0.5  # share of pairs that are measured, from which a graph is no map but a clew
-_MARKED = 20  # of the worst measurements that are marked in the network
+_TALL = 1.3  # times the usual height, for figures with many rows or a map
+_WORK = ("status", "work", "method")
 
 
 def render_page(
-    result: ReportedResult,
+    result: SyncResult,
     *,
     title: str = "angsync report",
     rows: Sequence[Row] = (),
     truth: ArrayLike | None = None,
-    positions: ArrayLike | None = None,
+    positions: Any = None,
     notes: Sequence[str] = (),
     tolerance: float | None = None,
     settings: Sequence[Row] = (),
     standard_errors: NDArray[np.float64] | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> str:
-    """The page as text. Angles are degrees.
+    """Return the page as text. Angles are degrees.
 
-    ``rows`` go to the top of the numbers; ``truth`` (phases) adds the error wheel; ``positions`` (n, 2): where
-    the nodes lie on the map, which is laid out by their measurements otherwise; ``notes`` are sentences at the top;
-    ``tolerance`` is drawn into the curve of the residual; ``settings`` (a name and a value each) and ``provenance`` end
-    the page, with versions and the hash of the input. ``standard_errors`` (radians) are found unless given, where that
-    takes seconds.
+    ``rows`` go to the top of the numbers; ``truth`` (phases) adds the errors; ``positions`` (n, 2): where the nodes lie
+    on the map, which is laid out by their measurements otherwise; ``notes`` are sentences at the top; ``tolerance`` is
+    drawn into the curve of the residual; ``settings`` (a name and a value each) and ``provenance`` end the page, with
+    versions and the hash of the input. ``standard_errors`` (radians) are found unless given, where that takes seconds.
     """
     check_one_problem(result)
     quality = assess(result)
-    errors, error_words = _errors(result, standard_errors)
-    pictures = _pictures(result, quality, errors, truth, _placed(result, positions))
+    errors, words = _errors(result, standard_errors)
+    off = None if truth is None else angle_errors(result, truth)
+    places = None if positions is None else places_of(positions, result)
     chosen = {str(row[0]): " ".join(map(str, row[1:])) for row in settings}
-    page = Page(
-        title=title,
-        proof=judge_proof(result),
-        fit=judge_fit(quality, _typical(errors)),
-        rows=[*map(capital, rows), *_rows(result, quality, errors)],
-        notes=notes,
-        warnings=[] if result.converged else [f"Not converged: {_readable(result.status.name)}"],
-        pictures=pictures,
-        residuals=residual_figures(quality),
-        worst=worst_table(result, quality),
-        errors=[] if errors is None or not np.isfinite(errors).any() else [error_bar_figure(errors)],
-        error_words=error_words,
-        unsure=None if errors is None else _unsure(result, errors),
-        weak_spots=weak_spots(result),
-        answer=_listing(result, errors),
-        answer_figures=_wheels(result, truth) if pictures and pictures[0].wide else [],
-        answer_heading="Angles of all nodes",
-        proof_rows=proof_rows(result),
-        convergence=convergence_figures(result, tolerance),
-        convergence_words=[*_method(result), *work_in_words(result)],
-        provenance={
-            "input": input_of(result.source), "versions": versions(),
-            "settings": {"gauge": str(result.gauge), "tolerance": tolerance, **chosen}, **(provenance or {}),
-        },
-    )  # fmt: skip
+    proof = judge_proof(result)
+    typical = math.nan if isinstance(errors, str) else typical_error(errors)
+    with page_style():
+        page = Page(
+            title=title,
+            proof=proof._replace(words=typeset(proof.words)),
+            fit=judge_fit(result, quality, typical),
+            answer_in_words=_found(result, typical),
+            warnings=[] if result.converged else [f"Not converged: {result.status.name.replace('_', ' ').lower()}"],
+            notes=notes,
+            answer=_answer(result, quality, errors, off, places),
+            answer_words=words,
+            table=_listing(result, errors, off),
+            rows=[*map(capital, rows), *map(capital, _rows(result, quality, errors, off))],
+            residuals=_residuals(result, quality),
+            worst=_worst(result, quality),
+            weak_spots=weak_spots(result),
+            proof_rows=_proof_rows(result),
+            work=[*_method(result), _work_in_words(result)],
+            convergence=_convergence(result, tolerance),
+            provenance={
+                "input": input_of(result.source), "versions": versions(),
+                "settings": {"gauge": str(result.gauge), "tolerance": tolerance, **chosen}, **(provenance or {}),
+            },
+        )  # fmt: skip
     return compose(page)
 
 
-def write_page(result: ReportedResult, path: str | os.PathLike[str], **details: Any) -> Path:
+def write_page(result: SyncResult, path: str | os.PathLike[str], **details: Any) -> Path:
     """Write :func:`render_page` to ``path``: complete, or not at all."""
-    with atomic_open(path) as stream:  # first, so that an unwritable path is found before the work
+    with atomic_open(check_page(path)) as stream:  # first, so that an unwritable path is found before the work
         stream.write(render_page(result, **details))
     return Path(path)
 
 
-# --- what pages of applications have too ------------------------------------------------------------------------------
+def write_field_page(
+    path: str | os.PathLike[str],
+    title: str,
+    *,
+    told: Description,
+    proof: Judgment,
+    fit: Judgment,
+    sync: SyncResult | BatchResult,
+    quality: Quality | None = None,
+    provenance: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write the page of an application: complete, or not at all. ``sync`` is the solved problem or stack behind it."""
+    with atomic_open(check_page(path)) as stream, page_style():
+        page = Page(
+            title=title,
+            proof=proof._replace(words=typeset(proof.words)),
+            fit=fit,
+            notes=[words[:1].upper() + words[1:] for words in told.sentences],
+            answer=[*_pictures(told, "answer"), *_pictures(told, "errors")],
+            table=_field_table(told),
+            rows=[capital(row) for row in told.rows if row[0].lower() not in _WORK],
+            residuals=_pictures(told, "residuals"),
+            worst=told.worst,
+            work=[f"{', '.join(filter(None, row[1:]))}." for row in told.rows if row[0].lower() in _WORK],
+            provenance={"versions": versions(), **(provenance or {})},
+        )
+        stream.write(compose(page if np.ndim(sync.z) != 1 else _with_problem(page, told, sync, quality)))
+    return Path(path)
 
 
-def residual_figures(quality: Quality | None, turns: bool = False) -> list[Figure]:
-    """The histogram of the residuals, where there are any; in degrees or in ``turns``."""
-    found = None if quality is None else residual_histogram(quality, turns)
-    return [] if found is None else [found]
+def _with_problem(page: Page, told: Description, sync: Any, quality: Quality | None) -> Page:
+    """The page with what is known of the one problem behind the result."""
+    return dataclasses.replace(
+        page,
+        residuals=page.residuals or _residuals(sync, quality, turns=told.in_turns),
+        worst=page.worst or _worst(sync, quality),
+        weak_spots=weak_spots(sync, told.names),
+        proof_rows=_proof_rows(sync) if page.proof.look != "bad" else [],
+        convergence=_convergence(sync, sync.tolerance or None),
+        work=[sync.method, _work_in_words(sync)],
+        provenance={"input": input_of(sync.source), **page.provenance},
+    )
 
 
-def worst_table(result: ReportedResult, quality: Quality | None) -> Table | None:
+def _pictures(told: Description, about: str) -> list[Figure]:
+    shown = [(k, one) for k, one in enumerate(told.pictures) if one.about == about and not is_empty(one)]
+    return [_picture(f"p{k}", one) for k, one in shown]
+
+
+def _picture(name: str, picture: Picture) -> Figure:
+    tall = isinstance(picture, Intervals) or (isinstance(picture, Curves) and picture.equal)
+    caption = picture.drawn().caption if isinstance(picture, Intervals) else picture.caption
+    return drawn(
+        name, picture.title, caption, lambda figure: draw_picture(picture, figure, figure.add_subplot()),
+        height=HEIGHT * (_TALL if tall else 1.0),
+    )  # fmt: skip
+
+
+def _field_table(told: Description) -> Table:
+    """No more rows than are shown; radians in degrees, and said so."""
+    columns: dict[str, NDArray] = {}
+    for name, column in told.columns.items():
+        shown = column[:MOST_LISTED]
+        if name == "component" and np.all(column == column[:1]):  # all in one: nothing is told apart
+            continue
+        words, unit = name.replace("_", " "), "°" if name in told.radians else told.units.get(name, "")
+        columns[f"{words} ({unit})" if unit else words] = np.degrees(shown) if name in told.radians else shown
+    return Table(columns, of=len(next(iter(told.columns.values()), ())))
+
+
+# --- the parts of a page ----------------------------------------------------------------------------------------------
+
+
+def _found(result: SyncResult, typical: float) -> str:
+    count = counted(int(np.size(result.components)), "phase")
+    return f"{count}, known to about {pretty_number(typical, 3)}°." if np.isfinite(typical) else f"{count}."
+
+
+def _errors(result: SyncResult, given: NDArray[np.float64] | None) -> tuple[NDArray[np.float64] | str, list[str]]:
+    """Standard errors in degrees, or why there are none; and what is to be said about them."""
+    if given is not None:
+        return np.degrees(np.asarray(given, dtype=float)), []
+    if int(np.size(result.components)) > MOST_WITH_ERRORS or not is_quickly_judged(result):
+        words = (
+            "No error bars: not worked out for so large a graph. Ask for them with --standard-errors, or give to_html "
+            "standard_errors=result.standard_errors()."
+        )
+        return words, [words]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        errors = standard_errors_in_degrees(result)
+    doubts = [str(one.message) for one in caught if issubclass(one.category, ErrorBarWarning)]
+    return errors, [errors, *doubts] if isinstance(errors, str) else doubts
+
+
+def _answer(
+    result: SyncResult, quality: Quality | None, errors: NDArray[np.float64] | str, off: NDArray[np.float64] | None,
+    places: NDArray[np.float64] | None,
+) -> list[Figure]:  # fmt: skip
+    nodes, gauge = int(np.size(result.components)), f"Gauge: {gauge_in_words(result)}."
+    if not nodes:
+        return []
+    found = []
+    if isinstance(errors, str) or nodes > MOST_INTERVALS:
+        words = f"The angle of each of the {counted(nodes, 'node')}. {gauge}" if nodes > 1 else "The only node."
+        found.append(drawn("wheel", "Phases", words, lambda figure: draw_wheel(result, figure.add_subplot(), errors)))
+    if not isinstance(errors, str):
+        words = f"{gauge} {_error_sizes(errors)}"
+        found.append(
+            drawn("bars", "Error bars", words, lambda figure: draw_intervals(result, figure.add_subplot(), errors))
+        )
+    if off is not None:
+        words = _off_in_words(off)
+        found.append(drawn("truth", "Errors", words, lambda f: draw_truth(result, f.add_subplot(), off, errors)))
+    if quality is not None and _is_map(result, places):
+        value, label, words = _node_colors(result, errors, off)
+        words = f"The measured graph; the color of a node is {words}."
+        words += "" if places is not None else " Nodes that are measured against each other lie near each other."
+        found.append(
+            drawn(
+                "map", "The measured graph", words,
+                lambda figure: draw_network(result, figure, value, quality, places, label=label), height=_TALL * HEIGHT,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _is_map(result: SyncResult, places: NDArray[np.float64] | None) -> bool:
+    nodes = int(np.size(result.components))
+    return nodes > 2 and (places is not None or len(result.measurements) <= _DENSE * nodes * (nodes - 1) / 2)
+
+
+def _node_colors(
+    result: SyncResult, errors: NDArray[np.float64] | str, off: NDArray[np.float64] | None
+) -> tuple[NDArray[np.float64], str, str]:
+    """A number for each node of a map, its label, and what it is."""
+    if off is not None:
+        return np.abs(off), "error (degrees)", "its distance from the truth"
+    if not isinstance(errors, str) and np.isfinite(errors).any():
+        return errors, "standard error (degrees)", "its standard error"
+    label = "rms residual (degrees)"
+    return node_values(result, "residual"), label, "the misfit of its measurements (root mean square)"
+
+
+def _error_sizes(errors: NDArray[np.float64]) -> str:
+    largest = float(np.nanmax(errors, initial=0.0))
+    return f"Standard errors: median {pretty_number(typical_error(errors), 3)}°, largest {pretty_number(largest, 3)}°."
+
+
+def _off_in_words(off: NDArray[np.float64]) -> str:
+    rms, largest = math.sqrt(float(np.nanmean(off**2))), float(np.nanmax(np.abs(off)))
+    return (
+        f"How far each phase is off the truth, in the same gauge: largest {pretty_number(largest, 3)}°, root mean "
+        f"square {pretty_number(rms, 3)}°. Bars are 95 % intervals."
+    )
+
+
+def _residuals(result: SyncResult, quality: Quality | None, *, turns: bool = False) -> list[Figure]:
+    if quality is None or quality.noise_degrees is None:
+        return []
+    words = f"Residuals of the {counted(quality.count, 'measurement')} that the fit uses."
+    if quality.left_out:
+        words += f" {counted(quality.left_out, 'measurement')} left out."
+    return [
+        drawn("residuals", "Residuals", words, lambda f: draw_histogram(result, f.add_subplot(), quality, turns=turns))
+    ]
+
+
+def _worst(result: SyncResult, quality: Quality | None) -> Table | None:
     """The measurements that fit worst."""
     if quality is None or quality.residuals is None:
         return None
     found, m = quality.residuals, result.measurements
     places = found.worst(MOST_WORST)
-    width = found.core or np.inf
     columns: dict[str, Any] = {
         "from": np.array([node_name(result, int(k)) for k in m.i[places]], dtype=object),
         "to": np.array([node_name(result, int(k)) for k in m.j[places]], dtype=object),
         "measured (°)": np.degrees(np.asarray(m.angle)[places]),
         "residual (°)": np.degrees(found.wrapped[places]),
-        "times the scatter": found.t[places] / width,
+        "times the scatter": found.t[places] / (found.core or math.inf),
     }
     if not found.active.all():
         columns["left out"] = ~found.active[places]
@@ -139,7 +304,56 @@ def worst_table(result: ReportedResult, quality: Quality | None) -> Table | None
     return Table(columns, caption, "worst", len(m))
 
 
-def proof_rows(result: ReportedResult) -> list[Row]:
+def _rows(
+    result: SyncResult, quality: Quality | None, errors: NDArray[np.float64] | str, off: NDArray[np.float64] | None
+) -> list[Row]:
+    nodes, components = int(np.size(result.components)), component_ranks(result)[1]
+    apart = f"{components:,} connected components; phases between them are not measured"
+    rows: list[Row] = [("nodes", f"{nodes:,}", apart if components > 1 else "all connected" if nodes > 1 else "")]
+    if not isinstance(errors, str) and np.isfinite(typical_error(errors)):
+        rows.append(("error of a phase", f"{pretty_number(typical_error(errors), 3)}°", "median standard error"))
+    if off is not None:
+        rows.append(("largest error", f"{pretty_number(float(np.nanmax(np.abs(off))), 3)}°", "estimate minus truth"))
+    if quality is None:
+        return rows
+    missing = [(quality.left_out, "left out"), (quality.repeated, "repeated")]
+    used = [f"{count:,} {words}" for count, words in missing if count]
+    free = f"{round(quality.degrees_of_freedom):,} more than needed"
+    used = [f"{quality.count:,} used", *used, free] if used else [free]
+    rows.append(("measurements", f"{len(result.measurements):,}", ", ".join(used)))
+    rows.append(("misfit", f"{pretty_number(quality.rms_degrees, 3)}°", "root mean square of the residuals"))
+    if quality.noise_degrees is not None:
+        taken = "standard deviation at median weight; the fit takes up a part of it, which the misfit lacks"
+        rows.append(("noise of a measurement", f"{pretty_number(quality.noise_degrees, 3)}°", taken))
+        rows.append(("far off", f"{quality.far_count:,}", "measurements beyond 4 times the scatter of the middle half"))
+    if quality.chi2_per_dof is not None:
+        note = "per degree of freedom: 1 where the weights are 1 / variance, in radians"
+        rows.append(("chi-square", pretty_number(quality.chi2_per_dof, 3), note))
+    return rows
+
+
+def _listing(result: SyncResult, errors: NDArray[np.float64] | str, off: NDArray[np.float64] | None) -> Table:
+    angles = np.asarray(result.angles, dtype=float)
+    listed = slice(0, min(angles.size, MOST_LISTED))
+    component, count = component_ranks(result)
+    columns: dict[str, Any] = {
+        "node": np.array([node_name(result, k) for k in range(angles.size)[listed]], dtype=object),
+        "angle (°)": np.degrees(angles[listed]),
+    }
+    if not isinstance(errors, str):
+        columns["standard error (°)"] = errors[listed]
+    if off is not None:
+        columns["minus truth (°)"] = off[listed]
+    measurements = measurements_of(result)
+    if not isinstance(measurements, str):
+        ends = np.concatenate([measurements.i, measurements.j])
+        columns["measurements"] = np.bincount(ends, minlength=angles.size)[listed]
+    if count > 1:
+        columns["component"] = component[listed] + 1
+    return Table(columns, "A click on a column sorts by it.", of=angles.size)
+
+
+def _proof_rows(result: SyncResult) -> list[Row]:
     """The certificate in numbers; none where the weights that it is about are not credible."""
     certificate = result.certificate
     if certificate is None or (result.robust is not None and result.robust.credible is False):
@@ -159,190 +373,28 @@ def proof_rows(result: ReportedResult) -> list[Row]:
     ]  # fmt: skip
     if result.starts is not None:
         rows.append(("Starts", str(result.starts.count), f"{result.starts}: one run is not reliable on this problem"))
-    return rows
+    return [capital(row) for row in rows]
 
 
-def convergence_figures(result: ReportedResult, tolerance: float | None) -> list[Figure]:
-    """The curves of the run that have more than two points: fewer are in the words."""
+def _convergence(result: SyncResult, tolerance: float | None) -> list[Figure]:
+    """The curves of the run if they have more than two points: fewer are in the words."""
     if np.size(result.history.residual) < 3:
         return []
-    return [f for f in (residual_figure(result, tolerance), objective_figure(result)) if f is not None]
+    words = "Residual after each iteration (how far the point is from stationary), and what the objective still lacked."
+    return [drawn("run", "Convergence", words, lambda f: draw_convergence(result, f.add_subplot(), tolerance))]
 
 
-def work_in_words(result: ReportedResult) -> list[str]:
-    """How much work it was."""
-    return [
+def _work_in_words(result: SyncResult) -> str:
+    return (
         f"{counted(int(result.iterations), 'iteration')}, {counted(int(result.matvecs), 'product')} with C, "
         f"{duration(result.seconds)}; the gradient ended at {pretty_number(result.residual, 3)} of the product (zero "
         "at a stationary point)."
-    ]
+    )
 
 
-# --- what only plain solves have --------------------------------------------------------------------------------------
-
-
-def _readable(name: str) -> str:
-    return name.replace("_", " ").lower()
-
-
-def _rows(result: ReportedResult, quality: Quality | None, errors: NDArray[np.float64] | None) -> list[Row]:
-    nodes, components = int(np.shape(result.angles)[0]), component_ranks(result)[1]
-    apart = f"{components:,} connected components; phases between them are not measured"
-    rows: list[Row] = [("Nodes", f"{nodes:,}", apart if components > 1 else "all connected" if nodes > 1 else "")]
-    if quality is not None:
-        rows.append(("Measurements", f"{quality.count:,}", f"{round(quality.degrees_of_freedom):,} more than needed"))
-        rows.append(("Misfit", f"{pretty_number(quality.rms_degrees, 3)}°", "root mean square of the residuals"))
-        if quality.noise_degrees is not None and quality.core_degrees is not None:
-            core = f"{pretty_number(quality.core_degrees, 3)}° by the middle half of the measurements"
-            rows.append(("Noise of a measurement", f"{pretty_number(quality.noise_degrees, 3)}°", core))
-            far = f"{100 * quality.far_share:.2g} %, beyond 4 times the scatter of the middle half"
-            rows.append(("Far off", f"{quality.far_count:,}", far))
-        if quality.chi2_per_dof is not None:
-            note = "per degree of freedom: 1 where the weights are 1 / variance, in radians"
-            rows.append(("Chi-square", pretty_number(quality.chi2_per_dof, 3), note))
-    typical = _typical(errors)
-    if typical is not None:
-        rows.append(("Error of a phase", f"{pretty_number(typical, 3)}°", "median standard error"))
-    return rows
-
-
-def _typical(errors: NDArray[np.float64] | None) -> float | None:
-    known = np.zeros(0) if errors is None else errors[np.isfinite(errors)]
-    return float(np.degrees(np.median(known))) if known.size else None
-
-
-def _errors(result: ReportedResult, given: NDArray[np.float64] | None) -> tuple[NDArray[np.float64] | None, list[str]]:
-    """Standard errors in radians and what is to be said about them; None where there are none."""
-    against = f"Standard errors, against the gauge: {gauge_in_words(result)}."
-    if given is not None:
-        return np.asarray(given, dtype=float), [against]
-    try:
-        edges, nodes = len(result.measurements), int(np.shape(result.angles)[0])
-    except InputError as error:
-        return None, [f"No error bars: {error}"]
-    if nodes > MOST_WITH_ERRORS or edges > _MOST_EDGES:
-        return None, [
-            "Not worked out for so large a graph: ask for them with --standard-errors, or give to_html "
-            "standard_errors=result.standard_errors()."
-        ]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            errors = np.asarray(result.standard_errors(), dtype=float)
-        except InputError as error:
-            return None, [f"No error bars: {error}"]
-    doubts = [str(one.message) for one in caught if issubclass(one.category, ErrorBarWarning)]
-    return errors, [against, *doubts]
-
-
-def _placed(result: ReportedResult, positions: ArrayLike | None) -> NDArray[np.float64] | None:
-    if positions is None:
-        return None
-    place, nodes = np.asarray(positions, dtype=float), int(np.shape(result.angles)[0])
-    if place.shape != (nodes, 2) or not np.isfinite(place).all():
-        raise InputError(
-            f"positions must be {nodes} finite pairs of coordinates, one a node, of shape ({nodes}, 2); they have the "
-            f"shape {place.shape}{'' if np.isfinite(place).all() else ', and some are not finite'}."
-        )
-    return place
-
-
-def _pictures(
-    result: ReportedResult, quality: Quality | None, errors: NDArray[np.float64] | None, truth: ArrayLike | None,
-    place: NDArray[np.float64] | None,
-) -> list[Figure]:  # fmt: skip
-    if int(np.shape(result.angles)[0]) == 0:
-        return []
-    network = None if quality is None else _network(result, quality, errors, truth, place)
-    return _wheels(result, truth) if network is None else [network]
-
-
-def _wheels(result: ReportedResult, truth: ArrayLike | None) -> list[Figure]:
-    return [phase_wheel(result), *([] if truth is None else [error_wheel(result, truth)])]
-
-
-def _network(
-    result: ReportedResult, quality: Quality, errors: NDArray[np.float64] | None, truth: ArrayLike | None,
-    place: NDArray[np.float64] | None,
-) -> Figure | None:  # fmt: skip
-    m, nodes = result.measurements, int(np.shape(result.angles)[0])
-    if nodes < 3 or (place is None and len(m) > _DENSE * nodes * (nodes - 1) / 2):
-        return None
-    names = [node_name(result, k) for k in range(nodes)] if nodes <= MOST_WITH_ERRORS else []
-    if truth is not None:
-        value, scale, what = np.abs(angle_errors(result, truth)), "error", "its distance from the truth"
-    elif errors is not None and np.isfinite(errors).any():
-        value, scale, what = errors, "standard error", "its standard error"
-    else:
-        wrapped = np.asarray(result.edge_residuals().wrapped, dtype=float)
-        ends = np.concatenate([m.i, m.j])
-        count = np.bincount(ends, minlength=nodes)
-        square = np.bincount(ends, np.concatenate([wrapped, wrapped]) ** 2, nodes)
-        value = np.sqrt(np.where(count > 0, square / np.maximum(count, 1), np.nan))
-        scale, what = "misfit", "the misfit of its measurements (root mean square)"
-    marked, marks = _marked(result, quality)
-    caption = f"The measured graph; the color of a node is {what}."
-    if place is None:
-        place = layout(nodes, np.asarray(m.i), np.asarray(m.j), np.asarray(result.components))
-        caption += " Nodes that are measured against each other lie near each other, where they can."
-    return network_figure(
-        place, np.asarray(m.i), np.asarray(m.j), marked, np.degrees(value), names, scale=scale, caption=caption,
-        marks=marks,
-    )  # fmt: skip
-
-
-def _marked(result: ReportedResult, quality: Quality) -> tuple[list[int], str]:
-    """The measurements that the map points out, and what they are: left out by a robust fit, or far off."""
-    if result.robust is not None and np.any(result.robust.distrusted):
-        left_out = np.flatnonzero(result.robust.distrusted)
-        words = f"{counted(left_out.size, 'measurement')} left out"
-        if left_out.size > _MARKED:  # more would hide the graph
-            size = np.abs(np.asarray(result.edge_residuals().wrapped, dtype=float)[left_out])
-            left_out = left_out[np.argsort(-size, kind="stable")][:_MARKED]
-            words = f"{_MARKED} of {words}"
-        return left_out.tolist(), words
-    if quality.residuals is None or not quality.heavy_tails:
-        return [], ""
-    worst = quality.residuals.worst(_MARKED).tolist()
-    return worst, f"the {len(worst)} measurements that fit worst"
-
-
-def _unsure(result: ReportedResult, errors: NDArray[np.float64]) -> Table | None:
-    known = np.flatnonzero(np.isfinite(errors))
-    if known.size < 2:
-        return None
-    order = known[np.argsort(-errors[known], kind="stable")][:MOST_UNSURE]
-    m = result.measurements
-    count = np.bincount(np.concatenate([m.i, m.j]), minlength=errors.size)
-    columns = {
-        "node": np.array([node_name(result, int(k)) for k in order], dtype=object),
-        "angle (°)": np.degrees(np.asarray(result.angles, dtype=float)[order]),
-        "standard error (°)": np.degrees(errors[order]),
-        "measurements": count[order],
-    }
-    return Table(columns, "The nodes whose phases are known worst.", "least sure", errors.size)
-
-
-def _listing(result: ReportedResult, errors: NDArray[np.float64] | None) -> Table:
-    angles = np.asarray(result.angles, dtype=float)
-    listed = slice(0, min(angles.size, MOST_LISTED))
-    component, count = component_ranks(result)
-    columns: dict[str, Any] = {
-        "node": np.array([node_name(result, k) for k in range(angles.size)[listed]], dtype=object),
-        "angle (°)": np.degrees(angles[listed]),
-    }
-    if errors is not None:
-        columns["standard error (°)"] = np.degrees(errors[listed])
-    if count > 1:
-        columns["component"] = component[listed] + 1
-    caption = f"Gauge: {gauge_in_words(result)}."
-    return Table(columns, caption, of=angles.size)
-
-
-def _method(result: ReportedResult) -> list[str]:
+def _method(result: SyncResult) -> list[str]:
     sentences = [result.method.strip()]
     for words in (str(result.status.value), result.message):
         if words and words not in sentences:
             sentences.append(words)
-    unique = dict.fromkeys(part for one in sentences for part in one.split("\n"))
-    return list(unique)
+    return list(dict.fromkeys(part for one in sentences for part in one.split("\n")))

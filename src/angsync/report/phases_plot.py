@@ -1,18 +1,19 @@
-"""Phases with matplotlib: on the wheel with arcs for their 95 % intervals, and node by node."""
+"""Phases as pictures: on the wheel with arcs for their 95 % intervals, and node by node."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.report.canvas import BLUE, SERIES, SKY, plain_frame, say
-from angsync.report.drawn import DrawnResult, short
-from angsync.report.figures import gauge_in_words, node_name
+from angsync.report.canvas import BLUE, GRAY, MUTED, SERIES, SKY, plain_frame, say
 from angsync.report.numbers import counted, pretty_number
 from angsync.report.pictures import TWO_SIDED_95
-from angsync.report.series import component_ranks
+from angsync.report.series import component_ranks, gauge_in_words, node_name, typical_error
+
+if TYPE_CHECKING:
+    from angsync.pipeline.result import SyncResult
 
 MOST_POINTS = 2000  # phases that are drawn as points
 MOST_INTERVALS = 200  # nodes whose intervals are drawn one by one
@@ -24,7 +25,7 @@ MOST_RINGS = 4  # components with a ring of their own
 _RING = 0.16  # between the rings of two components; the radius of the outermost is 1
 
 
-def draw_wheel(result: DrawnResult, axes: Any, errors: NDArray[np.float64] | str) -> None:
+def draw_wheel(result: SyncResult, axes: Any, errors: NDArray[np.float64] | str) -> None:
     """Every phase as a point on a circle, with an arc for its 95 % interval where that is known and can be seen."""
     radians = np.radians(_meant(result))
     finite = np.flatnonzero(np.isfinite(radians))
@@ -54,10 +55,10 @@ def draw_wheel(result: DrawnResult, axes: Any, errors: NDArray[np.float64] | str
         for k, place in zip(finite, _spread(radians[finite]), strict=True):
             x, y = _at(place, 1.1)
             side = "center" if abs(x) < 0.25 else "left" if x > 0 else "right"
-            axes.text(x, y, short(node_name(result, int(k)), 10), ha=side, va="center", fontsize="x-small", zorder=4)
+            axes.text(x, y, node_name(result, int(k), 10), ha=side, va="center", fontsize="x-small", zorder=4)
 
 
-def _meant(result: DrawnResult) -> NDArray[np.float64]:
+def _meant(result: SyncResult) -> NDArray[np.float64]:
     """The phases in degrees; NaN where a node is isolated, and its phase means nothing."""
     degrees = np.degrees(np.asarray(result.angles, dtype=float))
     degrees[np.asarray(result.isolated)] = np.nan
@@ -76,14 +77,14 @@ def _draw_face(axes: Any, rings: int, reach: float) -> None:
     axes.set_ylim(-reach, reach)
     around = np.linspace(0, 2 * np.pi, 361)
     for ring in range(rings):
-        axes.plot(*_at(around, 1 - _RING * ring), color="0.6", lw=0.8, zorder=1)
+        axes.plot(*_at(around, 1 - _RING * ring), color=GRAY, lw=0.8, zorder=1)
     inner = 1 - _RING * (rings - 1)
     for eighth in range(8):
         angle = eighth * np.pi / 4
-        axes.plot(*_at(angle, np.array([inner - 0.05, inner + 0.05])), color="0.6", lw=0.8, zorder=1)
+        axes.plot(*_at(angle, np.array([inner - 0.05, inner + 0.05])), color=GRAY, lw=0.8, zorder=1)
         degrees = (180 + 45 * eighth) % 360 - 180
         label = "±180°" if eighth == 4 else f"{degrees}°".replace("-", "−")
-        axes.text(*_at(angle, inner - 0.26), label, ha="center", va="center", fontsize="x-small", color="0.35")
+        axes.text(*_at(angle, inner - 0.26), label, ha="center", va="center", fontsize="x-small", color=MUTED)
 
 
 def _draw_density(axes: Any, radians: NDArray[np.float64]) -> None:
@@ -113,28 +114,22 @@ def _spread(angles: NDArray[np.float64]) -> NDArray[np.float64]:
     return placed
 
 
-def draw_intervals(result: DrawnResult, axes: Any, errors: NDArray[np.float64] | str) -> None:
+def draw_intervals(result: SyncResult, axes: Any, errors: NDArray[np.float64] | str) -> None:
     """Phases node by node with 95 % intervals; for many nodes how large their standard errors are."""
     degrees = _meant(result)
     if isinstance(errors, str):
         axes.set_title("How sure the phases are", fontsize="medium")
         say(axes, errors)
         return
-    plain_frame(axes)
     if degrees.size > MOST_INTERVALS:
         _draw_error_sizes(axes, errors)
         return
     reach = np.minimum(180.0, TWO_SIDED_95 * np.nan_to_num(errors))
-    place = np.arange(degrees.size)
-    style = {"fmt": "o", "color": BLUE, "ms": 4, "mec": "none", "elinewidth": 1.2, "capsize": 2}
     known = np.isfinite(degrees)
-    wide = (
-        bool(np.ptp(np.append(degrees[known] + reach[known], degrees[known] - reach[known])) > 240)
-        if known.any()
-        else True
-    )
+    ends = np.append(degrees[known] + reach[known], degrees[known] - reach[known])
+    wide = not known.any() or bool(np.ptp(ends) > 240)
     for turn in (0, -360, 360) if wide else (0,):  # an interval that leaves at +180 goes on at -180
-        axes.errorbar(place, degrees + turn, reach, **style)
+        _draw_bars(result, axes, degrees + turn, reach)
     if wide:
         axes.set_ylim(-185, 185)
         axes.set_yticks(range(-180, 181, 60))
@@ -142,15 +137,39 @@ def draw_intervals(result: DrawnResult, axes: Any, errors: NDArray[np.float64] |
     missing = int(degrees.size - known.sum())
     left_out = f"; {counted(missing, 'node')} without measurements" if missing else ""
     axes.set_title(f"Phases with 95 % intervals{left_out}", fontsize="medium")
-    if degrees.size <= MOST_TICKS:
-        names = [short(node_name(result, int(k)), 12) for k in place]
-        steep = (max(map(len, names)) + 2) * degrees.size > 60
+
+
+def draw_truth(result: SyncResult, axes: Any, off: NDArray[np.float64], errors: NDArray[np.float64] | str) -> None:
+    """How far each phase is ``off`` the truth (degrees) with 95 % intervals; for many nodes how often how far."""
+    plain_frame(axes)
+    axes.set_title("Error: estimate minus truth", fontsize="medium")
+    if off.size > MOST_INTERVALS:
+        axes.hist(off[np.isfinite(off)], bins=60, color=SKY)
+        axes.set_xlabel("error (degrees)")
+        axes.set_ylabel("nodes")
+        return
+    reach = np.zeros(off.size) if isinstance(errors, str) else np.minimum(180.0, TWO_SIDED_95 * np.nan_to_num(errors))
+    axes.axhline(0, color=GRAY, lw=0.8)
+    _draw_bars(result, axes, off, reach)
+    axes.set_ylabel("error (degrees)")
+
+
+def _draw_bars(result: SyncResult, axes: Any, value: NDArray[np.float64], reach: NDArray[np.float64]) -> None:
+    """A point and a bar for each node, by name where there is room."""
+    plain_frame(axes)
+    place = np.arange(value.size)
+    style = {"fmt": "o", "color": BLUE, "ms": 4, "mec": "none", "elinewidth": 1.2, "capsize": 2}
+    axes.errorbar(place, value, reach, **style)
+    if value.size <= MOST_TICKS:
+        names = [node_name(result, int(k), 12) for k in place]
+        steep = (max(map(len, names)) + 2) * value.size > 60
         axes.set_xticks(place, names, rotation=90 if steep else 0, fontsize="small")
-        axes.set_xlim(-0.7, degrees.size - 0.3)
+        axes.set_xlim(-0.7, value.size - 0.3)
     axes.set_xlabel("node")
 
 
 def _draw_error_sizes(axes: Any, errors: NDArray[np.float64]) -> None:
+    plain_frame(axes)
     known = errors[np.isfinite(errors) & (errors > 0)]  # the error of the reference is 0 by its choice
     if known.size == 0:
         say(axes, "No node has an error bar: nothing but its reference is tied to it.")
@@ -158,11 +177,10 @@ def _draw_error_sizes(axes: Any, errors: NDArray[np.float64]) -> None:
     top = float(np.quantile(known, 0.995))
     far = bool(known.max() > 2 * top)  # a few would squeeze all others into one bar
     axes.hist(np.minimum(known, top if far else np.inf), bins=min(60, max(8, int(np.sqrt(known.size)))), color=SKY)
-    middle = float(np.median(known))
+    middle = typical_error(errors)
     axes.axvline(middle, color=BLUE, lw=1.5)
-    axes.set_title(f"Standard errors: median {pretty_number(middle, 3)}°", fontsize="medium")
+    missing = int(errors.size - np.isfinite(errors).sum())
+    without = f"; {counted(missing, 'node')} without" if missing else ""
+    axes.set_title(f"Standard errors: median {pretty_number(middle, 3)}°{without}", fontsize="medium")
     axes.set_xlabel("standard error (degrees)" + "; the last bar holds all beyond" * far)
     axes.set_ylabel("nodes")
-    missing = int(errors.size - np.isfinite(errors).sum())
-    if missing:
-        axes.set_title(f"{axes.get_title()}; {counted(missing, 'node')} without", fontsize="medium")

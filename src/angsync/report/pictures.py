@@ -1,9 +1,10 @@
-"""Pictures as data: an application says what there is to see, and this room draws it, as SVG or with matplotlib."""
+"""What there is to see, as data: an application says it, and pages, ``plot()`` and cards show it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,26 +74,10 @@ class Curves:
     """Whether both axes have one scale, as on a map."""
     about: About = "answer"
 
-    def span(self) -> tuple[tuple[float, float], tuple[float, float]] | None:
-        """Range of x and of y, error bars included, with a little room around; None where there is nothing to draw."""
-        drawn = [one.drawn() for one in self.series]
-        if not any(one.x.size for one in drawn):
-            return None
-        x = np.concatenate([one.x for one in drawn])
-        y = [one.y for one in drawn]
-        for one in drawn:
-            if one.error is not None:
-                reach = TWO_SIDED_95 * np.where(np.isfinite(one.error), one.error, 0.0)
-                y += [one.y - reach, one.y + reach]
-        heights = np.concatenate(y)
-        if self.level is not None:
-            heights = np.append(heights, self.level[0])
-        across, up = _with_room(x), _with_room(heights)
-        if not self.equal:
-            return across, up
-        half = max(across[1] - across[0], up[1] - up[0]) / 2
-        middles = [(low + high) / 2 for low, high in (across, up)]
-        return (middles[0] - half, middles[0] + half), (middles[1] - half, middles[1] + half)
+    def drawn(self) -> tuple[Series, ...]:
+        """Of each series what can be drawn; empty where nothing can."""
+        drawn = tuple(one.drawn() for one in self.series)
+        return drawn if any(one.x.size for one in drawn) else ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +141,17 @@ class Intervals:
 
 Picture = Curves | Map | Intervals
 
+Row = Sequence[str]
+"""A label, a value and, if wanted, a note."""
 
-def _with_room(values: NDArray[np.float64]) -> tuple[float, float]:
-    low, high = float(values.min()), float(values.max())
-    room = 0.04 * (high - low) or 0.5 * abs(high) or 1.0
-    return low - room, high + room
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of equal length for a table that readers can sort, the most important row first."""
+
+    columns: Mapping[str, Any]
+    caption: str = ""
+    order: str = "first"
+    """How the rows that are shown were chosen, where not all are: ``first``, ``worst``, ``least sure``."""
+    of: int | None = None
+    """How many rows there would be, where the columns hold only some."""

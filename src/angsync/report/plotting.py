@@ -1,25 +1,37 @@
-"""Pictures of one result with matplotlib: what it looks like, by kind."""
+"""Pictures of one result: what it looks like, by kind."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from angsync.errors import InputError
-from angsync.report.canvas import BLUE, VERMILLION, figure_of, plain_frame, say
-from angsync.report.drawn import MOST_JUDGED, DrawnResult, errors_in_degrees, is_quickly_judged
+from angsync.report.canvas import BLUE, GRAY, VERMILLION, figure_of, literal, logarithmic, plain_frame, say
 from angsync.report.network_plot import plot_network
 from angsync.report.numbers import counted
 from angsync.report.phases_plot import draw_intervals, draw_wheel
 from angsync.report.residuals_plot import draw_histogram, plot_residuals
-from angsync.report.series import check_one_problem, objective_gap_curve, residual_curve
-from angsync.report.words import headline
+from angsync.report.sentences import headline
+from angsync.report.series import (
+    MOST_JUDGED,
+    check_one_problem,
+    is_quickly_judged,
+    objective_gap_curve,
+    residual_curve,
+    standard_errors_in_degrees,
+    thin,
+)
+from angsync.uncertainty.quality import assess
+
+if TYPE_CHECKING:
+    from angsync.pipeline.result import SyncResult
 
 KINDS = ("overview", "phases", "residuals", "network", "convergence")
+_FEW_ITERATIONS = 40  # of which each has a mark
 
 
-def plot(result: DrawnResult, kind: str = "overview", *, figure: Any = None, **options: Any) -> Any:
+def plot(result: SyncResult, kind: str = "overview", *, figure: Any = None, **options: Any) -> Any:
     """Draw ``result`` on a matplotlib ``Figure`` (a new one unless given) and return it.
 
     ``kind``: ``"overview"`` (the phases with their error bars, and the residuals), ``"phases"``, ``"residuals"``
@@ -42,20 +54,20 @@ def plot(result: DrawnResult, kind: str = "overview", *, figure: Any = None, **o
         return plot_residuals(result, figure)
     if kind == "convergence":
         figure = figure_of(figure, 5.6, 4)
-        _draw_convergence(result, figure.add_subplot())
-        return figure
+        draw_convergence(result, figure.add_subplot())
+        return literal(figure)
     panels = 3 if kind == "overview" else 2
     figure = figure_of(figure, 4.4 * panels, 4.2)
     wheel, intervals, *more = figure.subplots(1, panels)
-    errors = errors_in_degrees(result) if kind == "phases" or is_quickly_judged(result) else _TOO_MANY
+    errors = standard_errors_in_degrees(result) if kind == "phases" or is_quickly_judged(result) else _TOO_MANY
     draw_wheel(result, wheel, errors)
     draw_intervals(result, intervals, errors)
     for axes in more:
-        draw_histogram(result, axes)
+        draw_histogram(result, axes, assess(result))
     nodes = counted(int(np.size(result.components)), "node")
     verdict = headline(result.certificate, result.robust)
     figure.suptitle(f"{nodes}: {verdict[0].lower()}{verdict[1:]}", fontsize="large")
-    return figure
+    return literal(figure)
 
 
 _TOO_MANY = f"No error bars: for more than {MOST_JUDGED:,} measurements they take long. result.plot('phases') has them."
@@ -65,19 +77,23 @@ def _listed() -> str:
     return ", ".join(map(repr, KINDS))
 
 
-def _draw_convergence(result: DrawnResult, axes: Any) -> None:
+def draw_convergence(result: SyncResult, axes: Any, tolerance: float | None = None) -> None:
+    """The residual, and what the objective still lacked to its final value, after each iteration."""
     axes.set_title("Convergence", fontsize="medium")
     curves = [
         (residual_curve(result), "residual (relative gradient)", BLUE, "-"),
         (objective_gap_curve(result), "f(end) − f(k)", VERMILLION, "--"),
     ]
-    for curve, label, color, style in curves:
-        if curve.value.size:
-            marker = "o" if curve.value.size <= 40 else None
-            axes.semilogy(curve.iteration, curve.value, style, color=color, label=label, marker=marker, ms=3)
     axes.set_xlabel("iteration")
-    if any(curve.value.size for curve, *_ in curves):
-        axes.legend(frameon=False, fontsize="small")
-        plain_frame(axes)
-    else:
+    if not any(curve.value.size for curve, *_ in curves):
         say(axes, "no history to draw")
+        return
+    plain_frame(axes)
+    logarithmic(axes.yaxis)
+    for curve, label, color, style in curves:
+        shown = thin(curve)
+        marker = "o" if curve.value.size <= _FEW_ITERATIONS else None
+        axes.plot(shown.iteration, shown.value, style, color=color, label=label, marker=marker, ms=3)
+    if tolerance is not None and np.isfinite(tolerance) and tolerance > 0:
+        axes.axhline(tolerance, color=GRAY, lw=1, ls=":", label="tolerance")
+    axes.legend(frameon=False, fontsize="small")

@@ -1,8 +1,9 @@
-"""The numbers behind the figures, shared by the page and by matplotlib: curves, errors, residuals."""
+"""The numbers behind the figures, shared by pages, pictures and cards: curves, errors, residuals."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,8 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 from angsync.circle import as_phases
 from angsync.errors import InputError, ShapeError
 from angsync.problem.array_libraries import to_numpy
-from angsync.report.protocols import ReportedResult
+from angsync.problem.measurements import Measurements
+from angsync.problem.nodes import first_nodes, gauge_node
+from angsync.report.numbers import counted
 
+if TYPE_CHECKING:
+    from angsync.pipeline.result import SyncResult
+    from angsync.uncertainty.quality import Quality
+
+MOST_JUDGED = 200_000
+"""Measurements up to which error bars and standardized residuals are computed unasked: in seconds."""
+_ROUNDING = 1e-9  # degrees
 MOST_BINS = 60  # of the histogram of residuals
 MOST_CURVE_POINTS = 800  # of a longer curve some points are left out
 
@@ -22,10 +32,6 @@ class Curve:
 
     iteration: NDArray
     value: NDArray
-    left_out: int
-    """How many values are not drawn, because they are zero, negative or not finite."""
-    span: tuple[float, float]
-    """First and last iteration of the whole history: figures of one run share their x axis."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +40,10 @@ class Histogram:
 
     edges: NDArray
     counts: NDArray
-    size: int
-    standard_deviation: float
-    left_out: int
 
 
-def check_one_problem(result: ReportedResult) -> None:
-    """A report shows one problem; a batch has no single convergence curve or verdict."""
+def check_one_problem(result: SyncResult) -> None:
+    """Raise :class:`ShapeError` for a batch, which has no single convergence curve or verdict."""
     shape = np.shape(result.angles)
     if len(shape) != 1:
         raise ShapeError(
@@ -49,25 +52,23 @@ def check_one_problem(result: ReportedResult) -> None:
         )
 
 
-def residual_curve(result: ReportedResult) -> Curve:
+def residual_curve(result: SyncResult) -> Curve:
     """The residual of each iteration."""
     return _positive(result, np.asarray(result.history.residual, dtype=float))
 
 
-def objective_gap_curve(result: ReportedResult) -> Curve:
+def objective_gap_curve(result: SyncResult) -> Curve:
     """What each iteration still lacked to the final objective."""
     objective = np.asarray(result.history.objective, dtype=float)
     with np.errstate(invalid="ignore"):
         return _positive(result, float(result.objective) - objective)
 
 
-def _positive(result: ReportedResult, values: NDArray) -> Curve:
+def _positive(result: SyncResult, values: NDArray) -> Curve:
     # A history with one entry more than there were iterations begins with the starting point.
     first = 0 if values.size == int(result.iterations) + 1 else 1
-    iteration = np.arange(first, first + values.size, dtype=float)
     keep = np.isfinite(values) & (values > 0)
-    span = (float(first), float(first + max(values.size - 1, 1)))
-    return Curve(iteration[keep], values[keep], int(values.size - keep.sum()), span)
+    return Curve(np.arange(first, first + values.size, dtype=float)[keep], values[keep])
 
 
 def thin(curve: Curve, at_most: int = MOST_CURVE_POINTS) -> Curve:
@@ -81,10 +82,10 @@ def thin(curve: Curve, at_most: int = MOST_CURVE_POINTS) -> Curve:
         part = curve.value[start:stop]
         chosen |= {int(start + part.argmin()), int(start + part.argmax())}
     index = np.array(sorted(chosen))
-    return Curve(curve.iteration[index], curve.value[index], curve.left_out, curve.span)
+    return Curve(curve.iteration[index], curve.value[index])
 
 
-def component_ranks(result: ReportedResult) -> tuple[NDArray, int]:
+def component_ranks(result: SyncResult) -> tuple[NDArray, int]:
     """Components numbered 0, 1, ... from the largest to the smallest, and how many there are."""
     labels = np.asarray(result.components)
     if labels.size == 0:
@@ -95,41 +96,106 @@ def component_ranks(result: ReportedResult) -> tuple[NDArray, int]:
     return rank[inverse.reshape(-1)], int(counts.size)
 
 
-def angle_errors(result: ReportedResult, truth: ArrayLike) -> NDArray:
-    """Angle of the estimate minus the truth (radians), each component aligned with the truth on its own."""
+def gauge_in_words(result: SyncResult) -> str:
+    """Angles mean nothing without their gauge."""
+    several = component_ranks(result)[1] > 1
+    if isinstance(result.gauge, str) and result.gauge == "anchors":
+        return "the anchors and priors that were given"
+    if isinstance(result.gauge, str) and result.gauge == "first":
+        return "the first node of each component has angle 0" if several else "the first node has angle 0"
+    if isinstance(result.gauge, str) and result.gauge == "mean":
+        return "the sum of the phases" + (" of each component" if several else "") + " is real and positive"
+    return f"node {result.gauge} has angle 0"
+
+
+def angle_errors(result: SyncResult, truth: ArrayLike) -> NDArray[np.float64]:
+    """Angle of the estimate minus the truth in degrees, both in the gauge of the result: what its error bars are of.
+
+    The truth of each component is turned as a whole: so that the node whose angle is 0 has no error or, where there is
+    no such node, to fit best. With anchors or priors it is taken as it is.
+    """
     z = to_numpy(result.z)
     product = z * np.conj(as_phases(truth, n=z.shape[0], name="truth"))
-    component, count = component_ranks(result)
-    usable = np.where(np.isfinite(product), product, 0)  # a broken node must not spoil its component
-    overlap = np.bincount(component, usable.real, count) + 1j * np.bincount(component, usable.imag, count)
-    overlap[overlap == 0] = 1
-    return np.angle(product * np.conj(overlap / np.abs(overlap))[component])
+    if isinstance(result.gauge, str) and result.gauge == "anchors":
+        return np.degrees(np.angle(product))
+    component = np.asarray(result.components)
+    if isinstance(result.gauge, str) and result.gauge == "mean":
+        usable = np.where(np.isfinite(product), product, 0)  # a broken node must not spoil its component
+        turn = np.bincount(component, usable.real) + 1j * np.bincount(component, usable.imag)
+    else:
+        reference = first_nodes(component)
+        if not isinstance(result.gauge, str) or result.gauge != "first":
+            node = gauge_node(result.gauge, component.size, result.labels)
+            reference[component[node]] = node
+        turn = product[reference]
+    turn[~(np.abs(turn) > 0)] = 1
+    off = np.degrees(np.angle(product * np.conj(turn)[component]))
+    return np.where(np.abs(off) < _ROUNDING, 0.0, off)
 
 
-def edge_residuals_in_degrees(result: ReportedResult) -> NDArray | str:
-    """The wrapped residuals, or one sentence that says why there are none."""
+def standard_errors_in_degrees(result: SyncResult) -> NDArray[np.float64] | str:
+    """Standard errors of the phases, NaN for nodes that nothing is known of; or the sentence why there are none."""
     try:
-        residuals = np.degrees(np.asarray(result.edge_residuals().wrapped, dtype=float).reshape(-1))
+        errors = np.degrees(np.asarray(result.standard_errors(), dtype=float))
     except InputError as error:
-        return f"The residual histogram is left out: {error}"
-    if residuals.size == 0:
-        return "The residual histogram is left out: the problem has no measurements."
-    return residuals
+        return f"No error bars: {error}"
+    errors[np.asarray(result.isolated)] = np.nan
+    errors[errors < _ROUNDING] = 0.0
+    return np.where(np.isfinite(errors), errors, np.nan)
+
+
+def typical_error(errors: NDArray[np.float64]) -> float:
+    """The median of what is known; the reference, whose error is 0 by choice, does not count. NaN if there is none."""
+    known = errors[np.isfinite(errors) & (errors > 0)]
+    return float(np.median(known)) if known.size else float("nan")
+
+
+def is_quickly_judged(result: SyncResult) -> bool:
+    """Whether error bars take seconds only; True where there are none."""
+    measurements = measurements_of(result)
+    return isinstance(measurements, str) or len(measurements) <= MOST_JUDGED
+
+
+def measurements_of(result: SyncResult) -> Measurements | str:
+    """The measured pairs, or the sentence why there are none."""
+    try:
+        return result.measurements
+    except InputError as error:
+        return str(error)
+
+
+def doubted(result: SyncResult, quality: Quality | None) -> NDArray[np.bool_]:
+    """Measurements that stand out: left out by a robust fit, or further off than noise allows."""
+    if result.robust is not None:
+        return np.asarray(result.robust.distrusted, dtype=bool)
+    if quality is None or quality.residuals is None or not quality.heavy_tails:
+        return np.zeros(len(result.measurements), dtype=bool)
+    return quality.residuals.far
+
+
+def doubt_in_words(result: SyncResult, count: int) -> str:
+    """What a picture calls the measurements that stand out in it."""
+    verb = "far off"
+    if result.robust is not None:
+        verb = "distrusted" if np.any(result.robust.weights[result.robust.distrusted]) else "left out"
+    return f"{counted(count, 'measurement')} {verb}"
 
 
 def histogram(residuals: NDArray) -> Histogram:
     """Equal bins, symmetric about 0, at most 60, of the width of Freedman and Diaconis."""
-    finite = residuals[np.isfinite(residuals)]
-    left_out = int(residuals.size - finite.size)
-    reach = float(np.abs(finite).max(initial=0.0))
+    reach = float(np.abs(residuals).max(initial=0.0))
     if reach == 0:
         reach = 1.0
     elif 90 < reach <= 180:
         reach = 180.0  # the whole circle, the natural limits of a wide spread
-    quartiles = np.percentile(finite, [25, 75]) if finite.size else np.zeros(2)
-    width = 2 * (quartiles[1] - quartiles[0]) / max(1, finite.size) ** (1 / 3)
+    quartiles = np.percentile(residuals, [25, 75]) if residuals.size else np.zeros(2)
+    width = 2 * (quartiles[1] - quartiles[0]) / max(1, residuals.size) ** (1 / 3)
     bins = MOST_BINS if width <= 0 else int(np.clip(np.ceil(2 * reach / width), 7, MOST_BINS))
     edges = np.linspace(-reach, reach, bins + 1)
-    counts, _ = np.histogram(finite, edges)
-    deviation = float(finite.std()) if finite.size else float("nan")
-    return Histogram(edges, counts, int(finite.size), deviation, left_out)
+    return Histogram(edges, np.histogram(residuals, edges)[0])
+
+
+def node_name(result: SyncResult, node: int, most: int = 16) -> str:
+    """The caller's label of a node, or its number, so short that it finds room in a picture."""
+    text = str(node if result.labels is None else result.labels[node])
+    return text if len(text) <= most else f"{text[: most - 1]}…"

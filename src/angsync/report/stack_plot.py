@@ -1,16 +1,19 @@
-"""A stack of problems with matplotlib: maps of phases, of error bars and of what is proved."""
+"""A stack of problems as pictures: maps of phases, of error bars and of what is proved."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError
 from angsync.problem.array_libraries import to_numpy
-from angsync.report.canvas import BLUE, ORANGE, PURPLE, SKY, VERMILLION, color_map, figure_of, phase_bar, say
+from angsync.report.canvas import BLUE, ORANGE, PURPLE, SKY, VERMILLION, color_map, figure_of, literal, phase_bar, say
 from angsync.report.numbers import percent
+
+if TYPE_CHECKING:
+    from angsync.batch.result import BatchResult
 
 OUTCOMES = {
     "CERTIFIED": BLUE,
@@ -27,25 +30,7 @@ MOST_FOR_ERRORS = 50_000
 """Problems up to which error bars are computed unasked."""
 
 
-class DrawnStack(Protocol):
-    """A solved stack of problems."""
-
-    @property
-    def z(self) -> Any: ...
-    @property
-    def angles(self) -> Any: ...
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    @property
-    def n(self) -> int: ...
-    @property
-    def gauge(self) -> str | int: ...
-
-    def outcomes(self) -> NDArray[np.str_]: ...
-    def standard_errors(self) -> NDArray[np.float64]: ...
-
-
-def plot_stack(result: DrawnStack, node: int | None = None, *, errors: bool | None = None, figure: Any = None) -> Any:
+def plot_stack(result: BatchResult, node: int | None = None, *, errors: bool | None = None, figure: Any = None) -> Any:
     """Draw a stack on a matplotlib ``Figure`` (a new one unless given) and return it.
 
     A stack (rows, columns, n) gives maps: the phase of one ``node`` (the last unless given), its standard error, and
@@ -67,7 +52,7 @@ def plot_stack(result: DrawnStack, node: int | None = None, *, errors: bool | No
     return _plot_maps(result, node % result.n, errors, figure)
 
 
-def _plot_maps(result: DrawnStack, node: int, errors: bool | None, figure: Any) -> Any:
+def _plot_maps(result: BatchResult, node: int, errors: bool | None, figure: Any) -> Any:
     few = int(np.prod(result.shape)) <= MOST_FOR_ERRORS
     found = _errors(result) if errors or (errors is None and few) else None
     panels = 2 if found is None else 3
@@ -80,22 +65,24 @@ def _plot_maps(result: DrawnStack, node: int, errors: bool | None, figure: Any) 
     phase_bar(figure, drawn, maps[0])
     if found is not None:
         _draw_errors(figure, maps[1], found, node)
-    _draw_outcomes(outcomes, maps[-1])
+    keys = _draw_outcomes(outcomes, maps[-1])
+    maps[-1].set_title("What is proved", fontsize="medium")
+    maps[-1].legend(handles=keys, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, **_PLAIN)
     for axes in maps:
         if axes.axison:
             axes.set_xlabel("column")
     maps[0].set_ylabel("row")
-    return figure
+    return literal(figure)
 
 
-def _phases(result: DrawnStack, outcomes: NDArray[np.str_]) -> NDArray[np.float64]:
+def _phases(result: BatchResult, outcomes: NDArray[np.str_]) -> NDArray[np.float64]:
     """Degrees; NaN where a problem holds no data, and its phases mean nothing."""
     degrees = np.degrees(np.array(to_numpy(result.angles), dtype=float))
     degrees[outcomes == "NO DATA"] = np.nan
     return degrees
 
 
-def _errors(result: DrawnStack) -> NDArray[np.float64] | str:
+def _errors(result: BatchResult) -> NDArray[np.float64] | str:
     try:
         return np.degrees(result.standard_errors())
     except InputError as error:
@@ -117,8 +104,8 @@ def _draw_errors(figure: Any, axes: Any, errors: NDArray[np.float64] | str, node
     figure.colorbar(shown, ax=axes, label="standard error (degrees)", shrink=0.85, extend="both")
 
 
-def _draw_outcomes(outcomes: NDArray[np.str_], axes: Any) -> None:
-    """Which problem ended how, each kind in its color, with numbers in the legend: single ones are easily lost."""
+def _draw_outcomes(outcomes: NDArray[np.str_], axes: Any, aspect: str = "equal") -> list[Any]:
+    """Which problem ended how, each kind in its color; returns the legend with numbers: single ones are easily lost."""
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
@@ -126,30 +113,21 @@ def _draw_outcomes(outcomes: NDArray[np.str_], axes: Any) -> None:
     for code, name in enumerate(OUTCOMES):
         codes[outcomes == name] = code
     shades = ListedColormap(list(OUTCOMES.values()))
-    last = len(OUTCOMES) - 0.5
-    axes.imshow(codes, cmap=shades, vmin=-0.5, vmax=last, interpolation="nearest", aspect="equal")
-    axes.set_title("What is proved", fontsize="medium")
-    axes.legend(handles=_keys(codes, Patch), **_BELOW)
-
-
-_BELOW = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": 2, "frameon": False, "fontsize": "small"}
-
-
-def _keys(codes: NDArray[np.int8], patch: Any) -> list[Any]:
+    axes.imshow(codes, cmap=shades, vmin=-0.5, vmax=len(OUTCOMES) - 0.5, interpolation="nearest", aspect=aspect)
     counts = np.bincount(codes.ravel(), minlength=len(OUTCOMES))
     return [
-        patch(facecolor=color, edgecolor="0.6", lw=0.5, label=f"{name} {count:,} ({percent(count / codes.size)})")
+        Patch(facecolor=color, edgecolor="0.6", lw=0.5, label=f"{name} {count:,} ({percent(count / codes.size)})")
         for (name, color), count in zip(OUTCOMES.items(), counts.tolist(), strict=True)
         if count
     ]
 
 
-def _plot_row(result: DrawnStack, figure: Any) -> Any:
+_PLAIN = {"frameon": False, "fontsize": "small"}
+
+
+def _plot_row(result: BatchResult, figure: Any) -> Any:
     """Problems from left to right, nodes from top to bottom."""
     figure = figure_of(figure, 8.5, 4.6)
-    from matplotlib.colors import ListedColormap
-    from matplotlib.patches import Patch
-
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(12, 1))
     outcomes = result.outcomes()
     phases = _phases(result, outcomes).reshape(-1, result.n)
@@ -158,19 +136,14 @@ def _plot_row(result: DrawnStack, figure: Any) -> Any:
     above.set_title(f"Phases of {len(phases):,} problems; {_gauge(result)}", fontsize="medium")
     above.set_ylabel("node")
     phase_bar(figure, drawn, above)
-    codes = np.zeros(len(phases), dtype=np.int8)
-    for code, name in enumerate(OUTCOMES):
-        codes[outcomes.reshape(-1) == name] = code
-    shades = ListedColormap(list(OUTCOMES.values()))
-    below.imshow(codes[None], cmap=shades, vmin=-0.5, vmax=len(OUTCOMES) - 0.5, **style)
+    keys = _draw_outcomes(outcomes.reshape(1, -1), below, "auto")
     below.set_yticks([])
     below.set_xlabel("problem")
-    keys = _keys(codes, Patch)
-    figure.legend(handles=keys, loc="outside lower center", ncols=len(keys), frameon=False, fontsize="small")
-    return figure
+    figure.legend(handles=keys, loc="outside lower center", ncols=len(keys), **_PLAIN)
+    return literal(figure)
 
 
-def _gauge(result: DrawnStack) -> str:
+def _gauge(result: BatchResult) -> str:
     if result.gauge == "first":
         return "the first node has angle 0"
     return "the mean phase is 0" if result.gauge == "mean" else f"node {result.gauge} has angle 0"

@@ -1,18 +1,22 @@
-"""A result as named columns: one row a node, or one row a measurement."""
+"""A result as named columns: one row per node, or one row per measurement."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import ErrorBarWarning, InputError, warn_user
 from angsync.problem.frames import measured_columns, node_column
-from angsync.report.drawn import DrawnResult
+
+if TYPE_CHECKING:
+    from angsync.pipeline.result import SyncResult
 
 TABLES = ("nodes", "measurements")
 
 
-def columns_of(result: DrawnResult, of: str, *, standard_errors: bool = True) -> dict[str, NDArray]:
+def columns_of(result: SyncResult, of: str, *, standard_errors: bool = True) -> dict[str, NDArray]:
     """The columns of the table of nodes or of measurements; angles are in radians."""
     if of == "nodes":
         return _of_nodes(result, standard_errors)
@@ -21,7 +25,7 @@ def columns_of(result: DrawnResult, of: str, *, standard_errors: bool = True) ->
     raise InputError(f"of must be one of {', '.join(map(repr, TABLES))}, not {of!r}.")
 
 
-def _of_nodes(result: DrawnResult, standard_errors: bool) -> dict[str, NDArray]:
+def _of_nodes(result: SyncResult, standard_errors: bool) -> dict[str, NDArray]:
     angles = np.asarray(result.angles)
     columns = {"node": node_column(result.labels, np.arange(angles.size)), "angle": angles}
     if standard_errors:
@@ -29,7 +33,7 @@ def _of_nodes(result: DrawnResult, standard_errors: bool) -> dict[str, NDArray]:
     return {**columns, "component": np.asarray(result.components)}
 
 
-def _errors(result: DrawnResult, n: int) -> NDArray[np.float64]:
+def _errors(result: SyncResult, n: int) -> NDArray[np.float64]:
     """Standard errors; NaN, with a warning, where there are none, and for isolated nodes."""
     try:
         errors = np.array(result.standard_errors(), dtype=float)
@@ -40,7 +44,7 @@ def _errors(result: DrawnResult, n: int) -> NDArray[np.float64]:
     return errors
 
 
-def _of_measurements(result: DrawnResult, standard_errors: bool) -> dict[str, NDArray]:
+def _of_measurements(result: SyncResult, standard_errors: bool) -> dict[str, NDArray]:
     measurements, residuals = result.measurements, result.edge_residuals()
     columns = measured_columns(measurements)
     columns["residual"] = np.asarray(residuals.wrapped)

@@ -65,7 +65,7 @@ def test_one_data_set_twice_is_not_combined():
 
 def test_the_page_is_in_turns_throughout(tmp_path):
     page = beam_optics.synchronize(beam_optics.simulate(40, rng=0).tables).to_html(tmp_path / "page.html").read_text()
-    assert "measured minus fitted angle, scaled (turns)" in page
+    assert "measured minus fitted angle (turns)" in page
     assert "°" not in page.partition("How well the measurements fit")[2].partition("</section>")[0]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import angsync as ang
 from angsync.certificate.bounds import METHODS, ProofName, names_in_words
-from angsync.report.words import proof_in_words
+from angsync.report.sentences import proof_in_words
 
 
 def test_one_list_of_names():
@@ -25,7 +25,7 @@ def test_every_method_answers_by_its_name_and_states_its_confidence(name):
     assert certificate.verdict is ang.Verdict.CERTIFIED
     assert certificate.method == name
     assert (certificate.confidence == 1) == METHODS[name].deterministic
-    words = proof_in_words(certificate, str)
+    words = proof_in_words(certificate)
     assert words.startswith(METHODS[name].words)
     assert words.endswith("(deterministic)") == METHODS[name].deterministic
 

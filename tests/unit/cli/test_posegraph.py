@@ -48,7 +48,7 @@ def test_the_answer_is_written_and_summed_up():
     answer = call("posegraph", "loop.g2o", "-o", "out.g2o", "--picture", "out.svg")
     assert (answer.code, answer.stderr) == (0, "")
     assert np.array_equal(pose_graph.read("out.g2o").poses, expected.poses)
-    assert Path("out.svg").read_text().startswith("<svg xmlns=")
+    assert "<svg xmlns" in Path("out.svg").read_text()
     assert f"cost         {expected.cost:.10g} ({expected.initial_cost:.10g} before)" in answer.stdout
     for words in ("4 poses and 4 edges", "Proved: ", "seconds: ", "written to out.g2o", "written to out.svg"):
         assert words in answer.stdout

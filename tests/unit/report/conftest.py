@@ -1,4 +1,4 @@
-"""A result that only looks like one: the report must need no more than its protocol says."""
+"""A result that only looks like one: whatever a page may have to show."""
 
 from __future__ import annotations
 
@@ -77,6 +77,7 @@ def make_result(n: int = 12, iterations: int = 20, **changes: Any) -> SimpleName
         "robust": None,
         "method": "GPM, because the problem is dense.",
         "components": np.zeros(n, dtype=int),
+        "isolated": np.zeros(0, dtype=int),
         "labels": None,
         "gauge": "first",
         "measurements": measurements,

@@ -71,7 +71,7 @@ def test_bad_measurements_stand_out():
     figure = plot_network(result)
     _, wrong = [drawn for drawn in figure.axes[0].collections if type(drawn).__name__ == "LineCollection"]
     assert len(wrong.get_segments()) == 1
-    assert figure.legends[0].get_texts()[0].get_text() == "1 measurement beyond chance"
+    assert figure.legends[0].get_texts()[0].get_text() == "1 measurement far off"
 
 
 def test_nodes_of_which_nothing_is_known_are_hollow():

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from angsync.report.pictures import MOST_PIXELS, MOST_POINTS, Curves, Map, Series
+from angsync.report.canvas import color_map
+from angsync.report.picture_plot import is_empty, plot_pictures
+from angsync.report.pictures import MOST_PIXELS, MOST_POINTS, Curves, Intervals, Map, Series
 
 
 def test_of_very_many_points_some_are_drawn_the_ends_included():
@@ -19,25 +21,6 @@ def test_what_is_not_finite_is_not_drawn():
     assert drawn.error.tolist() == [0.0, 3.0]
 
 
-def test_the_axes_hold_points_bars_and_reference_line():
-    series = Series(np.array([0.0, 1.0]), np.array([1.0, 2.0]), error=np.array([1.0, np.inf]))
-    span = Curves("t", "x", "y", (series,), "c", level=(7.0, "limit")).span()
-    assert span is not None
-    (left, right), (low, high) = span
-    assert left < 0.0
-    assert right > 1.0
-    assert low < 1.0 - 1.95
-    assert high > 7.0
-    assert Curves("t", "x", "y", (), "c").span() is None
-
-
-@pytest.mark.parametrize("value", [0.0, 3.0, -2.0])
-def test_equal_numbers_have_room_around_them(value):
-    span = Curves("t", "x", "y", (Series(np.array([value]), np.array([value])),), "c").span()
-    assert span is not None
-    assert span[0][0] < value < span[0][1]
-
-
 def test_a_large_map_is_thinned_and_its_scale_leaves_out_the_outermost():
     values = np.zeros((3 * MOST_PIXELS, 10))
     values[0, 0], values[:600] = 1e9, 1.0
@@ -50,11 +33,22 @@ def test_a_large_map_is_thinned_and_its_scale_leaves_out_the_outermost():
     assert Map("t", values, "rad", "c", cyclic=True).limits() == (-np.pi, np.pi)
 
 
-def test_a_map_has_one_scale_on_both_axes():
+def test_a_map_has_one_scale_on_both_axes_and_a_page_shows_nothing_for_nothing():
     series = Series(np.array([0.0, 10.0]), np.array([5.0, 6.0]), line=True)
-    span = Curves("t", "x (m)", "y (m)", (series,), "c", equal=True).span()
-    assert span is not None
-    (left, right), (low, high) = span
-    assert right - left == pytest.approx(high - low)
-    assert (low + high) / 2 == pytest.approx(5.5)
-    assert left < 0.0 < 10.0 < right
+    axes = plot_pictures([Curves("t", "x (m)", "y (m)", (series,), "c", equal=True)], "title").axes[0]
+    assert axes.get_aspect() == 1.0
+    assert not is_empty(Curves("t", "x", "y", (series,), "c"))
+    nothing = np.full((2, 2), np.nan)
+    for picture in (
+        Curves("t", "x", "y", (Series(nothing[0], nothing[0]),), "c"),
+        Map("t", nothing, "m", "c"),
+        Intervals("t", "x", ("a", "b"), nothing[0], nothing[0], nothing[0], "c"),
+    ):
+        assert is_empty(picture)
+
+
+def test_phases_are_colored_alike_at_both_ends_of_the_turn():
+    scale = color_map(cyclic=True)
+    assert scale(0.0) == pytest.approx(scale(1.0))
+    lightness = color_map(cyclic=False)(np.linspace(0, 1, 50))[:, :3] @ [0.2126, 0.7152, 0.0722]
+    assert (np.diff(lightness) > 0).all()

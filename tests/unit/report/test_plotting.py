@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import builtins
+import importlib.util
 import io
 import sys
 
@@ -61,11 +61,9 @@ def test_a_loaded_result_says_what_it_cannot_draw(tmp_path):
 
 def test_of_very_many_measurements_no_error_bars_are_computed_unasked(monkeypatch):
     result = solved()
-    monkeypatch.setattr("angsync.report.drawn.MOST_JUDGED", 5)
-    monkeypatch.setattr("angsync.report.network_plot.MOST_JUDGED", 5)
+    monkeypatch.setattr("angsync.report.series.MOST_JUDGED", 5)
     words = [text.get_text() for text in result.plot().axes[1].texts]
     assert "they take long" in words[0].replace("\n", " ")
-    assert "too many measurements to judge each" in result.plot("network").axes[0].get_title()
     assert result.plot("phases").axes[1].get_title() == "Phases with 95 % intervals"
 
 
@@ -89,17 +87,25 @@ def test_a_stack_is_no_single_problem():
         plot(ang.synchronize(np.ones((2, 3, 3))))
 
 
-def test_without_matplotlib_the_extra_is_named(monkeypatch):
-    real_import = builtins.__import__
+@pytest.mark.parametrize("library", ["matplotlib", "jinja2"])
+def test_without_the_extra_it_is_named_before_any_work(monkeypatch, tmp_path, library):
+    result, stack = solved(), ang.synchronize(np.ones((2, 3, 3)))
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == library else found(name))
+    monkeypatch.setattr(type(result), "standard_errors", lambda _: pytest.fail("error bars were worked out first"))
+    for call in (*(lambda kind=kind: result.plot(kind) for kind in KINDS), stack.plot):
+        with pytest.raises(MissingDependencyError, match=r"angsync\[report\]"):
+            call()
+    with pytest.raises(MissingDependencyError, match=r"angsync\[report\]"):
+        result.to_html(tmp_path / "page.html")
+    assert list(tmp_path.iterdir()) == []
+    assert "Certified optimal" in result._repr_html_()
+    assert "certified" in stack._repr_html_()
+    assert str(result)
 
-    def without_matplotlib(name, *rest, **options):
-        if name.partition(".")[0] == "matplotlib":
-            raise ImportError(name)
-        return real_import(name, *rest, **options)
 
-    monkeypatch.setattr(builtins, "__import__", without_matplotlib)
+def test_labels_are_no_formulas():
+    names = ["$x_1$", "$\\frac{$", "a\nb"]
+    result = ang.synchronize(ang.Measurements(names, [names[1], names[2], names[0]], [0.1, 0.2, -0.28]))
     for kind in KINDS:
-        with pytest.raises(MissingDependencyError, match=r"angsync\[plot\]"):
-            solved().plot(kind)
-    with pytest.raises(MissingDependencyError, match=r"angsync\[plot\]"):
-        ang.synchronize(np.ones((2, 3, 3))).plot()
+        result.plot(kind).savefig(io.BytesIO(), dpi=30)

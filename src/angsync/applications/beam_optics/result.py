@@ -17,9 +17,8 @@ from angsync.applications.result import ApplicationResult, Description, Fit, if_
 from angsync.errors import MissingDependencyError
 from angsync.io.tfs_file import write_tfs
 from angsync.pipeline.result import SyncResult
-from angsync.report.html import Table
 from angsync.report.numbers import counted
-from angsync.report.pictures import Curves, Picture, Series
+from angsync.report.pictures import Curves, Picture, Series, Table
 
 _CONTRADICTION = (
     2.0  # chi-square per degree of freedom beyond which the stated errors are too small, or the tables differ

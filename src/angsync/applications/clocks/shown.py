@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from angsync.applications.result import Fit
-from angsync.report.html import Table
 from angsync.report.numbers import counted, plain_number
-from angsync.report.pictures import MOST_ROWS, TWO_SIDED_95, Curves, Intervals, Picture, Series
+from angsync.report.pictures import MOST_ROWS, TWO_SIDED_95, Curves, Intervals, Picture, Series, Table
 
 if TYPE_CHECKING:
     from angsync.applications.clocks.result import ClockResult

@@ -18,8 +18,8 @@ from angsync.circle import wrap
 from angsync.errors import ErrorBarWarning, InputError, warn_user
 from angsync.io.g2o_writing import edge_line, write_g2o
 from angsync.pipeline.result import SyncResult
+from angsync.report.sentences import certificate_in_words, headline
 from angsync.report.trajectory import Panel, write_trajectory
-from angsync.report.words import certificate_in_words, headline
 from angsync.solvers.stopping import Clock
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from angsync.applications.pose_graph.goodness import NOT_JUDGED, is_told
 from angsync.applications.result import Fit
 from angsync.circle import wrap
-from angsync.report.html import Table
 from angsync.report.numbers import pretty_number
-from angsync.report.pictures import Curves, Picture, Series
+from angsync.report.pictures import Curves, Picture, Series, Table
 
 if TYPE_CHECKING:
     from angsync.applications.pose_graph.result import PoseGraphResult

@@ -15,8 +15,7 @@ from angsync.applications.radio.models import name_of
 from angsync.applications.radio.visibilities import Visibilities
 from angsync.applications.result import ApplicationResult, Description, Fit, if_known
 from angsync.batch.result import BatchResult, BatchStatus
-from angsync.report.html import Table
-from angsync.report.pictures import Curves, Picture, Series
+from angsync.report.pictures import Curves, Picture, Series, Table
 
 STRONG = 3.0
 """Signal to noise above which the rms of residuals is told: below, phases of visibilities are mostly noise."""

@@ -16,9 +16,8 @@ from angsync.applications.ranking.holdout import Holdout
 from angsync.applications.result import ApplicationResult, Description, Fit
 from angsync.errors import InputError
 from angsync.pipeline.result import SyncResult
-from angsync.report.html import Table
 from angsync.report.numbers import counted, plain_number
-from angsync.report.pictures import MOST_ROWS, TWO_SIDED_95, Curves, Intervals, Picture, Series
+from angsync.report.pictures import MOST_ROWS, TWO_SIDED_95, Curves, Intervals, Picture, Series, Table
 
 CLOSED = (
     "the angles are so large that the players fill more than half of the circle: who is first depends on where it is "

@@ -33,7 +33,7 @@ def check_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise MissingDependencyError("matplotlib", "plot", "drawing the figures") from None
+        raise MissingDependencyError("matplotlib", "report", "drawing the figures") from None
 
 
 def write_figures(series: dict[str, Entries], folder: Path) -> Iterator[tuple[str, str]]:

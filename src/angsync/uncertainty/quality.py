@@ -1,4 +1,4 @@
-r"""How well the measurements fit: numbers, one sentence and, where the tails are heavy, what to try.
+r"""How well the measurements fit, in numbers: their noise, and whether some are further off than noise allows.
 
 The residual of measurement k over its standard error, :math:`t_k = r_k \sqrt{w_k / (1 - h_k)} / \sigma` with its
 leverage h, is standard normal where the noise is. Two tests ask whether there is more than noise, on any graph:
@@ -30,6 +30,7 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,31 +39,36 @@ from scipy.special import ndtr, stdtrit
 from angsync.errors import InputError
 from angsync.problem.measurements import Measurements
 from angsync.problem.pieces import piece_labels
-from angsync.report.copies import copies_of
-from angsync.report.numbers import plain_number
-from angsync.report.protocols import ReportedResult
 from angsync.uncertainty.noise_models import model_of
+
+if TYPE_CHECKING:
+    from angsync.pipeline.result import SyncResult
 
 _FALSE_ALARM = 1e-3  # probability that noise alone has a single measurement named as far off
 _FAR = 4.0  # core widths
 _DEVIATIONS = 4.0  # an alarm needs so many standard deviations of what it rests on
 _MEDIAN_TO_WIDTH = 1.4826  # 1 / 0.6745, the upper quartile of the normal law
 _WIDTH_ERROR = 1.166  # standard error of the core width over it, times the square root of the count
-_MATTERS = 1.1  # the root mean square over the core width: what is less makes no difference to the phases
+MATTERS = 1.1  # the root mean square over the core width: what is less makes no difference to the phases
 _ENOUGH = 20  # independent residuals, from which the core width is good to 26 %; below, all are one width
 _ENOUGH_ALONE = 5  # degrees of freedom, from which one measurement is doubted: below, so is the linear theory
 _SMALL_NOISE = 0.4  # radians, up to which it is: 4 of it are a quarter of a turn
 _CHECKED = 0.01  # share of an error that shows in its residual, from which a residual is looked at
-_EXACT = 1e-8  # radians: what rounding and the tolerance of the solver leave
+EXACT = 1e-8  # radians: what rounding and the tolerance of the solver leave
 _MOST_LEVERAGES = 50_000  # measurements: leverages take about 30 us each
 _SMALL_LEVERAGE = 0.05  # mean of all, below which all are taken as equal: residuals are then wrong by 3 %
 _ROUNDING = 1e-9  # of a leverage of 1, as edges.standardized has it
 _WORST = 10
-_WIDE = 90.0  # degrees: single measurements of such noise say next to nothing
 _TURNS_LOST = 60.0  # degrees of noise, where error bars no longer follow their law and turns get lost
 _TELLING = 100  # independent residuals: of 49 (a grid of 8 x 8), 9 wrong ones in 112 hid in 30 draws of 40
 _MASKED = 20  # one wrong in so many measurements hides the others from the tests above
 _GROSS = 45.0  # degrees: wrong measurements that are off by less are taken as noise
+
+_SAME = 1e-8  # radians: what writing an angle out and wrapping it leaves
+
+Doubt = Literal["not credible", "unfinished", "refuted", "few"]
+"""Why a misfit without alarm is no good news: it is unknown which measurements to believe, the solver has not finished,
+a better fit is known, or there are too few measurements to tell noise from some wrong ones."""
 
 Worst = tuple[Hashable, Hashable, float, float, float]
 """Labels of the two ends, residual in degrees, weight, residual over its standard error (by the core width)."""
@@ -91,12 +97,13 @@ class Quality:
     """Some measurements are further off than noise allows; never more often than once in a thousand by chance."""
     worst: tuple[Worst, ...]
     """The measurements that fit worst, the worst first."""
-    sentence: str
-    advice: str | None
-    doubt: str | None = None
-    """In a few words, why a misfit without alarm is no good news; None where it is."""
+    left_out: int = 0
+    """Measurements that a robust fit distrusts."""
+    repeated: int = 0
+    """Measurements that are others once more, which check nothing."""
+    doubt: Doubt | None = None
     residuals: Standardized | None = field(default=None, repr=False, compare=False)
-    """Of all measurements; None where there are none to judge by."""
+    """Of all measurements; None if no measurement is checked by others."""
 
     @property
     def loses_turns(self) -> bool:
@@ -105,7 +112,7 @@ class Quality:
         return self.noise_degrees is not None and self.noise_degrees > _TURNS_LOST * math.sqrt(min(1.0, share))
 
 
-def assess(result: ReportedResult) -> Quality | None:
+def assess(result: SyncResult) -> Quality | None:
     """How well the measurements of a solved problem fit; None where they are not at hand (operator, loaded result)."""
     try:
         residuals = _standardized(result)
@@ -114,27 +121,22 @@ def assess(result: ReportedResult) -> Quality | None:
     if residuals is None:
         return None
     m, r, active = residuals.measurements, residuals.wrapped, residuals.active
-    distrusted = int(np.count_nonzero(~active & (residuals.size > 0)))
-    count, dof, apart = int(active.sum()), residuals.dof, _apart(distrusted, residuals.repeated)
+    left_out = int(np.count_nonzero(~active & (residuals.size > 0)))
+    count, dof = int(active.sum()), residuals.dof
     rms = math.degrees(math.sqrt(float(np.mean(r[active] ** 2))))
+    found = Quality(count, 0.0, rms, None, None, 0, 0.0, None, False, (), left_out, residuals.repeated)
     if not residuals.checked.any():
-        sentence = _capital(
-            f"{apart}how well the measurements fit cannot be judged: no measurement is checked by others."
-        )
-        return Quality(count, 0.0, rms, None, None, 0, 0.0, None, False, (), sentence, None)
-    sigma, core = residuals.sigma, residuals.core
-    far, heavy = _far(residuals)
-    heavy = heavy and not distrusted and result.robust is None
+        return found
+    sigma, core, far = residuals.sigma, residuals.core, residuals.far
     scale = math.degrees(1 / math.sqrt(float(np.median(residuals.information[active]))))
     weighted = m.modulus is None and bool(np.any(m.weight[active] != 1))
-    far_count = int(far.sum())
-    found = Quality(
-        count, dof, rms, sigma * scale, core * scale, far_count, far_count / far.size,
-        chi2_per_dof=sigma**2 if weighted else None, heavy_tails=heavy, worst=_worst(residuals, result),
-        sentence="", advice=_advice(result, far_count, weighted) if heavy else None, residuals=residuals,
+    found = replace(
+        found, degrees_of_freedom=dof, noise_degrees=sigma * scale, core_degrees=core * scale,
+        far_count=int(far.sum()), far_share=float(far.mean()), chi2_per_dof=sigma**2 if weighted else None,
+        heavy_tails=residuals.heavy and not left_out and result.robust is None, worst=_worst(residuals, result),
+        residuals=residuals,
     )  # fmt: skip
-    doubt, because = _doubt(result, found, residuals.independent)
-    return replace(found, doubt=doubt, sentence=_capital(apart + _in_words(found, because)))
+    return replace(found, doubt=_doubt(result, found, residuals.independent))
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,14 +188,53 @@ class Standardized:
             return self.sigma
         return _MEDIAN_TO_WIDTH * float(np.median(self.t[self.checked]))
 
+    @cached_property
+    def _exact(self) -> float:
+        return EXACT * math.sqrt(float(np.median(self.information[self.active])))
+
+    @cached_property
+    def _alone(self) -> NDArray[np.bool_]:
+        """Measurements that are further off, each by itself, than noise allows."""
+        t, checked, core = self.t, self.checked, max(self.core, self._exact)
+        if not self.known or self.dof < _ENOUGH_ALONE:
+            return np.zeros_like(checked)
+        # t / sigma, at most sqrt(dof), becomes Student's when its own share of sigma is taken out
+        limit = stdtrit(self.dof - 1, 1 - _FALSE_ALARM / (2 * checked.sum()))
+        square = (t / max(self.sigma, self._exact)) ** 2
+        small = core < _SMALL_NOISE * np.sqrt(self.information)
+        is_far = square * (self.dof - 1) > limit**2 * np.maximum(self.dof - square, 0.0)
+        return np.asarray(checked & small & is_far)
+
+    @cached_property
+    def _beyond(self) -> NDArray[np.bool_]:
+        """Measurements beyond 4 core widths."""
+        return np.asarray(self.t > _FAR * max(self.core, self._exact))
+
+    @property
+    def far(self) -> NDArray[np.bool_]:
+        """Which measurements are far off."""
+        return self._beyond | self._alone
+
+    @property
+    def heavy(self) -> bool:
+        """Whether more measurements are far off than noise explains."""
+        checked = self.checked
+        share = float(np.mean(self._beyond[checked]))
+        uncertainty = _DEVIATIONS * _WIDTH_ERROR / math.sqrt(self.independent) if self.known else 0.0
+        expected = 2 * float(ndtr(-_FAR * max(0.0, 1 - uncertainty)))
+        many = share > expected + _DEVIATIONS * math.sqrt(expected / self.independent)
+        width = float(np.sqrt(np.mean(self.t[checked] ** 2)))
+        wide = width >= MATTERS * max(self.core, self._exact) or not self.known
+        return bool(self._alone.any() or (many and wide))
+
     def worst(self, most: int) -> NDArray[np.int64]:
         """The measurements that fit worst, by their numbers, the worst first."""
         t = self.t
         order = np.lexsort((np.arange(t.size), -np.abs(self.wrapped), -t))[:most]
-        return order[(t[order] > 0) & (np.abs(self.wrapped[order]) > _EXACT)]
+        return order[(t[order] > 0) & (np.abs(self.wrapped[order]) > EXACT)]
 
 
-def _standardized(result: ReportedResult) -> Standardized | None:
+def _standardized(result: SyncResult) -> Standardized | None:
     residuals, given = result.edge_residuals(), result.measurements
     used, wrapped = residuals.measurements, np.asarray(residuals.wrapped, dtype=float)
     model = model_of(used)
@@ -230,28 +271,7 @@ def _standardized(result: ReportedResult) -> Standardized | None:
     return Standardized(used, wrapped, information, active, size, redundancy, known, dof, sigma, int(repeated.sum()))
 
 
-def _far(residuals: Standardized) -> tuple[NDArray[np.bool_], bool]:
-    """Which measurements are far off, and whether there are more of them than noise explains."""
-    exact = _EXACT * math.sqrt(float(np.median(residuals.information[residuals.active])))
-    sigma, core = max(residuals.sigma, exact), max(residuals.core, exact)
-    t, checked, independent = residuals.t, residuals.checked, residuals.independent
-    far = t > _FAR * core
-    share = float(np.mean(far[checked]))
-    # t / sigma, at most sqrt(dof), becomes Student's when its own share of sigma is taken out
-    alone = np.zeros_like(far)
-    if residuals.known and residuals.dof >= _ENOUGH_ALONE:
-        limit = stdtrit(residuals.dof - 1, 1 - _FALSE_ALARM / (2 * checked.sum()))
-        square = (t / sigma) ** 2
-        small = core < _SMALL_NOISE * np.sqrt(residuals.information)
-        alone = checked & small & (square * (residuals.dof - 1) > limit**2 * np.maximum(residuals.dof - square, 0.0))
-    uncertainty = _DEVIATIONS * _WIDTH_ERROR / math.sqrt(independent) if residuals.known else 0.0
-    expected = 2 * float(ndtr(-_FAR * max(0.0, 1 - uncertainty)))
-    many = share > expected + _DEVIATIONS * math.sqrt(expected / independent)
-    wide = float(np.sqrt(np.mean(t[checked] ** 2))) >= _MATTERS * core or not residuals.known
-    return far | alone, bool(alone.any() or (many and wide))
-
-
-def _worst(residuals: Standardized, result: ReportedResult) -> tuple[Worst, ...]:
+def _worst(residuals: Standardized, result: SyncResult) -> tuple[Worst, ...]:
     m, t, labels = result.measurements, residuals.t, result.labels
     width, order = residuals.core, residuals.worst(_WORST)
 
@@ -265,79 +285,40 @@ def _worst(residuals: Standardized, result: ReportedResult) -> tuple[Worst, ...]
     )  # fmt: skip
 
 
-def _apart(distrusted: int, repeated: int) -> str:
-    """What is left out of the judgment, and why."""
-    text = f"{distrusted:,} measurement{'s are' if distrusted > 1 else ' is'} distrusted and left out; "
-    text = text if distrusted else ""
-    if repeated:
-        text += f"{repeated:,} measurement{'s repeat others' if repeated > 1 else ' repeats another'} exactly, "
-        text += "which checks nothing, and error bars take them for new ones; "
-    return text
-
-
-def _doubt(result: ReportedResult, found: Quality, independent: float) -> tuple[str | None, str]:
-    """Why the misfit does not say how good the measurements are: in a few words, and at the end of a sentence."""
+def _doubt(result: SyncResult, found: Quality, independent: float) -> Doubt | None:
+    """Why the misfit does not say how good the measurements are."""
     noise = found.noise_degrees
-    if found.heavy_tails or noise is None or found.rms_degrees < math.degrees(_EXACT):
-        return None, ""
+    if found.heavy_tails or noise is None or found.rms_degrees < math.degrees(EXACT):
+        return None
     if result.robust is not None and result.robust.credible is False:
-        return "Which measurements are right is not known", "which ones to believe is not known"
+        return "not credible"
     if not result.converged and result.status.name != "STALLED":
-        return "Not finished: noise not known", "the solver has not finished"
+        return "unfinished"
     if result.certificate is not None and result.certificate.verdict.name == "REFUTED":
-        return "Not the best fit: noise not known", "these are not the best phases"
+        return "refuted"
     hidden = noise * math.sqrt(min(found.count, _MASKED))
-    if result.robust is None and independent < _TELLING and hidden > _GROSS and noise <= _TURNS_LOST:
-        return "Noise, or some wrong measurements", "few"
-    return None, ""
+    few = result.robust is None and independent < _TELLING and hidden > _GROSS and noise <= _TURNS_LOST
+    return "few" if few else None
 
 
-def _in_words(found: Quality, because: str) -> str:
-    """One sentence for people who do not know what a residual is. ``because``: of the doubt."""
-    rms, noise, core, far = found.rms_degrees, found.noise_degrees, found.core_degrees, found.far_count
-    assert noise is not None
-    assert core is not None
-    if rms < math.degrees(_EXACT):
-        return "the measurements agree with each other exactly, up to rounding."
-    text = f"the measurements miss the fit by {_degrees(rms)} (root mean square)"
-    if found.heavy_tails:
-        most = f"most of them scatter by {_degrees(core)}, but " if core < min(noise / _MATTERS, rms) else ""
-        verb = "is" if far == 1 else "are"
-        share = f" ({_share(far / found.count)})" if far > 1 else ""
-        allow = "noise allows" if found.chi2_per_dof is None else "noise and the weights given allow"
-        return f"{text}: {most}{far:,} of {found.count:,}{share} {verb} further off than {allow}."
-    if because and because != "few":
-        return f"{text}, but how much of that is noise cannot be said: {because}."
-    if noise > _WIDE:
-        return f"{text}: single measurements are mostly noise, and only a great number of them makes good phases."
-    explained = f"{text}, which is what noise of {_degrees(noise)} in a typical measurement explains"
-    if because:
-        return f"{explained}; but so would some wrong ones: too few measurements check each other to tell them apart."
-    return f"{explained}, so much that whole turns may be lost." if found.loses_turns else f"{explained}."
+def copies_of(m: Measurements, active: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """How many times a measurement is given, at its first place; 0 at the others.
 
-
-def _advice(result: ReportedResult, far: int, weighted: bool) -> str:
-    if not result.converged:
-        return "The solver has not finished, which may be the reason: let it go on first."
-    if result.certificate is not None and result.certificate.verdict.name == "REFUTED":
-        return "A better fit is known, so this may be the reason: go on from the better point first."
-    these = "that measurement" if far == 1 else "those measurements"
-    robust = f"ry the solver robust, which finds out whether {these} can be believed."
-    if result.gauge == "anchors":
-        return f"Check the anchors and priors first: wrong ones have the same effect. Then t{robust}"
-    if weighted:
-        return f"T{robust} Weights that are not in proportion to 1 / variance have the same effect."
-    return f"T{robust}"
-
-
-def _capital(text: str) -> str:
-    return text[0].upper() + text[1:]
-
-
-def _degrees(value: float) -> str:
-    number = plain_number(value, 2)
-    return f"{number} degree{'s' * (number != '1')}"
-
-
-def _share(value: float) -> str:
-    return f"{plain_number(100 * value, 2)} %"
+    Only where every pair that stands several times has the same angle and weight each time, be it from the other end:
+    a table with both triangles of a matrix, or one joined to itself. Other repetitions are measurements of their own.
+    """
+    copies = np.ones(len(m), dtype=np.int64)
+    if m.modulus is not None:
+        return copies
+    pair = np.minimum(m.i, m.j).astype(np.int64) * m.n + np.maximum(m.i, m.j)
+    used = np.flatnonzero(active)
+    first, group, counts = np.unique(pair[used], return_index=True, return_inverse=True, return_counts=True)[1:]
+    if counts.max() == 1:
+        return copies
+    turned = np.where(m.i < m.j, m.angle, -m.angle)[used]
+    model = first[group]
+    same = np.abs(np.exp(1j * turned) - np.exp(1j * turned[model])) < _SAME
+    if np.all(same & (m.weight[used] == m.weight[used][model])):
+        copies[used] = 0
+        copies[used[first]] = counts
+    return copies

@@ -6,8 +6,8 @@ import scipy.sparse
 from tests.problems import random_graph, random_tree
 
 import angsync as ang
-from angsync.report.judgment import judge_fit
-from angsync.report.quality import assess
+from angsync.report.sentences import advice_on_fit, fit_in_words, judge_fit
+from angsync.uncertainty.quality import assess
 
 
 def edges(kind: str, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -40,24 +40,26 @@ def test_noise_alone_is_no_reason_for_an_alarm(kind, n, noise):
 
 
 def test_noise_is_estimated():
-    quality = assess(ang.synchronize(measured("full", 40, 0.1, seed=3)))
+    result = ang.synchronize(measured("full", 40, 0.1, seed=3))
+    quality = assess(result)
     # 741 degrees of freedom: a standard error of 2.6 % of sigma, and of 4.3 % of the core width (see the module)
     assert quality.noise_degrees == pytest.approx(np.degrees(0.1), rel=4 * 0.026)
     assert quality.core_degrees == pytest.approx(np.degrees(0.1), rel=4 * 0.043)
     assert quality.degrees_of_freedom == pytest.approx(741)
     assert quality.rms_degrees == pytest.approx(quality.noise_degrees * np.sqrt(741 / 780))
     assert quality.chi2_per_dof is None
-    assert "which is what noise of" in quality.sentence
-    assert quality.advice is None
+    assert "which is what noise of" in fit_in_words(quality)
+    assert advice_on_fit(quality, result) is None
 
 
 @pytest.mark.parametrize("wrong", [1, 20, 120])
 def test_wrong_measurements_are_said_and_named(wrong):
     data = measured("full", 40, 0.05, seed=5, wrong=wrong)
-    quality = assess(ang.synchronize(data))
+    result = ang.synchronize(data)
+    quality = assess(result)
     assert quality.heavy_tails
-    assert "robust" in quality.advice
-    assert f"{quality.far_count} of 780" in quality.sentence
+    assert "robust" in advice_on_fit(quality, result)
+    assert f"{quality.far_count} of 780" in fit_in_words(quality)
     # Uniform angles: a share of 4 * 0.05 / pi = 6 % is within four widths, 1.3 of 20 on average. That 8 or more of 20
     # are has a probability below 1e-5, and of good ones beyond the expected number is 0.05.
     assert 0.6 * wrong <= quality.far_count <= wrong + 2
@@ -74,7 +76,7 @@ def test_one_wrong_measurement_of_a_small_graph():
     assert quality.heavy_tails
     assert quality.far_count == 1
     assert quality.worst[0][:2] == ("a", "f")
-    assert "1 of 15 is further off than noise allows" in quality.sentence
+    assert "1 of 15 is further off than noise allows" in fit_in_words(quality)
 
 
 def test_what_nothing_checks_is_not_judged():
@@ -84,13 +86,13 @@ def test_what_nothing_checks_is_not_judged():
     assert quality.noise_degrees is None
     assert quality.core_degrees is None
     assert quality.worst == ()
-    assert "cannot be judged" in quality.sentence
+    assert "cannot be judged" in fit_in_words(quality)
     assert not quality.heavy_tails
 
 
 def test_exact_measurements():
     quality = assess(ang.synchronize(measured("grid", 5, 0.0, seed=0)))
-    assert "agree with each other exactly" in quality.sentence
+    assert "agree with each other exactly" in fit_in_words(quality)
     assert not quality.heavy_tails
     assert quality.worst == ()
     assert quality.far_count == 0
@@ -110,7 +112,7 @@ def test_matrices(convert, noise):
     if noise < 1:
         assert quality.noise_degrees == pytest.approx(np.degrees(noise / np.sqrt(2)), rel=0.15)
     else:
-        assert "mostly noise" in quality.sentence
+        assert "mostly noise" in fit_in_words(quality)
 
 
 def test_a_matrix_with_wrong_entries():
@@ -127,7 +129,7 @@ def test_a_matrix_with_wrong_entries():
 
 @pytest.mark.parametrize("edges_limit", [10, 1000])
 def test_many_measurements_without_their_leverages(monkeypatch, edges_limit):
-    monkeypatch.setattr("angsync.report.quality._MOST_LEVERAGES", edges_limit)
+    monkeypatch.setattr("angsync.uncertainty.quality._MOST_LEVERAGES", edges_limit)
     for kind, n in (("full", 50), ("grid", 20)):
         right = assess(ang.synchronize(measured(kind, n, 0.1, seed=0)))
         assert not right.heavy_tails
@@ -140,8 +142,8 @@ def test_after_a_robust_fit_what_is_left_out_is_said():
     result = ang.synchronize(data, solver=ang.Robust())
     quality = assess(result)
     left_out = int(np.count_nonzero(result.robust.weights == 0))
-    assert quality.sentence.startswith(f"{left_out} measurements are distrusted and left out; the measurements")
-    assert quality.advice is None
+    assert fit_in_words(quality).startswith(f"{left_out} measurements are distrusted and left out; the measurements")
+    assert advice_on_fit(quality, result) is None
     assert not quality.heavy_tails
     assert quality.noise_degrees == pytest.approx(np.degrees(0.05), rel=0.15)
     assert abs(quality.worst[0][2]) > 90  # degrees: those left out are named
@@ -164,9 +166,10 @@ def test_operators_and_loaded_results_have_no_measurements(tmp_path):
 
 @pytest.mark.shared_data
 def test_sensor_patches(shared_data):
-    quality = assess(ang.synchronize(ang.read(shared_data / "sensor-patches" / "pacm-eta15-gamma-seed11.npz")))
+    result = ang.synchronize(ang.read(shared_data / "sensor-patches" / "pacm-eta15-gamma-seed11.npz"))
+    quality = assess(result)
     assert quality.heavy_tails
-    assert "--solver robust" in quality.advice
+    assert "robust" in advice_on_fit(quality, result)
     assert quality.core_degrees < 0.5 * quality.noise_degrees
 
 
@@ -177,7 +180,7 @@ def test_a_fit_that_is_not_finished_is_advised_to_go_on():
     assert not result.converged
     quality = assess(result)
     assert quality.heavy_tails
-    assert "has not finished" in quality.advice
+    assert "has not finished" in advice_on_fit(quality, result)
 
 
 @pytest.mark.parametrize(("kind", "n", "wrong"), [("grid", 8, 9), ("grid", 4, 3), ("full", 8, 3), ("random", 20, 10)])
@@ -185,29 +188,32 @@ def test_few_measurements_do_not_vouch_for_each_other(kind, n, wrong):
     """Several wrong ones hide each other: that noise explains them is said, but not that all is well."""
     for seed in range(10):
         data = measured(kind, n, 0.02, seed, wrong=wrong)
-        quality = assess(ang.synchronize(data, on_failure="ignore"))
-        assert judge_fit(quality).look != "good"
+        result = ang.synchronize(data, on_failure="ignore")
+        quality = assess(result)
+        assert judge_fit(result, quality).look != "good"
         if quality.doubt:
-            assert "too few measurements check each other" in quality.sentence
+            assert "too few measurements check each other" in fit_in_words(quality)
 
 
 @pytest.mark.parametrize(("kind", "n"), [("full", 30), ("grid", 8), ("full", 10)])
 def test_small_noise_is_good_news(kind, n):
     for seed in range(5):
-        assert judge_fit(assess(ang.synchronize(measured(kind, n, 0.1, seed)))).look == "good"
+        result = ang.synchronize(measured(kind, n, 0.1, seed))
+        assert judge_fit(result, assess(result)).look == "good"
 
 
 @pytest.mark.filterwarnings("ignore::angsync.errors.AngsyncWarning")
 def test_angles_at_random_do_not_fit():
     i, j = edges("grid", 20, np.random.default_rng(0))
     data = ang.Measurements(i, j, np.random.default_rng(1).uniform(-np.pi, np.pi, i.size))
-    quality = assess(ang.synchronize(data, on_failure="ignore"))
-    assert judge_fit(quality).look == "open"
-    assert "turns may be lost" in quality.sentence
+    result = ang.synchronize(data, on_failure="ignore")
+    quality = assess(result)
+    assert judge_fit(result, quality).look == "open"
+    assert "turns may be lost" in fit_in_words(quality)
     robust = ang.synchronize(data, solver=ang.Robust(), on_failure="ignore")
     assert robust.robust.credible is False
-    assert judge_fit(assess(robust)).look == "none"
-    assert "which ones to believe is not known" in assess(robust).sentence
+    assert judge_fit(robust, assess(robust)).look == "none"
+    assert "which ones to believe is not known" in fit_in_words(assess(robust))
 
 
 def test_phases_that_are_not_the_best_say_nothing_about_noise():
@@ -215,12 +221,12 @@ def test_phases_that_are_not_the_best_say_nothing_about_noise():
     ring = ang.Measurements(nodes, (nodes + 1) % 40, np.zeros(40))
     twisted = ang.synchronize(ring, start=np.exp(2j * np.pi * nodes / 40), solver=ang.GPM(), on_failure="ignore")
     assert twisted.certificate.verdict is ang.Verdict.REFUTED
-    assert "these are not the best phases" in assess(twisted).sentence
-    assert judge_fit(assess(twisted)).look == "none"
+    assert "these are not the best phases" in fit_in_words(assess(twisted))
+    assert judge_fit(twisted, assess(twisted)).look == "none"
     data = measured("full", 40, 0.1, seed=3)
     short = ang.Stopping(max_iterations=1)
     stopped = ang.synchronize(data, start="random", rng=0, stopping=short, certify=False, on_failure="ignore")
-    assert "the solver has not finished" in assess(stopped).sentence
+    assert "the solver has not finished" in fit_in_words(assess(stopped))
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -232,8 +238,8 @@ def test_copies_check_nothing(turned):
     rng = np.random.default_rng(0)
     path = np.arange(19)
     quality = assess(ang.synchronize(twice(path, path + 1, rng.uniform(-3, 3, 19))))
-    assert quality.sentence.startswith("19 measurements repeat others exactly")
-    assert "cannot be judged" in quality.sentence
+    assert fit_in_words(quality).startswith("19 measurements repeat others exactly")
+    assert "cannot be judged" in fit_in_words(quality)
     data = measured("grid", 8, 0.1, seed=4)
     once, both = assess(ang.synchronize(data)), assess(ang.synchronize(twice(data.i, data.j, data.angle)))
     assert both.degrees_of_freedom == pytest.approx(once.degrees_of_freedom)
@@ -250,8 +256,10 @@ def test_the_advice_names_what_else_may_be_wrong():
     rng = np.random.default_rng(0)
     data = measured("full", 40, 0.1, seed=3)
     weights = np.where(rng.random(len(data)) < 0.5, 1.0, 100.0)
-    quality = assess(ang.synchronize(ang.Measurements(data.i, data.j, data.angle, weight=weights)))
-    assert "noise and the weights given allow" in quality.sentence
-    assert "1 / variance" in quality.advice
-    quality = assess(ang.synchronize(data, anchors={0: 0.0, 1: 2.5, 2: -2.0}, on_failure="ignore"))
-    assert quality.advice.startswith("Check the anchors and priors first")
+    result = ang.synchronize(ang.Measurements(data.i, data.j, data.angle, weight=weights))
+    quality = assess(result)
+    assert "noise and the weights given allow" in fit_in_words(quality)
+    assert "1 / variance" in advice_on_fit(quality, result)
+    result = ang.synchronize(data, anchors={0: 0.0, 1: 2.5, 2: -2.0}, on_failure="ignore")
+    quality = assess(result)
+    assert advice_on_fit(quality, result).startswith("Check the anchors and priors first")
