@@ -188,7 +188,8 @@ def test_labels_that_would_run_are_text(opened: Any) -> None:
 def test_the_worst_measurements_can_be_sorted_by_keyboard(opened: Any) -> None:
     page = opened("corrupted")
     column = (
-        "() => [...document.querySelectorAll('table.sortable')[1].tBodies[0].rows].map(r => Number(r.cells[3].dataset.v))"
+        "() => [...document.querySelectorAll('table.sortable')[1].tBodies[0].rows]"
+        ".map(r => Number(r.cells[3].dataset.v))"
     )
     head = page.locator("table.sortable").nth(1).locator("th").nth(3)
     assert "residual" in head.inner_text()
