@@ -1,12 +1,13 @@
 """Broken files by the thousand, and readers that must refuse them: no crash, no hang, no raw exception.
 
-A file is named by a seed and a number, so that every failure can be made again (``python tests/broken_files.py SEED
-NUMBER FOLDER`` writes it). Children read them, some hundreds each, under a limit of memory; the parent watches the
-clock, notes the file in flight when a child dies or hangs, and starts another child behind it.
+A file is named by a seed and a number, so that every failure can be made again. Run ``python tests/broken_files.py SEED
+COUNT FOLDER`` for a table of outcomes by format. A child process reads the files, under a limit of memory; the parent
+watches the clock, notes the file if the child dies or hangs, and starts another child behind it.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import os
@@ -19,16 +20,15 @@ import warnings
 import zipfile
 import zlib
 from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from good_files import is_hdf5, write_good_files
+import scipy.sparse
+from good_files import write_good_files
 
 MEMORY_BYTES = 4 * 2**30
 SECONDS_A_FILE = 10
 STARTING_SECONDS = 120  # imports on a busy machine
-HDF5_EVERY = 13  # one file in so many: each costs a process of its own
 
 # --- broken files ---------------------------------------------------------------------------------------------------
 
@@ -122,41 +122,41 @@ def _damaged_inside(data: bytes, suffix: str, rng) -> bytes:
     return b"".join(parts)
 
 
-def broken_file(good: list[Path], seed: int, number: int) -> tuple[str, bytes]:
-    """Suffix and content of the broken file with this number."""
+def broken_file(good: list[Path], seed: int, number: int) -> tuple[Path, bytes, bool]:
+    """The source, the content of the broken file, and whether checksums of its format cover what was broken."""
     rng = np.random.default_rng([seed, number])
-    first_hdf5 = next(k for k, path in enumerate(good) if is_hdf5(path))
-    if number % HDF5_EVERY == 0:
-        path = good[first_hdf5 + int(rng.integers(len(good) - first_hdf5))]
-    else:
-        path = good[int(rng.integers(first_hdf5))]
+    path = good[int(rng.integers(len(good)))]
     data = path.read_bytes()
     packed = path.suffix == ".npz" or path.name == "packed.mat"
-    broken = _damaged_inside(data, path.suffix, rng) if packed and rng.random() < 0.7 else _damaged(data, rng)
-    return path.suffix, broken
+    if packed and rng.random() < 0.7:
+        return path, _damaged_inside(data, path.suffix, rng), False
+    return path, _damaged(data, rng), path.suffix == ".npz"
 
 
 # --- the child ------------------------------------------------------------------------------------------------------
 
 
-def read_every_way(path: Path) -> str:
-    """``refused`` or ``read``; every other exception than the project's own comes out."""
+def readers_of(path: Path) -> list:
+    """Every function that reads this format."""
     import angsync as ang
-    from angsync.applications import pose_graph
-    from angsync.errors import AngsyncError
+    from angsync.applications import beam_optics, pose_graph, ranking
     from angsync.io import read_phases
 
-    readers = [ang.read]
-    if path.suffix in (".npz", ".csv"):
-        readers += [ang.load_result, read_phases]
-    if path.suffix == ".npz":
-        readers.append(ang.BatchResult.load)
-    if path.suffix == ".npy":
-        readers.append(read_phases)
-    if path.suffix == ".g2o":
-        readers.append(pose_graph.read)
+    special = {".tfs": [beam_optics.read], ".mtx": [ranking.rank], ".g2o": [ang.read, pose_graph.read]}
+    phases = {
+        ".npz": [ang.load_result, read_phases, ang.BatchResult.load],
+        ".csv": [read_phases],
+        ".npy": [read_phases],
+    }
+    return special.get(path.suffix, [ang.read, *phases.get(path.suffix, [])])
+
+
+def read_every_way(path: Path, original: Path | None) -> str:
+    """``refused``, ``read`` or ``same`` (as ``original``); other exceptions than the project's own come out."""
+    from angsync.errors import AngsyncError
+
     outcome = "refused"
-    for reader in readers:
+    for reader in readers_of(path):
         try:
             found = reader(path)
         except AngsyncError as error:
@@ -166,7 +166,36 @@ def read_every_way(path: Path) -> str:
         else:
             outcome = "read"
             repr(found), str(found)
+            if original is not None:
+                if not same(found, reader(original)):
+                    raise RuntimeError(f"{reader.__name__} read something else than was written")
+                outcome = "same"
     return outcome
+
+
+def same(a: object, b: object) -> bool:
+    """Whether two objects hold the same arrays and numbers."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, np.ndarray):
+        return (a.dtype, a.shape) == (b.dtype, b.shape) and a.tobytes() == b.tobytes()
+    if scipy.sparse.issparse(a):
+        return same(a.toarray(), b.toarray())
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(map(same, a, b))
+    if dataclasses.is_dataclass(a):
+        return all(same(getattr(a, field.name), getattr(b, field.name)) for field in dataclasses.fields(a))
+    return a == b or a != a
+
+
+def call_command(path: Path) -> None:
+    """``angsync solve`` (or ``rank``, ``beam``) in this process: one message, or an answer."""
+    from command_line import call
+
+    command = {".mtx": "rank", ".tfs": "beam"}.get(path.suffix, "solve")
+    answer = call(command, path)
+    if answer.code not in (0, 1, 2) or (answer.code == 2 and "rror: " not in answer.stderr):
+        raise RuntimeError(f"angsync {command} ended with {answer.code}: {answer.stderr[-200:]}")
 
 
 def child(folder: Path, seed: int) -> None:
@@ -174,106 +203,97 @@ def child(folder: Path, seed: int) -> None:
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("ignore")
-    good = sorted((folder / "good").iterdir(), key=lambda path: (is_hdf5(path), path.name))
-    import angsync.applications.pose_graph  # noqa: F401  loaded before the clock runs
-
-    print("ready", flush=True)
+    good = sorted((folder / "good").iterdir())
+    for path in {path.suffix: path for path in good}.values():  # imports, before the clock runs
+        read_every_way(path, None)
+    stdout, sys.stdout = sys.stdout, sys.stderr
+    print("ready", file=stdout, flush=True)
     for line in sys.stdin:
-        suffix, content = broken_file(good, seed, int(line))
-        path = folder / f"{os.getpid()}{suffix}"
+        source, content, checked = broken_file(good, seed, int(line))
+        path = folder / f"{os.getpid()}{source.suffix}"
         path.write_bytes(content)
         try:
-            outcome = read_every_way(path)
+            outcome = read_every_way(path, source if checked else None)
+            call_command(path)
         except Exception as error:
             outcome = f"{type(error).__module__}.{type(error).__name__}: {str(error)[:200]}"
         path.unlink()
-        print(json.dumps(outcome), flush=True)
+        print(json.dumps(outcome), file=stdout, flush=True)
 
 
 # --- the parent -----------------------------------------------------------------------------------------------------
 
 
-@dataclass
+@dataclasses.dataclass
 class Outcomes:
-    """How many files were read and refused, and every failure by the number of its file."""
+    """How many files were read, read the same and refused, and every failure by the number of its file."""
 
-    counts: Counter = field(default_factory=Counter)
-    failures: dict[int, str] = field(default_factory=dict)
+    counts: Counter = dataclasses.field(default_factory=Counter)
+    failures: dict[int, str] = dataclasses.field(default_factory=dict)
+    died: dict[int, str] = dataclasses.field(default_factory=dict)
+    """Files over which a library ended the process, or hung."""
     slowest: tuple[float, int] = (0.0, -1)
 
 
-class _Child:
-    def __init__(self, folder: Path, seed: int) -> None:
-        command = [sys.executable, __file__, "child", str(folder), str(seed)]
-        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
-        self.current: int | None = None
-        self.since = time.monotonic()
-        self.limit = float(STARTING_SECONDS)
-
-    def give(self, number: int) -> None:
-        self.current, self.since, self.limit = number, time.monotonic(), SECONDS_A_FILE
-        self.process.stdin.write(b"%d\n" % number)
-        self.process.stdin.flush()
-
-    def end(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()
-
-
-def run(folder: Path, seed: int, count: int, workers: int) -> Outcomes:
-    """Read ``count`` broken files in children."""
-    good = folder / "good"
-    good.mkdir()
-    write_good_files(good)
-    outcomes = Outcomes()
-    numbers = iter(range(count))
-    children = [_Child(folder, seed) for _ in range(workers)]
-    try:
-        while children:
-            ready, _, _ = select.select([child.process.stdout for child in children], [], [], 0.5)
-            for k, one in reversed(list(enumerate(children))):
-                line = one.process.stdout.readline() if one.process.stdout in ready else None
-                taken = time.monotonic() - one.since
-                if line:
-                    _note(outcomes, one.current, line, taken)
-                    number = next(numbers, None)
-                    if number is None:
-                        children.pop(k).end()
-                    else:
-                        one.give(number)
-                elif line == b"" or taken > one.limit:
-                    if one.current is None:
-                        raise RuntimeError("a child did not start")
-                    one.end()
-                    died = f"died with {one.process.returncode}" if line == b"" else f"hangs for {taken:.0f} s"
-                    outcomes.failures[one.current] = died
-                    children[k] = _Child(folder, seed)
-    finally:
-        for one in children:
-            one.end()
+def run(folder: Path, seed: int, count: int) -> Outcomes:
+    """Read ``count`` broken files in a child process."""
+    (folder / "good").mkdir()
+    good = write_good_files(folder / "good")
+    outcomes, process = Outcomes(), None
+    for number in range(count):
+        if process is None:
+            process = _start(folder, seed)
+        begun = time.monotonic()
+        process.stdin.write(b"%d\n" % number)
+        process.stdin.flush()
+        answer = _line(process, SECONDS_A_FILE)
+        outcomes.slowest = max(outcomes.slowest, (time.monotonic() - begun, number))
+        suffix = broken_file(good, seed, number)[0].name
+        if answer in ("refused", "read", "same"):
+            outcomes.counts[answer] += 1
+        elif answer is not None:
+            outcomes.failures[number] = f"{suffix}: {answer}"
+        else:
+            _end(process)
+            outcomes.died[number] = f"{suffix}: ended with {process.returncode}"  # -9: it did not come to an end
+            process = None
+    if process is not None:
+        _end(process)
     return outcomes
 
 
-def _note(outcomes: Outcomes, number: int | None, line: bytes, taken: float) -> None:
-    if number is None:
-        return  # it says that it is ready
-    outcome = json.loads(line)
-    if outcome in ("read", "refused"):
-        outcomes.counts[outcome] += 1
-    else:
-        outcomes.failures[number] = outcome
-    outcomes.slowest = max(outcomes.slowest, (taken, number))
+def _start(folder: Path, seed: int) -> subprocess.Popen:
+    command = [sys.executable, __file__, "child", str(folder), str(seed)]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+    )
+    select.select([process.stdout], [], [], STARTING_SECONDS)
+    if process.stdout.readline() != b"ready\n":
+        raise RuntimeError("a child did not start")
+    return process
+
+
+def _line(process: subprocess.Popen, seconds: float) -> str | None:
+    ready, _, _ = select.select([process.stdout], [], [], seconds)
+    line = process.stdout.readline() if ready else b""
+    return json.loads(line) if line else None
+
+
+def _end(process: subprocess.Popen) -> None:
+    process.kill()
+    process.wait()
+    process.stdin.close()
+    process.stdout.close()
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "child":
         child(Path(sys.argv[2]), int(sys.argv[3]))
     else:
-        target = Path(sys.argv[3])
-        (target / "good").mkdir()
-        suffix, content = broken_file(write_good_files(target / "good"), int(sys.argv[1]), int(sys.argv[2]))
-        (target / f"broken{suffix}").write_bytes(content)
+        found = run(Path(sys.argv[3]), int(sys.argv[1]), int(sys.argv[2]))
+        print(dict(found.counts), "slowest", found.slowest)
+        for kind, failures in (("raw exceptions", found.failures), ("crashes and hangs", found.died)):
+            print(len(failures), kind, *(f"{number} {text}" for number, text in failures.items()), sep="\n  ")

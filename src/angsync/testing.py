@@ -176,7 +176,6 @@ def check_application(result: Any) -> None:
     from pathlib import Path
 
     from angsync.applications.result import ApplicationResult
-    from angsync.io.sidecar import sidecar_of
     from angsync.io.strict_json import to_json
     from angsync.report.template import packaged
 
@@ -202,9 +201,9 @@ def check_application(result: Any) -> None:
         _require('src="http' not in content and 'href="http' not in content, f"{name}: the page loads something")
         result.save(table)
         lines = table.read_text(encoding="utf-8").splitlines()
-        facts = json.loads(sidecar_of(table).read_text(encoding="utf-8"))
-        _require(facts["format"] == f"angsync-{told.kind}", f"{name}: the file does not say what it holds")
         _require(len(lines) >= 1 + len(next(iter(told.columns.values()))), f"{name}: the file lacks rows")
         result.save(arrays)
         with np.load(arrays) as kept:
             _require({*told.columns, *told.arrays, "facts"} == set(kept.files), f"{name}: npz lacks arrays")
+            facts = json.loads(str(kept["facts"]))
+            _require(facts["kind"] == told.kind, f"{name}: the file does not say what it holds")

@@ -268,10 +268,10 @@ def test_what_installs_names_no_host() -> None:
 def test_the_oldest_versions_that_are_tried_are_the_bounds_that_are_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = project["optional-dependencies"]
-    names = ["dataframe", "parquet", "hdf5", "networkx", "report", "stack", "cluster", "test"]
+    names = ["dataframe", "parquet", "hdf5", "networkx", "report", "stack", "cluster", "beam", "test"]
     assert extras["all"] == [f"angsync[{','.join(names[:5])}]"]
     assert extras["cluster"][0] == "angsync[stack]"
-    assert extras["test"][0] == "angsync[all,cluster]"
+    assert extras["test"][0] == "angsync[all,beam,cluster]"
     declared = [*project["dependencies"], *(entry for name in names for entry in extras[name])]
     bounds = dict(entry.split(">=") for entry in declared if not entry.startswith("angsync["))
     lines = (ROOT / "constraints-minimum.txt").read_text("utf-8").splitlines()

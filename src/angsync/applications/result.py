@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from angsync.batch.result import BatchResult, BatchStatus
 from angsync.errors import InputError
-from angsync.io.result_table import write_result_table
+from angsync.io.result_file import write_result_table
 from angsync.pipeline.result import SyncResult
 from angsync.problem.array_libraries import to_numpy
 from angsync.report.pictures import Picture, Table

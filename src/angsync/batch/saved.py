@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import FileFormatError, OutputError
+from angsync.io.arrays import load_arrays
 from angsync.io.atomic import atomic_open
 from angsync.io.failures import existing_file, listed, reading
-from angsync.io.npz_arrays import load_arrays
 
 _VERSION = 2  # of the layout; 1 had no pieces
 _SUFFIX = ".npz"

@@ -45,7 +45,7 @@ def run_application(
     with reporting() as console:
         from angsync.cli.progress import watching
         from angsync.cli.provenance import provenance
-        from angsync.io.result_table import check_table_path
+        from angsync.io.result_file import check_table_path
         from angsync.report.canvas import check_page
 
         # the outputs are checked before the work, not after

@@ -51,7 +51,7 @@ def beam(
 
 
 def _check_output(path: Path) -> object:
-    from angsync.io.result_table import check_table_path
+    from angsync.io.result_file import check_table_path
     from angsync.io.tfs_file import check_tfs_path
 
     return check_tfs_path(path) if path.suffix.lower() == ".tfs" else check_table_path(path)

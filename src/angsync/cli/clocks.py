@@ -98,7 +98,7 @@ def _names(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def _check_links(path: Path) -> object:
-    from angsync.io.result_table import check_table_path
+    from angsync.io.result_file import check_table_path
 
     return check_table_path(path)
 

@@ -100,7 +100,7 @@ class _Outputs(NamedTuple):
         """Raise if one of them could not be written later."""
         if self.reference is not None and self.covariances is None:
             raise InputError("--reference is about covariances. Add --covariances FILE.csv.")
-        from angsync.io.g2o_writing import check_g2o_path
+        from angsync.io.g2o_file import check_g2o_path
         from angsync.report.canvas import check_page
         from angsync.report.trajectory import check_picture_path
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from angsync.io.phases_file import read_phases
-    from angsync.io.reading import read
-    from angsync.io.writing import write_matrix, write_measurements
+    from angsync.io.reading import read, write_matrix, write_measurements
 
 __all__ = ["read", "read_phases", "write_matrix", "write_measurements"]
 
-_HOME = {"read": "reading", "read_phases": "phases_file", "write_matrix": "writing", "write_measurements": "writing"}
+_HOME = {"read": "reading", "read_phases": "phases_file", "write_matrix": "reading", "write_measurements": "reading"}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,26 +1,32 @@
-"""From named columns to :class:`Measurements`: the part that all edge-list formats share."""
+"""Edge lists: from named columns to :class:`Measurements`, the part that all formats share; edges in tables."""
 
 from __future__ import annotations
 
 import itertools
+import json
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+import shlex
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from angsync.errors import AngsyncWarning, InputError, warn_user
-from angsync.io.failures import quoted
-from angsync.io.limits import check_node_count
+from angsync.errors import AngsyncWarning, FileFormatError, InputError, OutputError, warn_user
+from angsync.io.failures import check_node_count, listed, quoted, reading
+from angsync.io.table import DECLARATION, Table, is_number, read_table, write_csv, write_parquet
 from angsync.problem.interop import from_columns
 from angsync.problem.measurements import Measurements, Unit
 from angsync.problem.nodes import flaw_of_name
+from angsync.problem.units import in_radians
 
 _NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?")
 _DIGITS = 60  # no longer text is taken for a number
+_WEIGHT, _ERRORS = "weight", ("sigma", "error")
+_LIKELY_ERRORS = ("std", "stddev", "stdev", "stderr", "standard_error", "err", "uncertainty")
 NAME_THE_COLUMNS = {
     "python": "Name the columns: i='from', j='to', angle='phase', weight='trust'.",
     "command": "Name the columns: --i from --j to --angle phase --weight trust.",
@@ -30,26 +36,64 @@ NAME_THE_COLUMNS = {
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """What the columns (keys, variables, datasets) of a file are called, and in which unit its angles are.
+    """The names of the columns (keys, variables, datasets) of a file, and the unit of its angles.
 
-    ``weight=None`` uses the column ``weight`` where there is one.
+    ``weight`` names weights and ``error`` standard deviations in the unit of the angles. If neither is given, a column
+    ``weight``, ``sigma`` or ``error`` is used if it exists.
     """
 
     i: str = "i"
     j: str = "j"
     angle: str = "angle"
     weight: str | None = None
+    error: str | None = None
     unit: Unit = "rad"
 
     @property
+    def needed(self) -> list[str]:
+        """The columns that must exist."""
+        return [name for name in (self.i, self.j, self.angle, self.weight, self.error) if name is not None]
+
+    @property
     def wanted(self) -> set[str]:
-        """What a file of named arrays is read for; the rest of it may be anything."""
-        return {self.i, self.j, self.angle, self.weight or "weight", "C", "value", "n", "labels"}
+        """The names that matter in a file; the rest of it may be anything."""
+        return {*self.needed, _WEIGHT, *_ERRORS, "C", "value", "n", "labels"}
+
+    def weighing(self, found: Collection[str]) -> str | None:
+        """Return the column that weighs the measurements, or None; several are refused, unless one was named."""
+        if self.weight is not None and self.error is not None:
+            raise InputError("both weight and error name a column, but one of them weighs the measurements. Name one.")
+        named = self.weight or self.error
+        usual = [name for name in (_WEIGHT, *_ERRORS) if name in found and name not in (self.i, self.j, self.angle)]
+        if named is None and len(usual) > 1:
+            raise InputError(
+                f"the columns {listed(usual)} all weigh the measurements. Name the one to use, for example:",
+                python=f"error={usual[-1]!r}.",
+                command=f"--error {usual[-1]}.",
+            )
+        return named or next(iter(usual), None)
+
+    def weights(self, column: Any, name: str) -> Any:
+        """Return the weights of the column :meth:`weighing`: standard deviations give 1 / sigma^2 (radians)."""
+        if name == self.weight or (name == _WEIGHT and name != self.error):
+            return column
+        sigma = np.asarray(column)
+        if sigma.dtype.kind not in "iuf":
+            raise InputError(f"{name} holds {sigma.dtype}, but standard deviations are numbers.")
+        with np.errstate(divide="ignore", over="ignore"):
+            weights = in_radians(1.0, self.unit) ** -2 * sigma.astype(np.float64) ** -2
+        bad = ~(np.isfinite(weights) & np.isfinite(sigma) & (sigma > 0))
+        if bad.any():
+            k = int(np.argmax(bad))
+            raise InputError(
+                f"{name}[{k}] is {sigma.flat[k]}, but a standard deviation is positive. Correct it, or leave it out."
+            )
+        return weights
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """The nodes that a file declares besides its edges, so that isolated nodes and their order survive.
+    """The nodes that a file declares in addition to its edges, so that isolated nodes and their order survive.
 
     Without ``labels``, the node columns hold indices from 0 to ``n - 1``.
     """
@@ -61,45 +105,136 @@ class Nodes:
 def to_measurements(
     columns: Mapping[str, Any], names: ColumnNames, nodes: Nodes | None = None, value: NDArray | None = None
 ) -> Measurements:
-    """Measurements from columns; ``value`` (complex) takes the place of the angle column when it is given."""
-    table = dict(columns)
-    for name in (names.i, names.j):
-        if name in table:
-            table[name] = node_column(table[name], name)
-    if value is not None:
+    """Return measurements from columns; ``value`` (complex) takes the place of the angle column if given."""
+    table = {name: node_column(columns[name], name) for name in (names.i, names.j) if name in columns}
+    if names.angle in columns and value is None:
+        table[names.angle] = columns[names.angle]
+    elif value is not None:
         table[names.angle] = np.angle(value)
-    if names.i in table and names.j in table:
-        _refuse_mixed_nodes(table, names)
-        check_names(
-            itertools.chain(*(table[name].tolist() for name in (names.i, names.j) if table[name].dtype.kind == "O"))
-        )
+    # one number for all edges, such as the noise of a simulation, is not a column
+    alone = {name for name in _ERRORS if np.size(columns.get(name, ())) == 1 < np.size(columns.get(names.i, ()))}
+    weighing = names.weighing(columns.keys() - alone)
+    for name in [names.i, names.j, names.angle] + ([weighing] if weighing else []):
+        if name not in table and name not in columns:
+            raise InputError(f"there is no column {name!r}; the columns found are {listed(columns)}.")
+    weight = names.weights(columns[weighing], weighing) if weighing else None
+    _refuse_mixed_nodes(table, names)
+    check_names(
+        itertools.chain(*(table[name].tolist() for name in (names.i, names.j) if table[name].dtype.kind == "O"))
+    )
     if nodes is None:
+        if weight is not None:
+            table[_WEIGHT] = weight
         unit = names.unit if value is None else "rad"
-        edges = from_columns(table, i=names.i, j=names.j, angle=names.angle, weight=names.weight, unit=unit)
+        edges = from_columns(table, i=names.i, j=names.j, angle=names.angle, unit=unit)
         if value is None:
             return edges
-        weights, labels = edges.weight, edges.labels
-        return Measurements(edges.i, edges.j, value=value, weight=weights, n=edges.n, labels=labels, unit=names.unit)
-    for name in (names.i, names.j, names.angle, *([names.weight] if names.weight else [])):
-        if name not in table:
-            raise InputError(f"there is no column {name!r}; the columns found are {', '.join(map(repr, table))}.")
-    check_node_count(nodes.n, np.size(table[names.i]))
-    if nodes.labels is not None:
-        texts = [str(label).strip() for label in nodes.labels]
-        if len(set(texts)) != len(texts):
-            raise InputError("two of the file's labels have the same text, so its edges cannot tell them apart.")
-        check_names(texts)
-    first, second = (_indices(table[name], name, nodes) for name in (names.i, names.j))
-    return Measurements(
-        first,
-        second,
-        angle=table[names.angle] if value is None else None,
-        value=value,
-        weight=table.get(names.weight or "weight"),
-        n=nodes.n,
-        labels=nodes.labels,
-        unit=names.unit,
+        first, second, weight = edges.i, edges.j, edges.weight
+        nodes = Nodes(edges.n, edges.labels)
+    else:
+        check_node_count(nodes.n, np.size(table[names.i]))
+        if nodes.labels is not None:
+            texts = [str(label).strip() for label in nodes.labels]
+            if len(set(texts)) != len(texts):
+                raise InputError("two of the file's labels have the same text, so its edges cannot tell them apart.")
+            check_names(texts)
+        first, second = (_indices(table[name], name, nodes) for name in (names.i, names.j))
+    angle = table[names.angle] if value is None else None
+    return Measurements(first, second, angle, weight, nodes.n, value=value, labels=nodes.labels, unit=names.unit)
+
+
+def read_edges(path: Path, names: ColumnNames) -> Measurements:
+    """Read a table of edges (text or parquet); text columns of whole numbers alone are numbers, others text."""
+    table = read_table(path, names.needed, names.wanted)
+    with reading(path, "a table of edges"):
+        for name in names.needed:
+            if name not in table:
+                raise _no_column(name, table, names)
+        nodes = None if table.declared is None else _declared(table.declared)
+        if not len(table) and nodes is None:
+            raise FileFormatError(f"{path} has a header but no rows: there are no measurements in it.")
+        columns = dict(zip((names.i, names.j), table.nodes(names.i, names.j), strict=True))
+        weighing = names.weighing(table.columns)
+        unused = next((name for name in table.names if name.lower() in (*_ERRORS, *_LIKELY_ERRORS)), None)
+        if weighing is None and unused is not None:
+            warn_user(
+                f"the column {unused!r} is not used: all measurements count alike. If it is the standard deviation, "
+                "name it:",
+                AngsyncWarning,
+                python=f"error={unused!r}.",
+                command=f"--error {shlex.quote(unused)}.",
+            )
+        for name in (names.angle, *([weighing] if weighing else [])):
+            columns[name] = table.numbers(name)
+        return to_measurements(columns, names, nodes)
+
+
+def _no_column(name: str, table: Table, names: ColumnNames) -> FileFormatError:
+    """Return the error for a header that has other names, is a comment, or is missing."""
+    found, comment = table.names, table.comments[-1] if table.comments else ""
+    problem = f"{table.source}: there is no column {name!r}; the columns found are {listed(found)}."
+    if any(is_number(text) for text in found):  # a row of data stands where the header should
+        split = next((mark for mark in ",;\t" if mark in comment), None)
+        found = [text.strip() for text in comment.split(split)]
+        if len(found) != len(table.names):
+            return FileFormatError(
+                f"{problem} The first line must be a header: put {names.i},{names.j},{names.angle} above the data."
+            )
+        problem = f"{table.source}: there is no column {name!r} in the header {quoted(comment)}."
+    wanted = {"i": names.i, "j": names.j, "angle": names.angle}
+    missing = [role for role, column in wanted.items() if column not in found]
+    free = [text for text in found if text not in (*wanted.values(), names.weight, names.error, _WEIGHT, *_ERRORS)]
+    if name not in wanted.values() or len(free) < len(missing):
+        return FileFormatError(problem, **NAME_THE_COLUMNS)
+    guess = list(zip(missing, free, strict=False))
+    return FileFormatError(
+        problem,
+        python="Name the columns: " + ", ".join(f"{role}={text!r}" for role, text in guess) + ".",
+        command="Name the columns: " + " ".join(f"--{role} {shlex.quote(text)}" for role, text in guess) + ".",
     )
+
+
+def write_edges(measurements: Measurements, path: Path, truth: ArrayLike | None) -> None:
+    """Write the columns i, j (labels if there are some), angle and weight as csv or parquet.
+
+    A table has no complex column: the weight written is the strength, weight times modulus, which gives the same
+    matrix C. Parquet also holds the nodes and the truth; csv is an export without them.
+    """
+    first, second = measurements.i, measurements.j
+    check_node_count(measurements.n, len(measurements))
+    labels = None if measurements.labels is None else storable_labels(measurements.labels)
+    if labels is not None:
+        first, second = np.array(labels)[first], np.array(labels)[second]
+    columns = {"i": first, "j": second, "angle": measurements.angle, "weight": measurements.strength}
+    isolated = measurements.n - np.unique(np.concatenate([measurements.i, measurements.j])).size
+    if path.suffix.lower() == ".csv":
+        if truth is not None:
+            raise OutputError(f"cannot write {path}: a csv table has no place for the truth. Use npz or parquet.")
+        if isolated:
+            warn_user(
+                f"{isolated} of {measurements.n} nodes have no measurement and are not in {path}. Use npz or parquet "
+                "to keep them.",
+                AngsyncWarning,
+            )
+        write_csv(path, columns)
+        return
+    content: dict[str, Any] = {"n": measurements.n}
+    if labels is not None:
+        content["labels"] = labels
+    if truth is not None:
+        content["truth"] = np.asarray(truth, dtype=float).tolist()
+    says_more = isolated or len(content) > 1
+    write_parquet(path, columns, {DECLARATION: json.dumps(content).encode()} if says_more else None)
+
+
+def _declared(content: Any) -> Nodes:
+    try:
+        labels, n = content.get("labels"), content["n"]
+        if type(n) is not int or not isinstance(labels, list | None):
+            raise TypeError(f"n is {quoted(n)}")
+        return Nodes(n, None if labels is None else [x if isinstance(x, int) else str(x) for x in labels])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"the declaration of its nodes is damaged ({error}). Create the file again.") from None
 
 
 def node_column(column: Any, name: str) -> NDArray:

@@ -1,6 +1,6 @@
 """The file formats by suffix, without loading NumPy: what is read and written, and by which function.
 
-A new format takes one row here, beside its file.
+A new format takes one row here and its own module.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 COLUMN_READERS = {
-    ".csv": "csv_file.read_csv",
-    ".tsv": "csv_file.read_csv",
-    ".txt": "csv_file.read_csv",
-    ".parquet": "parquet_file.read_parquet",
-    ".npz": "npz_file.read_npz",
+    ".csv": "columns.read_edges",
+    ".tsv": "columns.read_edges",
+    ".txt": "columns.read_edges",
+    ".parquet": "columns.read_edges",
+    ".npz": "arrays.read_npz",
     ".mat": "mat_file.read_mat",
     ".h5": "hdf5_file.read_hdf5",
     ".hdf5": "hdf5_file.read_hdf5",
@@ -24,11 +24,11 @@ READ = (*COLUMN_READERS, ".npy", ".g2o")
 """Every suffix that :func:`angsync.read` knows."""
 
 MEASUREMENT_WRITERS = {
-    ".csv": "csv_file.write_measurements_csv",
-    ".npz": "npz_file.write_measurements_npz",
-    ".parquet": "parquet_file.write_measurements_parquet",
+    ".csv": "columns.write_edges",
+    ".npz": "arrays.write_measurements_npz",
+    ".parquet": "columns.write_edges",
 }
-MATRIX_WRITERS = {".npz": "npz_file.write_matrix_npz", ".npy": "npz_file.write_matrix_npy"}
+MATRIX_WRITERS = {".npz": "arrays.write_matrix_npz", ".npy": "arrays.write_matrix_npy"}
 RESULT = (".npz", ".csv")
 """What a result is saved as."""
 
@@ -37,7 +37,7 @@ G2O_WEIGHTS = ("kappa", "unit")
 
 
 def function_of(home: str) -> Callable[..., Any]:
-    """The function of a row, such as ``"csv_file.read_csv"``, loaded now."""
+    """The function of a row, such as ``"columns.read_edges"``, loaded now."""
     module, _, name = home.partition(".")
     function: Callable[..., Any] = getattr(importlib.import_module(f"angsync.io.{module}"), name)
     return function

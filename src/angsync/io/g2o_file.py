@@ -9,14 +9,17 @@ landmark, ``EDGE_SE2_XY pose landmark dx dy I11 I12 I22`` says where it was seen
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from angsync.errors import FileFormatError
-from angsync.io.csv_table import text_lines
+from angsync.errors import FileFormatError, OutputError
+from angsync.io.atomic import atomic_open, check_writable
 from angsync.io.failures import listed, quoted, reading
 from angsync.problem.measurements import Measurements
 
@@ -85,7 +88,7 @@ def parse_g2o(path: Path) -> G2oContent:
     """
     content = G2oContent(path)
     with reading(path, "g2o"), open(path, encoding="utf-8-sig") as lines:
-        for number, line in enumerate(text_lines(lines, path), start=1):
+        for number, line in enumerate(lines, start=1):
             fields = line.split()
             if not fields or fields[0] not in ("VERTEX_SE2", "VERTEX_XY"):
                 content.kept.append(line.rstrip("\r\n"))
@@ -170,3 +173,41 @@ def _measurements(content: G2oContent, weights: str) -> Measurements:
         n=len(labels),
         labels=None if labels == list(range(len(labels))) else labels,  # 0 .. n-1 are plain indices
     )
+
+
+def check_g2o_path(path: str | os.PathLike[str]) -> Path:
+    """Raise :class:`OutputError` now if g2o text could not be written to ``path`` later."""
+    path = Path(path)
+    if path.suffix.lower() != ".g2o":
+        raise OutputError(f"cannot write {path}: poses are written as g2o text. Give a name that ends in .g2o.")
+    return check_writable(path)
+
+
+def write_g2o(
+    path: str | os.PathLike[str],
+    nodes: Sequence[int],
+    poses: NDArray,
+    lines: Iterable[str],
+    landmarks: Iterable[tuple[int, NDArray]] = (),
+) -> None:
+    """One VERTEX_SE2 a node, one VERTEX_XY a landmark (id and position), then ``lines`` (edges, FIX, remarks).
+
+    Complete or not at all. Numbers are written with as many digits as it takes to read the same double back.
+    """
+    with atomic_open(check_g2o_path(path)) as stream:
+        for node, pose in zip(nodes, poses.tolist(), strict=True):
+            stream.write(f"VERTEX_SE2 {node} {' '.join(map(repr, pose))}\n")
+        for node, position in landmarks:
+            stream.write(f"VERTEX_XY {node} {' '.join(map(repr, position.tolist()))}\n")
+        stream.writelines(f"{line}\n" for line in lines)
+
+
+def edge_line(first: int, second: int, motion: NDArray, information: NDArray) -> str:
+    """An EDGE_SE2 (or, for motions of two numbers, EDGE_SE2_XY) line.
+
+    The motion, then the upper triangle of the information, row by row.
+    """
+    size = len(motion)
+    upper = [information[row, column] for row in range(size) for column in range(row, size)]
+    tag = "EDGE_SE2" if size == 3 else "EDGE_SE2_XY"
+    return f"{tag} {first} {second} {' '.join(repr(float(number)) for number in [*motion, *upper])}"

@@ -1,14 +1,25 @@
-"""The reader of problems: the suffix of the file decides which format it is."""
+"""Read and write problems: the suffix of the file decides which format it is."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
-from angsync.errors import FileFormatError, InputError, names_keywords
-from angsync.io.columns import ColumnNames
+from numpy.typing import ArrayLike
+
+from angsync.errors import FileFormatError, InputError, OutputError, names_keywords
+from angsync.io.columns import ColumnNames, warn_of_labels
 from angsync.io.failures import existing_file
-from angsync.io.formats import COLUMN_READERS, G2O_WEIGHTS, READ, function_of, in_words
+from angsync.io.formats import (
+    COLUMN_READERS,
+    G2O_WEIGHTS,
+    MATRIX_WRITERS,
+    MEASUREMENT_WRITERS,
+    READ,
+    function_of,
+    in_words,
+)
 from angsync.problem.measurements import Measurements, Unit
 from angsync.problem.units import check_unit
 
@@ -26,6 +37,7 @@ def read(
     j: str = "j",
     angle: str = "angle",
     weight: str | None = None,
+    error: str | None = None,
     weights: str = "kappa",
     unit: Unit = "rad",
     format: str | None = None,
@@ -36,11 +48,13 @@ def read(
     ----------
     path
         A file whose suffix (in any case) names its format: csv, tsv, txt, parquet, npz, npy, mat, h5, hdf5
-        or g2o. ``format`` names it where the suffix does not.
-    i, j, angle, weight
-        Names of the columns (keys, variables, datasets) of an edge list. ``weight=None`` uses the column
-        ``weight`` where there is one. In a table, node columns hold any labels; in npz and hdf5 files they
-        hold indices when the file says ``n``, and labels otherwise.
+        or g2o. ``format`` names it if the suffix does not.
+    i, j, angle
+        Names of the columns (keys, variables, datasets) of an edge list. In a table, node columns hold any labels; in
+        npz and hdf5 files they hold indices if the file says ``n``, and labels otherwise.
+    weight, error
+        Name of the column of weights, or of standard deviations in ``unit``, which give the weights 1 / error**2 (error
+        in radians). Default: the column ``weight``, ``sigma`` or ``error``, if the file has one of them.
     weights
         Pose graphs (g2o) only: ``"kappa"`` weighs an edge with its information I33, ``"unit"`` with 1.
     unit
@@ -70,7 +84,7 @@ def read(
 
         return read_g2o(file, weights)
     if suffix == ".npy":
-        from angsync.io.npz_file import read_npy
+        from angsync.io.arrays import read_npy
 
         return read_npy(file)
     if suffix not in COLUMN_READERS:
@@ -80,7 +94,41 @@ def read(
             python="format='csv'.",
             command="--format csv.",
         )
-    data = function_of(COLUMN_READERS[suffix])(file, ColumnNames(i, j, angle, weight, unit))
+    data = function_of(COLUMN_READERS[suffix])(file, ColumnNames(i, j, angle, weight, error, unit))
     if unit != "rad" and not isinstance(data, Measurements):
         raise InputError(f"{file}: the unit {unit!r} is for edge lists. {_UNITLESS['.npy']}")
     return data
+
+
+def write_measurements(
+    measurements: Measurements, path: str | os.PathLike[str], truth: ArrayLike | None = None
+) -> None:
+    """Write an edge list that :func:`angsync.read` reads back: csv, npz or parquet, by the suffix.
+
+    Columns ``i, j`` (labels if there are some, else indices), ``angle``, ``weight``. npz is lossless: complex values
+    keep their modulus in ``value``. csv and parquet have no complex column, so the weight written there is
+    ``measurements.strength``, which gives the same matrix C; csv also loses nodes without measurements, with a
+    warning. Labels other than whole numbers are stored as text, with a warning. ``truth`` (true angles, if known; not
+    for csv) is stored and not read back.
+    """
+    file = Path(path)
+    writer = _writer(MEASUREMENT_WRITERS, file, "an edge list")
+    warn_of_labels(measurements.labels)
+    writer(measurements, file, truth)
+
+
+def write_matrix(C: Any, path: str | os.PathLike[str], truth: ArrayLike | None = None) -> None:
+    """Write a matrix that :func:`angsync.read` reads back: npz (the key C, or sparse) or npy (dense)."""
+    file = Path(path)
+    _writer(MATRIX_WRITERS, file, "a matrix")(C, file, truth)
+
+
+def _writer(writers: dict[str, str], path: Path, what: str) -> Any:
+    try:
+        home = writers[path.suffix.lower()]
+    except KeyError:
+        raise OutputError(
+            f"cannot write {path}: {what} is written as {' or '.join(writers)}, not as {path.suffix!r}. "
+            "Change the suffix."
+        ) from None
+    return function_of(home)

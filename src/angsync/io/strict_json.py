@@ -1,6 +1,6 @@
 """Strict JSON, which every program can read: numbers that are not finite become null.
 
-Results that shall come back as they were are packed by :mod:`angsync.io.result_json` instead.
+Results that must come back unchanged are packed by :mod:`angsync.io.result_file` instead.
 """
 
 from __future__ import annotations

@@ -1,112 +1,62 @@
-"""TFS tables, the text tables of accelerator optics (MAD-X, omc3): headers ``@``, names ``*``, types ``$``, rows."""
+"""TFS tables, the text tables of accelerator optics (MAD-X, omc3), by tfs-pandas: the extra 'beam'."""
 
 from __future__ import annotations
 
 import os
-import re
+import shlex
+import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import FileFormatError, OutputError
-from angsync.io.atomic import atomic_open, check_writable
-from angsync.io.csv_table import text_lines
-from angsync.io.failures import existing_file, listed, quoted, reading
-from angsync.io.field_table import FieldTable
+from angsync.errors import FileFormatError, MissingDependencyError, OutputError
+from angsync.io.atomic import atomic_path, check_writable
+from angsync.io.failures import existing_file, listed, reading
+from angsync.io.table import Table
 
-_FIELD = re.compile(r'"[^"]*"|\S+')
-_HEADER = re.compile(r'@\s+(\S+)\s+%(\d*)(\S+)\s+("[^"]*"|.*)$')
+_WIDTH = 25  # of a column, so that a number is written with the 17 digits that a double needs
 
 
-@dataclass(frozen=True)
-class TfsContent:
-    """The headers, and the table with words for the place of each row."""
-
-    headers: Mapping[str, Any]
-    """Numbers where the type says so, otherwise texts."""
-    table: FieldTable
-
-
-def read_tfs(path: str | os.PathLike[str]) -> TfsContent:
-    """Read a TFS file strictly: every complaint names the line."""
+def read_tfs(path: str | os.PathLike[str]) -> tuple[Mapping[str, Any], Table]:
+    """Return the headers and the table of a TFS file."""
     path = existing_file(path)
-    headers: dict[str, Any] = {}
-    names: list[str] = []
-    rows: list[list[str]] = []
-    lines: list[int] = []
-    with reading(path, "a TFS table"), open(path, encoding="utf-8-sig", newline=None) as stream:
-        for number, line in enumerate(text_lines(stream, path), start=1):
-            text = line.strip()
-            if not text or text.startswith("#"):
-                continue
-            if text.startswith("@"):
-                name, value = _header(text, path, number)
-                headers[name] = value
-            elif text.startswith("*"):
-                names = text[1:].split()
-            elif text.startswith("$"):
-                continue  # types: numbers are known by the columns that are asked for
-            else:
-                fields = [field.strip('"') for field in _FIELD.findall(text)]
-                if not names:
-                    raise FileFormatError(
-                        f"{path}, line {number}: a row before the line of names, which begins with '*'. "
-                        "This is no TFS table, or its head is lost."
-                    )
-                if len(fields) != len(names):
-                    raise FileFormatError(
-                        f"{path}, line {number}: {len(fields)} fields, but there are {len(names)} names "
-                        f"({listed(names)}). Complete the line; at the end it means a truncated file."
-                    )
-                rows.append(fields)
-                lines.append(number)
-        if not names or not rows:
-            what = "rows" if names else "line of names, which begins with '*'"
-            raise FileFormatError(f"{path} has no {what}: it is no TFS table, or it is empty.")
-    columns = {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
-    return TfsContent(headers, FieldTable(columns, lambda row: f"{path}, line {lines[row]}", str(path)))
-
-
-def _header(text: str, path: Path, number: int) -> tuple[str, Any]:
-    found = _HEADER.match(text)
-    if found is None:
-        raise FileFormatError(f"{path}, line {number}: a header reads '@ NAME %le VALUE', but this is {quoted(text)}.")
-    name, _, kind, value = found.groups()
-    value = value.strip().strip('"')
-    if kind in ("le", "e", "f", "g", "d", "hd"):
-        try:
-            return name, float(value)
-        except ValueError:
-            raise FileFormatError(f"{path}, line {number}: the header {name} is no number: {quoted(value)}.") from None
-    return name, value
+    tfs = tfs_library(f"reading {path}")
+    with reading(path, "a TFS table"):
+        frame = tfs.read(path)
+        # a short row is filled up with NaN, which would hide a truncated file
+        last = shlex.split(path.read_text(encoding="utf-8-sig").rstrip().rpartition("\n")[2])
+        if len(last) != len(frame.columns) or not len(frame):
+            raise FileFormatError(
+                f"{path}: the last line has {len(last)} fields, but there are {len(frame.columns)} names "
+                f"({listed(frame.columns)}). The file is empty or truncated. Create it again."
+            )
+        return frame.headers, Table({str(name): frame[name].to_numpy() for name in frame.columns}, str(path))
 
 
 def check_tfs_path(path: str | os.PathLike[str]) -> Path:
     """Raise :class:`OutputError` now if a TFS table could not be written to ``path`` later."""
     if Path(path).suffix.lower() != ".tfs":
         raise OutputError(f"cannot write {path}: a TFS table has the suffix .tfs. Change the suffix.")
+    tfs_library(f"writing {path}")
     return check_writable(path)
 
 
 def write_tfs(path: str | os.PathLike[str], headers: Mapping[str, Any], columns: Mapping[str, NDArray]) -> None:
-    """Write headers and columns (numbers, or texts without quotation marks); complete, or not at all."""
+    """Write headers and columns of numbers or texts."""
     check_tfs_path(path)
-    kinds = {name: "%le" if np.asarray(column).dtype.kind in "iuf" else "%s" for name, column in columns.items()}
-    with atomic_open(path) as stream:
-        for name, value in headers.items():
-            if isinstance(value, (int, float)):
-                stream.write(f"@ {name} %le {float(value)!r}\n")
-            else:
-                stream.write(f'@ {name} %s "{str(value).replace(chr(34), chr(39))}"\n')
-        stream.write("* " + " ".join(f"{name:>24}" for name in columns) + "\n")
-        stream.write("$ " + " ".join(f"{kind:>24}" for kind in kinds.values()) + "\n")
-        for row in zip(*(column.tolist() for column in columns.values()), strict=True):
-            stream.write("  " + " ".join(f"{_cell(value):>24}" for value in row) + "\n")
+    tfs = tfs_library(f"writing {path}")
+    frame = tfs.TfsDataFrame(dict(columns), headers=dict(headers))
+    with atomic_path(path) as temporary, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about how tfs-pandas calls pandas
+        tfs.write(temporary, frame, colwidth=_WIDTH, headerswidth=_WIDTH)
 
 
-def _cell(value: Any) -> str:
-    return f'"{value}"' if isinstance(value, str) else repr(float(value))
+def tfs_library(purpose: str) -> Any:
+    """Return tfs-pandas, or say how to install it."""
+    try:
+        import tfs
+    except ImportError:
+        raise MissingDependencyError("tfs-pandas", "beam", purpose) from None
+    return tfs

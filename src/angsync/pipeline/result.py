@@ -297,10 +297,10 @@ class SyncResult:
         return write_page(self, path, **details)
 
     def save(self, path: str | os.PathLike[str], *, standard_errors: NDArray | None = None, unit: Unit = "rad") -> None:
-        """Write the result to an npz or csv file; :func:`angsync.load_result` reads it back.
+        """Write the result to an npz file, which :func:`angsync.load_result` reads back, or its phases to a csv table.
 
         ``standard_errors`` (see :meth:`standard_errors`, radians) are written for other programs and not read back.
-        ``unit``: of the angles of a csv table (beside which ``PATH.json`` has the rest); an npz file holds radians.
+        ``unit``: of the angles of a csv table; an npz file holds radians.
         """
         from angsync.io.result_file import save_fields
         from angsync.pipeline.saved import fields_of

@@ -17,7 +17,6 @@ from angsync.certificate.verdict import Certificate, Verdict
 from angsync.errors import FileFormatError, InputError, names_keywords
 from angsync.io.failures import quoted, reading
 from angsync.io.result_file import load_fields
-from angsync.io.sidecar import sidecar_of
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.report import Rival, RobustReport
 from angsync.pipeline.tried_starts import Starts
@@ -65,8 +64,8 @@ def _by_index(known: Mapping[Any, Any], result: SyncResult, columns: tuple[str, 
 def load_result(path: str | os.PathLike[str]) -> SyncResult:
     """Read a file written by :meth:`SyncResult.save`.
 
-    The problem itself is not in the file: residuals and standard errors need it and are not available. A csv result is
-    two files, the plain table and what else there is beside it (``phases.csv.json``): both are needed.
+    The problem itself is not in the file: residuals and standard errors need it and are not available. Only npz files
+    hold a whole result; :func:`angsync.io.read_phases` also reads the phases of a csv table.
 
     Examples
     --------
@@ -79,8 +78,8 @@ def load_result(path: str | os.PathLike[str]) -> SyncResult:
     missing = [name for name in _SCALARS if name not in fields]
     if missing:
         raise FileFormatError(
-            f"{path} holds phases but is not a saved result ({missing[0]} is missing): of a csv file, it stands beside "
-            f"it in {sidecar_of(path).name}. angsync.io.read_phases reads the phases alone."
+            f"{path} holds phases but is not a complete result ({missing[0]} is missing). angsync.io.read_phases reads "
+            "the phases alone."
         )
     with reading(Path(path), "a saved result"):
         return _result(_Fields(fields))

@@ -143,13 +143,13 @@ def test_files(tmp_path):
     assert np.allclose(result.phase, direct.phase)
     check_application(result)
     result.save(tmp_path / "out.tfs")
-    content = read_tfs(tmp_path / "out.tfs")
-    assert content.table.names[:4] == ["NAME", "S", "PHASEX", "ERRPHASEX"]
-    assert content.table.numbers("PHASEX").tolist() == result.PHASE.tolist()
-    assert content.table.numbers("DELTAPHASEX").tolist() == result.DELTAPHASE.tolist()
-    assert set(content.table.texts("FLAG")) == {"ok"}
+    headers, table = read_tfs(tmp_path / "out.tfs")
+    assert table.names[:4] == ["NAME", "S", "PHASEX", "ERRPHASEX"]
+    assert table.numbers("PHASEX").tolist() == result.PHASE.tolist()
+    assert table.numbers("DELTAPHASEX").tolist() == result.DELTAPHASE.tolist()
+    assert set(table.texts("FLAG")) == {"ok"}
     assert not result.FLAG.any()
-    assert content.headers["REFERENCE"] == result.reference
+    assert headers["REFERENCE"] == result.reference
     assert (result.NAME, result.ERRPHASE is result.standard_error) == (result.name, True)
     one = beam_optics.synchronize(paths[1])
     assert len(one.name) == 25

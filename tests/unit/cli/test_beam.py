@@ -42,7 +42,7 @@ def test_json_and_csv():
         (["--reference", "X"], "no monitor 'X'"),
         (["--plane", "z"], "plane must be 'x' or 'y'"),
         (["--plane", "y"], "no column 'PHASEY'"),
-        (["-o", "out.txt"], "written as .csv, .npz, .parquet"),
+        (["-o", "out.txt"], "csv, npz or parquet"),
         (["-o", "table1_x.tfs"], "table1_x.tfs"),
     ],
 )

@@ -55,7 +55,7 @@ def test_certify_matches_phases_by_name():
         ([f"n{k}" for k in range(11)] + ["other"], "leave out node 'n11'"),
         ([f"n{k}" for k in range(11)], "leave out node 'n11'"),
         ([f"n{k}" for k in range(13)], "name node 'n12', which the measurements do not have"),
-        ([f"n{k}" for k in range(11)] + ["n0"], "'n0' has more than one row"),
+        ([f"n{k}" for k in range(11)] + ["n0"], "'n0' has more than one phase"),
     ],
 )
 def test_certify_refuses_other_nodes(nodes, message):
@@ -104,14 +104,13 @@ def test_phases_of_measurements_in_degrees():
 def test_certify_takes_the_anchors_that_a_result_was_found_with():
     write_csv("edges.csv")
     options = ("--anchor", "0=0.5", "--anchor", "7=-1.0", "--prior", "3=0.2,4")
-    for name in ("out.npz", "out.csv"):
-        assert call("solve", "edges.csv", *options, "-o", name).code == 0
-        assert call("certify", "edges.csv", name, *options).code == 0
-        without = call("certify", "edges.csv", name)
-        assert without.code == 1
-        assert "saved with anchors or priors" in without.stdout
-        assert "--anchor" in without.stdout
-        assert "anchors" in call("certify", "edges.csv", name, "--json").object["note"]
+    assert call("solve", "edges.csv", *options, "-o", "out.npz").code == 0
+    assert call("certify", "edges.csv", "out.npz", *options).code == 0
+    without = call("certify", "edges.csv", "out.npz")
+    assert without.code == 1
+    assert "saved with anchors or priors" in without.stdout
+    assert "--anchor" in without.stdout
+    assert "anchors" in call("certify", "edges.csv", "out.npz", "--json").object["note"]
     assert "note" in call("certify", "edges.csv", "out.npz", *options, "--json").object
     assert call("certify", "edges.csv", "out.npz", *options, "--json").object["note"] is None
     message = refused("certify", "edges.csv", "out.npz", "--anchor", "0=0.5", "--anchor", "7=-0.9")
@@ -160,7 +159,7 @@ def test_phases_are_radians_whatever_the_unit_of_the_measurements():
 
 def test_measurements_given_twice_are_no_phases():
     write_csv("edges.csv")
-    assert "no phases" in refused("certify", "edges.csv", "edges.csv")
+    assert "not phases" in refused("certify", "edges.csv", "edges.csv")
 
 
 def test_an_anchored_optimum_has_no_free_phase():

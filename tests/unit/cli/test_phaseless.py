@@ -84,7 +84,7 @@ def test_patches_are_stitched():
         (["data.npz", "--robust"], {}, "Add --stitch"),
         (["data.npz", "--stitch"], {}, "has no 'patches' and no 'positions'"),
         (["data.npz", "--stitch", "--sigma", "1"], {}, "leave it out"),
-        (["data.npz", "-o", "signal.txt"], {}, "written as .csv"),
+        (["data.npz", "-o", "signal.txt"], {}, "csv, npz or parquet"),
         (["data.npz", "-o", "data.npz"], {}, "named twice"),
         (["gone.npz"], {}, "gone.npz"),
     ],

@@ -134,7 +134,7 @@ def test_wrong_calls_leave_nothing(arguments, message):
 def spoiled_file():
     from false_loops import PAIRS, walk, with_false
 
-    from angsync.io.g2o_writing import edge_line
+    from angsync.io.g2o_file import edge_line
 
     truth, graph = walk(seed=8, scale=0.5)
     given, false = with_false(graph, truth, PAIRS[:4])

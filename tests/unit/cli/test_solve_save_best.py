@@ -15,7 +15,7 @@ import pytest
 from command_line import call, dense, posix, refused, write_csv
 
 import angsync
-from angsync.io.writing import write_measurements
+from angsync.io import write_measurements
 
 COMMAND = ("solve", "hard.npz", "--save-best", "best.npz", "--save-seconds", "0", "--json", "--solver", "gpm")
 ENDLESS = ("--max-iterations", "1000000", "--no-certify")

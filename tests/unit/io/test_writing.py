@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse
 
-from angsync.errors import AngsyncWarning, InputError, MissingDependencyError, OutputError
+from angsync.errors import AngsyncWarning, FileFormatError, InputError, MissingDependencyError, OutputError
 from angsync.io import read, write_matrix, write_measurements
 from angsync.problem.measurements import Measurements
 
@@ -41,8 +43,21 @@ def problem(**settings) -> Measurements:
 )
 def test_round_trip(tmp_path: Path, suffix: str, settings: dict) -> None:
     path = tmp_path / f"edges{suffix}"
-    write_measurements(problem(**settings), path)
-    assert same(read(path), problem(**settings))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        write_measurements(problem(**settings), path)
+    back = read(path)
+    if suffix.lower() != ".csv":
+        assert not said
+        assert same(back, problem(**settings))
+        return
+    # an export: nodes without measurements are lost, with a warning
+    assert [warning.category for warning in said] == [AngsyncWarning]
+    assert "no measurement" in str(said[0].message)
+    m = problem(**settings)
+    names = [np.arange(x.n) if x.labels is None else np.array(x.labels) for x in (m, back)]
+    assert names[1][back.i].astype(str).tolist() == names[0][m.i].astype(str).tolist()
+    assert back.angle.tolist() == m.angle.tolist()
 
 
 def test_plain_csv_has_nothing_but_the_table(tmp_path: Path) -> None:
@@ -82,13 +97,28 @@ def test_complex_values_keep_the_matrix(tmp_path: Path, suffix: str) -> None:
         assert np.allclose(back.weight, [6, 0.25])
 
 
-@SUFFIX
+@pytest.mark.parametrize("suffix", [".npz", ".parquet"])
 def test_truth_is_stored_and_does_not_disturb(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"edges{suffix}"
     write_measurements(problem(n=5), path, truth=np.arange(5) / 10)
     assert same(read(path), problem(n=5))
-    kept = path.with_name(f"{path.name}.json") if suffix.lower() == ".csv" else path
-    assert b"truth" in kept.read_bytes()
+    assert b"truth" in path.read_bytes()
+    with pytest.raises(OutputError, match="truth"):
+        write_measurements(problem(n=5), tmp_path / "edges.csv", truth=np.arange(5) / 10)
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [{"n": n} for n in (10**12, 2.7, -1, 3 * 10**8, "6", True, None, 10**400)]
+    + [{}, [], {"n": 2, "labels": "ab"}, {"n": 1, "labels": ["a"]}, {"n": 3, "labels": [0, "0", 1]}],
+)
+def test_declared_nodes_that_cannot_be(tmp_path: Path, declared: object) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = arrow.table({"i": [0], "j": [1], "angle": [0.5]})
+    table = table.replace_schema_metadata({b"angsync-measurements": json.dumps(declared).encode()})
+    parquet.write_table(table, tmp_path / "e.parquet")
+    with pytest.raises(FileFormatError, match=r"e\.parquet"):
+        read(tmp_path / "e.parquet")
 
 
 def test_truth_in_npz(tmp_path: Path) -> None:

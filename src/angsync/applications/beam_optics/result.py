@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from angsync.applications.beam_optics.network import is_too_good
 from angsync.applications.beam_optics.turns import rms_around_mean
 from angsync.applications.result import ApplicationResult, Description, Fit, if_known
-from angsync.errors import MissingDependencyError
-from angsync.io.tfs_file import write_tfs
+from angsync.io.tfs_file import tfs_library, write_tfs
 from angsync.pipeline.result import SyncResult
 from angsync.report.numbers import counted
 from angsync.report.pictures import Curves, Picture, Series, Table
@@ -122,11 +121,7 @@ class BeamResult(ApplicationResult):
 
     def to_tfs(self) -> Any:
         """The table as a data frame of tfs-pandas."""
-        try:
-            from tfs import TfsDataFrame
-        except ImportError:
-            raise MissingDependencyError("tfs-pandas", "beam", "a data frame of TFS") from None
-        return TfsDataFrame(self.columns(), headers=self.headers())
+        return tfs_library("a data frame of TFS").TfsDataFrame(self.columns(), headers=self.headers())
 
     def describe(self) -> Description:
         """Summary, table of monitors, pictures, doubts."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError, UnitWarning, names_keywords, warn_user
-from angsync.io.field_table import FieldTable, field_table
+from angsync.io.table import Table, table_of
 from angsync.io.tfs_file import read_tfs
 from angsync.problem.units import FULL_TURN, check_unit
 
@@ -79,10 +79,10 @@ def read(*sources: Any, plane: str | None = None, unit: str = "turn") -> tuple[P
         if isinstance(source, PhaseTable):
             found.append(source)
         elif isinstance(source, (str, os.PathLike)):
-            content = read_tfs(source)
-            found.append(_table(content.table, content.headers, plane, unit))
+            headers, table = read_tfs(source)
+            found.append(_table(table, headers, plane, unit))
         else:
-            found.append(_table(field_table(source), _headers(source), plane, unit))
+            found.append(_table(table_of(source), _headers(source), plane, unit))
     return tuple(found)
 
 
@@ -95,7 +95,7 @@ def _headers(frame: Any) -> Mapping[str, Any]:
     return headers if isinstance(headers, Mapping) else {}
 
 
-def _table(table: FieldTable, headers: Mapping[str, Any], plane: str | None, unit: str) -> PhaseTable:
+def _table(table: Table, headers: Mapping[str, Any], plane: str | None, unit: str) -> PhaseTable:
     planes = [name for name in ("X", "Y") if f"PHASE{name}" in table]
     if plane is not None:
         planes = [plane.upper()]
@@ -140,7 +140,7 @@ def _table(table: FieldTable, headers: Mapping[str, Any], plane: str | None, uni
     )
 
 
-def _by_monitor(table: FieldTable, column: str, names: list[str]) -> dict[str, float]:
+def _by_monitor(table: Table, column: str, names: list[str]) -> dict[str, float]:
     if column not in table:
         return {}
     numbers = table.numbers(column, missing=True)
@@ -148,7 +148,7 @@ def _by_monitor(table: FieldTable, column: str, names: list[str]) -> dict[str, f
 
 
 def _is_forward(
-    table: FieldTable, letter: str, first: list[str], second: list[str], model: Mapping[str, float]
+    table: Table, letter: str, first: list[str], second: list[str], model: Mapping[str, float]
 ) -> bool | None:
     """Whether rows are NAME2 less NAME (neighbors), not NAME less NAME2 (against one monitor): told by the model in
     the rows beside the model at the monitors. None where it does not decide."""
@@ -162,7 +162,7 @@ def _is_forward(
     return votes > 0 if votes else None
 
 
-def _is_of_neighbors(table: FieldTable, first: list[str], second: list[str]) -> bool:
+def _is_of_neighbors(table: Table, first: list[str], second: list[str]) -> bool:
     """Whether it looks like a table of neighbors. Total tables are called so, or have a monitor against itself, or
     few monitors that are second."""
     if "total" in os.path.basename(table.source).lower() or any(a == b for a, b in zip(first, second, strict=True)):
@@ -170,7 +170,7 @@ def _is_of_neighbors(table: FieldTable, first: list[str], second: list[str]) -> 
     return 2 * len(set(second)) >= len({*first, *second})
 
 
-def _assumption(table: FieldTable, forward: bool) -> str:
+def _assumption(table: Table, forward: bool) -> str:
     kind, rule = ("neighbors", "NAME2 less NAME") if forward else ("total phases", "NAME less NAME2")
     return (
         f"The model does not tell the direction of the phases of {table.source}: rows are taken as {rule}, as in TFS "
@@ -180,7 +180,7 @@ def _assumption(table: FieldTable, forward: bool) -> str:
 
 
 def _complete(
-    model: dict[str, float], table: FieldTable, letter: str, first: list[str], second: list[str], sign: int
+    model: dict[str, float], table: Table, letter: str, first: list[str], second: list[str], sign: int
 ) -> None:
     """The model at monitors that are only second, from the model in the rows."""
     column = f"PHASE{letter}MDL"
@@ -190,7 +190,7 @@ def _complete(
                 model[b] = model[a] - sign * step
 
 
-def _check_error(table: FieldTable, column: str, error: NDArray[np.float64]) -> None:
+def _check_error(table: Table, column: str, error: NDArray[np.float64]) -> None:
     if (error < 0).any():
         row = int(np.argmax(error < 0))
         raise InputError(f"{table.where(row)}, column {column!r}: a standard error of {error[row]:g} cannot be.")
@@ -207,7 +207,7 @@ def _check_error(table: FieldTable, column: str, error: NDArray[np.float64]) -> 
         )
 
 
-def _doubt_unit(table: FieldTable, phase: NDArray[np.float64], unit: str) -> None:
+def _doubt_unit(table: Table, phase: NDArray[np.float64], unit: str) -> None:
     size = np.abs(phase[np.isfinite(phase)])
     given = size * FULL_TURN[unit]
     if unit == "deg" and size.size >= _FEW_ROWS and 0 < given.max() <= 2 * np.pi:

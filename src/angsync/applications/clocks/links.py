@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from angsync.applications.spelling import warn_of_spellings
 from angsync.errors import InputError, UnitWarning, warn_user
 from angsync.io.failures import listed
-from angsync.io.field_table import FieldTable, field_table
+from angsync.io.table import Table, table_of
 from angsync.problem.measurements import Measurements
 
 UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "d": 86400.0}
@@ -201,7 +201,7 @@ def from_table(source: Any, columns: Columns, unit: str | None, time_unit: str) 
 
     A column ``offset_us`` (or ``_ns``, ``_ms``, ``_s``) says its unit.
     """
-    table = field_table(source, ("i", "j", "offset"))
+    table = table_of(source, ("i", "j", "offset"))
     first, second = end_names(table, columns.i, columns.j)
     suffixes = tuple(f"offset_{one}" for one in UNITS)
     name = table.choose("the offset", columns.offset, "offset", *suffixes, option="--offset")
@@ -219,13 +219,13 @@ def from_table(source: Any, columns: Columns, unit: str | None, time_unit: str) 
     return links if unit is None else links.to(unit)
 
 
-def _optional(table: FieldTable, given: str | None, *usual: str) -> NDArray[np.float64] | None:
+def _optional(table: Table, given: str | None, *usual: str) -> NDArray[np.float64] | None:
     if given is None and not any(name.casefold() in usual for name in table.names):
         return None
     return table.numbers(table.choose(usual[0], given, *usual, option=f"--{usual[0]}"))
 
 
-def end_names(table: FieldTable, i: str | None, j: str | None) -> tuple[list[str], list[str]]:
+def end_names(table: Table, i: str | None, j: str | None) -> tuple[list[str], list[str]]:
     """The names of the two clocks of every row."""
     first = table.choose("the first clock", i, "i", "from", "clock_i", "client", option="--i")
     second = table.choose("the second clock", j, "j", "to", "clock_j", "server", option="--j")
@@ -233,7 +233,7 @@ def end_names(table: FieldTable, i: str | None, j: str | None) -> tuple[list[str
 
 
 def numbered(
-    table: FieldTable, first: Sequence[str], second: Sequence[str]
+    table: Table, first: Sequence[str], second: Sequence[str]
 ) -> tuple[tuple[Hashable, ...], NDArray[np.int64], NDArray[np.int64]]:
     """Names, and the places of both ends among them; complains of a clock compared with itself."""
     for k, (one, other) in enumerate(zip(first, second, strict=True)):

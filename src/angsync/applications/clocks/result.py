@@ -18,7 +18,7 @@ from angsync.applications.clocks.checks import about_ends, listed
 from angsync.applications.clocks.links import UNITS, Links
 from angsync.applications.result import ApplicationResult, Description, Fit, Proof, if_known
 from angsync.errors import InputError
-from angsync.io.result_table import write_result_table
+from angsync.io.result_file import write_result_table
 from angsync.pipeline.result import SyncResult
 from angsync.report.numbers import counted, plain_number
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from angsync.applications.clocks.links import Links, check_unit, end_names, numbered
 from angsync.errors import AngsyncWarning, InputError, names_keywords, warn_user
-from angsync.io.field_table import FieldTable, field_table
+from angsync.io.table import Table, table_of
 
 _STAMPS = ("T1", "T2", "T3", "T4")
 _BACKWARDS = 0.5  # share of exchanges with a negative round trip from which the columns are in another order
@@ -64,7 +64,7 @@ def from_timestamps(
     """
     check_unit(unit)
     check_unit(time_unit, "time_unit")
-    rows = field_table(table, _STAMPS)
+    rows = table_of(table, _STAMPS)
     first, second = end_names(rows, i, j)
     clocks, one, other = numbered(rows, first, second)
     names = [rows.choose(f"the time stamp {name}", None, name) for name in _STAMPS]
@@ -121,7 +121,7 @@ def exchanged(
     return Links(clocks, i, j, offset, None, time, delay, unit, time_unit, tuple(notes))
 
 
-def _differences(rows: FieldTable, names: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+def _differences(rows: Table, names: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """T2 - T1 and T4 - T3, exactly where the stamps are text, and the resolution of the stamps as numbers."""
     stamps = [rows.numbers(name) for name in names]
     texts = [rows.texts(name) if rows.is_text(name) else None for name in names]

@@ -201,14 +201,14 @@ class NetcdfStore(Store):
 
 def check_images_path(path: str | os.PathLike[str], *, resume: bool = False) -> Path:
     """Raise :class:`OutputError` now if images, or a table, could not be written to ``path`` later."""
-    from angsync.io.result_table import SUFFIXES, check_table_path
+    from angsync.io.result_file import TABLES, check_table_path
 
     path = Path(path)
-    if suffix_of(path) in SUFFIXES:
+    if suffix_of(path) in TABLES:
         return check_table_path(path)
     if suffix_of(path) not in IMAGE_SUFFIXES:
         raise OutputError(
-            f"cannot write {path}: results are written as {', '.join(IMAGE_SUFFIXES + SUFFIXES)}, not as "
+            f"cannot write {path}: results are written as {', '.join(IMAGE_SUFFIXES + TABLES)}, not as "
             f"{path.suffix!r}. Change the suffix."
         )
     _library("zarr" if suffix_of(path) == ".zarr" else "netCDF4", path)

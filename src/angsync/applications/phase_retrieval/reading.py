@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from angsync.applications.phase_retrieval.masks import Masks
 from angsync.errors import AngsyncError, FileFormatError
-from angsync.io.array_file import read_arrays
+from angsync.io.arrays import read_arrays
 
 
 @dataclass(frozen=True, eq=False)

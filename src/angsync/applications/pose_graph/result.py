@@ -16,7 +16,7 @@ from angsync.applications.result import ApplicationResult, Description, Fit, Pro
 from angsync.certificate.verdict import Verdict
 from angsync.circle import wrap
 from angsync.errors import ErrorBarWarning, InputError, warn_user
-from angsync.io.g2o_writing import edge_line, write_g2o
+from angsync.io.g2o_file import edge_line, write_g2o
 from angsync.pipeline.result import SyncResult
 from angsync.report.sentences import certificate_in_words, headline
 from angsync.report.trajectory import Panel, write_trajectory

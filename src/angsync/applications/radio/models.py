@@ -211,7 +211,7 @@ def image(pixels: ArrayLike | os.PathLike[str], pixel_size: float) -> Image:
     array([1., 1.])
     """
     if isinstance(pixels, (str, os.PathLike)):
-        from angsync.io.npz_arrays import load_array
+        from angsync.io.arrays import load_array
 
         pixels = load_array(existing_file(pixels))
     return Image(np.asarray(pixels), pixel_size)

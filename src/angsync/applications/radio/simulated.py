@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from angsync.applications.radio.models import Model, Ring, ring
 from angsync.applications.radio.visibilities import COLUMNS
 from angsync.errors import InputError, names_keywords
-from angsync.io.sidecar import write_csv
+from angsync.io.table import write_csv
 
 _EARTH_METERS = 6.371e6
 _SIDEREAL_HOURS = 23.934
@@ -34,7 +34,7 @@ class Simulated:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the table as csv, with the columns of the files of the telescope."""
-        write_csv(path, {name: [str(x) for x in column.tolist()] for name, column in self.table.items()})
+        write_csv(path, self.table)
 
 
 @names_keywords

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from angsync.applications.spelling import warn_of_spellings
 from angsync.errors import ErrorBarWarning, InputError, MissingDependencyError, UnitWarning, names_keywords, warn_user
 from angsync.io.failures import existing_file, listed, reading
-from angsync.io.field_table import FieldTable, field_table
+from angsync.io.table import Table, table_of
 from angsync.problem.units import FULL_TURN, check_unit
 
 COLUMNS = {
@@ -117,10 +117,10 @@ def read(
     if isinstance(source, (str, os.PathLike)) and Path(source).suffix.lower() in UV_SUFFIXES:
         return _of_uv_file(existing_file(source))
     wanted = [names.get(what, usual[0]) for what, usual in COLUMNS.items() if what in ("station1", "station2")]
-    return _of_table(field_table(source, wanted), names, unit, uv_unit)
+    return _of_table(table_of(source, wanted), names, unit, uv_unit)
 
 
-def _of_table(table: FieldTable, names: Mapping[str, str], unit: str, uv_unit: str) -> Visibilities:
+def _of_table(table: Table, names: Mapping[str, str], unit: str, uv_unit: str) -> Visibilities:
     found = {
         what: table.choose(what, names.get(what), *usual, option=f"columns={{{what!r}: ...}} (--column {what}=NAME)")
         for what, usual in COLUMNS.items()
@@ -159,10 +159,10 @@ def _of_table(table: FieldTable, names: Mapping[str, str], unit: str, uv_unit: s
     return data if labels is None else replace(data, time=labels[data.time])
 
 
-def _times(table: FieldTable, name: str) -> tuple[NDArray, NDArray | None]:
+def _times(table: Table, name: str) -> tuple[NDArray, NDArray | None]:
     """Numbers where the first entry is one, and dates where they are dates; of text, such as ISO dates and times of
     day, the places in time, and what stands at each place."""
-    raw = table.column(name)
+    raw = table.columns[name]
     if isinstance(raw, np.ndarray) and raw.dtype.kind == "M":
         return raw, None
     texts = table.texts(name)

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from angsync.applications.spelling import warn_of_spellings
 from angsync.errors import AngsyncWarning, InputError, warn_user
+from angsync.io.arrays import checked_sparse, load_array
 from angsync.io.failures import existing_file, reading
-from angsync.io.field_table import FieldTable, field_table
+from angsync.io.table import Table, table_of
 
 _MATRICES = (".npz", ".npy", ".mtx")
 
@@ -89,17 +90,20 @@ def comparisons(results: Any, columns: Columns, players: Sequence[Hashable] | No
         return _from_matrix(results, players)
     if players is not None:
         raise InputError("players= names the rows of a matrix; a table of games has the names in it.")
-    return _from_games(field_table(results), columns)
+    return _from_games(table_of(results), columns)
 
 
 def _matrix_of(path: Path) -> Any:
     existing_file(path)
     with reading(path, "a matrix of results"):
-        if path.suffix.lower() == ".mtx":
-            from scipy.io import mmread
+        if path.suffix.lower() == ".npy":
+            return load_array(path)
+        if path.suffix.lower() == ".npz":
+            return checked_sparse(scipy.sparse.load_npz(path))
+        from scipy.io import mmread
 
-            return mmread(path)
-        return scipy.sparse.load_npz(path) if path.suffix.lower() == ".npz" else np.load(path, allow_pickle=False)
+        matrix = mmread(path)
+        return checked_sparse(matrix) if scipy.sparse.issparse(matrix) else matrix
 
 
 def _from_matrix(matrix: Any, players: Sequence[Hashable] | None) -> Comparisons:
@@ -142,7 +146,7 @@ def _from_matrix(matrix: Any, players: Sequence[Hashable] | None) -> Comparisons
     return netted
 
 
-def _from_games(table: FieldTable, columns: Columns) -> Comparisons:
+def _from_games(table: Table, columns: Columns) -> Comparisons:
     by_score = columns.by_score or (
         columns.winner is None and not any(name.casefold() in ("winner", "w") for name in table.names)
     )
@@ -173,7 +177,7 @@ def _from_games(table: FieldTable, columns: Columns) -> Comparisons:
     return Comparisons(players, i, j, margin, total)
 
 
-def _margins(table: FieldTable, given: str | None) -> NDArray[np.float64]:
+def _margins(table: Table, given: str | None) -> NDArray[np.float64]:
     """How far the winner won: 1 where the table does not say."""
     if given is None and not any(name.casefold() == "margin" for name in table.names):
         return np.ones(len(table))

@@ -1,8 +1,9 @@
-"""NumPy's own formats, and scipy.sparse's; pickles are refused."""
+"""NumPy's own formats, scipy.sparse's, and named arrays of a field; pickles are refused."""
 
 from __future__ import annotations
 
 import pickle
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,10 @@ import pytest
 import scipy.sparse
 from problems import hermitian
 
-from angsync.errors import FileFormatError
-from angsync.io import read
+from angsync import Measurements
+from angsync.errors import FileFormatError, InputError
+from angsync.io import read, write_measurements
+from angsync.io.arrays import read_arrays
 
 
 class Bomb:
@@ -89,20 +92,40 @@ def test_sparse_matrix(tmp_path: Path, format: str, kind: type) -> None:
     assert (back.toarray() == matrix.toarray()).all()
 
 
-def test_sparse_matrix_with_indices_out_of_range(tmp_path: Path) -> None:
-    path = tmp_path / "c.npz"
-    parts = {"data": np.ones(2), "indices": np.array([0, 900]), "indptr": np.array([0, 1, 2])}
-    np.savez(path, format=b"csc", shape=[2, 2], **parts)
-    with pytest.raises(FileFormatError, match="truncated, damaged"):
-        read(path)
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"format": b"coo", "row": [1, 0], "col": [0, 1], "shape": [10**11, 10**11]},
+        {"format": b"coo", "row": [10**6, -7], "col": [0, 1], "shape": [3, 3]},
+        {"format": b"csr", "indices": [10**6, 0], "indptr": [0, 1, 2], "shape": [2, 2]},
+        {"format": b"csr", "indices": [1, 0], "indptr": [0, 2, 1], "shape": [2, 2]},
+        {"format": b"csr", "indices": [1, 0], "indptr": [0, 9, 0], "shape": [2, 2]},
+        {"format": b"csr", "indices": [1, 0], "indptr": [0, -5, -5], "shape": [2, 2]},
+        {"format": b"csr", "indices": [1, 0], "indptr": [0, 2**63 - 1, -2], "shape": [2, 2]},
+        {"format": b"csc", "indices": [1, 0], "indptr": [0, 1, 3], "shape": [2, 2]},
+        {"format": b"csr", "indices": [1, 0], "indptr": [1, 1, 2], "shape": [2, 2]},
+        {"format": b"csr", "indices": [1, 0], "indptr": [0, 1, 2], "shape": [2, 2], "data": np.array(["a", "b"])},
+        {"format": b"bsr", "indices": [10**6, 0], "indptr": [0, 1, 2], "shape": [2, 2], "data": np.ones((2, 1, 1))},
+        {"format": b"bsr", "indices": [1, 0], "indptr": [0, 1, 2], "shape": [2, 2], "data": np.ones((2, 0, 1))},
+        {"format": b"lil", "shape": [2, 2]},
+        {"format": b"csr", "shape": [2]},
+        {"format": b"csr", "shape": [2, 2]},
+    ],
+)
+def test_sparse_matrices_that_cannot_be(tmp_path: Path, parts: dict) -> None:
+    np.savez(tmp_path / "c.npz", **{"data": np.ones(2), **parts})
+    with pytest.raises(FileFormatError, match=r"c\.npz"):
+        read(tmp_path / "c.npz")
 
 
-@pytest.mark.parametrize("key", ["C", "angle", "remark"])
+@pytest.mark.parametrize("key", ["C", "angle"])
 def test_pickles_in_npz_are_refused_and_not_run(tmp_path: Path, key: str) -> None:
     target = tmp_path / "executed"
-    arrays = {"i": [0], "j": [1], "angle": [0.5]} | {key: np.array([Bomb(target)], dtype=object)}
+    arrays = {"i": [0], "j": [1], "angle": [0.5], "remark": np.array([Bomb(target)], dtype=object)}
     np.savez(tmp_path / "bad.npz", **arrays)
-    with pytest.raises(FileFormatError, match=rf"refused to load .*bad\.npz.*{key}.*a pickle of Python objects"):
+    assert len(read(tmp_path / "bad.npz")) == 1  # what is not needed is not loaded
+    np.savez(tmp_path / "bad.npz", **arrays | {key: np.array([Bomb(target)], dtype=object)})
+    with pytest.raises(FileFormatError, match=r"bad\.npz.*pickle"):
         read(tmp_path / "bad.npz")
     assert not target.exists()
 
@@ -111,7 +134,7 @@ def test_sparse_pickles_are_refused_and_not_run(tmp_path: Path) -> None:
     target = tmp_path / "executed"
     data = np.array([Bomb(target)], dtype=object)
     np.savez(tmp_path / "bad.npz", format=b"csr", shape=[1, 1], data=data, indices=[0], indptr=[0, 1])
-    with pytest.raises(FileFormatError, match="a pickle of Python objects"):
+    with pytest.raises(FileFormatError, match="pickle"):
         read(tmp_path / "bad.npz")
     assert not target.exists()
 
@@ -126,7 +149,7 @@ def test_pickles_alone_are_refused_and_not_run(tmp_path: Path, suffix: str, bare
             pickle.dump(Bomb(target), stream)
         else:
             np.save(stream, np.array([Bomb(target)], dtype=object))
-    with pytest.raises(FileFormatError, match="a pickle of Python objects"):
+    with pytest.raises(FileFormatError, match="pickle"):
         read(path)
     assert not target.exists()
     # the bomb itself works: otherwise this test would prove nothing
@@ -173,8 +196,72 @@ def test_wrong_content(tmp_path: Path, arrays: dict, words: str) -> None:
 
 def test_named_weight_must_exist(tmp_path: Path) -> None:
     np.savez(tmp_path / "e.npz", i=[0], j=[1], angle=[1])
-    with pytest.raises(FileFormatError, match=r"no weight 'w'.*'i', 'j', 'angle'"):
+    with pytest.raises(FileFormatError, match="no column 'w'"):
         read(tmp_path / "e.npz", weight="w")
+
+
+def test_standard_deviations_give_weights(tmp_path: Path) -> None:
+    edges = {"i": [0, 1], "j": [1, 2], "angle": [5, 6]}
+    np.savez(tmp_path / "e.npz", **edges, sigma=[2, 4])
+    assert read(tmp_path / "e.npz").weight.tolist() == [1 / 4, 1 / 16]
+    np.savez(tmp_path / "e.npz", **edges, sd=[2, 4], sigma=0.1)  # one number for all is not a column
+    assert read(tmp_path / "e.npz").weight.tolist() == [1, 1]
+    assert read(tmp_path / "e.npz", error="sd").weight.tolist() == [1 / 4, 1 / 16]
+    np.savez(tmp_path / "e.npz", **edges, sigma=[2, 4, 8])
+    with pytest.raises(FileFormatError, match="weight"):
+        read(tmp_path / "e.npz")
+
+
+@pytest.mark.parametrize("n", [10**12, 10**6 + 1, 2.7, -1, np.nan, np.inf, 1e300])
+def test_declared_nodes_that_cannot_be(tmp_path: Path, n: float) -> None:
+    np.savez(tmp_path / "e.npz", i=[0], j=[1], angle=[0.5], n=n)
+    with pytest.raises(FileFormatError, match=r"e\.npz"):
+        read(tmp_path / "e.npz")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "npz", "parquet"])
+def test_nothing_is_written_that_would_not_be_read(tmp_path: Path, suffix: str) -> None:
+    with pytest.raises(InputError, match="declares 2000000 nodes"):
+        write_measurements(Measurements([0], [1], [0.5], n=2 * 10**6), tmp_path / f"e.{suffix}")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("shape", [(10**6, 10**6), (10**9, 10**9), (-5, 5), (2**62, 16), (1, 1)])
+def test_shapes_that_do_not_fit_the_bytes(tmp_path: Path, shape: tuple) -> None:
+    text = repr({"descr": "<c16", "fortran_order": False, "shape": shape}).ljust(117) + "\n"
+    content = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode() + bytes(64)
+    (tmp_path / "c.npy").write_bytes(content)
+    with zipfile.ZipFile(tmp_path / "c.npz", "w") as archive:
+        archive.writestr("C.npy", content)
+    for name in ("c.npy", "c.npz"):
+        with pytest.raises(FileFormatError, match=name):
+            read(tmp_path / name)
+
+
+def test_an_array_that_is_there_twice(tmp_path: Path) -> None:
+    np.savez(tmp_path / "e.npz", i=[0], j=[1], angle=[0.5])
+    with zipfile.ZipFile(tmp_path / "e.npz", "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
+        archive.writestr("angle.npy", archive.read("angle.npy"))
+    with pytest.raises(FileFormatError, match="'angle' is there twice"):
+        read(tmp_path / "e.npz")
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".h5"])
+def test_arrays_of_a_field(tmp_path: Path, suffix: str) -> None:
+    path, arrays = tmp_path / f"data{suffix}", {"a": np.arange(3) * 1j, "b": np.ones((2, 2)), "c": np.zeros(5)}
+    if suffix == ".npz":
+        np.savez(path, **arrays)
+    else:
+        with pytest.importorskip("h5py").File(path, "w") as file:
+            for name, array in arrays.items():
+                file[name] = array
+    found = read_arrays(path, ("a",), ("b", "d"))
+    assert sorted(found) == ["a", "b"]
+    assert np.array_equal(found["a"], arrays["a"])
+    with pytest.raises(FileFormatError, match=r"no 'x' and no 'y'; it holds .*a.*b.*c"):
+        read_arrays(path, ("a", "x", "y"))
+    with pytest.raises(FileFormatError, match=r"'\.csv'"):
+        read_arrays(tmp_path / "data.csv", ("a",))
 
 
 @pytest.mark.shared_data
