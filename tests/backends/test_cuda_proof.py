@@ -54,6 +54,17 @@ def test_the_bound_is_a_bound(n, hard, shares, single):
         assert (bound > 0).all()
 
 
+def test_what_a_library_returns_for_a_factor_is_not_believed(monkeypatch):
+    """Where a matrix is not positive definite, some libraries return numbers all the same."""
+    C = _stack(40, 16, looks=8, decay=2.0)
+    z = _solved(C)
+    honest = proof.prove_batch(C, z, shares=proof.EVERY, single=False)["bound"]
+    assert (honest < 0).any()
+    monkeypatch.setattr(proof, "_factor", lambda A, xp: np.tril(A))
+    found = proof.prove_batch(C, z, shares=proof.EVERY, single=False)["bound"]
+    assert (found <= honest).all()
+
+
 @pytest.mark.parametrize("n", [2, 3, 7, 16, 33])
 @pytest.mark.parametrize("hard", [False, True])
 def test_the_bound_by_norms_is_a_bound(n, hard):

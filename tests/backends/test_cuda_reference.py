@@ -106,6 +106,27 @@ def test_batch_stops_each_problem_by_itself():
         np.testing.assert_array_equal(found["z"][k], alone[k]["z"][0])
 
 
+def test_what_goes_on_without_the_others_ends_where_it_would_have(monkeypatch):
+    """A few slow problems among many are brought together, again and again."""
+    C = np.concatenate([easy_stack(40, 20), hard_stack(30, 20)])[::-1]
+    options = {"fixed_start": chirp(20), "tolerance": 1e-5, "max_iterations": 500, "power_steps": 2, "polish_steps": 1}
+    found = reference.solve_batch(C, **options)
+    sizes = []
+    image = reference._Stack.image
+
+    def counted(stack, x):
+        sizes.append(len(x))
+        return image(stack, x)
+
+    monkeypatch.setattr(reference._Stack, "image", counted)
+    reference.solve_batch(C, **options)
+    monkeypatch.setattr(reference._Stack, "image", image)
+    assert sizes[-1] < 16 < 70 == sizes[0]
+    alone = [reference.solve_batch(c[None], **options) for c in C]
+    for name in found:
+        np.testing.assert_array_equal(found[name], np.concatenate([one[name] for one in alone]))
+
+
 def test_batch_flags_and_scales():
     with np.errstate(invalid="raise"):  # what is not finite takes no part in the iteration
         found = reference.solve_batch(

@@ -22,7 +22,9 @@ from angsync.kernels.batch.numbers import FIELDS, GAUGE_MEAN, GAUGE_NODE, NOT_FI
 from angsync.kernels.batch.pieces_reference import count_pieces, first_of_piece, in_gauge
 from angsync.kernels.cuda import proof_reference as cuda_proof_reference
 from angsync.kernels.cuda import reference as cuda_reference
+from angsync.kernels.cuda.few import Few
 from angsync.kernels.cuda.reference import MAX_ORDER, SETTLED_RADIANS
+from angsync.kernels.rounding import pair_share
 from angsync.problem.array_libraries import (
     as_cupy,
     as_type,
@@ -148,35 +150,58 @@ def _by_the_library(
 def _settle_pieces(C: Any, found: dict[str, Any], gauge: int, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """Refuse what is not Hermitian, count the pieces of all, and settle status and gauge where there are several.
 
-    Returns the sum of |C_jl - conj(C_lj)| over j < l of each problem.
-
-    A problem with a row without zeros is in one piece; the others, and those that are not Hermitian to the bit, come to
-    the host.
+    Returns the sum of |C_jl - conj(C_lj)| over j < l of each problem. What is in several pieces, or may not be
+    Hermitian, comes to the host.
     """
-    space, n = namespace(C), C.shape[1]
-    finite = found["status"] != NOT_FINITE
-    off_diagonal = from_numpy(~np.eye(n, dtype=bool), C)
-    in_one = space.any(space.all((C != 0) | ~off_diagonal, axis=2), axis=1)
-    same = space.all(space.all(space.conj(space.swapaxes(C, 1, 2)) == C, axis=2), axis=1)
-    components = to_numpy(finite).astype(np.int32)
-    skew = np.zeros(components.size)
-    suspects = np.flatnonzero(to_numpy(finite & ~(in_one & same)))
-    if suspects.size:
+    n, count = C.shape[1], C.shape[0]
+    finite = to_numpy(found["status"]) != NOT_FINITE
+    parts = [_triangles_and_pieces(C[chunk, :, :]) for chunk in _chunks(count, n)]
+    skew, suspicious, in_one = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    for k in np.flatnonzero(suspicious & finite):
+        _check_hermitian(to_numpy(C[int(k), :, :]), int(k), shape)
+    components = finite.astype(np.int32)
+    several = np.flatnonzero(finite & ~in_one)
+    if several.size:
         z, status = np.array(to_numpy(found["z"])), np.array(to_numpy(found["status"]))
-        for k in suspects:
-            problem = to_numpy(C[int(k), :, :])[None]
-            _check_hermitian(problem[0], int(k), shape)
-            skew[k] = np.abs(np.triu(problem[0] - problem[0].conj().T, 1)).sum(dtype=np.float64)
-            joined_nodes = np.triu(problem != 0, 1)
+        for chunk in _chunks(several.size, n):
+            which = several[chunk]
+            joined_nodes = np.triu(to_numpy(C[from_numpy(which, C)]) != 0, 1)
             joined_nodes |= joined_nodes.swapaxes(1, 2)
             first = first_of_piece(joined_nodes)
-            components[k] = count_pieces(first)[0]
-            if components[k] > 1:
-                z[k] = in_gauge(z[k : k + 1], first, joined_nodes.any(axis=2), gauge)[0]
+            components[which] = count_pieces(first)
+            z[which] = in_gauge(z[which], first, joined_nodes.any(axis=2), gauge)
         settle_status(status, components, n)
         found["z"], found["status"] = from_numpy(z, C), from_numpy(status, C)
     found["components"] = from_numpy(components, C)
-    return skew
+    return np.where(finite, skew, 0.0)
+
+
+def _triangles_and_pieces(C: Any) -> tuple[NDArray, NDArray, NDArray]:
+    """What the triangles of each problem differ by, whether that may be too much, and whether it is in one piece."""
+    space, n = namespace(C), C.shape[1]
+    above, diagonal = (from_numpy(mask, C) for mask in (np.triu(np.ones((n, n), dtype=bool), 1), np.eye(n, dtype=bool)))
+    size, apart = space.abs(C), space.abs(C - space.conj(space.swapaxes(C, 1, 2)))
+    share = pair_share(np.dtype(dtype_name(C)))
+    suspicious = space.any(space.any(apart > share * size, axis=2), axis=1)
+    skew = space.sum(as_type(apart * above, "float64"), axis=(1, 2))
+    in_one = space.any(space.all((size > 0) | diagonal, axis=2), axis=1) & ~suspicious
+    if not bool(space.all(in_one)):
+        few = Few(~in_one, skew, space)
+        measured = (few.taken(size) > 0) & above  # the upper triangle says what is measured
+        joined_nodes = measured | space.swapaxes(measured, 1, 2) | diagonal
+        in_one = few.put_back(_all_reached(joined_nodes, space), in_one)
+    return to_numpy(skew), to_numpy(suspicious), to_numpy(in_one)
+
+
+def _all_reached(joined_nodes: Any, space: Any) -> Any:
+    """Whether all nodes are reached from the first one, in graphs (count, n, n); nodes are joined with themselves."""
+    reached = joined_nodes[:, 0, :]
+    for _ in range(joined_nodes.shape[1]):
+        further = space.any(joined_nodes & reached[:, None, :], axis=2)
+        if bool(space.all(further == reached)):
+            break
+        reached = further
+    return space.all(reached, axis=1)
 
 
 def solve_batch_on_device(
@@ -256,15 +281,20 @@ def _generally(stack: Any, options: dict[str, Any]) -> dict[str, Any]:
     space = namespace(stack)
     count, n = stack.shape[0], stack.shape[1]
     fixed_start = from_numpy(chirp(n).astype(np.dtype(dtype_name(stack))), stack)
-    size = max(1, _CHUNK_ENTRIES // n**2)
-    parts = []
-    for k in range(0, max(count, 1), size):
-        chosen = slice(k, min(count, k + size))
-        parts.append(cuda_reference.solve_batch(stack[chosen, :, :], fixed_start=fixed_start, xp=space, **options))
+    parts = [
+        cuda_reference.solve_batch(stack[chunk, :, :], fixed_start=fixed_start, xp=space, **options)
+        for chunk in _chunks(count, n)
+    ]
     found = _joined(parts)
     found["iterations"] = as_type(found["iterations"], "int32")
     found["status"] = as_type(found["status"], "int8")
     return found
+
+
+def _chunks(count: int, n: int) -> list[slice]:
+    """Problems of order n that are worked on at a time; one chunk where there are none."""
+    size = max(1, _CHUNK_ENTRIES // n**2)
+    return [slice(k, min(count, k + size)) for k in range(0, max(count, 1), size)]
 
 
 def _joined(parts: list[dict[str, Any]]) -> dict[str, Any]:
@@ -274,13 +304,12 @@ def _joined(parts: list[dict[str, Any]]) -> dict[str, Any]:
 def _proved(C: Any, z: Any) -> dict[str, Any]:
     """The fields of a proof by array functions in double precision, a chunk of the problems at a time."""
     space, count, n = namespace(C), C.shape[0], C.shape[1]
-    size = max(1, _CHUNK_ENTRIES // n**2)
     parts = [
         cuda_proof_reference.prove_batch(
-            C[k : min(count, k + size), :, :], z[k : min(count, k + size), :],
+            C[chunk, :, :], z[chunk, :],
             shares=cuda_proof_reference.EVERY, single=False, xp=space, place=functools.partial(from_numpy, like=C),
             cast=as_type,
         )
-        for k in range(0, max(count, 1), size)
+        for chunk in _chunks(count, n)
     ]  # fmt: skip
     return _joined(parts)

@@ -134,3 +134,25 @@ def test_what_is_left_open_is_trouble():
     assert troubled
     converged, troubled = solve_where_it_lies(C, replace(CALL, certify=False))
     assert troubled == (not converged.converged.all())
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_sparse_problems_on_a_device_have_the_pieces_of_the_host(dtype):
+    """Rings, whose nodes are far apart, random graphs in one piece or in several; one lower triangle says nothing."""
+    n = 140
+    rng = np.random.default_rng(4)
+    measured = np.triu(rng.random((12, n, n)) < 5 / n, 1)
+    measured[:2] = np.triu(np.roll(np.eye(n, dtype=bool), 1, axis=1), 1)
+    measured[0, 0, n - 1] = True
+    C = gaussian_stack(n, 12) * (measured | measured.swapaxes(1, 2))
+    C = C.astype(dtype)
+    C[4, 7, 3] *= 1 + 8 * np.finfo(dtype).eps
+    result, _ = solve_where_it_lies(C, CALL)
+    host = ang.synchronize(C, on_failure="ignore", effort="low")
+    np.testing.assert_array_equal(result.components, host.components)
+    assert 1 in result.components
+    assert (result.components > 1).any()
+    np.testing.assert_array_equal(result.status[result.components > 1], host.status[result.components > 1])
+    solved = result.certified & host.certified
+    assert solved.any()
+    np.testing.assert_allclose(result.objective[solved], host.objective[solved], rtol=1e-5)

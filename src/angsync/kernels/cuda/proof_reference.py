@@ -33,6 +33,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync.kernels.cuda.few import Few
+
 FIELDS = (
     "bound", "bare_objective", "gradient", "rows_total", "rows_norm", "rows_most", "moduli", "nodes",
 )  # fmt: skip
@@ -57,8 +59,6 @@ EVERY = (0.5, 0.15, 0.03, 0.01, 1e-3, 1e-5, -1e-9, -1e-5, -1e-3, -0.03, -0.3, -1
 
 NEAR_ZERO_SHARE = -0.02
 """The third pass is for bounds from here to 0, in units of the largest row sum: below, S has a negative eigenvalue."""
-
-_TINY_PIVOT = 1e-37  # a pivot has to exceed it; it is above the smallest normal number of single precision
 
 
 def _cast(array: NDArray, name: str) -> NDArray:
@@ -111,7 +111,7 @@ def prove_batch(
         tried = tried & (value > 0) if step > 0 else tried
         if not bool(xp.any(tried)):
             continue
-        proved = tried & factorizing.succeeds(shift)
+        proved = tried & factorizing.succeeds(Few(tried, shift, xp), shift)
         bound = xp.where(proved, value, bound)
         failed = xp.where(tried & ~proved, shift, failed)
     moduli = xp.sum(xp.abs(H), axis=(1, 2))
@@ -184,26 +184,38 @@ class _Factorizing:
         self.M = share[:, None, None] * (u[:, :, None] * xp.conj(u)[:, None, :]) - H
         self.own = xp.where(here, seen.s + share[:, None], lift[:, None] + 0 * seen.s)
         unit, self.kind = (2.0**-24, "complex64") if single else (2.0**-53, "complex128")
-        terms = 2 * n + 24
-        g = math.sqrt(2) * terms * unit / (1 - terms * unit)
-        self.backward = g / (1 - g) * (1 + 1e-6)
+        self.backward = _rounding_of_a_factor(n, unit)
         self.forming = 8 * unit * (seen.most + seen.largest + 3 * lift)
+        self.backward_of_product = 1.01 * _rounding_of_a_factor(n, 2.0**-53)
         self.scale = 0.5 ** (xp.floor(xp.log2(seen.most + lift)) + 1)
         self.diagonal = place(np.eye(n, dtype=bool))
 
     def shift_and_bound(self, step: float) -> tuple[Any, Any]:
         """The shift of this step, and the lower bound on S that it proves."""
-        seen, n = self.seen, self.n
+        seen = self.seen
         shift = step * (seen.smallest if step > 0 else 2 * seen.most + seen.largest)
-        level = seen.objective + seen.lift + (n - seen.nodes) * seen.lift - n * shift
-        value = shift - self.backward * self.xp.where(level > 0, level, 0 * level) - self.forming
-        return shift, value
+        rounding = (self.backward + self.backward_of_product) * self._trace(shift)
+        return shift, shift - rounding - self.forming
 
-    def succeeds(self, shift: Any) -> Any:
-        """Where the factorization runs to completion."""
-        own = (self.own - shift[:, None])[:, :, None] + 0 * self.M
-        A = self.xp.where(self.diagonal, own, self.M) * self.scale[:, None, None]
-        return _factorizes(self.cast(A, self.kind), self.kind, self.xp, self.place, self.cast)
+    def _trace(self, shift: Any) -> Any:
+        seen, n = self.seen, self.n
+        level = seen.objective + seen.lift + (n - seen.nodes) * seen.lift - n * shift
+        return self.xp.where(level > 0, level, 0 * level)
+
+    def succeeds(self, few: Few, shift: Any) -> Any:
+        """Where the factorization of these few succeeds; False for all others."""
+        xp, scale = self.xp, few.taken(self.scale)
+        own = (few.taken(self.own) - few.taken(shift)[:, None])[:, :, None]
+        M = few.taken(self.M)
+        A = xp.where(self.diagonal, own + 0 * M, M) * scale[:, None, None]
+        good = _factorizes(A, self.kind, self.backward * few.taken(self._trace(shift)) * scale, xp, self.cast)
+        return few.put_back(good, shift != shift)  # shifts are numbers: False
+
+
+def _rounding_of_a_factor(n: int, unit: float) -> float:
+    terms = 2 * n + 24
+    g = math.sqrt(2) * terms * unit / (1 - terms * unit)
+    return g / (1 - g) * (1 + 1e-6)
 
 
 def _largest_eigenvalue(
@@ -224,24 +236,22 @@ def _largest_eigenvalue(
     return trace / k + root + (16 * n + 64) * unit * (most + root)
 
 
-def _factorizes(A: Any, kind: str, xp: Any, place: Callable[[NDArray], Any], cast: Callable[[Any, str], Any]) -> Any:
-    """Where every pivot of the Cholesky factorization is positive; a problem that has failed goes on with zeros.
+def _factorizes(A: Any, kind: str, allowed: Any, xp: Any, cast: Callable[[Any, str], Any]) -> Any:
+    """Where a Cholesky factor in the precision of ``kind`` gives A again, to ``allowed`` in the Frobenius norm."""
+    L = cast(_factor(cast(A, kind), xp), "complex128")
+    apart = A - xp.matmul(L, xp.conj(xp.swapaxes(L, 1, 2)))
+    return xp.sum(xp.abs(apart) ** 2, axis=(1, 2)) ** 0.5 <= allowed  # NaN is not
 
-    All arrays keep their shapes, and places come as arrays: JAX compiles every operation once for each shape, not once
-    for each column.
-    """
-    n = A.shape[1]
-    good = xp.real(A[:, 0, 0]) > _TINY_PIVOT
-    for j in range(n):
-        unit, later = np.eye(1, n, j)[0], np.arange(n) > j
-        picked = cast(place(unit), kind)
-        column = xp.matmul(A, picked[:, None])[:, :, 0]
-        pivot = xp.real(xp.sum(column * picked, axis=1))
-        good = good & (pivot > _TINY_PIVOT)
-        column = column / xp.where(good, pivot, xp.ones_like(pivot))[:, None] ** 0.5
-        column = xp.where(good[:, None] & place(later), column, xp.zeros_like(column))
-        A = A - column[:, :, None] * xp.conj(column)[:, None, :]
-    return good
+
+def _factor(A: Any, xp: Any) -> Any:
+    """Cholesky factors by the library; anything where a matrix is not positive definite."""
+    if hasattr(xp.linalg, "cholesky_ex"):  # torch: its other function raises where one of them fails, as that of NumPy
+        return xp.linalg.cholesky_ex(A)[0]
+    try:
+        return xp.linalg.cholesky(A)
+    except np.linalg.LinAlgError:
+        half = len(A) // 2
+        return xp.concatenate([_factor(A[:half], xp), _factor(A[half:], xp)]) if half else math.nan * A
 
 
 def _largest(values: Any, xp: Any) -> Any:

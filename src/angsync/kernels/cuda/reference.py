@@ -6,6 +6,7 @@ in place and use only what NumPy, CuPy, torch, JAX and the array API standard sh
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.kernels.batch.numbers import CONVERGED, ITERATION_LIMIT, NOT_FINITE
+from angsync.kernels.cuda.few import Few
 
 MAX_ORDER = 128
 """Largest n of the batch kernels of a device: a problem lives in registers."""
@@ -229,13 +231,28 @@ class _Stack:
             w = self.image(x)
             turn, size = xp.imag(xp.conj(x) * w), xp.abs(w)
             converged = xp.all(xp.abs(turn) <= tolerance * size, axis=1)
-            looking = iteration % check_every == 0
-            if iteration == max_iterations or (looking and bool(xp.all(converged | ~self.finite))):
-                break
             going = self.finite & ~converged
+            if iteration == max_iterations:
+                break
+            if iteration % check_every == 0:
+                if not bool(xp.any(going)):
+                    break
+                few = Few(going, self.one, xp)
+                if few.size < x.shape[0]:
+                    left = max_iterations - iteration
+                    found = self._part(few).ascended(few.taken(x), tolerance, left, check_every)
+                    found = (found[0], found[1], found[2] + few.taken(iterations))
+                    before = (x, converged, iterations)
+                    return tuple(few.put_back(*pair) for pair in zip(found, before, strict=True))
             x = xp.where(going[:, None], phases(w, x, xp=xp), x)
             iterations = iterations + xp.where(going, self.one, xp.zeros_like(self.one))
         return x, converged, iterations
+
+    def _part(self, few: Few) -> _Stack:
+        part = copy.copy(self)
+        part.C, part.finite, part.one = few.taken(self.C), few.taken(self.finite), few.taken(self.one)
+        part.scale, part.shift = few.taken(self.scale), few.taken(self.shift)
+        return part
 
 
 def polished(C: Any, z: Any, chosen: Any, *, steps: int = 2, shift: Any | None = None, xp: Any = np) -> dict[str, Any]:
