@@ -13,8 +13,8 @@ found eight times, at most 40 starts, 0.2, 0.4 and 0.1 %, for twice the time. A 
 run.
 
 Without certificates nothing tells which problems are open, and to prove them all takes as long as to solve them. There
-the objective decides which problems are proved, behind the scenes:
-:data:`~angsync.kernels.batch.numbers.DOUBTFUL_SHARE`.
+the misfit decides which problems are proved, behind the scenes:
+:data:`~angsync.kernels.batch.numbers.DOUBTFUL_MISFIT`.
 """
 
 from __future__ import annotations
@@ -68,10 +68,13 @@ class Part:
         """Solve the problems from this start."""
         kernels.solve_batch(self.C, start.astype(np.complex128), self.z, self.numbers, self.found, self.options)
 
-    def gap_bound(self, which: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Of some problems; the options have to ask for it."""
-        known = dict(zip(FIELDS, self.found[:, which], strict=True)) | {"status": self.numbers.status[which]}
-        return certificates(known, self.C.shape[1], ("gap_bound",))["gap_bound"]
+    def claims(self) -> tuple[NDArray[np.int64], dict[str, NDArray]]:
+        """Which problems have a proof, by their numbers, and what is claimed of those."""
+        known = self.field() | {"status": self.numbers.status, "components": self.numbers.components}
+        proved = np.flatnonzero(known["bound"] < np.inf)
+        if proved.size < known["bound"].size:
+            known = {name: values[proved] for name, values in known.items()}
+        return proved, certificates(known, self.C.shape[1], ("verdict", "gap_bound"))
 
     def field(self) -> dict[str, NDArray]:
         return dict(zip(FIELDS, self.found, strict=True))
@@ -128,11 +131,12 @@ class Search:
         """
         if not self.is_wanted:
             return np.empty(0, np.int64)
-        doubtful = np.flatnonzero(proofs["verdict"] if proofs else part.field()["bound"] < np.inf)
+        places, claims = (np.arange(len(part.C)), proofs) if proofs else part.claims()
+        failed = claims["verdict"] != 0
+        doubtful = places[failed]
         if doubtful.size == 0:
             return doubtful
-        gap = proofs["gap_bound"][doubtful] if proofs else part.gap_bound(doubtful)
-        return doubtful[gap > same_objective(part.C.dtype) * np.abs(part.bare[doubtful])]
+        return doubtful[claims["gap_bound"][failed] > same_objective(part.C.dtype) * np.abs(part.bare[doubtful])]
 
     def _origin(self, C: NDArray, first: NDArray[np.float64], options: BatchOptions) -> NDArray[np.int64]:
         """The number of the start that led to the best objective of each problem; -1 for the first run."""

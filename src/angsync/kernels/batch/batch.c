@@ -19,11 +19,11 @@
 int batch_vectors(void) { return 1; }
 
 #define FIXED_START_SHARE 0.0625    /* how much of the fixed start (the chirp) is added to the start by the sweep */
-#define DOUBTFUL_SHARE 0.589        /* objective over row sums below which PROVE_DOUBTFUL proves: numbers.py */
+#define DOUBTFUL_MISFIT 0.25        /* these two: numbers.py */
+#define MODULUS_SHARE 0.7853981633974483
 #define SETTLED_SINE 0.03           /* sine of the angle between x and C x at which power steps end */
 #define SHIFT_SHARE 0.8             /* part of the slowest mode that the shift of a power step takes away */
 #define SLOWEST_BELIEVED 0.6        /* largest slowest mode that a shift is made for: beyond it, Newton is quicker */
-#define POWER_STEPS_BEFORE_NEWTON 4 /* where so many power steps would do, they are made rather than a Newton step */
 
 #define UNEVEN_RATIO 1e3            /* of the largest and the smallest row, from which light rows have their own residual */
 #define MAX_ORDER 256               /* also in numbers.py; a label of a piece is a byte */

@@ -25,9 +25,10 @@ from angsync.kernels.batch.bars_reference import bars
 from angsync.kernels.batch.emi_reference import emi
 from angsync.kernels.batch.numbers import (
     CONVERGED,
-    DOUBTFUL_SHARE,
+    DOUBTFUL_MISFIT,
     FIELDS,
     ITERATION_LIMIT,
+    MODULUS_SHARE,
     NOT_FINITE,
     PROVE_ALL,
     STALLED,
@@ -40,12 +41,11 @@ from angsync.kernels.batch.proof_reference import bounds, cholesky
 
 __all__ = ["bars", "emi", "solve"]
 
-# Tuned; the first six stand in batch.c too.
+# Tuned; all but the last stand in batch.c too.
 _FIXED_START_SHARE = 0.0625  # how much of the fixed start (the chirp) is added to the start by the sweep
 _SETTLED_SINE = 0.03  # sine of the angle between x and C x at which power steps end
 _SHIFT_SHARE = 0.8  # part of the slowest mode that the shift of a power step takes away
 _SLOWEST_BELIEVED = 0.6  # largest slowest mode that a shift is made for: beyond it, Newton steps are quicker
-_POWER_STEPS_BEFORE_NEWTON = 4  # where so many power steps would do, they are made rather than a Newton step
 _UNEVEN_RATIO = 1e3  # of the largest and the smallest row, from which light rows have a residual of their own
 _MOST_REFUSALS = 12  # steps in a row that lower the objective, after which a problem has stalled
 
@@ -83,7 +83,9 @@ def solve(
     z[:] = in_gauge(point, first_nodes, rows > 0, options.gauge)
     numbers.status[finite & (numbers.residual <= options.accepted)] = CONVERGED
     if options.certify:
-        small = reached["objective"] < DOUBTFUL_SHARE * rows.sum(axis=1)
+        measured = np.maximum(np.count_nonzero(C, axis=(1, 2)) // 2, 1)
+        cycles = (measured - C.shape[1] + numbers.components) / measured
+        small = reached["objective"] < MODULUS_SHARE * (1 - DOUBTFUL_MISFIT * cycles) * rows.sum(axis=1)
         proved = small | (options.certify == PROVE_ALL)
         known = bounds(C.astype(np.complex128), rows.astype(np.float64), z.astype(np.complex128))
         numbers.residual[proved] = known.pop("residual")[proved]
@@ -206,9 +208,9 @@ class _Run:
     """The points of all problems, and what the next step of each depends on.
 
     ``shift`` and ``damping`` grow where steps are refused. ``rate`` is what the last power step multiplied the square
-    of the gradient by: Newton steps begin after ``gpm_steps`` power steps, or where ``_POWER_STEPS_BEFORE_NEWTON`` more
-    of them, at this rate, would not reach the tolerance. ``slowest`` is the part of f / n that the shift of the next
-    power step is below 0.
+    of the gradient by: Newton steps begin after ``gpm_steps`` power steps, or where, at this rate, those before the
+    last of them would not reach the tolerance, and one more would not either. ``slowest`` is the part of f / n that the
+    shift of the next power step is below 0.
     """
 
     def __init__(self, C: NDArray, rows: NDArray, z: NDArray, finite: NDArray[np.bool_]) -> None:
@@ -241,7 +243,7 @@ class _Run:
     def proposed(self, at: NDArray, k: int, options: BatchOptions) -> tuple[NDArray, NDArray[np.bool_]]:
         """The next point of the problems ``at``, and whether a Newton step led there."""
         self.iterations[at] += 1
-        left = self.gradient[at] * self.rate[at] ** _POWER_STEPS_BEFORE_NEWTON
+        left = self.gradient[at] * self.rate[at] ** max(options.gpm_steps - 1 - k, 1)
         slow = (k >= options.gpm_steps) | ((k > 0) & (left > options.tolerance**2 * self.size[at]))
         self.by_newton[at] |= slow
         newton = self.by_newton[at]

@@ -108,6 +108,14 @@ static void N(prove_group)(N(group) *g, const int64_t *index, D *work, const num
 #endif
 }
 
+/* How many measurements the problem of each lane has. */
+static M N(measured)(const N(group) *g) {
+    M count = (M){0};
+    for (int64_t k = 0; k < (int64_t)g->n * (g->n - 1); k += 2)
+        count -= (M)(g->upper[k] != LOAD(0)) | (M)(g->upper[k + 1] != LOAD(0));
+    return count;
+}
+
 /* What a thread works with. */
 typedef struct {
     N(group) g;
@@ -206,8 +214,14 @@ static int N(group_of)(N(bench) *bench, const batch_t *call, int64_t first, int 
     }
     int64_t proved[LANES];
     int some = 0;
+    M measured = (M){0};
+    if (o->certify && o->certify != PROVE_ALL) measured = N(measured)(g);
     for (int p = 0; p < LANES && o->certify; p++) {
-        int wanted = o->certify == PROVE_ALL || state.best[p] < (REAL)DOUBTFUL_SHARE * rows[p];
+        int wanted = o->certify == PROVE_ALL;
+        if (!wanted && index[p] >= 0 && measured[p] > 0) {
+            double cycles = (double)(measured[p] - n + pieces[p]) / measured[p];
+            wanted = (double)state.best[p] < MODULUS_SHARE * (1 - DOUBTFUL_MISFIT * cycles) * (double)rows[p];
+        }
         proved[p] = wanted ? index[p] : -1;
         some |= proved[p] >= 0;
         if (index[p] >= 0 && !wanted) numbers->found[BOUND * call->count + index[p]] = INFINITY;

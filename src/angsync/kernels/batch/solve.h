@@ -223,9 +223,10 @@ static M N(solve)(N(group) *g, const options_t *o, int few, N(state) *s) {
         s->code &= ~done;
         s->going &= ~done & (M)(s->count < limit);
         if (!N(any)(s->going)) break;
-        /* Newton steps begin after enough power steps, or where so many more would not do at this rate */
-        V ahead = s->gradient;
-        for (int k = 0; k < POWER_STEPS_BEFORE_NEWTON; k++) ahead *= s->rate;
+        /* Newton steps begin after enough power steps, or where, at the rate of the last one, those before the last of
+         * them would not do, and one more would not either */
+        V ahead = s->gradient * s->rate;
+        for (int k = 2; k < o->gpm_steps - 1; k++) ahead = N(pick)((M)(s->count < LOAD(k)), ahead * s->rate, ahead);
         M slow = (M)(s->count >= LOAD(o->gpm_steps)) | ((M)(s->count > LOAD(0)) & (M)(ahead > level));
         s->newton = N(pick)(s->going & slow, LOAD(1), s->newton);
         M wanted = s->going & (M)(s->newton > LOAD(0));
