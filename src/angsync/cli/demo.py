@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -32,18 +33,25 @@ def demo(
         from angsync.cli.terminal import fitted, result_object, table
         from angsync.io.atomic import check_writable, report_folder
         from angsync.io.strict_json import to_json
+        from angsync.report.canvas import has_extra
         from angsync.study.demo import run_demo
         from angsync.study.network import run_network_demo
 
-        with report_folder(output), watching(console, "demo") as callback:
-            pages = [check_writable(output / name) for name in ("report.html", "paper.html")]
+        with_pages = has_extra()
+        pages = [output / name for name in ("report.html", "paper.html")]
+        with report_folder(output) if with_pages else nullcontext(), watching(console, "demo") as callback:
+            if with_pages:
+                pages = list(map(check_writable, pages))
             story = run_network_demo(seed=seed, callback=callback)
             shown = run_demo(n, sigma, seed=seed, callback=callback)
-            story.to_html(pages[0])
-            shown.result.to_html(pages[1], title="The paper's setting", rows=shown.page_rows(), truth=shown.problem.z)
+            if with_pages:
+                details = {"title": "The paper's setting", "rows": shown.page_rows(), "truth": shown.problem.z}
+                story.to_html(pages[0])
+                shown.result.to_html(pages[1], **details)
         if json:
-            paper = {**result_object(shown.result, with_phases=False), **shown.numbers(), "report": str(pages[1])}
-            typer.echo(to_json({"network": {**story.numbers(), "report": str(pages[0])}, "paper": paper}))
+            written = [str(page) if with_pages else None for page in pages]
+            paper = {**result_object(shown.result, with_phases=False), **shown.numbers(), "report": written[1]}
+            typer.echo(to_json({"network": {**story.numbers(), "report": written[0]}, "paper": paper}))
         else:
             typer.echo("A network with one bad link\n")
             for sentence in story.story():
@@ -52,5 +60,8 @@ def demo(
             Console().print(table("", story.rows()))
             typer.echo("")
             Console().print(table("The setting of the paper: C = z z^H + sigma W", shown.rows()))
-            typer.echo(fitted(f"\nThe map, every phase and every link are in {pages[0]}, the rest in {pages[1]}"))
+            told = f"The map, every phase and every link are in {pages[0]}, the rest in {pages[1]}"
+            if not with_pages:
+                told = "The pages need matplotlib and jinja2: pip install 'angsync[report]'"
+            typer.echo(fitted(f"\n{told}"))
         raise typer.Exit(max(exit_code(story.result), exit_code(shown.result)))

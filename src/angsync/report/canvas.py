@@ -32,6 +32,7 @@ _CYCLIC = (
 )  # fmt: skip
 """Light at 0, dark at half a turn, blue on one side and red on the other; in either half the stops are equally far
 apart in CIELAB, so that equal differences of phase look equally large."""
+_LIBRARIES = ("matplotlib", "jinja2")
 WIDTH, HEIGHT = 4.9, 3.3
 """Inches of a figure of a page: narrow, so that its letters can be read on a telephone."""
 _WIDEST = 115  # pixels on a page per inch, at most
@@ -57,11 +58,15 @@ def allowed(text: str) -> str:
     return _FORBIDDEN.sub("\ufffd", text)
 
 
+def has_extra() -> bool:
+    """Whether pages and pictures can be made; nothing is imported."""
+    return all(map(importlib.util.find_spec, _LIBRARIES))
+
+
 def check_extra(purpose: str) -> None:
-    """Raise :class:`MissingDependencyError` now if pages and pictures could not be made later; nothing is imported."""
-    for library in ("matplotlib", "jinja2"):
-        if importlib.util.find_spec(library) is None:
-            raise MissingDependencyError(library, "report", purpose)
+    """Raise :class:`MissingDependencyError` now if pages and pictures could not be made later."""
+    if not has_extra():
+        raise MissingDependencyError(" and ".join(_LIBRARIES), "report", purpose)
 
 
 def check_page(path: str | os.PathLike[str]) -> Path:

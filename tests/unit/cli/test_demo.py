@@ -32,6 +32,15 @@ def test_demo_tells_the_story_of_the_bad_link():
     assert "Found and left out: S09 - S16" in page
 
 
+def test_demo_without_the_extra_prints_everything_and_says_what_the_pages_need(monkeypatch):
+    monkeypatch.setattr("angsync.report.canvas.has_extra", lambda: False)
+    answer = call("demo", "--n", "40", "-o", "out")
+    assert answer.code == 0
+    assert "CERTIFIED" in answer.stdout
+    assert "pip install 'angsync[report]'" in answer.stdout
+    assert not Path("out").exists()
+
+
 def test_demo_as_json():
     answer = call("demo", "--n", "40", "-o", "out", "--json")
     assert answer.code == 0

@@ -6,6 +6,7 @@ import hashlib
 import html
 from pathlib import Path
 
+import pytest
 from command_line import call, write_csv
 
 from angsync.cli.provenance import provenance
@@ -23,3 +24,14 @@ def test_outside_of_a_command_there_is_nothing_to_tell():
     write_csv("edges.csv", [("a", "b", 0.1), ("b", "c", 0.2), ("c", "a", -0.3)], header="i,j,angle")
     assert call("solve", "edges.csv").code == 0  # which leaves nothing behind
     assert provenance([Path("edges.csv")]) == {}
+
+
+@pytest.mark.parametrize("command", [("solve",), ("posegraph",), ("rank",)])
+def test_without_the_extra_a_page_is_refused_before_any_work(monkeypatch, command):
+    write_csv("edges.csv", [("a", "b", 0.1)], header="i,j,angle")
+    monkeypatch.setattr("angsync.report.canvas.has_extra", lambda: False)
+    for name in ("angsync.front_door.synchronize", "angsync.io.read"):
+        monkeypatch.setattr(name, lambda *_, **__: pytest.fail("work began"))
+    answer = call(*command, "edges.csv", "--report", "page.html")
+    assert answer.code == 2
+    assert "pip install 'angsync[report]'" in answer.stderr.replace("\n", " ")
