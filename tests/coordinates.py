@@ -49,6 +49,7 @@ def opened(path: Path) -> Any:
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", category=FutureWarning)  # of xarray, about timedelta
         warnings.filterwarnings("ignore", category=DeprecationWarning)
+        warnings.filterwarnings("ignore", "The codec `vlen-utf8`")  # of zarr 3.1.0
         return xarray.open_zarr(str(path))
 
 

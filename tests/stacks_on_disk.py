@@ -1,35 +1,31 @@
-"""Stacks of images in zarr stores with checksums, and what can be done to their chunks; for zarr 2 and 3."""
+"""Stacks of images in zarr stores with checksums, and what can be done to their chunks."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from angsync.io.chunked import arrays
+from angsync.problem.zarr_files import key_of
 
 
 def stack(path: Path, images: np.ndarray, chunks: tuple[int, ...]) -> Path:
     """A zarr array with a checksum codec."""
     zarr = pytest.importorskip("zarr")
-    how: dict[str, Any] = {"shape": images.shape, "chunks": chunks, "dtype": images.dtype, "fill_value": 0}
-    if arrays.version() < 3:
-        from numcodecs import CRC32
+    from zarr.codecs import Crc32cCodec
 
-        array = zarr.open_array(str(path), mode="w", filters=[CRC32()], compressor=None, **how)
-    else:
-        from zarr.codecs import Crc32cCodec
-
-        array = zarr.create_array(str(path), compressors=[Crc32cCodec()], overwrite=True, **how)
+    array = zarr.create_array(
+        str(path), shape=images.shape, chunks=chunks, dtype=images.dtype, fill_value=0, compressors=[Crc32cCodec()],
+        overwrite=True,
+    )  # fmt: skip
     array[...] = images
     return path
 
 
 def file_of(path: Path, numbers: tuple[int, ...]) -> Path:
     zarr = pytest.importorskip("zarr")
-    return path / arrays.key_of(zarr.open_array(str(path), mode="r"), numbers)
+    return path / key_of(zarr.open_array(str(path), mode="r"), numbers)
 
 
 def damage(path: Path, numbers: tuple[int, ...], kind: str) -> str:

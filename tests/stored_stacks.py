@@ -28,12 +28,12 @@ def on_disk(folder, stack, chunks, **settings):
 
 def take_away(array, *place):
     """The files of the chunks at a place, as if they had been lost, or never written."""
-    from angsync.io.chunked import arrays
+    from angsync.problem.zarr_files import pieces, root_of
 
     whole = tuple(slice(*part.indices(size)[:2]) for part, size in zip(place, array.shape, strict=False))
     whole += tuple(slice(0, size) for size in array.shape[len(place) :])
-    for key, _ in arrays.pieces(array, whole):
-        (arrays.root_of(array) / key).unlink()
+    for key, _ in pieces(array, whole):
+        (root_of(array) / key).unlink()
 
 
 def assert_same(found, expected):

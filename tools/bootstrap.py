@@ -48,7 +48,7 @@ MODULES = {
     "base": ("numpy", "scipy.sparse.linalg", "rich", "typer"),
     "test": (
         "pytest", "xdist", "hypothesis", "pandas", "polars", "pymanopt", "cvxpy", "xarray", "zarr", "dask",
-        "distributed",
+        "distributed", "filelock",
         "narwhals", "pyarrow", "h5py", "networkx", "matplotlib", "jinja2",
     ),
     "lint": ("ruff", "mypy", "importlinter"),

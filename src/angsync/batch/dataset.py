@@ -25,11 +25,11 @@ from angsync.batch.further import Search
 from angsync.batch.reading import READ_BYTES, StoredStack, Watch, check_one_problem, split_sides
 from angsync.batch.result import VERDICTS, BatchStatus, failures_in_words
 from angsync.errors import ConvergenceWarning, InputError, MissingDependencyError, warn_user
-from angsync.io.chunked import arrays
 from angsync.io.failures import check_free
 from angsync.problem.array_libraries import chunk_shape, store_library
 from angsync.problem.memory import allowed
 from angsync.problem.stored import check_not_encoded
+from angsync.problem.zarr_files import root_of
 from angsync.problem.zarr_origin import check_zero, origin_of, source_of, watched
 
 _LONG_NAMES = {
@@ -327,7 +327,7 @@ def _source_of(data: Any) -> str:
     library = store_library(data)
     name = ""
     if library == "zarr":
-        name = f"{arrays.root_of(data) or data.store} {data.path}"
+        name = f"{root_of(data) or data.store} {data.path}"
     elif library == "xarray":
         name = f"{data.encoding.get('source') or ''} {'' if data.name is None else data.name}"
     else:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,17 +18,15 @@ from angsync.batch.chunk import ChunkSolver, answers
 from angsync.batch.dataset import ORDER, attributes, attributes_of, check_absent, precision, settings_of
 from angsync.batch.reading import StoredStack
 from angsync.batch.result import BatchStatus
-from angsync.errors import FileFormatError, InputError, MissingDependencyError
-from angsync.io.chunked import arrays, fingerprint, manifest, markers, work
-from angsync.io.chunked.grid import Chunk, Field, Grid
-from angsync.io.chunked.runner import Runner, in_process
-from angsync.io.chunked.source import Source
-from angsync.io.chunked.task import Computed
+from angsync.errors import FileFormatError, InputError
+from angsync.io import chunks
+from angsync.io.chunks import Chunk, Computed, Done, Field, Grid, Work
 from angsync.io.coordinates import of_zarr
 from angsync.io.failures import check_free, listed
 from angsync.kernels.batch.numbers import MAX_ORDER
 from angsync.problem.memory import allowed
 from angsync.problem.stored import check_not_encoded
+from angsync.problem.zarr_files import is_zarr
 from angsync.problem.zarr_origin import ABSENT
 
 _KIND = "angsync solve"
@@ -45,7 +41,7 @@ class Solved(NamedTuple):
     n: int
     counts: dict[str, int]
     """How many problems ended in which way, those of earlier runs included, and how many are UNDECIDED."""
-    done: work.Done
+    done: Done
 
     @property
     def problems(self) -> int:
@@ -54,12 +50,12 @@ class Solved(NamedTuple):
 
 def open_stack(path: str | os.PathLike[str], variable: str | None = None) -> Any:
     """The zarr array of a store that is a stack of square matrices: the only one, or that of this name."""
-    zarr = arrays.library(f"{path}")
+    zarr = chunks.library(Path(path))
     try:
-        opened = zarr.open(os.fspath(path), mode="r")
+        opened = zarr.open(os.path.abspath(path), mode="r")  # so that workers find it
     except Exception as error:  # whatever a damaged store makes the library raise
         raise FileFormatError(f"cannot open the zarr store {path} ({type(error).__name__}: {error}).") from None
-    if arrays.is_zarr(opened):
+    if is_zarr(opened):
         if variable is not None:
             raise FileFormatError(
                 f"{path} is one array: there is no {variable!r} in it. Leave out variable (--variable)."
@@ -81,31 +77,23 @@ def open_stack(path: str | os.PathLike[str], variable: str | None = None) -> Any
     raise FileFormatError(f"{path} {words}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Compute:
-    """One chunk of the stack, read and solved in whatever process."""
+    """Read and solve one chunk of the stack (:class:`angsync.io.chunks.Compute`)."""
 
-    path: str
-    memory: int
+    stack: StoredStack
     solver: ChunkSolver
-    absent: str
-    variable: str | None = None
 
     def __call__(self, chunk: Chunk) -> Computed:
-        array = open_stack(self.path, self.variable)
-        stack = StoredStack(array, self.memory, self.path, self.absent, self.solver.call.hermitian)
-        box = tuple(slice(first, last) for first, last in zip(chunk.first, chunk.last, strict=True))
-        with stack.held(box) as (C, absent):
+        with self.stack.held(chunk.box) as (C, absent):
             values = self.solver(C, chunk.first, absent)
         wanted = answers(self.solver.dtype, self.solver.call.certify)
         fields = {name: array for (name, _), array in zip(wanted, values, strict=True)}
         return Computed(fields, {"counts": _counts(fields)})
 
-    def still(self, chunk: Chunk, marker: Mapping[str, Any]) -> bool:
-        """Whether the input gives the answers that a marker tells. Solved again: what was read is not kept in the
-        marker, as reading is what takes the time, and a checksum of it a tenth of that."""
-        fields = self(chunk).fields
-        return all(markers.checksum(np.ascontiguousarray(fields[name])) == crc for name, crc in marker["crc32"].items())
+    def stamp(self, chunk: Chunk) -> str:
+        data = self.stack.data
+        return chunks.stamp_of(data, None, (*chunk.box, *(slice(0, size) for size in data.shape[-2:])))
 
 
 def _counts(fields: dict[str, NDArray]) -> dict[str, int]:
@@ -137,7 +125,7 @@ def solve_store(
     """
     if absent not in ABSENT:
         raise InputError(f"absent (--absent) must be {listed(ABSENT)}, but it is {absent!r}.")
-    output = work.check_output(output, resume=resume, source=path)
+    output = chunks.check_output(output, resume=resume, source=path)
     array = open_stack(path, variable)
     check_not_encoded(array)
     check_absent(array, absent)
@@ -146,20 +134,15 @@ def solve_store(
     if 0 in leading:
         raise InputError(f"{path} holds no problem: its shape is {tuple(array.shape)}.")
     call.gauge_code(n)
-    limit = allowed(memory)
     solver = ChunkSolver(replace(call, seed=call.seed.from_the_beginning()), precision(array.dtype))
-    plan = manifest.read_plan(output)
-    sides = StoredStack(array, limit).sides()
-    if plan is not None and plan["kind"] == _KIND:  # a resumed run cuts as the first one did
-        sides = manifest.grid_of(plan).sides
     if client is None and n <= MAX_ORDER:  # whose bits do not depend on it
         solver = replace(solver, threads=None)
-    todo = _work(
-        Path(path), array, Grid(tuple(leading), sides), _Compute(_place(path), limit, solver, absent, variable)
-    )
-    runner = in_process if client is None else _on(client)
-    done = work.carry_out(
-        todo, output, resume=resume, runner=runner, progress=progress, max_seconds=max_seconds
+    stack = StoredStack(array, allowed(memory), os.path.abspath(path), absent, call.hermitian)
+    sides = stack.sides()
+    grid = Grid(tuple(leading), chunks.sides_of(output, _KIND) or sides)  # a resumed run cuts as the first one did
+    work = _work(Path(path), grid, _Compute(stack, solver))
+    done = chunks.carry_out(
+        work, output, resume=resume, client=client, progress=progress, max_seconds=max_seconds
     )  # fmt: skip
     counts: Counter[str] = Counter()
     for report in done.reports.values():
@@ -167,25 +150,12 @@ def solve_store(
     return Solved(tuple(leading), n, dict(counts), done)
 
 
-def _on(client: Any) -> Runner:
-    try:
-        on_cluster: Any = import_module("angsync.io.chunked.on_cluster")
-    except ImportError:
-        raise MissingDependencyError("distributed", "cluster", "a Dask scheduler") from None
-    runner: Runner = on_cluster.on_client(client)
-    return runner
-
-
-def _place(path: str | os.PathLike[str]) -> str:
-    return os.path.abspath(path)
-
-
-def _work(path: Path, array: Any, grid: Grid, compute: _Compute) -> work.Work:
-    solver = compute.solver
+def _work(path: Path, grid: Grid, compute: _Compute) -> Work:
+    solver, array = compute.solver, compute.stack.data
     n, depth = int(array.shape[-1]), len(grid.shape)
     dims, beside = of_zarr(array, path, without_last=True)
     dims = dims[:-1] if len(set(dims)) == depth + 2 else (*(f"dim_{k}" for k in range(depth)), "node")
-    check_free({*dims, *beside.arrays}, ORDER)
+    check_free({*dims, *beside.names}, ORDER)
     kinds = dict(answers(solver.dtype, solver.call.certify))
     fields = {
         name: Field(
@@ -195,18 +165,11 @@ def _work(path: Path, array: Any, grid: Grid, compute: _Compute) -> work.Work:
         )
         for name in ORDER if name in kinds
     }  # fmt: skip
-    return work.Work(
-        kind=_KIND, grid=grid, fields=fields, compute=compute,
-        source=fingerprint.of_array(array, path), settings={**settings_of(solver), "absent": compute.absent},
-        coordinates=beside.arrays, attributes=attributes(solver, str(path)),
-        reads=partial(_keys, array), look_again=partial(fingerprint.of_array, array, path),
-        still=compute.still,
+    return Work(
+        _KIND, grid, fields, compute,
+        {**settings_of(solver), **chunks.facts_of(array), "absent": compute.stack.absent},
+        beside.dataset, attributes(solver, str(path)),
     )  # fmt: skip
-
-
-def _keys(array: Any, chunk: Chunk) -> list[str]:
-    box = tuple(slice(first, last) for first, last in zip(chunk.first, chunk.last, strict=True))
-    return Source(array).keys((*box, *(slice(0, size) for size in array.shape[-2:])))
 
 
 def _plain(told: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError
-from angsync.io.chunked.source import Source
+from angsync.problem import zarr_files
 from angsync.problem.array_libraries import store_library
 from angsync.problem.memory import in_words
 from angsync.problem.zarr_origin import Origin, lost, origin_of, refused
@@ -151,7 +151,7 @@ class StoredStack:
 
     def _values(self, whole: tuple[slice, ...]) -> NDArray:
         if store_library(self.data) == "zarr":
-            return np.asarray(Source(self.data, absent="empty")[whole])  # names the chunk that is damaged
+            return zarr_files.read(self.data, whole)
         return np.asarray(self.data[whole].values)
 
     @contextmanager

@@ -20,7 +20,7 @@ from angsync.io.failures import existing_file
 from angsync.pipeline.call import Seed
 from angsync.problem.memory import bytes_of
 
-_NAMED = 5  # chunks that failed and are named; the manifest names all
+_NAMED = 5  # chunks that failed and are named
 
 
 def solve_store(
@@ -90,11 +90,11 @@ def _text(solved: Solved, certify: bool, seconds: float) -> str:
         lines.append(f"  chunk {name} failed: {reason}")
     if done.failed:
         lines.append(
-            f"  {len(done.failed):,} chunk(s) failed; _manifest/failed.json names all. Mend that, then --resume with "
-            "the same options; other options, such as --hermitian, need another --out"
+            f"  {len(done.failed):,} chunk(s) failed; angsync verify names all. Fix that, then --resume with the same "
+            "options; other options, such as --hermitian, need another --out"
         )
     elif done.missing:
-        lines.append(f"  {len(done.missing):,} chunk(s) are not done: go on with --resume")
+        lines.append(f"  {len(done.missing):,} chunk(s) are not done: --resume computes them")
     return "\n".join(lines)
 
 

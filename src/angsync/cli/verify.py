@@ -12,38 +12,28 @@ from angsync.cli.outcome import reporting, show
 from angsync.cli.root import app
 
 if TYPE_CHECKING:
-    from angsync.io.chunked.verify import Verified
+    from angsync.io.chunks import Verified
 
 _NAMED = 10  # chunks of a kind that are named; --json names all
 
 
 @app.command(short_help="Check a store that was written chunk by chunk.")
 def verify(
-    store: Annotated[
-        Path, typer.Argument(metavar="STORE", help="A zarr store that angsync wrote (angsync link --out).")
-    ],
-    unmark: Annotated[
-        bool, typer.Option("--unmark", help="Take wrong chunks for not done, so that --resume computes them again.")
-    ] = False,
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="A zarr store that angsync wrote (--out OUT.zarr).")],
+    unmark: Annotated[bool, typer.Option("--unmark", help="Let --resume compute the wrong chunks again.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Read every chunk of STORE and compare it with the checksum that was noted when it was written.
+    """Read every chunk of STORE; the checksums that zarr keeps find bytes that changed.
 
-    Coordinates are compared as well. Exit code 0: every chunk is done and right; 3: some are missing, wrong, failed or
-    not done, and are named.
+    Coordinates are read as well. Exit code 0: every chunk is done and right; 3: some are missing, wrong, failed or not
+    done, and are named.
     """
     with reporting() as console:
         from angsync.cli.progress import counting
-        from angsync.io.chunked import coordinates, markers
-        from angsync.io.chunked.verify import verify as check
+        from angsync.io.chunks import verify as check
 
         with counting(console) as share:
-            found = check(store, lambda done, total: share("checking", done / total))
-        if unmark:
-            for name in found.wrong:
-                markers.forget(store, name)
-            for name in found.coordinates:
-                coordinates.forget(store, name)
+            found = check(store, lambda done, total: share("checking", done / total), unmark=unmark)
         show(json, lambda: _content(found), lambda: _text(found, unmark))
         raise typer.Exit(0 if found.is_complete else 3)
 
@@ -58,18 +48,15 @@ def _text(found: Verified, unmarked: bool) -> str:
     for title, chunks in (
         ("wrong coordinates", found.coordinates), ("wrong", found.wrong), ("failed", found.failed),
         ("not done", dict.fromkeys(found.unfinished, "")),
-        ("computed again", {name: f"{times} times" for name, times in found.again.items()}),
     ):  # fmt: skip
         if chunks:
             lines.append(f"  {title}: {len(chunks):,}")
             lines += [f"    {name}{f': {reason}' if reason else ''}" for name, reason in list(chunks.items())[:_NAMED]]
             if len(chunks) > _NAMED:
                 lines.append(f"    and {len(chunks) - _NAMED:,} more (--json names all)")
-    if found.writer:
-        lines.append(f"  it is being written now, by {found.writer}")
     wrong = bool(found.wrong or found.coordinates)
     if wrong and not unmarked:
-        lines.append("  angsync verify --unmark takes the wrong ones for not done")
+        lines.append("  angsync verify --unmark lets --resume compute the wrong ones again")
     if not found.is_complete and (unmarked or not wrong):
-        lines.append("  the command that wrote it, with --resume, does what is not done")
+        lines.append("  the command that wrote it computes the rest with --resume")
     return "\n".join(lines)

@@ -22,9 +22,9 @@ from angsync.errors import (
 )
 from angsync.io.coordinates import Coordinates, of_axes, of_group, of_xarray, of_zarr
 from angsync.io.failures import existing_file, listed, reading
-from angsync.io.times import decoded
+from angsync.problem import zarr_files
 from angsync.problem.stored import check_not_encoded
-from angsync.problem.zarr_origin import check_all, watched
+from angsync.problem.zarr_origin import check_all, refused, watched
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +64,8 @@ class ImageStack:
         return replace(result, **changed)
 
 
+ABSENT = ("error", "empty")
+"""The meanings of a chunk that a zarr store does not hold: a fault, or fill values that were not worth a file."""
 FILL_NOT_WRITTEN = "if it was not written because it holds nothing else, set absent to empty"
 """What to do about a chunk of images that is absent."""
 
@@ -170,6 +172,49 @@ class _Lazy:
         return np.asarray(self._read(index))
 
 
+class Source:
+    """An array behind slices. A chunk of a zarr store that is absent, cut off or fails its checksum is named in an
+    error; if a path is known, another process opens the array itself instead of receiving it."""
+
+    def __init__(
+        self, data: Any, path: str | os.PathLike[str] | None = None, variable: str | None = None, absent: str = "error"
+    ) -> None:
+        if absent not in ABSENT:
+            raise InputError(f"absent must be one of {listed(ABSENT)}, but it is {absent!r}.")
+        self._data = data
+        self.path = None if path is None else os.path.abspath(path)
+        self.variable, self.absent = variable, absent
+        self.shape: tuple[int, ...] = tuple(data.shape)
+        self.dtype = np.dtype(data.dtype)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ if self.path is None else {**self.__dict__, "_data": None}
+
+    @property
+    def data(self) -> Any:
+        if self._data is None:
+            assert self.path is not None
+            self._data = read_images(self.path, self.variable).data
+        return self._data
+
+    def __getitem__(self, index: tuple[slice, ...]) -> Any:
+        data = self.data
+        place = tuple(slice(*part.indices(size)[:2]) for part, size in zip(index, self.shape, strict=True))
+        if zarr_files.is_zarr(data):
+            if self.absent == "error" and (found := zarr_files.gone(data, place)):
+                raise refused(found, data, FILL_NOT_WRITTEN)
+            return zarr_files.read(data, place)
+        try:
+            return data[index]
+        except OSError as error:  # h5py and rasterio, if a part of the file is damaged
+            if self.path is None:
+                raise
+            words = ", ".join(f"{part.start}:{part.stop}" for part in place)
+            raise FileFormatError(
+                f"[{words}] of {self.path} cannot be read: it is cut off or damaged ({error}). Restore it."
+            ) from None
+
+
 def read_images(path: str | os.PathLike[str], variable: str | None = None) -> ImageStack:
     """Open the images at a path, to be read in parts.
 
@@ -246,14 +291,16 @@ def _of_zarr(path: Path, variable: str | None) -> ImageStack:
 
 def _with_axes(array: Any, path: Path, variable: str | None) -> ImageStack:
     dims, beside = of_zarr(array, path)
+    return _described(array, dims, beside, variable)
+
+
+def _described(data: Any, dims: tuple[str, ...], beside: Coordinates, variable: str | None) -> ImageStack:
+    """With the values of its axes, times as such."""
     if not dims:
-        return ImageStack(array, variable=variable)
-    coordinates: dict[str, Any] = {"dims": dims}
-    for key in dims:
-        if key in beside.arrays and beside.arrays[key].dims == (key,):
-            told = beside.arrays[key]
-            coordinates[key] = decoded(np.asarray(told.values[...]), told.attributes)
-    return ImageStack(array, coordinates.get(dims[0]), coordinates, variable=variable, beside=beside)
+        return ImageStack(data, variable=variable)
+    known = beside.decoded()
+    coordinates = {"dims": dims, **{name: known[name].values for name in dims if name in known}}
+    return ImageStack(data, coordinates.get(dims[0]), coordinates, variable=variable, beside=beside)
 
 
 def _of_netcdf(path: Path, variable: str | None) -> ImageStack:
@@ -275,12 +322,8 @@ def _of_netcdf(path: Path, variable: str | None) -> ImageStack:
     chosen = _one_of(list(images), variable, path)
     data = planes.get(chosen, planes.get(f"{chosen}_real", planes.get(f"{chosen}real", planes.get("real"))))
     assert data is not None
-    coordinates = _netcdf_coordinates(opened, data)
-    dims = coordinates.get("dims", ())
-    told = of_group(path, data.name.strip("/"))
-    beside = of_axes(coordinates) if told is None else told[1]
-    dates = coordinates.get(dims[0]) if dims else None
-    return ImageStack(images[chosen], dates, coordinates, variable=chosen, beside=beside)
+    dims, beside = of_group(path, data.name.strip("/")) or ((), Coordinates())
+    return _described(images[chosen], dims, beside, chosen)
 
 
 def _joined(real: Any, imaginary: Any) -> _Lazy:
@@ -294,24 +337,6 @@ def _joined(real: Any, imaginary: Any) -> _Lazy:
         return part
 
     return _Lazy(real.shape, kind, read)
-
-
-def _netcdf_coordinates(opened: Any, data: Any) -> dict[str, Any]:
-    """Names of the axes and their values, as HDF5's dimension scales have them."""
-    names = []
-    for axis in data.dims:
-        if not len(axis):
-            return {}
-        names.append(axis[0].name.rpartition("/")[2])
-    found: dict[str, Any] = {"dims": tuple(names)}
-    for name in names:
-        values = opened[name][...]
-        if opened[name].attrs.get("NAME", b"").startswith(b"This is a netCDF dimension but not"):
-            continue
-        if values.dtype.kind == "O":
-            values = np.array([x.decode() if isinstance(x, bytes) else str(x) for x in values])
-        found[name] = decoded(values, opened[name].attrs)
-    return found
 
 
 def _of_geotiffs(folder: Path) -> ImageStack:

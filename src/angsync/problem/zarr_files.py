@@ -7,6 +7,7 @@ not have. Nothing is imported here: who has an array of zarr has imported zarr.
 from __future__ import annotations
 
 import math
+import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import product
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import FileFormatError
+from angsync.errors import AngsyncError, FileFormatError
 
 _BLOSC_HEADER = 16  # bytes; the last four are the size of the whole (c-blosc, README_CHUNK_FORMAT)
 _NOT_THERE = 2**64 - 1  # offset and length of an inner chunk that a shard does not have (zarr-specs, sharding-indexed)
@@ -41,18 +42,13 @@ class Gone(NamedTuple):
     """The entries of the array that would be read as the fill value."""
 
 
-def _version() -> int:
-    return int(sys.modules["zarr"].__version__.partition(".")[0])
-
-
 def is_zarr(array: Any) -> bool:
     return type(array).__module__.partition(".")[0] == "zarr" and type(array).__name__ == "Array"
 
 
 def sides_of(array: Any) -> tuple[int, ...]:
     """Of what is one file: a shard where there are shards, else a chunk."""
-    shards = array.shards if _version() >= 3 else None
-    return tuple(int(side) for side in (shards or array.chunks))
+    return tuple(int(side) for side in (array.shards or array.chunks))
 
 
 def pieces(array: Any, place: tuple[slice, ...]) -> Iterator[tuple[str, tuple[slice, ...]]]:
@@ -68,22 +64,14 @@ def pieces(array: Any, place: tuple[slice, ...]) -> Iterator[tuple[str, tuple[sl
 
 
 def key_of(array: Any, numbers: tuple[int, ...]) -> str:
-    if _version() < 3:
-        return str(array._chunk_key(numbers))
     key = array.metadata.encode_chunk_key(numbers)
     return f"{array.path}/{key}" if array.path else str(key)
 
 
 def root_of(array: Any) -> Path | None:
     """The folder that the keys are in; None where the store is no folder (an object store, a zip file, memory)."""
-    zarr = sys.modules["zarr"]
-    if _version() < 3:
-        store = array.chunk_store
-        directory = isinstance(store, (zarr.DirectoryStore, zarr.storage.FSStore))
-        path = Path(store.path) if directory else None
-        return path if path is not None and path.is_dir() else None
     store = array.store
-    if isinstance(store, zarr.storage.LocalStore):
+    if isinstance(store, sys.modules["zarr"].storage.LocalStore):
         return Path(store.root)
     local = type(store).__name__ == "FsspecStore" and "file" in store.fs.protocol  # as dask opens a path
     return Path(store.path) if local else None
@@ -94,8 +82,6 @@ def has(array: Any, key: str) -> bool:
     root = root_of(array)
     if root is not None:
         return (root / key).is_file()
-    if _version() < 3:
-        return key in array.chunk_store
     from zarr.core.sync import sync
 
     return bool(sync(array.store.exists(key)))
@@ -105,8 +91,6 @@ def keys_of(array: Any) -> Collection[str] | None:
     """All keys of a store that is no folder, where asking for them one by one is slow; None where that is quick."""
     if root_of(array) is not None:
         return None
-    if _version() < 3:
-        return set(array.chunk_store.keys())
     from zarr.core.sync import sync
 
     return set(sync(_listed(array.store, f"{array.path}/" if array.path else "")))
@@ -131,8 +115,8 @@ def check_not_cut(array: Any, keys: Iterable[str]) -> None:
 
 def _last_codec(array: Any) -> str:
     """What wrote the bytes of a file last; empty where nothing did."""
-    told = array if _version() < 3 else array.metadata
-    codec = told.compressor if (array.metadata.zarr_format if _version() >= 3 else 2) == 2 else told.codecs[-1]
+    told = array.metadata
+    codec = told.compressor if told.zarr_format == 2 else told.codecs[-1]
     return "" if codec is None else type(codec).__name__.removesuffix("Codec")
 
 
@@ -146,6 +130,46 @@ def _is_cut(file: Path) -> bool:
     return len(header) < _BLOSC_HEADER or size < int.from_bytes(header[-4:], "little")
 
 
+def read(array: Any, place: tuple[slice, ...]) -> NDArray:
+    """Return a box of an array; a chunk that is cut off or fails its checksum is named."""
+    files = list(pieces(array, place))
+    check_not_cut(array, (key for key, _ in files))
+    try:
+        return np.asarray(array[place])
+    except (MemoryError, AngsyncError):
+        raise
+    except Exception as error:  # each codec has its own
+        bad = [(key, reason) for key, box in files if (reason := _unreadable(array, box))]
+        if not bad:
+            raise FileFormatError(f"the input cannot be read ({_told(error)}).") from error
+        keys = [key for key, _ in bad]
+        more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
+        words = f"chunk {keys[0]}{more} of the input cannot be read: {_fault(array, *bad[0])}"
+        raise DamagedChunkError(words, keys) from None
+
+
+def _unreadable(array: Any, box: tuple[slice, ...]) -> str:
+    """Return what is wrong with a file, or an empty text."""
+    try:
+        array[box]
+    except Exception as error:
+        return _told(error)
+    return ""
+
+
+def _fault(array: Any, key: str, reason: str) -> str:
+    """Return what to do about a file, by what it made the library raise."""
+    root = root_of(array)
+    if root is not None and (root / key).is_file() and not os.access(root / key, os.R_OK):
+        return f"you may not read {root / key} (permissions). Have them changed."
+    return f"it is cut off or damaged ({reason}). Restore it."
+
+
+def _told(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
+
+
 def gone(array: Any, place: tuple[slice, ...], keys: Collection[str] | None = None) -> list[Gone]:
     """What a box of an array needs and its store does not have; ``keys``: those that it has, where they are known."""
     found = []
@@ -154,7 +178,7 @@ def gone(array: Any, place: tuple[slice, ...], keys: Collection[str] | None = No
     for key, box in needed:
         if not (has(array, key) if keys is None else key in keys):
             found.append(Gone(key, key, box))
-        elif _version() >= 3 and array.shards is not None:
+        elif array.shards is not None:
             found += _gone_inside(array, key, box, place)
     if found:
         _check_there(array)
@@ -208,9 +232,7 @@ def _part_of_file(array: Any, key: str, size: int, at_the_end: bool) -> bytes:
 def _check_there(array: Any) -> None:
     """A store that is not there at all has lost no chunks: it was moved, deleted, or is looked for elsewhere."""
     before = f"{array.path}/" if array.path else ""
-    names = [before + name for name in ("zarr.json", ".zarray")]
-    stores = (array.chunk_store, array.store) if _version() < 3 else ()
-    if not (any(name in store for store in stores for name in names) if stores else any(has(array, k) for k in names)):
+    if not any(has(array, before + name) for name in ("zarr.json", ".zarray")):
         raise FileFormatError(
             f"the zarr store {root_of(array) or array.store} is not there any more: it was moved or deleted, or it was "
             "opened by a relative path and the working folder is another one. Open it again, by its whole path."

@@ -14,8 +14,8 @@ from angsync.batch import on_disk as module
 from angsync.batch.call import StackCall
 from angsync.batch.result import BatchStatus
 from angsync.errors import FileFormatError, InputError, OutputError
-from angsync.io.chunked import arrays
-from angsync.io.chunked.verify import verify
+from angsync.io.chunks import verify
+from angsync.problem.zarr_files import key_of
 from angsync.solvers.stopping import Stopping
 
 zarr = pytest.importorskip("zarr")
@@ -111,7 +111,7 @@ def test_an_absent_chunk_is_named_or_has_no_data_and_the_rest_is_done(hard, tmp_
     if absent == "error":
         assert list(solved.done.failed) == ["1_1"]
         assert "--absent zeros" in solved.done.failed["1_1"]
-        assert arrays.key_of(array, (1, 1, 0, 0)) in solved.done.failed["1_1"]
+        assert key_of(array, (1, 1, 0, 0)) in solved.done.failed["1_1"]
         assert (status[where] == BatchStatus.INTERRUPTED).all()
         array[2:4, 5:10] = stack[2:4, 5:10]
         module.solve_store(tmp_path / "C.zarr", tmp_path / "out.zarr", call(), resume=True)
@@ -121,15 +121,13 @@ def test_an_absent_chunk_is_named_or_has_no_data_and_the_rest_is_done(hard, tmp_
         assert (status[where] == BatchStatus.NO_DATA).all()
 
 
-def test_a_copy_of_the_input_is_gone_on_with_and_other_values_are_refused(hard, tmp_path):
+def test_a_copy_with_its_times_is_the_same_input_and_another_one_is_refused(hard, tmp_path):
     stack, expected = hard
     uncompressed(tmp_path / "C.zarr", stack, (2, 5, 6, 6))  # files of the same size whatever is in them
     module.solve_store(tmp_path / "C.zarr", tmp_path / "out.zarr", call(), memory=3 * 10 * 288, max_seconds=0)
-    shutil.copytree(tmp_path / "C.zarr", tmp_path / "D.zarr", copy_function=shutil.copyfile)
-    other = stack.copy()
-    other[0, 0] = other[0, 0].conj()
-    uncompressed(tmp_path / "E.zarr", other, (2, 5, 6, 6))
-    with pytest.raises(OutputError, match=r"of the input was written again: chunk 0_0 .* other values"):
+    shutil.copytree(tmp_path / "C.zarr", tmp_path / "D.zarr")
+    uncompressed(tmp_path / "E.zarr", stack.conj(), (2, 5, 6, 6))
+    with pytest.raises(OutputError, match="input was written again since chunk 0_0"):
         module.solve_store(tmp_path / "E.zarr", tmp_path / "out.zarr", call(), resume=True)
     solved = module.solve_store(tmp_path / "D.zarr", tmp_path / "out.zarr", call(), resume=True)
     assert solved.done.found == 1
@@ -240,7 +238,7 @@ def test_a_chunk_that_was_absent_may_be_restored_before_anything_is_made_of_it(h
     take_away(array, slice(0, 2), slice(0, 5))
     assert len(run(absent="empty").reports) == 6
     shutil.copytree(tmp_path / "whole.zarr", tmp_path / "C.zarr", dirs_exist_ok=True)
-    with pytest.raises(OutputError, match=r"of the input is new"):  # a chunk is done without it
+    with pytest.raises(OutputError, match="input was written again"):  # a chunk is done without it
         run(absent="empty")
 
 
@@ -266,7 +264,7 @@ def test_what_failed_by_its_values_is_mended_and_resumed(hard, tmp_path):
     assert module.solve_store(*where, call(), resume=True).done.computed == 1
     assert_written(where[1], expected)
     array[:2, :5] = stack[:2, :5].conj()
-    with pytest.raises(OutputError, match=r"0.0.0.0 of the input (was written again|had)"):
+    with pytest.raises(OutputError, match="input was written again since chunk 0_0"):
         module.solve_store(*where, call(), resume=True)
 
 
@@ -278,7 +276,7 @@ def test_an_input_that_changes_during_the_run_is_named(hard, tmp_path):
         if done == 3:
             array[:2, :5] = stack[:2, :5].conj()
 
-    with pytest.raises(OutputError, match=r"the input changed while .*0.0.0.0 of the input"):
+    with pytest.raises(OutputError, match="input changed while"):
         module.solve_store(tmp_path / "C.zarr", tmp_path / "out.zarr", call(), memory=MEMORY, progress=change)
     assert not verify(tmp_path / "out.zarr").is_complete
 

@@ -148,24 +148,16 @@ def test_verify_checks_coordinates_and_a_resumed_run_writes_them_again(slc):
     assert call(*link).code == 0
     told = call("verify", "out.zarr", "--json").object
     assert (told["kind"], told["written_by"], told["complete"]) == ("verify", "angsync link", True)
-    group = zarr.open_group("out.zarr", mode="r+")
-    group["time"][...] = 7
-    group["y"].attrs["units"] = "km"
-    group["orbit"][1] = "other"
+    for name in ("time", "orbit"):
+        file = Path("out.zarr", name, "c", "0")
+        content = file.read_bytes()
+        file.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+    Path("out.zarr", "y", "c", "0").unlink()
     checked = call("verify", "out.zarr")
     assert checked.code == 3
     assert "wrong coordinates: 3" in checked.stdout
-    assert "time: its values are not those that were written" in checked.stdout
-    assert "y: its attributes were" in checked.stdout
+    assert "y: a chunk is missing" in checked.stdout
     assert call("verify", "out.zarr", "--unmark").code == 3
     assert call(*link, "--resume").code == 0
     assert call("verify", "out.zarr").code == 0
     assert_same_coordinates(opened(Path("out.zarr")), slc)
-    lost = [path for path in Path("out.zarr", "y").rglob("*") if path.name[0] not in ".z" and path.is_file()]
-    lost[0].unlink()
-    assert call(*link, "--resume").code == 0  # one file of a coordinate, not all of it
-    assert call("verify", "out.zarr").code == 0
-    zarr.open_group("out.zarr", mode="r+")["lat"][0] = 7
-    call("verify", "out.zarr", "--unmark")
-    zarr.open_group("slc.zarr", mode="r+")["lat"][0] = 3
-    assert "its coordinate lat is gone, and that of the input is not what it was" in refused(*link, "--resume")

@@ -1,9 +1,6 @@
-"""Coordinates as a store has them."""
+"""Coordinates that travel from an input to a store that is written chunk by chunk."""
 
 from __future__ import annotations
-
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,40 +8,44 @@ from coordinates import assert_same_coordinates, opened, store, with_coordinates
 
 from angsync.errors import InputError
 from angsync.io import coordinates as module
-from angsync.io.chunked import arrays
-from angsync.io.chunked import coordinates as chunked
-from angsync.io.chunked.grid import Field, Grid
+from angsync.io.chunks import Computed, Field, Grid, Work, carry_out
 
 xarray = pytest.importorskip("xarray")
 zarr = pytest.importorskip("zarr")
-FORMATS = [2] if zarr.__version__.startswith("2.") else [2, 3]
 
 
-def written(path: Path, beside: module.Coordinates, dims: tuple[str, ...], shape: tuple[int, ...]) -> Path:
-    field = Field(shape, "<f4", (0, 1, 2), dims, np.nan, beside.attributes_for(dims))
-    arrays.create(path, {"phase": field}, Grid(shape, shape), {})
-    chunked.write(path, beside.arrays)
-    arrays.consolidate(path)
-    return path
+class Ones:
+    def __call__(self, chunk):
+        return Computed({"phase": np.ones([part.stop - part.start for part in chunk.box])}, {})
+
+    def stamp(self, chunk):
+        return ""
 
 
-@pytest.mark.parametrize("version", FORMATS)
+def written(folder, beside, dims, shape):
+    """A store with a field along these axes, as another program opens it."""
+    field = Field(shape, "<f4", tuple(range(len(shape))), dims, np.nan, beside.attributes_for(dims))
+    work = Work("a test", Grid(shape, shape), {"phase": field}, Ones(), {}, beside.dataset)
+    assert carry_out(work, folder / "out.zarr").missing == []
+    return opened(folder / "out.zarr")
+
+
+@pytest.mark.parametrize("version", [2, 3])
 def test_a_group_gives_all_its_coordinates_and_xarray_finds_them_again(tmp_path, version):
     given = with_coordinates(np.ones((4, 6, 5)), ("time", "y", "x"))
-    store(given, tmp_path / "in.zarr", **({} if len(FORMATS) == 1 else {"zarr_format": version}))
+    store(given, tmp_path / "in.zarr", zarr_format=version)
     array = zarr.open_group(str(tmp_path / "in.zarr"), mode="r")["slc"]
     dims, beside = module.of_zarr(array, tmp_path / "in.zarr")
     assert dims == ("time", "y", "x")
-    out = opened(written(tmp_path / "out.zarr", beside, dims, (4, 6, 5)))
+    out = written(tmp_path, beside, dims, (4, 6, 5))
     assert_same_coordinates(out, given)
     assert out.phase.attrs["grid_mapping"] == "spatial_ref"
-    # by the path of the array itself
-    alone = zarr.open(str(tmp_path / "in.zarr" / "slc"), mode="r")
+    alone = zarr.open(str(tmp_path / "in.zarr" / "slc"), mode="r")  # by the path of the array itself
     same, others = module.of_zarr(alone, tmp_path / "in.zarr" / "slc")
-    assert (same, sorted(others.arrays)) == (dims, sorted(beside.arrays))
+    assert (same, sorted(others.names)) == (dims, sorted(beside.names))
     # what lies along the last axis is not kept, as that axis is not
     _, fewer = module.of_zarr(array, tmp_path / "in.zarr", without_last=True)
-    assert {*beside.arrays} - {*fewer.arrays} == {"x", "lat"}
+    assert {*beside.names} - {*fewer.names} == {"x", "lat"}
 
 
 def test_an_array_of_xarray_gives_the_same(tmp_path):
@@ -54,14 +55,13 @@ def test_an_array_of_xarray_gives_the_same(tmp_path):
         ascending=True,
     )
     beside = module.of_xarray(given)
-    assert_same_coordinates(opened(written(tmp_path / "out.zarr", beside, given.dims, (4, 6, 5))), given)
-    decoded = xarray.Dataset(coords=beside.decoded())
-    assert_same_coordinates(decoded, given)
+    assert_same_coordinates(written(tmp_path, beside, given.dims, (4, 6, 5)), given)
+    assert_same_coordinates(xarray.Dataset(coords=beside.decoded()), given)
     with pytest.raises(InputError, match="which no store can hold"):
         module.of_xarray(given.assign_coords({"a/b": 1}))
     stacked = given.stack(pixel=("y", "x"))
-    assert "pixel" not in module.of_xarray(stacked).arrays
-    assert module.of_xarray(stacked).arrays["y"].dims == ("pixel",)
+    assert "pixel" not in module.of_xarray(stacked).names
+    assert module.of_xarray(stacked).dataset["y"].dims == ("pixel",)
 
 
 def test_bounds_fill_values_and_packed_numbers_come_along(tmp_path):
@@ -71,38 +71,19 @@ def test_bounds_fill_values_and_packed_numbers_come_along(tmp_path):
     )
     given.time.attrs.update(units="days since 2020-01-01 06:00:00", bounds="time_bnds")
     given.depth.encoding.update(dtype="int16", scale_factor=0.5, _FillValue=-99)
-    given.to_zarr(tmp_path / "in.zarr")
+    given.to_zarr(tmp_path / "in.zarr", consolidated=False)
     array = zarr.open_group(str(tmp_path / "in.zarr"), mode="r")["slc"]
     dims, beside = module.of_zarr(array, tmp_path / "in.zarr")
-    assert beside.arrays["depth"].values.dtype == np.int16
-    written(tmp_path / "out.zarr", beside, dims, (2, 3, 4))
-    out = opened(tmp_path / "out.zarr")
+    assert beside.dataset["depth"].dtype == np.int16
+    out = written(tmp_path, beside, dims, (2, 3, 4))
     np.testing.assert_array_equal(out.depth, [0.5, np.nan, 2.5])
     assert str(out.time.values[1])[:16] == "2020-01-07T06:00"
     assert "time_bnds" in out.variables
     given = xarray.DataArray(np.ones(2), {"time": ("time", [0, 6], {"bounds": "gone"})}, ["time"])
-    assert "bounds" not in module.of_xarray(given).arrays["time"].attributes
+    assert "bounds" not in module.of_xarray(given).dataset["time"].attrs
 
 
-def test_large_ones_are_read_in_parts(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_SLAB_BYTES", 200)
-    values = np.arange(120.0).reshape(15, 8)
-    slabs = [part.shape for _, part in module.Coordinate(("y", "x"), values, {}).slabs()]
-    assert slabs == [(3, 8)] * 5
-    arrays.create(tmp_path / "out.zarr", {}, Grid((1,), (1,)), {})
-    told = chunked.write(tmp_path / "out.zarr", {"lat": module.Coordinate(("y", "x"), values, {})})
-    found = arrays.open_arrays(tmp_path / "out.zarr", ["lat"])["lat"]
-    assert tuple(found.chunks) == (3, 8)
-    np.testing.assert_array_equal(found[...], values)
-    monkeypatch.setattr(module, "_SLAB_BYTES", 1 << 20)  # the checksum is of the whole
-    assert chunked.check(tmp_path / "out.zarr", told) == {}
-
-
-def test_without_xarray_the_axes_keep_their_numbers(tmp_path, monkeypatch):
-    given = with_coordinates(np.ones((4, 6, 5)), ("time", "y", "x"))
-    store(given, tmp_path / "in.zarr")
-    array = zarr.open_group(str(tmp_path / "in.zarr"), mode="r")["slc"]
-    monkeypatch.setitem(sys.modules, "xarray", None)
-    dims, beside = module.of_zarr(array, tmp_path / "in.zarr")
-    assert (dims, sorted(beside.arrays)) == (("time", "y", "x"), ["time", "x", "y"])
-    assert beside.arrays["y"].attributes["units"] == "m"
+def test_an_array_without_names_has_no_coordinates(tmp_path):
+    array = zarr.open_array(str(tmp_path / "C.zarr"), mode="w", shape=(3, 4), dtype="f8")
+    dims, beside = module.of_zarr(array, tmp_path / "C.zarr")
+    assert (dims, beside.names, beside.attributes_for(("y", "x"))) == ((), [], {})

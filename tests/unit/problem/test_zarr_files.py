@@ -10,10 +10,10 @@ from problems import gaussian_stack
 
 import angsync as ang
 from angsync.errors import FileFormatError, InputError
-from angsync.io.chunked import arrays
 from angsync.problem import zarr_files, zarr_origin
 from angsync.problem.operators import on_cluster, streamed
 from angsync.problem.stored import StoredArray
+from angsync.problem.zarr_files import key_of, root_of
 
 zarr = pytest.importorskip("zarr")
 
@@ -25,7 +25,7 @@ def written(folder, C, chunks=(20, 20)):
 
 
 def path_of(store, *numbers):
-    return arrays.root_of(store) / arrays.key_of(store, numbers)
+    return root_of(store) / key_of(store, numbers)
 
 
 def without(store, *gone):
@@ -66,7 +66,7 @@ def test_a_lost_chunk_is_named(tmp_path, monkeypatch, way, hermitian, gone):
     store = without(written(tmp_path, problem()), gone)
     with pytest.raises(InputError, match=r"no chunk .*fill value.*absent='zeros'") as raised:
         way(store, hermitian, monkeypatch)
-    assert arrays.key_of(store, gone) in str(raised.value)
+    assert key_of(store, gone) in str(raised.value)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -141,10 +141,6 @@ def test_stores_that_are_no_folder_are_asked(monkeypatch):
     assert ang.as_operator(store).n == 4
 
 
-needs_shards = pytest.mark.skipif(zarr.__version__ < "3", reason="shards are of zarr 3")
-
-
-@needs_shards
 @pytest.mark.parametrize("location", ["start", "end"])
 @pytest.mark.parametrize("kind", ["folder", "memory"])
 def test_inner_chunks_that_a_shard_does_not_have(tmp_path, location, kind):
@@ -186,9 +182,8 @@ def test_the_part_that_cannot_be_read_is_told():
 def blosc(folder, values, chunks):
     """As xarray writes the older format; numbers without a pattern, which Blosc keeps as they are."""
     codec = pytest.importorskip("numcodecs").Blosc(cname="lz4")
-    older = {"zarr_format": 2} if zarr_files._version() >= 3 else {}
     made = zarr.open_array(
-        str(folder), mode="w", shape=values.shape, chunks=chunks, dtype=values.dtype, compressor=codec, **older
+        str(folder), mode="w", shape=values.shape, chunks=chunks, dtype=values.dtype, compressor=codec, zarr_format=2
     )
     made[...] = values
     return zarr.open_array(str(folder), mode="r")

@@ -14,9 +14,8 @@ from angsync.applications import phase_linking
 from angsync.batch import synchronize_stack
 from angsync.batch.result import BatchStatus
 from angsync.errors import FileFormatError, InputError
-from angsync.io.chunked import arrays
 from angsync.problem import zarr_origin
-from angsync.problem.zarr_files import DamagedChunkError
+from angsync.problem.zarr_files import DamagedChunkError, has, key_of, pieces, root_of
 
 da = pytest.importorskip("dask.array")
 xarray = pytest.importorskip("xarray")
@@ -30,11 +29,7 @@ def in_a_group(path, values, chunks, dims):
     """As xarray stores it, but with the fill value 0, whatever the versions."""
     group = zarr.open_group(str(path), mode="w")
     how = {"shape": values.shape, "chunks": chunks, "dtype": values.dtype, "fill_value": 0}
-    if arrays.version() < 3:
-        array = group.create_dataset("C", **how)
-        array.attrs["_ARRAY_DIMENSIONS"] = list(dims)
-    else:
-        array = group.create_array("C", dimension_names=dims, **how)
+    array = group.create_array("C", dimension_names=dims, **how)
     array[...] = values
     return array
 
@@ -163,8 +158,8 @@ def test_the_triangle_that_is_not_read_does_not_count(store, stack, tmp_path, he
     array = zarr.open_group(str(store), mode="r+")["C"]
     array[...] = np.triu(stack) if hermitian == "upper" else np.tril(stack)
     away = (slice(4, 6), slice(0, 2)) if hermitian == "upper" else (slice(0, 2), slice(4, 6))
-    for key, _ in arrays.pieces(array, (slice(0, 8), *away)):
-        (arrays.root_of(array) / key).unlink(missing_ok=True)
+    for key, _ in pieces(array, (slice(0, 8), *away)):
+        (root_of(array) / key).unlink(missing_ok=True)
     found = ang.synchronize(WHOLE[kind](store), hermitian=hermitian).compute()
     assert np.array_equal(found.z.values, ang.synchronize(stack, hermitian=hermitian).z)
 
@@ -257,7 +252,7 @@ def test_what_is_loaded_as_a_whole_has_all_its_chunks(tmp_path):
         given = (made, da.from_zarr(made), da.from_zarr(made) * 1, xarray.DataArray(da.from_zarr(made)))
         for x in given:
             np.testing.assert_array_equal(load(x), load(values))
-        (tmp_path / f"{name}.zarr" / arrays.key_of(made, (1,) + (0,) * (values.ndim - 1))).unlink()
+        (tmp_path / f"{name}.zarr" / key_of(made, (1,) + (0,) * (values.ndim - 1))).unlink()
         for x in given:
             with pytest.raises(InputError, match=r"has no chunk.*load it yourself"):
                 load(x)
@@ -270,6 +265,6 @@ def test_a_path_that_dask_opens_is_a_folder(tmp_path):
     made = zarr.open_array(str(tmp_path / "C.zarr"), mode="w", shape=values.shape, chunks=CHUNKS, dtype=values.dtype)
     made[...] = values
     behind = zarr_origin.origin_of(zarr_origin.source_of(da.from_zarr(str(tmp_path / "C.zarr")))).array
-    assert arrays.root_of(behind) == tmp_path / "C.zarr"
-    assert all(arrays.has(behind, arrays.key_of(made, (k, 0, 0))) for k in range(2))
-    assert not arrays.has(behind, arrays.key_of(made, (2, 0, 0)))
+    assert root_of(behind) == tmp_path / "C.zarr"
+    assert all(has(behind, key_of(made, (k, 0, 0))) for k in range(2))
+    assert not has(behind, key_of(made, (2, 0, 0)))

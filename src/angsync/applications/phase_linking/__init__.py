@@ -35,9 +35,8 @@ from angsync.applications.phase_linking.simulated import MODELS, SimulatedStack,
 from angsync.applications.phase_linking.stores import check_images_path, described, layout, suffix_of
 from angsync.applications.phase_linking.tiles import Images, linked_pieces
 from angsync.errors import AngsyncWarning, InputError, ShapeError, names_keywords, warn_user
-from angsync.io.chunked.source import Source
 from angsync.io.failures import check_free
-from angsync.io.image_stack import ImageStack, image_stack
+from angsync.io.image_stack import ImageStack, Source, image_stack
 from angsync.io.image_stack import read_images as read
 from angsync.problem.array_libraries import store_library
 from angsync.problem.zarr_origin import to_load
@@ -150,7 +149,7 @@ def link(
     path = None if output is None else check_images_path(output, resume=resume)
     if path is not None:
         taken = layout(n, (rows, columns), single=False)
-        check_free({*images.coordinates.get("dims", ()), *images.beside.arrays}, taken)
+        check_free({*images.coordinates.get("dims", ()), *images.beside.names}, taken)
     doubts = correlation.in_words(whole.data, sides) if looks is None else ()
     if path is not None and suffix_of(path) == ".zarr":
         target = Target(path, resume, memory, client, max_seconds, progress)

@@ -30,8 +30,6 @@ class Sample(NamedTuple):
 
     size: NDArray[np.float64]
     looks: NDArray[np.float64]
-    is_whole: bool = True
-    """Whether every place could be read."""
 
 
 class Order(NamedTuple):
@@ -57,14 +55,13 @@ def sample_of(C: NDArray, looks: NDArray[np.float64]) -> Sample:
 def sample_of_images(images: Images) -> Sample:
     """Coherences of pixels at places that do not depend on how the images are read: two at each of sixteen."""
     n, *sides = images.data.shape
-    matrices, looks, whole = [], [], True
+    matrices, looks = [], []
     rows, columns = (np.unique((np.arange(_PLACES) + 0.5) * side // _PLACES).astype(int).tolist() for side in sides)
     for row, column in product(rows, columns):
         last = (min(sides[0], row + images.window[0] + 1), min(sides[1], column + images.window[1] + 1))
         try:
             part, out, inside = images.read(Tile(row, last[0], column, last[1]))
         except InputError:
-            whole = False
             continue  # whoever needs this part for its phases says what is wrong with it
         bare, constant = without_data(part, out)
         # a window apart: they share no looks
@@ -74,9 +71,9 @@ def sample_of_images(images: Images) -> Sample:
             matrices.append(C)
             looks.append(own)
     if not matrices:
-        return Sample(np.empty((0, n, n)), np.empty(0), whole)
+        return Sample(np.empty((0, n, n)), np.empty(0))
     some = spread(len(matrices), n)
-    return sample_of(np.concatenate(matrices)[some], np.concatenate(looks)[some])._replace(is_whole=whole)
+    return sample_of(np.concatenate(matrices)[some], np.concatenate(looks)[some])
 
 
 def order_of(sample: Sample) -> Order:

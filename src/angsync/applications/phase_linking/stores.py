@@ -6,7 +6,7 @@ import os
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +15,10 @@ from numpy.typing import NDArray
 
 from angsync.applications.phase_linking.estimate import LinkStatus
 from angsync.errors import MissingDependencyError, OutputError
+from angsync.io import chunks
 from angsync.io.atomic import check_writable
-from angsync.io.chunked import arrays
-from angsync.io.chunked.fingerprint import Fingerprint
-from angsync.io.chunked.grid import Chunk, Field, Grid
-from angsync.io.chunked.task import Computed
-from angsync.io.chunked.work import Work, carry_out, check_output
-from angsync.io.coordinates import Coordinate, Coordinates, of_axes
+from angsync.io.chunks import Chunk, Computed, Field, Grid, Work, carry_out, check_output
+from angsync.io.coordinates import Coordinates, of_axes
 from angsync.io.image_stack import ImageStack
 from angsync.io.strict_json import to_json
 
@@ -100,7 +97,7 @@ class Written(Store):
         raise AssertionError("tasks write to a zarr store")
 
     def finish(self) -> dict[str, Any]:
-        return arrays.open_arrays(self._path, _FILL)
+        return chunks.read(self._path, _FILL)
 
     def abandon(self) -> None:
         """What is done stays: it can be resumed."""
@@ -145,20 +142,23 @@ class NetcdfStore(Store):
     ) -> None:  # fmt: skip
         netcdf = _library("netCDF4", path)
         self._path, self._partial = path, path.with_name(f".{path.name}.partial")
-        self._file = netcdf.Dataset(str(self._partial), "w")
+        if given.beside.dataset is not None:
+            given.beside.dataset.to_netcdf(self._partial, engine="netcdf4")
+        self._file = netcdf.Dataset(str(self._partial), "w" if given.beside.dataset is None else "a")
         self._file.set_auto_maskandscale(False)
         self._file.setncatts(dict(attributes))
         dims = given.dims
         sizes = arrays["phase"][0]
         for name, size in zip(dims, sizes, strict=True):
-            self._file.createDimension(name, size)
+            if name not in self._file.dimensions:
+                self._file.createDimension(name, size)
         for name, (shape, kind) in arrays.items():
-            chunks = tuple(min(size, side) if axis >= len(shape) - 2 else size for axis, size in enumerate(shape))
+            sides = tuple(min(size, side) if axis >= len(shape) - 2 else size for axis, size in enumerate(shape))
             stored = np.int8 if kind is np.bool_ else kind
             own = dims[-len(shape) :]
             # only NaN is a mark of missing values: readers would take it for one among codes and counts
             fill = _FILL[name] if np.isnan(_FILL[name]) else None
-            array = self._file.createVariable(name, stored, own, chunksizes=chunks, zlib=True, fill_value=fill)
+            array = self._file.createVariable(name, stored, own, chunksizes=sides, zlib=True, fill_value=fill)
             array.set_auto_maskandscale(False)
             array.setncatts({**attributes_of(name), **given.beside.attributes_for(own)})
             if kind is np.bool_:
@@ -166,22 +166,6 @@ class NetcdfStore(Store):
             if fill is None:
                 for first in range(0, shape[0], side):
                     array[first : first + side] = _FILL[name]
-        for name, coordinate in given.beside.arrays.items():
-            self._coordinate(name, coordinate)
-
-    def _coordinate(self, name: str, coordinate: Coordinate) -> None:
-        values = coordinate.values
-        for axis, size in zip(coordinate.dims, values.shape, strict=True):
-            if axis not in self._file.dimensions:  # of bounds
-                self._file.createDimension(axis, size)
-        told = dict(coordinate.attributes)
-        kind = np.dtype(values.dtype)
-        stored: Any = str if kind.kind == "U" else np.int8 if kind.kind == "b" else kind.newbyteorder("=")
-        array = self._file.createVariable(name, stored, coordinate.dims, fill_value=told.pop("_FillValue", None))
-        array.set_auto_maskandscale(False)
-        array.setncatts({key: value for key, value in told.items() if value is not None})
-        for place, part in coordinate.slabs():
-            array[place if place else ...] = part.astype(object) if kind.kind == "U" else part
 
     def write(self, name: str, place: tuple[slice, ...], values: NDArray) -> None:
         self._file[name][place] = values.astype(np.int8) if values.dtype == bool else values
@@ -223,7 +207,7 @@ def save_images(result: Linked, path: str | os.PathLike[str], side: int = 512) -
     n, *shape = np.shape(result.phase)
     single = np.dtype(result.phase.dtype) == np.float32
     coordinates = {"dims": ("date", "y", "x"), "date": list(result.dates), **result.coordinates}
-    beside = replace(result.beside, arrays={**of_axes(coordinates).arrays, **result.beside.arrays})
+    beside = result.beside if result.beside.dataset is not None else of_axes(coordinates)
     given = ImageStack(None, None, coordinates, beside=beside)
     told = described({"method": result.method, "reference": result.dates[result.reference], "beta": result.beta}, None)
     if suffix_of(path) == ".zarr":
@@ -243,6 +227,21 @@ def save_images(result: Linked, path: str | os.PathLike[str], side: int = 512) -
         raise
 
 
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A part of a result that is there (:class:`angsync.io.chunks.Compute`)."""
+
+    result: Linked
+    fields: Mapping[str, Field]
+
+    def __call__(self, chunk: Chunk) -> Computed:
+        given = vars(self.result)
+        return Computed({name: np.asarray(given[name][told.place(chunk)]) for name, told in self.fields.items()}, {})
+
+    def stamp(self, chunk: Chunk) -> str:
+        return ""
+
+
 def _save_zarr(
     result: Linked, path: Path, n: int, shape: tuple[int, int], single: bool, given: ImageStack,
     told: Mapping[str, str], side: int,
@@ -250,17 +249,12 @@ def _save_zarr(
     """Beside its name until it is complete."""
     fields = fields_of(n, shape, single, given.dims, given.beside)
 
-    def part(chunk: Chunk) -> Computed:
-        return Computed({name: np.asarray(vars(result)[name][fields[name].place(chunk)]) for name in fields}, {})
-
-    if path.is_dir() and any(path.iterdir()) and not arrays.is_store(path):
+    if path.is_dir() and any(path.iterdir()) and not any((path / name).exists() for name in ("zarr.json", ".zgroup")):
         raise OutputError(f"cannot write {path}: there is a folder of that name which is no zarr store. Move it.")
     partial = path.with_name(f".{path.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     grid = Grid(shape, (min(side, shape[0]), min(side, shape[1])))
-    work = Work(
-        "a saved result", grid, fields, part, Fingerprint({}, {}), {}, coordinates=given.beside.arrays, attributes=told,
-    )  # fmt: skip
+    work = Work("a saved result", grid, fields, _Part(result, fields), {}, given.beside.dataset, told)
     try:
         done = carry_out(work, partial)
         if done.interrupted:

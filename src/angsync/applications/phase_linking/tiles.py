@@ -135,10 +135,10 @@ def linked_pieces(images: Images, settings: Settings, sides: tuple[int, int]) ->
             yield piece._replace(tile=piece.tile.moved(tile.first_row, tile.first_column))
 
 
-def pieces_of(tile: Tile, images: Images, settings: Settings, read: Read | None = None) -> Iterator[Piece]:
-    """The pixels of one tile, some at a time, counted from its first row and column; ``read``: what it was read as."""
+def pieces_of(tile: Tile, images: Images, settings: Settings) -> Iterator[Piece]:
+    """The pixels of one tile, some at a time, counted from its first row and column."""
     n = images.data.shape[0]
-    part, out, inside = images.read(tile) if read is None else read
+    part, out, inside = images.read(tile)
     bare, constant = without_data(part, out)
     width = part.dtype.itemsize if part.dtype == np.complex64 else 16
     at_once = max(1, _BLOCK_BYTES // (n * n * width))

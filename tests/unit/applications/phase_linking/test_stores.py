@@ -21,7 +21,7 @@ def test_paths_are_checked_before_the_work(tmp_path):
     pytest.importorskip("zarr")
     (tmp_path / "mine.zarr").mkdir()
     (tmp_path / "mine.zarr" / "letter.txt").write_text("dear")
-    with pytest.raises(OutputError, match="no zarr store, but a folder"):
+    with pytest.raises(OutputError, match="not a zarr store that angsync wrote"):
         check_images_path(tmp_path / "mine.zarr")
     with pytest.raises(OutputError, match="does not exist"):
         check_images_path(tmp_path / "gone" / "phase.zarr")

@@ -1,0 +1,738 @@
+"""Write a zarr store chunk by chunk, on this machine or on a Dask cluster: begin it, resume it, verify it.
+
+One task computes one chunk of the grid. Every array of the output is cut as the grid is, so a task writes whole zarr
+chunks and no two tasks share one. After its data are on the disk, a task writes a marker, a small JSON file; a chunk
+without a valid marker is not done. The codec crc32c guards the bytes of the data.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import tempfile
+import threading
+import time
+import uuid
+import warnings
+import zlib
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from angsync import kernels
+from angsync.errors import (
+    FileFormatError,
+    InputError,
+    MissingDependencyError,
+    OutputError,
+    UnfinishedError,
+)
+from angsync.io.atomic import target_of
+from angsync.problem import zarr_files
+from angsync.problem.array_libraries import store_library
+from angsync.problem.workers import check_version, connected, threads_of, version
+
+TASKS = "_tasks"
+"""The group of a store that holds the markers of its chunks."""
+_PLAN = "angsync"  # the attribute of a store that says what it is made of
+_MAY_CHANGE = {"absent": "error"}  # chunks that are done with this value have the same bits with any other one
+_LETTERS = 60  # of a setting in a message
+
+_setting = threading.Lock()  # zarr has one configuration for all threads
+
+
+class Chunk(NamedTuple):
+    """A box of the grid: its number along each axis, and where it begins and ends."""
+
+    numbers: tuple[int, ...]
+    first: tuple[int, ...]
+    last: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        return "_".join(map(str, self.numbers))
+
+    @property
+    def box(self) -> tuple[slice, ...]:
+        return tuple(map(slice, self.first, self.last))
+
+    @property
+    def size(self) -> int:
+        return prod(last - first for first, last in zip(self.first, self.last, strict=True))
+
+    def __str__(self) -> str:
+        return f"{self.name} ([{', '.join(f'{part.start}:{part.stop}' for part in self.box)}])"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A shape cut into boxes with these sides; the last box along an axis may be smaller."""
+
+    shape: tuple[int, ...]
+    sides: tuple[int, ...]
+
+    def __iter__(self) -> Iterator[Chunk]:
+        steps = [range(0, size, side) for size, side in zip(self.shape, self.sides, strict=True)]
+        for numbers in product(*(range(len(step)) for step in steps)):
+            first = tuple(step[k] for step, k in zip(steps, numbers, strict=True))
+            last = tuple(min(a + s, n) for a, s, n in zip(first, self.sides, self.shape, strict=True))
+            yield Chunk(numbers, first, last)
+
+
+@dataclass(frozen=True)
+class Field:
+    """An array of the output, whose chunks are those of the grid along ``axes`` and whole along the others."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    axes: tuple[int, ...]
+    dims: tuple[str, ...]
+    fill: Any
+    """The value of entries that are not written yet."""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    def sides(self, grid: Grid) -> tuple[int, ...]:
+        return tuple(grid.sides[self.axes.index(k)] if k in self.axes else n for k, n in enumerate(self.shape))
+
+    def place(self, chunk: Chunk) -> tuple[slice, ...]:
+        return tuple(chunk.box[self.axes.index(k)] if k in self.axes else slice(0, n)
+                     for k, n in enumerate(self.shape))  # fmt: skip
+
+    def number(self, chunk: Chunk) -> tuple[int, ...]:
+        """Return the number of the one zarr chunk that holds this box."""
+        return tuple(chunk.numbers[self.axes.index(k)] if k in self.axes else 0 for k in range(len(self.shape)))
+
+
+class Computed(NamedTuple):
+    """The values of a chunk, one array per field, and a small report in terms of JSON."""
+
+    fields: Mapping[str, NDArray]
+    report: Mapping[str, Any]
+
+
+class Compute(Protocol):
+    """What computes one chunk. It can be pickled, and gives the same bits wherever it runs."""
+
+    def __call__(self, chunk: Chunk, /) -> Computed: ...
+
+    def stamp(self, chunk: Chunk, /) -> str:
+        """Return what changes if the input of this chunk does (:func:`stamp_of`)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What a store is made of, and by what."""
+
+    kind: str
+    """The command, for messages."""
+    grid: Grid
+    fields: Mapping[str, Field]
+    compute: Compute
+    settings: Mapping[str, Any]
+    """All that a resumed run has to agree with, by the names that messages use."""
+    coordinates: Any = None
+    """An ``xarray.Dataset`` of coordinates, or None."""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    def plan(self) -> dict[str, Any]:
+        from angsync import __version__
+
+        told = {
+            "kind": self.kind, "settings": {"version of angsync": __version__, **self.settings},
+            "grid": {"shape": self.grid.shape, "sides": self.grid.sides},
+            "fields": {name: {"shape": f.shape, "axes": f.axes} for name, f in self.fields.items()},
+            "coordinates": [] if self.coordinates is None else [str(name) for name in self.coordinates.variables],
+        }  # fmt: skip
+        plan: dict[str, Any] = json.loads(json.dumps(told))  # as it is read again
+        return plan
+
+
+class Done(NamedTuple):
+    """What became of a work."""
+
+    reports: dict[str, dict[str, Any]]
+    """The reports of all chunks that are done, those of earlier runs included, by the names of the chunks."""
+    failed: dict[str, str]
+    """The chunks that failed in this run, with the reason."""
+    missing: list[Chunk]
+    """The chunks that are not done, the failed ones included."""
+    found: int
+    """How many chunks were done at the beginning of this run."""
+    interrupted: bool
+    """Whether Ctrl-C or the time limit ended this run."""
+
+    @property
+    def computed(self) -> int:
+        return len(self.reports) - self.found
+
+
+# Begin, resume, carry out
+
+
+def check_output(
+    path: str | os.PathLike[str], *, resume: bool = False, source: str | os.PathLike[str] | None = None
+) -> Path:
+    """Raise :class:`OutputError` if a work could not be written to ``path``; return where its links lead."""
+    path = target_of(Path(path))
+    if source is not None and Path(source).resolve() in path.resolve().parents:
+        raise OutputError(f"cannot write {path}: it lies inside the input {source}. Choose another folder.")
+    is_there = path.exists() and not (path.is_dir() and not any(path.iterdir()))
+    if is_there:
+        try:
+            plan_of(path)
+        except FileFormatError as error:
+            raise OutputError(f"cannot write {path}: {error} Choose another name, or move it.") from None
+    if is_there and not resume:
+        raise OutputError(
+            f"cannot write {path}: it is there already. Resume it (--resume, resume=True), delete it, or choose "
+            "another name."
+        )
+    folder = path if is_there else path.parent
+    if not folder.is_dir():
+        raise OutputError(f"cannot write {path}: the directory {folder} does not exist. Create it first.")
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror} in the folder {folder.absolute()}.") from None
+    return path
+
+
+def carry_out(
+    work: Work,
+    path: str | os.PathLike[str],
+    *,
+    resume: bool = False,
+    client: Any = None,
+    progress: Callable[[int, int], None] | None = None,
+    max_seconds: float | None = None,
+) -> Done:
+    """Compute all chunks that are not done; ``progress`` receives how many are done, and of how many.
+
+    ``client`` is a ``distributed.Client`` or the address of a scheduler; None works in this process.
+    """
+    end = None if max_seconds is None else time.monotonic() + max_seconds
+    if max_seconds is not None and not max_seconds >= 0:  # NaN neither
+        raise InputError(f"max_seconds (--max-seconds) must be 0 or more, but it is {max_seconds}.")
+    path = check_output(path, resume=resume)
+    begun = not path.exists() or not any(path.iterdir())
+    if begun:
+        _begin(work, path)
+    with _alone(path), _writing(path):
+        if not begun:
+            _agree(work, path)
+        chunks = list(work.grid)
+        done = {chunk: marker for chunk in chunks if (marker := _marker(path, chunk, work.fields)) is not None}
+        if changed := _changed(work, done):
+            raise OutputError(
+                f"cannot resume {path}: the input was written again since chunk {changed[0]} was made of it. Restore "
+                "the input with the times of its files (cp -a, rsync -a), or begin another output."
+            )
+        found = len(done)
+        left = [chunk for chunk in chunks if chunk not in done]
+        task = _Task(str(path.absolute()), plan_of(path)["id"], dict(work.fields), work.compute)
+        failed: dict[str, str] = {}
+        interrupted = False
+        try:
+            with closing(_outcomes(task, left, client)) as outcomes:
+                for chunk, outcome in outcomes:
+                    if isinstance(outcome, OutputError):
+                        raise outcome
+                    if isinstance(outcome, BaseException):
+                        failed[chunk.name] = _reason(chunk, outcome)
+                        _write_json(_path_of(path, chunk), {"failed": failed[chunk.name]})
+                    else:
+                        done[chunk] = outcome
+                    if progress is not None:
+                        progress(len(done) + len(failed), len(chunks))
+                    if end is not None and time.monotonic() >= end:
+                        break
+        except KeyboardInterrupt:
+            interrupted = True
+        except BaseException:
+            if begun and not done:  # such as a scheduler that does not answer: there is nothing to resume
+                shutil.rmtree(path, ignore_errors=True)
+            raise
+        if changed := _changed(work, done):
+            for chunk in changed:
+                _path_of(path, chunk).unlink(missing_ok=True)
+            raise OutputError(
+                f"the input changed while {path} was written: chunk {changed[0]} was made of other files. Begin "
+                "another output with an input that stays as it is."
+            )
+    missing = [chunk for chunk in chunks if chunk not in done]
+    reports = {chunk.name: marker["report"] for chunk, marker in done.items()}
+    return Done(reports, failed, missing, found, interrupted or len(failed) < len(missing))
+
+
+def _begin(work: Work, path: Path) -> None:
+    """Create the store without chunks; it gets its name when it is whole."""
+    zarr = library(path)
+    from zarr.codecs import Crc32cCodec, ZstdCodec
+
+    made = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name[:100]}."))
+    store = made / "store"
+    try:
+        group = zarr.open_group(str(store), mode="w", zarr_format=3)
+        group.attrs.update({**work.attributes, _PLAN: {**work.plan(), "id": uuid.uuid4().hex}})
+        group.create_group(TASKS)
+        for name, one in work.fields.items():
+            group.create_array(
+                name, shape=one.shape, chunks=one.sides(work.grid), dtype=one.dtype, fill_value=one.fill,
+                compressors=[ZstdCodec(level=0), Crc32cCodec()], dimension_names=one.dims,
+                attributes=dict(one.attributes),
+            )  # fmt: skip
+        _write_coordinates(work.coordinates, store)
+        with suppress(FileNotFoundError):
+            path.rmdir()  # an empty folder with that name
+        os.rename(store, path)
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            raise OutputError(f"cannot write {path}: another client has just begun it. Resume it later.") from None
+        raise OutputError(f"cannot write {path}: {error.strerror or error}{_room(path.parent, error)}.") from None
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _write_coordinates(coordinates: Any, store: Path) -> None:
+    """Write those that the store does not have."""
+    zarr = library(store)
+    from zarr.codecs import Crc32cCodec, ZstdCodec
+
+    names = [] if coordinates is None else list(coordinates.variables)
+    lost = [name for name in names if not (store / str(name)).exists()]
+    with warnings.catch_warnings(), _every_chunk(zarr):
+        warnings.simplefilter("ignore")  # the specification of format 3 does not have consolidated metadata yet
+        if lost:
+            kept = zarr.open_group(str(store), mode="r", use_consolidated=False).attrs.asdict()
+            codecs = {"compressors": [ZstdCodec(level=0), Crc32cCodec()]}
+            coordinates.drop_vars([name for name in names if name not in lost]).assign_attrs(kept).to_zarr(
+                str(store), mode="a", consolidated=False, zarr_format=3,
+                encoding=dict.fromkeys(lost, codecs),
+            )  # fmt: skip
+        zarr.consolidate_metadata(str(store))  # where xarray looks for them first
+
+
+def _agree(work: Work, path: Path) -> None:
+    """Refuse to mix two works in one output; write coordinates that are gone."""
+    old, new = plan_of(path), work.plan()
+    differ = [] if old["kind"] == new["kind"] else [f"it is the output of {old['kind']}, not of {new['kind']}"]
+    if not differ:
+        for name in {**old["settings"], **new["settings"]}:
+            before, now = old["settings"].get(name), new["settings"].get(name)
+            if before != now and (name not in _MAY_CHANGE or before != _MAY_CHANGE[name]):
+                differ.append(f"{name} was {_short(before)} and is {_short(now)}")
+    if not differ and old["grid"] != new["grid"]:
+        differ.append(f"the chunks were {old['grid']['sides']} and are {new['grid']['sides']}")
+    if differ:
+        raise OutputError(f"cannot resume {path}: {'; '.join(differ)}. Repeat the first call, or begin another output.")
+    try:
+        _arrays(path, work.fields, "r")
+    except Exception as error:  # a damaged store makes the library raise any exception
+        raise OutputError(f"cannot resume {path}: {_first_line(error)}. Begin another output.") from None
+    if old["settings"] != new["settings"]:
+        group = library(path).open_group(str(path), mode="r+", use_consolidated=False)
+        group.attrs[_PLAN] = {**new, "id": old["id"]}
+    lost = any(not (path / name).exists() for name in new["coordinates"])
+    if lost or old["settings"] != new["settings"]:
+        _write_coordinates(work.coordinates, path)
+
+
+def _short(value: Any) -> str:
+    text = "not given" if value is None else str(value)
+    return text if len(text) <= _LETTERS else f"{text[:_LETTERS]}..."
+
+
+def _changed(work: Work, done: Mapping[Chunk, Mapping[str, Any]]) -> list[Chunk]:
+    """Return the chunks that are done whose input is not what they were made of."""
+    return [chunk for chunk, marker in done.items() if marker["stamp"] != work.compute.stamp(chunk)]
+
+
+def _reason(chunk: Chunk, error: BaseException) -> str:
+    if type(error).__name__ in ("KilledWorker", "CancelledError", "FutureCancelledError"):
+        return (
+            f"workers died again and again with chunk {chunk}, or Dask lost it ({type(error).__name__}). Usually "
+            "their memory is too small: give them more, or take smaller chunks."
+        )
+    return str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Hold the output; :class:`OutputError` if another client does."""
+    lock = _lock(path / TASKS / "lock")
+    try:
+        lock.acquire(timeout=0)
+    except TimeoutError:
+        raise OutputError(f"{path} is being written by another client. Wait for it, or end it.") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _lock(path: Path) -> Any:
+    try:
+        from filelock import FileLock
+    except ImportError:
+        raise MissingDependencyError("filelock", "stack", f"writing {path.parent.parent}") from None
+    return FileLock(path)
+
+
+# One chunk, in whatever process
+
+
+@dataclass(frozen=True)
+class _Task:
+    store: str
+    identity: str
+    """The identity of the store: another one of the same name is not touched."""
+    fields: Mapping[str, Field]
+    compute: Compute
+
+    def __call__(self, chunk: Chunk) -> dict[str, Any]:
+        """Compute a chunk, write it, and return its marker; only the marker if the chunk is done."""
+        path = Path(self.store)
+        marker = _marker(path, chunk, self.fields)
+        if marker is not None:
+            return marker
+        stamp = self.compute.stamp(chunk)
+        found = self.compute(chunk)
+        if self.compute.stamp(chunk) != stamp:
+            raise InputError("the input was written to while it was read. Resume when that has ended.")
+        # Dask may give up a worker that still computes, and a client that was killed leaves its tasks behind
+        with _writing(path), _lock(path / TASKS / f"{chunk.name}.lock") as lock:
+            marker = _marker(path, chunk, self.fields)
+            if marker is None:
+                self._write(path, chunk, found.fields)
+                marker = {"stamp": stamp, "report": dict(found.report)}
+                _write_json(_path_of(path, chunk), marker)
+            Path(lock.lock_file).unlink(missing_ok=True)
+        return marker
+
+    def _write(self, path: Path, chunk: Chunk, values: Mapping[str, NDArray]) -> None:
+        if plan_of(path)["id"] != self.identity:
+            raise OutputError(f"{path} was replaced by another output while chunk {chunk} was computed.")
+        for name, array in _arrays(path, self.fields, "r+").items():
+            file = _file(path, name, self.fields[name], chunk)
+            file.unlink(missing_ok=True)  # zarr reads a file to write a part of it, and a killed process may cut it off
+            array[self.fields[name].place(chunk)] = np.asarray(values[name], dtype=array.dtype)
+            _onto_the_disk(file)
+            _onto_the_disk(file.parent)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Turn an error of the system into one that says what is kept."""
+    try:
+        yield
+    except OSError as error:
+        raise UnfinishedError(
+            f"cannot write {path}: {error.strerror or error}{_room(path, error)}. Finished chunks are kept: fix that, "
+            "then resume (--resume, resume=True)."
+        ) from None
+
+
+def _onto_the_disk(path: Path) -> None:
+    """Flush a file, or the names in a folder."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _room(place: str | os.PathLike[str], error: OSError) -> str:
+    """Return how much space is left, in words, if there is too little."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        with suppress(OSError):
+            return f", and {shutil.disk_usage(place).free:,} bytes are free there"
+    return ""
+
+
+Outcome = tuple[Chunk, Any]
+"""A chunk, and its marker or what was raised."""
+
+
+def _outcomes(task: _Task, chunks: Sequence[Chunk], client: Any) -> Generator[Outcome, None, None]:
+    if client is not None:
+        return _on_cluster(task, chunks, client)
+    return ((chunk, _tried(task, chunk)) for chunk in chunks)
+
+
+def _tried(task: _Task, chunk: Chunk) -> Any:
+    try:
+        return task(chunk)
+    except Exception as error:
+        return error
+
+
+def _on_cluster(task: _Task, chunks: Sequence[Chunk], client: Any) -> Generator[Outcome, None, None]:
+    """Let Dask schedule the tasks, and repeat those whose workers die."""
+    used = connected(client)
+    from distributed import as_completed
+
+    try:
+        threads_of(used)  # waits for a worker, and refuses those of another version
+        # not pure: Dask would take the result of an earlier run for that of this one, and write nothing
+        futures = used.map(_on_worker, chunks, task=task, expected=version(), pure=False)
+        of_future = {future.key: chunk for future, chunk in zip(futures, chunks, strict=True)}
+        try:
+            with used.as_current():
+                for future in as_completed(futures):
+                    yield of_future[future.key], _result(future)
+                    future.release()  # or Dask would repeat it if the worker that remembers its marker is lost
+        finally:
+            with suppress(Exception):  # the cluster may be gone
+                used.cancel([future for future in futures if not future.done()], force=True)
+    finally:
+        if isinstance(client, str):
+            used.close()
+
+
+def _result(future: Any) -> Any:
+    from concurrent.futures import CancelledError
+
+    try:
+        return future.result()
+    except (Exception, CancelledError) as error:
+        return error
+
+
+def _on_worker(chunk: Chunk, task: _Task, expected: str) -> dict[str, Any]:
+    check_version(expected)
+    with kernels.limited(1):  # Dask has a thread of the worker for each task, and counts on it
+        return task(chunk)
+
+
+# What is in a store
+
+
+def library(path: Path) -> Any:
+    """Return the zarr library."""
+    try:
+        import zarr
+    except ImportError:
+        raise MissingDependencyError("zarr", "stack", f"{path}") from None
+    return zarr
+
+
+@contextmanager
+def _every_chunk(zarr: Any) -> Iterator[None]:
+    """Let arrays that are opened write also chunks of fill values: a missing file is then always a fault."""
+    with _setting, zarr.config.set({"array.write_empty_chunks": True}):
+        yield
+
+
+def _arrays(path: Path, names: Sequence[str] | Mapping[str, Any], mode: str) -> dict[str, Any]:
+    zarr = library(path)
+    with _every_chunk(zarr):
+        return {name: zarr.open_array(str(path / name), mode=mode) for name in names}
+
+
+def plan_of(path: Path) -> dict[str, Any]:
+    """Return what a store is made of."""
+    try:
+        return dict(library(path).open_group(str(path), mode="r", use_consolidated=False).attrs[_PLAN])
+    except (MissingDependencyError, PermissionError):
+        raise
+    except Exception:  # a damaged store makes the library raise any exception
+        words = "is not a zarr store that angsync wrote chunk by chunk, or its metadata are damaged"
+        raise FileFormatError(f"{path} {words}.") from None
+
+
+def sides_of(path: str | os.PathLike[str], kind: str) -> tuple[int, ...] | None:
+    """Return the sides of the chunks of an output of this kind, or None if there is none."""
+    try:
+        plan = plan_of(Path(path))
+    except FileFormatError:
+        return None
+    return tuple(plan["grid"]["sides"]) if plan["kind"] == kind else None
+
+
+def read(path: str | os.PathLike[str], names: Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
+    """Return arrays of a store, to be read in parts."""
+    return _arrays(Path(path), names, "r")
+
+
+def _file(path: Path, name: str, told: Field, chunk: Chunk) -> Path:
+    """Return the one file that holds this chunk of an array."""
+    return path.joinpath(name, "c", *map(str, told.number(chunk)))
+
+
+def _path_of(path: Path, chunk: Chunk) -> Path:
+    """Return the place of a marker."""
+    return path / TASKS / f"{chunk.name}.json"
+
+
+def _marker(path: Path, chunk: Chunk, fields: Mapping[str, Field]) -> dict[str, Any] | None:
+    """Return the marker of a chunk that is done and whose files are there."""
+    marker = _read_json(_path_of(path, chunk))
+    whole = "report" in marker and all(_file(path, name, told, chunk).is_file() for name, told in fields.items())
+    return marker if whole else None
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a file whole or not at all; it is on the disk before this returns."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    try:
+        temporary.write_text(json.dumps(content), "utf-8")
+        _onto_the_disk(temporary)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _onto_the_disk(path.parent)
+
+
+# What an input is
+
+
+def facts_of(data: Any) -> dict[str, Any]:
+    """Return what a resumed run has to find again in its input, by the names that messages use."""
+    facts: dict[str, Any] = {"shape of the input": list(data.shape), "dtype of the input": str(np.dtype(data.dtype))}
+    if zarr_files.is_zarr(data):
+        facts["metadata of the input"] = zlib.crc32(json.dumps(data.metadata.to_dict(), default=str).encode())
+    elif isinstance(data, np.ndarray) and not isinstance(data, np.memmap):
+        facts["values of the input"] = checksum(data)
+    return facts
+
+
+def checksum(values: NDArray) -> int:
+    """Return the crc32 of an array and of its mask."""
+    mask = np.ma.getmaskarray(values).tobytes() if isinstance(values, np.ma.MaskedArray) else b""
+    crc = zlib.crc32(mask)
+    for part in np.atleast_1d(np.ma.getdata(values)):  # one image at a time
+        crc = zlib.crc32(np.ascontiguousarray(part).tobytes(), crc)
+    return crc
+
+
+def stamp_of(data: Any, path: str | os.PathLike[str] | None, box: tuple[slice, ...]) -> str:
+    """Return the sizes and times of the files behind a box of an array, as one number; empty if it has no files."""
+    root = zarr_files.root_of(data) if zarr_files.is_zarr(data) else None
+    if root is not None:
+        files = [root / key for key, _ in zarr_files.pieces(data, box)]
+    elif store_library(data) == "h5py":
+        files = [Path(data.file.filename)]
+    elif path is None:
+        return ""
+    else:
+        files = sorted(Path(path).iterdir()) if Path(path).is_dir() else [Path(path)]
+    told = [(file.name, *_size_and_time(file)) for file in files]
+    return f"{zlib.crc32(json.dumps(told).encode()):08x}"
+
+
+def _size_and_time(file: Path) -> tuple[int, int]:
+    try:
+        told = file.stat()
+    except OSError:  # absent, or it may not be read: reported when it is read
+        return -1, -1
+    return told.st_size, told.st_mtime_ns
+
+
+# Verify
+
+
+class Verified(NamedTuple):
+    """What was found in a store, by the names of the chunks."""
+
+    path: str
+    kind: str
+    """The command that wrote it."""
+    total: int
+    right: int
+    wrong: dict[str, str]
+    """Chunks that are marked as done, with what is wrong with them."""
+    failed: dict[str, str]
+    """Chunks that could not be computed, with the reason."""
+    unfinished: list[str]
+    """Chunks that no run has reached."""
+    coordinates: dict[str, str]
+    """Coordinates that cannot be read, with what is wrong with them."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Return True if every chunk and every coordinate is there and right."""
+        return self.right == self.total and not self.coordinates
+
+
+def verify(
+    path: str | os.PathLike[str], progress: Callable[[int, int], None] | None = None, *, unmark: bool = False
+) -> Verified:
+    """Read every chunk that is marked as done. ``unmark`` lets a resumed run compute the wrong ones again."""
+    path = Path(path)
+    if not path.is_dir():
+        raise FileFormatError(f"there is no store {path}. Check the name.")
+    plan = plan_of(path)
+    fields = {name: Field(tuple(told["shape"]), "", tuple(told["axes"]), (), None)
+              for name, told in plan["fields"].items()}  # fmt: skip
+    chunks = list(Grid(tuple(plan["grid"]["shape"]), tuple(plan["grid"]["sides"])))
+    try:
+        opened = _arrays(path, fields, "r")
+    except Exception as error:  # a damaged store makes the library raise any exception
+        raise FileFormatError(f"cannot open {path}: {_first_line(error)}.") from None
+    wrong, failed, unfinished = {}, {}, []
+    for done, chunk in enumerate(chunks, 1):
+        marker = _read_json(_path_of(path, chunk))
+        if "failed" in marker:
+            failed[chunk.name] = str(marker["failed"])
+        elif "report" not in marker:
+            unfinished.append(chunk.name)
+        elif reason := _fault(path, opened, fields, chunk):
+            wrong[chunk.name] = reason
+            if unmark:
+                _path_of(path, chunk).unlink()
+        if progress is not None:
+            progress(done, len(chunks))
+    beside = {name: reason for name in plan["coordinates"] if (reason := _fault_of_coordinate(path, name))}
+    for name in beside if unmark else ():
+        shutil.rmtree(path / name, ignore_errors=True)
+    right = len(chunks) - len(wrong) - len(failed) - len(unfinished)
+    return Verified(str(path), plan["kind"], len(chunks), right, wrong, failed, unfinished, beside)
+
+
+def _fault(path: Path, opened: Mapping[str, Any], fields: Mapping[str, Field], chunk: Chunk) -> str:
+    """Return what is wrong with a chunk, or an empty text."""
+    for name, told in fields.items():
+        file = _file(path, name, told, chunk)
+        if not file.is_file():
+            return f"the file {file.relative_to(path).as_posix()} is missing"
+        try:
+            opened[name][told.place(chunk)]
+        except Exception as error:  # each codec has its own
+            return f"{name} cannot be read ({_first_line(error)})"
+    return ""
+
+
+def _fault_of_coordinate(path: Path, name: str) -> str:
+    try:
+        array = _arrays(path, [name], "r")[name]
+        if array.nchunks_initialized < array.nchunks:
+            return "a chunk is missing"
+        for first in range(0, array.shape[0], array.chunks[0]) if array.shape else ():
+            array[first : first + array.chunks[0]]
+        if not array.shape:
+            array[...]
+    except Exception as error:
+        return f"it cannot be read ({_first_line(error)})"
+    return ""
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
