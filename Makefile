@@ -6,6 +6,7 @@
 PYTHON ?=
 PYTEST_ARGS ?=
 DEMO_ARGS ?=
+BENCH_ARGS ?=
 SPHINX_ARGS ?=
 # One process a core, a file of tests to each: one after the other they take twice as long on two cores.
 PYTEST_CORES ?= --numprocesses auto --maxprocesses 8 --dist loadfile
@@ -65,12 +66,9 @@ linkcheck: ## the addresses in the documentation, over the network; not part of 
 	$(PREPARE) docs
 	$(BIN)/sphinx-build -q -b linkcheck $(SPHINX_ARGS) docs docs/_build/linkcheck
 
-bench: ## every script in benchmarks/, one after the other
+bench: ## every claim in benchmarks/, one table each (BENCH_ARGS='dense --quick')
 	$(PREPARE) test
-	@for script in benchmarks/*.py; do \
-		[ -e "$$script" ] || { echo "no benchmarks yet"; break; }; \
-		echo "== $$script"; $(BIN)/python "$$script" || exit 1; \
-	done
+	@$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
 
 wheels: ## sdist and wheel into dist/, tried in fresh environments of every Python found
 	$(PREPARE) base

@@ -1,15 +1,8 @@
-"""Every application on fixed seeds and named data, beside its peers: a module each, with ``rows(quick) -> list[Row]``.
-
-``benchmarks/applications.py`` prints them as one table. A peer that is not installed is a row that says so; peers that
-need other versions of shared libraries run in an environment of their own (``--peers-python``).
-"""
+"""Each application on fixed seeds and named data, compared with its peers: a module each, with ``rows(quick)``."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-NAMES = ("clocks", "ranking", "phase_retrieval", "phase_linking", "beam_optics", "radio", "pose_graphs")
-"""The modules, in the order of the table."""
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ import time
 
 import numpy as np
 from numpy.typing import NDArray
+from ptychography import data_error, epie, illumination, siemens_star, tiles
 
 from angsync.applications import phase_retrieval
 from angsync.applications.phase_retrieval import Simulated, recover, simulate
 from applications import Row
-from applications.ptychography import data_error, epie, illumination, siemens_star, tiles
 
 SNR = (20, 30, 40, 60)
 STARTS = 20

@@ -1,24 +1,20 @@
 """Whole pose graphs with false loops: ours beside gtsam's GNC (known odometry), DCS and Cauchy, in one run.
 
-    python benchmarks/cases/false_loops.py [--graphs CSAIL,MIT,intel,manhattan] [--seeds 1001,1002] [--shares .3,.5]
-        [--kinds random,clusters] [--within 0.2] [--peers CSAIL,MIT]
-
 False loops are ``share`` of all loops: between random pairs with a random motion, or in clusters of five that agree
-with each other (``within``: their noise in units of the stated one). Odometry is trusted. Errors are against the
-optimum of the clean graph: mean heading error in degrees, rms distance in meters. Recall: false loops that were left
-out. Precision: what was left out and is false. Seconds are of the CPU, of the whole call, certificate included; gtsam
-minimizes with the full information, which alone makes some hundredths of a degree. The peers that are not installed are
-left out.
+with each other. Odometry is trusted. Errors are against the optimum of the clean graph: mean heading error in degrees,
+rms distance in meters. Recall: false loops that were left out. Precision: what was left out and is false. Seconds are
+of the CPU, of the whole call, certificate included; gtsam minimizes with the full information, which alone makes some
+hundredths of a degree.
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
-import json
+import itertools
+import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +26,9 @@ from angsync.errors import AngsyncWarning
 
 CLUSTER = 5  # loops of one mistaken place
 NEAR = 2  # poses that the ends of a cluster are apart from its middle
+WITHIN = 0.2  # noise of loops that agree, in units of the stated one
+SEEDS = (1001, 1002, 1003, 1004, 1005)
+PEER_GRAPHS, PEER_SEEDS = ("CSAIL", "MIT"), SEEDS[:2]
 APART = 10  # poses between the two ends of a false loop, at least
 
 
@@ -122,60 +121,34 @@ def gtsam_fit(method: str) -> Callable[[PoseGraph], tuple[np.ndarray, np.ndarray
     return run
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--graphs", default="CSAIL,MIT,intel,manhattan")
-    parser.add_argument("--seeds", default="1001,1002,1003,1004,1005")
-    parser.add_argument("--shares", default="0.3,0.5")
-    parser.add_argument("--kinds", default="random,clusters")
-    parser.add_argument("--within", type=float, default=0.2)
-    parser.add_argument(
-        "--peers", default="CSAIL,MIT", help="graphs on which the peers run, for the first --peer-seeds"
-    )
-    parser.add_argument("--peer-seeds", type=int, default=2)
-    parser.add_argument("--data", type=Path, default=Path(__file__).parents[3] / "shared" / "data" / "pose-graphs")
-    parser.add_argument("--output", type=Path, help="append one JSON object a row here")
-    arguments = parser.parse_args()
+def rows(quick: bool) -> Iterator[dict[str, Any]]:
     warnings.simplefilter("ignore", AngsyncWarning)
+    folder = Path(os.environ.get("ANGSYNC_DATA", "../shared/data")) / "pose-graphs"
+    names = ("CSAIL",) if quick else ("CSAIL", "MIT", "intel", "manhattan")
     peers = ("GNC", "DCS", "Cauchy") if importlib.util.find_spec("gtsam") else ()
-    for name in arguments.graphs.split(","):
-        graph = pose_graph.read(arguments.data / f"{name}.g2o")
+    for name in names if folder.is_dir() else ():
+        graph = pose_graph.read(folder / f"{name}.g2o")
         truth = pose_graph.optimize(graph).poses
-        for kind in arguments.kinds.split(","):
-            for share in map(float, arguments.shares.split(",")):
-                for number, seed in enumerate(map(int, arguments.seeds.split(","))):
-                    rng = np.random.default_rng([seed, int(100 * share), kind == "random"])
-                    given, false = with_false_loops(graph, truth, share, kind, rng, arguments.within)
-                    methods: dict[str, Any] = {"ours": ours}
-                    if name in arguments.peers.split(",") and number < arguments.peer_seeds:
-                        methods |= {f"gtsam {method}": gtsam_fit(method) for method in peers}
-                    for method, fit in methods.items():
-                        begin = time.process_time()
-                        poses, left_out, result = fit(given)
-                        row: dict[str, Any] = {
-                            "graph": name,
-                            "kind": kind,
-                            "share": share,
-                            "seed": seed,
-                            "method": method,
-                        }
-                        row["seconds"] = time.process_time() - begin
-                        row["degrees"], row["meters"] = errors(poses, truth)
-                        if left_out is not None:
-                            hits = int((left_out & false).sum())
-                            row |= {"recall": hits / false.sum(), "precision": hits / max(int(left_out.sum()), 1)}
-                        if result is not None:
-                            row |= {"scale": result.robust.scale, "credible": result.robust.credible}
-                            row["verdict"] = result.sync.certificate.verdict.name
-                        shown = (
-                            f"{key} {value:.3g}" if isinstance(value, float) else f"{value}"
-                            for key, value in row.items()
-                        )
-                        print("; ".join(shown), flush=True)
-                        if arguments.output is not None:
-                            with open(arguments.output, "a") as stream:
-                                stream.write(json.dumps(row) + "\n")
+        for kind, share, seed in itertools.product(("random", "clusters"), (0.3, 0.5), SEEDS[:1] if quick else SEEDS):
+            rng = np.random.default_rng([seed, int(100 * share), kind == "random"])
+            given, false = with_false_loops(graph, truth, share, kind, rng, WITHIN)
+            methods: dict[str, Any] = {"ours": ours}
+            if name in PEER_GRAPHS and seed in PEER_SEEDS:
+                methods |= {f"gtsam {method}": gtsam_fit(method) for method in peers}
+            for method, fit in methods.items():
+                problem = f"{name}, {share:.0%} {kind}, seed {seed}"
+                yield {"problem": problem, "method": method, **fitted(fit, given, truth, false)}
 
 
-if __name__ == "__main__":
-    main()
+def fitted(fit: Callable[[PoseGraph], Any], given: PoseGraph, truth: np.ndarray, false: np.ndarray) -> dict[str, Any]:
+    begin = time.process_time()
+    poses, left_out, result = fit(given)
+    row: dict[str, Any] = {"seconds": time.process_time() - begin}
+    row["degrees"], row["meters"] = errors(poses, truth)
+    if left_out is not None:
+        hits = int((left_out & false).sum())
+        row |= {"recall": hits / float(false.sum()), "precision": hits / max(int(left_out.sum()), 1)}
+    if result is not None:
+        row |= {"scale": result.robust.scale, "credible": result.robust.credible}
+        row["verdict"] = result.sync.certificate.verdict.name
+    return row

@@ -43,8 +43,8 @@ def closed_form(name: str, problem: ang.simulate.Problem) -> float | None:
     return None
 
 
-def table() -> list[dict[str, Any]]:
-    """One row a graph: the default solver, the closed form, and Newton from the truth."""
+def rows(quick: bool) -> list[dict[str, Any]]:
+    """Return a row per graph: the default solver, the closed form, and Newton from the truth."""
     rows = []
     for name, graph in graphs().items():
         ends = np.array(graph.edges())

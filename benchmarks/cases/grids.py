@@ -8,11 +8,12 @@ from typing import Any
 import angsync as ang
 
 
-def table(side: int = 1000, seeds: int = 10, levels: tuple[float, ...] = (0.3, 0.6)) -> list[dict[str, Any]]:
-    """One row a noise level and seed; time is that of ``synchronize`` on the sparse matrix, certificate apart."""
+def rows(quick: bool) -> list[dict[str, Any]]:
+    """Return a row per noise level and seed; time is that of ``synchronize`` on the matrix, without certificate."""
     rows = []
-    for noise in levels:
-        for seed in range(seeds if noise == levels[0] else max(1, seeds // 3)):
+    side = 300 if quick else 1000
+    for noise, seeds in ((0.3, 2 if quick else 10), (0.6, 1 if quick else 3)):
+        for seed in range(seeds):
             problem = ang.simulate.grid(side, side, noise, rng=seed)
             begin = time.perf_counter()
             result = ang.synchronize(problem.C, certify=False)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from peers import fast_sync, gtsam_graph, plain_gpm, trust_regions
+from race import race
 
 import angsync as ang
 from angsync.applications import pose_graph
-from cases import peers
 
 # optimum F = sum w (2 - 2 cos r), unit and kappa weights; and of the whole graph in the convention of SE-Sync
 KNOWN: dict[str, tuple[float, float]] = {
@@ -35,29 +37,30 @@ def cost(measurements: ang.Measurements, z: np.ndarray) -> float:
     return float(np.sum(measurements.weight * 4 * np.sin(r / 2) ** 2))
 
 
-def table(repeats: int = 7) -> list[dict[str, Any]]:
-    """One row a graph, weighting and method."""
+def rows(quick: bool) -> list[dict[str, Any]]:
+    """Return a row per graph, weighting and method."""
     data = folder()
     if data is None:
         return []
-    absent = peers.missing()
     rows: list[dict[str, Any]] = []
     for name, optima in KNOWN.items():
         for weighting, optimum in zip(("unit", "kappa"), optima, strict=True):
             measurements = ang.read(data / f"{name}.g2o", weights=weighting)
             C = measurements.to_sparse()
             methods: dict[str, Any] = {"angsync": lambda m=measurements: ang.synchronize(m)}
-            if "gtsam" not in absent:
-                graph = peers.gtsam_graph(measurements)
-                methods["gtsam.fastSyncRot2"] = lambda g=graph, n=measurements.n: peers.fast_sync(g, n)
-            seconds, answers = peers.interleaved(methods, repeats)
-            if "pymanopt" not in absent:
+            if importlib.util.find_spec("gtsam"):
+                graph = gtsam_graph(measurements)
+                methods["gtsam.fastSyncRot2"] = lambda g=graph, n=measurements.n: fast_sync(g, n)
+            laps = race(methods, 3 if quick else 7)
+            seconds = {method: lap.seconds for method, lap in laps.items()}
+            answers = {method: lap.answer for method, lap in laps.items()}
+            if importlib.util.find_spec("pymanopt"):
                 start = ang.eigenvector_estimator(C)
                 begin = time.perf_counter()
-                answers["pymanopt, 60 s at most"] = peers.trust_regions(C, start, 60.0)
+                answers["pymanopt, 60 s at most"] = trust_regions(C, start, 60.0)
                 seconds["pymanopt, 60 s at most"] = time.perf_counter() - begin
             begin = time.perf_counter()
-            answers["plain GPM, 2000 iterations"] = peers.plain_gpm(C, 2000)
+            answers["plain GPM, 2000 iterations"] = plain_gpm(C, 2000)
             seconds["plain GPM, 2000 iterations"] = time.perf_counter() - begin
             for method, answer in answers.items():
                 z = answer.z if method == "angsync" else answer

@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 import angsync as ang
 from angsync.errors import AngsyncWarning
-from cases.coverage import Graph
+
+from .coverage import Graph
 
 SIGMA = 0.05
+FIRST_SEED = 10_000
 SHARES = (0.0, 0.1, 0.2, 0.3)
 
 
@@ -103,12 +105,12 @@ def draw(kind: str, share: float, seed: int, sigma: float = SIGMA) -> dict[str, 
     }
 
 
-def table(draws: int = 300, first_seed: int = 10_000, sigma: float = SIGMA) -> list[dict[str, Any]]:
-    """One row a kind and share of outliers."""
-    rows = []
+def rows(quick: bool) -> list[dict[str, Any]]:
+    """Return a row per kind and share of outliers."""
+    rows, draws = [], 10 if quick else 300
     for kind in KINDS:
         for share in SHARES:
-            found = [draw(kind, share, seed, sigma) for seed in range(first_seed, first_seed + draws)]
+            found = [draw(kind, share, seed) for seed in range(FIRST_SEED, FIRST_SEED + draws)]
             covered = np.array([one["covered"] for one in found])
             believed = np.array([one["credible"] for one in found]) > 0
             rows.append(

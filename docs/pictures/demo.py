@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.patches import Circle, Wedge
 
-from angsync.study.network import run_network_demo
+from angsync.study.demo import run_network_demo
 
 SEED = 0
 INK, FAINT, WRONG, FOUND, BAR = "#1f2430", "#b8bec9", "#c8371e", "#15616d", "#7cc4cd"
@@ -37,13 +37,13 @@ for k, (a, b) in enumerate(zip(links.i, links.j, strict=True)):
     )  # fmt: skip
     if is_out:
         right.annotate(
-            f"wrong by {abs(made.misfit(k)):.0f}°,\nleft out", network.positions[[a, b]].mean(axis=0),
+            f"wrong by {made.misfits[k]:.0f}°,\nleft out", network.positions[[a, b]].mean(axis=0),
             xytext=(34, 4), textcoords="offset points", color=WRONG, fontsize=9, fontweight="bold", ha="left",
             va="center", zorder=6, bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},
             arrowprops={"arrowstyle": "-", "color": WRONG, "shrinkB": 0},
         )  # fmt: skip
 left.scatter(x, y, s=46, color=INK, zorder=3)
-half = 1.96 * made.standard_errors
+half = 1.96 * np.degrees(made.result.standard_errors())
 for k, angle in enumerate(np.degrees(np.angle(made.result.z))):
     at = (float(x[k]), float(y[k]))
     right.add_patch(Circle(at, DIAL, facecolor="white", edgecolor=INK, lw=1.1, zorder=3))

@@ -116,7 +116,7 @@ def rooms_loaded():
     return {part for name in loaded_by_a_solve() if name.startswith("angsync.") for part in name.split(".")[1:]}
 
 
-@pytest.mark.parametrize("room", ["study", "bench", "reproduce", "demo", "cli", "applications", "theory", "simulate"])
+@pytest.mark.parametrize("room", ["study", "reproduce", "demo", "cli", "applications", "theory", "simulate"])
 def test_a_dense_solve_does_not_load_what_is_never_needed_for_one(room):
     assert room not in rooms_loaded()
 

@@ -39,7 +39,7 @@ from angsync.problem.array_libraries import (
 )
 
 POLISH_STEPS = 2
-"""Steps before a proof: with two, all problems of the easy model in ``benchmarks/gpu.py`` are certified."""
+"""Steps before a proof: with two, all problems of the easy model in ``benchmarks/cases/gpu.py`` are certified."""
 
 _CHUNK_ENTRIES = 1 << 26  # of the problems solved at a time by the library's own products, which keep a few copies
 

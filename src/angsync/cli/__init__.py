@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 COMMANDS = (
     "demo", "solve", "certify", "simulate", "posegraph", "clocks", "rank", "phaseless", "link", "beam", "selfcal",
-    "verify", "reproduce", "bench", "info",
+    "verify", "reproduce", "info",
 )  # fmt: skip
 """One file each, which registers its command when it is loaded; the help lists them in this order."""
 

@@ -17,7 +17,7 @@ from angsync.cli.root import app
 @app.command(short_help="A network with one bad link, solved and proved; no input needed.")
 def demo(
     n: Annotated[int, typer.Option(help="Second part: number of nodes.", min=2)] = 300,
-    sigma: Annotated[float | None, typer.Option(help="Second part: noise; 0.2 sqrt(n) unless given.")] = None,
+    sigma: Annotated[float | None, typer.Option(help="Second part: noise (default: 0.2 sqrt(n)).")] = None,
     seed: options.Seed = 0,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the two pages.")] = Path("angsync-demo"),
     json: options.Json = False,
@@ -26,7 +26,7 @@ def demo(
 
     First a map of stations: measured phase differences, one of them wrong, and the phases that are found, with error
     bars and a proof (report.html). Then the setting of the paper: a dense matrix with Gaussian noise, and the error
-    beside the Cramer-Rao bound (paper.html).
+    compared with the Cramer-Rao bound (paper.html).
     """
     with reporting() as console:
         from angsync.cli.progress import watching
@@ -34,8 +34,7 @@ def demo(
         from angsync.io.atomic import check_writable, report_folder
         from angsync.io.strict_json import to_json
         from angsync.report.canvas import has_extra
-        from angsync.study.demo import run_demo
-        from angsync.study.network import run_network_demo
+        from angsync.study.demo import run_demo, run_network_demo
 
         with_pages = has_extra()
         pages = [output / name for name in ("report.html", "paper.html")]
@@ -60,8 +59,9 @@ def demo(
             Console().print(table("", story.rows()))
             typer.echo("")
             Console().print(table("The setting of the paper: C = z z^H + sigma W", shown.rows()))
-            told = f"The map, every phase and every link are in {pages[0]}, the rest in {pages[1]}"
-            if not with_pages:
-                told = "The pages need matplotlib and jinja2: pip install 'angsync[report]'"
-            typer.echo(fitted(f"\n{told}"))
+            if with_pages:
+                typer.echo(f"\nThe paper's setting: {pages[1].resolve().as_uri()}")
+                typer.echo(f"Map, phases and links: {pages[0].resolve().as_uri()}")
+            else:
+                typer.echo("\nThe pages need matplotlib and jinja2: pip install 'angsync[report]'")
         raise typer.Exit(max(exit_code(story.result), exit_code(shown.result)))

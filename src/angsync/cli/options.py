@@ -15,14 +15,12 @@ from angsync.problem.units import FULL_TURN
 from angsync.simulate.names import LAWS, MODELS
 from angsync.solvers.names import SOLVERS
 from angsync.solvers.starts.names import OFFERED
-from angsync.study.bench.names import TITLES
 
 if TYPE_CHECKING:  # a type checker cannot know names that come from a table
     SolverName = Any
     ProofName = Any
     ModelName = Any
     LawName = Any
-    GroupName = Any
     WeightsName = Any
     TriangleName = Any
     UnitName = Any
@@ -38,7 +36,6 @@ else:
     ProofName = _words("ProofName", ("auto", *METHODS))
     ModelName = _words("ModelName", MODELS)
     LawName = _words("LawName", LAWS)
-    GroupName = _words("GroupName", TITLES)
     WeightsName = _words("WeightsName", G2O_WEIGHTS)
     TriangleName = _words("TriangleName", ("full", "upper", "lower"))
     UnitName = _words("UnitName", FULL_TURN)
@@ -161,7 +158,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but er
 Threads = Annotated[int | None, typer.Option("--threads", help="Threads to use; all cores unless given.", min=1)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
-# simulated problems and benchmarks
+# simulated problems
 Model = Annotated[ModelName, typer.Argument(metavar="MODEL", help=f"Which problem: {', '.join(MODELS)}.")]
 ProblemFile = Annotated[
     Path,
@@ -171,8 +168,4 @@ ProblemFile = Annotated[
 ]
 Law = Annotated[
     LawName | None, typer.Option("--law", help="Of phase_noise and erdos_renyi: wrapped_normal unless given.")
-]
-Groups = Annotated[
-    list[GroupName] | None,
-    typer.Argument(metavar="NAMES", help=f"Which groups: {', '.join(TITLES)}; all unless given."),
 ]

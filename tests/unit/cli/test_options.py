@@ -23,7 +23,6 @@ from angsync.report.numbers import plain_number
 from angsync.solvers.names import SOLVERS
 from angsync.solvers.starts.names import OFFERED
 from angsync.solvers.stopping import Stopping
-from angsync.study.bench.engine import GROUPS
 
 TABLES = [
     ("solve", "solver", ["auto", *SOLVERS]),
@@ -34,7 +33,6 @@ TABLES = [
     ("certify", "weights", [*formats.G2O_WEIGHTS]),
     ("simulate", "model", [*simulate.MODELS]),
     ("simulate", "law", [*simulate.LAWS]),
-    ("bench", "names", [*GROUPS]),
 ]
 
 

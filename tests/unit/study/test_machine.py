@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from angsync.study import machine
-from angsync.study.machine import cores, cuda_devices, for_timings, installation, version_of
+from angsync.study.machine import cores, cuda_devices, installation, version_of
 
 
 def test_versions_are_those_installed():
@@ -30,14 +30,6 @@ def test_thread_limits_are_shown(monkeypatch):
     assert installation()["thread limits"] == "none set"
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     assert installation()["thread limits"] == "OMP_NUM_THREADS=3"
-
-
-def test_the_environment_is_written_down_beside_timings(monkeypatch):
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    monkeypatch.setenv("SECRET_TOKEN", "hidden")
-    found = for_timings()["threads"]
-    assert found["environment"]["OMP_NUM_THREADS"] == "1"
-    assert "SECRET_TOKEN" not in found["environment"]
 
 
 class Libraries:

@@ -9,7 +9,7 @@ import pytest
 
 from angsync import Verdict
 from angsync.errors import ErrorBarWarning
-from angsync.study.network import BAD_LINK_DEGREES, NOISE_DEGREES, run_network_demo, simulate_network
+from angsync.study.demo import BAD_LINK_DEGREES, NOISE_DEGREES, run_network_demo, simulate_network
 
 
 def apart(network):
@@ -37,7 +37,7 @@ def test_the_bad_link_is_found_and_the_rest_is_proved():
     assert shown.result.robust.credible is True
     assert shown.errors.max() < shown.plain_errors.max() / 1.5
     story = " ".join(shown.story())
-    assert shown.link(shown.network.bad) in story
+    assert shown.network.link(shown.network.bad) in story
     assert "CERTIFIED" in story
     assert shown.numbers()["left_out"] == [shown.numbers()["bad_link"]]
     assert shown.rows()[1][1].split() == ["0.0", "reference"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+from pathlib import Path
+
 import numpy as np
 import pytest
 from reference import batch
@@ -13,7 +16,12 @@ from angsync.errors import NotHermitianError
 from angsync.kernels.batch import reference as batch_reference
 from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, BatchNumbers, chirp
 from angsync.simulate import gaussian
-from angsync.study.bench.problems import coherence_stack
+
+_SPEC = importlib.util.spec_from_file_location(
+    "benchmark_matrices", Path(__file__).resolve().parents[4] / "benchmarks" / "matrices.py"
+)
+matrices = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(matrices)
 
 
 def stack(n, count, level, seed=0):
@@ -104,7 +112,7 @@ def test_blocks_are_larger_where_nothing_is_copied(monkeypatch):
 
 def test_a_shift_against_the_slowest_mode_saves_steps(batch_solver, monkeypatch):
     """Coherence matrices have one slow mode: power steps multiply the residual by about 0.2 without the shift."""
-    C = coherence_stack(30, 64, "easy", 0)
+    C = matrices.coherence_stack(30, 64, "easy", 0)
     with_it = solved(batch_solver, C).found
     monkeypatch.setattr(batch_reference, "_SHIFT_SHARE", 0.0)
     without = solved(batch_reference.solve, C).found

@@ -1,77 +1,20 @@
-"""Other ways to solve the same problems, called as their documentation says.
-
-Always there: what one writes first in NumPy and SciPy. The libraries are optional: :func:`table` says which are missing
-and how to install them; nothing is installed from here.
-"""
+"""Other ways to solve the same problems, called as their documentation says. Each library is optional."""
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.study.machine import version_of
+import angsync as ang
 
 POWER_TOLERANCE, POWER_LIMIT = 1e-5, 49
 """When dolphin's power iteration stops: change of the unit vector, and products (it counts from 1 to 50)."""
-
-
-@dataclass(frozen=True)
-class Peer:
-    """A library that ``--peers`` uses where it can be imported."""
-
-    name: str
-    modules: tuple[str, ...]
-    what: str
-    install: str
-
-    @property
-    def usable(self) -> bool:
-        return not any(map(_failure, self.modules))
-
-    @property
-    def state(self) -> str:
-        """Its version, or how to install it, or why it cannot be used although it is there."""
-        packages = [module.partition(".")[0] for module in self.modules]
-        if any(importlib.util.find_spec(package) is None for package in packages):
-            return f"missing: {self.install}"
-        versions = " + ".join(map(version_of, packages))
-        why = next(filter(None, map(_failure, self.modules)), "")
-        return f"{versions}, unusable: {why}" if why else versions
-
-
-@cache
-def _failure(module: str) -> str:
-    """Why the module cannot be imported; empty where it can."""
-    try:
-        importlib.import_module(module)
-    except Exception as error:  # a library that was built for another one fails in many ways
-        return str(error) or type(error).__name__
-    return ""
-
-
-_EXTRA = "pip install 'angsync[peers]'"
-PYMANOPT = Peer("pymanopt", ("pymanopt",), "trust regions", _EXTRA)
-SCS = Peer("cvxpy + scs", ("cvxpy", "scs"), "the relaxation", _EXTRA)
-DOLPHIN = Peer("dolphin", ("dolphin.phase_link",), "phase linking", "pip install dolphin (and GDAL)")
-JAX = Peer("jax", ("jax",), "phase linking, our code", _EXTRA)
-PEERS = (PYMANOPT, SCS, DOLPHIN, JAX)
-
-
-def table() -> list[tuple[str, str, str]]:
-    """Name, what it is used for, and its state."""
-    return [(peer.name, peer.what, peer.state) for peer in PEERS]
-
-
-# ------------------------------------------------------------------------------------------- one dense problem
 
 
 def naive(C: Any, tolerance: float) -> NDArray[np.complex128]:
@@ -151,9 +94,6 @@ def relaxation_by_scs(C: NDArray) -> Callable[[], NDArray[np.complex128]]:
     return solve
 
 
-# ---------------------------------------------------------------------------------------- stacks of small ones
-
-
 def by_workers(function: Callable[[NDArray], NDArray], stack: NDArray, workers: int) -> NDArray:
     """The function on an equal part of the stack for each worker; NumPy's batched routines hold no lock."""
     with ThreadPoolExecutor(workers) as pool:
@@ -184,19 +124,19 @@ def batched_gpm(stack: NDArray, tolerance: float = 1e-5) -> NDArray:
     return z
 
 
-def phase_linking() -> tuple[str, Callable[[NDArray], NDArray]] | None:
-    """dolphin's eigenvector phase linking and a name that says whose code it is; None where neither can be used.
+def phase_linking() -> Callable[[NDArray], NDArray] | None:
+    """Return dolphin's eigenvector phase linking, or its algorithm in JAX; None if neither is installed.
 
     dolphin needs GDAL, which pip does not install; the algorithm needs nothing but JAX.
     """
-    if DOLPHIN.usable:
+    if importlib.util.find_spec("dolphin"):
         from dolphin.phase_link._eigenvalues import eigh_largest_stack
 
-        return "dolphin", lambda stack: _phases(np.asarray(eigh_largest_stack(stack[None])[1][0]))
-    if not JAX.usable:
+        return lambda stack: _phases(np.asarray(eigh_largest_stack(stack[None])[1][0]))
+    if not importlib.util.find_spec("jax"):
         return None
     leading = power_iteration_in_jax()
-    return "dolphin in JAX", lambda stack: _phases(np.asarray(leading(stack)))
+    return lambda stack: _phases(np.asarray(leading(stack)))
 
 
 def power_iteration_in_jax(tolerance: float = POWER_TOLERANCE, limit: int = POWER_LIMIT) -> Callable[[Any], Any]:
@@ -228,3 +168,46 @@ def power_iteration_in_jax(tolerance: float = POWER_TOLERANCE, limit: int = POWE
 def _phases(u: NDArray) -> NDArray:
     size = np.abs(u)
     return np.where(size > 0, u / np.where(size > 0, size, 1), 1)
+
+
+def gtsam_graph(measurements: ang.Measurements) -> Any:
+    """The factor graph of GTSAM: one between-factor a measurement, precision = weight (not part of what is timed)."""
+    import gtsam
+
+    graph = gtsam.NonlinearFactorGraph()
+    for i, j, angle, weight in zip(
+        measurements.i.tolist(),
+        measurements.j.tolist(),
+        measurements.angle.tolist(),
+        measurements.weight.tolist(),
+        strict=True,
+    ):
+        noise = gtsam.noiseModel.Isotropic.Precision(1, weight)
+        # BetweenFactor(a, b, m) measures a^-1 b; ours is theta_i - theta_j
+        graph.add(gtsam.BetweenFactorRot2(j, i, gtsam.Rot2(angle), noise))
+    return graph
+
+
+def fast_sync(graph: Any, n: int) -> np.ndarray:
+    """``gtsam.fastSyncRot2``: approximate, no certificate."""
+    import gtsam
+
+    values = gtsam.fastSyncRot2(graph)
+    return np.exp(1j * np.array([values.atRot2(k).theta() for k in range(n)]))
+
+
+def plain_gpm(C: Any, iterations: int) -> np.ndarray:
+    """Algorithm 1 of the paper from the leading eigenvector, so many iterations."""
+    from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+
+    n = C.shape[0]
+    try:
+        u = eigsh(C, k=1, which="LA", v0=np.ones(n, dtype=complex), tol=1e-4, maxiter=500)[1][:, 0]
+    except ArpackNoConvergence as error:
+        u = error.eigenvectors[:, 0] if error.eigenvectors.size else np.ones(n, dtype=complex)
+    z = np.where(np.abs(u) > 0, u / np.where(np.abs(u) > 0, np.abs(u), 1), 1)
+    shift = float(abs(C).sum(axis=1).max())
+    for _ in range(iterations):
+        w = C @ z + shift * z
+        z = w / np.abs(w)
+    return z

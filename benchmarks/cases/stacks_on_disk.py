@@ -1,33 +1,30 @@
 """A stack of small problems in a zarr store: wall time against the read bandwidth, memory of each process, bits.
 
-    python benchmarks/stacks_on_disk.py [--count 100000] [--n 20] [--folder DIR] [--readers 2] [--keep]
-
-A store of COUNT x n x n complex64 numbers is written, in chunks of 4096 problems. In the same run, with the same number
+A store of problems is written, in chunks of 4096. In the same run, with the same number
 of readers: all chunks are only read (the bandwidth); then the stack is solved by ``ang.synchronize(zarr.Array)`` into
 another store, with a LocalCluster of processes and with dask's threads. Asked for: wall time at most 1.25 times bytes
 over bandwidth + 10 s, at most 0.6 GB a process, and the bits of ``ang.synchronize`` on the same numbers in memory.
-Nothing outside FOLDER is written, and the stores are deleted at the end.
 """
 
 from __future__ import annotations
 
-import argparse
 import functools
-import json
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from race import in_fresh_process
 
+ORDER, READERS = 20, 2
 CHUNK = 4096  # problems of a chunk: 13 MB for n = 20
 NAMES = ("z", "status", "verdict", "gap_bound", "residual", "lambda_2", "objective")
 
@@ -138,44 +135,23 @@ def compare(path: Path, out: Path) -> int:
     return differ
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=100_000)
-    parser.add_argument("--n", type=int, default=20)
-    parser.add_argument("--folder", type=Path, default=None)
-    parser.add_argument("--readers", type=int, default=2)
-    parser.add_argument("--keep", action="store_true")
-    parser.add_argument("--step", nargs=2, help=argparse.SUPPRESS)  # one way, in a process of its own
-    given = parser.parse_args()
-    if given.step:
-        how, folder = given.step
-        found = solve(Path(folder) / "C.zarr", Path(folder) / f"{how}.zarr", how, given.readers)
-        print(json.dumps(found))
-        return
-    folder = Path(tempfile.mkdtemp(prefix="stacks-on-disk-", dir=given.folder))
-    size = given.count * given.n**2 * 8
-    try:
-        write(folder / "C.zarr", given.count, given.n)
-        print(f"{given.count:,} problems of order {given.n}: {size / 1e9:.2f} GB, {given.readers} readers", flush=True)
+def rows(quick: bool) -> Iterator[dict[str, Any]]:
+    count = 10_000 if quick else 100_000
+    size = count * ORDER**2 * 8
+    with tempfile.TemporaryDirectory(prefix="stacks-on-disk-") as name:
+        folder = Path(name)
+        write(folder / "C.zarr", count, ORDER)
         for how in ("cluster", "threads"):
-            rate = bandwidth(folder / "C.zarr", given.readers)
-            called = [sys.executable, __file__, "--readers", str(given.readers), "--step", how, str(folder)]
-            done = subprocess.run(called, capture_output=True, text=True, check=True)
-            found = json.loads(done.stdout.splitlines()[-1])
-            again = bandwidth(folder / "C.zarr", given.readers)
-            allowed = 1.25 * size / rate + 10
+            rate = bandwidth(folder / "C.zarr", READERS)
+            found = in_fresh_process(solve, folder / "C.zarr", folder / f"{how}.zarr", how, READERS)
             differ = compare(folder / "C.zarr", folder / f"{how}.zarr")
-            print(
-                f"  {how}: {found['seconds']:.2f} s (cpu {found['cpu']:.2f} s); reading alone {size / rate:.2f} s "
-                f"({rate / 1e6:.0f} MB/s; {again / 1e6:.0f} afterwards); allowed {allowed:.1f} s; peaks "
-                f"{', '.join(f'{mb:.0f}' for mb in found['peaks_mb'])} MB; {differ} values differ from the batch",
-                flush=True,
-            )
+            yield {
+                "problem": f"{count} problems of order {ORDER}, {size / 1e9:.2f} GB",
+                "how": how,
+                "seconds": found["seconds"],
+                "CPU seconds": found["cpu"],
+                "reading alone": size / rate,
+                "largest process, MB": max(found["peaks_mb"]),
+                "fails": f"{differ} values differ from the stack in memory" if differ else "",
+            }
             shutil.rmtree(folder / f"{how}.zarr")
-    finally:
-        if not given.keep:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,43 +1,36 @@
 """The kernels of one GPU: checked against the NumPy reference, then timed beside CuPy, torch and JAX, in one run.
 
-    python benchmarks/gpu.py [--quick] [--output FILE]
-
-Needs CuPy and a CUDA device; torch and JAX are peers where they are installed, and named as missing where they are
-not. Times are medians of device events (a solve: of the host's clock around a synchronized call). `share` is the
-fraction of the bandwidth of a plain read, measured in the same run: of the upper triangle for products, of the whole
-stack read once for batches. Batches are timed twice: `M/s` after a pause, and `sustained` after a second of the same
-work, when the card has run into its power limit and lowered its clocks. `worse`: problems that end 1e-4 below the best
-objective found with 40 power steps. `x peer` is against the algorithm of dolphin's phase linking in JAX at 1e-5.
+Needs CuPy and a CUDA device; torch and JAX are peers if installed. Times are medians of device events (a solve: of the
+host's clock around a synchronized call). `share` is the fraction of the bandwidth of a plain read, measured in
+the same run: of the upper triangle for products, of the whole stack read once for batches. Batches are timed twice:
+`M/s` after a pause, and `sustained` after a second of the same work, when the card has run into its power limit and
+lowered its clocks. `worse`: problems that end 1e-4 below the best objective found with 40 power steps. `x peer` is
+against the algorithm of dolphin's phase linking in JAX at 1e-5.
 `proof` rows take two more steps and certify every problem; `x solve` is their time over that of the solve at 1e-5,
-with those steps in a kernel of their own, and `x in one` with them at the end of the solve. Rows `front door` time
-`ang.synchronize` itself (`cases/gpu_front_door.py`). Problems: `cases/gpu_problems.py`.
+with those steps in a kernel of their own, and `x in one` with them at the end of the solve.
+Rows `front door` time `ang.synchronize` itself by the clock of the host; `of kernel` is its rate over that of the bare
+kernel (C taken to be Hermitian and in one piece, nothing checked, no certificate).
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib
-import json
 import os
-import platform
 import statistics
 import time
+from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 # JAX would take three quarters of the memory for itself
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
-try:
-    import cupy as cp
-except ImportError:
-    print("no CuPy here, so nothing was run; on a machine with CUDA: pip install cupy-cuda12x")
-    raise SystemExit(0) from None  # not an error: `make bench` goes on
+import cupy as cp
 import numpy as np
-from cases import gpu_front_door
-from cases.gpu_problems import MODELS, coherence, dense_matrix, milliseconds, read_bandwidth, rested, sustained
+from gpu_problems import MODELS, coherence, dense_matrix, milliseconds, read_bandwidth, rested, sustained
+from peers import power_iteration_in_jax
 
+import angsync as ang
 from angsync.batch.on_device import POLISH_STEPS, solve_batch_on_device
 from angsync.certificate.stacked import certificates
 from angsync.kernels.batch.numbers import chirp
@@ -47,18 +40,11 @@ from angsync.kernels.cuda import product as cuda_product
 from angsync.kernels.cuda import proof as cuda_proof
 from angsync.kernels.cuda import proof_reference as cuda_proof_reference
 from angsync.kernels.cuda import reference as cuda_reference
-from angsync.study.bench.peers import power_iteration_in_jax
-from angsync.study.machine import version_of
 
-PRODUCT_TARGETS = {8192: 0.078, 16384: 0.28, 32768: 1.05, 65536: 4.0}  # ms
-BATCH_TARGETS = {(10, 1e-3): 3900, (20, 1e-3): 1080, (32, 1e-3): 490, (64, 1e-3): 118,
-                 (10, 1e-5): 2700, (20, 1e-5): 700, (32, 1e-5): 370, (64, 1e-5): 95}  # fmt: skip
-PEER_TARGET = 25  # times dolphin's algorithm in JAX
+PRODUCT_ORDERS = (8192, 16384, 32768, 65536)
+STACKS = {10: 4_000_000, 20: 1_000_000, 32: 500_000, 64: 120_000}  # problems of the front door
 COUNTS = {10: 8_000_000, 20: 2_000_000, 32: 1_000_000, 64: 250_000, 128: 60_000}
 ORDERS = (1, 2, 5, 10, 17, 20, 31, 32, 33, 63, 64, 65, 100, 127, 128)
-COLUMNS = ("what", "n", "tolerance", "power_steps", "count", "ms", "M/s", "sustained", "share", "target", "met",
-           "of kernel", "x peer", "x solve", "x in one", "certified", "worse", "iterations", "converged", "cupy_ms",
-           "torch_ms", "error", "exponent")  # fmt: skip
 Row = dict[str, Any]
 
 
@@ -158,7 +144,7 @@ def products(sizes: list[int], bandwidth: float) -> list[Row]:
         exact = C[:64].astype(cp.complex128) @ x
         error = float(cp.abs(product(x)[:64] - exact).max() / cp.abs(exact).max())
         row: Row = {"what": "product", "n": n, "ms": own, "share": 4 * n * (n + 1) / own / 1e9 / bandwidth,
-                    "target": PRODUCT_TARGETS.get(n), "error": error}  # fmt: skip
+                    "error": error}  # fmt: skip
         del product
         if n == max(sizes):
             rows.append(solve(C, bandwidth))
@@ -187,7 +173,7 @@ def solve(C: Any, bandwidth: float) -> Row:
                 break
             z = y / cp.abs(y)
 
-    row: Row = {"what": "50 iterations", "n": n, "target": 200 if n == 65536 else None}
+    row: Row = {"what": "50 iterations", "n": n}
     for name, call, repeats in (("ms", ours, 7), ("cupy_ms", plain, 1)):
         call()
         times = []
@@ -219,10 +205,8 @@ def batches(n: int, count: int, model: str, bandwidth: float) -> list[Row]:
                         "worse": float((found["objective"] < best * (1 - 1e-4)).mean()),
                         "iterations": float(found["iterations"].mean()),
                         "converged": float((found["status"] == 0).mean())}  # fmt: skip
-            if model == "easy":
-                row["target"] = BATCH_TARGETS.get((n, tolerance))
-                if power_steps == 20:
-                    row["sustained"] = count / sustained(call) / 1e3
+            if model == "easy" and power_steps == 20:
+                row["sustained"] = count / sustained(call) / 1e3
             if peer is not None and tolerance == 1e-5:
                 row["x peer"] = rate / peer
             rows.append(row)
@@ -295,58 +279,63 @@ def growth() -> list[Row]:
     return [*rows, {"what": "growth: fitted exponent", "n": 20, "exponent": slope}]
 
 
-def judged(row: Row) -> Row:
-    """Whether the targets of a row are met; nothing where it has none."""
-    verdicts = []
-    if row.get("target") is not None:
-        verdicts.append(row["ms"] <= row["target"] if "ms" in row else row["M/s"] >= row["target"])
-    if "x peer" in row and row["what"] == "batch easy":
-        verdicts.append(row["x peer"] >= PEER_TARGET)
-    return row | {"met": "yes" if all(verdicts) else "no"} if verdicts else row
+def wall_milliseconds(call: Callable[[], Any], repeats: int = 9) -> float:
+    """The median over calls, after two that are not counted."""
+    times = []
+    for k in range(repeats + 2):
+        cp.cuda.Device().synchronize()
+        begin = time.perf_counter()
+        call()
+        cp.cuda.Device().synchronize()
+        if k > 1:
+            times.append(1e3 * (time.perf_counter() - begin))
+    return statistics.median(times)
 
 
-def shown(value: Any) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, float):
-        return str(value)
-    return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
+def front_door_stacks(share: float) -> Iterator[Row]:
+    """Stacks of sample coherence matrices, `share` of the numbers above; their triangles differ by rounding."""
+    for n, count in STACKS.items():
+        stack = coherence(int(count * share), n, "easy", n)
+        kernel = wall_milliseconds(partial(solve_batch_on_device, stack, tolerance=1e-5))
+        for certify in (False, True):
+            ms = wall_milliseconds(partial(ang.synchronize, stack, certify=certify))
+            row: Row = {"what": "front door, stack" + ", certified" * certify, "n": n, "tolerance": 1e-5, "ms": ms,
+                        "count": len(stack), "M/s": len(stack) / ms / 1e3, "of kernel": kernel / ms}  # fmt: skip
+            if certify:
+                row["certified"] = float((ang.synchronize(stack).verdict == 0).mean())
+            yield row
+        del stack
+        cp.get_default_memory_pool().free_all_blocks()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="smaller problems, to see that it runs")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "gpu.json")
-    arguments = parser.parse_args()
+def front_door_dense(n: int) -> Iterator[Row]:
+    """One matrix of order n at three noise levels; half of the lower triangle is off by one unit in the last place."""
+    for name, sigma in (("0.1", 0.1), ("n^(1/4)/2", n**0.25 / 2), ("0.3 sqrt n", 0.3 * n**0.5)):
+        C = dense_matrix(n, sigma)
+        C[n // 2 :, : n // 2] *= np.float32(1 + 2.0**-23)
+        for certify in (False, True):
+            ms = wall_milliseconds(partial(ang.synchronize, C, certify=certify), repeats=5)
+            result = ang.synchronize(C, certify=certify)
+            row: Row = {"what": f"front door, dense, sigma = {name}" + ", certified" * certify, "n": n, "ms": ms,
+                        "iterations": float(result.iterations)}  # fmt: skip
+            if result.certificate is not None:
+                row["certified"] = float(result.certificate.verdict is ang.Verdict.CERTIFIED)
+            yield row
+        del C
+        cp.get_default_memory_pool().free_all_blocks()
+
+
+def rows(quick: bool) -> Iterator[Row]:
     failures = check_products() + check_loop()
     failures += [text for n in ORDERS for model in MODELS for text in check_batches(n, model)]
-    print("checked against the reference:", "; ".join(failures) or "all agree", flush=True)
     bandwidth = read_bandwidth()
     device = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
-    machine = {"device": device, "read_TB_a_second": bandwidth, "python": platform.python_version()}
-    machine |= {"driver": cp.cuda.runtime.driverGetVersion(), "cuda": cp.cuda.runtime.runtimeGetVersion()}
-    machine |= {name: version_of(name) or "missing" for name in ("angsync", "numpy")}
-    machine |= {name: getattr(module(name), "__version__", "missing") for name in ("cupy", "torch", "jax")}
-    print(machine, flush=True)
-    rows = products([4096] if arguments.quick else sorted(PRODUCT_TARGETS), bandwidth)
+    yield {"what": f"{device}, {bandwidth:.2f} TB/s; kernels compared with NumPy", "fails": "; ".join(failures)}
+    yield from products([4096] if quick else list(PRODUCT_ORDERS), bandwidth)
     for n, count in COUNTS.items():
         for model in MODELS:
-            rows += batches(n, count // (50 if arguments.quick else 1), model, bandwidth)
+            yield from batches(n, count // (50 if quick else 1), model, bandwidth)
             cp.get_default_memory_pool().free_all_blocks()
-    rows += gpu_front_door.dense(4096 if arguments.quick else 32768)
-    rows += gpu_front_door.stacks(0.02 if arguments.quick else 1.0)
-    rows = [judged(row) for row in rows + growth()]
-    columns = [name for name in COLUMNS if any(name in row for row in rows)]
-    table = [columns, *([shown(row.get(column)) for column in columns] for row in rows)]
-    widths = [max(len(line[k]) for line in table) for k in range(len(columns))]
-    for line in table:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    content = {"machine": machine, "failures": failures, "rows": rows}
-    arguments.output.write_text(json.dumps(content, indent=1))
-    if failures:
-        raise SystemExit(1)
-
-
-if __name__ == "__main__":
-    main()
+    yield from front_door_dense(4096 if quick else 32768)
+    yield from front_door_stacks(0.02 if quick else 1.0)
+    yield from growth()

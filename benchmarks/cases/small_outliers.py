@@ -1,4 +1,4 @@
-"""Outliers of a few deviations: share caught and the scale, ``python small_outliers.py [first seed] [seeds]``.
+"""Outliers of a few deviations: the share caught, and the scale.
 
 Random graphs of 200 nodes, 5 % of the angles off by 8 or 20 deviations either way. A node with two good edges or fewer
 cannot tell which of its edges is wrong, whatever its degree, so that shares are given for edges between nodes
@@ -7,8 +7,9 @@ of more than two edges, and of more than two good ones.
 
 from __future__ import annotations
 
-import sys
 import warnings
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from scipy.sparse.csgraph import connected_components
 
 import angsync as ang
 
-NODES, SHARE = 200, 0.05
+NODES, SHARE, FIRST_SEED = 200, 0.05, 20_000
 DEGREES, SIGMAS, TIMES = (4, 6, 8, 12, 20), (4e-4, 4e-3, 0.04), (8, 20)
 
 
@@ -50,21 +51,22 @@ def draw(degree: float, sigma: float, times: float, seed: int) -> tuple[NDArray,
     return np.stack([report.distrusted[wrong], *least]), report.scale / sigma, float(report.distrusted[~wrong].mean())
 
 
-def main(first: int, seeds: int) -> None:
-    print("degree  sigma  times | caught: degree > 2  good degree > 2 | scale: mean  least  largest | good edges lost")
+def rows(quick: bool) -> Iterator[dict[str, Any]]:
+    seeds = range(FIRST_SEED, FIRST_SEED + (2 if quick else 30))
     for degree in DEGREES:
         for sigma in SIGMAS:
             for times in TIMES:
-                found = [draw(degree, sigma, times, seed) for seed in range(first, first + seeds)]
+                found = [draw(degree, sigma, times, seed) for seed in seeds]
                 edges = np.concatenate([one[0] for one in found], axis=1)
                 scales = [one[1] for one in found]
-                caught = [float(edges[0][edges[k] > 2].mean()) for k in (1, 2)]
-                print(
-                    f"{degree:6} {sigma:6g} {times:6} | {caught[0]:18.4f} {caught[1]:16.4f} | {np.mean(scales):11.3f} "
-                    f"{min(scales):6.3f} {max(scales):8.3f} | {np.mean([one[2] for one in found]):.5f}",
-                    flush=True,
-                )
-
-
-if __name__ == "__main__":
-    main(*(int(x) for x in sys.argv[1:3])) if len(sys.argv) > 2 else main(20_000, 30)
+                yield {
+                    "degree": degree,
+                    "sigma": sigma,
+                    "times": times,
+                    "caught, degree > 2": float(edges[0][edges[1] > 2].mean()),
+                    "caught, good degree > 2": float(edges[0][edges[2] > 2].mean()),
+                    "scale / sigma": float(np.mean(scales)),
+                    "least": min(scales),
+                    "largest": max(scales),
+                    "good edges lost": float(np.mean([one[2] for one in found])),
+                }

@@ -1,20 +1,18 @@
 """How often a stack ends at a worse optimum than is known, by kind of problem and by effort.
 
-    python benchmarks/batch_optima.py [--problems K] [--seed S] [--orders 3,5,8,12,16] [--single]
-
 The best objective known of a problem is the largest of: all efforts here, 200 random starts (seed of their own), a grid
-over all phases with its best points improved (n up to 4), and, with --single, ``ang.synchronize`` of the one matrix. An
-answer is worse where it is more than 1e-4 of the objective, diagonal left out, below that. The table is in
-docs/batches.md.
+over all phases with its best points improved (n up to 4). An answer is worse if it is more than 1e-4 of the objective,
+diagonal left out, below that. The table is in docs/batches.md.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import time
 import warnings
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +22,7 @@ from angsync import kernels
 from angsync.kernels.batch.numbers import FIELDS, BatchNumbers, BatchOptions
 
 WORSE = 1e-4  # share of the objective
+SEED = 2026
 _STARTS = 200
 _GRID_STEPS = 24  # a grid this fine has a point in the basin of every optimum of four phases
 
@@ -121,53 +120,48 @@ def by_grid(C: NDArray) -> NDArray:
     return best
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--problems", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=2026)
-    parser.add_argument("--orders", default="3,5,8,12,16")
-    parser.add_argument("--single", action="store_true")
-    given = parser.parse_args()
-    orders = [int(word) for word in given.orders.split(",")]
-    print(f"{given.problems} problems of each order {orders}; worse by {WORSE:g}, per cent")
-    columns = ("low", "normal", "no proof", "high", *(["single"] * given.single))
-    print("| kind | UNDECIDED | " + " | ".join(columns) + " | time normal / low |")
+def answers(C: NDArray) -> dict[str, tuple[ang.BatchResult, float]]:
+    """Return what each effort finds, and the CPU seconds it takes."""
+    options: dict[str, Any] = {
+        "low": {"effort": "low"},
+        "normal": {"effort": "normal"},
+        "no proof": {"certify": False},
+        "high": {"effort": "high"},
+    }
+    found = {}
+    for name, chosen in options.items():
+        begin = time.process_time()
+        result = ang.synchronize(C, on_failure="ignore", **chosen)
+        found[name] = (result, time.process_time() - begin)
+    return found
+
+
+def rows(quick: bool) -> Iterator[dict[str, Any]]:
+    problems, orders = 20 if quick else 1000, (3, 5, 8, 12, 16)
     for kind, make in KINDS.items():
-        rng = np.random.default_rng(given.seed)
-        worse, undecided, seconds = dict.fromkeys(columns, 0), 0, dict.fromkeys(columns, 0.0)
-        wrong = 0  # CERTIFIED, and worse: must stay 0
+        rng = np.random.default_rng(SEED)
+        tally: Counter[str] = Counter()
         for n in orders:
-            C = np.ascontiguousarray(make(rng, given.problems, n))
+            C = np.ascontiguousarray(make(rng, problems, n))
             trace = np.einsum("kii->k", C).real
-            found = {}
-            for name in columns:
-                begin = time.process_time()
-                if name == "single":
-                    found[name] = np.array([ang.synchronize(one, on_failure="ignore").objective for one in C])
-                elif name == "no proof":
-                    found[name] = ang.synchronize(C, certify=False, on_failure="ignore").objective
-                else:
-                    result = ang.synchronize(C, effort=name, on_failure="ignore")  # type: ignore[arg-type]
-                    found[name] = result.objective
-                    undecided += int((result.verdict == 1).sum()) if name == "normal" else 0  # type: ignore[attr-defined]
-                seconds[name] += time.process_time() - begin
-            best = np.max(list(found.values()), axis=0)
+            found = answers(C)
+            best = np.max([result.objective for result, _ in found.values()], axis=0)
             for start in phases(rng, _STARTS, n):
                 best = np.maximum(best, from_start(C, start))
             if n <= 4:
                 best = np.maximum(best, by_grid(C))
-            proved = ang.synchronize(C, on_failure="ignore").verdict == 0  # type: ignore[attr-defined]
-            wrong += int((proved & (found["normal"] < best - WORSE * np.abs(best - trace))).sum())
-            for name, values in found.items():
-                worse[name] += int((values < best - WORSE * np.abs(best - trace)).sum())
-        total = given.problems * len(orders)
-        shares = " | ".join(f"{100 * number / total:.2f}" for number in worse.values())
-        print(
-            f"| {kind} | {100 * undecided / total:.0f} | {shares} | {seconds['normal'] / seconds['low']:.1f} |"
-            f"{f' {wrong} CERTIFIED AND WORSE' * (wrong > 0)}",
-            flush=True,
-        )
-
-
-if __name__ == "__main__":
-    main()
+            enough = best - WORSE * np.abs(best - trace)
+            for name, (result, seconds) in found.items():
+                tally[name] += int((result.objective < enough).sum())
+                tally[f"{name}, seconds"] += seconds
+            normal = found["normal"][0]
+            tally["undecided"] += int((normal.verdict == 1).sum())
+            tally["wrong"] += int(((normal.verdict == 0) & (normal.objective < enough)).sum())
+        total = problems * len(orders)
+        yield {
+            "kind": kind,
+            "UNDECIDED, %": 100 * tally["undecided"] / total,
+            **{f"worse, {name}, %": 100 * tally[name] / total for name in found},
+            "time normal / low": tally["normal, seconds"] / tally["low, seconds"],
+            "fails": f"{tally['wrong']} CERTIFIED and worse" if tally["wrong"] else "",
+        }
