@@ -15,7 +15,7 @@ def test_demo_writes_two_pages_that_need_nothing_else():
     assert answer.stderr == ""
     assert "CERTIFIED" in answer.stdout
     for name in ("report.html", "paper.html"):
-        assert Path("a/b", name).resolve().as_uri() in answer.stdout.splitlines()[-2:][name == "paper.html"]
+        assert Path("a/b", name).resolve().as_uri() in answer.stdout.splitlines()[-2:][name == "report.html"]
     assert max(map(len, answer.stdout.split("\n\n")[0].splitlines())) <= 80
     assert sorted(path.name for path in Path("a/b").iterdir()) == ["paper.html", "report.html"]
     for name in ("paper.html", "report.html"):

@@ -133,7 +133,7 @@ def test_the_policy_allows_the_one_script_and_nothing_else(result: Result) -> No
 
 
 def test_a_number_is_the_same_wherever_it_stands(tmp_path: Path) -> None:
-    from angsync.study.network import run_network_demo
+    from angsync.study.demo import run_network_demo
 
     shown = run_network_demo(seed=0)
     shown.to_html(tmp_path / "page.html")
