@@ -53,8 +53,8 @@ def refused(*arguments):
     assert answer.code == 2
     assert answer.stdout == ""
     assert "Traceback" not in answer.stderr
-    assert len(re.findall(r"^(?:error|Error): ", answer.stderr, flags=re.MULTILINE)) == 1
-    return answer.stderr
+    assert len(re.findall(r"^(?:error: |╭─ Error ─)", answer.stderr, flags=re.MULTILINE)) == 1
+    return " ".join(re.sub("[│╭╮╰╯─]", " ", answer.stderr).split())  # the text in its frame
 
 
 def screen(width=80, terminal=True):

@@ -18,45 +18,53 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from angsync.cli.root import app
 
-COMMANDS = (
-    "demo", "solve", "certify", "simulate", "posegraph", "clocks", "rank", "phaseless", "link", "beam", "selfcal",
-    "verify", "reproduce", "info",
-)  # fmt: skip
-"""One file each, which registers its command when it is loaded; the help lists them in this order."""
+PANELS = {
+    "General": ("demo", "solve", "certify", "simulate"),
+    "Fields": ("posegraph", "clocks", "rank", "phaseless", "link", "beam", "selfcal"),
+    "Tools": ("verify", "reproduce", "info"),
+}
+"""One file for each command, which registers it when it is loaded; the help lists them in these groups."""
+COMMANDS = tuple(name for names in PANELS.values() for name in names)
 
 __all__ = ["COMMANDS", "app", "main"]
 
 
-def __getattr__(name: str) -> Any:
-    """``app``, loaded with all its commands when first used: until then Ctrl-C is :func:`main`'s to answer."""
-    if name != "app":
-        raise AttributeError(f"module 'angsync.cli' has no attribute {name!r}")
-    for command in COMMANDS:
-        importlib.import_module(f"angsync.cli.{command}")
-    return importlib.import_module("angsync.cli.root").app
+def __getattr__(attribute: str) -> Any:
+    """Return ``app`` with all its commands, loaded on first use: until then Ctrl-C is :func:`main`'s to answer."""
+    if attribute != "app":
+        raise AttributeError(f"module 'angsync.cli' has no attribute {attribute!r}")
+    from angsync.cli import root
+
+    for name in COMMANDS:
+        importlib.import_module(f"angsync.cli.{name}")
+    for panel, names in PANELS.items():
+        for command in root.app.registered_commands:
+            if getattr(command.callback, "__name__", "") in names:
+                command.rich_help_panel, command.cls = panel, root.Command
+    return root.app
 
 
 def main() -> None:
     """Entry point of the ``angsync`` command."""
-    # Nothing is begun yet that could be lost: until the command itself takes over (outcome.reporting), Ctrl-C ends the
-    # process at once. An exception would come out of the middle of some import, with its whole traceback.
+    # Until the command takes over (outcome.reporting), nothing can be lost, and Ctrl-C ends the process at once. An
+    # exception would come out of the middle of an import, with its whole traceback.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, give_up)
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, end)
-    # a name that the terminal's encoding does not know shall not end in an error after the work
+    # a name that the encoding of the terminal lacks must not end in an error after the work
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     __getattr__("app")()
 
 
 def end(*_: Any) -> None:
-    """What SIGTERM does while the command is being loaded."""
+    """End the process on SIGTERM while the command is being loaded."""
     os.write(2, b"terminated: nothing was begun\n")
     os._exit(143)
 
 
 def give_up(*_: Any) -> None:
-    """What Ctrl-C does while the command is being loaded."""
+    """End the process on Ctrl-C while the command is being loaded."""
     os.write(2, b"interrupted\n")
     os._exit(130)

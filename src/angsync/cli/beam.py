@@ -40,7 +40,7 @@ def beam(
     def read() -> Any:
         from angsync.applications import beam_optics
 
-        return beam_optics.read(*files, plane=plane, unit=str(unit))
+        return beam_optics.read(*files, plane=plane, unit=unit)
 
     def solve(tables: Any) -> Any:
         from angsync.applications import beam_optics

@@ -12,7 +12,7 @@ from angsync.cli.outcome import reporting, show
 from angsync.cli.root import app
 
 
-@app.command(short_help="Check anybody's PHASES for FILE.")
+@app.command(short_help="Check given PHASES for FILE.")
 def certify(
     file: options.Problem,
     phases: options.Phases,
@@ -21,15 +21,15 @@ def certify(
     anchor: options.Anchors = None,
     prior: options.Priors = None,
     hermitian: options.Triangle = "full",
-    column_i: options.ColumnI = "i",
-    column_j: options.ColumnJ = "j",
-    column_angle: options.ColumnAngle = "angle",
-    column_weight: options.ColumnWeight = None,
-    unit: options.UnitBesidePhases = "rad",
+    i: options.ColumnI = "i",
+    j: options.ColumnJ = "j",
+    angle: options.ColumnAngle = "angle",
+    weight: options.ColumnWeight = None,
+    unit: options.UnitOfMeasurements = "rad",
     weights: options.Weights = "kappa",
     json: options.Json = False,
 ) -> None:
-    """Check anybody's phases: how far can they be from the best fit? Exit code 0 only if CERTIFIED.
+    """Check phases from any source: how far can they be from the best fit? Exit code 0 only if CERTIFIED.
 
     Phases that were found with anchors or priors answer the problem with them: give the same ones here.
     """
@@ -44,11 +44,8 @@ def certify(
         from angsync.report.sentences import certificate_in_words
 
         with watching(console, "reading"):
-            data = read(
-                file, i=column_i, j=column_j, angle=column_angle, weight=column_weight, weights=weights.value,
-                unit=unit.value,
-            )  # fmt: skip
-            operator = as_operator(data, hermitian.value)
+            data = read(file, i=i, j=j, angle=angle, weight=weight, weights=weights, unit=unit)
+            operator = as_operator(data, hermitian)
             z = in_order_of(data, *read_phases(phases))
             note = _other_problem(phases, grounded=bool(anchor or prior))
         with watching(console, "certifying"):
@@ -57,11 +54,11 @@ def certify(
 
                 certificate = anchored.certify(
                     data, z,
-                    anchors_from_text(anchor or [], data, unit.value), priors_from_text(prior or [], data, unit.value),
-                    tolerance=tolerance, method=method.value, hermitian=hermitian.value,
+                    anchors_from_text(anchor or [], data, unit), priors_from_text(prior or [], data, unit),
+                    tolerance=tolerance, method=method, hermitian=hermitian,
                 )  # fmt: skip
             else:
-                certificate = certify_phases(operator, z, tolerance, method.value)
+                certificate = certify_phases(operator, z, tolerance, method)
 
         def in_words() -> str:
             count, grounded = count_components(operator), bool(anchor or prior)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -16,150 +14,156 @@ from angsync.simulate.names import LAWS, MODELS
 from angsync.solvers.names import SOLVERS
 from angsync.solvers.starts.names import OFFERED
 
-if TYPE_CHECKING:  # a type checker cannot know names that come from a table
-    SolverName = Any
-    ProofName = Any
-    ModelName = Any
-    LawName = Any
-    WeightsName = Any
-    TriangleName = Any
-    UnitName = Any
-    EffortName = Any
-    FormatName = Any
-else:
+INPUT, METHOD, LIMITS, OUTPUT, STORES = "What is read", "How it is solved", "Limits", "What comes out", "Zarr stacks"
+"""Titles in the help of one command."""
 
-    def _words(title: str, names: Iterable[str]) -> type[StrEnum]:
-        """An enumeration, which is what Typer takes for a choice, of the names of a table."""
-        return StrEnum(title, [(name, name) for name in names])
 
-    SolverName = _words("SolverName", ("auto", *SOLVERS))
-    ProofName = _words("ProofName", ("auto", *METHODS))
-    ModelName = _words("ModelName", MODELS)
-    LawName = _words("LawName", LAWS)
-    WeightsName = _words("WeightsName", G2O_WEIGHTS)
-    TriangleName = _words("TriangleName", ("full", "upper", "lower"))
-    UnitName = _words("UnitName", FULL_TURN)
-    EffortName = _words("EffortName", ("low", "normal", "high"))
-    FormatName = _words("FormatName", (suffix.removeprefix(".") for suffix in READ))
+def _option(panel: str | None, *names: str, **settings: Any) -> Any:
+    return typer.Option(*names, rich_help_panel=panel, **settings)
+
+
+def column(names: str, help: str) -> Any:
+    """Return an option that names a column of the file."""
+    return typer.Option(names, metavar="NAME", help=help, rich_help_panel="Columns of a table")
+
+
+# choices out of tables, which a type checker does not read
+Solvers = Literal["auto", *SOLVERS]  # type: ignore[valid-type]
+Proofs = Literal["auto", *METHODS]  # type: ignore[valid-type]
+UnitName = Literal[*FULL_TURN]  # type: ignore[valid-type]
+WeightsOfG2o = Literal[*G2O_WEIGHTS]  # type: ignore[valid-type]
+Models = Literal[*MODELS]  # type: ignore[valid-type]
+Laws = Literal[*LAWS]  # type: ignore[valid-type]
+Formats = Literal[*(suffix.removeprefix(".") for suffix in READ)]  # type: ignore[valid-type]
 
 # what is read
-Problem = Annotated[Path, typer.Argument(metavar="FILE", help=f"The measurements: {in_words(READ)}.")]
+_MEASUREMENTS = f"The measurements: {in_words(READ)}."
+Problem = Annotated[Path, typer.Argument(metavar="FILE", help=_MEASUREMENTS)]
 ProblemOrStack = Annotated[
     Path,
-    typer.Argument(
-        metavar="FILE",
-        help=f"The measurements: {in_words(READ)}. A stack of matrices: npy, npz or zarr. - is standard input.",
-    ),
+    typer.Argument(metavar="FILE", help=f"{_MEASUREMENTS} A stack of matrices: npy, npz or zarr. - is standard input."),
 ]
 Format = Annotated[
-    FormatName | None,
-    typer.Option("--format", help="What FILE is, where its name does not say; standard input is csv unless given."),
+    Formats | None,  # type: ignore[valid-type]
+    _option(INPUT, "--format", help="Format of FILE, if its suffix does not say; default for standard input: csv."),
 ]
 Triangle = Annotated[
-    TriangleName, typer.Option("--hermitian", help="Which part of a matrix is read; the whole must be Hermitian.")
+    Literal["full", "upper", "lower"],
+    _option(INPUT, "--hermitian", help="Part of a matrix that is read; a full one must be Hermitian."),
 ]
-ColumnI = Annotated[str, typer.Option("--column-i", help="Column of the first node (csv, parquet).")]
-ColumnJ = Annotated[str, typer.Option("--column-j", help="Column of the second node.")]
-ColumnAngle = Annotated[str, typer.Option("--column-angle", help="Column of the angle theta_i - theta_j.")]
-ColumnWeight = Annotated[
+ColumnI = Annotated[str, column("--i", "Column of the first node.")]
+ColumnJ = Annotated[str, column("--j", "Column of the second node.")]
+ColumnAngle = Annotated[str, column("--angle", "Column of the angle theta_i - theta_j.")]
+ColumnWeight = Annotated[str | None, column("--weight", "Column of the weight (default: 'weight', if there is one).")]
+ColumnError = Annotated[
     str | None,
-    typer.Option("--column-weight", help="Column of the weight ('weight' is used where there is one)."),
+    column(
+        "--error",
+        "Column of the standard deviation of each angle, in the unit of the file (default: 'sigma' or 'error', if "
+        "there is one): weights are 1 / error^2. Their common factor is estimated; --sigma 1 trusts them.",
+    ),
 ]
 Unit = Annotated[
     UnitName,
-    typer.Option(
-        "--unit", help="Unit of all angles: in FILE, --anchor, --prior, --sigma; printed, and written as csv or JSON."
+    _option(
+        INPUT, "--unit", help="Unit of all angles: in FILE, --anchor, --prior, --sigma, on screen, in csv and JSON."
     ),
 ]
-UnitBesidePhases = Annotated[
+UnitOfMeasurements = Annotated[
     UnitName,
-    typer.Option("--unit", help="Unit of the angles in FILE, --anchor and --prior. PHASES are always radians."),
+    _option(INPUT, "--unit", help="Unit of the angles in FILE, --anchor and --prior. PHASES are always radians."),
 ]
-Weights = Annotated[WeightsName, typer.Option("--weights", help="Weights of a g2o file.")]
+Weights = Annotated[WeightsOfG2o, _option(INPUT, "--weights", help="Weights of a g2o file.")]
 Phases = Annotated[
     Path, typer.Argument(metavar="PHASES", help="A saved result, or npy / npz / csv with phases, or angles in radians.")
 ]
 
 # how it is solved
-Solver = Annotated[SolverName, typer.Option("--solver", help="auto chooses, and says what and why.")]
-Alpha = Annotated[float | None, typer.Option("--alpha", help="Step size of --solver gpm: 4 unless given; may be inf.")]
+Solver = Annotated[Solvers, _option(METHOD, "--solver", help="auto chooses, and reports its choice.")]
+Alpha = Annotated[float | None, _option(METHOD, "--alpha", help="Step size of --solver gpm (default: 4; may be inf).")]
 Start = Annotated[
-    str, typer.Option("--start", metavar="NAME|FILE", help=f"Start: auto, {', '.join(OFFERED)}, or a saved result.")
+    str, _option(METHOD, "--start", metavar="NAME|FILE", help=f"auto, {', '.join(OFFERED)}, or a saved result.")
 ]
-Gauge = Annotated[str, typer.Option("--gauge", help="first, mean, or the name of a node.")]
+Gauge = Annotated[str, _option(METHOD, "--gauge", metavar="NODE", help="first, mean, or the name of a node.")]
 Anchors = Annotated[
-    list[str] | None, typer.Option("--anchor", help="NODE=ANGLE: a phase that is known; may be repeated.")
+    list[str] | None,
+    _option(METHOD, "--anchor", metavar="NODE=ANGLE", help="A known phase; may be repeated."),
 ]
 Priors = Annotated[
     list[str] | None,
-    typer.Option("--prior", help="NODE=ANGLE,WEIGHT: a phase known with variance sigma^2/WEIGHT; may be repeated."),
+    _option(
+        METHOD,
+        "--prior",
+        metavar="NODE=ANGLE,WEIGHT",
+        help="A phase known with variance sigma^2/WEIGHT; may be repeated.",
+    ),
 ]
-Tolerance = Annotated[
-    float | None, typer.Option("--tolerance", help="When to stop: the relative gradient; 1e-10 (1e-5 in single).")
-]
-MaxIterations = Annotated[int, typer.Option("--max-iterations", help="Limit of solver steps.")]
-MaxSeconds = Annotated[float | None, typer.Option("--max-seconds", help="Limit of wall time.")]
 Certify = Annotated[
-    bool, typer.Option("--certify/--no-certify", help="Prove optimality; without it the exit code is 1.")
+    bool, _option(METHOD, "--certify/--no-certify", help="Prove optimality; without a proof the exit code is 1.")
 ]
 Effort = Annotated[
-    EffortName, typer.Option("--effort", help="What is spent on problems that are not proved: one run, or more starts.")
+    Literal["low", "normal", "high"],
+    _option(METHOD, "--effort", help="How hard to try if the result is not certified: one run, or many starts."),
 ]
-Gap = Annotated[float, typer.Option("--tolerance", help="CERTIFIED means a relative gap of at most this.")]
-Proof = Annotated[ProofName, typer.Option("--method", help="The proof: deterministic or with a failure probability.")]
-SaveBest = Annotated[
-    Path | None,
-    typer.Option("--save-best", help="Save the best phases of a long solve in this npz file; --start FILE continues."),
+Gap = Annotated[float, typer.Option("--tolerance", help="Largest relative gap that is CERTIFIED.")]
+Proof = Annotated[Proofs, typer.Option("--method", help="The proof: deterministic or with a failure probability.")]
+Seed = Annotated[int, _option(METHOD, "--seed", help="Seed of all random numbers.", min=0)]
+Tolerance = Annotated[
+    float | None, _option(LIMITS, "--tolerance", help="Relative gradient to stop at (default: 1e-10; 1e-5 in single).")
 ]
-SaveSeconds = Annotated[float, typer.Option("--save-seconds", help="Time between two saves (default: 30).", min=0)]
-Resume = Annotated[bool, typer.Option("--resume", help="Continue an output (--out OUT.zarr) that was interrupted.")]
-Seed = Annotated[
-    int, typer.Option("--seed", help="Seed of everything random; the same seed gives the same answer.", min=0)
-]
+MaxIterations = Annotated[int, _option(LIMITS, "--max-iterations", help="Limit of solver steps.")]
+MaxSeconds = Annotated[float | None, _option(LIMITS, "--max-seconds", help="Limit of wall time.")]
+Threads = Annotated[int | None, _option(LIMITS, "--threads", help="Threads to use (default: all cores).", min=1)]
 
 # what comes out
 ResultFile = Annotated[
     Path | None,
-    typer.Option(
-        "--output", "--out", "-o", help=f"Write the result here ({in_words(RESULT)}). Of a zarr stack: a zarr store."
+    _option(
+        OUTPUT,
+        "--output",
+        "--out",
+        "-o",
+        help=f"Write the result here ({in_words(RESULT)}); that of a zarr stack is a zarr store.",
     ),
 ]
-Memory = Annotated[
-    str | None,
-    typer.Option(
-        "--memory", help="Of a zarr stack: what may be read at once, such as 1GB; half of what is free unless given."
-    ),
-]
-Scheduler = Annotated[
-    str | None, typer.Option("--scheduler", help="Of a zarr stack: address of a Dask scheduler whose workers solve it.")
-]
-Variable = Annotated[
-    str | None, typer.Option("--variable", help="Of a zarr stack: the array in it, where it holds several.")
-]
-Absent = Annotated[
-    str,
-    typer.Option(
-        "--absent",
-        help="Chunks that a zarr stack does not hold: error, empty (no data: NO_DATA), or zeros (of nothing but zeros, "
-        "not written).",
-    ),
-]
-ReportFile = Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML report here.")]
+ReportFile = Annotated[Path | None, _option(OUTPUT, "--report", help="Write a self-contained HTML report here.")]
 StandardErrors = Annotated[
-    bool, typer.Option("--standard-errors", help="Add the standard error of every phase, printed and written.")
+    bool, _option(OUTPUT, "--standard-errors", help="Print and write the standard error of every phase.")
 ]
 Sigma = Annotated[
     float | None,
-    typer.Option(
-        "--sigma", help="For the standard errors: weight w means variance sigma^2/w; estimated unless given.", min=0
+    _option(
+        OUTPUT,
+        "--sigma",
+        help="Noise level for standard errors: an angle of weight w has variance sigma^2/w (default: estimated).",
+        min=0,
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors: the exit code says how it went.")]
-Threads = Annotated[int | None, typer.Option("--threads", help="Threads to use; all cores unless given.", min=1)]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+SaveBest = Annotated[
+    Path | None,
+    _option(
+        OUTPUT, "--save-best", help="Save the best phases of a long solve in this npz file; --start FILE continues."
+    ),
+]
+SaveSeconds = Annotated[float, _option(OUTPUT, "--save-seconds", help="Time between two saves.", min=0)]
+Quiet = Annotated[bool, _option(OUTPUT, "--quiet", "-q", help="Print nothing but errors: see the exit code.")]
+Json = Annotated[bool, _option(OUTPUT, "--json", help="Print one JSON object instead of text.")]
+
+# stacks in zarr stores
+Memory = Annotated[
+    str | None,
+    _option(STORES, "--memory", help="What may be read at once, such as 1GB (default: half of what is free)."),
+]
+Scheduler = Annotated[str | None, _option(STORES, "--scheduler", help="Address of a Dask scheduler to solve it on.")]
+Variable = Annotated[str | None, _option(STORES, "--variable", help="The array in the store, if there are several.")]
+Absent = Annotated[
+    str,
+    _option(STORES, "--absent", help="Missing chunks: error; empty (their problems are NO_DATA); zeros (fill with 0)."),
+]
+Resume = Annotated[bool, _option(STORES, "--resume", help="Continue an interrupted output (--out OUT.zarr).")]
 
 # simulated problems
-Model = Annotated[ModelName, typer.Argument(metavar="MODEL", help=f"Which problem: {', '.join(MODELS)}.")]
+Model = Annotated[Models, typer.Argument(metavar="MODEL", help=f"Which problem: {', '.join(MODELS)}.")]
 ProblemFile = Annotated[
     Path,
     typer.Option(
@@ -167,5 +171,5 @@ ProblemFile = Annotated[
     ),
 ]
 Law = Annotated[
-    LawName | None, typer.Option("--law", help="Of phase_noise and erdos_renyi: wrapped_normal unless given.")
+    Laws | None, typer.Option("--law", help="Noise of phase_noise and erdos_renyi (default: wrapped_normal).")
 ]

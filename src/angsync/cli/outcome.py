@@ -1,4 +1,4 @@
-"""What every command does alike: messages on standard error, exit codes, checks of its outputs, what it prints."""
+"""Shared by all commands: messages on standard error, exit codes, checks of the outputs, and printing."""
 
 from __future__ import annotations
 
@@ -16,41 +16,42 @@ import typer
 from rich.console import Console
 
 from angsync.cli import end, give_up
-from angsync.cli.root import is_quiet
-from angsync.errors import AngsyncError, AngsyncWarning, InputError, UnfinishedError
+from angsync.cli.root import option
+from angsync.errors import AngsyncError, AngsyncWarning, InputError, OutputError, UnfinishedError
 
 
 @contextmanager
 def reporting() -> Iterator[Console]:
-    """Errors become one message and exit code 2; warnings become lines on standard error."""
+    """Turn errors into one message and exit code 2, and warnings into lines on standard error."""
     if signal.getsignal(signal.SIGINT) is give_up:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on Ctrl-C is answered below
     if signal.getsignal(signal.SIGTERM) is end:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    # without a terminal there are no progress bars
-    console = Console(stderr=True, force_terminal=False) if is_quiet.get() else Console(stderr=True)
+    # without a terminal there is no progress
+    console = Console(stderr=True, force_terminal=False if option("quiet") else None)
 
     def say(text: str, style: str) -> None:
         from angsync.cli.terminal import fitted
 
         console.print(fitted(text, console), style=style, markup=False, highlight=False, soft_wrap=True)
 
-    def show(message: Any, *_: Any, **__: Any) -> None:
-        if not is_quiet.get():
-            say(f"warning: {getattr(message, 'on_command_line', message)}", "yellow")
+    def warn(message: Warning | str, *_: Any, **__: Any) -> None:
+        if not option("quiet"):
+            text = message.on_command_line if isinstance(message, AngsyncWarning) else message
+            say(f"warning: {text}", "yellow")
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", AngsyncWarning)
-            warnings.showwarning = show
+            warnings.showwarning = warn
             yield console
     except BrokenPipeError:
-        raise  # whoever reads standard output has seen enough; that is no wrong input
+        raise  # the reader of standard output has seen enough; the input is not wrong
     except (AngsyncError, OSError, MemoryError) as error:
         say(f"error: {_words(error)}", "bold red")
         raise typer.Exit(3 if isinstance(error, UnfinishedError) else 2) from None
     except KeyboardInterrupt as stop:
-        # with nothing that has to be loaded first: NumPy may be half loaded, and cannot be asked for again
+        # loads nothing: NumPy may be half loaded, and cannot be imported again
         print(str(stop) or "interrupted: no answer yet, nothing is written", file=sys.stderr, flush=True)
         raise typer.Exit(130) from None
 
@@ -67,7 +68,7 @@ def _words(error: BaseException) -> str:
 
 @contextmanager
 def heeding_sigterm() -> Iterator[None]:
-    """SIGTERM, which clusters send first, is Ctrl-C in the block: what is done is kept."""
+    """Treat SIGTERM, which clusters send first, as Ctrl-C in the block: what is done is kept."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -79,15 +80,21 @@ def heeding_sigterm() -> Iterator[None]:
 
 
 @contextmanager
-def writing() -> Iterator[None]:
-    """Where outputs are written one by one: Ctrl-C in the block does not say that none is."""
+def writing(answer: Callable[[], None] | None = None) -> Iterator[None]:
+    """Write the outputs one by one in the block. If one of them fails, ``answer`` prints what would be lost."""
     try:
         yield
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted; nothing more is written") from None
+    except (AngsyncError, OSError) as error:
+        if answer is None:
+            raise
+        answer()
+        raise OutputError(f"{_words(error)} The answer is on standard output.") from None
 
 
 def exit_code(result: Any) -> int:
+    """Return 0 for a certified result, 1 for another one, and 130 for one that was interrupted."""
     from angsync.certificate.verdict import Verdict
     from angsync.solvers.stopping import Status
 
@@ -99,9 +106,9 @@ def exit_code(result: Any) -> int:
 
 
 def check_outputs(file: Path, *outputs: tuple[Path | None, Callable[[Path], object]]) -> None:
-    """Before the work: every output that is wanted can be written, and replaces neither the input nor another one.
+    """Raise before the work if an output cannot be written, or would replace the input or another output.
 
-    An output is a path, None where it is not wanted, and what raises if nothing could be written there.
+    An output is a path, None if it is not wanted, and a function that raises if nothing could be written there.
     """
     wanted = [(path, check) for path, check in outputs if path is not None]
     seen = {os.path.realpath(file)}  # unlike Path.resolve, it leaves a loop of symbolic links to the reader's message
@@ -120,10 +127,8 @@ def show(json: bool, content: Callable[[], Any], text: Callable[[], str], **writ
         from angsync.io.strict_json import to_json
 
         typer.echo(to_json(content()))
-        return
-    if is_quiet.get():
-        return
-    from angsync.cli.terminal import fitted
+    elif not option("quiet"):
+        from angsync.cli.terminal import fitted
 
-    lines = [f"  {what:<12} written to {path}" for what, path in written.items() if path is not None]
-    typer.echo(fitted("\n".join((text(), *lines))))
+        lines = [f"  {what:<12} written to {path}" for what, path in written.items() if path is not None]
+        typer.echo(fitted("\n".join((text(), *lines))))

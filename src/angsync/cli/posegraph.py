@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -13,7 +11,7 @@ import typer
 from angsync.cli import options
 from angsync.cli.outcome import check_outputs, exit_code, reporting, show, writing
 from angsync.cli.root import app
-from angsync.errors import AngsyncError, InputError
+from angsync.errors import InputError
 
 
 @app.command(short_help="Optimize a 2-D pose graph, with a proof.")
@@ -75,11 +73,12 @@ def posegraph(
         with watching(console, "reading"):
             graph = pose_graph.read(file)
         wanted.check_reference(graph)
-        with watching(console, "solving", stopping) as callback:
+        with watching(console, "solving") as callback:
             how.update(stopping=stopping, certify=certify, callback=callback, rng=seed)
             result = pose_graph.optimize(graph, **how)
-        with writing():
-            with wanted.answering(json, result), watching(console, "writing"):
+        nothing = wanted._replace(**dict.fromkeys(wanted._fields))
+        with writing(partial(nothing.show, json, result)):
+            with watching(console, "writing"):
                 wanted.write(result, file)
             wanted.show(json, result)
         doubted = result.credible is False or not result.has_reached_a_minimum
@@ -121,15 +120,6 @@ class _Outputs(NamedTuple):
         """Raise if the pose that is to be known exactly is not there."""
         if self.reference is not None and self.reference not in graph.ids:
             raise InputError(f"--reference must be the id of a pose, but there is no pose {self.reference}.")
-
-    @contextmanager
-    def answering(self, json: bool, result: Any) -> Iterator[None]:
-        """The answer is printed, and not lost with a file that fails in the block."""
-        try:
-            yield
-        except (AngsyncError, OSError):
-            self._replace(**dict.fromkeys(self._fields)).show(json, result)
-            raise
 
     def write(self, result: Any, file: Path) -> None:
         """Each of them; ``file`` is what was read."""

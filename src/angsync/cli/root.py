@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -12,64 +11,44 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
-_TYPES = {"path": "FILE", "int": "NUMBER", "float": "NUMBER", "str": "TEXT"}
-"""Python's types, as a help text calls them."""
+running: ContextVar[typer.Context | None] = ContextVar("running", default=None)
+"""The command that is running, with its options. Typer has no word for it, and its newer versions bring no click."""
+BLAS_VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""What BLAS reads when it is loaded."""
 
 
-def in_users_words(text: str) -> str:
-    """A help text without the types of Python and without braces; every column stays where it was."""
+class Command(typer.core.TyperCommand):
+    """A command that is known while it runs, and that is held to its number of threads."""
 
-    def worded(found: re.Match[str]) -> str:
-        name = found["name"]
-        word = _TYPES.get(name, f"<{name}>")
-        return (f"{found['before']}{word}" if found["option"] else found["before"][:-1]).ljust(len(found[0]))
-
-    text = re.sub(r"\{([A-Z_]+)\}", r"\1", text)
-    pattern = r"(?P<before>(?P<option>--[a-z-]+ )?(?:[A-Z]+ )?)<(?:list\[)?(?P<name>[a-zA-Z|_]+)(?: range)?\]?> *"
-    lines = [re.sub(pattern, worded, line) for line in text.splitlines()]
-    return "\n".join(line.rstrip() for line in lines)
+    def invoke(self, ctx: Any) -> Any:
+        token = running.set(ctx)
+        try:
+            with limited(option("threads")):
+                return super().invoke(ctx)
+        finally:
+            running.reset(token)
 
 
-class _Group(typer.core.TyperGroup):
-    """The command and its subcommands, with help in users' words."""
-
-    def get_help(self, ctx: Any) -> str:
-        return in_users_words(super().get_help(ctx))
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        command = super().get_command(ctx, cmd_name)
-        if command is not None and "get_help" not in vars(command):
-            helped, used, parsed = command.get_help, command.get_usage, command.parse_args
-
-            def parse_args(ctx: Any, args: list[str]) -> list[str]:
-                rest: list[str] = parsed(ctx, args)
-                token = running.set(ctx)
-                ctx.call_on_close(lambda: running.reset(token))
-                return rest
-
-            command.get_help = lambda ctx: in_users_words(helped(ctx))  # type: ignore[method-assign]
-            command.get_usage = lambda ctx: in_users_words(used(ctx))  # type: ignore[method-assign]
-            command.parse_args = parse_args  # type: ignore[method-assign]
-        return command
+def option(name: str) -> Any:
+    """Return an option of the running command, given after its name or before it; None if it was not given."""
+    context: Any = running.get()
+    while context is not None:
+        if given := context.params.get(name):
+            return given
+        context = context.parent
+    return None
 
 
 app = typer.Typer(
     name="angsync",
-    cls=_Group,
     help="Phase (angular) synchronization: every answer is proved optimal, refuted or called undecided.\n\n"
     "Exit codes: 0 solved and certified, 1 not certified or not converged, 2 wrong input or call, "
     "3 some chunks failed, 130 interrupted.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-is_quiet: ContextVar[bool] = ContextVar("is_quiet", default=False)
-"""Whether the user wants to see errors only."""
-running: ContextVar[typer.Context | None] = ContextVar("running", default=None)
-"""The command that is running, with its options. Typer has no word for it, and its newer versions bring no click."""
-BLAS_VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""What BLAS heeds, until it is loaded."""
 
 
 def _version(wanted: bool) -> None:
@@ -87,32 +66,22 @@ def _options(
         bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
     ] = False,
     threads: Annotated[
-        int | None,
-        typer.Option("--threads", help="Threads of the command, before its name; all cores unless given.", min=1),
+        int | None, typer.Option("--threads", help="Threads of the command (default: all cores).", min=1)
     ] = None,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Before the command: print nothing but errors and what --json prints.")
+        bool, typer.Option("--quiet", "-q", help="Print nothing but errors and what --json prints.")
     ] = False,
 ) -> None:
-    if threads is not None:
-        context.with_resource(limited(threads))
-    if quiet:
-        context.with_resource(silent())
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 @contextmanager
-def silent() -> Iterator[None]:
-    """Until the command ends, nothing is printed but errors, and JSON where it was asked for."""
-    token = is_quiet.set(True)
-    try:
+def limited(count: int | None) -> Iterator[None]:
+    """Limit the threads of the compiled kernels, and those of BLAS by its variables too; None for no limit."""
+    if count is None:
         yield
-    finally:
-        is_quiet.reset(token)
-
-
-@contextmanager
-def limited(count: int) -> Iterator[None]:
-    """So many threads until the command ends: of the compiled kernels, and of BLAS by its variables too."""
+        return
     before = {name: os.environ.get(name) for name in BLAS_VARIABLES}
     os.environ.update(dict.fromkeys(BLAS_VARIABLES, str(count)))
     try:

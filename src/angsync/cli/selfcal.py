@@ -53,7 +53,7 @@ def selfcal(
     The weight of a visibility is |V||M|/sigma^2. Phases are degrees. The exit code is 0 only if the phases of all times
     that hold data are proved to fit best.
     """
-    how: dict[str, Any] = {"unit": str(unit), "uv_unit": uv_unit}
+    how: dict[str, Any] = {"unit": unit, "uv_unit": uv_unit}
 
     def read() -> Any:
         from angsync.applications import radio

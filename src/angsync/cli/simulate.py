@@ -36,13 +36,13 @@ def simulate(
         from angsync.cli.progress import watching
         from angsync.study.scenario import from_name, problem_path, write_problem
 
-        problem_path(model.value, output)
+        problem_path(model, output)
         settings = {
             "n": n, "sigma": sigma, "probability": probability, "rows": rows, "columns": columns,
-            "law": None if law is None else law.value, "holonomy": holonomy,
+            "law": law, "holonomy": holonomy,
         }  # fmt: skip
         given = {name: value for name, value in settings.items() if value is not None}
         with watching(console, "simulating"):
-            problem = from_name(model.value, given, rng=seed)
+            problem = from_name(model, given, rng=seed)
             write_problem(problem, output)
-        typer.echo(f"{model.value}: {problem.n} nodes, written to {output}")
+        typer.echo(f"{model}: {problem.n} nodes, written to {output}")

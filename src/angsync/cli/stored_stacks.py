@@ -40,7 +40,7 @@ def solve_store(
     rng: int,
     **call: Any,
 ) -> int:
-    """Solve, write, print; returns the exit code. ``one_problem_only``: options that mean nothing for a stack."""
+    """Solve, write, print; return the exit code. ``one_problem_only``: options that mean nothing for a stack."""
     begin = time.perf_counter()
     for name, value in one_problem_only.items():
         if value:

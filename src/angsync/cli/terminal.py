@@ -1,4 +1,4 @@
-"""What the command line shows: text that fits, tables, and results as one JSON object."""
+"""Text that fits the terminal, tables, and results as one JSON object."""
 
 from __future__ import annotations
 
@@ -19,36 +19,38 @@ from angsync.pipeline.robust.report import RobustReport
 from angsync.problem.operators import Operator
 from angsync.problem.units import in_unit
 
+_FEWEST_COLUMNS = 20  # of a text beside its label, however narrow the terminal is
+
 
 def fitted(text: str, console: Console | None = None) -> str:
-    """``text`` broken between words to the width of a terminal; as it is where the console is none.
+    """Break ``text`` between words to the width of a terminal; return it unchanged for any other console.
 
-    Lines that begin with a label (``  status       CONVERGED ...``) go on below their content. Words are never
+    Lines that begin with a label (``  status       CONVERGED ...``) continue below their content. Words are never
     broken: a path stays in one piece.
     """
-    console = Console() if console is None else console
+    console = console or Console()
     if not console.is_terminal:
         return text
-    lines = []
-    for line in text.splitlines():
-        label = re.match(r"  \S+ {2,}", line)
-        indent = " " * len(label[0]) if label else ""
-        broken = textwrap.wrap(
-            line, max(console.width, len(indent) + 20), subsequent_indent=indent,
-            break_long_words=False, break_on_hyphens=False, drop_whitespace=True,
-        )  # fmt: skip
-        lines += broken or [""]
-    return "\n".join(lines)
+    return "\n".join(_folded(line, console.width) for line in text.splitlines())
+
+
+def _folded(line: str, width: int) -> str:
+    label = re.match(r"  \S+ {2,}", line)
+    indent = len(label[0]) if label else 0
+    return textwrap.fill(
+        line, max(width, indent + _FEWEST_COLUMNS), subsequent_indent=" " * indent, break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def count_components(operator: Operator) -> int:
-    """Number of connected components; 1 where only products with C are known."""
+    """Return the number of connected components; 1 if only products with C are known."""
     labels = operator.component_labels()
     return 1 if labels is None else int(labels.max()) + 1
 
 
 def table(title: str, rows: Sequence[Sequence[str]]) -> Table:
-    """A plain table of label, value and note."""
+    """Return a plain table of label, value and note."""
     grid = Table(title=title, title_justify="left", show_header=False, box=None, pad_edge=False)
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")
@@ -62,7 +64,7 @@ def table(title: str, rows: Sequence[Sequence[str]]) -> Table:
 def result_object(
     result: SyncResult, *, with_phases: bool, standard_errors: NDArray[np.float64] | None = None, unit: str = "rad"
 ) -> dict[str, Any]:
-    """The result as one JSON-ready object, angles in this unit; numbers that are not finite become null."""
+    """Return the result as one JSON-ready object, angles in this unit; numbers that are not finite become null."""
     content: dict[str, Any] = {
         "n": result.n,
         "objective": result.objective,
@@ -94,7 +96,7 @@ def result_object(
 
 
 def robust_object(report: RobustReport) -> dict[str, Any]:
-    """What a robust fit says about the measurements, by their places."""
+    """Return what a robust fit reports about the measurements, by their places."""
     return {
         "credible": report.credible,
         "note": report.note,
@@ -108,7 +110,7 @@ def robust_object(report: RobustReport) -> dict[str, Any]:
 
 
 def certificate_object(certificate: Certificate) -> dict[str, Any]:
-    """The certificate as a JSON-ready object; the witness as angles."""
+    """Return the certificate as a JSON-ready object; the witness as angles."""
     witness = certificate.witness
     return {
         "verdict": certificate.verdict.name,

@@ -19,6 +19,7 @@ from angsync.problem.anchoring import Anchors, Priors
 from angsync.problem.array_libraries import is_foreign, to_numpy
 from angsync.problem.randomness import random_generator
 from angsync.solvers.base import Solver, SolverBase, as_solver
+from angsync.solvers.names import SOLVERS
 from angsync.solvers.starts.names import OFFERED
 from angsync.solvers.stopping import Callback, Stopping
 
@@ -189,7 +190,10 @@ def _solver_or_robust(given: Any) -> tuple[SolverBase | None, Robust | None]:
     if isinstance(given, str):
         if given == "auto":
             return None, None
-        raise InputError(f"solver must be 'auto' or a solver such as ang.GPM(alpha=4.0), but it is {given!r}.")
+        if given not in SOLVERS:
+            names = ", ".join(map(repr, ("auto", *SOLVERS)))
+            raise InputError(f"solver must be one of {names}, or a solver such as ang.GPM(alpha=4.0), not {given!r}.")
+        given = SOLVERS[given].load()()
     if isinstance(given, type):
         raise InputError(f"solver must be an instance: {given.__name__}() instead of {given.__name__}.")
     if isinstance(given, Solver):

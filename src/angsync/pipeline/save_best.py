@@ -104,3 +104,7 @@ class SaveBest:
         except OutputError as error:  # a full disk must not end a solve
             warn_user(f"{error} The solve continues; the file holds what was saved before.", AngsyncWarning)
             self._next = math.inf
+        except ValueError as error:
+            if isinstance(error.__context__, KeyboardInterrupt):  # zipfile complains of what Ctrl-C left open
+                raise KeyboardInterrupt from None
+            raise

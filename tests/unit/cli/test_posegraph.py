@@ -10,11 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import call
-from typer.testing import CliRunner
 
 import angsync as ang
 from angsync.applications import pose_graph
-from angsync.cli import app
 from angsync.errors import InputError
 from angsync.solvers.stopping import Status
 
@@ -40,7 +38,6 @@ def test_help_says_what_the_cost_is():
     text = call("posegraph", "--help").stdout
     assert "Usage: angsync posegraph" in text
     assert "kappa = I33" in text
-    assert re.search(r"^ +posegraph ", CliRunner().invoke(app, ["--help"]).stdout, flags=re.MULTILINE)
 
 
 def test_the_answer_is_written_and_summed_up():
