@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -52,8 +53,9 @@ def _fit(quality: Quality, result: SyncResult) -> str:
     lines = [fit_in_words(quality)]
     if quality.chi2_per_dof is not None:
         lines.append(
-            f"Chi-square is {plain_number(quality.chi2_per_dof, 3)} per degree of freedom (about 1 only where weights "
-            "are 1 / variance, in 1 / rad^2)."
+            f"Chi-square is {plain_number(quality.chi2_per_dof, 3)} per degree of freedom, about 1 if weights are "
+            f"1 / variance (in 1 / rad^2). Its root, {plain_number(math.sqrt(quality.chi2_per_dof), 3)}, scales the "
+            "error bars (--sigma 1: no scaling)."
         )
     advice = advice_on_fit(quality, result)
     if advice is not None:

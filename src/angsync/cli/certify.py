@@ -25,6 +25,7 @@ def certify(
     j: options.ColumnJ = "j",
     angle: options.ColumnAngle = "angle",
     weight: options.ColumnWeight = None,
+    error: options.ColumnError = None,
     unit: options.UnitOfMeasurements = "rad",
     weights: options.Weights = "kappa",
     json: options.Json = False,
@@ -44,7 +45,7 @@ def certify(
         from angsync.report.sentences import certificate_in_words
 
         with watching(console, "reading"):
-            data = read(file, i=i, j=j, angle=angle, weight=weight, weights=weights, unit=unit)
+            data = read(file, i=i, j=j, angle=angle, weight=weight, error=error, weights=weights, unit=unit)
             operator = as_operator(data, hermitian)
             z = in_order_of(data, *read_phases(phases))
             note = _other_problem(phases, grounded=bool(anchor or prior))

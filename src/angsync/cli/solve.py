@@ -29,6 +29,7 @@ def solve(
     j: options.ColumnJ = "j",
     angle: options.ColumnAngle = "angle",
     weight: options.ColumnWeight = None,
+    error: options.ColumnError = None,
     output: options.ResultFile = None,
     report: options.ReportFile = None,
     standard_errors: options.StandardErrors = False,
@@ -69,6 +70,7 @@ def solve(
         from angsync.cli.progress import watching
         from angsync.front_door import synchronize
         from angsync.io.atomic import check_writable
+        from angsync.io.columns import ColumnNames
         from angsync.io.result_file import check_result_path
         from angsync.pipeline.save_best import SaveBest
         from angsync.problem.array_libraries import is_stack
@@ -104,7 +106,8 @@ def solve(
             raise InputError("--resume is for the output of a zarr stack. One problem continues with --start FILE.")
         common.update(solver=_solver(solver, alpha), start=_start(start), stopping=stopping)
         with watching(console, "reading"):
-            data = read_problem(file, format_, i=i, j=j, angle=angle, weight=weight, weights=weights, unit=unit)
+            names = ColumnNames(i, j, angle, weight, error, unit)
+            data = read_problem(file, names, weights, format_)
         if is_stack(data):
             from angsync.cli.stacks import solve_stack
 
@@ -123,7 +126,9 @@ def solve(
             )  # fmt: skip
         if save_best is not None:
             result.save(save_best)
-        errors = _errors_or_warning(result, sigma, unit) if standard_errors else None
+        # with standard deviations in the file, sigma is their common factor and has no unit
+        level = sigma if sigma is None or names.errors_used else in_radians(sigma, unit)
+        errors = _errors_or_warning(result, level) if standard_errors else None
         _tell(console, result, output, report, errors, unit, file, json=json)
         raise typer.Exit(exit_code(result) or int(_in_another_unit(result)))
 
@@ -195,10 +200,10 @@ def _solver(name: str, alpha: float | None) -> Any:
     return GPM(alpha)
 
 
-def _errors_or_warning(result: Any, sigma: float | None, unit: str) -> Any:
+def _errors_or_warning(result: Any, sigma: float | None) -> Any:
     """Return the standard errors, or None with a warning: the phases are not lost if their errors are not known."""
     try:
-        return result.standard_errors(None if sigma is None else in_radians(sigma, unit))
+        return result.standard_errors(sigma)
     except InputError as error:
         warn_user(f"no standard errors: {error.message}", AngsyncWarning, python=error.python, command=error.command)
         return None

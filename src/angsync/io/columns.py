@@ -7,7 +7,7 @@ import json
 import re
 import shlex
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,8 @@ class ColumnNames:
     weight: str | None = None
     error: str | None = None
     unit: Unit = "rad"
+    errors_used: list[str] = field(default_factory=list, compare=False)
+    """The column of standard deviations, once a file is read that has weights from it."""
 
     @property
     def needed(self) -> list[str]:
@@ -77,6 +79,7 @@ class ColumnNames:
         """Return the weights of the column :meth:`weighing`: standard deviations give 1 / sigma^2 (radians)."""
         if name == self.weight or (name == _WEIGHT and name != self.error):
             return column
+        self.errors_used.append(name)
         sigma = np.asarray(column)
         if sigma.dtype.kind not in "iuf":
             raise InputError(f"{name} holds {sigma.dtype}, but standard deviations are numbers.")

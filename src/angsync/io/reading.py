@@ -70,6 +70,12 @@ def read(
     >>> ang.read("edges.npz", unit="deg")
     Measurements(2 angles between 3 nodes)
     """
+    return read_named(path, ColumnNames(i, j, angle, weight, error, unit), weights, format)
+
+
+def read_named(path: str | os.PathLike[str], names: ColumnNames, weights: str, format: str | None) -> Any:
+    """Do the work of :func:`read`; afterwards ``names`` tells where the weights came from."""
+    unit = names.unit
     if weights not in G2O_WEIGHTS:
         raise InputError(f"weights is {weights!r}, but it must be 'kappa' or 'unit'.")
     check_unit(unit)
@@ -94,7 +100,7 @@ def read(
             python="format='csv'.",
             command="--format csv.",
         )
-    data = function_of(COLUMN_READERS[suffix])(file, ColumnNames(i, j, angle, weight, error, unit))
+    data = function_of(COLUMN_READERS[suffix])(file, names)
     if unit != "rad" and not isinstance(data, Measurements):
         raise InputError(f"{file}: the unit {unit!r} is for edge lists. {_UNITLESS['.npy']}")
     return data

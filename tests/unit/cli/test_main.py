@@ -119,12 +119,12 @@ def test_an_interrupt_while_solving_writes_the_best_so_far():
 def test_an_interrupt_while_reading_writes_nothing():
     write_csv("edges.csv")
     code = (
-        "import os, signal, sys, time, angsync.io\n"
+        "import os, signal, sys, time, angsync.io.reading\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "def slow(*_, **__):\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    time.sleep(60)\n"
-        "angsync.io.read = slow\n"
+        "angsync.io.reading.read_named = slow\n"
         "sys.argv = ['angsync', 'solve', 'edges.csv', '-o', 'out.npz']\n"
         "from angsync.cli import main\n"
         "main()\n"

@@ -175,7 +175,7 @@ def test_outputs_are_checked_before_the_work(tmp_path, monkeypatch, arguments, m
         raise AssertionError("the work began")
 
     monkeypatch.setattr("angsync.front_door.synchronize", no_work)
-    monkeypatch.setattr("angsync.io.read", no_work)
+    monkeypatch.setattr("angsync.io.reading.read_named", no_work)
     assert message in refused("solve", "edges.csv", *arguments)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.csv", "folder.npz", "sub"]
     assert Path("edges.csv").read_text() == content
@@ -236,6 +236,27 @@ def test_degrees_and_turns_on_the_command_line():
     rows = Path("out.csv").read_text().splitlines()[1:]
     assert [float(row.split(",")[1]) for row in rows] == pytest.approx([0, -90.333333, -120.666667], abs=1e-4)
     assert np.angle(read_phases("out.csv")[0])[1] == pytest.approx(-1.5766, abs=1e-4)  # Python has radians
+
+
+def test_standard_deviations_give_weights_and_sigma_1_trusts_them():
+    rows = "a,b,10,1\nb,c,20,2\nc,a,-31,1\na,d,5,1\nd,b,4.5,1\n"
+    Path("sigma.csv").write_text(f"i,j,angle,sigma\n{rows}")
+    Path("other.csv").write_text(f"i,j,angle,std\n{rows}")
+    Path("both.csv").write_text("i,j,angle,sigma,weight\na,b,10,1,1\nb,c,20,2,1\nc,a,-31,1,1\n")
+    options = ("--unit", "deg", "--standard-errors", "--json")
+    usual = call("solve", "sigma.csv", *options).object
+    named = call("solve", "other.csv", "--error", "std", *options).object
+    assert (usual["angles"], usual["standard_errors"]) == (named["angles"], named["standard_errors"])
+    trusted = call("solve", "sigma.csv", "--sigma", "1", *options).object
+    factor = usual["quality"]["chi2_per_dof"] ** 0.5
+    assert np.array(usual["standard_errors"]) == pytest.approx(factor * np.array(trusted["standard_errors"]), rel=1e-4)
+    measured = angsync.Measurements(
+        list("abcad"), list("bcadb"), [10, 20, -31, 5, 4.5], weight=np.array([1, 2, 1, 1, 1]) ** -2.0, unit="deg"
+    )
+    errors = angsync.synchronize(measured).standard_errors(np.deg2rad(1))
+    assert np.deg2rad(trusted["standard_errors"]) == pytest.approx(errors, rel=1e-6)
+    assert "--error" in refused("solve", "both.csv")
+    assert call("solve", "both.csv", "--unit", "deg", "--weight", "weight").code == 0
 
 
 def test_degrees_without_a_unit_are_heard_of():
