@@ -1,30 +1,29 @@
-"""Whether two checkouts of angsync give the same bits or answers, and how their speeds compare.
+"""Compare two checkouts of angsync on fixed problems: the bits of their answers, or the answers and their CPU time.
 
     python tools/compare_checkouts.py bits BEFORE AFTER
-    python tools/compare_checkouts.py speed BEFORE AFTER --rounds 7
     python tools/compare_checkouts.py guards BEFORE AFTER --out guards.md
 
 Each checkout is run in processes of its own with PYTHONPATH at its ``src``, so both need their compiled extension
-(where both lack it, NumPy is compared with NumPy; where one lacks it, this is said and nothing is compared). Real data
-sets are taken from ``--data``, ANGSYNC_DATA or ``../shared/data``, and left out where they are not there.
-``bits`` exits with 1 where anything differs. ``speed`` lets one process compute at a time, in the order A B B A, and is
-only as quiet as the machine: judge a ratio by that of a checkout against itself.
+(if both lack it, NumPy is compared with NumPy). Real data sets are taken from ``--data``, ANGSYNC_DATA or
+``../shared/data``, and left out if they are not there. The problems are those of ``guard_cases.py``.
 
-``guards`` compares answers that may differ in their bits, on the problems of ``guard_cases.py``: one Markdown table, a
-row per problem, written anew after every row. BROKEN (exit code 1) means that the second checkout breaks a rule: f is
+``bits`` asks both for every problem once and exits with 1 if phases or any other number differ: a change that only
+moves code must leave every bit as it was.
+
+``guards`` compares answers that may differ in their bits: one Markdown table, a row per problem, written anew after
+every row. BROKEN (exit code 1) means that the second checkout breaks a rule: f is
 lower by more than 1e-9 of it, or the verdict is worse, at low noise; f is lower by more than 2e-4, or newly REFUTED, at
 high noise; f of the first checkout is above f plus the gap bound of the second; more products with a LinearOperator; in
 samples, a mean that is worse by more than two standard errors of the paired differences, or more answers that are wrong
 and credible; more memory; a stated objective that is not that of the phases; an error where the first checkout answers
 (where it does not, the row is NOT COMPARED). SLOW marks a CPU time above its limit, and exits with 0: medians of few
-turns on a busy machine scatter, so hold it against the row in ``guards-noise.md``: one checkout against itself. Threads
-that wait for a core burn CPU time: where others have the cores, OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 scatter less.
+turns on a busy machine scatter, so compare them with ``guards-noise.md``: one checkout against itself. Threads
+that wait for a core burn CPU time: if others have the cores, OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 scatter less.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import math
 import os
@@ -38,11 +37,6 @@ from pathlib import Path
 from typing import Any
 
 TOOLS = Path(__file__).resolve().parent
-PASSES: dict[str, tuple[list[str], dict[str, str]]] = {
-    "default": ([], {}),
-    "threads=1": (["--threads", "1"], {}),
-    "numpy": ([], {"ANGSYNC_KERNELS": "numpy"}),
-}
 REST = 0.2  # seconds between turns, so that the threads of BLAS go to sleep
 SLOW, SLOW_ROUNDS = 2000.0, 3  # cases of more milliseconds have fewer rounds
 MOST_SECONDS, MOST_WAITING = 180, 900  # of one answer in guards: CPU time, and on the wall where others have the cores
@@ -53,7 +47,6 @@ ROUNDING = 1e-14  # of f: what sums in double precision leave open
 SAME = 1e-6  # degrees or shares: means that are nearer are the same
 LEVEL = 0.95  # of the intervals
 MORE_MEMORY = 1.12  # a checkout against itself differed by 9 %, with two threads
-IMPORT, IMPORTS = 1.03, 7  # the ratio that is noise, of so many new processes
 VERDICTS = ("REFUTED", "UNDECIDED", "CERTIFIED")
 COLUMNS = ("problem", "before", "after", "difference", "verdict", "gap", "CPU time", "judgment")
 PLACES: dict[str, dict[str, dict[str, str]]] = {
@@ -62,163 +55,12 @@ PLACES: dict[str, dict[str, dict[str, str]]] = {
     "sets": {name: {"ANGSYNC_INSTRUCTIONS": name} for name in ("avx512", "avx2", "plain")},
     "memory": {"": {}},
 }
-FIRST_SOLVE = """
-import json, sys, time
-begin = time.perf_counter()
-import angsync
-imported = time.perf_counter()
-C = [[1.0 + abs(j - l) % 3 for l in range(60)] for j in range(60)]
-angsync.synchronize(C)
-solved = time.perf_counter()
-count = sum(name.split(".")[0] == "angsync" for name in sys.modules)
-print(json.dumps({"import angsync": 1000 * (imported - begin), "import and first solve": 1000 * (solved - begin),
-                  "modules of angsync loaded by it": count}))
-"""
 
 
 def environment(checkout: Path, extra: dict[str, str] | None = None) -> dict[str, str]:
     """That of a process which sees this checkout, and no settings of angsync from outside."""
     outside = {name: value for name, value in os.environ.items() if not name.startswith("ANGSYNC_")}
     return outside | {"PYTHONPATH": str(checkout / "src"), "PYTHONDONTWRITEBYTECODE": "1"} | (extra or {})
-
-
-def check_origin(said: str, checkout: Path) -> None:
-    """An installed angsync that is found first would compare a checkout with itself."""
-    if not Path(said).resolve().is_relative_to(checkout):
-        sys.exit(f"{checkout}: the angsync that was loaded is {said}.")
-
-
-def kernels(given: argparse.Namespace, checkout: Path) -> str:
-    """What the checkout says about its kernels, such as ``compiled, OpenMP, 2 thread(s)``."""
-    command = [given.python, "-m", "angsync.cli", "info", "--json"]
-    done = subprocess.run(command, env=environment(checkout), stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout)["kernels"]
-
-
-def check_kernels(given: argparse.Namespace) -> None:
-    """Without its extension a checkout is slower and rounds differently: that is not what is asked here."""
-    before, after = (kernels(given, checkout) for checkout in (given.A, given.B))
-    print(f"kernels: {before}")
-    # The first word; older checkouts say more of their kernels for stacks.
-    if before.split(",")[0] != after.split(",")[0]:
-        sys.exit(f"those of B are {after}: build both extensions first.")
-
-
-def walks(given: argparse.Namespace, checkout: Path, which: str) -> dict[str, dict[str, str]]:
-    """What every walk of one pass found in one checkout."""
-    options, extra = PASSES[which]
-    command = [given.python, str(TOOLS / "walks.py"), "--data", str(given.data), *options]
-    done = subprocess.run(command, env=environment(checkout, extra), stdout=subprocess.PIPE, text=True)
-    origin, *lines = (json.loads(line) for line in done.stdout.splitlines() or ['{"from": "nowhere"}'])
-    check_origin(origin["from"], checkout)
-    found = {line["walk"]: line["found"] for line in lines}
-    if done.returncode:
-        sys.exit(f"{checkout}: the walks of pass {which} ended after {list(found)[-1:]}; the error is above.")
-    return found
-
-
-def digest(found: dict[str, str] | None) -> str:
-    return "-" if found is None else hashlib.sha256(json.dumps(found).encode()).hexdigest()[:12]
-
-
-def differences(a: dict[str, str], b: dict[str, str]) -> Iterator[str]:
-    for name in dict.fromkeys([*a, *b]):
-        if a.get(name) != b.get(name):
-            yield f"      {name or 'value'}: {a.get(name, 'absent')[:100]} | {b.get(name, 'absent')[:100]}"
-
-
-def bits(given: argparse.Namespace) -> int:
-    """Print one line a walk, and under a walk that differs, where."""
-    total = wrong = 0
-    for which in PASSES:
-        a, b = (walks(given, checkout, which) for checkout in (given.A, given.B))
-        for name in dict.fromkeys([*a, *b]):
-            left, right = a.get(name), b.get(name)
-            total, wrong = total + 1, wrong + (left != right)
-            verdict = "equal" if left == right else "DIFFERENT"
-            print(f"{which:<10} {name:<42} {digest(left):<13} {digest(right):<13} {verdict}", flush=True)
-            if left is not None and right is not None:
-                print("".join(f"{line}\n" for line in differences(left, right)), end="")
-    print(f"{total} walks, {wrong} of them different")
-    return int(wrong > 0)
-
-
-class Runner:
-    """One process of a checkout that waits for the names of cases."""
-
-    script = "timed_cases.py"
-
-    def __init__(self, given: argparse.Namespace, checkout: Path, extra: dict[str, str] | None = None) -> None:
-        command = [given.python, str(TOOLS / self.script), "--data", str(given.data)]
-        if getattr(given, "quick", False):
-            command.append("--quick")
-        self.process = subprocess.Popen(
-            command, env=environment(checkout, extra), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        hello = self.answer()
-        check_origin(hello["from"], checkout)
-        self.cases: list[Any] = hello["cases"]
-
-    def answer(self) -> dict[str, Any]:
-        line = self.process.stdout.readline()
-        if not line:
-            sys.exit("a timed process ended; its error is above.")
-        return json.loads(line)
-
-    def time(self, case: str) -> dict[str, float]:
-        self.process.stdin.write(f"{case}\n")
-        self.process.stdin.flush()
-        return {case: self.answer()["ms"]}
-
-    def close(self) -> None:
-        self.process.stdin.close()
-        self.process.wait()
-
-
-class Fresh:
-    """A new process every turn: what an import and the first solve cost."""
-
-    def __init__(self, given: argparse.Namespace, checkout: Path, clock: str = "perf_counter") -> None:
-        program = FIRST_SOLVE.replace("perf_counter", clock)
-        self.command, self.environment = [given.python, "-c", program], environment(checkout)
-        del self.environment["PYTHONDONTWRITEBYTECODE"]  # an import without compiled files is another thing
-
-    def time(self, case: str) -> dict[str, float]:
-        done = subprocess.run(self.command, env=self.environment, stdout=subprocess.PIPE, text=True, check=True)
-        return json.loads(done.stdout)
-
-
-def race(a: Runner | Fresh, b: Runner | Fresh, case: str, rounds: int) -> dict[str, tuple[list[float], list[float]]]:
-    """Times of both, taking turns in the order A B B A; the first turn of each is not counted."""
-    times: dict[str, tuple[list[float], list[float]]] = {}
-    slowest = max(value for side in (a, b) for value in side.time(case).values())
-    for k in range(min(rounds, SLOW_ROUNDS) if slowest > SLOW else rounds):
-        for side in (0, 1) if k % 2 == 0 else (1, 0):
-            time.sleep(REST)
-            for name, value in (a, b)[side].time(case).items():
-                times.setdefault(name, ([], []))[side].append(value)
-    return times
-
-
-def show(times: dict[str, tuple[list[float], list[float]]]) -> None:
-    for name, (a, b) in times.items():
-        before, after = statistics.median(a), statistics.median(b)
-        pairs = [y / x for x, y in zip(a, b, strict=True)]
-        ratio, apart = after / before, f"{min(pairs):.2f} to {max(pairs):.2f}"
-        print(f"{name:<34} {before:>10.3f} {after:>10.3f} {ratio:>7.3f}   {apart:>12}  {len(a)}", flush=True)
-
-
-def speed(given: argparse.Namespace) -> int:
-    """Print one line a case: medians in milliseconds, B/A, and the ratios of the single rounds."""
-    print(f"{'':<34} {'A (ms)':>10} {'B (ms)':>10} {'B/A':>7}   {'rounds':>12}  #")
-    show(race(Fresh(given, given.A), Fresh(given, given.B), "", given.rounds))
-    a, b = Runner(given, given.A), Runner(given, given.B)
-    for case in a.cases:
-        if given.only in case:
-            show(race(a, b, case, given.rounds))
-    a.close()
-    b.close()
-    return 0
 
 
 def cpu_seconds(pid: int) -> float:
@@ -231,21 +73,41 @@ def cpu_seconds(pid: int) -> float:
 
 
 class Guard:
-    """A process of a checkout that answers the cases of guards; started when needed, ended when it takes too long."""
+    """A process of a checkout that answers the cases; started when needed, ended when it takes too long."""
 
     def __init__(self, given: argparse.Namespace, checkout: Path, extra: dict[str, str]) -> None:
-        self.start = lambda: GuardRunner(given, checkout, extra)
-        self.runner: GuardRunner | None = None
+        self.command = [given.python, str(TOOLS / "guard_cases.py"), "--data", str(given.data)]
+        self.command += ["--quick"] if given.quick else []
+        self.checkout, self.environment = checkout, environment(checkout, extra)
+        self.process: subprocess.Popen[str] | None = None
+        self.cases: list[Any] = []
+        self.kernels = ""
+
+    def start(self) -> None:
+        """Begin a process and read which cases it knows."""
+        self.process = subprocess.Popen(
+            self.command, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit(f"{self.checkout}: the process ended; its error is above.")
+        hello = json.loads(line)
+        # an installed angsync that is found first would compare a checkout with itself
+        if not Path(hello["from"]).resolve().is_relative_to(self.checkout):
+            sys.exit(f"{self.checkout}: the angsync that was loaded is {hello['from']}.")
+        self.cases, self.kernels = hello["cases"], hello["kernels"]
 
     def ask(self, case: str) -> dict[str, Any]:
-        self.runner = self.runner or self.start()
-        process = self.runner.process
+        if self.process is None:
+            self.start()
+        process = self.process
         process.stdin.write(f"{case}\n")
         process.stdin.flush()
         begin, used = time.monotonic(), cpu_seconds(process.pid)
         while not select.select([process.stdout], [], [], 1.0)[0]:
             if cpu_seconds(process.pid) - used > MOST_SECONDS or time.monotonic() - begin > MOST_WAITING:
-                self.close(kill=True)
+                process.kill()
+                self.close()
                 return {"error": f"no answer in {MOST_SECONDS} s of CPU time, or {MOST_WAITING} s of any"}
         line = process.stdout.readline()
         if not line:
@@ -253,16 +115,11 @@ class Guard:
             return {"error": "the process died"}
         return json.loads(line)
 
-    def close(self, kill: bool = False) -> None:
-        if self.runner:
-            if kill:
-                self.runner.process.kill()
-            self.runner.close()
-        self.runner = None
-
-
-class GuardRunner(Runner):
-    script = "guard_cases.py"
+    def close(self) -> None:
+        if self.process is not None:
+            self.process.stdin.close()
+            self.process.wait()
+        self.process = None
 
 
 def turns(a: Guard, b: Guard, case: str, rounds: int) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -399,27 +256,26 @@ def judged(case: dict[str, Any], a: dict[str, Any], b: dict[str, Any]) -> list[R
     return rows
 
 
-def commit(checkout: Path) -> str:
+def commit(given: argparse.Namespace, checkout: Path) -> str:
+    """Return the commit of a checkout, and what it says about its kernels."""
     command = ["git", "-C", str(checkout), "describe", "--always", "--dirty"]
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.strip() or "?"
+    said = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.strip()
+    guard = Guard(given, checkout, {})
+    guard.start()
+    guard.close()
+    return f"{said or '?'} ({guard.kernels})"
 
 
-def guarded(given: argparse.Namespace) -> Iterator[list[Row]]:
-    """The rows of every case, as they come."""
-    rules = {"strict": False, "ratio": IMPORT, "ms": None}
-    if given.only in "import angsync":
-        raced = race(Fresh(given, given.A, "process_time"), Fresh(given, given.B, "process_time"), "", IMPORTS)
-        for name in ("import angsync", "import and first solve"):
-            yield judged(rules | {"name": name}, *({"ms": times} for times in raced[name]))
+def guarded(given: argparse.Namespace) -> Iterator[tuple[dict[str, Any], Guard, Guard]]:
+    """Yield every case, its name as it is shown, with a process of each checkout."""
     for place, settings in PLACES.items():
         for label, extra in settings.items():
             a, b = Guard(given, given.A, extra), Guard(given, given.B, extra)
-            a.runner = a.start()
-            for case in a.runner.cases:
+            a.start()
+            for case in a.cases:
                 shown = f"{label}: {case['name']}" if label else case["name"]
                 if case["place"] == place and given.only in shown:
-                    answers = turns(a, b, case["name"], 2 if given.quick else 4)
-                    yield judged(case | {"name": shown}, *answers)
+                    yield case | {"shown": shown}, a, b
                     if place == "memory":
                         a.close()
                         b.close()
@@ -427,18 +283,39 @@ def guarded(given: argparse.Namespace) -> Iterator[list[Row]]:
             b.close()
 
 
+def rows(given: argparse.Namespace) -> Iterator[list[Row]]:
+    """Yield the rows of every case, as they come."""
+    for case, a, b in guarded(given):
+        answers = turns(a, b, case["name"], 2 if given.quick else 4)
+        yield judged(case | {"name": case["shown"]}, *answers)
+
+
+def bits(given: argparse.Namespace) -> int:
+    """Print one line per case: whether all numbers but the times are the same."""
+    total = wrong = 0
+    for case, a, b in guarded(given):
+        if case["place"] == "memory":
+            continue
+        before, after = a.ask(case["name"]), b.ask(case["name"])
+        differing = [key for key in {**before, **after} if key != "ms" and before.get(key) != after.get(key)]
+        total, wrong = total + 1, wrong + bool(differing)
+        print(f"{case['shown']:<60} {'DIFFERENT: ' + ', '.join(differing) if differing else 'equal'}", flush=True)
+    print(f"{total} cases, {wrong} of them different")
+    return int(wrong > 0 or not total)
+
+
 def guards(given: argparse.Namespace) -> int:
     """Write one table: value, verdict, gap and CPU time of every guarded problem, and which rule is broken."""
     begin = time.monotonic()
-    sides = [f"{commit(side)} ({kernels(given, side)})" for side in (given.A, given.B)]
+    sides = [commit(given, side) for side in (given.A, given.B)]
     head = [f"Before: {sides[0]}. After: {sides[1]}. CPU time in ms: before, after: ratio (of single rounds).", ""]
     head += ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
     absent = "" if (given.data / "pose-graphs").is_dir() else " Pose graphs were left out: --data has none."
     lines: list[str] = []
     print("\n".join(head), flush=True)
     said: list[str] = []
-    for rows in guarded(given):
-        for row in rows:
+    for found in rows(given):
+        for row in found:
             said.append(row[-1])
             lines.append("| " + " | ".join(cell.replace("|", "/") for cell in row) + " |")
             print(lines[-1], flush=True)
@@ -453,29 +330,18 @@ def guards(given: argparse.Namespace) -> int:
 
 def main() -> int:
     """Read the command line and compare."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    commands = parser.add_subparsers(required=True)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     known = os.environ.get("ANGSYNC_DATA")
-    for compare in (bits, speed, guards):
-        command = commands.add_parser(compare.__name__, help=compare.__doc__)
-        command.set_defaults(compare=compare)
-        command.add_argument("A", type=lambda text: Path(text).resolve(), help="a checkout")
-        command.add_argument("B", type=lambda text: Path(text).resolve(), help="another, or the same")
-        command.add_argument("--python", default=sys.executable, help="the interpreter that runs both")
-        command.add_argument(
-            "--data", type=Path, default=Path(known) if known else TOOLS.parents[1] / "shared" / "data"
-        )
-        if compare is speed:
-            command.add_argument("--rounds", type=int, default=7)
-        if compare is guards:
-            command.add_argument("--quick", action="store_true", help="fewer problems: ten minutes instead of an hour")
-            command.add_argument("--out", type=Path, help="a Markdown file for the table")
-        if compare is not bits:
-            command.add_argument("--only", default="", help="only cases with this in their name")
+    parser.add_argument("what", choices=("bits", "guards"))
+    parser.add_argument("A", type=lambda text: Path(text).resolve(), help="a checkout")
+    parser.add_argument("B", type=lambda text: Path(text).resolve(), help="another, or the same")
+    parser.add_argument("--python", default=sys.executable, help="the interpreter that runs both")
+    parser.add_argument("--data", type=Path, default=Path(known) if known else TOOLS.parents[1] / "shared" / "data")
+    parser.add_argument("--quick", action="store_true", help="fewer problems: ten minutes instead of an hour")
+    parser.add_argument("--only", default="", help="only cases with this in their name")
+    parser.add_argument("--out", type=Path, help="a Markdown file for the table of guards")
     given = parser.parse_args()
-    if given.compare is not guards:  # answers are compared, not bits; the table says which kernels
-        check_kernels(given)
-    return given.compare(given)
+    return bits(given) if given.what == "bits" else guards(given)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The problems of ``compare_checkouts.py guards``: waits for the name of a case on stdin and answers what came out.
+"""The problems of ``compare_checkouts.py``: waits for the name of a case on stdin and answers what came out.
 
 Run by it with PYTHONPATH at one checkout. Data are made here or by the generators of ``benchmarks/cases`` beside it, so
 both checkouts solve the same numbers; only public names solve them. One line of JSON answers every line read:
@@ -10,9 +10,12 @@ phases) and ``told`` (the objective that the result states), ``products``, ``sam
 from __future__ import annotations
 
 import argparse
+import hashlib
 import itertools
 import json
+import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -24,19 +27,28 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import renamed
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator
 from scipy.spatial import cKDTree
 
 import angsync as ang
+from angsync import kernels
 from angsync.applications import pose_graph
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
 ENOUGH, MOST = 0.25, 30  # seconds and calls after which one turn ends; its median counts
 WRONG = 10.0  # degrees of mean error from which a robust fit is wrong, as in benchmarks/cases/believed.py
+FIRST_SOLVE = """
+import json, time
+begin = time.process_time()
+import angsync
+imported = time.process_time()
+angsync.synchronize([[1.0 + abs(j - l) % 3 for l in range(60)] for j in range(60)])
+solved = time.process_time()
+print(json.dumps({"import": 1000 * (imported - begin), "solve": 1000 * (solved - begin)}))
+"""
 Answer = dict[str, Any]
 Ready = tuple[Callable[[], Any], Callable[[Any], Answer]]  # what is timed, and what is told about its result
 
@@ -129,8 +141,10 @@ def proved(result: Any) -> Answer:
 
 
 def answered(f: Any, result: Any) -> Answer:
-    """f of the phases, the objective that the result states, and what is proved."""
-    return {"f": np.ravel(f).tolist(), "told": np.ravel(result.objective).tolist()} | proved(result)
+    """f of the phases, the objective that the result states, a hash of the phases, and what is proved."""
+    phases = hashlib.sha256(np.ascontiguousarray(result.z).tobytes()).hexdigest()
+    told = np.ravel(result.objective).tolist()
+    return {"f": np.ravel(f).tolist(), "told": told, "phases": phases} | proved(result)
 
 
 def dense(n: int, level: float, count: int | None = None, precision: Any = complex, **options: Any) -> Ready:
@@ -144,15 +158,23 @@ def edges(make: Callable[[], tuple[ang.Measurements, Any]]) -> Ready:
 
 
 def poses(path: Path) -> Ready:
-    optimize = renamed.attribute(pose_graph, "optimize")
-    return lambda: optimize(pose_graph.read(path)), lambda found: {"f": [-found.cost]} | proved(found.sync)
+    optimize = getattr(pose_graph, "optimize", None) or pose_graph.optimise  # as older checkouts call it
+    return (
+        lambda: optimize(pose_graph.read(path)),
+        lambda found: (
+            {"f": [-found.cost], "poses": hashlib.sha256(found.poses.tobytes()).hexdigest()} | proved(found.sync)
+        ),
+    )
 
 
 def proof(method: str) -> Ready:
     """A certificate by a method of this name, at the optimum of a grid."""
     m, _ = measured(lattice(60, 60), 0.3, 0)
-    method = renamed.option(method, lambda name: ang.certify(np.ones((2, 2)), np.ones(2), method=name))
     C, z = m.to_sparse(), ang.synchronize(m, certify=False).z
+    try:
+        ang.certify(C, z, method=method)
+    except ang.errors.AngsyncError:
+        method = method.replace("z", "s")  # as older checkouts spell it
     return lambda: ang.certify(C, z, method=method), lambda found: (
         {"f": [value_of_edges(m, z)], "verdict": [found.verdict.name], "gap": [float(found.gap_bound)]}
     )
@@ -174,6 +196,19 @@ def products(n: int, level: float) -> Ready:
         return ang.synchronize(LinearOperator((n, n), matvec=times, matmat=times, dtype=complex))
 
     return call, lambda found: {"products": count} | answered(value(C, found.z), found)
+
+
+def first_solve(which: str) -> Ready:
+    """CPU time of an import, or of an import and the first solve, in a new process."""
+    settings = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+    def call() -> float:
+        done = subprocess.run(
+            [sys.executable, "-c", FIRST_SOLVE], env=settings, capture_output=True, text=True, check=True
+        )
+        return json.loads(done.stdout)[which]
+
+    return call, lambda ms: {"ms": ms}
 
 
 # ---- samples: one entry per seed, so that two checkouts are compared in pairs
@@ -450,7 +485,11 @@ def sample_cases(quick: bool, folder: Path) -> Iterator[tuple[str, Case]]:
 
 def cases(data: Path, quick: bool) -> dict[str, Case]:
     """All cases by name."""
-    found = dict(dense_cases(quick)) | dict(graph_cases(quick))
+    found = {
+        "import angsync": Case(partial(first_solve, "import"), ratio=1.03),
+        "import and first solve": Case(partial(first_solve, "solve"), ratio=1.03),
+    }
+    found |= dict(dense_cases(quick)) | dict(graph_cases(quick))
     for path in sorted((data / "pose-graphs").glob("*.g2o")):
         found[f"rotations of {path.stem}"] = Case(lambda path=path: edges(lambda: (ang.read(path), None)), ratio=1.1)
         found[f"pose graph {path.stem}"] = Case(partial(poses, path), ratio=1.1)
@@ -485,7 +524,7 @@ def main() -> None:
     known = cases(given.data, given.quick)
     warnings.simplefilter("ignore")
     rules = [{k: v for k, v in vars(case).items() if k != "make"} | {"name": name} for name, case in known.items()]
-    print(json.dumps({"from": ang.__file__, "cases": rules}), flush=True)
+    print(json.dumps({"from": ang.__file__, "kernels": kernels.description(), "cases": rules}), flush=True)
     ready, call, told = "", None, None
     for line in sys.stdin:
         name = line.strip()
