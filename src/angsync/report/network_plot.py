@@ -72,7 +72,7 @@ def plot_network(
     verdict = headline(result.certificate, result.robust)
     title += f": {verdict[:1].lower()}{verdict[1:]}"
     told = [f"{left_out:,} edges are not drawn"] if left_out else []
-    told += [gauge_in_words(result)] if color in ("phase", "error") else []
+    told += [gauge_in_words(result.gauge, component_ranks(result)[1])] if color in ("phase", "error") else []
     figure.axes[0].set_title("\n".join([title, *told]), fontsize="medium")
     return literal(figure)
 
@@ -110,14 +110,14 @@ def draw_network(
 
 def _laid_out(result: SyncResult, measurements: Measurements) -> NDArray[np.float64]:
     used = np.asarray(measurements.weight) > 0
-    if _is_full(measurements):
+    if is_full(measurements):
         order = np.argsort(np.argsort(np.asarray(result.angles), kind="stable"))
         angle = 2 * np.pi * order / measurements.n - np.pi
         return np.stack([np.cos(angle), np.sin(angle)], axis=1)
     return layout(measurements.n, measurements.i[used], measurements.j[used], np.asarray(result.components))
 
 
-def _is_full(measurements: Measurements) -> bool:
+def is_full(measurements: Measurements) -> bool:
     """Whether so many pairs are measured that distances along edges say nothing."""
     return measurements.n > 3 and len(measurements) > measurements.n * (measurements.n - 1) / 4
 
@@ -172,7 +172,7 @@ def _draw_edges(
     known = np.isfinite(places).all(1)
     drawable = known[measurements.i] & known[measurements.j] & (np.asarray(measurements.weight) > 0)
     good = np.flatnonzero(drawable & ~bad)
-    most = MOST_ON_A_CIRCLE if _is_full(measurements) else MOST_EDGES
+    most = MOST_ON_A_CIRCLE if is_full(measurements) else MOST_EDGES
     left_out = max(0, good.size - most)
     if left_out:
         good = good[np.linspace(0, good.size - 1, most).round().astype(int)]

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from angsync.errors import ErrorBarWarning
 from angsync.io.atomic import atomic_open
 from angsync.report.canvas import HEIGHT, check_page, page_style
-from angsync.report.network_plot import draw_network, node_values, places_of
+from angsync.report.network_plot import draw_network, is_full, node_values, places_of
 from angsync.report.numbers import counted, duration, pretty_number, typeset
 from angsync.report.phases_plot import MOST_INTERVALS, draw_intervals, draw_truth, draw_wheel
 from angsync.report.picture_plot import draw_picture, is_empty
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 MOST_WITH_ERRORS = 20_000
 """Nodes up to which a page works out standard errors by itself: it takes seconds at this size."""
-_DENSE = 0.5  # share of pairs that are measured, from which a graph is no map but a clew
 _TALL = 1.3  # times the usual height, for figures with many rows or a map
 _WORK = ("status", "work", "method")
 
@@ -60,7 +59,6 @@ def render_page(
     positions: Any = None,
     notes: Sequence[str] = (),
     tolerance: float | None = None,
-    settings: Sequence[Row] = (),
     standard_errors: NDArray[np.float64] | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> str:
@@ -68,15 +66,14 @@ def render_page(
 
     ``rows`` go to the top of the numbers; ``truth`` (phases) adds the errors; ``positions`` (n, 2): where the nodes lie
     on the map, which is laid out by their measurements otherwise; ``notes`` are sentences at the top; ``tolerance`` is
-    drawn into the curve of the residual; ``settings`` (a name and a value each) and ``provenance`` end the page, with
-    versions and the hash of the input. ``standard_errors`` (radians) are found unless given, where that takes seconds.
+    drawn into the curve of the residual; ``provenance`` ends the page, with versions and the hash of the input.
+    ``standard_errors`` (radians) are found unless given, where that takes seconds.
     """
     check_one_problem(result)
     quality = assess(result)
     errors, words = _errors(result, standard_errors)
     off = None if truth is None else angle_errors(result, truth)
     places = None if positions is None else places_of(positions, result)
-    chosen = {str(row[0]): " ".join(map(str, row[1:])) for row in settings}
     proof = judge_proof(result)
     typical = math.nan if isinstance(errors, str) else typical_error(errors)
     with page_style():
@@ -99,7 +96,7 @@ def render_page(
             convergence=_convergence(result, tolerance),
             provenance={
                 "input": input_of(result.source), "versions": versions(),
-                "settings": {"gauge": str(result.gauge), "tolerance": tolerance, **chosen}, **(provenance or {}),
+                "settings": {"gauge": str(result.gauge), "tolerance": tolerance}, **(provenance or {}),
             },
         )  # fmt: skip
     return compose(page)
@@ -211,7 +208,10 @@ def _answer(
     result: SyncResult, quality: Quality | None, errors: NDArray[np.float64] | str, off: NDArray[np.float64] | None,
     places: NDArray[np.float64] | None,
 ) -> list[Figure]:  # fmt: skip
-    nodes, gauge = int(np.size(result.components)), f"Gauge: {gauge_in_words(result)}."
+    nodes, gauge = (
+        int(np.size(result.components)),
+        f"Gauge: {gauge_in_words(result.gauge, component_ranks(result)[1])}.",
+    )
     if not nodes:
         return []
     found = []
@@ -226,7 +226,7 @@ def _answer(
     if off is not None:
         words = _off_in_words(off)
         found.append(drawn("truth", "Errors", words, lambda f: draw_truth(result, f.add_subplot(), off, errors)))
-    if quality is not None and _is_map(result, places):
+    if quality is not None and nodes > 2 and (places is not None or not is_full(result.measurements)):
         value, label, words = _node_colors(result, errors, off)
         words = f"The measured graph; the color of a node is {words}."
         words += "" if places is not None else " Nodes that are measured against each other lie near each other."
@@ -237,11 +237,6 @@ def _answer(
             )
         )  # fmt: skip
     return found
-
-
-def _is_map(result: SyncResult, places: NDArray[np.float64] | None) -> bool:
-    nodes = int(np.size(result.components))
-    return nodes > 2 and (places is not None or len(result.measurements) <= _DENSE * nodes * (nodes - 1) / 2)
 
 
 def _node_colors(

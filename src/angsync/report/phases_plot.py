@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 MOST_POINTS = 2000  # phases that are drawn as points
 MOST_INTERVALS = 200  # nodes whose intervals are drawn one by one
 MOST_ARCS = 60  # intervals on the wheel
-MOST_NAMES = 24  # names around the wheel
 MOST_TICKS = 30  # names on an axis
 FEWEST_FOR_BARS = 50  # angles from which the wheel has bars
 MOST_RINGS = 4  # components with a ring of their own
+_WITH_BARS, _ALONE = 1.62, 1.15  # reach of the axes, in radii, with bars around the wheel and without
 _RING = 0.16  # between the rings of two components; the radius of the outermost is 1
 
 
@@ -32,9 +32,9 @@ def draw_wheel(result: SyncResult, axes: Any, errors: NDArray[np.float64] | str)
     rank, count = component_ranks(result)
     rings = rank if count <= MOST_RINGS else np.zeros_like(rank)
     radius = 1 - _RING * rings
-    named, dense = radians.size <= MOST_NAMES, finite.size >= FEWEST_FOR_BARS
-    _draw_face(axes, int(rings.max(initial=0)) + 1, 1.62 if dense else 1.3 if named else 1.15)
-    axes.set_title(f"Phases\n{gauge_in_words(result)}", fontsize="medium")
+    dense = finite.size >= FEWEST_FOR_BARS
+    _draw_face(axes, int(rings.max(initial=0)) + 1, _WITH_BARS if dense else _ALONE)
+    axes.set_title(f"Phases\n{gauge_in_words(result.gauge, component_ranks(result)[1])}", fontsize="medium")
     if dense:
         _draw_density(axes, radians[finite])
     if finite.size > MOST_POINTS:
@@ -51,11 +51,6 @@ def draw_wheel(result: SyncResult, axes: Any, errors: NDArray[np.float64] | str)
         axes.plot(
             *_at(radians[some], radius[some]), "o", color=SERIES[ring % len(SERIES)], mec="none", zorder=3, **style
         )
-    if named:
-        for k, place in zip(finite, _spread(radians[finite]), strict=True):
-            x, y = _at(place, 1.1)
-            side = "center" if abs(x) < 0.25 else "left" if x > 0 else "right"
-            axes.text(x, y, node_name(result, int(k), 10), ha=side, va="center", fontsize="x-small", zorder=4)
 
 
 def _meant(result: SyncResult) -> NDArray[np.float64]:
@@ -96,22 +91,6 @@ def _draw_density(axes: Any, radians: NDArray[np.float64]) -> None:
     corners = np.array([edges[:-1], edges[:-1], edges[1:], edges[1:]]).T
     outer = np.array([np.zeros(72), height, height, np.zeros(72)]).T + 1.08
     axes.add_collection(PolyCollection(list(np.stack(_at(corners, outer), axis=-1)), facecolors=SKY, zorder=1))
-
-
-def _spread(angles: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Places around the circle for the names of these angles: in their order, and none upon another."""
-    apart = min(0.21, 2 * np.pi / max(1, angles.size))
-    order = np.argsort(angles)
-    place = angles[order].copy()
-    for _ in range(1000):  # names too near to each other push each other away, equally
-        gap = np.diff(np.append(place, place[:1] + 2 * np.pi))
-        short_of = np.maximum(0.0, apart - gap) / 2 if angles.size > 1 else np.zeros(1)
-        if short_of.max(initial=0.0) < 1e-3:
-            break
-        place = place + np.roll(short_of, 1) - short_of
-    placed = np.empty_like(place)
-    placed[order] = place
-    return placed
 
 
 def draw_intervals(result: SyncResult, axes: Any, errors: NDArray[np.float64] | str) -> None:

@@ -71,8 +71,7 @@ def _draw_curves(picture: Curves, axes: Any) -> None:
     axes.set_xlabel(picture.x_label)
     axes.set_ylabel(picture.y_label)
     for k, one in enumerate(picture.drawn()):
-        color = GRAY if one.tone > len(SERIES) else SERIES[(one.tone - 1 if one.tone else k) % len(SERIES)]
-        draw_series(one, axes, color, _MARKERS[k % len(_MARKERS)])
+        draw_series(one, axes, color_of(one, k), _MARKERS[k % len(_MARKERS)])
     if picture.log_y:
         logarithmic(axes.yaxis)
     if picture.equal:
@@ -85,6 +84,11 @@ def _draw_curves(picture: Curves, axes: Any) -> None:
         many = len(labels) > 3  # these would hide points
         place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if many else {}
         axes.legend(frameon=False, fontsize="small", **place)
+
+
+def color_of(one: Series, place: int) -> str:
+    """The color of a series: its own, or that of its place among the others."""
+    return GRAY if one.tone > len(SERIES) else SERIES[(one.tone - 1 if one.tone else place) % len(SERIES)]
 
 
 def draw_series(one: Series, axes: Any, color: str, marker: str) -> None:

@@ -20,7 +20,6 @@ from angsync.report.series import (
     objective_gap_curve,
     residual_curve,
     standard_errors_in_degrees,
-    thin,
 )
 from angsync.uncertainty.quality import assess
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
 KINDS = ("overview", "phases", "residuals", "network", "convergence")
 _FEW_ITERATIONS = 40  # of which each has a mark
+_MANY = 2000  # iterations, whose curve is an image on a page
 
 
 def plot(result: SyncResult, kind: str = "overview", *, figure: Any = None, **options: Any) -> Any:
@@ -85,15 +85,14 @@ def draw_convergence(result: SyncResult, axes: Any, tolerance: float | None = No
         (objective_gap_curve(result), "f(end) − f(k)", VERMILLION, "--"),
     ]
     axes.set_xlabel("iteration")
-    if not any(curve.value.size for curve, *_ in curves):
+    if not any(value.size for (_, value), *_ in curves):
         say(axes, "no history to draw")
         return
     plain_frame(axes)
     logarithmic(axes.yaxis)
-    for curve, label, color, style in curves:
-        shown = thin(curve)
-        marker = "o" if curve.value.size <= _FEW_ITERATIONS else None
-        axes.plot(shown.iteration, shown.value, style, color=color, label=label, marker=marker, ms=3)
+    for (iteration, value), label, color, line in curves:
+        style = {"marker": "o" if value.size <= _FEW_ITERATIONS else None, "ms": 3, "rasterized": value.size > _MANY}
+        axes.plot(iteration, value, line, color=color, label=label, **style)
     if tolerance is not None and np.isfinite(tolerance) and tolerance > 0:
         axes.axhline(tolerance, color=GRAY, lw=1, ls=":", label="tolerance")
     axes.legend(frameon=False, fontsize="small")

@@ -50,26 +50,24 @@ def draw_histogram(result: SyncResult, axes: Any, quality: Quality | None, *, tu
         say(axes, f"The residual histogram is left out: {why}")
         return
     values = np.degrees(quality.residuals.wrapped[quality.residuals.active])
-    bins = histogram(values)
+    edges, counts = histogram(values)
     plain_frame(axes)
-    shown = bins.edges / 360 if turns else bins.edges
-    axes.stairs(bins.counts, shown, fill=True, color=SKY)
+    unit = 360 if turns else 1
+    axes.stairs(counts, edges / unit, fill=True, color=SKY)
     low, high = np.quantile(values, (0.25, 0.75))
-    deviation, width = float(high - low) / _MIDDLE_HALF, float(bins.edges[1] - bins.edges[0])
+    deviation, width = float(high - low) / _MIDDLE_HALF, float(edges[1] - edges[0])
     if deviation > width / 4:  # narrower than that, the bins do not resolve it
-        x = np.linspace(bins.edges[0], bins.edges[-1], 241)
+        x = np.linspace(edges[0], edges[-1], 241)
         scale = values.size * width / (deviation * np.sqrt(2 * np.pi))
         curve = scale * np.exp(-((x / deviation) ** 2) / 2)
-        axes.plot(x / 360 if turns else x, curve, color=BLUE, lw=1.5, label="normal curve as wide as the middle half")
+        axes.plot(x / unit, curve, color=BLUE, lw=1.5, label="normal curve as wide as the middle half")
         axes.legend(frameon=False, fontsize="small", loc="upper right")
-        axes.set_ylim(0, 1.25 * max(float(bins.counts.max()), scale))
-    rms = f"{pretty_number(quality.rms_degrees, 3)}°"
-    if turns:
-        rms = f"{pretty_number(quality.rms_degrees / 360, 3)} turns"
+        axes.set_ylim(0, 1.25 * max(float(counts.max()), scale))
+    rms = f"{pretty_number(quality.rms_degrees / unit, 3)}{' turns' if turns else '°'}"
     axes.set_title(f"Residuals of {counted(values.size, 'measurement')}: rms {rms}", fontsize="medium")
     axes.set_xlabel(f"measured minus fitted angle ({'turns' if turns else 'degrees'})")
     axes.set_ylabel("measurements")
-    if bins.edges[-1] == 180 and not turns:
+    if edges[-1] == 180 and not turns:
         axes.set_xticks(np.arange(-180, 181, 60))
 
 

@@ -382,7 +382,8 @@ def weak_spots(result: SyncResult, names: Sequence[object] | None = None) -> lis
         found = result.connectivity() if len(m) <= MOST_CUT else None
     except InputError:
         return []
-    named = _Names(int(np.shape(result.angles)[0]), result.labels if names is None else names)
+    labels = range(int(np.shape(result.angles)[0])) if result.labels is None else result.labels
+    named = [*map(str, labels if names is None else names), "the ground"]  # what anchors and priors tie to
     if found is None:
         strength = np.asarray(m.strength, dtype=float)
         more = "The weakest cut of so large a graph is not looked for here: result.connectivity() finds it."
@@ -394,50 +395,42 @@ def weak_spots(result: SyncResult, names: Sequence[object] | None = None) -> lis
         edges = sum(group.size for group in groups)
         said.append(
             f"{counted(edges, 'measurement')} in {counted(len(groups), 'chain')} can be checked only together: an "
-            f"error of one cannot be told from an error of another, as of {named.edges(m.i, m.j, groups[0])}."
+            f"error of one cannot be told from an error of another, as of {_edges(named, m.i, m.j, groups[0])}."
         )
     cut = found.weakest_cut_edges
     if found.weakest_cut_side.size and cut.size > 1:
         said.append(
-            f"The weakest cut that was found holds {named.nodes(found.weakest_cut_side)} to the rest by "
+            f"The weakest cut that was found holds {_nodes(named, found.weakest_cut_side)} to the rest by "
             f"{counted(cut.size, 'measurement')} (total weight {pretty_number(found.weakest_cut_weight, 3)}): "
-            f"{named.edges(m.i, m.j, cut)}."
+            f"{_edges(named, m.i, m.j, cut)}."
         )
     return said
 
 
 def _bridges(
-    names: _Names, i: NDArray[np.int64], j: NDArray[np.int64], bridges: NDArray[np.int64], used: NDArray[np.bool_]
+    names: list[str], i: NDArray[np.int64], j: NDArray[np.int64], bridges: NDArray[np.int64], used: NDArray[np.bool_]
 ) -> list[str]:
     if not bridges.size:
         return ["No bridges: every measurement is checked by others."]
-    degree = np.bincount(np.concatenate([i[used], j[used]]), minlength=names.count)[: names.count]
-    hanging = np.flatnonzero(degree == 1)
     said = [
         f"{counted(bridges.size, 'bridge')}, which nothing checks: an error of one moves all that lies behind it, and "
-        f"shows nowhere: {names.edges(i, j, bridges)}."
+        f"shows nowhere: {_edges(names, i, j, bridges)}."
     ]
+    degree = np.bincount(np.concatenate([i[used], j[used]]))
+    hanging = np.flatnonzero(degree[: len(names) - 1] == 1)
     if hanging.size:
         verb = "hangs" if hanging.size == 1 else "hang"
-        said.append(f"{names.nodes(hanging, 'Node')} {verb} on one measurement.")
+        said.append(f"{_nodes(names, hanging, 'Node')} {verb} on one measurement.")
     return said
 
 
-class _Names:
-    def __init__(self, count: int, labels: Sequence[object] | None) -> None:
-        self.count, self.labels = count, labels
+def _edges(names: list[str], i: NDArray[np.int64], j: NDArray[np.int64], edges: NDArray[np.int64]) -> str:
+    return _listed([f"{names[i[k]]} – {names[j[k]]}" for k in edges[:_NAMED]], edges.size)
 
-    def one(self, node: int) -> str:
-        if node >= self.count:
-            return "the ground"  # what anchors and priors tie to
-        return str(node) if self.labels is None else str(self.labels[node])
 
-    def edges(self, i: NDArray[np.int64], j: NDArray[np.int64], edges: NDArray[np.int64]) -> str:
-        return _listed([f"{self.one(int(i[k]))} – {self.one(int(j[k]))}" for k in edges[:_NAMED]], edges.size)
-
-    def nodes(self, nodes: NDArray[np.int64], node: str = "node") -> str:
-        shown = _listed([self.one(int(k)) for k in nodes[:_NAMED]], nodes.size)
-        return f"{node} {shown}" if nodes.size == 1 else f"{nodes.size:,} nodes ({shown})"
+def _nodes(names: list[str], nodes: NDArray[np.int64], node: str = "node") -> str:
+    shown = _listed([names[k] for k in nodes[:_NAMED]], nodes.size)
+    return f"{node} {shown}" if nodes.size == 1 else f"{nodes.size:,} nodes ({shown})"
 
 
 def _listed(names: list[str], count: int) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,23 +22,6 @@ MOST_JUDGED = 200_000
 """Measurements up to which error bars and standardized residuals are computed unasked: in seconds."""
 _ROUNDING = 1e-9  # degrees
 MOST_BINS = 60  # of the histogram of residuals
-MOST_CURVE_POINTS = 800  # of a longer curve some points are left out
-
-
-@dataclass(frozen=True)
-class Curve:
-    """Positive values against the iteration, for a logarithmic axis."""
-
-    iteration: NDArray
-    value: NDArray
-
-
-@dataclass(frozen=True)
-class Histogram:
-    """Counts of wrapped residuals in degrees."""
-
-    edges: NDArray
-    counts: NDArray
 
 
 def check_one_problem(result: SyncResult) -> None:
@@ -50,6 +32,10 @@ def check_one_problem(result: SyncResult) -> None:
             f"a report shows one problem, but the phases of this result have shape {shape}: "
             "pick one problem of the batch and synchronize it by itself."
         )
+
+
+Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Iterations, and the value of each, positive: for a logarithmic axis."""
 
 
 def residual_curve(result: SyncResult) -> Curve:
@@ -64,25 +50,11 @@ def objective_gap_curve(result: SyncResult) -> Curve:
         return _positive(result, float(result.objective) - objective)
 
 
-def _positive(result: SyncResult, values: NDArray) -> Curve:
+def _positive(result: SyncResult, values: NDArray[np.float64]) -> Curve:
     # A history with one entry more than there were iterations begins with the starting point.
     first = 0 if values.size == int(result.iterations) + 1 else 1
     keep = np.isfinite(values) & (values > 0)
-    return Curve(np.arange(first, first + values.size, dtype=float)[keep], values[keep])
-
-
-def thin(curve: Curve, at_most: int = MOST_CURVE_POINTS) -> Curve:
-    """Keep the lowest and the highest value of each stretch: the picture stays, the file shrinks."""
-    size = curve.value.size
-    if size <= at_most:
-        return curve
-    starts = np.unique(np.linspace(0, size, at_most // 2, endpoint=False).astype(int))
-    chosen = {0, size - 1}
-    for start, stop in zip(starts, [*starts[1:], size], strict=True):
-        part = curve.value[start:stop]
-        chosen |= {int(start + part.argmin()), int(start + part.argmax())}
-    index = np.array(sorted(chosen))
-    return Curve(curve.iteration[index], curve.value[index])
+    return np.arange(first, first + values.size, dtype=float)[keep], values[keep]
 
 
 def component_ranks(result: SyncResult) -> tuple[NDArray, int]:
@@ -96,16 +68,15 @@ def component_ranks(result: SyncResult) -> tuple[NDArray, int]:
     return rank[inverse.reshape(-1)], int(counts.size)
 
 
-def gauge_in_words(result: SyncResult) -> str:
+def gauge_in_words(gauge: Any, components: int = 1) -> str:
     """Angles mean nothing without their gauge."""
-    several = component_ranks(result)[1] > 1
-    if isinstance(result.gauge, str) and result.gauge == "anchors":
-        return "the anchors and priors that were given"
-    if isinstance(result.gauge, str) and result.gauge == "first":
-        return "the first node of each component has angle 0" if several else "the first node has angle 0"
-    if isinstance(result.gauge, str) and result.gauge == "mean":
-        return "the sum of the phases" + (" of each component" if several else "") + " is real and positive"
-    return f"node {result.gauge} has angle 0"
+    each = " of each component" if components > 1 else ""
+    named = {
+        "anchors": "the anchors and priors that were given",
+        "first": f"the first node{each} has angle 0",
+        "mean": f"the sum of the phases{each} is real and positive",
+    }
+    return named.get(gauge) or f"node {gauge} has angle 0"
 
 
 def angle_errors(result: SyncResult, truth: ArrayLike) -> NDArray[np.float64]:
@@ -181,18 +152,16 @@ def doubt_in_words(result: SyncResult, count: int) -> str:
     return f"{counted(count, 'measurement')} {verb}"
 
 
-def histogram(residuals: NDArray) -> Histogram:
-    """Equal bins, symmetric about 0, at most 60, of the width of Freedman and Diaconis."""
-    reach = float(np.abs(residuals).max(initial=0.0))
-    if reach == 0:
-        reach = 1.0
-    elif 90 < reach <= 180:
+def histogram(residuals: NDArray) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Edges and counts of equal bins, symmetric about 0, at most 60, of the width of Freedman and Diaconis."""
+    reach = float(np.abs(residuals).max(initial=0.0)) or 1.0
+    if 90 < reach <= 180:
         reach = 180.0  # the whole circle, the natural limits of a wide spread
     quartiles = np.percentile(residuals, [25, 75]) if residuals.size else np.zeros(2)
     width = 2 * (quartiles[1] - quartiles[0]) / max(1, residuals.size) ** (1 / 3)
     bins = MOST_BINS if width <= 0 else int(np.clip(np.ceil(2 * reach / width), 7, MOST_BINS))
     edges = np.linspace(-reach, reach, bins + 1)
-    return Histogram(edges, np.histogram(residuals, edges)[0])
+    return edges, np.histogram(residuals, edges)[0]
 
 
 def node_name(result: SyncResult, node: int, most: int = 16) -> str:

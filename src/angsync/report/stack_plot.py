@@ -11,6 +11,7 @@ from angsync.errors import InputError
 from angsync.problem.array_libraries import to_numpy
 from angsync.report.canvas import BLUE, ORANGE, PURPLE, SKY, VERMILLION, color_map, figure_of, literal, phase_bar, say
 from angsync.report.numbers import percent
+from angsync.report.series import gauge_in_words
 
 if TYPE_CHECKING:
     from angsync.batch.result import BatchResult
@@ -61,7 +62,7 @@ def _plot_maps(result: BatchResult, node: int, errors: bool | None, figure: Any)
     outcomes = result.outcomes()
     phase = _phases(result, outcomes)[..., node]
     drawn = maps[0].imshow(phase, cmap=color_map(cyclic=True), vmin=-180, vmax=180, interpolation="nearest")
-    maps[0].set_title(f"Phase of node {node}\n{_gauge(result)}", fontsize="medium")
+    maps[0].set_title(f"Phase of node {node}\n{gauge_in_words(result.gauge)}", fontsize="medium")
     phase_bar(figure, drawn, maps[0])
     if found is not None:
         _draw_errors(figure, maps[1], found, node)
@@ -133,7 +134,7 @@ def _plot_row(result: BatchResult, figure: Any) -> Any:
     phases = _phases(result, outcomes).reshape(-1, result.n)
     style = {"interpolation": "nearest", "aspect": "auto"}
     drawn = above.imshow(phases.T, cmap=color_map(cyclic=True), vmin=-180, vmax=180, **style)
-    above.set_title(f"Phases of {len(phases):,} problems; {_gauge(result)}", fontsize="medium")
+    above.set_title(f"Phases of {len(phases):,} problems; {gauge_in_words(result.gauge)}", fontsize="medium")
     above.set_ylabel("node")
     phase_bar(figure, drawn, above)
     keys = _draw_outcomes(outcomes.reshape(1, -1), below, "auto")
@@ -141,9 +142,3 @@ def _plot_row(result: BatchResult, figure: Any) -> Any:
     below.set_xlabel("problem")
     figure.legend(handles=keys, loc="outside lower center", ncols=len(keys), **_PLAIN)
     return literal(figure)
-
-
-def _gauge(result: BatchResult) -> str:
-    if result.gauge == "first":
-        return "the first node has angle 0"
-    return "the mean phase is 0" if result.gauge == "mean" else f"node {result.gauge} has angle 0"

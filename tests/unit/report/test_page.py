@@ -173,13 +173,13 @@ def test_light_dark_and_print_come_with_the_page_and_drawings_follow(result: Res
         assert not re.search("#0072b2|#1b1f24|#000000(?!; stroke-opacity: 0)", drawing)
 
 
-def test_rows_notes_and_settings_are_shown(result: Result) -> None:
+def test_rows_notes_and_provenance_are_shown(result: Result) -> None:
     words = words_of(
         render_page(
             result(),
             rows=[("error against truth", "0.01 rad", "Cramér–Rao 0.009"), ("seed", "3")],
             notes=["A remark."],
-            settings=[("solver", "auto")],
+            provenance={"solver": "auto"},
         )
     )
     assert words.index("A remark.") < words.index("Error against truth") < words.index("Misfit")
@@ -265,7 +265,9 @@ def test_infinite_and_missing_numbers_do_not_break_the_page(
 
 def test_hostile_text_stays_text(result: Result) -> None:
     given = result(n=3, labels=(HOSTILE, "plain", "third"), gauge=HOSTILE, method=HOSTILE, message=HOSTILE + "!")
-    text = render_page(given, title=HOSTILE, rows=[(HOSTILE, HOSTILE, HOSTILE)], notes=[HOSTILE], settings=[(HOSTILE,)])
+    text = render_page(
+        given, title=HOSTILE, rows=[(HOSTILE, HOSTILE, HOSTILE)], notes=[HOSTILE], provenance={HOSTILE: HOSTILE}
+    )
     words = "".join(read(text).words)
     assert words.count("<script>alert(1)</script>") >= 8
     assert words.count("#0072b2 $x_1$") >= 6  # neither a color nor a formula

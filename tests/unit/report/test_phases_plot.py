@@ -7,7 +7,6 @@ import pytest
 
 import angsync as ang
 from angsync.errors import DisconnectedWarning
-from angsync.report.phases_plot import _spread
 
 pytest.importorskip("matplotlib")
 NAMES = ("Paris", "Bern", "Torino", "London")
@@ -66,12 +65,3 @@ def test_many_nodes_are_a_density_and_a_histogram_of_errors():
     assert len(wheel.collections) == 1
     assert errors.get_xlabel().startswith("standard error (degrees)")
     assert "median" in errors.get_title()
-
-
-@pytest.mark.parametrize("count", [1, 2, 10, 24])
-def test_names_stay_in_order_and_apart(count):
-    angles = np.linspace(0.0, 0.01, count)
-    placed = _spread(angles)
-    assert np.all(np.diff(placed) > 0)
-    gaps = np.diff(np.append(placed, placed[0] + 2 * np.pi))
-    assert gaps.min() > 0.8 * min(0.21, 2 * np.pi / count)

@@ -28,11 +28,11 @@ def test_the_hash_is_that_of_the_numbers() -> None:
 
 
 def test_provenance_is_json(result: Result) -> None:
-    text = render_page(result(), provenance={"seed": 3, "files": [{"name": "a&b.csv"}]}, settings=[("solver", "auto")])
+    text = render_page(result(), provenance={"seed": 3, "files": [{"name": "a&b.csv"}]})
     content = html.unescape(re.findall(r"<pre[^>]*>(.*?)</pre>", text, flags=re.DOTALL)[0])
     told = json.loads(content)
     assert told["seed"] == 3
     assert told["files"] == [{"name": "a&b.csv"}]
-    assert told["settings"]["solver"] == "auto"
+    assert told["settings"]["gauge"] == "first"
     assert told["versions"]["numpy"] == np.__version__
     assert len(told["input"]["sha256"]) == 64
