@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 
-_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 _ASCII = re.compile(r"(?<![\w.])\d+(\.\d+)?e[-+]?\d+\b")
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_SUPERSCRIPTS = str.maketrans("−0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_WORDS = {"nan": "not a number", "inf": "∞", "-inf": "−∞"}
 
 
 def plain_number(value: float, digits: int = 4) -> str:
@@ -23,29 +23,17 @@ def plain_number(value: float, digits: int = 4) -> str:
 
 def pretty_number(value: float, digits: int = 4) -> str:
     """Typographic, for pages and figures: ``1234.5``, ``3.2×10⁻⁹``, ``∞``, ``not a number``."""
-    value = float(value)
-    if math.isnan(value):
-        return "not a number"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    mantissa, exponent = _split(value, digits)
-    mantissa = mantissa.replace("-", "−")
-    if exponent is None:
-        return mantissa
-    sign = "−" if mantissa == "−1" else ""
-    return sign + power_of_ten(exponent) if mantissa.lstrip("−") == "1" else f"{mantissa}×{power_of_ten(exponent)}"
+    text = plain_number(value, digits)
+    mantissa, has_power, exponent = text.replace("-", "−").partition("e")
+    power = f"10{exponent.translate(_SUPERSCRIPTS)}"
+    if has_power:
+        return {"1": power, "−1": f"−{power}"}.get(mantissa, f"{mantissa}×{power}")
+    return _WORDS.get(text, mantissa)
 
 
 def typeset(sentence: str) -> str:
     """A sentence for a terminal as a page writes it: 3.2e-9 becomes 3.2×10⁻⁹."""
     return _ASCII.sub(lambda found: pretty_number(float(found[0]), 10), sentence)
-
-
-def power_of_ten(exponent: int) -> str:
-    """``10⁻¹⁰``; the powers 0 and 1 are written out."""
-    if exponent in (0, 1):
-        return "1" if exponent == 0 else "10"
-    return "10" + str(exponent).translate(_SUPERSCRIPTS)
 
 
 def duration(seconds: float) -> str:
@@ -62,25 +50,9 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
-def brief_duration(seconds: float) -> str:
-    """A running time in three digits and a unit, for the column of a table in a terminal: ``1.50 us``, ``75.0 s``."""
-    # 0.9995: what would round to 1000 of the smaller unit is 1 of the larger
-    size, unit = next(((size, unit) for size, unit in _UNITS if seconds >= 0.9995 * size), _UNITS[-1])
-    return f"{three_digits(seconds / size)} {unit}"
-
-
-def three_digits(number: float) -> str:
-    """Three digits without an exponent; two where it is small."""
-    if abs(number) < 0.0995:
-        return f"{number:.2g}"
-    if abs(number) >= 99.95:
-        return f"{number:.0f}"
-    return f"{number:.1f}" if abs(number) >= 9.995 else f"{number:.2f}"
-
-
 def percent(share: float) -> str:
-    """Three digits and the sign; what is smaller than the eye needs is only called small."""
-    return "<0.01%" if 0 < share < 1e-4 else f"{three_digits(100 * share)}%"
+    """Three digits and the sign."""
+    return f"{plain_number(100 * share, 3)}%"
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:
