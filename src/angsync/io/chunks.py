@@ -29,13 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync import kernels
-from angsync.errors import (
-    FileFormatError,
-    InputError,
-    MissingDependencyError,
-    OutputError,
-    UnfinishedError,
-)
+from angsync.errors import FileFormatError, InputError, MissingDependencyError, OutputError, UnfinishedError
 from angsync.io.atomic import target_of
 from angsync.problem import zarr_files
 from angsync.problem.array_libraries import store_library
@@ -100,16 +94,12 @@ class Field:
     """The value of entries that are not written yet."""
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
-    def sides(self, grid: Grid) -> tuple[int, ...]:
-        return tuple(grid.sides[self.axes.index(k)] if k in self.axes else n for k, n in enumerate(self.shape))
+    def along(self, of_grid: Sequence[Any], others: Sequence[Any]) -> tuple[Any, ...]:
+        """Return what the axes of the grid have, and for each other axis what ``others`` have."""
+        return tuple(of_grid[self.axes.index(k)] if k in self.axes else other for k, other in enumerate(others))
 
     def place(self, chunk: Chunk) -> tuple[slice, ...]:
-        return tuple(chunk.box[self.axes.index(k)] if k in self.axes else slice(0, n)
-                     for k, n in enumerate(self.shape))  # fmt: skip
-
-    def number(self, chunk: Chunk) -> tuple[int, ...]:
-        """Return the number of the one zarr chunk that holds this box."""
-        return tuple(chunk.numbers[self.axes.index(k)] if k in self.axes else 0 for k in range(len(self.shape)))
+        return self.along(chunk.box, [slice(0, size) for size in self.shape])
 
 
 class Computed(NamedTuple):
@@ -193,16 +183,15 @@ def check_output(
             raise OutputError(f"cannot write {path}: {error} Choose another name, or move it.") from None
     if is_there and not resume:
         raise OutputError(
-            f"cannot write {path}: it is there already. Resume it (--resume, resume=True), delete it, or choose "
-            "another name."
+            f"cannot write {path}: it is there already. Delete it, choose another name, or resume it:",
+            python="pass resume=True.",
+            command="add --resume.",
         )
     folder = path if is_there else path.parent
     if not folder.is_dir():
         raise OutputError(f"cannot write {path}: the directory {folder} does not exist. Create it first.")
-    try:
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror} in the folder {folder.absolute()}.") from None
+    if not os.access(folder, os.W_OK):
+        raise OutputError(f"cannot write {path}: you may not write to the folder {folder.absolute()}.")
     return path
 
 
@@ -239,10 +228,11 @@ def carry_out(
         found = len(done)
         left = [chunk for chunk in chunks if chunk not in done]
         task = _Task(str(path.absolute()), plan_of(path)["id"], dict(work.fields), work.compute)
+        outcomes = _in_turn(task, left) if client is None else _on_cluster(task, left, client)
         failed: dict[str, str] = {}
         interrupted = False
         try:
-            with closing(_outcomes(task, left, client)) as outcomes:
+            with closing(outcomes):
                 for chunk, outcome in outcomes:
                     if isinstance(outcome, OutputError):
                         raise outcome
@@ -286,8 +276,8 @@ def _begin(work: Work, path: Path) -> None:
         group.create_group(TASKS)
         for name, one in work.fields.items():
             group.create_array(
-                name, shape=one.shape, chunks=one.sides(work.grid), dtype=one.dtype, fill_value=one.fill,
-                compressors=[ZstdCodec(level=0), Crc32cCodec()], dimension_names=one.dims,
+                name, shape=one.shape, chunks=one.along(work.grid.sides, one.shape), dtype=one.dtype,
+                fill_value=one.fill, compressors=[ZstdCodec(level=0), Crc32cCodec()], dimension_names=one.dims,
                 attributes=dict(one.attributes),
             )  # fmt: skip
         _write_coordinates(work.coordinates, store)
@@ -297,7 +287,7 @@ def _begin(work: Work, path: Path) -> None:
     except OSError as error:
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
             raise OutputError(f"cannot write {path}: another client has just begun it. Resume it later.") from None
-        raise OutputError(f"cannot write {path}: {error.strerror or error}{_room(path.parent, error)}.") from None
+        raise OutputError(f"cannot write {path}: {error.strerror or error}.") from None
     finally:
         shutil.rmtree(made, ignore_errors=True)
 
@@ -425,8 +415,7 @@ class _Task:
             file = _file(path, name, self.fields[name], chunk)
             file.unlink(missing_ok=True)  # zarr reads a file to write a part of it, and a killed process may cut it off
             array[self.fields[name].place(chunk)] = np.asarray(values[name], dtype=array.dtype)
-            _onto_the_disk(file)
-            _onto_the_disk(file.parent)
+            _onto_the_disk(file)  # its name need not be: a marker without the file does not count
 
 
 @contextmanager
@@ -435,14 +424,16 @@ def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        room = ""
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            room = f", and {shutil.disk_usage(path).free:,} bytes are free there"
         raise UnfinishedError(
-            f"cannot write {path}: {error.strerror or error}{_room(path, error)}. Finished chunks are kept: fix that, "
-            "then resume (--resume, resume=True)."
-        ) from None
+            f"cannot write {path}: {error.strerror or error}{room}. Finished chunks are kept: fix that, then resume.",
+            python="Pass resume=True.", command="Add --resume.",
+        ) from None  # fmt: skip
 
 
 def _onto_the_disk(path: Path) -> None:
-    """Flush a file, or the names in a folder."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -450,34 +441,21 @@ def _onto_the_disk(path: Path) -> None:
         os.close(descriptor)
 
 
-def _room(place: str | os.PathLike[str], error: OSError) -> str:
-    """Return how much space is left, in words, if there is too little."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        with suppress(OSError):
-            return f", and {shutil.disk_usage(place).free:,} bytes are free there"
-    return ""
+def _in_turn(task: _Task, chunks: Sequence[Chunk]) -> Generator[tuple[Chunk, Any], None, None]:
+    """Yield each chunk with its marker, or with what was raised."""
+    for chunk in chunks:
+        try:
+            outcome: Any = task(chunk)
+        except Exception as error:
+            outcome = error
+        yield chunk, outcome
 
 
-Outcome = tuple[Chunk, Any]
-"""A chunk, and its marker or what was raised."""
-
-
-def _outcomes(task: _Task, chunks: Sequence[Chunk], client: Any) -> Generator[Outcome, None, None]:
-    if client is not None:
-        return _on_cluster(task, chunks, client)
-    return ((chunk, _tried(task, chunk)) for chunk in chunks)
-
-
-def _tried(task: _Task, chunk: Chunk) -> Any:
-    try:
-        return task(chunk)
-    except Exception as error:
-        return error
-
-
-def _on_cluster(task: _Task, chunks: Sequence[Chunk], client: Any) -> Generator[Outcome, None, None]:
+def _on_cluster(task: _Task, chunks: Sequence[Chunk], client: Any) -> Generator[tuple[Chunk, Any], None, None]:
     """Let Dask schedule the tasks, and repeat those whose workers die."""
     used = connected(client)
+    from concurrent.futures import CancelledError
+
     from distributed import as_completed
 
     try:
@@ -488,23 +466,18 @@ def _on_cluster(task: _Task, chunks: Sequence[Chunk], client: Any) -> Generator[
         try:
             with used.as_current():
                 for future in as_completed(futures):
-                    yield of_future[future.key], _result(future)
+                    try:
+                        outcome: Any = future.result()
+                    except (Exception, CancelledError) as error:
+                        outcome = error
                     future.release()  # or Dask would repeat it if the worker that remembers its marker is lost
+                    yield of_future[future.key], outcome
         finally:
             with suppress(Exception):  # the cluster may be gone
                 used.cancel([future for future in futures if not future.done()], force=True)
     finally:
         if isinstance(client, str):
             used.close()
-
-
-def _result(future: Any) -> Any:
-    from concurrent.futures import CancelledError
-
-    try:
-        return future.result()
-    except (Exception, CancelledError) as error:
-        return error
 
 
 def _on_worker(chunk: Chunk, task: _Task, expected: str) -> dict[str, Any]:
@@ -565,7 +538,7 @@ def read(path: str | os.PathLike[str], names: Sequence[str] | Mapping[str, Any])
 
 def _file(path: Path, name: str, told: Field, chunk: Chunk) -> Path:
     """Return the one file that holds this chunk of an array."""
-    return path.joinpath(name, "c", *map(str, told.number(chunk)))
+    return path.joinpath(name, "c", *map(str, told.along(chunk.numbers, (0,) * len(told.shape))))
 
 
 def _path_of(path: Path, chunk: Chunk) -> Path:
@@ -597,7 +570,6 @@ def _write_json(path: Path, content: Mapping[str, Any]) -> None:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
-    _onto_the_disk(path.parent)
 
 
 # What an input is

@@ -124,42 +124,23 @@ def _axis_of_dates(dims: tuple[str, ...], coordinates: Mapping[str, Any]) -> int
     return found[0] if len(found) == 1 else 0
 
 
-def _values(part: Any, absent: str) -> NDArray:
-    """Of a part of an array of xarray."""
-    if absent == "error":
-        check_all(part, advice=FILL_NOT_WRITTEN)
-    return np.asarray(part.values)
-
-
 def _of_xarray(array: Any, absent: str) -> ImageStack:
+    """An array of xarray, with its dates first: if they are on another axis, each part is turned when it is read."""
     given = tuple(str(name) for name in array.dims)
-    first = _axis_of_dates(given, {name: array.coords[name].values for name in given if name in array.coords})
-    if first and len(given) == 3:
-        return _dates_first(array, first, absent)
-    dims = given
-    coordinates: dict[str, Any] = {"dims": dims}
-    coordinates.update({name: array.coords[name].values for name in dims if name in array.coords})
-    dates = coordinates.get(dims[0]) if dims else None
-    lazy = _Lazy(array.shape, array.dtype, lambda index: _values(array[index], absent))
-    return ImageStack(lazy, dates, coordinates, array, beside=of_xarray(array))
-
-
-def _dates_first(array: Any, axis: int, absent: str) -> ImageStack:
-    """An array of xarray with its dates on another axis: every part is turned when it is read."""
-    order = (array.dims[axis], *(name for name in array.dims if name != array.dims[axis]))
-    coordinates: dict[str, Any] = {"dims": tuple(str(name) for name in order)}
-    coordinates.update({str(name): array.coords[name].values for name in order if name in array.coords})
+    known = {name: array.coords[name].values for name in given if name in array.coords}
+    first = _axis_of_dates(given, known)
+    order = (given[first], *(name for name in given if name != given[first])) if len(given) == 3 else given
 
     def read(index: Any) -> NDArray:
         parts = index if isinstance(index, tuple) else (index,)
-        turned = array.isel(dict(zip(order, parts, strict=False)))
+        part = array.isel(dict(zip(order, parts, strict=False)))
         if absent == "error":
-            check_all(turned, advice=FILL_NOT_WRITTEN)
-        return np.asarray(turned.transpose(*(name for name in order if name in turned.dims)).values)
+            check_all(part, advice=FILL_NOT_WRITTEN)
+        return np.asarray(part.transpose(*(name for name in order if name in part.dims)).values)
 
-    shape = tuple(array.sizes[name] for name in order)
-    dates = coordinates.get(str(order[0]))
-    return ImageStack(_Lazy(shape, array.dtype, read), dates, coordinates, array, beside=of_xarray(array))
+    lazy = _Lazy(tuple(array.sizes[name] for name in order), array.dtype, read)
+    dates = known.get(order[0]) if order else None
+    return ImageStack(lazy, dates, {"dims": order, **known}, array, beside=of_xarray(array))
 
 
 class _Lazy:

@@ -6,7 +6,6 @@ not have. Nothing is imported here: who has an array of zarr has imported zarr.
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -186,47 +185,21 @@ def gone(array: Any, place: tuple[slice, ...], keys: Collection[str] | None = No
 
 
 def _gone_inside(array: Any, key: str, shard: tuple[slice, ...], place: tuple[slice, ...]) -> Iterator[Gone]:
-    """The inner chunks that a shard does not have, by the index in it."""
+    """Return the inner chunks that a shard does not have, by the index that zarr reads of it."""
+    from zarr.core.sync import sync
+    from zarr.storage import StorePath
+
     sides = [int(side) for side in array.chunks]
     counts = tuple(whole // side for whole, side in zip(sides_of(array), sides, strict=True))
-    index = _index_of_shard(array, key, counts)
-    if index is None:
+    try:
+        index = sync(array.metadata.codecs[0]._load_shard_index_maybe(StorePath(array.store, key), counts))
+    except Exception:  # it is cut off or damaged, which is said by who reads the shard
         return
-    for numbers in np.argwhere((index == _NOT_THERE).all(axis=-1)).tolist():
+    for numbers in np.argwhere((index.offsets_and_lengths == _NOT_THERE).all(axis=-1)).tolist():
         first = [s.start + k * side for s, k, side in zip(shard, numbers, sides, strict=True)]
         box = tuple(slice(a, min(a + side, n)) for a, side, n in zip(first, sides, array.shape, strict=True))
         if all(b.start < min(b.stop, p.stop) and p.start < b.stop for b, p in zip(box, place, strict=True)):
             yield Gone(f"{key} (its inner chunk {'/'.join(map(str, numbers))})", key, box)
-
-
-def _index_of_shard(array: Any, key: str, counts: tuple[int, ...]) -> NDArray[np.uint64] | None:
-    """Offset and length of every inner chunk; None where the index is not written as zarr does it, or cut off."""
-    codec: Any = array.metadata.codecs[0]
-    kinds = [type(one).__name__ for one in codec.index_codecs]
-    if kinds not in (["BytesCodec"], ["BytesCodec", "Crc32cCodec"]):
-        return None
-    size = 16 * math.prod(counts)
-    at_the_end = str(codec.index_location.value) == "end"
-    found = _part_of_file(array, key, size + 4 * (len(kinds) - 1), at_the_end)
-    if len(found) < size:
-        return None
-    return np.frombuffer(found[:size], "<u8").reshape(*counts, 2)
-
-
-def _part_of_file(array: Any, key: str, size: int, at_the_end: bool) -> bytes:
-    root = root_of(array)
-    if root is not None:
-        with open(root / key, "rb") as stream:
-            if at_the_end:
-                stream.seek(max(0, (root / key).stat().st_size - size))
-            return stream.read(size)
-    from zarr.abc.store import RangeByteRequest, SuffixByteRequest
-    from zarr.core.buffer import default_buffer_prototype
-    from zarr.core.sync import sync
-
-    wanted: Any = SuffixByteRequest(size) if at_the_end else RangeByteRequest(0, size)
-    found = sync(array.store.get(key, default_buffer_prototype(), byte_range=wanted))
-    return b"" if found is None else bytes(found.to_bytes())
 
 
 def _check_there(array: Any) -> None:

@@ -156,7 +156,7 @@ def test_scheduler_that_does_not_answer_leaves_nothing(tmp_path):
 def test_what_is_there_is_not_written_over(tmp_path):
     out = tmp_path / "out.zarr"
     carry_out(work(tmp_path), out)
-    with pytest.raises(OutputError, match=r"there already.*--resume"):
+    with pytest.raises(OutputError, match="there already"):
         carry_out(work(tmp_path), out)
     right(out)
     zarr.open_group(str(tmp_path / "other.zarr"), mode="w")
