@@ -29,9 +29,9 @@ def write_good_files(folder: Path) -> list[Path]:
     named = ang.Measurements(i, j, value=C[i, j], labels=names)
     for suffix in ("csv", "npz", "parquet"):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ang.errors.AngsyncWarning)  # csv leaves out isolated nodes
+            warnings.simplefilter("ignore", ang.errors.AngsyncWarning)  # tables leave out isolated nodes
             write_measurements(numbers, folder / f"numbers.{suffix}")
-        write_measurements(named, folder / f"named.{suffix}", truth=None if suffix == "csv" else np.zeros(n))
+        write_measurements(named, folder / f"named.{suffix}", truth=np.zeros(n) if suffix == "npz" else None)
     (folder / "plain.tsv").write_text(
         "i\tj\tangle\n" + "".join(f"{a}\t{b}\t{c}\n" for a, b, c in zip(i, j, angle, strict=True))
     )

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from angsync.errors import FileFormatError, InputError, OutputError
 from angsync.io.atomic import atomic_open
-from angsync.io.columns import NAME_THE_COLUMNS, ColumnNames, Nodes, node_column, storable_labels, to_measurements
+from angsync.io.columns import NAME_THE_COLUMNS, ColumnNames, Nodes, named_ends, node_column, to_measurements
 from angsync.io.failures import check_node_count, existing_file, listed, quoted, reading
 from angsync.problem.measurements import Measurements
 
@@ -198,15 +198,11 @@ def checked_sparse(matrix: Any) -> Any:
 
 def write_measurements_npz(measurements: Measurements, path: Path, truth: ArrayLike | None) -> None:
     """Write the keys i, j, angle, weight, n; also value (complex values) and labels if there are some."""
-    check_node_count(measurements.n, len(measurements))
-    first, second = measurements.i, measurements.j
-    arrays: dict[str, Any] = {}
-    if measurements.labels is not None:
-        labels = np.array(storable_labels(measurements.labels))
-        first, second = labels[first], labels[second]
-        arrays["labels"] = labels
-    arrays |= {"i": first, "j": second, "angle": measurements.angle, "weight": measurements.weight}
+    first, second, labels = named_ends(measurements)
+    arrays = {"i": first, "j": second, "angle": measurements.angle, "weight": measurements.weight}
     arrays["n"] = np.array(measurements.n)
+    if labels is not None:
+        arrays["labels"] = labels
     if measurements.modulus is not None:
         arrays["value"] = measurements.modulus * np.exp(1j * measurements.angle)
     save_arrays(arrays, path, truth)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 import shlex
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
@@ -17,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from angsync.errors import AngsyncWarning, FileFormatError, InputError, OutputError, warn_user
 from angsync.io.failures import check_node_count, listed, quoted, reading
-from angsync.io.table import DECLARATION, Table, is_number, read_table, write_csv, write_parquet
+from angsync.io.table import Table, is_number, read_table, write_csv, write_parquet
+from angsync.problem.columns import whole_floats
 from angsync.problem.interop import from_columns
 from angsync.problem.measurements import Measurements, Unit
 from angsync.problem.nodes import flaw_of_name
@@ -153,8 +153,7 @@ def read_edges(path: Path, names: ColumnNames) -> Measurements:
         for name in names.needed:
             if name not in table:
                 raise _no_column(name, table, names)
-        nodes = None if table.declared is None else _declared(table.declared)
-        if not len(table) and nodes is None:
+        if not len(table):
             raise FileFormatError(f"{path} has a header but no rows: there are no measurements in it.")
         columns = dict(zip((names.i, names.j), table.nodes(names.i, names.j), strict=True))
         weighing = names.weighing(table.columns)
@@ -169,25 +168,21 @@ def read_edges(path: Path, names: ColumnNames) -> Measurements:
             )
         for name in (names.angle, *([weighing] if weighing else [])):
             columns[name] = table.numbers(name)
-        return to_measurements(columns, names, nodes)
+        return to_measurements(columns, names)
 
 
 def _no_column(name: str, table: Table, names: ColumnNames) -> FileFormatError:
-    """Return the error for a header that has other names, is a comment, or is missing."""
-    found, comment = table.names, table.comments[-1] if table.comments else ""
-    problem = f"{table.source}: there is no column {name!r}; the columns found are {listed(found)}."
-    if any(is_number(text) for text in found):  # a row of data stands where the header should
-        split = next((mark for mark in ",;\t" if mark in comment), None)
-        found = [text.strip() for text in comment.split(split)]
-        if len(found) != len(table.names):
-            return FileFormatError(
-                f"{problem} The first line must be a header: put {names.i},{names.j},{names.angle} above the data."
-            )
-        problem = f"{table.source}: there is no column {name!r} in the header {quoted(comment)}."
-    wanted = {"i": names.i, "j": names.j, "angle": names.angle}
-    missing = [role for role, column in wanted.items() if column not in found]
-    free = [text for text in found if text not in (*wanted.values(), names.weight, names.error, _WEIGHT, *_ERRORS)]
-    if name not in wanted.values() or len(free) < len(missing):
+    """Return the error for a header that has other names, or is missing."""
+    problem = f"{table.source}: there is no column {name!r}; the columns found are {listed(table.names)}."
+    if any(is_number(text) for text in table.names):  # a row of data stands where the header should
+        return FileFormatError(
+            f"{problem} The first line must be a header: put {names.i},{names.j},{names.angle} above the data."
+        )
+    roles = {"i": names.i, "j": names.j, "angle": names.angle}
+    missing = [role for role, column in roles.items() if column not in table.names]
+    others = {*roles.values(), names.weight, names.error, _WEIGHT, *_ERRORS}
+    free = [text for text in table.names if text not in others]
+    if name not in roles.values() or len(free) < len(missing):
         return FileFormatError(problem, **NAME_THE_COLUMNS)
     guess = list(zip(missing, free, strict=False))
     return FileFormatError(
@@ -197,47 +192,32 @@ def _no_column(name: str, table: Table, names: ColumnNames) -> FileFormatError:
     )
 
 
+def named_ends(measurements: Measurements) -> tuple[NDArray, NDArray, NDArray | None]:
+    """Return both ends of every edge as a file names them, and the labels, if there are some."""
+    check_node_count(measurements.n, len(measurements))
+    if measurements.labels is None:
+        return measurements.i, measurements.j, None
+    labels = storable_labels(measurements.labels)
+    return labels[measurements.i], labels[measurements.j], labels
+
+
 def write_edges(measurements: Measurements, path: Path, truth: ArrayLike | None) -> None:
-    """Write the columns i, j (labels if there are some), angle and weight as csv or parquet.
+    """Write the columns i, j (labels if there are some), angle and weight as csv or parquet: an export.
 
     A table has no complex column: the weight written is the strength, weight times modulus, which gives the same
-    matrix C. Parquet also holds the nodes and the truth; csv is an export without them.
+    matrix C. It has no place for nodes without measurements either, nor for the truth.
     """
-    first, second = measurements.i, measurements.j
-    check_node_count(measurements.n, len(measurements))
-    labels = None if measurements.labels is None else storable_labels(measurements.labels)
-    if labels is not None:
-        first, second = np.array(labels)[first], np.array(labels)[second]
-    columns = {"i": first, "j": second, "angle": measurements.angle, "weight": measurements.strength}
-    isolated = measurements.n - np.unique(np.concatenate([measurements.i, measurements.j])).size
-    if path.suffix.lower() == ".csv":
-        if truth is not None:
-            raise OutputError(f"cannot write {path}: a csv table has no place for the truth. Use npz or parquet.")
-        if isolated:
-            warn_user(
-                f"{isolated} of {measurements.n} nodes have no measurement and are not in {path}. Use npz or parquet "
-                "to keep them.",
-                AngsyncWarning,
-            )
-        write_csv(path, columns)
-        return
-    content: dict[str, Any] = {"n": measurements.n}
-    if labels is not None:
-        content["labels"] = labels
     if truth is not None:
-        content["truth"] = np.asarray(truth, dtype=float).tolist()
-    says_more = isolated or len(content) > 1
-    write_parquet(path, columns, {DECLARATION: json.dumps(content).encode()} if says_more else None)
-
-
-def _declared(content: Any) -> Nodes:
-    try:
-        labels, n = content.get("labels"), content["n"]
-        if type(n) is not int or not isinstance(labels, list | None):
-            raise TypeError(f"n is {quoted(n)}")
-        return Nodes(n, None if labels is None else [x if isinstance(x, int) else str(x) for x in labels])
-    except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"the declaration of its nodes is damaged ({error}). Create the file again.") from None
+        raise OutputError(f"cannot write {path}: a table of edges has no place for the truth. Use npz.")
+    first, second, _ = named_ends(measurements)
+    isolated = measurements.n - np.union1d(measurements.i, measurements.j).size
+    if isolated:
+        warn_user(
+            f"{isolated} of {measurements.n} nodes have no measurement and are not in {path}. Use npz to keep them.",
+            AngsyncWarning,
+        )
+    write = write_parquet if path.suffix.lower() == ".parquet" else write_csv
+    write(path, {"i": first, "j": second, "angle": measurements.angle, "weight": measurements.strength})
 
 
 def node_column(column: Any, name: str) -> NDArray:
@@ -252,7 +232,7 @@ def node_column(column: Any, name: str) -> NDArray:
     if kind == "S":
         column, kind = np.char.decode(column, "utf-8"), "U"
     if kind == "f":
-        return _whole(column, name)
+        return whole_floats(column, name)
     if kind in "cV":
         raise InputError(f"{name} holds {column.dtype}: nodes must be whole numbers or text.")
     if kind in "mM" and np.isnat(column).any():
@@ -263,21 +243,6 @@ def node_column(column: Any, name: str) -> NDArray:
         column = np.empty(len(texts), dtype=object)
         column[:] = texts
     return column
-
-
-def _whole(column: NDArray, name: str) -> NDArray:
-    exact = 2.0 ** (np.finfo(column.dtype).nmant + 1)  # beyond it two neighbors may have become one number
-    wrong = ~(np.abs(column) <= exact) | (column != np.round(column))
-    if wrong.any():
-        k = int(np.argmax(wrong))
-        number = column.flat[k]
-        if np.isfinite(number) and abs(number) > exact:
-            raise InputError(
-                f"{name}[{k}] is {number}: floating-point numbers of this size are not exact, and two nodes may have "
-                "become one. Store the nodes as whole numbers or text."
-            )
-        raise InputError(f"{name}[{k}] is {number}: nodes must be whole numbers or text.")
-    return column.astype(np.int64)
 
 
 def check_names(texts: Iterable[Any]) -> None:
@@ -302,23 +267,14 @@ def check_names(texts: Iterable[Any]) -> None:
                 )
 
 
-def storable_labels(labels: Sequence[Hashable]) -> list[int] | list[str]:
-    """Labels as a file can hold them: whole numbers stay numbers, everything else becomes its text."""
-    if all(isinstance(x, int | np.integer) and not isinstance(x, bool) for x in labels):
-        numbers = [int(x) for x in labels]  # type: ignore[call-overload]
-        if all(-(2**63) <= x < 2**63 for x in numbers):
-            return numbers
+def storable_labels(labels: Sequence[Hashable]) -> NDArray:
+    """Return labels as a file can hold them: whole numbers, or else texts, with a warning if they change."""
+    if all(isinstance(x, int | np.integer) and not isinstance(x, bool) and -(2**63) <= x < 2**63 for x in labels):
+        return np.array(labels, dtype=np.int64)
     texts = [str(x) for x in labels]
     if len({text.strip() for text in texts}) != len(texts):
         raise InputError("two labels have the same text, so a file could not tell them apart: rename one.")
     check_names(text.strip() for text in texts)
-    return texts
-
-
-def warn_of_labels(labels: Sequence[Hashable] | None) -> None:
-    """Say which labels do not come back from a file as they were."""
-    if labels is None or isinstance(storable_labels(labels)[0], int):
-        return
     changed = next((label for label in labels if not isinstance(label, str)), None)
     if changed is not None:
         warn_user(
@@ -326,6 +282,7 @@ def warn_of_labels(labels: Sequence[Hashable] | None) -> None:
             f"{str(changed)!r}.",
             AngsyncWarning,
         )
+    return np.array(texts)
 
 
 def _refuse_mixed_nodes(table: Mapping[str, Any], names: ColumnNames) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from angsync.errors import FileFormatError, InputError, OutputError, names_keywords
-from angsync.io.columns import ColumnNames, warn_of_labels
+from angsync.io.columns import ColumnNames
 from angsync.io.failures import existing_file
 from angsync.io.formats import (
     COLUMN_READERS,
@@ -113,13 +113,12 @@ def write_measurements(
 
     Columns ``i, j`` (labels if there are some, else indices), ``angle``, ``weight``. npz is lossless: complex values
     keep their modulus in ``value``. csv and parquet have no complex column, so the weight written there is
-    ``measurements.strength``, which gives the same matrix C; csv also loses nodes without measurements, with a
-    warning. Labels other than whole numbers are stored as text, with a warning. ``truth`` (true angles, if known; not
-    for csv) is stored and not read back.
+    ``measurements.strength``, which gives the same matrix C; nodes without measurements are lost there, with a
+    warning. Labels other than whole numbers are stored as text, with a warning. ``truth`` (true angles; npz only) is
+    stored and not read back.
     """
     file = Path(path)
     writer = _writer(MEASUREMENT_WRITERS, file, "an edge list")
-    warn_of_labels(measurements.labels)
     writer(measurements, file, truth)
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from angsync.errors import FileFormatError, InputError, OutputError
 from angsync.io.arrays import load_arrays, save_arrays
 from angsync.io.atomic import check_writable
-from angsync.io.columns import storable_labels, warn_of_labels
+from angsync.io.columns import storable_labels
 from angsync.io.failures import existing_file, listed, quoted, reading
 from angsync.io.formats import RESULT, in_words
 from angsync.io.strict_json import to_json
@@ -70,11 +70,9 @@ def save_fields(path: str | os.PathLike[str], fields: Mapping[str, Any], unit: s
         raise InputError("a result needs the field 'z', a complex array with one entry per node.")
     content = {**fields, "z": z}
     if content.get("labels") is not None:
-        labels = storable_labels(content["labels"])
-        warn_of_labels(content["labels"])
-        if len(labels) != z.shape[-1]:
-            raise InputError(f"there are {len(labels)} labels for {z.shape[-1]} nodes.")
-        content["labels"] = np.array(labels)
+        content["labels"] = storable_labels(content["labels"])
+        if len(content["labels"]) != z.shape[-1]:
+            raise InputError(f"there are {len(content['labels'])} labels for {z.shape[-1]} nodes.")
     if file.suffix.lower() == ".csv":
         write_csv(file, _columns(file, content, unit))
         return

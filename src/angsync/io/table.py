@@ -6,7 +6,6 @@ Every error names the line of the file, or the row of the table.
 from __future__ import annotations
 
 import csv
-import json
 import os
 import re
 from collections import Counter
@@ -28,8 +27,8 @@ from angsync.problem.interop import frame_columns
 _WHOLE = re.compile(r"(0|-?[1-9][0-9]{0,17})(\.0*)?")
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 _MISSING = ("", "na", "nan", "nat", "none", "null", "-")
+_ABSENT = {"", "nan", "None", "NaT"}
 _PARQUET = b"PAR1"
-DECLARATION = b"angsync-measurements"
 
 
 class Table:
@@ -39,9 +38,6 @@ class Table:
         self.columns, self.source, self.names = columns, source, list(columns)
         self.where = where or (lambda row: f"{source}, row {row} (from 0)")
         self.used: set[str] = set()
-        self.comments: list[str] = []
-        self.declared: Any = None
-        """What a parquet file of measurements says about its nodes."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
@@ -78,9 +74,9 @@ class Table:
     def texts(self, name: str) -> list[str]:
         """Return a column as text, without blanks around it; a missing entry is an error."""
         found = ["" if value is None else str(value).strip() for value in self._values(name)]
-        for k, text in enumerate(found):
-            if text in ("", "nan", "None", "NaT"):
-                raise FileFormatError(f"{self.where(k)}, column {name!r}: the entry is missing. Complete the row.")
+        if absent := _ABSENT.intersection(found):
+            row = min(map(found.index, absent))
+            raise FileFormatError(f"{self.where(row)}, column {name!r}: the entry is missing. Complete the row.")
         return found
 
     def numbers(self, name: str, *, missing: bool = False) -> NDArray[np.float64]:
@@ -92,9 +88,10 @@ class Table:
         else:
             try:
                 numbers = np.array([float(value) for value in values])
+                plain = "_" not in "".join(map(str, values))  # 1_0 is a number in Python alone
             except (TypeError, ValueError):
-                numbers = np.array([_number(value, missing) for value in values])
-            if any("_" in value for value in values if isinstance(value, str)):  # 1_0 is a number in Python alone
+                plain = False
+            if not plain:
                 numbers = np.array([_number(value, missing) for value in values])
         bad = ~np.isfinite(numbers) & ~(np.isnan(numbers) & missing)
         if bad.any():
@@ -168,8 +165,6 @@ def read_table(path: Path, needed: Collection[str] = (), wanted: Collection[str]
         columns = {name: content.column(name).to_numpy(zero_copy_only=False) for name in content.column_names}
         table = Table(columns, str(path))
         table.names = names
-        declared = (file.schema_arrow.metadata or {}).get(DECLARATION)
-        table.declared = None if declared is None else json.loads(declared)
         return table
 
 
@@ -228,9 +223,7 @@ def read_text(path: Path, needed: Collection[str] = ()) -> Table:
     if doubled:
         raise FileFormatError(f"{path}: the header names {listed(doubled)} more than once. Rename one column.")
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
-    table = Table(dict(zip(names, columns, strict=True)), str(path), lambda row: f"{path}, line {lines[row]}")
-    table.comments = comments
-    return table
+    return Table(dict(zip(names, columns, strict=True)), str(path), lambda row: f"{path}, line {lines[row]}")
 
 
 def _fields(line: str, delimiter: str) -> list[str]:

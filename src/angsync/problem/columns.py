@@ -175,17 +175,18 @@ def _whole_numbers(x: NDArray, name: str) -> NDArray[np.int64] | NDArray[np.uint
 
 
 def whole_floats(x: NDArray, name: str) -> NDArray[np.int64]:
-    """Floats that are whole numbers, as integers."""
+    """Return floats that are whole numbers as integers."""
     wrong = ~np.isfinite(x) | (x != np.round(x))
     if wrong.any():
         k = int(np.argmax(wrong))
-        raise InputError(f"{name}[{k}] is {x[k]}: node indices must be whole numbers.")
-    rounded = np.abs(x) > 2**53
+        raise InputError(f"{name}[{k}] is {x.flat[k]}: node indices must be whole numbers.")
+    digits = np.finfo(x.dtype).nmant + 1
+    rounded = np.abs(x) > 2.0**digits
     if rounded.any():
         k = int(np.argmax(rounded))
         raise InputError(
-            f"{name}[{k}] is {x[k]}: beyond 2**53 a float does not hold every whole number, so nodes may have been "
-            "mixed up already. Give them as integers or text."
+            f"{name}[{k}] is {x.flat[k]}: beyond 2**{digits} {x.dtype} does not hold every whole number, so two nodes "
+            "may have become one. Give them as integers or text."
         )
     return x.astype(np.int64)
 

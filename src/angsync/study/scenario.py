@@ -73,11 +73,11 @@ def problem_path(model: str, path: str | os.PathLike[str]) -> Path:
 
 
 def write_problem(problem: Problem, path: str | os.PathLike[str]) -> None:
-    """Write the matrix of a dense problem, or the edges of a graph; the truth (angles) too, but not to npy and csv."""
+    """Write the matrix of a dense problem, or the edges of a graph; the truth (angles) too, but to npz alone."""
     file = Path(path)
     suffix = file.suffix.lower()
     truth = np.angle(problem.z)
     if isinstance(problem.C, np.ndarray) and suffix in MATRIX_WRITERS:
         write_matrix(problem.C, file, truth=truth if suffix == ".npz" else None)
     else:
-        write_measurements(problem.measurements, file, truth=None if suffix == ".csv" else truth)
+        write_measurements(problem.measurements, file, truth=truth if suffix == ".npz" else None)

@@ -178,7 +178,7 @@ def test_truncated(tmp_path: Path, suffix: str, share: float) -> None:
         ({"i": [0], "j": [5], "angle": [1], "n": 3}, "out of range for n = 3"),
         ({"i": [0], "j": [-1], "angle": [1], "n": 3}, "negative"),
         ({"i": [0], "j": [1], "angle": [1], "n": 2.5}, "n must be one whole number"),
-        ({"i": [0], "j": [1.5], "angle": [1]}, "whole numbers or text"),
+        ({"i": [0], "j": [1.5], "angle": [1]}, "whole numbers"),
         ({"i": [0], "j": ["a"], "angle": [1]}, "both name nodes"),
         ({"i": ["a"], "j": ["b"], "angle": [1], "labels": ["a", "c"]}, "'b'.*not among"),
         ({"C": ["text", "more"]}, "not numbers"),

@@ -84,10 +84,10 @@ def test_empty_names_are_refused(tmp_path: Path, write) -> None:
 def test_nodes_that_no_number_holds(tmp_path: Path) -> None:
     for write in (npz, hdf5, mat):
         for number in (1e19, 2.0**53 + 2, -1e19):
-            with pytest.raises(FileFormatError, match="of this size are not exact"):
+            with pytest.raises(FileFormatError, match=r"beyond 2\*\*53"):
                 read(write(tmp_path, [number, 1.0], [2.0, 3.0]))
         for number in (np.nan, np.inf, 0.5):
-            with pytest.raises(FileFormatError, match="whole numbers or text"):
+            with pytest.raises(FileFormatError, match="whole numbers"):
                 read(write(tmp_path, [number, 1.0], [2.0, 3.0]))
     path = tmp_path / "u.npz"
     np.savez(path, i=np.array([2**64 - 1], np.uint64), j=np.array([1], np.uint64), angle=[0.5], n=3)

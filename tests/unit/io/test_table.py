@@ -147,7 +147,6 @@ def test_quoted_fields_may_hold_lines_and_comment_signs(table) -> None:
         ("# made yesterday\na,b,1.5\nb,c,2\n", ["put i,j,angle above the data"]),
         ("src,dst,dphi\na,b,1\n", ["i='src', j='dst', angle='dphi'."]),
         ("i,j,phase\na,b,1\n", ["angle='phase'."]),
-        ("# from,to,phase\na,b,1\n", ["in the header 'from,to,phase'", "i='from', j='to', angle='phase'"]),
     ],
 )
 def test_failures_say_where(table, content: str | bytes, words: list[str]) -> None:
