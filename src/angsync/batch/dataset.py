@@ -1,8 +1,7 @@
 """Stacks of xarray, dask and zarr: ``ang.synchronize`` gives an ``xarray.Dataset``, one variable an answer.
 
-Where dask is installed and the stack is not in memory, nothing is computed before ``compute``, ``to_zarr`` or ``load``:
-one task a chunk solves its problems once, and gives all variables. Without dask, chunk after chunk of the store is read
-and solved at once, and only the answers stay in memory.
+If the stack is not in memory, nothing is computed before ``compute``, ``to_zarr`` or ``load``: one dask task per chunk
+solves its problems once, and gives all variables.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import math
 import os
 import uuid
 from dataclasses import dataclass, field, replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -66,7 +64,7 @@ def solve(data: Any, call: StackCall, threads: int | None, memory: int | None, a
     else:
         check_absent(values, absent)
         stack = StoredStack(values, allowed(memory), uuid.uuid4().hex, absent or "empty", call.hermitian)
-        found = _streamed(stack, here) if _dask() is None else _lazily(stack, own)
+        found = _lazily(stack, own)
     return _dataset(xarray, found, template, data, own)
 
 
@@ -185,8 +183,7 @@ def _lazily(stack: StoredStack, solver: ChunkSolver) -> dict[str, Any]:
 
 def _applied(given: list[Any], task: _Task, chunks: tuple[tuple[int, ...], ...], n: int) -> dict[str, Any]:
     """One task a chunk, with the places of its problems along each axis, and a variable for every answer."""
-    import dask.array as da
-
+    da = _library("dask.array", "a stack of zarr, dask or xarray")
     depth = len(chunks)
     places = [
         da.arange(sum(sides), chunks=(sides,), dtype=np.int64)[
@@ -218,29 +215,6 @@ def _token(solver: ChunkSolver) -> str:
 
 def _at_once(array: NDArray, solver: ChunkSolver) -> dict[str, Any]:
     return _said(_named(solver(array, (0,) * (array.ndim - 2)), solver), solver)
-
-
-def _streamed(stack: StoredStack, solver: ChunkSolver) -> dict[str, Any]:
-    """Chunk after chunk; Ctrl-C leaves what is done, and the rest INTERRUPTED."""
-    *leading, n, _ = stack.data.shape
-    unreached = {"status": BatchStatus.INTERRUPTED, "verdict": 1}
-    found = {
-        name: np.full((*leading, n) if name == "z" else leading, unreached.get(name, np.nan), kind)
-        for name, kind in _answers(solver)
-    }
-    sides = stack.sides()
-    try:
-        for first in product(*(range(0, size, side) for size, side in zip(leading, sides, strict=True))):
-            box = tuple(slice(a, min(a + side, size)) for a, side, size in zip(first, sides, leading, strict=True))
-            with stack.held(box) as (C, absent):
-                part = _named(solver(C, first, absent), solver)
-            for name, values in part.items():
-                found[name][box] = values
-            if (part["status"] == BatchStatus.INTERRUPTED).any():
-                break
-    except KeyboardInterrupt:
-        pass
-    return _said(found, solver)
 
 
 def _named(values: tuple[NDArray, ...], solver: ChunkSolver) -> dict[str, Any]:
@@ -335,15 +309,8 @@ def _source_of(data: Any) -> str:
     return " ".join(f"{library} {name} {tuple(data.shape)} {np.dtype(data.dtype).name}".split())
 
 
-def _dask() -> Any:
-    try:
-        return importlib.import_module("dask.array")
-    except ImportError:
-        return None
-
-
 def _library(name: str, purpose: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise MissingDependencyError(name, "stack", purpose) from None
+        raise MissingDependencyError(name.partition(".")[0], "stack", purpose) from None

@@ -184,23 +184,13 @@ def test_xarray_over_zarr_with_and_without_dask(hard, tmp_path, chunks):
     assert part.y.values.tolist() == [3, 4, 5]
 
 
-def test_without_dask_the_store_is_read_chunk_by_chunk(hard, tmp_path, monkeypatch):
-    stack, expected = hard
-    array = on_disk(tmp_path / "C.zarr", stack, (2, 3, 6, 6))
-    monkeypatch.setattr(dataset, "_dask", lambda: None)
-    with pytest.warns(ConvergenceWarning, match="not finite"):
-        found = ang.synchronize(array, memory=3 * 2 * 3 * 288)
-    assert isinstance(found.z.data, np.ndarray)
-    assert_same(found, expected)
-    assert ang.synchronize(array, on_failure="ignore").identical(found)
-
-
-def test_without_xarray_it_is_said_what_is_missing(monkeypatch, tmp_path):
+@pytest.mark.parametrize("missing", ["xarray", "dask.array"])
+def test_without_a_library_it_is_said_what_is_missing(monkeypatch, tmp_path, missing):
     array = on_disk(tmp_path / "C.zarr", gaussian_stack(3, 2), (1, 3, 3))
     own = importlib.import_module
 
     def without(name, *rest):
-        if name == "xarray":
+        if name == missing:
             raise ImportError(name)
         return own(name, *rest)
 

@@ -29,7 +29,7 @@ zarr = pytest.importorskip("zarr")
 
 
 @pytest.mark.parametrize("fill", [0, 1j])  # 1j: not Hermitian
-@pytest.mark.parametrize("kind", ["zarr", "xarray", "eager"])
+@pytest.mark.parametrize("kind", ["zarr", "xarray"])
 def test_a_chunk_that_is_absent_from_the_store_is_no_data(hard, tmp_path, monkeypatch, fill, kind):
     stack, expected = hard
     array = on_disk(tmp_path / "C.zarr", stack, (2, 5, 6, 3), fill_value=fill)
@@ -43,8 +43,6 @@ def test_a_chunk_that_is_absent_from_the_store_is_no_data(hard, tmp_path, monkey
         given = backend.open_zarr(str(tmp_path / "X.zarr"), chunks=None, consolidated=False)["C"]
     else:
         given = array
-    if kind == "eager":
-        monkeypatch.setattr(dataset, "_dask", lambda: None)
     found = ang.synchronize(given, on_failure="ignore").compute()
     absent = np.zeros((6, 10), dtype=bool)
     absent[2:4, 5:10] = True
@@ -229,33 +227,23 @@ def test_a_stack_of_numpy_loads_none_of_these_libraries(monkeypatch):
     ang.synchronize(gaussian_stack(4, 3))
 
 
-@pytest.mark.parametrize("kind", ["memory", "store"])
-def test_ctrl_c_keeps_what_is_done_where_it_is_done_at_once(hard, tmp_path, monkeypatch, kind):
+def test_ctrl_c_keeps_what_is_done_of_a_stack_in_memory(hard, monkeypatch):
     stack, expected = hard
-    own, calls = chunk.solve_stack, []
+    own = chunk.solve_stack
 
     def interrupted(C, call):
-        calls.append(C.shape)
-        if kind == "store" and len(calls) == 2:
-            raise KeyboardInterrupt
-        if kind == "memory":
-            call = replace(call, callback=lambda done, total: done >= 20)
-        return own(C, call)
+        return own(C, replace(call, callback=lambda done, total: done >= 20))
 
     monkeypatch.setattr(chunk, "solve_stack", interrupted)
-    monkeypatch.setattr(dataset, "_dask", lambda: None)
     monkeypatch.setattr(batch_input, "block_size", lambda n, dtype, in_place=False: 20)
-    array = on_disk(tmp_path / "C.zarr", stack, (2, 10, 6, 6))
-    given = array if kind == "store" else xarray.DataArray(stack)
     with pytest.warns(ConvergenceWarning, match="40 not reached before the interruption"):
-        found = ang.synchronize(given, memory=None if kind == "memory" else 3 * 20 * 288)
+        found = ang.synchronize(xarray.DataArray(stack))
     assert np.array_equal(found.z[:2], expected.z[:2], equal_nan=True)
     assert (found.status.values[2:] == BatchStatus.INTERRUPTED).all()
     assert (found.verdict.values[2:] == 1).all()
     assert np.isnan(found.z.values[2:]).all()
 
 
-@pytest.mark.skipif(zarr.__version__ < "3", reason="the older library writes the older format alone")
 def test_stores_of_the_older_format(hard, tmp_path):
     stack, expected = hard
     array = on_disk(tmp_path / "C.zarr", stack, (2, 5, 6, 3), zarr_format=2)
