@@ -296,6 +296,7 @@ def test_the_best_so_far_has_the_history_of_all_runs_that_led_to_it():
     assert later.history.objective.size == later.iterations + 1
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_call_in_whichever_proof_it_comes(monkeypatch):
     """One is tried before further starts, some belong to another start, the last one looks for the gap alone."""
     C = ang.simulate.grid(46, 46, 0.9, rng=0).C

@@ -14,6 +14,7 @@ PROBLEMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers that send signals")
 @pytest.mark.parametrize("kind", PROBLEMS)
 def test_signals_at_many_moments(kind):

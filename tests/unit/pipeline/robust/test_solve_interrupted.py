@@ -75,6 +75,7 @@ def test_inside_a_round_of_reweighting(monkeypatch):
     assert result.status is Status.INTERRUPTED
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers that send signals")
 def test_signals_at_many_moments():
     outcomes = outcomes_of_signals(PROBLEM, 12)
