@@ -138,8 +138,7 @@ class Work:
 
         told = {
             "kind": self.kind, "settings": {"version of angsync": __version__, **self.settings},
-            "grid": {"shape": self.grid.shape, "sides": self.grid.sides},
-            "fields": {name: {"shape": f.shape, "axes": f.axes} for name, f in self.fields.items()},
+            "grid": {"shape": self.grid.shape, "sides": self.grid.sides}, "fields": list(self.fields),
             "coordinates": [] if self.coordinates is None else [str(name) for name in self.coordinates.variables],
         }  # fmt: skip
         plan: dict[str, Any] = json.loads(json.dumps(told))  # as it is read again
@@ -219,7 +218,7 @@ def carry_out(
         if not begun:
             _agree(work, path)
         chunks = list(work.grid)
-        done = {chunk: marker for chunk in chunks if (marker := _marker(path, chunk, work.fields)) is not None}
+        done = {chunk: marker for chunk in chunks if (marker := _marker(path, chunk)) is not None}
         if changed := _changed(work, done):
             raise OutputError(
                 f"cannot resume {path}: the input was written again since chunk {changed[0]} was made of it. Restore "
@@ -391,7 +390,7 @@ class _Task:
     def __call__(self, chunk: Chunk) -> dict[str, Any]:
         """Compute a chunk, write it, and return its marker; only the marker if the chunk is done."""
         path = Path(self.store)
-        marker = _marker(path, chunk, self.fields)
+        marker = _marker(path, chunk)
         if marker is not None:
             return marker
         stamp = self.compute.stamp(chunk)
@@ -400,22 +399,27 @@ class _Task:
             raise InputError("the input was written to while it was read. Resume when that has ended.")
         # Dask may give up a worker that still computes, and a client that was killed leaves its tasks behind
         with _writing(path), _lock(path / TASKS / f"{chunk.name}.lock") as lock:
-            marker = _marker(path, chunk, self.fields)
+            marker = _marker(path, chunk)
             if marker is None:
-                self._write(path, chunk, found.fields)
-                marker = {"stamp": stamp, "report": dict(found.report)}
+                files = self._write(path, chunk, found.fields)
+                marker = {"stamp": stamp, "report": dict(found.report), "files": files}
                 _write_json(_path_of(path, chunk), marker)
             Path(lock.lock_file).unlink(missing_ok=True)
         return marker
 
-    def _write(self, path: Path, chunk: Chunk, values: Mapping[str, NDArray]) -> None:
+    def _write(self, path: Path, chunk: Chunk, values: Mapping[str, NDArray]) -> list[str]:
         if plan_of(path)["id"] != self.identity:
             raise OutputError(f"{path} was replaced by another output while chunk {chunk} was computed.")
+        files = []
         for name, array in _arrays(path, self.fields, "r+").items():
-            file = _file(path, name, self.fields[name], chunk)
+            own = self.fields[name]
+            number = own.along(chunk.numbers, (0,) * len(own.shape))
+            file = path.joinpath(name, "c", *map(str, number))
             file.unlink(missing_ok=True)  # zarr reads a file to write a part of it, and a killed process may cut it off
-            array[self.fields[name].place(chunk)] = np.asarray(values[name], dtype=array.dtype)
+            array.blocks[number] = np.asarray(values[name], dtype=array.dtype)
             _onto_the_disk(file)  # its name need not be: a marker without the file does not count
+            files.append(file.relative_to(path).as_posix())
+        return files
 
 
 @contextmanager
@@ -536,20 +540,15 @@ def read(path: str | os.PathLike[str], names: Sequence[str] | Mapping[str, Any])
     return _arrays(Path(path), names, "r")
 
 
-def _file(path: Path, name: str, told: Field, chunk: Chunk) -> Path:
-    """Return the one file that holds this chunk of an array."""
-    return path.joinpath(name, "c", *map(str, told.along(chunk.numbers, (0,) * len(told.shape))))
-
-
 def _path_of(path: Path, chunk: Chunk) -> Path:
     """Return the place of a marker."""
     return path / TASKS / f"{chunk.name}.json"
 
 
-def _marker(path: Path, chunk: Chunk, fields: Mapping[str, Field]) -> dict[str, Any] | None:
+def _marker(path: Path, chunk: Chunk) -> dict[str, Any] | None:
     """Return the marker of a chunk that is done and whose files are there."""
     marker = _read_json(_path_of(path, chunk))
-    whole = "report" in marker and all(_file(path, name, told, chunk).is_file() for name, told in fields.items())
+    whole = "files" in marker and all((path / file).is_file() for file in marker["files"])
     return marker if whole else None
 
 
@@ -651,11 +650,9 @@ def verify(
     if not path.is_dir():
         raise FileFormatError(f"there is no store {path}. Check the name.")
     plan = plan_of(path)
-    fields = {name: Field(tuple(told["shape"]), "", tuple(told["axes"]), (), None)
-              for name, told in plan["fields"].items()}  # fmt: skip
     chunks = list(Grid(tuple(plan["grid"]["shape"]), tuple(plan["grid"]["sides"])))
     try:
-        opened = _arrays(path, fields, "r")
+        opened = _arrays(path, plan["fields"], "r")
     except Exception as error:  # a damaged store makes the library raise any exception
         raise FileFormatError(f"cannot open {path}: {_first_line(error)}.") from None
     wrong, failed, unfinished = {}, {}, []
@@ -663,9 +660,9 @@ def verify(
         marker = _read_json(_path_of(path, chunk))
         if "failed" in marker:
             failed[chunk.name] = str(marker["failed"])
-        elif "report" not in marker:
+        elif "files" not in marker:
             unfinished.append(chunk.name)
-        elif reason := _fault(path, opened, fields, chunk):
+        elif reason := _fault(path, opened, marker["files"]):
             wrong[chunk.name] = reason
             if unmark:
                 _path_of(path, chunk).unlink()
@@ -678,14 +675,14 @@ def verify(
     return Verified(str(path), plan["kind"], len(chunks), right, wrong, failed, unfinished, beside)
 
 
-def _fault(path: Path, opened: Mapping[str, Any], fields: Mapping[str, Field], chunk: Chunk) -> str:
-    """Return what is wrong with a chunk, or an empty text."""
-    for name, told in fields.items():
-        file = _file(path, name, told, chunk)
-        if not file.is_file():
-            return f"the file {file.relative_to(path).as_posix()} is missing"
+def _fault(path: Path, opened: Mapping[str, Any], files: Sequence[str]) -> str:
+    """Return what is wrong with the files of a chunk, or an empty text."""
+    for file in files:
+        name, _, *number = file.split("/")
+        if not (path / file).is_file():
+            return f"the file {file} is missing"
         try:
-            opened[name][told.place(chunk)]
+            opened[name].blocks[tuple(map(int, number))]
         except Exception as error:  # each codec has its own
             return f"{name} cannot be read ({_first_line(error)})"
     return ""
