@@ -37,7 +37,7 @@ class Answer(NamedTuple):
 
 
 def answers(dtype: np.dtype[Any], certify: bool) -> tuple[Answer, ...]:
-    """What is found for a stack that is solved in this precision, in a fixed order: z first."""
+    """Return the answers for a stack that is solved in this precision, in a fixed order: z first."""
     names = PLAIN + PROVED if certify else PLAIN
     return tuple(Answer(name, np.dtype(dtype if name == "z" else _KINDS.get(name, np.float64))) for name in names)
 
@@ -50,12 +50,12 @@ class ChunkSolver:
     dtype: np.dtype[Any]
     """The precision that the problems are solved in."""
     threads: int | None = 1
-    """Of our own for one chunk: one where several chunks are solved at once; None: as everywhere."""
+    """The threads of one chunk: 1 if several chunks are solved at once; None for the usual number."""
     keeps_part: bool = False
     """Whether Ctrl-C leaves what is done of a chunk, the rest INTERRUPTED; otherwise it is raised."""
 
     def __call__(self, C: Any, first: tuple[int, ...], absent: NDArray[np.bool_] | None = None) -> tuple[NDArray, ...]:
-        """The answers for problems (..., n, n), the first of which has the place ``first`` in the whole stack.
+        """Return the answers for problems (..., n, n), the first of which has the place ``first`` in the whole stack.
 
         ``absent``: problems that nothing is known of, because a chunk of their store is absent.
         """
@@ -87,7 +87,7 @@ class ChunkSolver:
 
 
 def in_memory(block: Any) -> NDArray:
-    """A block as a plain array; masked entries are refused, because the values under a mask mean nothing."""
+    """Return a block as a plain array; refuse masked entries, because the values under a mask mean nothing."""
     if isinstance(block, np.ma.MaskedArray) and np.ma.is_masked(block):
         raise InputError(
             "chunks of the stack are masked (numpy.ma), and a mask is not read chunk by chunk. Fill what is masked "

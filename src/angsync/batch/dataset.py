@@ -40,11 +40,11 @@ _LONG_NAMES = {
     "objective": "f(z) = z^H C z",
 }
 ORDER = ("z", "status", "verdict", "gap_bound", "residual", "lambda_2", "objective")
-"""Of the variables."""
+"""The order of the variables."""
 
 
 def solve(data: Any, call: StackCall, threads: int | None, memory: int | None, absent: str | None = None) -> Any:
-    """The answers of all problems as variables of a Dataset, lazy where that is possible."""
+    """Return the answers of all problems as variables of a Dataset, lazy unless the stack is in memory."""
     xarray = _library("xarray", "a stack of zarr, dask or xarray")
     values, template = _taken_apart(data)
     check_not_encoded(values)
@@ -52,7 +52,7 @@ def solve(data: Any, call: StackCall, threads: int | None, memory: int | None, a
         check_free({*template.dims, *template.coords}, ORDER)
     check_stack(tuple(values.shape), np.dtype(values.dtype))
     n = int(values.shape[-1])
-    call.gauge_code(n)  # a node that is not there is told now
+    call.gauge_code(n)  # a missing node is reported now
     own = ChunkSolver(replace(call, seed=_frozen(call, n)), precision(values.dtype), threads or 1)
     here = replace(own, threads=threads, keeps_part=True)
     if isinstance(values, np.ndarray):  # xarray, in memory
@@ -69,13 +69,13 @@ def solve(data: Any, call: StackCall, threads: int | None, memory: int | None, a
 
 
 def precision(dtype: Any) -> np.dtype[Any]:
-    """The precision that problems with such entries are solved in."""
+    """Return the precision that problems with such entries are solved in."""
     single = np.dtype(dtype).name in ("complex64", "float32", "float16")
     return np.dtype(np.complex64 if single else np.complex128)
 
 
 def _frozen(call: StackCall, n: int) -> Any:
-    """The random numbers as they are now, for every chunk alike; a generator goes on as after one stack."""
+    """Return the random numbers as they are now, for every chunk alike; a generator continues as after one stack."""
     frozen = call.seed.from_the_beginning()
     if frozen.told is None:
         search = Search(call.effort, call.seed, n)
@@ -85,7 +85,7 @@ def _frozen(call: StackCall, n: int) -> Any:
 
 
 def _taken_apart(data: Any) -> tuple[Any, Any]:
-    """The array of numbers, or what is read in parts, and a DataArray (..., node) with the coordinates, or None."""
+    """Return the array of numbers, or what is read in parts, and a DataArray (..., node) with coordinates, or None."""
     if store_library(data) != "xarray":
         return data, None
     if len(set(data.dims)) < data.ndim:
@@ -101,7 +101,7 @@ def _taken_apart(data: Any) -> tuple[Any, Any]:
 
 
 def check_absent(source: Any, absent: str | None) -> None:
-    """Refuse to take for zeros what is read as something else."""
+    """Refuse to treat as zeros what is read as something else."""
     origin = origin_of(source) if absent == "zeros" else None
     if origin is not None:
         check_zero(origin.array)
@@ -117,7 +117,7 @@ _BEHIND_DASK = (
 
 @dataclass(frozen=True)
 class _Task:
-    """What dask calls for one chunk; ``stack`` is None where dask brings the problems."""
+    """What dask calls for one chunk; ``stack`` is None if dask brings the problems."""
 
     solver: ChunkSolver
     stack: StoredStack | None
@@ -145,7 +145,7 @@ class _Task:
 
 
 def _of_dask(array: Any, solver: ChunkSolver, memory: int, absent: str | None) -> dict[str, Any]:
-    """A dask array: its own chunks, cut along the stack where they are too large, whole along the nodes."""
+    """Solve a dask array by its own chunks, cut along the stack if they are too large, whole along the nodes."""
     if any(math.isnan(side) for sides in array.chunks for side in sides):
         raise InputError("the sizes of the chunks are not known: call array.compute_chunk_sizes() first.")
     *leading, n, _ = array.shape
@@ -169,7 +169,7 @@ def _of_dask(array: Any, solver: ChunkSolver, memory: int, absent: str | None) -
 
 
 def _lazily(stack: StoredStack, solver: ChunkSolver) -> dict[str, Any]:
-    """A stack of zarr, or of xarray over a file, which the tasks read themselves."""
+    """Solve a stack of zarr, or of xarray over a file, which the tasks read themselves."""
     *leading, n, _ = stack.data.shape
     share = math.prod(stack.data.shape) * np.dtype(stack.data.dtype).itemsize // (4 * (os.cpu_count() or 1))
     sides = stack.sides(min(READ_BYTES, share))  # a few tasks a core at least
@@ -182,7 +182,7 @@ def _lazily(stack: StoredStack, solver: ChunkSolver) -> dict[str, Any]:
 
 
 def _applied(given: list[Any], task: _Task, chunks: tuple[tuple[int, ...], ...], n: int) -> dict[str, Any]:
-    """One task a chunk, with the places of its problems along each axis, and a variable for every answer."""
+    """Make one task per chunk, with the places of its problems along each axis, and a variable for every answer."""
     da = _library("dask.array", "a stack of zarr, dask or xarray")
     depth = len(chunks)
     places = [
@@ -204,7 +204,7 @@ def _applied(given: list[Any], task: _Task, chunks: tuple[tuple[int, ...], ...],
 
 
 def _token(solver: ChunkSolver) -> str:
-    """The same for the same settings, so that dask knows the same work again."""
+    """Return a name that depends on the settings alone, so that dask recognizes the same work."""
     seed = solver.call.seed.told
     known = [repr(replace(solver.call, seed=None)), str(seed), str(solver.dtype), str(solver.threads)]  # type: ignore[arg-type]
     return "angsync-" + (uuid.uuid4().hex if seed is None else "-".join(known))
@@ -228,7 +228,7 @@ def _answers(solver: ChunkSolver) -> tuple[Answer, ...]:
 def _said(
     found: dict[str, Any], solver: ChunkSolver, where: str = "", warned: dict[int, str] | None = None
 ) -> dict[str, Any]:
-    """The answers, after a warning about what did not converge or is empty, unless ``warned`` holds another place."""
+    """Return the answers; warn about what did not converge or is empty, unless ``warned`` holds another place."""
     text = failures_in_words(found["status"])
     empty = int(np.count_nonzero(found["status"] == BatchStatus.EMPTY))
     apart = int(np.count_nonzero(found["status"] == BatchStatus.DISCONNECTED))
@@ -259,14 +259,14 @@ def _dataset(xarray: Any, found: dict[str, Any], template: Any, data: Any, solve
 
 
 def _projection(data: Any, template: Any) -> dict[str, Any]:
-    """The attribute of CF that names the coordinate with the map projection, where there is one."""
+    """Return the attribute of CF that names the coordinate with the map projection, if there is one."""
     told = str(data.encoding.get("grid_mapping") or data.attrs.get("grid_mapping") or "")
     known = bool(told) and told.split()[0].rstrip(":") in template.coords
     return {"grid_mapping": told} if known else {}
 
 
 def attributes_of(name: str) -> dict[str, Any]:
-    """What is written beside a variable: its meaning, and those of its codes in the way of the CF conventions."""
+    """Return the attributes of a variable: its meaning, and those of its codes in the way of the CF conventions."""
     told: dict[str, Any] = {"long_name": _LONG_NAMES[name]}
     if name == "status":
         return told | _flags([status.name for status in BatchStatus])
@@ -287,7 +287,7 @@ def attributes(solver: ChunkSolver, source: str) -> dict[str, str]:
 
 
 def settings_of(solver: ChunkSolver) -> dict[str, Any]:
-    """All that decides an answer, by the names of the arguments."""
+    """Return all that decides an answer, by the names of the arguments."""
     call = solver.call
     gauge = call.gauge if isinstance(call.gauge, str) else int(call.gauge)
     return {

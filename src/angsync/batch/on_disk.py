@@ -31,7 +31,7 @@ from angsync.problem.zarr_origin import ABSENT
 
 _KIND = "angsync solve"
 _FILL: dict[str, Any] = {"status": int(BatchStatus.INTERRUPTED), "verdict": 1, "z": complex(np.nan, np.nan)}
-"""What stands where nothing is written yet; otherwise NaN."""
+"""The values of problems that are not solved yet; those of other answers are NaN."""
 
 
 class Solved(NamedTuple):
@@ -49,7 +49,7 @@ class Solved(NamedTuple):
 
 
 def open_stack(path: str | os.PathLike[str], variable: str | None = None) -> Any:
-    """The zarr array of a store that is a stack of square matrices: the only one, or that of this name."""
+    """Return the zarr array of a store that is a stack of square matrices: the only one, or that of this name."""
     zarr = chunks.library(Path(path))
     try:
         opened = zarr.open(os.path.abspath(path), mode="r")  # so that workers find it

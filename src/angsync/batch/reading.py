@@ -19,7 +19,7 @@ from angsync.problem.memory import in_words
 from angsync.problem.zarr_origin import Origin, lost, origin_of, refused
 
 READ_BYTES = 1 << 25
-"""Of one chunk, where the store has smaller ones: enough to hide what a task costs beside its work."""
+"""Of one task, if the chunks of the store are smaller: enough to hide the cost of the task itself."""
 _ADVICE = (
     "if it was not written because it holds nothing but zeros, pass absent='zeros' (--absent zeros); to go on without "
     "its problems, which have the status NO_DATA then, absent='empty' (--absent empty)"
@@ -41,7 +41,7 @@ def sides_within(leading: tuple[int, ...], matrix_bytes: int, unit: tuple[int, .
 
 
 def split_sides(leading: tuple[int, ...], matrix_bytes: int, chunk: tuple[int, ...], most: int) -> tuple[int, ...]:
-    """The sides of a chunk, made smaller along the axes of the stack until it fits; one problem at least."""
+    """Return the sides of a chunk, made smaller along the axes of the stack until it fits; one problem at least."""
     sides = [max(1, min(size, side)) for size, side in zip(leading, chunk, strict=True)]
     for axis in range(len(leading)):
         others = math.prod(sides) // sides[axis] * matrix_bytes
@@ -59,7 +59,7 @@ def check_one_problem(n: int, itemsize: int, memory: int) -> None:
 
 
 def chunk_of(array: Any) -> tuple[int, ...]:
-    """The sides of what is decoded at once, all axes; 1 where any part can be read by itself."""
+    """Return the sides of what is decoded at once, along all axes; 1 if any part can be read by itself."""
     if store_library(array) == "zarr":
         return tuple(int(side) for side in array.chunks)
     given = array.encoding.get("preferred_chunks") or {}
@@ -68,7 +68,7 @@ def chunk_of(array: Any) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Watch:
-    """Which problems of a stack nothing is known of, because a chunk that they need is not in their store."""
+    """The problems of a stack that are not known, because a chunk that they need is not in their store."""
 
     source: Any
     """An array of zarr, or one of xarray over it."""
@@ -77,7 +77,7 @@ class Watch:
     hermitian: Any = "full"
 
     def problems(self, place: tuple[slice, ...]) -> NDArray[np.bool_] | None:
-        """Those of a box of problems, or None where all are known; raises where an absent chunk is an error."""
+        """Return those of a box of problems, or None if all are known; raise if an absent chunk is an error."""
         whole = origin_of(self.source)
         if whole is None:
             return None
@@ -95,13 +95,13 @@ class Watch:
         return unknown
 
     def _part(self, whole: Origin, place: tuple[Any, ...]) -> Origin:
-        """Of an array of xarray whose axes were turned, xarray itself tells what a part of it is."""
+        """Return where a part of the array lies; xarray itself knows it of an array whose axes were turned."""
         if not whole.exact and type(self.source).__name__ == "DataArray":
             return origin_of(self.source[place]) or whole
         return whole.taken(place)
 
     def _one_by_one(self, whole: Origin, place: tuple[slice, ...], unknown: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Where it is not known where a part of an array lies: what every problem of it needs."""
+        """Look at what each problem needs, if it is not known where a part of the array lies."""
         for k in np.ndindex(unknown.shape):
             one = tuple(side.start + number for side, number in zip(place, k, strict=True))
             unknown[k] = next(lost(self._part(whole, one), self.hermitian), None) is not None
@@ -123,7 +123,7 @@ class StoredStack:
     _changed: ClassVar[threading.Condition] = threading.Condition()
 
     def sides(self, target: int = READ_BYTES) -> tuple[int, ...]:
-        """The sides of the boxes of problems that are read at a time: whole chunks of the store."""
+        """Return the sides of the boxes of problems that are read at a time: whole chunks of the store."""
         *leading, n, _ = (int(size) for size in self.data.shape)
         itemsize = np.dtype(self.data.dtype).itemsize
         check_one_problem(n, itemsize, self.memory)
@@ -139,7 +139,7 @@ class StoredStack:
 
     @contextmanager
     def held(self, place: tuple[slice, ...]) -> Iterator[tuple[NDArray, NDArray[np.bool_] | None]]:
-        """The problems of a box, and which of them need chunks that the store does not have; None: all are there.
+        """Return the problems of a box, and which of them need absent chunks (None: none of them).
 
         They count against the memory until the block ends.
         """

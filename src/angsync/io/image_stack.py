@@ -49,7 +49,7 @@ class ImageStack:
         return tuple(self.coordinates.get("dims", ("date", "y", "x")))
 
     def like_given(self, result: Any) -> Any:
-        """The arrays of a result as arrays of xarray, where the stack was one."""
+        """Return the result with arrays of xarray if the stack was one."""
         if self.template is None:
             return result
         import xarray
@@ -71,8 +71,10 @@ FILL_NOT_WRITTEN = "if it was not written because it holds nothing else, set abs
 
 
 def image_stack(stack: Any, absent: str = "error") -> ImageStack:
-    """The images of an array of NumPy, xarray, zarr, h5py or dask, or of a path. ``absent``: whether chunks of zarr
-    behind xarray and dask that are not there are an error."""
+    """Return the images of an array of NumPy, xarray, zarr, h5py or dask, or of a path.
+
+    ``absent``: whether absent chunks of zarr behind xarray and dask are an error.
+    """
     if isinstance(stack, (str, os.PathLike)):
         return read_images(stack)
     if not isinstance(stack, np.ndarray) and type(stack).__module__.partition(".")[0] == "xarray":
@@ -118,14 +120,14 @@ def _checked(images: ImageStack) -> ImageStack:
 
 
 def _axis_of_dates(dims: tuple[str, ...], coordinates: Mapping[str, Any]) -> int:
-    """The only axis with times, or else the only one with such a name; the first one where that is not known."""
+    """Return the only axis with times, or else the only one with such a name, or else the first one."""
     found = [k for k, name in enumerate(dims) if np.asarray(coordinates.get(name, 0)).dtype.kind == "M"]
     found = found or [k for k, name in enumerate(dims) if str(name).lower() in ("date", "dates", "time", "times")]
     return found[0] if len(found) == 1 else 0
 
 
 def _of_xarray(array: Any, absent: str) -> ImageStack:
-    """An array of xarray, with its dates first: if they are on another axis, each part is turned when it is read."""
+    """Return an array of xarray with its dates first; each part is turned when it is read."""
     given = tuple(str(name) for name in array.dims)
     known = {name: array.coords[name].values for name in given if name in array.coords}
     first = _axis_of_dates(given, known)
@@ -238,7 +240,7 @@ def _check_one_array(path: Path, variable: str | None) -> None:
 
 
 def _one_of(found: list[str], variable: str | None, path: Path, groups: Sequence[str] = ()) -> str:
-    """The array that is meant; ``groups`` are those of a zarr store, which are not looked into."""
+    """Return the array that is meant; ``groups`` are those of a zarr store, which are not searched."""
     inside = f" It has groups, {listed(sorted(groups))}: give the path of one, {path / min(groups)}." if groups else ""
     if variable is not None:
         if variable not in found:
@@ -276,7 +278,7 @@ def _with_axes(array: Any, path: Path, variable: str | None) -> ImageStack:
 
 
 def _described(data: Any, dims: tuple[str, ...], beside: Coordinates, variable: str | None) -> ImageStack:
-    """With the values of its axes, times as such."""
+    """Return images with the values of their axes, times as such."""
     if not dims:
         return ImageStack(data, variable=variable)
     known = beside.decoded()

@@ -1,4 +1,4 @@
-"""The files behind the chunks of a zarr array, whatever the version of the library, and which of them are not there.
+"""The files behind the chunks of a zarr array, and which of them are not there.
 
 A chunk that a store does not have reads as the fill value, without a word; so does an inner chunk that its shard does
 not have. Nothing is imported here: who has an array of zarr has imported zarr.
@@ -36,7 +36,7 @@ class Gone(NamedTuple):
     name: str
     """For people."""
     key: str
-    """The file, by its key in the store: that of the shard, where an inner chunk is not in it."""
+    """The file, by its key in the store: that of the shard if an inner chunk is not in it."""
     box: tuple[slice, ...]
     """The entries of the array that would be read as the fill value."""
 
@@ -46,12 +46,12 @@ def is_zarr(array: Any) -> bool:
 
 
 def sides_of(array: Any) -> tuple[int, ...]:
-    """Of what is one file: a shard where there are shards, else a chunk."""
+    """Return the sides of what is one file: a shard if there are shards, else a chunk."""
     return tuple(int(side) for side in (array.shards or array.chunks))
 
 
 def pieces(array: Any, place: tuple[slice, ...]) -> Iterator[tuple[str, tuple[slice, ...]]]:
-    """The files that a box of an array lies in, by their keys in the store, and the boxes that they hold."""
+    """Yield the files that a box of an array lies in, by their keys in the store, and the boxes that they hold."""
     sides = sides_of(array)
     ranges = [range(s.start // side, -(-s.stop // side)) for s, side in zip(place, sides, strict=True)]
     for numbers in product(*ranges):
@@ -68,7 +68,7 @@ def key_of(array: Any, numbers: tuple[int, ...]) -> str:
 
 
 def root_of(array: Any) -> Path | None:
-    """The folder that the keys are in; None where the store is no folder (an object store, a zip file, memory)."""
+    """Return the folder that the keys are in; None for an object store, a zip file or memory."""
     store = array.store
     if isinstance(store, sys.modules["zarr"].storage.LocalStore):
         return Path(store.root)
@@ -77,7 +77,7 @@ def root_of(array: Any) -> Path | None:
 
 
 def has(array: Any, key: str) -> bool:
-    """Whether the store holds this key."""
+    """Return True if the store holds this key."""
     root = root_of(array)
     if root is not None:
         return (root / key).is_file()
@@ -87,7 +87,7 @@ def has(array: Any, key: str) -> bool:
 
 
 def keys_of(array: Any) -> Collection[str] | None:
-    """All keys of a store that is no folder, where asking for them one by one is slow; None where that is quick."""
+    """Return all keys of a store if asking for them one by one is slow; None for a folder, where it is quick."""
     if root_of(array) is not None:
         return None
     from zarr.core.sync import sync
@@ -113,7 +113,7 @@ def check_not_cut(array: Any, keys: Iterable[str]) -> None:
 
 
 def _last_codec(array: Any) -> str:
-    """What wrote the bytes of a file last; empty where nothing did."""
+    """Return the codec that wrote the bytes of a file last, or an empty text."""
     told = array.metadata
     codec = told.compressor if told.zarr_format == 2 else told.codecs[-1]
     return "" if codec is None else type(codec).__name__.removesuffix("Codec")
@@ -124,7 +124,7 @@ def _is_cut(file: Path) -> bool:
         with open(file, "rb") as stream:
             header = stream.read(_BLOSC_HEADER)
             size = stream.seek(0, 2)
-    except OSError:  # absent, or it may not be read: told by who reads it
+    except OSError:  # absent, or it may not be read: reported when it is read
         return False
     return len(header) < _BLOSC_HEADER or size < int.from_bytes(header[-4:], "little")
 
@@ -170,7 +170,7 @@ def _told(error: Exception) -> str:
 
 
 def gone(array: Any, place: tuple[slice, ...], keys: Collection[str] | None = None) -> list[Gone]:
-    """What a box of an array needs and its store does not have; ``keys``: those that it has, where they are known."""
+    """Return what a box of an array needs and its store does not have; ``keys``: those that it has, if known."""
     found = []
     needed = list(pieces(array, place))
     check_not_cut(array, (key for key, _ in needed))
@@ -203,7 +203,7 @@ def _gone_inside(array: Any, key: str, shard: tuple[slice, ...], place: tuple[sl
 
 
 def _check_there(array: Any) -> None:
-    """A store that is not there at all has lost no chunks: it was moved, deleted, or is looked for elsewhere."""
+    """Refuse a store that is not there at all: it was moved, deleted, or is looked for elsewhere."""
     before = f"{array.path}/" if array.path else ""
     if not any(has(array, before + name) for name in ("zarr.json", ".zarray")):
         raise FileFormatError(
@@ -213,6 +213,6 @@ def _check_there(array: Any) -> None:
 
 
 def some(lost: Sequence[Gone]) -> str:
-    """Of what is gone, in words."""
+    """Return what is gone, in words."""
     names = list(dict.fromkeys(one.name for one in lost))
     return ", ".join(["chunk " + names[0], *names[1:3]]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

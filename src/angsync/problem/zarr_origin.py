@@ -1,8 +1,8 @@
 """Which zarr array is behind an array of xarray or dask, and which of its chunks are not there.
 
 xarray and dask read chunks that a store does not have as the fill value, as zarr does. xarray has no public way to what
-is behind its arrays; where its insides are others than those known here, and in graphs of dask whose sources are hidden
-in functions, nothing is known: what such an array holds is taken for data.
+is behind its arrays. If its insides differ from those known here, or functions hide the sources of a graph of dask,
+nothing is known: what such an array holds is treated as data.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from angsync.problem.operators.checks import Hermitian
 
 ABSENT = ("error", "empty", "zeros")
-"""What a chunk that a store does not hold is taken for: a fault, no data, or zeros that were not worth a file."""
+"""The meanings of a chunk that a store does not hold: a fault, no data, or zeros that were not worth a file."""
 _ASKED_ONE_BY_ONE = 100  # files of a store that is no folder; of more, all that it holds are listed
 _DEPTH = 16  # of arrays within arrays, tasks within tasks
 
@@ -43,8 +43,11 @@ class Origin(NamedTuple):
         return cls(array, tuple(np.arange(size) for size in array.shape), True)
 
     def taken(self, index: tuple[Any, ...]) -> Origin:
-        """A part of this part: one slice, number or list of numbers an axis. Of one that is not exact, whose axes may
-        have been turned (``transpose``), it is not known which part: it lies within the same entries."""
+        """Return a part of this part: one slice, number or list of numbers per axis.
+
+        Of one that is not exact, whose axes may have been turned (``transpose``), it is not known which part: it lies
+        within the same entries.
+        """
         if not self.exact:
             return self
         axes, exact = list(self.axes), True
@@ -59,7 +62,7 @@ class Origin(NamedTuple):
 
 
 def origin_of(data: Any) -> Origin | None:
-    """What is read of which zarr array when this array is; None where there is none, or where that is not known."""
+    """Return what is read of which zarr array when this array is; None if there is none, or if that is not known."""
     keys: list[tuple[Any, ...]] = []
     try:
         found = data.variable._data if store_library(data) == "xarray" and _is_data_array(data) else data
@@ -93,8 +96,10 @@ class Lost(NamedTuple):
 
 
 def lost(origin: Origin, hermitian: Hermitian = "full", keys: Collection[str] | None = None) -> Iterator[Lost]:
-    """What a part needs and its store does not have. Of matrices on its last two axes, only the triangle counts that
-    is read."""
+    """Yield what a part needs and its store does not have.
+
+    Of matrices on its last two axes, only the triangle counts that is read.
+    """
     array, axes = origin.array, [np.atleast_1d(axis) for axis in origin.axes]
     if any(axis.size == 0 for axis in axes):
         return
@@ -122,7 +127,7 @@ def _is_read(places: tuple[NDArray[np.int64], ...], hermitian: Hermitian) -> boo
 
 
 def refused(found: list[Gone], array: Any, advice: str) -> DamagedChunkError:
-    """The one message about chunks that are not there."""
+    """Return the one message about chunks that are not there."""
     fill = "anything, as it has no fill value" if array.fill_value is None else f"the fill value ({array.fill_value})"
     return DamagedChunkError(
         f"the store of the input has no {some(found)}: it would be read as {fill}, as if that had been measured. "
@@ -132,7 +137,7 @@ def refused(found: list[Gone], array: Any, advice: str) -> DamagedChunkError:
 
 
 def check_zero(array: Any) -> None:
-    """Refuse to take for zeros what would be read as something else."""
+    """Refuse to treat as zeros what would be read as something else."""
     fill = array.fill_value
     if fill is None:
         raise InputError(
@@ -168,7 +173,7 @@ _ADVICE = "if it was not written because it holds nothing but zeros, pass absent
 
 
 def watched(data: Any, absent: str = "error", advice: str = _ADVICE) -> Any:
-    """An array of dask, or of xarray over dask, in which a chunk of zarr that is absent is an error when it is read
+    """Return an array of dask, or of xarray over dask, in which an absent chunk of zarr is an error when it is read
     (NaN with ``absent="empty"``); other arrays as they are."""
     if store_library(data) == "xarray" and _is_data_array(data):
         if store_library(data.variable._data) != "dask":
@@ -198,8 +203,8 @@ def watched(data: Any, absent: str = "error", advice: str = _ADVICE) -> Any:
 
 
 def source_of(data: Any) -> Any:
-    """What an array of dask is, chunk by chunk, and nothing else (``from_zarr``, ``open_zarr``): the zarr array or
-    what xarray has over it; None where something was done to it."""
+    """Return the array of zarr, or of xarray over zarr, that an array of dask is and nothing else (``from_zarr``,
+    ``open_zarr``); None if something was done to it."""
     try:
         layers = data.__dask_graph__().layers
     except AttributeError:
@@ -260,7 +265,7 @@ def check_all(data: Any, hermitian: Hermitian = "full", advice: str = _ADVICE) -
 
 
 def to_load(data: Any) -> Any:
-    """An array that is about to be loaded as a whole: where a chunk of it is absent, it is refused now or then."""
+    """Return an array that is about to be loaded as a whole: if a chunk of it is absent, it is refused now or then."""
     advice = "if it was not written because it holds nothing else, load it yourself: numpy.asarray(array[:])"
     check_not_encoded(data)
     if store_library(data) != "dask":
@@ -269,7 +274,7 @@ def to_load(data: Any) -> Any:
 
 
 def present(data: Any, hermitian: Hermitian = "full", absent: str = "error") -> Any:
-    """An array that is read in parts, after a look at whether its chunks are there; where that is not known before
+    """Return an array that is read in parts, after a look at whether its chunks are there; if that is not known before
     they are read, an array that looks then."""
     if isinstance(data, Unwritten):
         return data
@@ -285,7 +290,7 @@ def present(data: Any, hermitian: Hermitian = "full", absent: str = "error") -> 
 
 
 def one_matrix(data: Any, hermitian: Hermitian, absent: str | None) -> Any:
-    """The same for one matrix, where there is no status for what is not known."""
+    """Do the same for one matrix, which has no status for what is not known."""
     if absent not in (None, "error", "zeros"):
         raise InputError(f"absent must be 'error' or 'zeros' for one matrix, but it is {absent!r}.")
     return present(data, hermitian, absent or "error")

@@ -23,7 +23,7 @@ from angsync.problem.memory import allowed, bytes_of
 from angsync.problem.zarr_files import is_zarr, sides_of
 
 _BYTES = 5  # of memory for each byte of a tile of images: read, decoded, tested, phases and error bars, encoded
-_BASE_BYTES = 1 << 26  # beside it: blocks of coherence matrices with their solvers, and what does not depend on size
+_BASE_BYTES = 1 << 26  # in addition: blocks of coherence matrices with their solvers, and what does not depend on size
 _LEAST = 16  # rows and columns of a tile, whatever the memory
 _SENT_BYTES = 1 << 24  # of images in memory that are sent to workers with every task
 
@@ -71,7 +71,7 @@ def link_to_store(
     images: Images, settings: Settings, names: tuple[str, ...], sides: tuple[int, int] | None,
     given: ImageStack, target: Target,
 ) -> tuple[Gathered, Settings, tuple[str, ...]]:  # fmt: skip
-    """Link what the store does not hold yet. The counts of all pixels, and what there is to say."""
+    """Link what the store does not hold yet; return the counts of all pixels, and notes."""
     n, rows, columns = images.data.shape
     chunks.check_output(target.path, resume=target.resume, source=images.data.path)
     _check_sent(target, images)
@@ -107,7 +107,7 @@ def link_to_store(
 
 
 def side_for(images: Images, memory: Any) -> int:
-    """Rows and columns of a tile, so that one task stays within so much memory."""
+    """Return the rows and columns of a tile, so that one task stays within so much memory."""
     n = images.data.shape[0]
     most = allowed(None if memory is None else bytes_of(memory))
     pixel = n * np.dtype(images.data.dtype).itemsize * _BYTES
@@ -117,7 +117,7 @@ def side_for(images: Images, memory: Any) -> int:
         if _BASE_BYTES + whole * data.dtype.itemsize > most:
             raise InputError(
                 f"memory={memory} is too little: one chunk of the images has "
-                f"{whole * data.dtype.itemsize:,} bytes, and {_BASE_BYTES:,} are needed beside it. Allow more, or "
+                f"{whole * data.dtype.itemsize:,} bytes, and {_BASE_BYTES:,} are needed in addition. Allow more, or "
                 "store the images in smaller chunks."
             )
     halo = max(images.window)
@@ -129,7 +129,7 @@ def side_for(images: Images, memory: Any) -> int:
 
 
 def told_of(images: Images, settings: Settings, names: tuple[str, ...]) -> dict[str, Any]:
-    """All that the bits of the result depend on beside the images."""
+    """Return all that the bits of the result depend on, except the images."""
     return {
         "window": list(images.window), "method": settings.method, "beta": settings.beta,
         "reference": names[settings.reference], "certify": settings.certify, "looks": images.looks,

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from angsync.applications.phase_linking.result import Linked
 
 IMAGE_SUFFIXES = (".zarr", ".nc")
-"""What images are written as, chunk by chunk."""
+"""The suffixes of images that are written chunk by chunk."""
 _FILL: dict[str, Any] = {"phase": np.nan, "standard_error": np.nan, "temporal_coherence": np.nan, "certified": 0,
                          "status": 4, "looks": 0}  # fmt: skip
-"""What stands where nothing was reached: status INTERRUPTED."""
+"""The values of pixels that were not reached: status INTERRUPTED."""
 _MEANINGS = {
     "phase": ("phase against the reference date", "radian"),
     "standard_error": ("standard error of the phase", "radian"),
@@ -54,7 +54,7 @@ class Store(ABC):
 
     @abstractmethod
     def finish(self) -> dict[str, Any]:
-        """The arrays, when all is written; a file gets its name only now."""
+        """Return the arrays when all is written; a file gets its name only now."""
 
     @abstractmethod
     def abandon(self) -> None:
@@ -106,7 +106,7 @@ class Written(Store):
 def fields_of(
     n: int, shape: tuple[int, int], single: bool, dims: tuple[str, ...], beside: Coordinates
 ) -> dict[str, Field]:
-    """The arrays of a zarr store of results."""
+    """Return the arrays of a zarr store of results."""
     return {
         name: Field(
             size, np.dtype(kind).str, (len(size) - 2, len(size) - 1), dims[-len(size) :], _FILL[name],
@@ -117,7 +117,7 @@ def fields_of(
 
 
 def attributes_of(name: str) -> dict[str, Any]:
-    """What is written beside an array of results, in the way of the CF conventions."""
+    """Return the attributes of an array of results, in the way of the CF conventions."""
     words, unit = _MEANINGS[name]
     told: dict[str, Any] = {"long_name": words, **({"units": unit} if unit else {})}
     if name == "status":
@@ -126,7 +126,7 @@ def attributes_of(name: str) -> dict[str, Any]:
 
 
 def described(settings: Mapping[str, Any], path: str | None) -> dict[str, str]:
-    """What is written beside all arrays: what made them, of what, and how."""
+    """Return the attributes of all results together: what made them, of what, and how."""
     from angsync import __version__
 
     told = {"source": KIND, "angsync_version": __version__, "settings": to_json(dict(settings))}
@@ -134,7 +134,7 @@ def described(settings: Mapping[str, Any], path: str | None) -> dict[str, str]:
 
 
 class NetcdfStore(Store):
-    """A NetCDF-4 file, written beside its name until it is complete."""
+    """A NetCDF-4 file, written under a temporary name until it is complete."""
 
     def __init__(
         self, path: Path, arrays: Mapping[str, tuple[tuple[int, ...], Any]], side: int, given: ImageStack,
