@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from angsync import kernels
 from angsync.errors import InputError, names_keywords
@@ -18,15 +18,45 @@ from angsync.problem.array_libraries import DATASETS, is_foreign, is_stack, is_s
 from angsync.solvers.base import Solver
 from angsync.solvers.stopping import Callback, Stopping
 
+if TYPE_CHECKING:  # loaded when a stack is solved
+    from angsync.batch.result import BatchResult
+    from angsync.problem.measurements import Measurements
+
 STREAMED_MATRIX_BYTES = 1_000_000_000
 """What one matrix that is read in parts takes at most, beside the pages of its file."""
 
 
+class Options(TypedDict, total=False):
+    """The keywords of :func:`synchronize`."""
+
+    solver: Solver | Robust | str
+    start: str | ArrayLike | SyncResult
+    stopping: Stopping | None
+    certify: bool
+    gauge: str | int
+    callback: Callback | None
+    on_failure: Literal["warn", "raise", "ignore"]
+    rng: Any
+    hermitian: Literal["full", "upper", "lower"]
+    anchors: Anchors | None
+    priors: Priors | None
+    threads: int | None
+    effort: Effort
+    memory: int | str | None
+    absent: Literal["error", "empty", "zeros"] | None
+
+
+@overload
+def synchronize(data: Measurements, **options: Unpack[Options]) -> SyncResult: ...
+@overload
+def synchronize(data: NDArray[Any], **options: Unpack[Options]) -> SyncResult | BatchResult: ...
+@overload
+def synchronize(data: Any, **options: Unpack[Options]) -> Any: ...
 @names_keywords
 def synchronize(
     data: Any,
     *,
-    solver: Solver | Robust | Literal["auto"] = "auto",
+    solver: Solver | Robust | str = "auto",
     start: str | ArrayLike | SyncResult = "auto",
     stopping: Stopping | None = None,
     certify: bool = True,
@@ -41,21 +71,20 @@ def synchronize(
     effort: Effort = "normal",
     memory: int | str | None = None,
     absent: Literal["error", "empty", "zeros"] | None = None,
-) -> SyncResult:
+) -> Any:
     r"""Find the phases z, :math:`|z_j| = 1`, that maximize :math:`f(z) = z^H C z`, and certify them.
 
     Parameters
     ----------
     data
         Hermitian ndarray, scipy.sparse matrix, ``LinearOperator``, :class:`angsync.Measurements`, a networkx
-        graph or a data frame of edges; an array of zarr, h5py, dask or xarray, which is read block by block where it is
+        graph or a data frame of edges; an array of zarr, h5py, dask or xarray, which is read block by block if it is
         large. ``C[j, l]`` is near ``z_j * conj(z_l)``. A matrix of CuPy, torch or JAX stays
-        where it is, and ``z`` is given back as an array of the same library. A stack of matrices, an array (..., n, n),
-        gives a :class:`angsync.batch.BatchResult` (:mod:`angsync.batch`); a stack of xarray, dask or zarr gives an
-        ``xarray.Dataset`` (:mod:`angsync.batch.dataset`), which is computed when it is asked for where it can be.
+        where it is, and ``z`` is returned as an array of the same library. A stack of matrices is an array (..., n, n).
     solver
-        ``"auto"``, or a solver such as ``ang.GPM(alpha=4.0)``, which is then run literally. ``"auto"`` also
-        leaves points that the certificate refutes, and does not depend on the scale of C.
+        ``"auto"``; ``"accelerated"``, ``"gpm"``, ``"newton"``, ``"robust"``, ``"sdp"``; or a solver with its settings,
+        such as ``ang.GPM(alpha=4.0)``, which is then run literally. ``"auto"`` also leaves points that the certificate
+        refutes, and does not depend on the scale of C.
     start
         ``"auto"``, ``"eigenvector"``, ``"normalized_eigenvector"``, ``"connection_laplacian"``, ``"spanning_tree"``,
         ``"multilevel"``, ``"random"``, a vector of phases, or an earlier result.
@@ -100,6 +129,16 @@ def synchronize(
         ``"error"`` that names it; ``"empty"``: problems of a stack that need it have the status NO_DATA; ``"zeros"``:
         it holds nothing but zeros and was not written. Unless given, ``"empty"`` for a stack of zarr, or of xarray and
         dask that is nothing but a part of one, and ``"error"`` for all else.
+
+    Returns
+    -------
+    SyncResult
+        For one problem. ``print`` shows the phases with their error bars.
+    BatchResult
+        For a stack of matrices in memory, or of h5py (:mod:`angsync.batch`).
+    xarray.Dataset
+        For a stack of xarray, dask or zarr (:mod:`angsync.batch.dataset`): lazy if dask is installed, otherwise
+        computed.
 
     Examples
     --------

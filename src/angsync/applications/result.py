@@ -24,6 +24,7 @@ from angsync.pipeline.result import SyncResult
 from angsync.problem.array_libraries import to_numpy
 from angsync.report.pictures import Picture, Table
 from angsync.report.sentences import Judgment, judge_fit, judge_proof
+from angsync.report.text import shortened
 from angsync.solvers.stopping import Status
 from angsync.uncertainty.quality import Quality, assess
 
@@ -202,7 +203,8 @@ class ApplicationResult(ABC):
 
     def __str__(self) -> str:
         told, proof = self.describe(), self.proof
-        lines = [told.title]
+        columns = {name: column for name, column in told.columns.items() if column.ndim == 1}
+        lines = [told.title, *([shortened(columns), ""] if columns else [])]
         for label, value, note in ((*row, "")[:3] for row in told.rows):
             lines.append(f"  {label.lower():<12} {value}" + (f" ({note})" if note else ""))
         lines += [f"  {'note':<12} {sentence}" for sentence in told.sentences]

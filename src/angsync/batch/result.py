@@ -241,20 +241,23 @@ class BatchResult:
         return stack_card(self, self.failures(), self.seconds)
 
     def __repr__(self) -> str:
+        return f"BatchResult(shape={self.shape}, n={self.n}, {self._counted()[0]})"
+
+    def __str__(self) -> str:
+        verdicts, statuses = self._counted()
         total = int(np.prod(self.shape, dtype=np.int64))
+        work = f"{total:,} problem(s) of order {self.n}, shape {self.shape}, {self.z.dtype}, {self.seconds:.3g} s"
+        return f"{verdicts}\n  status       {statuses}\n  work         {work}"
+
+    def _counted(self) -> tuple[str, str]:
+        """Return the counts by verdict and those by status, in words."""
         counts = self.counts()
         undecided = counts.pop(Verdict.UNDECIDED.name, None)
-        lines = [
-            f"BatchResult: {total} problem(s) of order {self.n}, shape {self.shape}, {self.z.dtype}, "
-            f"{self.seconds:.3g} s",
-            "  " + ", ".join(f"{name} {number}" for name, number in counts.items() if number),
-        ]
+        statuses = ", ".join(f"{name} {number:,}" for name, number in counts.items() if number)
         if undecided is None:
-            lines.append("  no certificates computed: a better optimum may exist")
-        else:
-            open_ones = ": another optimum may be better" if undecided else ""
-            lines.append(f"  CERTIFIED {total - undecided}, UNDECIDED {undecided}{open_ones}")
-        return "\n".join(lines)
+            return "NOT CERTIFIED: no certificates were asked for", statuses
+        verdicts = f"CERTIFIED {sum(counts.values()) - undecided:,}, UNDECIDED {undecided:,}"
+        return verdicts + (": another optimum may be better" if undecided else ""), statuses
 
     def save(self, path: str | os.PathLike[str], *, standard_errors: NDArray[np.float64] | None = None) -> None:
         """Write an npz file; :meth:`load` reads it.

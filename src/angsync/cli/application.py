@@ -1,10 +1,9 @@
-"""What the commands of all applications do alike: check outputs, read, solve, write, print, end with a code."""
+"""Run the command of an application: check outputs, read, solve, write, print, end with a code."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,14 +14,13 @@ from angsync.cli.outcome import check_outputs, reporting, show, writing
 if TYPE_CHECKING:
     from angsync.applications.result import ApplicationResult
 
-_ROWS = 10  # of the table that are printed, as many as angsync solve prints
 TableFile = Annotated[
     Path | None, typer.Option("--output", "-o", help="Write the table of results here (csv, npz or parquet).")
 ]
 """The output of commands whose result is a table."""
 
 Output = tuple[Path | None, Callable[[Path], object], str, Callable[["ApplicationResult", Path], object]]
-"""A path, None where it is not wanted; what raises if nothing could be written there; its name; how it is written."""
+"""A path, None if it is not wanted; what raises if nothing could be written there; its name; how it is written."""
 
 
 def run_application(
@@ -36,11 +34,10 @@ def run_application(
     others: Sequence[Output] = (),
     check_output: Callable[[Path], object] | None = None,
 ) -> None:
-    """One command from its files to its exit code.
+    """Run one command from its files to its exit code.
 
-    ``read`` gives the data, ``solve`` makes the result of them. The codes: 0 where everything is proved (and credible),
-    1 where it is not, 3 where parts failed, 130 where Ctrl-C ended it; :func:`~angsync.cli.outcome.reporting` has the
-    others.
+    ``read`` returns the data, ``solve`` the result. The codes: 0 if everything is proved (and credible), 1 if not, 3 if
+    parts failed, 130 after Ctrl-C; :func:`~angsync.cli.outcome.reporting` has the others.
     """
     with reporting() as console:
         from angsync.cli.progress import watching
@@ -71,25 +68,5 @@ def run_application(
                         write(result, path)
             content = partial(result.to_dict, with_table=output is None)
             written = {name: path for path, _, name, _ in others}
-            text = partial(_in_words, result, with_table=output is None)
-            show(json, content, text, table=output, report=report, **written)
+            show(json, content, result.__str__, table=output, report=report, **written)
         raise typer.Exit(130 if result.is_interrupted else 3 if result.is_partial else 0 if result.is_proved else 1)
-
-
-def _in_words(result: ApplicationResult, *, with_table: bool) -> str:
-    """What is printed: the summary, and the first rows of the table where it is not written."""
-    from angsync.cli.answer import text_table
-
-    summary = str(result)
-    columns = {name: column for name, column in result.describe().columns.items() if column.ndim == 1}
-    if not with_table or not columns:
-        return summary
-    count = len(next(iter(columns.values())))
-    rows = [tuple(columns), *([_field(column[k]) for column in columns.values()] for k in range(min(count, _ROWS)))]
-    more = f"\n  ... {count - _ROWS:,} more: -o table.csv writes all of them" if count > _ROWS else ""
-    return f"{summary}\n\n{text_table(rows, left=1)}{more}"
-
-
-def _field(value: Any) -> str:
-    is_whole = isinstance(value, Integral) or not isinstance(value, Real)
-    return str(value) if is_whole else f"{value:.5g}"

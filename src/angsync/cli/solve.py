@@ -141,7 +141,7 @@ def _tell(
     from angsync.cli.answer import answer_in_words, answer_object
     from angsync.cli.progress import watching
 
-    everything = partial(answer_object, result, errors, unit, all_written=False)
+    everything = partial(answer_object, result, errors, unit, with_phases=True)
     with writing(partial(show, True, everything, str)), watching(console, "writing"):
         if output is not None:
             result.save(output, standard_errors=errors, unit=unit)
@@ -151,8 +151,11 @@ def _tell(
             title = "standard input" if str(file) == "-" else file.name
             result.to_html(report, title=f"angsync: {title}", standard_errors=errors, provenance=provenance([file]))
     with writing(), watching(console, "judging the fit"):
-        tell: Any = answer_object if json else answer_in_words
-        told = "" if option("quiet") and not json else tell(result, errors, unit, all_written=output is not None)
+        told: Any = ""
+        if json:
+            told = answer_object(result, errors, unit, with_phases=output is None)
+        elif not option("quiet"):
+            told = answer_in_words(result, errors, unit)
     show(json, lambda: told, lambda: told, phases=output, report=report)
 
 

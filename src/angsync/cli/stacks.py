@@ -53,11 +53,8 @@ def solve_stack(
 
 
 def _text(result: BatchResult, output: Path | None, errors: Any) -> str:
-    """The verdict first, then the counts; without the name that Python has for a stack of results."""
-    lines = [str(result).removeprefix("BatchResult: ")]
-    if result.certified is not None:
-        proved, count = int(result.certified.sum()), result.status.size
-        lines.insert(0, f"CERTIFIED: {proved:,} of {count:,} problems, whose phases are proved to fit best.\n")
+    """Return the counts by verdict, and what is known of error bars."""
+    lines = [str(result)]
     if errors is not None:
         known = errors[np.isfinite(errors) & (errors > 0)]  # 0 is the reference
         typical = f"{np.degrees(np.median(known)):.3g} degrees (median)" if known.size else "not known"

@@ -322,24 +322,6 @@ class SyncResult:
         return f"SyncResult(n={self.n}, objective={self.objective:.10g}, {self.status.name}, {verdict})"
 
     def __str__(self) -> str:
-        from angsync.report.sentences import certificate_in_words
+        from angsync.report.text import result_text
 
-        count = int(self.components.max()) + 1
-        proof = certificate_in_words(
-            self.certificate, components=count, anchored=self.gauge == "anchors", weights=self.robust, result=self
-        )
-        work = f"iterations: {self.iterations}, products with C: {self.matvecs}, seconds: {self.seconds:.3g}"
-        lines = [
-            f"phases of {self.n} node{'s' * (self.n != 1)}" + (f" in {count} components" if count > 1 else ""),
-            f"  objective    {self.objective:.12g}",
-            f"  residual     {self.residual:.2e}",
-            f"  status       {self.status.name}: {self.message}",
-            f"  work         {work}",
-            f"  method       {self.method}",
-            f"  certificate  {proof}",
-        ]
-        if self.starts is not None:
-            lines.insert(-1, f"  starts       {self.starts}")
-        if self.robust is not None:
-            lines.insert(-1, f"  robust       {self.robust}")
-        return "\n".join(lines)
+        return result_text(self)

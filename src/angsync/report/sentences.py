@@ -144,7 +144,7 @@ def certificate_in_words(
         return "Not certified: no certificate was asked for, so nothing is proved about this answer."
     gap = _number(certificate.gap_bound)
     if math.isfinite(certificate.relative_gap):
-        gap += f" ({_number(certificate.relative_gap)} relative)"
+        gap += f" ({_number(certificate.relative_gap)} relative to the objective or the misfit, whichever is smaller)"
     verdict = certificate.verdict.name
     if verdict == "CERTIFIED":
         scope = _scope(components, anchored)

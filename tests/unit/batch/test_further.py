@@ -231,10 +231,10 @@ def test_it_is_said_what_is_open():
     assert undecided > 0
     assert result.counts()["UNDECIDED"] == undecided
     assert result.counts()["CONVERGED"] == 50
-    assert f"CERTIFIED {50 - undecided}, UNDECIDED {undecided}: another optimum may be better" in repr(result)
+    assert f"CERTIFIED {50 - undecided}, UNDECIDED {undecided}: another optimum may be better" in str(result)
     plain = synchronize_stack(C, certify=False)
     assert "UNDECIDED" not in plain.counts()
-    assert "no certificates" in repr(plain)
+    assert "no certificates" in str(plain)
 
 
 def test_no_other_word():

@@ -164,7 +164,7 @@ def test_it_is_said_once_with_counts():
     assert len(seen) == 1
     assert seen[0].filename == __file__
     assert result.failures() == ""
-    assert "EMPTY 1, DISCONNECTED 1" in repr(result)
+    assert "EMPTY 1, DISCONNECTED 1" in str(result)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ang.synchronize(stack, on_failure="ignore")

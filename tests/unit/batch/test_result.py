@@ -31,5 +31,5 @@ def test_saved_and_loaded(batch_solver, tmp_path):
     np.testing.assert_array_equal(again.z, result.z)
     np.testing.assert_array_equal(again.lambda_2, result.lambda_2)
     assert again.gauge == "first"
-    assert "6 problem(s) of order 4" in repr(again)
-    assert "CERTIFIED 6, UNDECIDED 0" in repr(again)
+    assert "6 problem(s) of order 4" in str(again)
+    assert "CERTIFIED 6, UNDECIDED 0" in str(again)

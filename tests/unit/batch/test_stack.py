@@ -242,7 +242,7 @@ def test_ctrl_c_keeps_what_is_done(small_blocks, monkeypatch, tmp_path):
     monkeypatch.setattr(kernels, "solve_batch", solve_and_press)
     result = synchronize_stack(C, on_failure="ignore")
     assert_stopped_after(result, whole, 2048, (3000,))
-    assert "INTERRUPTED 952" in repr(result)
+    assert "INTERRUPTED 952" in str(result)
     result.save(tmp_path / "part.npz")
     assert BatchResult.load(tmp_path / "part.npz").counts() == result.counts()
 

@@ -48,10 +48,9 @@ def test_bad_links_are_one_message_and_no_file(tmp_path):
     assert call("clocks", write(tmp_path), "--format", "gps").code == 2
 
 
-def test_the_offsets_are_printed_where_they_are_not_written(tmp_path):
+def test_the_offsets_are_printed_first(tmp_path):
     result = call("clocks", write(tmp_path), "--reference", "a", "--unit", "\N{MICRO SIGN}s")
     assert result.code == 0, result.stderr
-    header, first = result.stdout.splitlines()[-5:-3]
+    header, first = result.stdout.splitlines()[1:3]
     assert header.split() == ["clock", "offset", "standard_error", "links", "component"]
     assert first.split()[:2] == ["a", "0"]
-    assert "  a " not in call("clocks", write(tmp_path), "-o", tmp_path / "clocks.csv").stdout

@@ -50,7 +50,7 @@ def test_the_result_is_frozen(result):
 
 def test_printing(result):
     text = str(result)
-    for part in ("30 nodes", "objective", "CONVERGED", "Proved", "products with C: ", "because"):
+    for part in ("30 nodes", "objective", "CONVERGED", "Proved", "products with C", "because"):
         assert part in text
     assert repr(result).startswith("SyncResult(n=30")
     assert "\n" not in repr(result)

@@ -101,6 +101,7 @@ def test_without_the_extra_it_is_named_before_any_work(monkeypatch, tmp_path, li
     assert list(tmp_path.iterdir()) == []
     assert "Certified optimal" in result._repr_html_()
     assert "certified" in stack._repr_html_()
+    monkeypatch.undo()
     assert str(result)
 
 

@@ -30,7 +30,7 @@ Result = Callable[..., SimpleNamespace]
 def test_certified_names_the_bound_the_uniqueness_and_the_proof(certificate: Certificate) -> None:
     words = certificate_in_words(certificate())
     assert words.startswith("Proved: no assignment of phases fits better than this one by more than 3.2e-9")
-    assert "(1.1e-12 relative)" in words
+    assert "(1.1e-12 relative" in words
     assert "unique up to a global phase." in words
     assert "Cholesky factorization with its rounding error accounted for (deterministic)" in words
     assert words.isascii()
@@ -75,7 +75,7 @@ def test_refuted_speaks_of_the_witness(certificate: Certificate) -> None:
 
 def test_undecided_gives_the_best_bound_and_what_to_do(certificate: Certificate) -> None:
     words = certificate_in_words(certificate("UNDECIDED", gap_bound=0.25, relative_gap=2e-3))
-    assert "at most 0.25 (0.002 relative)" in words
+    assert "at most 0.25 (0.002 relative" in words
     assert "1e-8" in words
     assert "certify again" in words
     assert "Proved" not in words
@@ -156,7 +156,7 @@ def test_weights_that_were_found_are_named():
 def test_what_is_printed_in_python_gives_the_same_reason(solved):
     late = undecided(solved, status=Status.TIME_LIMIT)
     assert "because there was no time left for a proof. No better point was found." in str(late)
-    assert str(late).endswith("Give it more time.")
+    assert "Give it more time." in str(late)
     assert "noise" not in str(late)
     assert "too much noise" in str(undecided(solved))
 
