@@ -56,7 +56,10 @@ def solve_by_components(intake: Intake, call: Call, clock: Clock, found: one_cal
     if call.gauge is GROUND and intake.labels is not None:
         note = loose_in_words(components, intake.labels)
     else:
-        note = pieces.in_words(components, intake.labels, numbers_given=isinstance(intake.source, Measurements))
+        edges = intake.source
+        # a node 0 with edges that cancel is isolated, too, but then the numbers do begin at 0
+        later = isinstance(edges, Measurements) and len(edges) > 0 and min(edges.i.min(), edges.j.min()) > 0
+        note = pieces.in_words(components, intake.labels, numbers_given=later)
     if note:
         warn_user(note, DisconnectedWarning)
     answers = _Answers(operator, call, clock, components)

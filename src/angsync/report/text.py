@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
@@ -58,7 +59,7 @@ def phases_text(result: SyncResult, errors: NDArray[np.float64] | None, unit: st
     write = {
         "node": short_name,
         f"angle ({unit})": lambda angle: _angle(float(angle), unit),
-        "standard error": lambda error: f"{in_unit(float(error), unit):.3g}",
+        "standard error": lambda error: f"{in_unit(float(error), unit):.3g}" if math.isfinite(error) else "-",
     }
     return shortened(columns, write)
 
@@ -113,8 +114,9 @@ def _errors(result: SyncResult) -> tuple[NDArray[np.float64] | None, list[str]]:
 
 
 def _entry(value: Any) -> str:
-    is_whole = isinstance(value, Integral) or not isinstance(value, Real)
-    return str(value) if is_whole else f"{value:.5g}"
+    if isinstance(value, Integral) or not isinstance(value, Real):
+        return str(value)
+    return f"{value:.5g}" if math.isfinite(value) else "-"
 
 
 def _angle(value: float, unit: str) -> str:

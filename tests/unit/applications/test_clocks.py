@@ -337,3 +337,8 @@ def test_offsets_that_need_no_wrapping_are_not_asked_about():
     for t in (rng.uniform(-0.2, 0.2, 30), rng.normal(0, 0.1, 30)):
         y = t[i] - t[j] + 0.01 * rng.standard_normal(i.size)
         assert "is the period" not in str(clocks.synchronize(i, j, y, period=1.0))
+
+
+def test_links_without_an_offset_each_are_refused_in_words_of_clocks():
+    with pytest.raises(ang.errors.ShapeError, match="offset"):
+        clocks.synchronize([0, 1], [1, 2], [3.0])

@@ -98,3 +98,13 @@ def test_zero_weights_and_cancelled_edges_are_absent_pairs():
     with pytest.warns(DisconnectedWarning):
         result = ang.synchronize(ang.Measurements([0, 1], [1, 2], [0.5, 0.5], weight=[1, 0]))
     assert result.isolated.tolist() == [2]
+
+
+def test_edges_that_cancel_are_not_taken_for_numbers_that_begin_at_1():
+    def said(i, j, angle):
+        with pytest.warns(ang.errors.AngsyncWarning) as seen:
+            ang.synchronize(ang.Measurements(i, j, angle))
+        return " ".join(str(warning.message) for warning in seen)
+
+    assert "begin at" not in said([0, 0, 1, 2], [1, 1, 2, 3], [0.0, np.pi, 0.3, 0.2])
+    assert "begin at 1" in said([1, 2], [2, 3], [0.3, 0.2])

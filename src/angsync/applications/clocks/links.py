@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from angsync.applications.spelling import warn_of_spellings
-from angsync.errors import InputError, UnitWarning, warn_user
+from angsync.errors import InputError, ShapeError, UnitWarning, warn_user
 from angsync.io.failures import listed
 from angsync.io.table import Table, table_of
 from angsync.problem.measurements import Measurements
@@ -128,6 +128,11 @@ def from_columns(
         offset, sigma, time = _some(offset, ~missing), _some(sigma, ~missing), _some(time, ~missing)
     y = _numbers(offset, "offset")
     ends = y.size if missing is None else int(np.count_nonzero(named))
+    if not len(i) == len(j) == ends:
+        raise ShapeError(
+            f"i, j and offset must have the same length, but they have {len(i)}, {len(j)} and {ends}. Give each link "
+            "one offset."
+        )
     graph = Measurements(i, j, np.zeros(ends), n=n)  # names, numbers, and clocks compared with themselves
     clocks: tuple[Hashable, ...] = tuple(range(graph.n)) if graph.labels is None else graph.labels
     first, second = graph.i, graph.j
