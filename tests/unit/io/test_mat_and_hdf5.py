@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -162,4 +164,81 @@ def test_sparse_with_rows_out_of_range(tmp_path: Path) -> None:
     with h5py.File(path, "a") as file:
         file["C/ir"][0] = 700
     with pytest.raises(FileFormatError, match="truncated, damaged"):
+        read(path)
+
+
+@pytest.fixture
+def edges(tmp_path: Path):
+    """A function that writes i and j, and lets the caller add the rest."""
+
+    def write(add, name: str = "e.h5") -> Path:
+        with h5py.File(tmp_path / name, "w") as file:
+            file["i"], file["j"] = np.arange(3), np.arange(1, 4)
+            add(file)
+        return tmp_path / name
+
+    return write
+
+
+def test_nothing_outside_the_file_is_read(edges, tmp_path: Path) -> None:
+    elsewhere = edges(lambda file: file.create_dataset("angle", data=np.zeros(3)), "elsewhere.h5")
+    layout = h5py.VirtualLayout(shape=(3,), dtype=float)
+    layout[:] = h5py.VirtualSource(str(elsewhere), "angle", shape=(3,))
+
+    def outside(file) -> None:
+        file["angle"] = h5py.ExternalLink(str(elsewhere), "/angle")
+
+    def roundabout(file) -> None:
+        file["hop"] = h5py.ExternalLink(str(elsewhere), "/")
+        file["angle"] = h5py.SoftLink("/hop/angle")
+
+    for add, words in (
+        (outside, "is a link"),
+        (roundabout, "is a link"),
+        (lambda file: file.create_dataset("angle", (3,), float, external=[(str(elsewhere), 0, 24)]), "another file"),
+        (lambda file: file.create_virtual_dataset("angle", layout), "another file"),
+    ):
+        with pytest.raises(FileFormatError, match=f"'angle' .*{words}"):
+            read(edges(add))
+
+
+@pytest.mark.parametrize(
+    "add",
+    [
+        lambda file: file.create_dataset("angle", data=h5py.Empty("f8")),
+        lambda file: file.create_dataset("angle", (3,), dtype=h5py.vlen_dtype(np.int32)),
+        lambda file: file.create_dataset("angle", data=np.zeros(3, dtype=[("a", "f8")])),
+        lambda file: file.create_dataset("C", shape=(10**6, 10**6), dtype="c16", chunks=(1000, 1000)),
+    ],
+)
+def test_what_is_not_a_column_or_too_large_is_refused(edges, add) -> None:
+    with pytest.raises(FileFormatError, match=r"e\.h5: '(angle|C)'"):
+        read(edges(add))
+
+
+def test_hdf5_in_the_other_order_of_bytes(tmp_path: Path) -> None:
+    path = plain(tmp_path / "c.h5", C=MATRIX.real.astype(">f8"))
+    assert read(path).tolist() == MATRIX.real.tolist()
+
+
+def test_a_damaged_heap_of_texts_is_refused(edges) -> None:
+    """In a process of its own: the library of this format never ends over an object without a size."""
+    path = edges(lambda file: file.create_dataset("angle", data=["a", "b", "c"]))
+    content = bytearray(path.read_bytes())
+    heap = content.index(b"GCOL")
+    content[heap + 16 : heap + 32] = bytes(16)
+    path.write_bytes(content)
+    code = f"from angsync.io import read\ntry: read({str(path)!r})\nexcept ValueError as error: print(error)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert "heap of texts is damaged" in done.stdout
+
+
+def test_matlab_version_4_and_variables_twice(tmp_path: Path) -> None:
+    path = tmp_path / "old.mat"
+    scipy.io.savemat(path, {"i": [1.0, 2], "j": [2.0, 3], "angle": [0.5, 0.25]}, format="4")
+    assert read(path).labels == (1, 2, 3)
+    scipy.io.savemat(path, {"C": np.eye(2)})
+    content = path.read_bytes()
+    path.write_bytes(content + content[128:])
+    with pytest.raises(FileFormatError, match="Duplicate"):
         read(path)
