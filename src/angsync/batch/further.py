@@ -43,6 +43,9 @@ class Limits(NamedTuple):
 
 STARTS: dict[Effort, Limits] = {"low": Limits(0, 0), "normal": Limits(24, 5), "high": Limits(80, 10)}
 
+GROUP_BYTES = 128
+"""What the largest group of the kernels has of each entry: it takes as long with one problem in it as with all."""
+
 _DISCONNECTED = 6  # BatchStatus.DISCONNECTED: solved, in several pieces
 
 
@@ -65,7 +68,7 @@ class Part:
         return cls(C, np.empty((count, n), C.dtype), BatchNumbers.of(count), found, options)
 
     def solve(self, start: NDArray) -> None:
-        """Solve the problems from this start."""
+        """Solve the problems from this start, one for all or one for each."""
         kernels.solve_batch(self.C, start.astype(np.complex128), self.z, self.numbers, self.found, self.options)
 
     def claims(self) -> tuple[NDArray[np.int64], dict[str, NDArray]]:
@@ -112,12 +115,8 @@ class Search:
         origin = self._origin(C, first, part.options)
         better = np.flatnonzero(origin >= 0)
         again = Part.of(np.ascontiguousarray(C[better]), part.options._replace(power_steps=0, swept=False))
-        for number in np.unique(origin[better]):  # once more from the start that led there, now with proof and gauge
-            own = np.flatnonzero(origin[better] == number)
-            some = Part.of(np.ascontiguousarray(again.C[own]), again.options)
-            some.solve(self.points()[number])
-            again.z[own], again.found[:, own] = some.z, some.found
-            again.numbers.write(own, some.numbers)
+        if better.size:  # once more from the starts that led there, now with proof and gauge
+            again.solve(self.points()[origin[better]])
         kept = again.bare > first[better]  # with a proof, single precision goes further, and may end elsewhere
         return better[kept], replace(
             again, z=again.z[kept], numbers=again.numbers.part(kept), found=again.found[:, kept]
@@ -144,17 +143,22 @@ class Search:
         best, origin, found = first.copy(), np.full(first.size, -1), np.ones(first.size, dtype=np.int64)
         left, some = np.arange(first.size), C
         how = options._replace(power_steps=0, swept=False, certify=0)
-        for number, point in enumerate(self.points()):
-            part = Part.of(some, how)
-            part.solve(point)
-            value, margin = part.bare, same * np.abs(best[left])
-            better, again = value > best[left] + margin, np.abs(value - best[left]) <= margin
-            found[left] = np.where(better, 1, found[left] + again)
-            origin[left[better]] = number
-            best[left[better]] = value[better]
-            going = found[left] < self.limits.found
+        number = 0
+        while left.size > 0 and number < len(self.points()):
+            together = max(1, GROUP_BYTES // C.itemsize // left.size)  # one problem fills a group by several starts
+            points = self.points()[number : number + together]
+            part = Part.of(np.repeat(some, len(points), axis=0), how)
+            part.solve(np.tile(points, (left.size, 1)))
+            going = np.ones(left.size, dtype=bool)
+            for value in part.bare.reshape(left.size, len(points)).T:
+                margin = same * np.abs(best[left])
+                better = going & (value > best[left] + margin)
+                again = going & (np.abs(value - best[left]) <= margin)
+                found[left] = np.where(better, 1, found[left] + again)
+                origin[left[better]] = number
+                best[left[better]] = value[better]
+                going &= found[left] < self.limits.found
+                number += 1
             if not going.all():
                 left, some = left[going], np.ascontiguousarray(some[going])
-            if left.size == 0:
-                break
         return origin

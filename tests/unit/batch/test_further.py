@@ -9,8 +9,10 @@ from problems import bare, gaussian_stack
 import angsync as ang
 from angsync import kernels
 from angsync.batch import synchronize_stack
-from angsync.batch.further import STARTS, Search
+from angsync.batch.further import STARTS, Part, Search
 from angsync.errors import ConvergenceWarning, DisconnectedWarning, InputError
+from angsync.kernels.batch import reference
+from angsync.kernels.batch.numbers import BatchOptions
 
 FIELDS = ("z", "objective", "residual", "iterations", "status", "components", "verdict", "gap_bound", "lambda_2")
 
@@ -141,6 +143,23 @@ def test_without_certificates_sparse_problems_are_looked_at_too():
     assert worse[1] <= 3
 
 
+@pytest.mark.parametrize("solve", [kernels.solve_batch, reference.solve])
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_a_problem_with_a_start_of_its_own_ends_where_it_would_alone(solve, dtype, monkeypatch):
+    monkeypatch.setattr(kernels, "solve_batch", solve)
+    C = against(7, 40, seed=8).astype(dtype)
+    points = np.exp(2j * np.pi * np.random.default_rng(1).random((40, 7)))
+    options = BatchOptions(0, 6, 1000, 0, 0, 1, False, 1e-5, 1e-5)
+    together = Part.of(C, options)
+    together.solve(points)
+    for k in range(40):
+        alone = Part.of(C[k : k + 1], options)
+        alone.solve(points[k])
+        np.testing.assert_array_equal(alone.z[0], together.z[k])
+        assert alone.numbers.iterations[0] == together.numbers.iterations[k]
+    assert len(set(np.round(together.numbers.objective, 3))) > 20
+
+
 def test_high_looks_further_than_normal():
     C = against(48, 40, seed=9)
     once, more, most = (synchronize_stack(C, effort=effort).objective for effort in ("low", "normal", "high"))
@@ -215,8 +234,6 @@ def test_ctrl_c_when_nothing_is_missing_is_raised():
 
 @pytest.mark.parametrize("certify", [True, False])
 def test_the_kernels_of_numpy_do_the_same(monkeypatch, certify):
-    from angsync.kernels.batch import reference
-
     ring = np.roll(np.eye(5), 1, axis=1) + np.roll(np.eye(5), -1, axis=1)
     C = np.concatenate([gaussian_stack(5, 10, 0.1), against(5, 40, seed=3), gaussian_stack(5, 40, 3.0) * ring])
     compiled = synchronize_stack(C, certify=certify)

@@ -34,7 +34,7 @@ typedef struct {
     int32_t power_steps, gpm_steps, max_iterations, triangle, certify, gauge, swept;
     double tolerance, accepted;
 } options_t;
-enum { PROVE_ALL = 1 }; /* also in numbers.py */
+enum { PROVE_ALL = 1, OWN_START = 2 }; /* also in numbers.py */
 
 /* What is written for every problem: phases elsewhere, these in the types that a caller keeps them in. */
 typedef struct {
@@ -56,7 +56,7 @@ typedef struct {
     options_t options;
     double askew;        /* share of an entry above which a difference to its mirror image is suspect */
     const void *C;       /* (count, n, n), contiguous */
-    const double *start; /* n complex numbers */
+    const double *start; /* n complex numbers, or (count, n) */
     void *z;             /* (count, n) */
     numbers_t numbers;
 } batch_t;

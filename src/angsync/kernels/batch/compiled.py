@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 
 from angsync.kernels.batch.bars_reference import pooling
 from angsync.kernels.batch.emi_reference import UNEVEN_SHARE
-from angsync.kernels.batch.numbers import FIELDS, MAX_ORDER, BatchNumbers, BatchOptions, asymmetry_share
+from angsync.kernels.batch.numbers import (
+    FIELDS,
+    MAX_ORDER,
+    OWN_START,
+    BatchNumbers,
+    BatchOptions,
+    asymmetry_share,
+)
 from angsync.kernels.library import ADDRESS, INT, REAL, SIZE, address, function, threads_for
 
 if not function("batch_vectors", returns=INT)():
@@ -82,6 +89,9 @@ def solve(
     assert found.shape == (len(FIELDS), count)
     assert 2 <= n <= MAX_ORDER
     assert numbers.suits(count)
+    if start.shape != (n,):
+        assert (start.shape, options.swept) == ((count, n), False)
+        options = options._replace(swept=OWN_START)
     if options.max_iterations > _MOST_ITERATIONS:
         options = options._replace(max_iterations=_MOST_ITERATIONS)
     arrays: tuple[NDArray, ...] = (stack, start, z, *numbers, found)

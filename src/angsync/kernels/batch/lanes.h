@@ -54,6 +54,7 @@ typedef struct {
     V *rows;                  /* sums of |re| + |im| over each row: at least the sum of moduli */
     V *light;                 /* one over them in lanes whose rows weigh unlike each other, 0 elsewhere; see N(weigh) */
     int some_light;           /* whether there is such a lane */
+    V *given;                 /* the start that the call gives, n pairs */
     V *first;                 /* where the power steps begin, n pairs */
     V *z, *w, *old_z, *old_w; /* n pairs each */
     V *factor, *inverse, *step; /* Newton: packed lower triangle, one over its diagonal, right-hand side and solution */

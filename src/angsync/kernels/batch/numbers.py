@@ -17,6 +17,9 @@ MAX_ORDER = 256
 CONVERGED, ITERATION_LIMIT, NOT_FINITE, STALLED = 0, 1, 2, 3
 """Status codes. Nothing on a device is ever STALLED."""
 
+OWN_START = 2
+"""Code of :attr:`BatchOptions.swept`."""
+
 PROVE_ALL, PROVE_DOUBTFUL = 1, 2
 """Codes of :attr:`BatchOptions.certify`."""
 
@@ -62,8 +65,9 @@ class BatchOptions(NamedTuple):
     gauge: int
     """1: the first node of every piece is at angle 0, 2: the sum of z over every piece is positive, 3 + j: node j is at
     angle 0, and in the pieces that it is not in, the first node. Nodes without measurements have the phase 1."""
-    swept: bool
-    """Whether the start is the sweep over the nodes, with a part of what is given; otherwise it is what is given."""
+    swept: int
+    """Whether the start is the sweep over the nodes, with a part of what is given; otherwise it is what is given. In C
+    it is :data:`OWN_START` where a start is given for each problem."""
     tolerance: float
     """Residual at which a problem stops."""
     accepted: float

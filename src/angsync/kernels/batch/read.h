@@ -48,7 +48,7 @@ static inline __attribute__((always_inline)) void N(compare)(N(group) *g, int j,
 /* Keep the part of `height` rows, 1 or 2, on the right of the diagonal, and add it to the sums of rows. Two rows share
  * the loads and stores of those. With `both`, the part on the left is compared: while the phases are on their way. */
 static inline __attribute__((always_inline)) void N(keep_right)(N(group) *g, int j, int height, int both,
-                                                             const double *start, V share, V *gap, V *skew) {
+                                                             V share, V *gap, V *skew) {
     int n = g->n;
     V *rows = g->rows, *first = g->first, sum[2] = {LOAD(0), LOAD(0)}, x[4] = {LOAD(0), LOAD(0), LOAD(0), LOAD(0)};
 #define TAKE(k, l)                                                                                                     \
@@ -61,14 +61,14 @@ static inline __attribute__((always_inline)) void N(keep_right)(N(group) *g, int
         to_im += re * x[2 * (k) + 1] - im * x[2 * (k)];                                                                \
     }
     V *kept[2] = {g->upper + 2 * N(row)(n, j), g->upper + 2 * N(row)(n, j + 1)};
-    V fixed[2] = {LOAD(start[2 * j]), LOAD(start[2 * j + 1])};
+    V fixed[2] = {g->given[2 * j], g->given[2 * j + 1]};
     N(phase)(first[2 * j], first[2 * j + 1], fixed, x);
     first[2 * j] = x[0], first[2 * j + 1] = x[1];
     if (height == 2) { /* the entry between them, then the second one can turn to agree with the first */
         V across = rows[j + 1], to_re = first[2 * j + 2], to_im = first[2 * j + 3];
         TAKE(0, j + 1)
         rows[j + 1] = across;
-        V later[2] = {LOAD(start[2 * j + 2]), LOAD(start[2 * j + 3])};
+        V later[2] = {g->given[2 * j + 2], g->given[2 * j + 3]};
         N(phase)(to_re, to_im, later, x + 2);
         first[2 * j + 2] = x[2], first[2 * j + 3] = x[3];
     }
@@ -86,8 +86,8 @@ static inline __attribute__((always_inline)) void N(keep_right)(N(group) *g, int
 }
 
 /* Keep what is on the left of the diagonal of row j, conjugate: column j of the upper triangle. */
-static void N(keep_left)(N(group) *g, int j, const V *row, const double *start) {
-    V fixed[2] = {LOAD(start[2 * j]), LOAD(start[2 * j + 1])};
+static void N(keep_left)(N(group) *g, int j, const V *row) {
+    V fixed[2] = {g->given[2 * j], g->given[2 * j + 1]};
     V *rows = g->rows, *first = g->first, *kept = g->upper + 2 * (j - 1), sum = LOAD(0), y[2] = {LOAD(0), LOAD(0)};
     for (int l = 0; l < j; l++) {
         V re = row[2 * l], im = row[2 * l + 1], entry = N(size)(re) + N(size)(im);
@@ -107,10 +107,10 @@ static void N(keep_left)(N(group) *g, int j, const V *row, const double *start) 
  * one. Differences up to `askew` times an entry are rounding for certain.
  *
  * The start of the power steps is found on the way: node j is turned to agree with the nodes before it, x_j = phase
- * of sum_{i<j} C_ji x_i, while row j is at hand. A part of the fixed `start` is added (FIXED_START_SHARE):
+ * of sum_{i<j} C_ji x_i, while row j is at hand. A part of the `given` start is added (FIXED_START_SHARE):
  * for a real C all x_j would be real without it, and so would be all phases that follow. Where it is not to be `swept`,
  * the start is that one itself. */
-static void N(read)(N(group) *g, const REAL *const *source, int triangle, double askew, const double *start, int swept) {
+static void N(read)(N(group) *g, const REAL *const *source, int triangle, double askew, int swept) {
     int n = g->n;
     V trace = LOAD(0), gap = LOAD(0), skew = LOAD(0), total = LOAD(0), most = LOAD(0), share = LOAD(askew);
     V *first = g->first;
@@ -127,22 +127,22 @@ static void N(read)(N(group) *g, const REAL *const *source, int triangle, double
             trace += at[0];
             total += N(size)(at[0]) + turn;
             gap = N(larger)(turn + turn - share * N(size)(at[0]), gap);
-            if (triangle == 2) N(keep_left)(g, j + k, row, start);
+            if (triangle == 2) N(keep_left)(g, j + k, row);
         }
         if (triangle == 2) continue;
         if (height == 2)
-            N(keep_right)(g, j, 2, triangle == 0, start, share, &gap, &skew);
+            N(keep_right)(g, j, 2, triangle == 0, share, &gap, &skew);
         else
-            N(keep_right)(g, j, 1, triangle == 0, start, share, &gap, &skew);
+            N(keep_right)(g, j, 1, triangle == 0, share, &gap, &skew);
     }
     for (int j = 0; j < n; j++) {
         most = N(larger)(g->rows[j], most);
         total += g->rows[j];
         if (swept) {
-            first[2 * j] += LOAD(FIXED_START_SHARE * start[2 * j]);
-            first[2 * j + 1] += LOAD(FIXED_START_SHARE * start[2 * j + 1]);
+            first[2 * j] += LOAD(FIXED_START_SHARE) * g->given[2 * j];
+            first[2 * j + 1] += LOAD(FIXED_START_SHARE) * g->given[2 * j + 1];
         } else {
-            first[2 * j] = LOAD(start[2 * j]), first[2 * j + 1] = LOAD(start[2 * j + 1]);
+            first[2 * j] = g->given[2 * j], first[2 * j + 1] = g->given[2 * j + 1];
         }
     }
     total += skew;

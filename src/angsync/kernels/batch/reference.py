@@ -60,6 +60,7 @@ def solve(
 ) -> int:
     """Write the phases (count, n) of a stack (count, n, n) into ``z``, what was found into ``numbers`` and ``found``.
 
+    ``start`` is (n,), the same for all problems, or (count, n).
     ``found`` is (11, count), its rows those of :data:`~angsync.kernels.batch.numbers.FIELDS`; without a proof, most of
     them are 0. Returns how many problems may not be Hermitian.
     """
@@ -73,7 +74,7 @@ def solve(
     rows *= scale[:, None]
 
     field["rows_total"][:] = rows.sum(axis=1) * unit
-    first = _start(C, start.astype(C.dtype), options, finite)
+    first = _start(C, np.broadcast_to(start.astype(C.dtype), z.shape), options, finite)
     point, reached = _iterate(C, rows, first, finite, options)
     numbers.objective[:] = reached["objective"] * unit + field["trace"]
     numbers.residual[:] = reached["residual"]
@@ -135,14 +136,14 @@ def _square(x: NDArray) -> NDArray:
 def _start(C: NDArray, start: NDArray, options: BatchOptions, finite: NDArray[np.bool_]) -> NDArray:
     """The phases after the power steps, again with a shift where the two ends of the spectrum are alike."""
     steps = options.power_steps
-    first = _sweep(C, start) if options.swept else np.tile(start, (len(C), 1))
+    first = _sweep(C, start) if options.swept else start
     kept, quotient, growth = _power(C, first, steps, np.zeros(len(C), dtype=C.real.dtype))
     again = np.flatnonzero((quotient < 0.5 * growth) & finite)
     shift = np.zeros_like(growth)
     shift[again] = growth[again]
     if again.size:
         kept[again] = _power(C[again], first[again], steps, growth[again])[0]
-    return _phases(kept, np.broadcast_to(start, kept.shape))
+    return _phases(kept, start)
 
 
 def _sweep(C: NDArray, start: NDArray) -> NDArray:
@@ -152,7 +153,7 @@ def _sweep(C: NDArray, start: NDArray) -> NDArray:
     """
     x = np.empty(C.shape[:2], dtype=C.dtype)
     for j in range(x.shape[1]):
-        x[:, j : j + 1] = _phases(np.matmul(C[:, j : j + 1, :j], x[:, :j, None])[:, :, 0], start[j : j + 1])
+        x[:, j : j + 1] = _phases(np.matmul(C[:, j : j + 1, :j], x[:, :j, None])[:, :, 0], start[:, j : j + 1])
     return x + C.dtype.type(_FIXED_START_SHARE) * start
 
 

@@ -165,6 +165,10 @@ static int N(group_of)(N(bench) *bench, const batch_t *call, int64_t first, int 
         source[p] = C + size * index[p];
         if (p >= used) index[p] = -1;
     }
+    for (int p = 0; p < LANES && o->swept == OWN_START; p++) {
+        const double *own = call->start + (source[p] - C) / size * 2 * n;
+        for (int j = 0; j < 2 * n; j++) g->given[j][p] = (REAL)own[j];
+    }
     if (first >= 0) { /* those that have waited come in between, and go on fetching */
         /* a group larger than this would push out of the cache what is being worked on */
         size_t bytes = sizeof(REAL) * (size_t)size * LANES;
@@ -172,12 +176,12 @@ static int N(group_of)(N(bench) *bench, const batch_t *call, int64_t first, int 
         g->ahead = (const char *)(C + size * (first + LANES));
         g->ahead_end = g->ahead + (fetch ? bytes : 0);
     }
-    N(read)(g, source, o->triangle, call->askew, call->start, o->swept);
+    N(read)(g, source, o->triangle, call->askew, o->swept && o->swept != OWN_START);
     N(weigh)(g);
     if (first >= 0) {
         M present = (M){0};
         for (int p = 0; p < used; p++) present[p] = -1;
-        N(begin)(g, call->start, o, present, &state);
+        N(begin)(g, o, present, &state);
     } else {
         N(take_up)(bench, used, &state);
     }
@@ -246,7 +250,7 @@ int64_t N(batch)(const batch_t *call) {
     if (together > 16) together = 16;
     int failed = 0, few = certify ? LANES / 4 : LANES / 2;
     int64_t pairs = (int64_t)n * (n - 1), padded = n + 4;
-    int64_t vectors = pairs + 13 * n + padded * (padded + 1) / 2 + 2 * padded + 4 * n;
+    int64_t vectors = pairs + 15 * n + padded * (padded + 1) / 2 + 2 * padded + 4 * n;
     int64_t wide = certify ? pairs + padded * (padded + 1) + 16 * padded : 0;
     int64_t carried = 2 * LANES * (2 * n + STATE_NUMBERS);
     size_t bytes = ((size_t)vectors + (size_t)wide) * VECTOR_BYTES + sizeof(REAL) * (size_t)carried;
@@ -265,6 +269,7 @@ int64_t N(batch)(const batch_t *call) {
         g->upper = next, next += pairs;
         g->rows = next, next += n;
         g->light = next, next += n;
+        g->given = next, next += 2 * n;
         g->first = next, next += 2 * n;
         g->z = next, next += 2 * n;
         g->w = next, next += 2 * n;
@@ -279,6 +284,7 @@ int64_t N(batch)(const batch_t *call) {
         bench.indices = indices;
         bench.waiting = 0;
         g->ahead = g->ahead_end = NULL;
+        for (int j = 0; j < 2 * n && memory; j++) g->given[j] = LOAD(call->start[j]);
 #pragma omp for schedule(dynamic, together) nowait
         for (int64_t k = 0; k < groups; k++) {
             if (!memory) continue;

@@ -98,7 +98,7 @@ static void N(power)(N(group) *g, int steps, V shift, M going, V *quotient, V *g
 }
 
 /* The first z of a group, and its state. */
-static void N(begin)(N(group) *g, const double *start, const options_t *o, M present, N(state) *s) {
+static void N(begin)(N(group) *g, const options_t *o, M present, N(state) *s) {
     int n = g->n;
     V quotient, growth;
     *s = (N(state)){0};
@@ -113,11 +113,11 @@ static void N(begin)(N(group) *g, const double *start, const options_t *o, M pre
         N(power)(g, o->power_steps, s->shift, again, &quotient, &growth);
         for (int j = 0; j < 2 * n; j++) g->w[j] = N(pick)(again, g->w[j], g->buffer[j]);
     }
-    for (int j = 0; j < 2 * n; j += 2) { /* w / |w|, the fixed start where w vanishes */
+    for (int j = 0; j < 2 * n; j += 2) { /* w / |w|, the start given where w vanishes */
         V re = g->w[j], im = g->w[j + 1], inverse = N(inverse_root)(re * re + im * im);
         M some = (M)(inverse > LOAD(0));
-        g->z[j] = N(pick)(some, re * inverse, LOAD(start[j]));
-        g->z[j + 1] = N(pick)(some, im * inverse, LOAD(start[j + 1]));
+        g->z[j] = N(pick)(some, re * inverse, g->given[j]);
+        g->z[j + 1] = N(pick)(some, im * inverse, g->given[j + 1]);
         if (g->some_light && N(any)(~some)) { /* so light that its square is lost */
             V other[2] = {g->z[j], g->z[j + 1]}, x[2];
             N(phase)(re, im, other, x);
