@@ -81,9 +81,9 @@ def test_games_with_winners_and_games_with_scores_are_the_same(tmp_path):
     [
         ("winner,loser\na,a\n", r"line 2: 'a' against himself"),
         ("winner,loser,margin\na,b,3\nb,c,-2\n", r"line 3: the margin of the winner is -2"),
-        ("winner,loser,margin\na,b,x\n", r"line 2, column 'margin': 'x' is not a number"),
+        ("winner,loser,margin\na,b,x\n", r"line 2, column 'margin': 'x'"),
         ("winner,margin\na,3\n", r"no column 'loser' or 'l' for the loser.*--loser"),
-        ("winner,loser\na,\n", r"line 2, column 'loser': nothing is there"),
+        ("winner,loser\na,\n", r"line 2, column 'loser': the entry is missing"),
         ("one,two\na,b\n", r"no column 'home'.*--home"),
     ],
 )
