@@ -8,6 +8,7 @@ without a valid marker is not done. The codec crc32c guards the bytes of the dat
 from __future__ import annotations
 
 import errno
+import functools
 import json
 import os
 import shutil
@@ -411,15 +412,20 @@ class _Task:
         if plan_of(path)["id"] != self.identity:
             raise OutputError(f"{path} was replaced by another output while chunk {chunk} was computed.")
         files = []
-        for name, array in _arrays(path, self.fields, "r+").items():
+        for name, array in _written(self.store, self.identity, tuple(self.fields)).items():
             own = self.fields[name]
             number = own.along(chunk.numbers, (0,) * len(own.shape))
             file = path.joinpath(name, "c", *map(str, number))
-            file.unlink(missing_ok=True)  # zarr reads a file to write a part of it, and a killed process may cut it off
             array.blocks[number] = np.asarray(values[name], dtype=array.dtype)
             _onto_the_disk(file)  # its name need not be: a marker without the file does not count
             files.append(file.relative_to(path).as_posix())
         return files
+
+
+@functools.lru_cache(maxsize=1)
+def _written(store: str, identity: str, names: tuple[str, ...]) -> dict[str, Any]:
+    """Open the arrays of a store once per process; another store with the same name has another identity."""
+    return _arrays(Path(store), names, "r+")
 
 
 @contextmanager

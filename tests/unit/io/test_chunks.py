@@ -96,7 +96,7 @@ def test_kill_between_data_and_marker_leaves_the_chunk_to_do(tmp_path):
     command = [sys.executable, chunked_work.__file__, str(tmp_path), str(out), "2_2"]
     assert subprocess.run(command, timeout=120).returncode == -9
     assert verify(out).unfinished == ["2_2"]
-    for file in out.glob("twice/c/*/2/2"):  # also cut off in the middle of the writing: an edge is read to be written
+    for file in out.glob("twice/c/*/2/2"):  # also cut off in the middle of the writing
         file.write_bytes(file.read_bytes()[:7])
     done = carry_out(work(tmp_path), out, resume=True)
     assert (done.found, done.computed) == (8, 1)
