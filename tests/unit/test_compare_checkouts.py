@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +45,19 @@ def test_guards_of_a_checkout_against_itself_are_ok(tmp_path):
     assert "CERTIFIED" in row
     assert "BROKEN" not in row
     assert "1 rows, 0 broken" in table.read_text()
+
+
+@pytest.mark.parametrize(("turn", "code"), [("", 0), (" * np.exp(1e-15j)", 1)])
+def test_bits_tell_checkouts_apart_that_differ_by_rounding(tmp_path, turn, code):
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    circle = tmp_path / "src" / "angsync" / "circle.py"
+    text = circle.read_text()
+    assert "return w / modulus\n" in text
+    circle.write_text(text.replace("return w / modulus\n", f"return w / modulus{turn}\n"))
+    command = [sys.executable, str(TOOL), "bits", str(ROOT), str(tmp_path), "--quick", "--only", "grid 30, 0.5"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == code, done.stderr
+    assert ("DIFFERENT: phases" in done.stdout) is bool(code)
 
 
 @pytest.mark.parametrize(
