@@ -31,7 +31,7 @@ COLORS = ("phase", "error", "residual", "component")
 """What nodes can be colored by."""
 MOST_EDGES = 20_000  # that are drawn
 MOST_ON_A_CIRCLE = 800  # the same where half of all pairs or more are measured: more hide each other
-MOST_NAMES = 40  # nodes that carry their names
+MOST_NAMES = 30  # nodes that carry their names
 _MOST_MARKS = 2000  # edges or nodes that are drawn one by one; more are an image
 _LABELS = {"error": "standard error (degrees)", "residual": "rms residual (degrees)"}
 
@@ -56,7 +56,7 @@ def plot_network(
         Of the nodes: ``"phase"`` (cyclic), ``"error"`` (standard error), ``"residual"`` (root mean square of the
         residuals of its measurements) or ``"component"``. Isolated nodes, of which nothing is known, are hollow.
     names
-        Whether nodes carry their names; unless given, where there are at most 40.
+        Whether nodes carry their names; unless given, where there are at most 30.
 
     Edges further off than noise allows, or left out by a robust fit, are drawn in vermillion.
     """
@@ -177,8 +177,8 @@ def _draw_edges(
     if left_out:
         good = good[np.linspace(0, good.size - 1, most).round().astype(int)]
     wrong = np.flatnonzero(drawable & bad)[:MOST_EDGES]
-    thin = float(np.clip(30 / np.sqrt(max(1, good.size)), 0.25, 1.2))
-    faint = float(np.clip(12 / np.sqrt(max(1, good.size)), 0.12, 0.7))
+    thin = float(np.clip(15 / np.sqrt(max(1, good.size)), 0.25, 1.2))
+    faint = float(np.clip(7 / np.sqrt(max(1, good.size)), 0.12, 0.7))
     words = doubt_in_words(result, int(bad.sum()))
     styles: tuple[tuple[NDArray[np.int64], dict[str, Any]], ...] = (
         (good, {"colors": GRAY, "linewidths": thin, "alpha": faint, "zorder": 1}),
@@ -212,7 +212,8 @@ def _draw_nodes(places: NDArray, values: NDArray[np.float64], label: str, figure
         phase_bar(figure, axes.scatter(*places[known].T, c=shown, **scale, **style), axes)
     else:
         many = shown.size > _MOST_MARKS  # of which the outermost hundredth would take the colors of all others
-        low, high = np.quantile(shown, (0.01, 0.99) if many else (0.0, 1.0)) if shown.size else (0.0, 1.0)
+        told = shown[shown > 0]  # the reference has no error, by choice
+        low, high = np.quantile(told, (0.01, 0.99) if many else (0.0, 1.0)) if told.size else (0.0, 1.0)
         norm = Normalize(low if high > low else 0.0, high)
         drawn = axes.scatter(*places[known].T, c=shown, cmap=color_map(cyclic=False), norm=norm, **style)
         figure.colorbar(drawn, ax=axes, label=label, shrink=0.85, extend="both" if many else "neither")

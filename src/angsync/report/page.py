@@ -260,7 +260,7 @@ def _off_in_words(off: NDArray[np.float64]) -> str:
     rms, largest = math.sqrt(float(np.nanmean(off**2))), float(np.nanmax(np.abs(off)))
     return (
         f"How far each phase is off the truth, in the same gauge: largest {pretty_number(largest, 3)}°, root mean "
-        f"square {pretty_number(rms, 3)}°. Bars are 95 % intervals."
+        f"square {pretty_number(rms, 3)}°." + " Bars are 95 % intervals." * (off.size <= MOST_INTERVALS)
     )
 
 

@@ -55,7 +55,8 @@ def write_trajectory(
     below the title: what is proved, how far the poses moved.
     """
     with atomic_open(check_picture_path(path)) as stream, page_style():
-        figure = figure_of(None, _SIDE * len(panels), _SIDE + _LINE * (len(words) + 1))
+        figure = figure_of(None, _SIDE * len(panels), _SIDE + _LINE * (len(words) + 3))
+        figure.get_layout_engine().set(h_pad=_LINE)
         figure.suptitle("\n".join([title, *words]), fontsize="medium")
         places = figure.subplots(1, len(panels), squeeze=False)[0]
         box = _box([*(p.poses[:, :2] for p in panels), *(p.landmarks for p in panels if p.landmarks is not None)])
