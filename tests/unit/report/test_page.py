@@ -232,7 +232,9 @@ def test_without_a_certificate(result: Result) -> None:
 
 def test_not_converged_is_on_top(result: Result) -> None:
     status = type(result().status).ITERATION_LIMIT
-    words = words_of(render_page(result(converged=False, status=status)))
+    text = render_page(result(converged=False, status=status))
+    words = words_of(text)
+    assert 'class="verdict open"' in text
     assert words.index("Not converged: iteration limit") < words.index("In numbers")
 
 
@@ -264,7 +266,8 @@ def test_infinite_and_missing_numbers_do_not_break_the_page(
 
 
 def test_hostile_text_stays_text(result: Result) -> None:
-    given = result(n=3, labels=(HOSTILE, "plain", "third"), gauge=HOSTILE, method=HOSTILE, message=HOSTILE + "!")
+    labels = (f"\x00{HOSTILE}", "plain", "third")
+    given = result(n=3, labels=labels, gauge=HOSTILE, method=HOSTILE, message=HOSTILE + "!")
     text = render_page(
         given, title=HOSTILE, rows=[(HOSTILE, HOSTILE, HOSTILE)], notes=[HOSTILE], provenance={HOSTILE: HOSTILE}
     )
