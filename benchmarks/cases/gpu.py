@@ -42,7 +42,7 @@ from angsync.kernels.cuda import proof_reference as cuda_proof_reference
 from angsync.kernels.cuda import reference as cuda_reference
 
 PRODUCT_ORDERS = (8192, 16384, 32768, 65536)
-STACKS = {10: 4_000_000, 20: 1_000_000, 32: 500_000, 64: 120_000}  # problems of the front door
+STACKS = {10: 4_000_000, 20: 1_000_000, 32: 500_000, 64: 120_000, 129: 12_000}  # problems of the front door
 COUNTS = {10: 8_000_000, 20: 2_000_000, 32: 1_000_000, 64: 250_000, 128: 60_000}
 ORDERS = (1, 2, 5, 10, 17, 20, 31, 32, 33, 63, 64, 65, 100, 127, 128)
 Row = dict[str, Any]
