@@ -1,7 +1,8 @@
-"""Nodes that a file of phases, --gauge, --anchor or --prior names, matched with the nodes of the problem."""
+"""Match the nodes that a file of phases, --gauge, --anchor or --prior names with the nodes of the problem."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -15,37 +16,31 @@ from angsync.problem.units import in_radians
 
 
 def in_order_of(data: Any, z: NDArray, labels: Sequence[Hashable] | None) -> NDArray:
-    """``z`` in the order of the nodes of ``data``: by label where the phases have labels, as it is otherwise.
+    """Return ``z`` in the order of the nodes of ``data``: by label if the phases have labels, unchanged otherwise.
 
     The nodes of data without labels are called 0 to n-1. Both must name the same nodes. Labels are compared
     as text, because files know numbers and text only.
     """
     if labels is None:
         return z
-    position = {str(label): k for k, label in enumerate(labels)}
-    if len(position) != len(labels):
-        doubled = next(label for k, label in enumerate(labels) if position[str(label)] != k)
-        raise InputError(f"the phases name the node {doubled!r} more than once. Keep one of them.")
-    wanted = _nodes(data)
-    missing = [label for label in wanted if str(label) not in position]
-    if missing:
+    wanted, given = [str(node) for node in _nodes(data)], [str(label) for label in labels]
+    if missing := list((Counter(wanted) - Counter(given)).elements()):
         raise InputError(f"the phases leave out {_some(missing)}. Give a phase for each of the {len(wanted)} nodes.")
-    if len(labels) > len(wanted):
-        known = {str(label) for label in wanted}
-        extra = [label for label in labels if str(label) not in known]
+    if extra := list((Counter(given) - Counter(wanted)).elements()):
         raise InputError(f"the phases name {_some(extra)}, which the measurements do not have. Remove them.")
-    return np.asarray(z)[..., [position[str(label)] for label in wanted]]
+    position = {label: k for k, label in enumerate(given)}
+    return np.asarray(z)[..., [position[label] for label in wanted]]
 
 
 def gauge_from_text(text: str, data: Any) -> str | int:
-    """A gauge given as text: first, mean, or a node, by its label where there are labels, otherwise by its index."""
+    """Return the gauge that a text means: first, mean, or a node by its label, or by its index without labels."""
     if text in ("first", "mean"):
         return text
     return _node_from_text(text, data, "the gauge must be first, mean or a node")
 
 
 def anchors_from_text(texts: Sequence[str], data: Any, unit: str = "rad") -> dict[Any, float]:
-    """Anchors given as ``NODE=ANGLE``, the angle in this unit; radians come out."""
+    """Read anchors ``NODE=ANGLE``, the angle in this unit; return radians."""
     anchors: dict[Any, float] = {}
     for text in texts:
         node, (angle,) = _assignment(text, data, "anchor", ("ANGLE",))
@@ -54,7 +49,7 @@ def anchors_from_text(texts: Sequence[str], data: Any, unit: str = "rad") -> dic
 
 
 def priors_from_text(texts: Sequence[str], data: Any, unit: str = "rad") -> dict[Any, tuple[float, float]]:
-    """Priors given as ``NODE=ANGLE,WEIGHT``, the angle in this unit; radians come out."""
+    """Read priors ``NODE=ANGLE,WEIGHT``, the angle in this unit; return radians."""
     priors: dict[Any, tuple[float, float]] = {}
     for text in texts:
         node, (angle, weight) = _assignment(text, data, "prior", ("ANGLE", "WEIGHT"))
@@ -63,7 +58,7 @@ def priors_from_text(texts: Sequence[str], data: Any, unit: str = "rad") -> dict
 
 
 def _assignment(text: str, data: Any, what: str, names: tuple[str, ...]) -> tuple[Any, list[float]]:
-    """Node and numbers of ``NODE=NUMBER,...``; a label may itself hold an equals sign."""
+    """Return node and numbers of ``NODE=NUMBER,...``; a label may itself contain an equals sign."""
     name, _, right = text.rpartition("=")
     try:
         numbers = [float(word) for word in right.split(",")]
@@ -88,7 +83,7 @@ def _node_from_text(text: str, data: Any, rule: str) -> Any:
 
 
 def _nodes(data: Any) -> Sequence[Hashable]:
-    """The nodes of what a file holds: measurements, which may name them, or a matrix."""
+    """Return the nodes of measurements, which may name them, or of a matrix."""
     if isinstance(data, Measurements):
         return range(data.n) if data.labels is None else data.labels
     return range(data.shape[-1])

@@ -72,7 +72,7 @@ def test_certify_refuses_unusable_phases():
     np.save("nan.npy", np.full(12, np.nan))
     np.savez("other.npz", x=np.zeros(12))
     for name, message in {
-        "shifted.csv": "leave out node 0",
+        "shifted.csv": "leave out node '0'",
         "short.npy": r"length 12, but its shape is \(5,\)",
         "zero.npy": r"z\[0\] is 0, which has no phase",
         "nan.npy": "phase of entry 0 is not finite",

@@ -30,10 +30,10 @@ def test_phases_without_labels_stay_as_they_are():
     [
         (NAMED, ("a", "b", "d"), "leave out node 'c'"),
         (NAMED, ("x", "y", "z"), "leave out node 'a' and 2 more"),
-        (NUMBERED, (1, 2, 3), "leave out node 0"),
-        (np.eye(3), ("a", "b", "c"), "leave out node 0 and 2 more"),
-        (NUMBERED, (0, 1, 2, 3, 4), "name node 3 and 1 more, which the measurements do not have"),
-        (NAMED, ("a", "b", "b"), "name the node 'b' more than once"),
+        (NUMBERED, (1, 2, 3), "leave out node '0'"),
+        (np.eye(3), ("a", "b", "c"), "leave out node '0' and 2 more"),
+        (NUMBERED, (0, 1, 2, 3, 4), "name node '3' and 1 more, which the measurements do not have"),
+        (NAMED, ("a", "b", "c", "b"), "name node 'b'"),
     ],
 )
 def test_other_nodes_are_refused(data, labels, message):

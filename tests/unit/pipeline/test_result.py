@@ -92,3 +92,12 @@ def test_the_phases_of_a_result_cannot_be_changed_but_those_of_the_caller_can(ca
         result.components[0] = 1
     START[0] = 1.0
     np.testing.assert_array_equal(ang.synchronize(np.ones((result.n, result.n)), start=result).z.shape, result.z.shape)
+
+
+def test_printing_shows_the_phases_first_and_shortens_long_tables(result):
+    lines = str(result).splitlines()
+    assert lines[1].split() == ["node", "angle", "(rad)", "standard", "error"]
+    assert [line.split()[0] for line in lines[2:13]] == ["0", "1", "2", "3", "4", "...", "25", "26", "27", "28", "29"]
+    assert lines[2].split()[1:] == ["0.000000", "0"]
+    places = [str(result).index(words) for words in ("angle", "CERTIFIED: ", "  proof ", "  method ", "  work ")]
+    assert places == sorted(places)
