@@ -66,7 +66,7 @@ def solve(
     Ctrl-C, SIGTERM or --max-seconds.
     """
     with reporting() as console:
-        from angsync.cli.nodes import anchors_from_text, gauge_from_text, priors_from_text
+        from angsync.cli.nodes import anchors_from_text, gauge_from_text, in_order_of, priors_from_text
         from angsync.cli.progress import watching
         from angsync.front_door import synchronize
         from angsync.io.atomic import check_writable
@@ -108,6 +108,8 @@ def solve(
         with watching(console, "reading"):
             names = ColumnNames(i, j, angle, weight, error, unit)
             data = read_problem(file, names, weights, format_)
+        if isinstance(common["start"], tuple):
+            common["start"] = in_order_of(data, *common["start"])
         if is_stack(data):
             from angsync.cli.stacks import solve_stack
 
@@ -182,11 +184,15 @@ def is_zarr_path(file: Path) -> bool:
 
 
 def _start(given: str) -> Any:
-    """Return the name of a start, or the saved result in a file."""
+    """Return the name of a start, a saved result, or the phases of a table and the labels of their nodes."""
     if given in ("auto", *OFFERED):
         return given
     if not Path(given).exists():
         raise InputError(f"--start {given} is not a file, nor one of {', '.join(('auto', *OFFERED))}.")
+    if Path(given).suffix.lower() == ".csv":
+        from angsync.io import read_phases
+
+        return read_phases(given)
     from angsync.pipeline.saved import load_result
 
     return load_result(given)

@@ -97,3 +97,14 @@ def test_start_of_other_nodes_is_refused():
     write_csv("edges.csv")
     angsync.synchronize(angsync.Measurements(["x", "y", "z"], ["y", "z", "x"], [0.1, 0.2, -0.3])).save("other.npz")
     assert "start" in refused("solve", "edges.csv", "--start", "other.npz")
+
+
+def test_start_may_be_the_phases_of_a_table():
+    write_csv("edges.csv", names=lambda node: f"n{node}")
+    assert call("solve", "edges.csv", "-o", "phases.csv", "--unit", "deg").code in (0, 1)
+    header, *rows = Path("phases.csv").read_text().splitlines()
+    Path("phases.csv").write_text("\n".join([header, *rows[::-1]]))  # nodes are found by their names
+    answer = call("solve", "edges.csv", "--unit", "deg", "--start", "phases.csv", "--json")
+    assert answer.object["iterations"] <= 1
+    Path("phases.csv").write_text("\n".join([header, *(row for row in rows if not row.startswith("n3,"))]))
+    assert "n3" in refused("solve", "edges.csv", "--unit", "deg", "--start", "phases.csv")
