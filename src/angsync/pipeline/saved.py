@@ -147,10 +147,10 @@ def _robust(inside: _Fields | None) -> RobustReport | None:
         "corruption": inside.array("corruption", "f", weights.size),
         "distrusted": inside.array("distrusted", "b", weights.size),
     }
-    for name in ("undecided", "trusted"):
+    for name, kind in (("undecided", "b"), ("trusted", "b"), ("rounding", "f")):
         if inside.has(name):
-            column = inside.array(name, "b")
-            named[name] = column if column.size == weights.size else np.zeros(0, dtype=bool)
+            column = inside.array(name, kind)
+            named[name] = column if column.size == weights.size else column[:0]
     if inside.has("rivals"):
         table = inside.array("rivals", "f")
         named["rivals"] = tuple(Rival(a, b, int(c)) for a, b, c in table.reshape(-1, 3).tolist())

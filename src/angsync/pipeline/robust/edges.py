@@ -28,7 +28,8 @@ class Edges:
     strength: NDArray[np.float64]
     """Modulus that the edge adds to C."""
     precision: NDArray[np.float64]
-    """Weight over ``unit``: the variance of a good edge is ``scale**2 / precision``."""
+    """Weight over ``unit``, with what rounding takes from it: the variance of a good edge is
+    ``scale**2 / precision``."""
     unit: float
     """Median weight. In these units the typical edge has precision 1, whatever the user's units are."""
     used: NDArray[np.int64]
@@ -38,6 +39,8 @@ class Edges:
     """Independent cycles: edges minus the phases that they determine. 0 for a forest."""
     floor: float
     """Radians: the least deviation of a good edge of median weight, from the steps of the angles."""
+    rounding: NDArray[np.float64]
+    """What the errors of rounding, which all edges share, multiply the weights by."""
 
     @classmethod
     def of(cls, measurements: Measurements) -> Edges:
@@ -61,6 +64,7 @@ class Edges:
             components=pieces,
             freedom=used.size - (touched - pieces),
             floor=least_noise(measurements.angle[used]),
+            rounding=np.ones(used.size),
         )
 
     def __len__(self) -> int:
@@ -81,7 +85,28 @@ class Edges:
             strength=self.strength[order],
             precision=self.precision[order],
             used=self.used[order],
+            rounding=self.rounding[order],
         )
+
+    def rounded(self, noise: float) -> Edges:
+        """Add the variance of rounding to ``noise**2 / precision``, and keep weight 1 as it is."""
+        variance = noise**2 / self.precision + self.floor**2
+        factor = (noise**2 * self.unit + self.floor**2) / variance / (self.precision * self.unit)
+        precision = self.precision * factor
+        middle = float(np.median(precision))
+        return replace(
+            self,
+            precision=precision / middle,
+            unit=self.unit * middle,
+            strength=self.strength * factor,
+            rounding=self.rounding * factor,
+        )
+
+    def everywhere(self, factors: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+        """Return factors of the edges for all measurements: 1 for those that do not count."""
+        found = np.ones(count)
+        found[self.used] = factors
+        return found
 
     def are_rounded(self, scale: float) -> bool:
         """Whether rounding makes a quarter of the variance or more. Then residuals lie in heaps, a narrow loss picks

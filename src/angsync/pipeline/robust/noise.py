@@ -25,6 +25,7 @@ sigma^2 / (w (1 - h)).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,6 +33,7 @@ from numpy.typing import NDArray
 
 from angsync.kernels.time_limit import check
 from angsync.pipeline.robust.edges import Edges
+from angsync.pipeline.robust.resolution import FLOOR
 from angsync.problem.measurements import Measurements
 from angsync.problem.pieces import piece_count, piece_labels
 
@@ -52,6 +54,8 @@ _SMALL_SHARE = 0.5  # q, the share of wrong edges with errors of any size, which
 _SMALL_ROUNDS = 3
 _LEAST_DEVIATIONS = 3.0  # of a wrong edge
 _NORMAL_MEDIAN = 1.4826  # standard deviation over the median size, of a normal law
+_ROUNDING_ROUNDS = 8  # of weights and noise, each from the other
+_ROUNDING_MATTERS = 0.1  # share by which it changes the weights of some edges against those of others
 _MIXED = 0.54  # middle over root mean square: below that of honest heavy tails
 
 
@@ -117,6 +121,36 @@ def _climb(
         if settled:
             break
     return Noise(scale, share, 1 - good)
+
+
+def with_rounding(
+    edges: Edges, z: NDArray, good: NDArray[np.bool_], solve: Callable[[NDArray[np.float64], NDArray], NDArray]
+) -> Edges | None:
+    r"""Add the variance of rounding to that of each edge; None if this hardly changes the weights.
+
+    An edge has the variance :math:`s^2/w + f^2`, f the floor. s is that for which the good edges fit as well as they
+    should (Paule and Mandel, *Journal of Research of the National Bureau of Standards* 87, 1982),
+
+    .. math:: \sum_k \frac{r_k^2}{s^2/w_k + f^2} = \text{independent cycles},
+
+    or 0; the phases are fitted anew with the weights that follow, and so on.
+    """
+    cycles = int(good.sum()) - edges.n + piece_count(edges.n, edges.i[good], edges.j[good])
+    if edges.floor <= FLOOR or cycles <= 0:
+        return None
+    square, other = edges.floor**2, 1 / edges.precision[good]
+    for _ in range(_ROUNDING_ROUNDS):
+        residual = edges.residuals(z)[good] ** 2
+        low, high = 0.0, float(np.sum(residual / other)) / cycles
+        while high - low > 1e-3 * (high + square):
+            middle = (low + high) / 2
+            misfit = float(np.sum(residual / (middle * other + square)))
+            low, high = (middle, high) if misfit > cycles else (low, middle)
+        found = edges.rounded(math.sqrt(low))
+        if np.ptp(found.rounding) <= _ROUNDING_MATTERS * found.rounding.max():
+            return None
+        z = solve(good * found.rounding, z)
+    return found
 
 
 def redundancy_of(edges: Edges, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:

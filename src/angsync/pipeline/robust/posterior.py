@@ -74,6 +74,7 @@ def is_small(measurements: Measurements) -> bool:
 def is_for(report: RobustReport, measurements: Measurements) -> bool:
     """Whether the law is sampled: the noise is one of angles and known, the graph is not too large, weights are near
     enough to each other."""
+    measurements = report.rounded(measurements)
     if not (is_small(measurements) and model_of(measurements).scale_is_sigma and is_resolved(measurements)):
         return False
     if math.isnan(report.scale):  # nothing believed closes a cycle: which edges are good is open, if any are not
@@ -91,7 +92,9 @@ def mixture_of(
     references: NDArray[np.int64] | None,
 ) -> Mixture:
     """The law of the phases around z that the measurements leave, from what a robust fit says of them."""
-    edges = Edges.of(measurements).in_order()  # one and the same walk, whatever the order of the measurements
+    edges = Edges.of(
+        report.rounded(measurements)
+    ).in_order()  # one and the same walk, whatever the order of the measurements
     kinds = np.zeros(len(edges), dtype=np.int64)
     if report.loss == "evidence":
         kinds[~steps(edges)] = 1

@@ -38,7 +38,7 @@ class RobustReport:
     """What ``solver=ang.Robust()`` found out about the measurements: one entry each, in the order of the input."""
 
     weights: NDArray[np.float64] = field(repr=False)
-    """What the weight of each measurement was multiplied by in the final problem, in [0, 1]."""
+    """What the weight of each measurement was multiplied by in the final problem, in [0, 1]; see also ``rounding``."""
     corruption: NDArray[np.float64] = field(repr=False)
     """Score in [0, 1]: the probability that the measurement is wrong, in a model in which good ones are normal around
     the fit and wrong ones uniform."""
@@ -67,6 +67,9 @@ class RobustReport:
     """Measurements that were given as known to be good (``Robust(trusted=...)``); empty where none were."""
     scale_given: bool = False
     """Whether ``scale`` was given and not estimated."""
+    rounding: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0), repr=False)
+    """What the errors of rounding, which do not depend on weights, multiplied the weight of each measurement by. Empty
+    if angles do not come in steps, or if this would change hardly any weight against the others."""
 
     def __str__(self) -> str:
         count = int(self.distrusted.sum())
@@ -81,7 +84,11 @@ class RobustReport:
     def believed(self, measurements: Measurements) -> Measurements:
         """The measurements with weight 0 where they are distrusted, or a small weight where they are all there is."""
         kept = np.where(self.distrusted, self.weights, 1.0)
-        return reweighted(measurements, kept)
+        return reweighted(self.rounded(measurements), kept)
+
+    def rounded(self, measurements: Measurements) -> Measurements:
+        """Return the measurements with the weights that errors of rounding leave them."""
+        return reweighted(measurements, self.rounding) if self.rounding.size else measurements
 
     def for_all_measurements(self, kept: NDArray[np.bool_]) -> RobustReport:
         """The report on a longer list, of which ``kept`` were judged, followed here by others that are not in it.
@@ -95,8 +102,8 @@ class RobustReport:
             column[:count] for column in (self.weights, self.corruption, self.distrusted)
         )
 
-        def lengthened(column: NDArray[np.bool_]) -> NDArray[np.bool_]:
-            longer = np.zeros(kept.size if column.size else 0, dtype=bool)
+        def lengthened(column: NDArray, rest: Any = False) -> NDArray:
+            longer = np.full(kept.size if column.size else 0, rest)
             if column.size:
                 longer[kept] = column[:count]
             return longer
@@ -108,6 +115,7 @@ class RobustReport:
             distrusted=distrusted,
             undecided=lengthened(self.undecided),
             trusted=lengthened(self.trusted),
+            rounding=lengthened(self.rounding, 1.0),
         )
 
     def standard_errors(
@@ -129,7 +137,7 @@ class RobustReport:
                 measurements, z, components, level=NORMAL_LEVEL, sigma=sigma, references=references
             )
             return reach / NORMAL_QUANTILE
-        if is_small(measurements) and not is_resolved(measurements):
+        if is_small(measurements) and not is_resolved(self.rounded(measurements)):
             _doubt_choice()
         believed = self.believed(measurements)
         if sigma is None and model_of(measurements).scale_is_sigma and not math.isnan(self.scale):

@@ -44,5 +44,5 @@ def robust_edge_residuals(
         z,
         components,
         report=report,
-        given=measurements,
+        given=report.rounded(measurements),
     )

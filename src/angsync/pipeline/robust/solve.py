@@ -21,7 +21,7 @@ from angsync.pipeline.robust.by_evidence import Weighing, evidence_report, is_sp
 from angsync.pipeline.robust.edges import Edges, bonds
 from angsync.pipeline.robust.evidence import is_credible
 from angsync.pipeline.robust.nodes_decided import with_loose_nodes
-from angsync.pipeline.robust.noise import is_mixed, judged
+from angsync.pipeline.robust.noise import is_mixed, judged, with_rounding
 from angsync.pipeline.robust.report import RobustReport, reweighted
 from angsync.pipeline.robust.resolution import FLOOR
 from angsync.pipeline.robust.reweighting import Fit, Solve
@@ -71,7 +71,7 @@ def solve(data: Any, call: Call, settings: Robust) -> SyncResult:
     if not isinstance(start, str) and np.isnan(start).any():
         start = "auto"
     final_call = dataclasses.replace(call, robust=None)
-    given = _Given(settings, measurements, edges)
+    given = _Given(settings, len(measurements))
     by_evidence = takes(edges, settings)
     edges = edges.in_order() if by_evidence else edges
     trusted = trusted_edges(settings, len(measurements), edges)
@@ -80,17 +80,27 @@ def solve(data: Any, call: Call, settings: Robust) -> SyncResult:
     if edges.freedom == 0:
         report = _trusting(measurements, settings, _NO_CYCLES if len(edges) else _NOTHING, credible=None)
         in_time = dataclasses.replace(final_call, stopping=_remaining(call, clock))
-        return _finished(plain.solve(measurements, in_time), given.noted(report), source, clock)
-    kept = _Kept(None if isinstance(start, str) else start)
-    if by_evidence:
-        final, report = _believed(measurements, edges, final_call, settings, start, clock, trusted, kept)
-        return _finished(final, given.noted(report), source, clock)
+        return _finished(plain.solve(measurements, in_time), given.noted(report, edges), source, clock)
+    kept = _Kept(edges, None if isinstance(start, str) else start)
     try:
-        final, report = _weighted(measurements, edges, final_call, settings, start, clock, kept)
-        return _finished(final, given.noted(report), source, clock)
+        if by_evidence:
+            report = _believed(measurements, final_call, settings, start, clock, trusted, kept)
+        else:
+            report = _weighted(measurements, final_call, settings, start, clock, kept)
+        last = dataclasses.replace(
+            final_call, start=start if kept.z is None else kept.z, stopping=_remaining(call, clock)
+        )
+        final = plain.solve(_final_problem(measurements, kept.edges, report), last)
+        if not kept.in_time:  # weights may not be the best, as in a solve that was stopped
+            final = stopped_by(final, Status.TIME_LIMIT, call.on_failure)
+        return _finished(final, given.noted(report, kept.edges), source, clock)
     except KeyboardInterrupt:
-        final, report = _interrupted(measurements, edges, final_call, settings, kept)
-        return _finished(final, given.noted(report), source, clock)
+        final, report = _interrupted(measurements, final_call, settings, kept)
+        return _finished(final, given.noted(report, kept.edges), source, clock)
+
+
+def _final_problem(measurements: Measurements, edges: Edges, report: RobustReport) -> Measurements:
+    return reweighted(measurements, edges.everywhere(edges.rounding, len(measurements)) * report.weights)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,17 +108,19 @@ class _Given:
     """What the user knows, which error bars have to respect."""
 
     settings: Robust
-    measurements: Measurements
-    edges: Edges
+    count: int
+    """Of the measurements."""
 
-    def noted(self, report: RobustReport) -> RobustReport:
+    def noted(self, report: RobustReport, edges: Edges) -> RobustReport:
         known, scale = self.settings.trusted, self.settings.scale
-        trusted = report.trusted if known is None else trusted_places(known, len(self.measurements))
+        trusted = report.trusted if known is None else trusted_places(known, self.count)
         if scale is None:
-            note, floor = report.note, self.edges.floor
-            if floor > FLOOR and report.scale <= floor * math.sqrt(self.edges.unit):
+            note, floor, rounding = report.note, edges.floor, report.rounding
+            if floor > FLOOR and report.scale <= floor * math.sqrt(edges.unit):
                 note = f"{note} {_IN_STEPS.format(floor * math.sqrt(12))}".strip()
-            return dataclasses.replace(report, trusted=trusted, note=note)
+            if (edges.rounding != 1).any():
+                rounding = edges.everywhere(edges.rounding, self.count)
+            return dataclasses.replace(report, trusted=trusted, note=note, rounding=rounding)
         # the floor of the fit, or none: without cycles the scale was not needed, but error bars need it
         return dataclasses.replace(
             report, trusted=trusted, scale_given=True, scale=scale if math.isnan(report.scale) else report.scale
@@ -119,35 +131,41 @@ class _Given:
 class _Kept:
     """The best so far, for an interruption."""
 
+    edges: Edges
     z: NDArray | None
     """The last phases of a fit of all measurements; None before the first."""
     fits: list[Fit] = dataclasses.field(default_factory=list)
     """The best robust fit, alone in the list."""
     report: RobustReport | None = None
     """What is said about the measurements, once that is known."""
+    in_time: bool = True
+    """False if the search had to end too early."""
 
 
 def _weighted(
     measurements: Measurements,
-    edges: Edges,
     call: Call,
     settings: Robust,
     start: str | NDArray,
     clock: Clock,
     kept: _Kept,
-) -> tuple[SyncResult, RobustReport]:
-    """The solution of the final weighted problem, and the report on the measurements."""
-    rng = call.seed.generator
+) -> RobustReport:
+    """The report on the measurements, from weights that follow a loss."""
+    rng, edges = call.seed.generator, kept.edges
 
     def solver(some: Edges) -> Solve:
         return _solver(some, start if isinstance(start, str) else "auto", clock, kept if some is edges else None)
 
     fit = search_in_time(edges, solver(edges), settings, given=kept.z, clock=clock, rng=rng, kept=kept.fits)
     if fit is None:  # weights that are not settled say nothing: as many as all may be distrusted
-        report = kept.report = _trusting(measurements, settings, _NO_TIME, credible=None)
-        final_call = dataclasses.replace(call, start=start if kept.z is None else kept.z)
-        final = plain.solve(measurements, dataclasses.replace(final_call, stopping=_remaining(call, clock)))
-        return stopped_by(final, Status.TIME_LIMIT, call.on_failure), report
+        kept.in_time = False
+        return _trusting(measurements, settings, _NO_TIME, credible=None)
+    rounded = with_rounding(edges, fit.z, fit.noise.corruption <= 0.5, solver(edges))
+    if rounded is not None:
+        better = search_in_time(rounded, solver(rounded), settings, given=fit.z, clock=clock, rng=rng, kept=[])
+        if better is not None:
+            fit, edges = better, rounded
+            kept.edges = edges
     kept.fits[:] = [fit]
     credible = is_credible(edges, fit, settings, solver, clock=clock, rng=rng)
     try:
@@ -170,25 +188,23 @@ def _weighted(
             "and the unit (radians) of the angles.",
             CorruptionWarning,
         )
-    weighted = reweighted(measurements, report.weights)
-    return plain.solve(weighted, dataclasses.replace(call, start=fit.z, stopping=_remaining(call, clock))), report
+    return report
 
 
 def _believed(
     measurements: Measurements,
-    edges: Edges,
     call: Call,
     settings: Robust,
     start: str | NDArray,
     clock: Clock,
     trusted: NDArray[np.bool_],
     kept: _Kept,
-) -> tuple[SyncResult, RobustReport]:
-    """The least-squares solution of the measurements that evidence believes, and the report on all of them."""
-    weighing = Weighing()
+) -> RobustReport:
+    """The report on the measurements, from the set that evidence believes."""
+    edges = kept.edges
+    solve = _solver(edges, start if isinstance(start, str) else "auto", clock, kept)
 
     def starts(thoroughly: bool) -> list[NDArray]:
-        solve = _solver(edges, start if isinstance(start, str) else "auto", clock, kept)
         if kept.z is not None:
             return [kept.z]
         if not thoroughly:
@@ -197,33 +213,39 @@ def _believed(
         fit = search(edges, solve, loss, given=None, clock=clock, rng=call.seed.generator, kept=kept.fits)
         return [fit.z] if kept.z is None else [fit.z, kept.z]
 
-    not_judged = _NO_TIME
-    try:
-        weigh(edges, settings, trusted, starts, clock, call.seed.generator, weighing)
-    except (ArithmeticError, RuntimeError, np.linalg.LinAlgError):
-        not_judged = _BEYOND_NUMBERS
-    except KeyboardInterrupt:
-        if not weighing.found.beliefs:
-            return _interrupted(measurements, edges, call, settings, kept)
-        report = evidence_report(_trusting(measurements, settings, ""), edges, weighing, _INTERRUPTED)
-        kept.z, kept.report = np.exp(1j * weighing.found.best.x), report
-        return _interrupted(measurements, edges, call, settings, kept)
-    in_time = dataclasses.replace(call, stopping=_remaining(call, clock))
+    def weighed(some: Edges) -> tuple[Weighing, str]:
+        weighing = Weighing()
+        try:
+            weigh(some, settings, trusted, starts, clock, call.seed.generator, weighing)
+        except (ArithmeticError, RuntimeError, np.linalg.LinAlgError):
+            return weighing, _BEYOND_NUMBERS
+        except KeyboardInterrupt:
+            if weighing.found.beliefs:
+                keep(some, weighing, _INTERRUPTED)
+            raise
+        return weighing, _NO_TIME
+
+    def keep(some: Edges, weighing: Weighing, not_judged: str) -> RobustReport:
+        kept.edges, kept.z = some, np.exp(1j * weighing.found.best.x)
+        kept.report = evidence_report(_trusting(measurements, settings, ""), some, weighing, not_judged)
+        return kept.report
+
+    weighing, not_judged = weighed(edges)
+    if weighing.doubt is not None:
+        keep(edges, weighing, _INTERRUPTED)
+        rounded = with_rounding(edges, np.exp(1j * weighing.found.best.x), weighing.found.best.believed, solve)
+        if rounded is not None:
+            again, why = weighed(rounded)
+            if again.doubt is not None:
+                edges, weighing, not_judged = rounded, again, why
     beliefs = weighing.found.beliefs
     if not beliefs or (not_judged is _BEYOND_NUMBERS and not beliefs[0].cycles):  # or a mere tree
-        return plain.solve(measurements, in_time), _trusting(measurements, settings, not_judged, credible=None)
-    report = kept.report = evidence_report(_trusting(measurements, settings, ""), edges, weighing, not_judged)
-    kept.z = np.exp(1j * weighing.found.best.x)
+        return _trusting(measurements, settings, not_judged, credible=None)
+    kept.in_time = weighing.doubt is not None or not_judged is not _NO_TIME
+    report = keep(edges, weighing, not_judged)
     if report.credible is False:
         warn_user(f"These phases are not credible: {report.note}", CorruptionWarning)
-    try:
-        weighted = reweighted(measurements, report.weights)
-        final = plain.solve(weighted, dataclasses.replace(in_time, start=kept.z))
-        if weighing.doubt is None and not_judged is _NO_TIME:  # the set may be the first that was looked at
-            final = stopped_by(final, Status.TIME_LIMIT, call.on_failure)
-        return final, report
-    except KeyboardInterrupt:
-        return _interrupted(measurements, edges, call, settings, kept)
+    return report
 
 
 def _remaining(call: Call, clock: Clock) -> Stopping:
@@ -231,10 +253,10 @@ def _remaining(call: Call, clock: Clock) -> Stopping:
 
 
 def _interrupted(
-    measurements: Measurements, edges: Edges, call: Call, settings: Robust, kept: _Kept
+    measurements: Measurements, call: Call, settings: Robust, kept: _Kept
 ) -> tuple[SyncResult, RobustReport]:
     """The best so far as a result: the phases of the best fit, of a fit without weights, or along a tree."""
-    z, report = kept.z, kept.report
+    z, report, edges = kept.z, kept.report, kept.edges
     if kept.fits and report is None:
         z = kept.fits[0].z
         report = _report(measurements, edges, kept.fits[0], settings, credible=None)
@@ -248,7 +270,7 @@ def _interrupted(
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AngsyncWarning)
-        final = plain.solve(reweighted(measurements, report.weights), only_said)
+        final = plain.solve(_final_problem(measurements, edges, report), only_said)
     return dataclasses.replace(
         stopped_by(final, Status.INTERRUPTED),
         certificate=interrupted() if call.certify else None,
