@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import CorruptionWarning, warn_user
 from angsync.kernels.time_limit import OutOfTime, until
 from angsync.pipeline.robust.edges import Edges, least_doubtful_forest
 from angsync.pipeline.robust.marginal.doubt import Doubt, doubts
@@ -158,8 +157,6 @@ def trusted_edges(settings: Robust, count: int, edges: Edges) -> NDArray[np.bool
 def evidence_report(everywhere: RobustReport, edges: Edges, weighing: Weighing, not_judged: str) -> RobustReport:
     """What was found, on all measurements; ``everywhere`` distrusts nothing."""
     best, doubt = weighing.found.best, weighing.doubt
-    if doubt is not None and doubt.credible and doubt.sentences:
-        warn_user(_in_words(doubt), CorruptionWarning)
     undecided = np.zeros(everywhere.distrusted.size, dtype=bool)
     everywhere.weights[edges.used] = best.believed
     everywhere.distrusted[edges.used] = ~best.believed

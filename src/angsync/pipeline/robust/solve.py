@@ -245,6 +245,8 @@ def _believed(
     report = keep(edges, weighing, not_judged)
     if report.credible is False:
         warn_user(f"These phases are not credible: {report.note}", CorruptionWarning)
+    elif report.credible and weighing.doubt is not None and weighing.doubt.sentences:
+        warn_user(report.note, CorruptionWarning)
     return report
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import networkx
 import numpy as np
 import pytest
@@ -261,3 +263,16 @@ def test_more_small_errors_than_are_found_are_not_credible():
 def test_normal_errors_alone_are_credible(seed):
     measurements, _ = with_small_errors(0.0, seed)
     assert ang.synchronize(measurements, solver=ang.Robust(), certify=False).robust.credible is True
+
+
+def test_honest_noise_with_heavy_tails_is_credible():
+    i, j = np.triu_indices(14, 1)
+    credible = []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        theta = rng.uniform(-3, 3, 14)
+        m = ang.Measurements(i, j, theta[i] - theta[j] + rng.laplace(scale=0.02, size=i.size))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CorruptionWarning)
+            credible.append(ang.synchronize(m, solver=ang.Robust(), certify=False).robust.credible)
+    assert np.mean(credible) > 0.8
