@@ -247,12 +247,11 @@ def test_an_interruption_keeps_the_best_so_far(monkeypatch, module, name, believ
         assert np.array_equal(result.robust.distrusted, wrong)
 
 
-@pytest.mark.parametrize("suffix", ["npz", "csv"])
-def test_a_report_is_saved_and_read_back(tmp_path, suffix):
+def test_a_report_is_saved_and_read_back(tmp_path):
     data, *_ = trajectory(loops=0, false=30, seed=3)
     with pytest.warns(CorruptionWarning):
         result = ang.synchronize(data, solver=ang.Robust())
-    path = tmp_path / f"result.{suffix}"
+    path = tmp_path / "result.npz"
     result.save(path)
     read = ang.load_result(path).robust
     assert read.credible is False

@@ -27,11 +27,10 @@ def test_the_report_and_the_words():
     assert "robust" not in str(ang.synchronize(problem.measurements))
 
 
-@pytest.mark.parametrize("suffix", [".npz", ".csv"])
-def test_the_report_is_saved_with_the_result(tmp_path, suffix):
+def test_the_report_is_saved_with_the_result(tmp_path):
     result = ang.synchronize(corrupted(n=15).measurements, solver=ang.Robust())
-    result.save(tmp_path / f"result{suffix}")
-    loaded = ang.load_result(tmp_path / f"result{suffix}").robust
+    result.save(tmp_path / "result.npz")
+    loaded = ang.load_result(tmp_path / "result.npz").robust
     assert np.array_equal(loaded.weights, result.robust.weights)
     assert np.array_equal(loaded.distrusted, result.robust.distrusted)
     assert loaded.distrusted.dtype == bool
