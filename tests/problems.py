@@ -75,15 +75,6 @@ def random_graph(n: int, rng: np.random.Generator, extra: int) -> np.ndarray:
     return np.array(sorted(pairs)).T
 
 
-def nodes_around(base, edges, reach: int) -> np.ndarray:
-    """Return True for the nodes within ``reach`` steps of these edges of a sparse operator."""
-    chosen = np.zeros(base.n, dtype=bool)
-    chosen[base.edges.i[edges]] = chosen[base.edges.j[edges]] = True
-    for _ in range(reach):
-        chosen |= (base.matrix != 0) @ chosen
-    return chosen
-
-
 def path(weights: np.ndarray) -> scipy.sparse.csr_array:
     """A path whose measurements are all 0; its Laplacian is S at z = 1."""
     n = len(weights) + 1

@@ -20,6 +20,7 @@ from angsync.pipeline.ways_on import (
     is_suspicious,
     look_again,
     more_starts,
+    move_vortices,
 )
 from angsync.solvers import LowRankSDP, Newton
 from angsync.solvers.loop import Outcome, iterate
@@ -144,7 +145,7 @@ def _automatically(task: Task, plan: Plan, start: Start) -> Attempt:
         certificate = task.certify(attempt.outcome, search="none") if task.operator.n > FUSE_FROM_NODES else None
         if certificate is not None and (certificate.verdict is Verdict.CERTIFIED or certificate.interrupted):
             return replace(attempt, certificate=certificate)
-        attempt = look_again(task, plan, attempt, start.name)
+        attempt = move_vortices(task, plan, look_again(task, plan, attempt, start.name))
     return _with_ways_on(task, plan, replace(attempt, certificate=task.certify(attempt.outcome)))
 
 

@@ -1,7 +1,7 @@
 """Ways on from a point that may not be the best one, in the order in which they are tried.
 
-Before the proof, if measurements do not fit: other starts are tried, on large graphs region by region
-(:func:`look_again`). After a proof that failed: more
+Before the proof, where measurements do not fit: other starts are tried, on large graphs region by region
+(:func:`look_again`), and single measurements are turned (:func:`move_vortices`). After a proof that failed: more
 starts, the witness of a refutation, the semidefinite relaxation (:data:`AFTER_THE_PROOF`). Each way takes an attempt
 and gives back the same or a better one, with what is to be said.
 """
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from angsync.certificate.verdict import Verdict
 from angsync.kernels.time_limit import until
 from angsync.pipeline.call import Effort
+from angsync.pipeline.flips import turned
 from angsync.pipeline.fusion import fused
 from angsync.pipeline.multistart import best_of_starts, worth_more_starts
 from angsync.pipeline.open_ends import relax_what_stays_open, say_how_much_is_left, say_what_was_not_tried
@@ -79,6 +80,16 @@ def _region_by_region(task: Task, plan: Plan, attempt: Attempt, is_open: Callabl
 
 def _fused_with(task: Task, other: NDArray, z: NDArray) -> NDArray | None:
     return fused(task.operator, z, other, task.clock)
+
+
+def move_vortices(task: Task, plan: Plan, attempt: Attempt) -> Attempt:
+    """Where a point is still suspicious: turn single measurements; the same attempt where that finds nothing better."""
+    if task.operator.n <= FUSE_FROM_NODES or not is_suspicious(task, plan, attempt.outcome):
+        return attempt
+    outcome, better = _jumped(task, plan.solver, attempt.outcome, lambda z: turned(task.operator, z, task.clock))
+    if not better:
+        return attempt if outcome.status is attempt.outcome.status else replace(attempt, outcome=outcome)
+    return attempt.then("; single vortices were moved", outcome=outcome)
 
 
 def is_suspicious(task: Task, plan: Plan, outcome: Outcome) -> bool:

@@ -132,23 +132,36 @@ def reversed_share(operator: Operator, z: NDArray) -> float:
     return float(((np.conj(z[edges.i]) * edges.value * z[edges.j]).real < 0).mean())
 
 
-def has_vortex(operator: Operator, z: NDArray) -> bool:
-    r"""Return True if two edges that are off by six times the noise meet at a node.
+def misfits(edges: EdgeList, z: NDArray, factor: float, least: float = np.pi / 4) -> NDArray[np.bool_]:
+    r"""The edges off by ``factor`` times what the others let expect, at least ``least`` and at most a right angle.
 
-    Around a vortex they do, single outliers do not. The noise scale is the median of
-    :math:`w r^2 \approx 2 (|C_{jl}| - \Re(\bar z_j C_{jl} z_l))`, w the weight, over 0.455, the median of a chi-square
-    of one degree of freedom. A vortex in a cycle of four measurements has residuals of 90 degrees each, minus what
-    noise takes off: at most every other one is reversed. Edges on which noise alone reaches a right angle say nothing.
+    The noise scale is the median of :math:`w r^2 \approx 2 (|C_{jl}| - \Re(\bar z_j C_{jl} z_l))`, w the weight, over
+    0.455, the median of a chi-square of one degree of freedom. A vortex in a cycle of four measurements has residuals
+    of 90 degrees each, less what noise takes off: those that are reversed are every other one at most.
+    """
+    return _beyond(edges, z, factor, least)[0]
+
+
+def _beyond(edges: EdgeList, z: NDArray, factor: float, least: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """The edges that are off, and those on which noise alone does not reach a right angle."""
+    size = np.abs(edges.value)
+    along = (np.conj(z[edges.i]) * edges.value * z[edges.j]).real
+    scale = 2 / 0.455 * float(np.median(size - along)) if size.size else 0.0
+    limit = factor * np.sqrt(max(scale, 0.0) / np.maximum(size, np.finfo(np.float64).tiny))
+    return along < size * np.cos(np.clip(limit, least, np.pi / 2)), limit < np.pi / 2
+
+
+def has_vortex(operator: Operator, z: NDArray) -> bool:
+    """Whether two misfits, of six times the noise, meet at a node: around a vortex they do, single outliers do not.
+
+    Where the noise is so high that it reaches a right angle by itself, nothing is said.
     """
     sparse = operator.sparse()
     if sparse is None:
         return False
     edges = sparse.operator.edges
-    size = np.abs(edges.value)
-    along = (np.conj(z[edges.i]) * edges.value * z[edges.j]).real
-    scale = 2 / 0.455 * float(np.median(size - along)) if size.size else 0.0
-    limit = _SURELY_OFF * np.sqrt(max(scale, 0.0) / np.maximum(size, np.finfo(np.float64).tiny))
-    off = (limit < np.pi / 2) & (along < size * np.cos(np.clip(limit, _VORTEX_ANGLE, np.pi / 2)))
+    off, unexplained = _beyond(edges, z, _SURELY_OFF, _VORTEX_ANGLE)
+    off &= unexplained
     ends = np.concatenate([edges.i[off], edges.j[off]])
     return bool((np.diff(np.sort(ends)) == 0).any())
 

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from problems import nodes_around
 
 import angsync as ang
 from angsync.certificate import certify
@@ -17,6 +16,7 @@ from angsync.pipeline import component, ways_on
 from angsync.pipeline.call import Call
 from angsync.pipeline.fusion import fused
 from angsync.pipeline.regime import plan_for, witness_search
+from angsync.pipeline.region import nodes_around
 from angsync.pipeline.task import Attempt, Task
 from angsync.problem.objective import objective
 from angsync.problem.operators import CountingOperator, as_operator
@@ -24,7 +24,7 @@ from angsync.solvers.loop import iterate
 from angsync.solvers.starts.multilevel import multilevel
 from angsync.solvers.starts.names import CAREFUL, STARTS
 from angsync.solvers.stopping import Clock, Status, Stopping
-from angsync.solvers.tangent import has_vortex, reversed_share
+from angsync.solvers.tangent import has_vortex, misfits, reversed_share
 
 RNG = np.random.default_rng
 
@@ -203,12 +203,14 @@ def vortices():
 def test_vortices_are_told_from_outliers(vortices):
     grid, operator, z = vortices
     assert has_vortex(operator, z)
+    assert misfits(operator.edges, z, 4.5).sum() < 40  # around the two vortices alone
     assert not has_vortex(operator, grid.z)
     m = grid.measurements
     angle = m.angle.copy()
     angle[::700] += np.pi
     wrong = as_operator(ang.Measurements(m.i, m.j, angle))
     best = iterate(wrong, ang.Newton(), grid.z, Stopping()).z
+    assert misfits(wrong.edges, best, 4.5).sum() >= angle[::700].size
     assert not has_vortex(wrong, best)
     assert not has_vortex(as_operator(ang.simulate.gaussian(10, 0.1, rng=0).C), np.ones(10, dtype=complex))
 

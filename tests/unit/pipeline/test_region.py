@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from problems import nodes_around
 
 import angsync as ang
-from angsync.pipeline.region import Region
+from angsync.pipeline.region import Region, nodes_around
 from angsync.problem.objective import objective
 from angsync.solvers.stopping import Clock
 
