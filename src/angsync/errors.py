@@ -70,7 +70,7 @@ class MissingDependencyError(AngsyncError, ImportError):
     """An optional library is needed; the message names the extra that installs it."""
 
     def __init__(self, library: str, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs {library}, which is not installed: pip install 'angsync[{extra}]'")
+        super().__init__(f"{purpose} needs {library}: pip install 'angsync[{extra}]'")
 
 
 class ConvergenceError(AngsyncError, RuntimeError):

@@ -111,7 +111,7 @@ def test_a_remedy_has_one_text_for_python_and_one_for_the_command_line():
 def test_a_missing_library_names_what_installs_it():
     error = MissingDependencyError("h5py", "hdf5", "Reading HDF5")
     assert isinstance(error, ImportError)
-    assert str(error) == "Reading HDF5 needs h5py, which is not installed: pip install 'angsync[hdf5]'"
+    assert str(error) == "Reading HDF5 needs h5py: pip install 'angsync[hdf5]'"
 
 
 def test_code_without_a_name_gets_its_result():

@@ -96,7 +96,8 @@ def load_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not is_result(arrays):
         raise FileFormatError(
             f"{file} is not a saved result: it has no mark {FORMAT!r}. It holds {listed(arrays)}. "
-            "Save one with result.save, or read plain phases with angsync.io.read_phases."
+            "A saved result is what save of a synchronize result writes; what results of the applications save are "
+            "tables: read them with numpy.load. angsync.io.read_phases reads plain phases."
         )
     with reading(file, "a saved result"):
         return result_from_arrays(arrays)

@@ -90,9 +90,9 @@ def _finite(distance: NDArray[np.float64]) -> NDArray[np.float64]:
 def _scaled(distance: NDArray[np.float64]) -> NDArray[np.float64]:
     """The first two coordinates of all nodes, by their distances (pivots, nodes)."""
     squares = distance**2
-    centerd = squares.mean(axis=0) + squares.mean(axis=1, keepdims=True) - squares - squares.mean()
-    vectors, values, _ = np.linalg.svd(centerd, full_matrices=False)
-    place = centerd.T @ vectors[:, :2]
+    centered = squares.mean(axis=0) + squares.mean(axis=1, keepdims=True) - squares - squares.mean()
+    vectors, values, _ = np.linalg.svd(centered, full_matrices=False)
+    place = centered.T @ vectors[:, :2]
     if values.size < 2 or values[1] < 1e-9 * values[0]:
         place[:, 1] = 0.0
     # nodes with equal distances fall on one point: a little apart, in a way that is always the same

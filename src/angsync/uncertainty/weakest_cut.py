@@ -139,19 +139,19 @@ def _fiedler(pairs: Pairs, components: NDArray[np.int64]) -> tuple[float, NDArra
     scale = np.divide(1, degree, out=np.zeros(n), where=degree > 0)
     size = np.bincount(components)
 
-    def centerd(block: NDArray[np.float64]) -> NDArray[np.float64]:
+    def centered(block: NDArray[np.float64]) -> NDArray[np.float64]:
         return block - np.stack([(np.bincount(components, x) / size)[components] for x in block.T], axis=1)
 
     # the null space has one dimension a component: the preconditioner keeps away from all of it
     precondition = scipy.sparse.linalg.LinearOperator(
-        (n, n), matvec=lambda x: centerd(scale[:, None] * x.reshape(n, -1)), dtype=float,
-        matmat=lambda x: centerd(scale[:, None] * x),
+        (n, n), matvec=lambda x: centered(scale[:, None] * x.reshape(n, -1)), dtype=float,
+        matmat=lambda x: centered(scale[:, None] * x),
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # stopping early is fine: any vector gives a cut
         values, vectors = scipy.sparse.linalg.lobpcg(
             laplacian,
-            centerd(start),
+            centered(start),
             M=precondition,
             largest=False,
             maxiter=_FIEDLER_STEPS,

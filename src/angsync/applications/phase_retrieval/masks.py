@@ -49,7 +49,7 @@ class Masks:
             if 2 * band - 1 > size:
                 raise InputError(
                     f"masks of {band} entries are not local on {size} entries (axis {axis}): at most {(size + 1) // 2} "
-                    "are. Where a mask is centerd on entry 0 and wraps around, roll it until its support begins there."
+                    "are. Where a mask is centered on entry 0 and wraps around, roll it until its support begins there."
                 )
         shifts = None if self.shifts is None else _checked_shifts(self.shifts, shape)
         for array in (windows, shifts):

@@ -127,7 +127,7 @@ class Mixture:
             inside = ndtr((middle - self.offset) / spread) - ndtr((-middle - self.offset) / spread)
             enough = np.mean(np.where(loose, middle / np.pi, inside), axis=0) >= level
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-        return high
+        return low  # exactly 0 at a reference
 
 
 @dataclass(frozen=True, eq=False)

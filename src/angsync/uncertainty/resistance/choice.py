@@ -85,10 +85,10 @@ def pseudo_inverse(
     factor = Elimination(graph, ground, form)
     size = np.bincount(components)
 
-    def centerd(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    def centered(x: NDArray[np.float64]) -> NDArray[np.float64]:
         return x - (np.bincount(components, x) / size)[components]
 
-    return lambda right: centerd(_potentials(network, factor, centerd(np.ravel(right))))
+    return lambda right: centered(_potentials(network, factor, centered(np.ravel(right))))
 
 
 def heaviest(pairs: Pairs, components: NDArray[np.int64]) -> NDArray[np.int64]:
