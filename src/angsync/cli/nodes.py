@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Container, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ def anchors_from_text(texts: Sequence[str], data: Any, unit: str = "rad") -> dic
     """Read anchors ``NODE=ANGLE``, the angle in this unit; return radians."""
     anchors: dict[Any, float] = {}
     for text in texts:
-        node, (angle,) = _assignment(text, data, "anchor", ("ANGLE",))
+        node, (angle,) = _assignment(text, data, "anchor", ("ANGLE",), anchors)
         anchors[node] = in_radians(angle, unit)
     return anchors
 
@@ -52,12 +52,14 @@ def priors_from_text(texts: Sequence[str], data: Any, unit: str = "rad") -> dict
     """Read priors ``NODE=ANGLE,WEIGHT``, the angle in this unit; return radians."""
     priors: dict[Any, tuple[float, float]] = {}
     for text in texts:
-        node, (angle, weight) = _assignment(text, data, "prior", ("ANGLE", "WEIGHT"))
+        node, (angle, weight) = _assignment(text, data, "prior", ("ANGLE", "WEIGHT"), priors)
         priors[node] = (in_radians(angle, unit), weight)
     return priors
 
 
-def _assignment(text: str, data: Any, what: str, names: tuple[str, ...]) -> tuple[Any, list[float]]:
+def _assignment(
+    text: str, data: Any, what: str, names: tuple[str, ...], known: Container[Any]
+) -> tuple[Any, list[float]]:
     """Return node and numbers of ``NODE=NUMBER,...``; a label may itself contain an equals sign."""
     name, _, right = text.rpartition("=")
     try:
@@ -66,7 +68,10 @@ def _assignment(text: str, data: Any, what: str, names: tuple[str, ...]) -> tupl
         numbers = []
     if not name or len(numbers) != len(names):
         raise InputError(f"--{what} must be NODE={','.join(names)} (angles in the unit of --unit), but it is {text!r}.")
-    return _node_from_text(name, data, f"--{what} must name a node"), numbers
+    node = _node_from_text(name, data, f"--{what} must name a node")
+    if node in known:
+        raise InputError(f"--{what} names the node {node!r} twice. Give it once.")
+    return node, numbers
 
 
 def _node_from_text(text: str, data: Any, rule: str) -> Any:

@@ -85,11 +85,12 @@ class ColumnNames:
             raise InputError(f"{name} holds {sigma.dtype}, but standard deviations are numbers.")
         with np.errstate(divide="ignore", over="ignore"):
             weights = in_radians(1.0, self.unit) ** -2 * sigma.astype(np.float64) ** -2
-        bad = ~(np.isfinite(weights) & np.isfinite(sigma) & (sigma > 0))
+        bad = ~(np.isfinite(weights) & (weights > 0) & (sigma > 0))
         if bad.any():
             k = int(np.argmax(bad))
             raise InputError(
-                f"{name}[{k}] is {sigma.flat[k]}, but a standard deviation is positive. Correct it, or leave it out."
+                f"{name}[{k}] is {sigma.flat[k]}, but a standard deviation is positive, and 1 / sigma^2 must be a "
+                "finite number above 0. Correct it, or leave it out."
             )
         return weights
 
@@ -157,18 +158,26 @@ def read_edges(path: Path, names: ColumnNames) -> Measurements:
             raise FileFormatError(f"{path} has a header but no rows: there are no measurements in it.")
         columns = dict(zip((names.i, names.j), table.nodes(names.i, names.j), strict=True))
         weighing = names.weighing(table.columns)
-        unused = next((name for name in table.names if name.lower() in (*_ERRORS, *_LIKELY_ERRORS)), None)
-        if weighing is None and unused is not None:
-            warn_user(
-                f"the column {unused!r} is not used: all measurements count alike. If it is the standard deviation, "
-                "name it:",
-                AngsyncWarning,
-                python=f"error={unused!r}.",
-                command=f"--error {shlex.quote(unused)}.",
-            )
+        if names.weight is None and names.error is None:
+            _warn_of_unused(table, {names.i, names.j, names.angle, weighing})
         for name in (names.angle, *([weighing] if weighing else [])):
             columns[name] = table.numbers(name)
         return to_measurements(columns, names)
+
+
+def _warn_of_unused(table: Table, used: Collection[str | None]) -> None:
+    """Warn of the first column that seems to weigh the measurements, but is not one of those that do."""
+    likely = {_WEIGHT: "weight", "weights": "weight"} | dict.fromkeys((*_ERRORS, *_LIKELY_ERRORS), "error")
+    unused = next((name for name in table.names if name not in used and name.casefold() in likely), None)
+    if unused is not None:
+        role = likely[unused.casefold()]
+        meant = "holds the weights" if role == "weight" else "holds the standard deviations"
+        warn_user(
+            f"the column {unused!r} is not used to weigh the measurements. If it {meant}, name it:",
+            AngsyncWarning,
+            python=f"{role}={unused!r}.",
+            command=f"--{role} {shlex.quote(unused)}.",
+        )
 
 
 def _no_column(name: str, table: Table, names: ColumnNames) -> FileFormatError:

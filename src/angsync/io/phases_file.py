@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import FileFormatError, InputError
+from angsync.errors import AngsyncWarning, FileFormatError, InputError, warn_user
 from angsync.io.arrays import load_array, load_arrays
 from angsync.io.columns import check_names, node_column
 from angsync.io.failures import existing_file, listed, quoted, reading
@@ -24,7 +24,7 @@ _Labels = tuple[Hashable, ...] | None
 
 
 def read_phases(path: str | os.PathLike[str]) -> tuple[NDArray, _Labels]:
-    """Return phases ``z`` (complex) and the labels of their nodes, or None if they are in the order of the indices.
+    """Return phases ``z`` (complex) and the labels of their nodes, or None if the file names no nodes.
 
     Accepts a saved result, an .npy array (complex z, or real angles in radians), an .npz archive with ``z`` or
     ``angles`` (and optionally ``labels``), and a csv table with a column ``angle``.
@@ -98,9 +98,16 @@ def _of_table(path: Path) -> tuple[NDArray, _Labels]:
     if not len(table):
         raise InputError("it has a header but no rows: there are no phases in it.")
     labels = None if name is None else tuple(table.nodes(name)[0].tolist())
+    others = [column for column in table.names if column not in ("angle", "real", "imag")]
+    if name is None and others:
+        warn_user(
+            f"{path}: there is no column 'node', so the phases are taken in the order of the rows; {listed(others)} "
+            "is not used. If a column names the nodes, call it 'node'.",
+            AngsyncWarning,
+        )
     exact = "real" in table and "imag" in table
     z = _exact(table) if exact else _of_angles(table.numbers("angle"))
-    return z, None if labels == tuple(range(z.size)) else labels
+    return z, labels
 
 
 def _exact(table: Table) -> NDArray:

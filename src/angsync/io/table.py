@@ -158,11 +158,16 @@ def read_table(path: Path, needed: Collection[str] = (), wanted: Collection[str]
     if not is_parquet:
         with reading(path, "a text table"):
             return read_text(path, needed)
-    parquet = arrow(f"reading {path}")[1]
+    pyarrow, parquet = arrow(f"reading {path}")
     with reading(path, "parquet"), parquet.ParquetFile(path) as file:
         names = file.schema_arrow.names
         content = file.read(columns=None if wanted is None else [name for name in names if name in wanted])
-        columns = {name: content.column(name).to_numpy(zero_copy_only=False) for name in content.column_names}
+        columns = {}
+        for name in content.column_names:
+            column = content.column(name)
+            if pyarrow.types.is_dictionary(column.type):  # its nulls would become the first of its values
+                column = column.cast(column.type.value_type)
+            columns[name] = column.to_numpy(zero_copy_only=False)
         table = Table(columns, str(path))
         table.names = names
         return table

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import scipy.sparse
 import scipy.sparse.csgraph
@@ -181,8 +183,8 @@ def check_level(level: float) -> None:
 
 
 def check_sigma(sigma: float) -> None:
-    if not (np.isfinite(sigma) and sigma >= 0):
-        raise InputError(f"sigma must be finite and not negative, but it is {sigma}.")
+    if not (math.isfinite(sigma * sigma) and sigma >= 0):
+        raise InputError(f"sigma must be finite and not negative, and so must its square, but it is {sigma}.")
 
 
 def pieces(measurements: Measurements, information: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -64,6 +64,14 @@ def test_anchors_and_priors_given_as_text():
     assert anchors_from_text(["1=2"], Measurements([0], [1], [0.1])) == {1: 2.0}
 
 
+def test_a_node_anchored_twice_is_refused():
+    data = Measurements(["a"], ["b"], [0.1])
+    with pytest.raises(InputError, match="twice"):
+        anchors_from_text(["a=0.5", "a=1"], data)
+    with pytest.raises(InputError, match="twice"):
+        priors_from_text(["a=0.5,1", "a=1,1"], data)
+
+
 @pytest.mark.parametrize("text", ["a", "=0.5", "a=x", "a=1,2", "z=1"])
 def test_an_anchor_that_cannot_be_read_is_named(text):
     with pytest.raises(InputError, match="--anchor"):

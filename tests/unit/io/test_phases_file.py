@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from angsync.errors import FileFormatError, UnitWarning
+from angsync.errors import AngsyncWarning, FileFormatError, UnitWarning
 from angsync.io import read_phases
 from angsync.io.result_file import save_fields
 
@@ -21,7 +21,8 @@ def test_saved_result(tmp_path: Path, name: str, labels: tuple | None) -> None:
     save_fields(tmp_path / name, {"z": Z, "labels": labels, "iterations": 3})
     z, back = read_phases(tmp_path / name)
     assert abs(z - Z).max() < 1e-15
-    assert back == labels
+    # a table names its nodes, and a file of arrays need not
+    assert back == ((0, 1, 2) if labels is None and name == "r.csv" else labels)
 
 
 @pytest.mark.parametrize("array", [Z, ANGLES, Z.astype(np.complex64), ANGLES.astype(np.float32)])
@@ -54,7 +55,7 @@ def test_npz_with_labels(tmp_path: Path) -> None:
     ("text", "labels"),
     [
         ("angle\n0\n0.5\n-3\n", None),
-        ("node,angle\n0,0\n1,0.5\n2,-3\n", None),
+        ("node,angle\n0,0\n1,0.5\n2,-3\n", (0, 1, 2)),
         ("node,angle\n1,0\n0,0.5\n2,-3\n", (1, 0, 2)),
         ("angle;label\n0;x\n0.5;y\n-3;w\n", ("x", "y", "w")),
     ],
@@ -64,6 +65,12 @@ def test_csv(tmp_path: Path, text: str, labels: tuple | None) -> None:
     z, found = read_phases(tmp_path / "z.csv")
     assert abs(z - Z).max() < 1e-15
     assert found == labels
+
+
+def test_table_without_node_column_warns_of_other_columns(tmp_path: Path) -> None:
+    (tmp_path / "z.csv").write_text("name,angle\nc,0\nb,0.5\na,-3\n")
+    with pytest.warns(AngsyncWarning, match="'name'"):
+        assert read_phases(tmp_path / "z.csv")[1] is None
 
 
 @pytest.mark.parametrize("unit", ["rad", "deg", "turn"])

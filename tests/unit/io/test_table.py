@@ -87,6 +87,13 @@ def test_parquet_categories_dates_and_whole_floats(parquet) -> None:
     assert (m.i.tolist(), m.angle.tolist()) == ([0, 2], [0.5, 1])
 
 
+def test_parquet_categories_without_a_value_are_refused(parquet) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    first = arrow.array(["a", "b", None]).dictionary_encode()
+    with pytest.raises(FileFormatError, match="i"):
+        read(parquet({"i": first, "j": ["b", "c", "c"], "angle": [0.5, 1.0, 0.1]}))
+
+
 def test_parquet_is_known_by_its_content_too(parquet) -> None:
     path = parquet({"i": [0], "j": [1], "angle": [0.5]})
     renamed = path.rename(path.with_suffix(".data"))
@@ -225,11 +232,13 @@ def test_weights_and_standard_deviations_are_refused_together(table) -> None:
         read(path)
     assert read(path, weight="weight").weight.tolist() == [3]
     assert read(path, error="sigma").weight.tolist() == [1 / 4]
+    with pytest.warns(AngsyncWarning, match="'Weight' is not used"):
+        assert read(table("i,j,angle,Weight,sigma\n0,1,5,3,2\n")).weight.tolist() == [1 / 4]
     with pytest.warns(AngsyncWarning, match="'stderr' is not used"):
         assert read(table("i,j,angle,stderr\n0,1,5,2\n")).weight.tolist() == [1]
 
 
-@pytest.mark.parametrize("sigma", ["0", "-1", "1e-300", "nan", "x"])
+@pytest.mark.parametrize("sigma", ["0", "-1", "1e-300", "1e300", "nan", "x"])
 def test_standard_deviations_that_cannot_be(table, sigma: str) -> None:
     with pytest.raises(FileFormatError, match="sigma"):
         read(table(f"i,j,angle,sigma\n0,1,5,{sigma}\n"))

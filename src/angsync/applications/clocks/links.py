@@ -210,7 +210,7 @@ def from_table(source: Any, columns: Columns, unit: str | None, time_unit: str) 
     first, second = end_names(table, columns.i, columns.j)
     suffixes = tuple(f"offset_{one}" for one in UNITS)
     name = table.choose("the offset", columns.offset, "offset", *suffixes, option="--offset")
-    said = name.rpartition("_")[2] if name in suffixes else None
+    said = name.casefold().rpartition("_")[2] if name.casefold() in suffixes else None
     y = table.numbers(name)
     sigma = _optional(table, columns.sigma, "sigma", *(f"sigma_{said}",) if said else ())
     if sigma is not None and not (sigma > 0).all():

@@ -8,9 +8,10 @@ from angsync.applications.clocks.links import joined
 from angsync.errors import AngsyncWarning, InputError, UnitWarning
 
 
-def test_a_column_says_its_unit_and_units_are_converted(tmp_path):
+@pytest.mark.parametrize("name", ["offset_us", "Offset_US"])
+def test_a_column_says_its_unit_and_units_are_converted(tmp_path, name):
     path = tmp_path / "links.csv"
-    path.write_text("i,j,offset_us,sigma_us\na,b,3,0.1\nb,c,4,0.2\n")
+    path.write_text(f"i,j,{name},sigma_us\na,b,3,0.1\nb,c,4,0.2\n")
     links = clocks.read(path)
     assert links.unit == "us"
     in_ns = links.to("ns")
