@@ -18,7 +18,7 @@ import time
 import uuid
 import warnings
 import zlib
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import product
@@ -140,7 +140,7 @@ class Work:
         told = {
             "kind": self.kind, "settings": {"version of angsync": __version__, **self.settings},
             "grid": {"shape": self.grid.shape, "sides": self.grid.sides}, "fields": list(self.fields),
-            "coordinates": [] if self.coordinates is None else [str(name) for name in self.coordinates.variables],
+            "coordinates": {} if self.coordinates is None else _checksums(self.coordinates.variables),
         }  # fmt: skip
         plan: dict[str, Any] = json.loads(json.dumps(told))  # as it is read again
         return plan
@@ -320,6 +320,10 @@ def _agree(work: Work, path: Path) -> None:
             before, now = old["settings"].get(name), new["settings"].get(name)
             if before != now and (name not in _MAY_CHANGE or before != _MAY_CHANGE[name]):
                 differ.append(f"{name} was {_short(before)} and is {_short(now)}")
+    if not differ:
+        before, now = old.get("coordinates", {}), new["coordinates"]
+        changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+        differ += [f"the coordinates {', '.join(changed)} of the input have changed"] if changed else []
     if not differ and old["grid"] != new["grid"]:
         differ.append(f"the chunks were {old['grid']['sides']} and are {new['grid']['sides']}")
     if differ:
@@ -334,6 +338,13 @@ def _agree(work: Work, path: Path) -> None:
     lost = any(not (path / name).exists() for name in new["coordinates"])
     if lost or old["settings"] != new["settings"]:
         _write_coordinates(work.coordinates, path)
+
+
+def _checksums(variables: Mapping[Hashable, Any]) -> dict[str, int]:
+    """Return the crc32 of the values of each coordinate."""
+    arrays = {str(name): np.asarray(variable) for name, variable in variables.items()}
+    plain = {name: array.astype(str) if array.dtype == object else array for name, array in arrays.items()}
+    return {name: zlib.crc32(np.ascontiguousarray(array).tobytes()) for name, array in plain.items()}
 
 
 def _short(value: Any) -> str:
@@ -524,7 +535,10 @@ def _arrays(path: Path, names: Sequence[str] | Mapping[str, Any], mode: str) -> 
 def plan_of(path: Path) -> dict[str, Any]:
     """Return what a store is made of."""
     try:
-        return dict(library(path).open_group(str(path), mode="r", use_consolidated=False).attrs[_PLAN])
+        plan = dict(library(path).open_group(str(path), mode="r", use_consolidated=False).attrs[_PLAN])
+        if not ({"id", "kind", "settings", "fields"} <= plan.keys() and {"shape", "sides"} <= plan["grid"].keys()):
+            raise KeyError(f"of the plan there are only {sorted(plan)}")
+        return plan
     except (MissingDependencyError, PermissionError):
         raise
     except Exception:  # a damaged store makes the library raise any exception
@@ -554,8 +568,13 @@ def _path_of(path: Path, chunk: Chunk) -> Path:
 def _marker(path: Path, chunk: Chunk) -> dict[str, Any] | None:
     """Return the marker of a chunk that is done and whose files are there."""
     marker = _read_json(_path_of(path, chunk))
-    whole = "files" in marker and all((path / file).is_file() for file in marker["files"])
-    return marker if whole else None
+    return marker if _is_done(marker) and all((path / file).is_file() for file in marker["files"]) else None
+
+
+def _is_done(marker: Mapping[str, Any]) -> bool:
+    """Return True if a marker has the stamp of the input and names files."""
+    files = marker.get("files")
+    return "stamp" in marker and isinstance(files, list) and bool(files) and all(isinstance(f, str) for f in files)
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -666,7 +685,7 @@ def verify(
         marker = _read_json(_path_of(path, chunk))
         if "failed" in marker:
             failed[chunk.name] = str(marker["failed"])
-        elif "files" not in marker:
+        elif not _is_done(marker):
             unfinished.append(chunk.name)
         elif reason := _fault(path, opened, marker["files"]):
             wrong[chunk.name] = reason

@@ -103,9 +103,11 @@ def check_not_cut(array: Any, keys: Iterable[str]) -> None:
     """Refuse files that are shorter than they say. Blosc, alone among the codecs, reads on behind their end: whatever
     is in memory there comes out as numbers."""
     root = root_of(array) if _last_codec(array) == "Blosc" else None
-    cut = [key for key in keys if _is_cut(root / key)] if root is not None else []
+    if root is None:
+        return
+    sharded = array.shards is not None
+    cut = [key for key in keys if (_shard_is_cut(array, root, key) if sharded else _is_cut(root / key))]
     if cut:
-        assert root is not None
         more = f" and {len(cut) - 1} more" if len(cut) > 1 else ""
         left = (root / cut[0]).stat().st_size
         words = f"chunk {cut[0]}{more} of the input cannot be read: it is cut off, {left:,} bytes are left. Restore it."
@@ -116,6 +118,8 @@ def _last_codec(array: Any) -> str:
     """Return the codec that wrote the bytes of a file last, or an empty text."""
     told = array.metadata
     codec = told.compressor if told.zarr_format == 2 else told.codecs[-1]
+    if array.shards is not None:
+        codec = codec.codecs[-1]  # of its inner chunks
     return "" if codec is None else type(codec).__name__.removesuffix("Codec")
 
 
@@ -127,6 +131,28 @@ def _is_cut(file: Path) -> bool:
     except OSError:  # absent, or it may not be read: reported when it is read
         return False
     return len(header) < _BLOSC_HEADER or size < int.from_bytes(header[-4:], "little")
+
+
+def _shard_is_cut(array: Any, root: Path, key: str) -> bool:
+    """Return True if a shard is shorter than its index says."""
+    index = _index_of(array, key)
+    if index is None:  # absent, or its end is cut off with the index: reported when it is read
+        return False
+    there = index[index[..., 0] != _NOT_THERE]
+    return (root / key).stat().st_size < int(there.sum(axis=-1).max(initial=0))
+
+
+def _index_of(array: Any, key: str) -> NDArray[np.uint64] | None:
+    """Return offset and length of the inner chunks of a shard, or None if its index cannot be read."""
+    from zarr.core.sync import sync
+    from zarr.storage import StorePath
+
+    counts = tuple(int(whole // side) for whole, side in zip(sides_of(array), array.chunks, strict=True))
+    try:
+        index = sync(array.metadata.codecs[0]._load_shard_index_maybe(StorePath(array.store, key), counts))
+    except Exception:  # it is cut off or damaged, which is said by who reads the shard
+        return None
+    return None if index is None else index.offsets_and_lengths
 
 
 def read(array: Any, place: tuple[slice, ...]) -> NDArray:
@@ -172,6 +198,7 @@ def _told(error: Exception) -> str:
 def gone(array: Any, place: tuple[slice, ...], keys: Collection[str] | None = None) -> list[Gone]:
     """Return what a box of an array needs and its store does not have; ``keys``: those that it has, if known."""
     found = []
+    _check_shards(array)
     needed = list(pieces(array, place))
     check_not_cut(array, (key for key, _ in needed))
     for key, box in needed:
@@ -184,18 +211,27 @@ def gone(array: Any, place: tuple[slice, ...], keys: Collection[str] | None = No
     return found
 
 
+def _check_shards(array: Any) -> None:
+    """Refuse shards inside other codecs or shards: zarr does not tell which of their inner chunks are absent."""
+    if array.metadata.zarr_format == 2:
+        return
+    outer = list(array.metadata.codecs)
+    shards = [codec for codec in outer if hasattr(codec, "chunk_shape")]
+    inner = [codec for shard in shards for codec in shard.codecs if hasattr(codec, "chunk_shape")]
+    if inner or (shards and len(outer) > 1):
+        raise FileFormatError(
+            f"the array {array.path or array.store} has shards inside other codecs or shards, so absent chunks cannot "
+            "be seen. Write it anew with shards alone: shards=..., compressors=..."
+        )
+
+
 def _gone_inside(array: Any, key: str, shard: tuple[slice, ...], place: tuple[slice, ...]) -> Iterator[Gone]:
     """Return the inner chunks that a shard does not have, by the index that zarr reads of it."""
-    from zarr.core.sync import sync
-    from zarr.storage import StorePath
-
     sides = [int(side) for side in array.chunks]
-    counts = tuple(whole // side for whole, side in zip(sides_of(array), sides, strict=True))
-    try:
-        index = sync(array.metadata.codecs[0]._load_shard_index_maybe(StorePath(array.store, key), counts))
-    except Exception:  # it is cut off or damaged, which is said by who reads the shard
+    index = _index_of(array, key)
+    if index is None:
         return
-    for numbers in np.argwhere((index.offsets_and_lengths == _NOT_THERE).all(axis=-1)).tolist():
+    for numbers in np.argwhere((index == _NOT_THERE).all(axis=-1)).tolist():
         first = [s.start + k * side for s, k, side in zip(shard, numbers, sides, strict=True)]
         box = tuple(slice(a, min(a + side, n)) for a, side, n in zip(first, sides, array.shape, strict=True))
         if all(b.start < min(b.stop, p.stop) and p.start < b.stop for b, p in zip(box, place, strict=True)):

@@ -373,3 +373,18 @@ def test_stamp_changes_with_the_files_behind_a_box(tmp_path):
     (tmp_path / "C.zarr" / "c" / "1" / "1").unlink()
     after = [chunks.stamp_of(array, None, box) for box in boxes]
     assert (after[0] == before[0], after[1] == before[1]) == (True, False)
+
+
+@pytest.mark.parametrize("content", ['{"files": 3}', '{"files": []}', '{"files": ["twice/c/0/0/0"]}'])
+def test_markers_that_are_not_whole_do_not_count(tmp_path, content):
+    out = begun(tmp_path, 3)
+    next((out / TASKS).glob("*_*.json")).write_text(content)
+    assert len(verify(out).unfinished) == TOTAL - 2
+    carry_out(work(tmp_path), out, resume=True)
+    right(out)
+
+
+def test_stores_with_a_plan_that_is_not_whole_are_refused(tmp_path):
+    zarr.open_group(str(tmp_path / "out.zarr"), mode="w").attrs["angsync"] = {}
+    with pytest.raises(FileFormatError, match="metadata"):
+        verify(tmp_path / "out.zarr")

@@ -207,3 +207,37 @@ def test_a_chunk_of_blosc_that_is_cut_off_is_named_and_not_read_beyond_its_end(t
     (tmp_path / "one.zarr" / "0.0").write_bytes((tmp_path / "one.zarr" / "0.0").read_bytes()[:-1])
     with pytest.raises(InputError, match=r"chunk 0\.0 of the input cannot be read: it is cut off"):
         ang.synchronize(one)
+
+
+@pytest.mark.parametrize("case", ["transposed", "checked", "nested"])
+def test_shards_inside_other_codecs_are_refused(tmp_path, case):
+    from zarr.codecs import Crc32cCodec, ShardingCodec, TransposeCodec
+
+    inner = ShardingCodec(chunk_shape=(2, 2))
+    codecs = {
+        "transposed": [TransposeCodec(order=(1, 0)), inner],
+        "checked": [inner, Crc32cCodec()],
+        "nested": [ShardingCodec(chunk_shape=(4, 4), codecs=[inner])],
+    }
+    array = zarr.create(store=str(tmp_path / "C.zarr"), shape=(4, 4), chunks=(4, 4), dtype="c16", codecs=codecs[case])
+    array[...] = np.diag([1, 1, 1, 1])  # two inner chunks are not written
+    with pytest.raises(InputError, match="shards"):
+        ang.as_operator(array)
+
+
+@pytest.mark.parametrize("location", ["start", "end"])
+def test_a_shard_that_is_cut_off_is_not_read_beyond_its_end(tmp_path, location):
+    from zarr.codecs import BloscCodec, BytesCodec, ShardingCodec
+
+    codec = ShardingCodec(
+        chunk_shape=(4, 16, 16), codecs=[BytesCodec(), BloscCodec(cname="lz4", clevel=0)], index_location=location
+    )
+    stack = np.stack([problem(16)] * 8)
+    array = zarr.create(
+        store=str(tmp_path / "C.zarr"), shape=stack.shape, chunks=stack.shape, dtype="c16", codecs=[codec]
+    )
+    array[...] = stack
+    file = path_of(array, 0, 0, 0)
+    file.write_bytes(file.read_bytes()[:-6000])
+    with pytest.raises(FileFormatError, match="cut off"):
+        zarr_files.read(array, tuple(slice(0, side) for side in stack.shape))

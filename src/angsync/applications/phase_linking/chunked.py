@@ -86,7 +86,7 @@ def link_to_store(
         "order of dates": None if order.order is None else order.order.tolist(),
     }
     if not chunks.stamp_of(images.data.data, images.data.path, (slice(0, n), slice(0, rows), slice(0, columns))):
-        facts["sample of the input"] = chunks.checksum(sample.size)
+        facts["sample of the input"] = chunks.checksum(sample.coherence)
     single = images.data.dtype == np.complex64
     work = Work(
         KIND, Grid((rows, columns), (min(height, rows), min(width, columns))),

@@ -26,10 +26,15 @@ _GAIN = 0.5  # of the miss that another order must leave at most, to be taken
 
 
 class Sample(NamedTuple):
-    """Moduli (count, n, n) of coherences of a few pixels that have data at all dates, and their looks."""
+    """Coherences (count, n, n) of a few pixels that have data at all dates, and their looks."""
 
-    size: NDArray[np.float64]
+    coherence: NDArray[np.complex128]
     looks: NDArray[np.float64]
+
+    @property
+    def size(self) -> NDArray[np.float64]:
+        """The moduli of the coherences."""
+        return np.abs(self.coherence)
 
 
 class Order(NamedTuple):
@@ -49,7 +54,7 @@ def spread(count: int, n: int) -> NDArray[np.int64]:
 def sample_of(C: NDArray, looks: NDArray[np.float64]) -> Sample:
     """Those of these coherences that have data at all dates."""
     good = (np.einsum("kii->ki", C).real > 0).all(axis=1) & (looks >= 2)
-    return Sample(np.abs(C[good].astype(np.complex128)), looks[good])
+    return Sample(C[good].astype(np.complex128), looks[good])
 
 
 def sample_of_images(images: Images) -> Sample:
@@ -71,7 +76,7 @@ def sample_of_images(images: Images) -> Sample:
             matrices.append(C)
             looks.append(own)
     if not matrices:
-        return Sample(np.empty((0, n, n)), np.empty(0))
+        return Sample(np.empty((0, n, n), np.complex128), np.empty(0))
     some = spread(len(matrices), n)
     return sample_of(np.concatenate(matrices)[some], np.concatenate(looks)[some])
 
@@ -115,7 +120,7 @@ def _in_groups(sample: Sample, second: NDArray[np.bool_]) -> tuple[float, NDArra
     """What the model misses where the dates of one group come after those of the other, and which do."""
     second = second != second[0]
     order = np.argsort(second, kind="stable")
-    grouped = Sample(sample.size[:, order][:, :, order], sample.looks)
+    grouped = Sample(sample.coherence[:, order][:, :, order], sample.looks)
     apart = ~np.eye(second.size, dtype=bool)
     return _rms((_observed(grouped) - _fitted(grouped))[apart]), second
 

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.applications.phase_linking.estimate import LinkStatus
-from angsync.errors import MissingDependencyError, OutputError
+from angsync.errors import FileFormatError, MissingDependencyError, OutputError
 from angsync.io import chunks
 from angsync.io.atomic import check_writable
-from angsync.io.chunks import Chunk, Computed, Field, Grid, Work, carry_out, check_output
+from angsync.io.chunks import Chunk, Computed, Field, Grid, Work, carry_out, check_output, plan_of
 from angsync.io.coordinates import Coordinates, of_axes
 from angsync.io.image_stack import ImageStack
 from angsync.io.strict_json import to_json
@@ -249,8 +249,11 @@ def _save_zarr(
     """Beside its name until it is complete."""
     fields = fields_of(n, shape, single, given.dims, given.beside)
 
-    if path.is_dir() and any(path.iterdir()) and not any((path / name).exists() for name in ("zarr.json", ".zgroup")):
-        raise OutputError(f"cannot write {path}: there is a folder of that name which is no zarr store. Move it.")
+    if path.is_dir() and any(path.iterdir()):
+        try:
+            plan_of(path)
+        except FileFormatError as error:  # what angsync did not write is not deleted
+            raise OutputError(f"cannot write {path}: {error} Choose another name, or move it.") from None
     partial = path.with_name(f".{path.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     grid = Grid(shape, (min(side, shape[0]), min(side, shape[1])))
