@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from angsync.errors import (
+    AngsyncWarning,
     InputError,
     MissingDependencyError,
     NotFiniteError,
@@ -100,6 +101,13 @@ def from_dataframe(frame: Any, i: str, j: str, angle: str, weight: str | None, u
             f"this {n} x {n} data frame has no columns {i!r}, {j!r} and {angle!r}. If it is the matrix C itself, pass "
             "frame.to_numpy(); if it is a list of edges, name its columns: ang.Measurements.from_dataframe(frame, "
             "i=..., j=..., angle=...)."
+        )
+    unused = [name for name in columns if name in ("sigma", "error") and name not in (i, j, angle)]
+    if weight is None and unused:  # a file with this column has weights from it
+        warn_user(
+            f"the column {unused[0]!r} of the data frame is not used to weigh the measurements. If it is the standard "
+            "deviation in radians, add a column of weights, 1 / sigma^2, and name it (weight=...); else drop it.",
+            AngsyncWarning,
         )
     return from_columns(columns, i=i, j=j, angle=angle, weight=weight, unit=unit)
 

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
-from angsync.errors import InputError, NotFiniteError, OrientationWarning
+from angsync.errors import AngsyncWarning, InputError, NotFiniteError, OrientationWarning
 from angsync.problem.interop import from_columns, is_dataframe, is_networkx
 from angsync.problem.measurements import Measurements
 
@@ -115,6 +115,14 @@ def test_frame_with_weight_column(frame):
 def test_frame_without_weight_column(frame):
     columns = {name: COLUMNS[name] for name in ("i", "j", "angle")}
     assert same(Measurements.from_dataframe(frame(columns)), Measurements(**columns))
+
+
+def test_frame_with_standard_deviations_warns_that_they_are_unused(frame):
+    columns = {"i": [0, 1], "j": [1, 2], "angle": [0.1, 0.2], "sigma": [0.1, 0.5]}
+    with pytest.warns(AngsyncWarning, match="'sigma'"):
+        assert Measurements.from_dataframe(frame(columns)).weight.tolist() == [1, 1]
+    columns["trust"] = [100.0, 4.0]
+    assert Measurements.from_dataframe(frame(columns), weight="trust").weight.tolist() == [100, 4]
 
 
 def test_frame_with_other_column_names(frame):

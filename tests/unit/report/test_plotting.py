@@ -109,4 +109,6 @@ def test_labels_are_no_formulas():
     names = ["$x_1$", "$\\frac{$", "a\nb"]
     result = ang.synchronize(ang.Measurements(names, [names[1], names[2], names[0]], [0.1, 0.2, -0.28]))
     for kind in KINDS:
-        result.plot(kind).savefig(io.BytesIO(), dpi=30)
+        picture = io.BytesIO()
+        result.plot(kind).savefig(picture, dpi=30)
+        assert picture.getvalue()
