@@ -26,6 +26,10 @@ PANELS = {
 """One file for each command, which registers it when it is loaded; the help lists them in these groups."""
 COMMANDS = tuple(name for names in PANELS.values() for name in names)
 
+ENDING = (signal.SIGINT, signal.SIGTERM)
+"""Signals that end a command: Ctrl-C, and what clusters send first."""
+_SIGNALED = 128  # the exit code of a process that a signal ended, less the number of the signal
+
 __all__ = ["COMMANDS", "app", "main"]
 
 
@@ -48,23 +52,16 @@ def main() -> None:
     """Entry point of the ``angsync`` command."""
     # Until the command takes over (outcome.reporting), nothing can be lost, and Ctrl-C ends the process at once. An
     # exception would come out of the middle of an import, with its whole traceback.
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, give_up)
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, end)
+    for number in ENDING:
+        if signal.getsignal(number) in (signal.default_int_handler, signal.SIG_DFL):
+            signal.signal(number, give_up)
     # a name that the encoding of the terminal lacks must not end in an error after the work
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     __getattr__("app")()
 
 
-def end(*_: Any) -> None:
-    """End the process on SIGTERM while the command is being loaded."""
-    os.write(2, b"terminated: nothing was begun\n")
-    os._exit(143)
-
-
-def give_up(*_: Any) -> None:
-    """End the process on Ctrl-C while the command is being loaded."""
-    os.write(2, b"interrupted\n")
-    os._exit(130)
+def give_up(number: int, _: Any) -> None:
+    """End the process on Ctrl-C or SIGTERM while the command is being loaded."""
+    os.write(2, b"interrupted: nothing was begun\n")
+    os._exit(_SIGNALED + number)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -19,11 +19,11 @@ def beam(
         bool, typer.Option("--independent", help="The tables are different measurements: combine their errors.")
     ] = False,
     reference: Annotated[
-        str | None, typer.Option(help="The monitor with phase 0; that of a total table unless given.")
+        str | None, typer.Option(help="The monitor with phase 0 (default: that of a total table).")
     ] = None,
     robust: Annotated[bool, typer.Option(help="Leave out rows that contradict the others.")] = True,
     turns: Annotated[bool, typer.Option(help="Correct monitors that are off by whole turns of the beam.")] = True,
-    plane: Annotated[str | None, typer.Option(help="x or y, where a table has both.")] = None,
+    plane: Annotated[str | None, typer.Option(help="x or y, if a table has both.")] = None,
     unit: Annotated[options.UnitName, typer.Option(help="Unit of the phases and their errors in FILES.")] = "turn",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the table of monitors here (tfs, csv, npz or parquet).")
@@ -36,22 +36,12 @@ def beam(
     The neighbor and the total phases of one analysis are one measurement written twice: their errors are combined only
     with --independent, and never where the tables agree too well for that.
     """
-
-    def read() -> Any:
-        from angsync.applications import beam_optics
-
-        return beam_optics.read(*files, plane=plane, unit=unit)
-
-    def solve(tables: Any) -> Any:
-        from angsync.applications import beam_optics
-
-        return beam_optics.synchronize(tables, independent, reference=reference, robust=robust, turns=turns)
-
-    run_application(files, read, solve, output=output, report=report, json=json, check_output=_check_output)
-
-
-def _check_output(path: Path) -> object:
-    from angsync.io.result_file import check_table_path
+    from angsync.applications import beam_optics
     from angsync.io.tfs_file import check_tfs_path
 
-    return check_tfs_path(path) if path.suffix.lower() == ".tfs" else check_table_path(path)
+    run_application(
+        files,
+        lambda: beam_optics.read(*files, plane=plane, unit=unit),
+        lambda tables, _: beam_optics.synchronize(tables, independent, reference=reference, robust=robust, turns=turns),
+        output, report, json, check=check_tfs_path if output and output.suffix.lower() == ".tfs" else None,
+    )  # fmt: skip

@@ -8,7 +8,7 @@ import typer
 
 from angsync.certificate import GAP_TOLERANCE
 from angsync.cli import options
-from angsync.cli.outcome import reporting, show
+from angsync.cli.outcome import show
 from angsync.cli.root import app
 
 
@@ -34,52 +34,45 @@ def certify(
 
     Phases that were found with anchors or priors answer the problem with them: give the same ones here.
     """
-    with reporting() as console:
-        from angsync.certificate.certify import certify as certify_phases
-        from angsync.certificate.verdict import Verdict
-        from angsync.cli.nodes import anchors_from_text, in_order_of, priors_from_text
-        from angsync.cli.progress import watching
-        from angsync.cli.terminal import certificate_object, count_components
-        from angsync.io import read, read_phases
-        from angsync.problem.operators import as_operator
-        from angsync.report.sentences import certificate_in_words
+    from angsync.certificate.certify import certify as certify_phases
+    from angsync.certificate.verdict import Verdict
+    from angsync.cli.nodes import in_order_of, known_from_text
+    from angsync.cli.progress import watching
+    from angsync.cli.terminal import certificate_object
+    from angsync.io import read, read_phases
+    from angsync.pipeline import anchored
+    from angsync.problem.operators import as_operator
+    from angsync.report.sentences import certificate_in_words
 
-        with watching(console, "reading"):
-            data = read(file, i=i, j=j, angle=angle, weight=weight, error=error, weights=weights, unit=unit)
-            operator = as_operator(data, hermitian)
-            z = in_order_of(data, *read_phases(phases))
-            note = _other_problem(phases, grounded=bool(anchor or prior))
-        with watching(console, "certifying"):
-            if anchor or prior:
-                from angsync.pipeline import anchored
+    with watching("reading"):
+        data = read(file, i=i, j=j, angle=angle, weight=weight, error=error, weights=weights, unit=unit)
+        operator = as_operator(data, hermitian)
+        z = in_order_of(data, *read_phases(phases))
+        known = [known_from_text("anchor", anchor, data, unit), known_from_text("prior", prior, data, unit)]
+        note = _other_problem(phases, grounded=any(known))
+    with watching("certifying"):
+        if any(known):
+            certificate = anchored.certify(data, z, *known, tolerance=tolerance, method=method, hermitian=hermitian)
+        else:
+            certificate = certify_phases(operator, z, tolerance, method)
 
-                certificate = anchored.certify(
-                    data, z,
-                    anchors_from_text(anchor or [], data, unit), priors_from_text(prior or [], data, unit),
-                    tolerance=tolerance, method=method, hermitian=hermitian,
-                )  # fmt: skip
-            else:
-                certificate = certify_phases(operator, z, tolerance, method)
+    def in_words() -> str:
+        labels = operator.component_labels()  # None if only products with C are known
+        count = 1 if labels is None else int(labels.max()) + 1
+        words = f"{certificate}\n{certificate_in_words(certificate, components=count, anchored=any(known))}"
+        return f"{words}\nNote: {note}" if note else words
 
-        def in_words() -> str:
-            count, grounded = count_components(operator), bool(anchor or prior)
-            words = f"{certificate}\n{certificate_in_words(certificate, components=count, anchored=grounded)}"
-            return f"{words}\nNote: {note}" if note else words
-
-        show(json, lambda: {**certificate_object(certificate), "note": note or None}, in_words)
-        raise typer.Exit(0 if certificate.verdict is Verdict.CERTIFIED else 1)
+    show(json, lambda: {**certificate_object(certificate), "note": note or None}, in_words)
+    raise typer.Exit(0 if certificate.verdict is Verdict.CERTIFIED else 1)
 
 
 def _other_problem(phases: Path, *, grounded: bool) -> str:
-    """What a saved result answers, where that is another problem than the one that is checked; empty otherwise."""
-    import warnings
-
-    from angsync.errors import InputError, UnitWarning
+    """Return what a saved result answers if that is another problem than the one that is checked; empty otherwise."""
+    from angsync.errors import InputError, muted
     from angsync.io.result_file import load_fields
 
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnitWarning)  # it was said when the phases were read
+        with muted():  # what is to warn of was said when the phases were read
             fields = load_fields(phases)
     except InputError:  # phases from elsewhere, which say nothing about their problem
         return ""

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from angsync.cli import options
-from angsync.cli.application import TableFile, run_application
+from angsync.cli.application import run_application
+from angsync.cli.outcome import Output, halves
 from angsync.cli.root import app
-
-if TYPE_CHECKING:
-    from angsync.applications.clocks import ClockResult
 
 _FILES = "Tables of links (csv, parquet) or logs of time daemons; HOST=FILE names the host of a log."
 _LINKS = "Write the links with residuals and bad ones marked here (csv, npz, parquet)."
@@ -32,7 +30,7 @@ def _plain(unit: str | None) -> str | None:
 @app.command(short_help="Offsets and skews of clocks from offsets between pairs.")
 def clocks(
     files: Annotated[list[str], typer.Argument(metavar="FILES", help=_FILES)],
-    output: TableFile = None,
+    output: options.TableFile = None,
     report: options.ReportFile = None,
     links: Annotated[Path | None, typer.Option(help=_LINKS)] = None,
     format: Annotated[str | None, typer.Option(help=_FORMAT)] = None,
@@ -43,13 +41,11 @@ def clocks(
     reference: Annotated[str, typer.Option(help="mean, or the clock whose offset is 0.")] = "mean",
     robust: Annotated[bool, typer.Option(help="Leave out links that contradict the others.")] = True,
     name: Annotated[list[str] | None, typer.Option(metavar="ADDRESS=NAME", help=_NAME)] = None,
-    i: Annotated[str | None, typer.Option("--i", metavar="NAME", help="Column of the first clock.")] = None,
-    j: Annotated[str | None, typer.Option("--j", metavar="NAME", help="Column of the second clock.")] = None,
-    offset: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column of the offset, first minus second.")
-    ] = None,
-    error: Annotated[str | None, typer.Option(metavar="NAME", help="Column of the standard deviations.")] = None,
-    time: Annotated[str | None, typer.Option(metavar="NAME", help="Column of the times, for skews.")] = None,
+    i: Annotated[str | None, options.column("--i", "Column of the first clock.")] = None,
+    j: Annotated[str | None, options.column("--j", "Column of the second clock.")] = None,
+    offset: Annotated[str | None, options.column("--offset", "Column of the offset, first minus second.")] = None,
+    error: Annotated[str | None, options.column("--error", "Column of the standard deviations.")] = None,
+    time: Annotated[str | None, options.column("--time", "Column of the times, for skews.")] = None,
     json: options.Json = False,
 ) -> None:
     """Find the offset of every clock of a network.
@@ -57,51 +53,28 @@ def clocks(
     An offset is the time of the first clock minus that of the second. The table has offset and standard error of every
     clock, and its skew where there are times. Logs of several hosts are given together.
     """
+    from angsync.applications import clocks as application
+    from angsync.io.result_file import check_table_path
+
     hosts = _hosts(files)
     columns = {"i": i, "j": j, "offset": offset, "sigma": error, "time": time}
-
-    def read() -> Any:
-        from angsync.applications import clocks as application
-
-        names = _names(name or [])
-        return application.read(hosts, format, unit=unit, time_unit=time_unit, names=names, columns=columns)
-
-    def solve(data: Any) -> ClockResult:
-        from angsync.applications import clocks as application
-
-        return application.synchronize(data, sigma=sigma, period=period, reference=reference, robust=robust, unit=unit)
-
-    judged = (links, _check_links, "links", _write_links)
-    run_application(list(hosts), read, solve, output=output, report=report, json=json, others=[judged])
+    run_application(
+        list(hosts),
+        lambda: application.read(
+            hosts, format, unit=unit, time_unit=time_unit, names=halves("name", "ADDRESS=NAME", name), columns=columns
+        ),
+        lambda data, _: application.synchronize(
+            data, sigma=sigma, period=period, reference=reference, robust=robust, unit=unit
+        ),
+        output, report, json, Output("links", links, check_table_path, lambda result, path: result.save_links(path)),
+    )  # fmt: skip
 
 
 def _hosts(files: Sequence[str]) -> dict[Path, str | None]:
-    """The host of every file where it is named; a file that has the sign in its own name is that file."""
+    """Return the host of every file that names one; a file that has the sign in its own name is that file."""
     hosts: dict[Path, str | None] = {}
     for one in files:
-        host, sign, rest = one.partition("=")
-        named = bool(sign and host) and not Path(one).exists()
+        host, _, rest = one.partition("=")
+        named = host and rest and not Path(one).exists()
         hosts[Path(rest if named else one)] = host if named else None
     return hosts
-
-
-def _names(pairs: Sequence[str]) -> dict[str, str]:
-    from angsync.errors import InputError
-
-    names = {}
-    for pair in pairs:
-        address, sign, called = pair.partition("=")
-        if not (sign and address and called):
-            raise InputError(f"--name {pair!r} must be ADDRESS=NAME.")
-        names[address] = called
-    return names
-
-
-def _check_links(path: Path) -> object:
-    from angsync.io.result_file import check_table_path
-
-    return check_table_path(path)
-
-
-def _write_links(result: Any, path: Path) -> None:
-    result.save_links(path)

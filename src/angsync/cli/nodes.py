@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError
+from angsync.io.table import is_number
 from angsync.problem.measurements import Measurements
 from angsync.problem.nodes import find_node
 from angsync.problem.units import in_radians
+
+_FORMS = {"anchor": "ANGLE", "prior": "ANGLE,WEIGHT"}
 
 
 def in_order_of(data: Any, z: NDArray, labels: Sequence[Hashable] | None) -> NDArray:
@@ -39,49 +42,30 @@ def gauge_from_text(text: str, data: Any) -> str | int:
     return _node_from_text(text, data, "the gauge must be first, mean or a node")
 
 
-def anchors_from_text(texts: Sequence[str], data: Any, unit: str = "rad") -> dict[Any, float]:
-    """Read anchors ``NODE=ANGLE``, the angle in this unit; return radians."""
-    anchors: dict[Any, float] = {}
-    for text in texts:
-        node, (angle,) = _assignment(text, data, "anchor", ("ANGLE",), anchors)
-        anchors[node] = in_radians(angle, unit)
-    return anchors
+def known_from_text(what: str, texts: Sequence[str] | None, data: Any, unit: str = "rad") -> dict[Any, Any]:
+    """Read anchors ``NODE=ANGLE`` or priors ``NODE=ANGLE,WEIGHT``, the angle in this unit; return radians.
 
-
-def priors_from_text(texts: Sequence[str], data: Any, unit: str = "rad") -> dict[Any, tuple[float, float]]:
-    """Read priors ``NODE=ANGLE,WEIGHT``, the angle in this unit; return radians."""
-    priors: dict[Any, tuple[float, float]] = {}
-    for text in texts:
-        node, (angle, weight) = _assignment(text, data, "prior", ("ANGLE", "WEIGHT"), priors)
-        priors[node] = (in_radians(angle, unit), weight)
-    return priors
-
-
-def _assignment(
-    text: str, data: Any, what: str, names: tuple[str, ...], known: Container[Any]
-) -> tuple[Any, list[float]]:
-    """Return node and numbers of ``NODE=NUMBER,...``; a label may itself contain an equals sign."""
-    name, _, right = text.rpartition("=")
-    try:
-        numbers = [float(word) for word in right.split(",")]
-    except ValueError:
-        numbers = []
-    if not name or len(numbers) != len(names):
-        raise InputError(f"--{what} must be NODE={','.join(names)} (angles in the unit of --unit), but it is {text!r}.")
-    node = _node_from_text(name, data, f"--{what} must name a node")
-    if node in known:
-        raise InputError(f"--{what} names the node {node!r} twice. Give it once.")
-    return node, numbers
+    A label may itself contain an equals sign.
+    """
+    form = _FORMS[what]
+    known: dict[Any, Any] = {}
+    for text in texts or ():
+        name, _, right = text.rpartition("=")
+        words = right.split(",")
+        if not name or len(words) != len(form.split(",")) or not all(map(is_number, words)):
+            raise InputError(f"--{what} must be NODE={form} (angles in the unit of --unit), but it is {text!r}.")
+        node = _node_from_text(name, data, f"--{what} must name a node")
+        if node in known:
+            raise InputError(f"--{what} names the node {node!r} twice. Give it once.")
+        angle, *weight = map(float, words)
+        known[node] = (in_radians(angle, unit), *weight) if weight else in_radians(angle, unit)
+    return known
 
 
 def _node_from_text(text: str, data: Any, rule: str) -> Any:
     nodes = _nodes(data)
     labels = nodes if isinstance(nodes, tuple) else None
-    try:
-        meant: tuple[str | int, ...] = (text, int(text))
-    except ValueError:
-        meant = (text,)
-    for node in meant:
+    for node in (text, int(text)) if text.isdecimal() else (text,):
         if find_node(node, len(nodes), labels) is not None:
             return node
     raise InputError(f"{rule}, but {text!r} is none; the nodes are {_few(nodes)}.")

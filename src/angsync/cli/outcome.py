@@ -1,38 +1,51 @@
-"""Shared by all commands: messages on standard error, exit codes, checks of the outputs, and printing."""
+"""Shared by all commands: messages on standard error, exit codes, checks of options and outputs, and printing."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
-import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import typer
 from rich.console import Console
 
-from angsync.cli import end, give_up
+from angsync.cli import ENDING, give_up
 from angsync.cli.root import option
 from angsync.errors import AngsyncError, AngsyncWarning, InputError, OutputError, UnfinishedError
 
 
+class Output(NamedTuple):
+    """A file that a command writes if its option is given."""
+
+    name: str
+    path: Path | None
+    check: Callable[[Path], object]
+    """Raise if nothing could be written there."""
+    write: Callable[[Any, Path], object]
+    """Write the result there."""
+
+
+def screen() -> Console:
+    """Return standard error; with --quiet it is not a terminal, so that there is no progress on it."""
+    return Console(stderr=True, force_terminal=False if option("quiet") else None)
+
+
 @contextmanager
-def reporting() -> Iterator[Console]:
+def reporting() -> Iterator[None]:
     """Turn errors into one message and exit code 2, and warnings into lines on standard error."""
-    if signal.getsignal(signal.SIGINT) is give_up:
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on Ctrl-C is answered below
-    if signal.getsignal(signal.SIGTERM) is end:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    # without a terminal there is no progress
-    console = Console(stderr=True, force_terminal=False if option("quiet") else None)
+    for number in ENDING:  # from here on Ctrl-C, and SIGTERM alike, is answered below: what is done is kept
+        if signal.getsignal(number) is give_up:
+            signal.signal(number, signal.default_int_handler)
 
     def say(text: str, style: str) -> None:
         from angsync.cli.terminal import fitted
 
+        console = screen()
         console.print(fitted(text, console), style=style, markup=False, highlight=False, soft_wrap=True)
 
     def warn(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -44,7 +57,7 @@ def reporting() -> Iterator[Console]:
         with warnings.catch_warnings():
             warnings.simplefilter("always", AngsyncWarning)
             warnings.showwarning = warn
-            yield console
+            yield
     except BrokenPipeError:
         raise  # the reader of standard output has seen enough; the input is not wrong
     except (AngsyncError, OSError, MemoryError) as error:
@@ -66,33 +79,6 @@ def _words(error: BaseException) -> str:
     return f"cannot use {error.filename}: {error.strerror}.{advice}"
 
 
-@contextmanager
-def heeding_sigterm() -> Iterator[None]:
-    """Treat SIGTERM, which clusters send first, as Ctrl-C in the block: what is done is kept."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@contextmanager
-def writing(answer: Callable[[], None] | None = None) -> Iterator[None]:
-    """Write the outputs one by one in the block. If one of them fails, ``answer`` prints what would be lost."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("interrupted; nothing more is written") from None
-    except (AngsyncError, OSError) as error:
-        if answer is None:
-            raise
-        answer()
-        raise OutputError(f"{_words(error)} The answer is on standard output.") from None
-
-
 def exit_code(result: Any) -> int:
     """Return 0 for a certified result, 1 for another one, and 130 for one that was interrupted."""
     from angsync.certificate.verdict import Verdict
@@ -105,23 +91,69 @@ def exit_code(result: Any) -> int:
     return 0 if certified and result.converged and credible else 1
 
 
-def check_outputs(file: Path, *outputs: tuple[Path | None, Callable[[Path], object]]) -> None:
-    """Raise before the work if an output cannot be written, or would replace the input or another output.
+def refuse(reason: str, **options: Any) -> None:
+    """Raise if one of these options is given: None, False and an empty list mean that it is not."""
+    for name, value in options.items():
+        if value is not None and value is not False and value != []:
+            raise InputError(f"--{name.replace('_', '-')} {reason}")
 
-    An output is a path, None if it is not wanted, and a function that raises if nothing could be written there.
+
+def halves(option: str, form: str, texts: Sequence[str] | None) -> dict[str, str]:
+    """Return what stands left and right of the equals sign in the texts of a repeated option."""
+    found = {}
+    for text in texts or ():
+        left, _, right = (part.strip() for part in text.partition("="))
+        if not left or not right:
+            raise InputError(f"--{option} must be {form}, but it is {text!r}.")
+        found[left] = right
+    return found
+
+
+def check_outputs(files: Sequence[Path], outputs: Sequence[Output]) -> list[Any]:
+    """Return the outputs that are wanted; raise before the work if one could not be written.
+
+    None of them may replace an input or another output.
     """
-    wanted = [(path, check) for path, check in outputs if path is not None]
-    seen = {os.path.realpath(file)}  # unlike Path.resolve, it leaves a loop of symbolic links to the reader's message
-    for path, _ in wanted:
-        target = os.path.realpath(path)
+    wanted = [one for one in outputs if one.path is not None]
+    seen = set(map(os.path.realpath, files))  # unlike Path.resolve, it leaves loops of links to the reader's message
+    for one in wanted:
+        target = os.path.realpath(str(one.path))
         if target in seen:
-            raise InputError(f"{path} is named twice: one file would replace the other. Choose another name.")
+            raise InputError(f"{one.path} is named twice: one file would replace the other. Choose another name.")
         seen.add(target)
-    for path, check in wanted:
-        check(path)
+    for one in wanted:
+        one.check(one.path)  # type: ignore[arg-type]
+    return wanted
 
 
-def show(json: bool, content: Callable[[], Any], text: Callable[[], str], **written: Path | None) -> None:
+def deliver(
+    result: Any,
+    outputs: Sequence[Any],
+    *,
+    json: bool,
+    content: Callable[[bool], Any],
+    text: Callable[[], str],
+) -> None:
+    """Write the outputs that are wanted, and print the answer; all of it if an output fails, as on a full disk.
+
+    ``content`` returns what JSON shows, given whether it must hold everything: an output may hold it already.
+    """
+    from angsync.cli.progress import watching
+
+    try:
+        try:
+            with watching("writing"):
+                for one in outputs:
+                    one.write(result, one.path)
+        except (AngsyncError, OSError) as error:
+            show(True, lambda: content(True), text)
+            raise OutputError(f"{_words(error)} The answer is on standard output.") from None
+        show(json, lambda: content(False), text, **{one.name: one.path for one in outputs})
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("interrupted; nothing more is written") from None
+
+
+def show(json: bool, content: Callable[[], Any], text: Callable[[], str], **written: Path) -> None:
     """Print one JSON object, or text and where each output was written to; only what is printed is made."""
     if json:
         from angsync.io.strict_json import to_json
@@ -130,5 +162,5 @@ def show(json: bool, content: Callable[[], Any], text: Callable[[], str], **writ
     elif not option("quiet"):
         from angsync.cli.terminal import fitted
 
-        lines = [f"  {what:<12} written to {path}" for what, path in written.items() if path is not None]
+        lines = [f"  {name:<12} written to {path}" for name, path in written.items()]
         typer.echo(fitted("\n".join((text(), *lines))))

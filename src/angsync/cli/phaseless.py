@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from angsync.cli import options
-from angsync.cli.application import TableFile, run_application
+from angsync.cli.application import run_application
+from angsync.cli.outcome import refuse
 from angsync.cli.root import app
-from angsync.errors import InputError
-
-if TYPE_CHECKING:
-    from angsync.applications.result import ApplicationResult
 
 
 @app.command(short_help="Recover a signal or image from local intensities.")
@@ -21,8 +18,8 @@ def phaseless(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="npz or hdf5 with 'intensities' and 'masks' (see above).")
     ],
-    output: TableFile = None,
-    report: Annotated[Path | None, typer.Option(help="Write a page about the result here (html).")] = None,
+    output: options.TableFile = None,
+    report: options.ReportFile = None,
     sigma: Annotated[
         float | None, typer.Option(help="Noise of an intensity (standard deviation); estimated unless given.")
     ] = None,
@@ -51,18 +48,15 @@ def phaseless(
     A csv or npz output has one row an entry; npz holds the whole 'signal' (or 'image') too.
     """
 
-    def read() -> Any:
-        from angsync.applications.phase_retrieval.reading import read, read_patches
+    from angsync.applications import phase_retrieval
+    from angsync.applications.phase_retrieval.reading import read, read_patches
 
-        if robust and not stitch:
-            raise InputError("--robust is about overlaps of patches. Add --stitch.")
-        if sigma is not None and stitch:
-            raise InputError("--sigma is about intensities: leave it out with --stitch.")
-        return read_patches(file) if stitch else read(file)
+    if stitch:
+        refuse("is about intensities: leave it out with --stitch.", sigma=sigma)
+    else:
+        refuse("is about overlaps of patches. Add --stitch.", robust=robust)
 
-    def solve(data: Any) -> ApplicationResult:
-        from angsync.applications import phase_retrieval
-
+    def solve(data: Any, _: Any) -> Any:
         if stitch:
             return phase_retrieval.stitch(
                 data.patches, data.positions, weights=data.weights, robust=robust, certify=certify, rng=seed
@@ -72,4 +66,4 @@ def phaseless(
             data.intensities, data.masks, sigma=noise, polish=polish, certify=certify, rng=seed
         )
 
-    run_application([file], read, solve, output=output, report=report, json=json)
+    run_application([file], lambda: read_patches(file) if stitch else read(file), solve, output, report, json)

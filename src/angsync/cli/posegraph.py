@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
 from angsync.cli import options
-from angsync.cli.outcome import check_outputs, exit_code, reporting, show, writing
+from angsync.cli.application import run_application
+from angsync.cli.outcome import Output, refuse
 from angsync.cli.root import app
 from angsync.errors import InputError
 
@@ -27,7 +27,7 @@ def posegraph(
     ] = False,
     scale: Annotated[
         float | None,
-        typer.Option(help="With --robust: noise in units of the stated one, 1 to believe it; estimated unless given."),
+        typer.Option(help="With --robust: noise relative to the stated one (default: estimated; 1 trusts it)."),
     ] = None,
     rejected: Annotated[Path | None, typer.Option(help="With --robust: write the edges left out here (csv).")] = None,
     cost: Annotated[
@@ -43,9 +43,7 @@ def posegraph(
     reference: Annotated[
         int | None, typer.Option(help="With --covariances: the id of the pose that is known exactly.")
     ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Write a self-contained page about the result here (html).")
-    ] = None,
+    report: options.ReportFile = None,
     tolerance: options.Tolerance = None,
     max_iterations: options.MaxIterations = 10_000,
     max_seconds: options.MaxSeconds = None,
@@ -60,126 +58,66 @@ def posegraph(
     about the edges that are believed; a warning says where these are not credible. With --cost information the poses
     are a minimum of e^T I e, which g2o and gtsam minimize, and the proof is still about the other cost.
     """
-    with reporting() as console:
-        from angsync.applications import pose_graph
-        from angsync.cli.progress import watching
-        from angsync.solvers.stopping import Stopping
-
-        # the call and the outputs are checked before the work, not after
-        how: dict[str, Any] = {"cost": _known(cost), **_robust(robust, trust_odometry, scale, rejected)}
-        wanted = _Outputs(output, picture, rejected, covariances, reference, report)
-        wanted.check(file)
-        stopping = Stopping(tolerance=tolerance, max_iterations=max_iterations, max_seconds=max_seconds)
-        with watching(console, "reading"):
-            graph = pose_graph.read(file)
-        wanted.check_reference(graph)
-        with watching(console, "solving") as callback:
-            how.update(stopping=stopping, certify=certify, callback=callback, rng=seed)
-            result = pose_graph.optimize(graph, **how)
-        nothing = wanted._replace(**dict.fromkeys(wanted._fields))
-        with writing(partial(nothing.show, json, result)):
-            with watching(console, "writing"):
-                wanted.write(result, file)
-            wanted.show(json, result)
-        doubted = result.credible is False or not result.has_reached_a_minimum
-        raise typer.Exit(exit_code(result.sync) or int(doubted))
-
-
-class _Outputs(NamedTuple):
-    """The files that were asked for; None where one is not wanted."""
-
-    poses: Path | None
-    picture: Path | None
-    rejected: Path | None
-    covariances: Path | None
-    reference: int | None
-    report: Path | None
-
-    def check(self, file: Path) -> None:
-        """Raise if one of them could not be written later."""
-        if self.reference is not None and self.covariances is None:
-            raise InputError("--reference is about covariances. Add --covariances FILE.csv.")
-        from angsync.io.g2o_file import check_g2o_path
-        from angsync.report.canvas import check_page
-        from angsync.report.trajectory import check_picture_path
-
-        outputs: list[Any] = [
-            (self.poses, check_g2o_path), (self.picture, check_picture_path), (self.report, check_page)
-        ]  # fmt: skip
-        if self.rejected is not None:
-            from angsync.applications.pose_graph.robust import check_rejected_path
-
-            outputs.append((self.rejected, check_rejected_path))
-        if self.covariances is not None:
-            from angsync.applications.pose_graph.marginals import check_covariances_path
-
-            outputs.append((self.covariances, check_covariances_path))
-        check_outputs(file, *outputs)
-
-    def check_reference(self, graph: Any) -> None:
-        """Raise if the pose that is to be known exactly is not there."""
-        if self.reference is not None and self.reference not in graph.ids:
-            raise InputError(f"--reference must be the id of a pose, but there is no pose {self.reference}.")
-
-    def write(self, result: Any, file: Path) -> None:
-        """Each of them; ``file`` is what was read."""
-        if self.poses is not None:
-            result.save(self.poses)
-        if self.picture is not None:
-            result.picture(self.picture, title=file.name)
-        if self.rejected is not None and result.robust is not None:
-            result.robust.save_rejected(self.rejected, result.graph)
-        if self.covariances is not None:
-            result.save_covariances(self.covariances, reference=self.reference)
-        if self.report is not None:
-            from angsync.cli.provenance import provenance
-
-            told = provenance([file])
-            result.to_html(self.report, title=f"{file.name}: {result.describe().title}", provenance=told)
-
-    def show(self, json: bool, result: Any) -> None:
-        """Print the result and what was written."""
-        content = partial(_object, result, with_poses=self.poses is None)
-        written = {"poses": self.poses, "picture": self.picture, "rejected": self.rejected}
-        show(json, content, result.__str__, **written, covariances=self.covariances, report=self.report)
-
-
-def _known(cost: str) -> str:
-    from angsync.applications.pose_graph import COSTS
-
-    if cost not in COSTS:
-        raise InputError(f"--cost must be {' or '.join(COSTS)}, but it is {cost!r}.")
-    return cost
-
-
-def _robust(robust: bool, trust_odometry: bool, scale: float | None, rejected: Path | None) -> dict[str, Any]:
-    """The keywords of a robust call."""
-    if not robust:
-        asked = {"--trust-odometry": trust_odometry, "--scale": scale is not None, "--rejected": rejected is not None}
-        for name, given in asked.items():
-            if given:
-                raise InputError(f"{name} is about the search for wrong loops. Add --robust.")
-        return {}
+    from angsync.applications import pose_graph
+    from angsync.applications.pose_graph.marginals import check_covariances_path
+    from angsync.applications.pose_graph.robust import check_rejected_path
+    from angsync.io.g2o_file import check_g2o_path
     from angsync.pipeline.robust.settings import Robust
+    from angsync.report.trajectory import check_picture_path
+    from angsync.solvers.stopping import Stopping
 
-    return {"robust": Robust(scale=scale), "trusted": "odometry" if trust_odometry else None}
+    # the call is checked before the work, not after
+    if cost not in pose_graph.COSTS:
+        raise InputError(f"--cost must be {' or '.join(pose_graph.COSTS)}, but it is {cost!r}.")
+    if covariances is None:
+        refuse("is about covariances. Add --covariances FILE.csv.", reference=reference)
+    how: dict[str, Any] = {"cost": cost, "certify": certify, "rng": seed}
+    if robust:
+        how |= {"robust": Robust(scale=scale), "trusted": "odometry" if trust_odometry else None}
+    else:
+        asked = {"trust_odometry": trust_odometry, "scale": scale, "rejected": rejected}
+        refuse("is about the search for wrong loops. Add --robust.", **asked)
+    how["stopping"] = Stopping(tolerance=tolerance, max_iterations=max_iterations, max_seconds=max_seconds)
+
+    def read() -> Any:
+        graph = pose_graph.read(file)
+        if reference is not None and reference not in graph.ids:
+            raise InputError(f"--reference must be the id of a pose, but there is no pose {reference}.")
+        return graph
+
+    run_application(
+        [file],
+        read,
+        lambda graph, callback: pose_graph.optimize(graph, callback=callback, **how),
+        output,
+        report,
+        json,
+        Output("picture", picture, check_picture_path, lambda result, path: result.picture(path, title=file.name)),
+        Output("rejected", rejected, check_rejected_path,
+               lambda result, path: result.robust.save_rejected(path, result.graph)),
+        Output("covariances", covariances, check_covariances_path,
+               lambda result, path: result.save_covariances(path, reference=reference)),
+        name="poses",
+        check=check_g2o_path,
+        content=_object,
+        is_good=lambda result: result.is_start_proved and result.has_reached_a_minimum,
+    )  # fmt: skip
 
 
-def _object(result: Any, *, with_poses: bool) -> dict[str, Any]:
-    """The result as one JSON-ready object: what is known about the headings, and the whole cost."""
+def _object(result: Any, *, with_table: bool) -> dict[str, Any]:
+    """Return the result as one JSON-ready object: what is known about the headings, and the whole cost."""
     from angsync.cli.terminal import result_object
 
-    content = result_object(result.sync, with_phases=False)
-    content.update(result.facts)
-    if result.robust is not None:
-        report = result.robust
+    graph, report = result.graph, result.robust
+    content = result_object(result.sync, with_phases=False) | dict(result.facts)
+    if report is not None:
+        names = ("scale", "evidence", "credible", "reasons")
         content["robust"] = {
-            "distrusted": report.distrusted.nonzero()[0].tolist(), "undecided": report.undecided.nonzero()[0].tolist(),
-            "corruption": report.corruption.tolist(), "scale": report.scale, "evidence": report.evidence,
-            "credible": report.credible, "reasons": list(report.reasons),
+            "distrusted": report.distrusted.nonzero()[0], "undecided": report.undecided.nonzero()[0],
+            "corruption": report.corruption, **{name: getattr(report, name) for name in names},
         }  # fmt: skip
-    if with_poses:
-        content["nodes"], content["poses"] = list(result.graph.ids), result.poses.tolist()
-        if result.graph.landmarks.count:
-            content["landmark_ids"], content["landmarks"] = list(result.graph.landmarks.ids), result.landmarks.tolist()
+    if with_table:
+        content |= {"nodes": graph.ids, "poses": result.poses}
+        if graph.landmarks.count:
+            content |= {"landmark_ids": graph.landmarks.ids, "landmarks": result.landmarks}
     return content

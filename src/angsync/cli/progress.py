@@ -1,17 +1,17 @@
-"""Progress on the terminal; silent if the console is not one."""
+"""Progress on the terminal; silent if standard error is not one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
+from angsync.cli.outcome import screen
 from angsync.solvers.stopping import Callback
 from angsync.solvers.stopping import Progress as Iterate
 
-_BAR_COLUMNS = 20  # so narrow that the whole line stays within 73 columns
+NAMED = 5  # chunks of a kind that text names
 _WORDS = TextColumn("{task.description:<22}", markup=False)
 
 Share = Callable[[str, float], None]
@@ -19,8 +19,9 @@ Share = Callable[[str, float], None]
 
 
 @contextmanager
-def watching(console: Console, what: str) -> Iterator[Callback | None]:
+def watching(what: str) -> Iterator[Callback | None]:
     """Show the stage and its time; yield a callback for the solver that adds the last iterate, None if not shown."""
+    console = screen()
     if not console.is_terminal:
         yield None
         return
@@ -35,12 +36,13 @@ def watching(console: Console, what: str) -> Iterator[Callback | None]:
 
 
 @contextmanager
-def counting(console: Console) -> Iterator[Share]:
+def counting() -> Iterator[Share]:
     """Show a bar; yield the function that a work of many parts reports its share to."""
+    console = screen()
     if not console.is_terminal:
         yield lambda name, share: None
         return
-    columns = (_WORDS, BarColumn(_BAR_COLUMNS), TaskProgressColumn(), TimeElapsedColumn())
+    columns = (_WORDS, BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=1.0)
         yield lambda name, share: bar.update(task, description=name, completed=share)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from angsync.cli import options
-from angsync.cli.application import TableFile, run_application
+from angsync.cli.application import run_application
 from angsync.cli.root import app
-
-if TYPE_CHECKING:
-    from angsync.applications.ranking import RankingResult
 
 
 @app.command(short_help="Rank players by their games, with rank intervals.")
@@ -23,15 +21,15 @@ def rank(
             metavar="FILE", help="Games (csv, parquet), or a matrix A[i, j] = how far i beat j (npz, npy, mtx)."
         ),
     ],
-    output: TableFile = None,
+    output: options.TableFile = None,
     report: options.ReportFile = None,
-    winner: Annotated[str | None, typer.Option(metavar="NAME", help="Column of the winner.")] = None,
-    loser: Annotated[str | None, typer.Option(metavar="NAME", help="Column of the loser.")] = None,
-    margin: Annotated[str | None, typer.Option(metavar="NAME", help="Column of the margin; 1 without one.")] = None,
-    home: Annotated[str | None, typer.Option(metavar="NAME", help="Column of the first player, with scores.")] = None,
-    away: Annotated[str | None, typer.Option(metavar="NAME", help="Column of the second player.")] = None,
-    home_score: Annotated[str | None, typer.Option(metavar="NAME", help="Column of the first one's score.")] = None,
-    away_score: Annotated[str | None, typer.Option(metavar="NAME", help="Column of the second one's score.")] = None,
+    winner: Annotated[str | None, options.column("--winner", "Column of the winner.")] = None,
+    loser: Annotated[str | None, options.column("--loser", "Column of the loser.")] = None,
+    margin: Annotated[str | None, options.column("--margin", "Column of the margin; 1 without one.")] = None,
+    home: Annotated[str | None, options.column("--home", "Column of the first player, with scores.")] = None,
+    away: Annotated[str | None, options.column("--away", "Column of the second player.")] = None,
+    home_score: Annotated[str | None, options.column("--home-score", "Column of the first one's score.")] = None,
+    away_score: Annotated[str | None, options.column("--away-score", "Column of the second one's score.")] = None,
     encoding: Annotated[str, typer.Option(help="What a margin counts: sqrt, log, linear, ratio or sign.")] = "sqrt",
     ties: Annotated[str, typer.Option(help="zero: a tie means equally good; drop: it means nothing.")] = "zero",
     angle: Annotated[
@@ -50,23 +48,16 @@ def rank(
     given; --holdout measures prediction, beside least squares, SpringRank, Bradley-Terry and David's score.
     """
 
-    def solve(played: Any) -> RankingResult:
-        from dataclasses import replace
+    from angsync.applications import ranking
 
-        from angsync.applications import ranking
-
+    def solve(played: Any, _: Any) -> Any:
         result = ranking.rank(played, encoding, ties=ties, angle=angle)
         if holdout is None:
             return result
         return replace(result, prediction=result.compare(share=holdout, splits=splits, rng=seed))
 
-    def read() -> Any:
-        from angsync.applications import ranking
-
-        names = {
-            "winner": winner, "loser": loser, "margin": margin, "home": home, "away": away, "home_score": home_score,
-            "away_score": away_score,
-        }  # fmt: skip
-        return ranking.read(file, **names)
-
-    run_application([file], read, solve, output=output, report=report, json=json)
+    names = {
+        "winner": winner, "loser": loser, "margin": margin, "home": home, "away": away, "home_score": home_score,
+        "away_score": away_score,
+    }  # fmt: skip
+    run_application([file], lambda: ranking.read(file, **names), solve, output, report, json)

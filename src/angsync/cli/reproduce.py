@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from angsync.cli import options
-from angsync.cli.outcome import reporting, writing
 from angsync.cli.root import BLAS_VARIABLES, app
 
 
@@ -27,28 +26,27 @@ def reproduce(
     Exit code 1 if a statement is violated.
     """
     _one_thread_a_product()
-    with reporting() as console, writing():
-        from angsync.cli.progress import counting
-        from angsync.io.atomic import atomic_open, check_writable, report_folder
-        from angsync.io.strict_json import to_json, write_json
-        from angsync.study.reproduce import run_experiments
-        from angsync.study.reproduce.figures import check_matplotlib, write_figures
+    from angsync.cli.progress import counting
+    from angsync.io.atomic import atomic_open, check_writable, report_folder
+    from angsync.io.strict_json import to_json, write_json
+    from angsync.study.reproduce import run_experiments
+    from angsync.study.reproduce.figures import check_matplotlib, write_figures
 
-        check_matplotlib()
-        with report_folder(output):
-            numbers, page = check_writable(output / "results.json"), check_writable(output / "report.md")
-            with counting(console) as report:
-                results = run_experiments(quick=quick, seed=seed, report=report)
-            write_json(results.as_dict(), numbers)
-            with atomic_open(page) as stream:
-                stream.write(results.markdown(write_figures(results.series, output)))
-        failed = results.violated
-        if json:
-            typer.echo(to_json({**results.as_dict(), "results": str(numbers), "report": str(page)}))
-        else:
-            summary = f"VIOLATED: {', '.join(failed)}" if failed else "every row held"
-            typer.echo("\n".join([*map(str, results.rows), f"\n{summary}. The report is in {page}"]))
-        raise typer.Exit(1 if failed else 0)
+    check_matplotlib()
+    with report_folder(output):
+        numbers, page = check_writable(output / "results.json"), check_writable(output / "report.md")
+        with counting() as report:
+            results = run_experiments(quick=quick, seed=seed, report=report)
+        write_json(results.as_dict(), numbers)
+        with atomic_open(page) as stream:
+            stream.write(results.markdown(write_figures(results.series, output)))
+    failed = results.violated
+    if json:
+        typer.echo(to_json({**results.as_dict(), "results": str(numbers), "report": str(page)}))
+    else:
+        summary = f"VIOLATED: {', '.join(failed)}" if failed else "every row held"
+        typer.echo("\n".join([*map(str, results.rows), f"\n{summary}. The report is in {page}"]))
+    raise typer.Exit(1 if failed else 0)
 
 
 def _one_thread_a_product() -> None:

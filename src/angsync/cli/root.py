@@ -18,12 +18,14 @@ BLAS_VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class Command(typer.core.TyperCommand):
-    """A command that is known while it runs, and that is held to its number of threads."""
+    """A command that is known while it runs, reports what is wrong, and is held to its number of threads."""
 
     def invoke(self, ctx: Any) -> Any:
+        from angsync.cli.outcome import reporting
+
         token = running.set(ctx)
         try:
-            with limited(option("threads")):
+            with reporting(), limited(option("threads")):
                 return super().invoke(ctx)
         finally:
             running.reset(token)

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from angsync.cli import options
-from angsync.cli.application import TableFile, run_application
+from angsync.cli.application import run_application
+from angsync.cli.outcome import halves, refuse
 from angsync.cli.root import app
 from angsync.errors import InputError
 
@@ -44,7 +45,7 @@ def selfcal(
         list[str] | None,
         typer.Option(metavar="WHAT=NAME", help="A column of another name, such as amplitude=RRamp; may be repeated."),
     ] = None,
-    output: TableFile = None,
+    output: options.TableFile = None,
     report: options.ReportFile = None,
     json: options.Json = False,
 ) -> None:
@@ -53,55 +54,26 @@ def selfcal(
     The weight of a visibility is |V||M|/sigma^2. Phases are degrees. The exit code is 0 only if the phases of all times
     that hold data are proved to fit best.
     """
-    how: dict[str, Any] = {"unit": unit, "uv_unit": uv_unit}
-
-    def read() -> Any:
-        from angsync.applications import radio
-
-        model = _model(diameter, dipole, width, position_angle, image, pixel_size)
-        return radio.read(file, columns=_columns(column), **how), model
-
-    def solve(given: Any) -> Any:
-        from angsync.applications import radio
-
-        data, model = given
-        return radio.selfcal(data, model, reference)
-
-    files = [file] if image is None else [file, image]
-    run_application(files, read, solve, output=output, report=report, json=json)
-
-
-def _model(
-    diameter: float | None,
-    dipole: float | None,
-    width: float | None,
-    position_angle: float | None,
-    image: Path | None,
-    pixel_size: float | None,
-) -> Any:
     from angsync.applications import radio
 
-    ring = {"--dipole": dipole, "--width": width, "--position-angle": position_angle}
-    given = [name for name, value in ring.items() if value is not None]
-    if diameter is None and given:
-        raise InputError(f"{given[0]} is about a ring. Add --diameter.")
+    def read() -> Any:
+        columns = halves("column", "WHAT=NAME, such as amplitude=RRamp", column)
+        model = _model(diameter, image, pixel_size, dipole=dipole, width=width, position_angle=position_angle)
+        return radio.read(file, columns=columns, unit=unit, uv_unit=uv_unit), model
+
+    files = [file] if image is None else [file, image]
+    run_application(files, read, lambda given, _: radio.selfcal(given[0], given[1], reference), output, report, json)
+
+
+def _model(diameter: float | None, image: Path | None, pixel_size: float | None, **ring: float | None) -> Any:
+    from angsync.applications import radio
+
+    if diameter is None:
+        refuse("is about a ring. Add --diameter.", **ring)
     if (image is None) != (pixel_size is None):
         raise InputError("--image and --pixel-size belong together: name both.")
-    if image is not None:
-        if diameter is not None:
-            raise InputError("--diameter and --image are two models. Name one.")
-        assert pixel_size is not None
+    if image is not None and pixel_size is not None:
+        refuse("and --image are two models. Name one.", diameter=diameter)
         return radio.image(image, pixel_size)
-    if diameter is None:
-        return radio.point()
-    return radio.ring(diameter, dipole or 0.0, width or 0.0, position_angle=position_angle)
-
-
-def _columns(given: list[str] | None) -> dict[str, str]:
-    found = {}
-    for text in given or ():
-        what, mark, name = text.partition("=")
-        if not (what and mark and name):
-            raise InputError(f"--column is WHAT=NAME, such as amplitude=RRamp, but it is {text!r}.")
-        found[what.strip()] = name.strip()
-    return found
+    given: dict[str, Any] = {name: value for name, value in ring.items() if value is not None}
+    return radio.point() if diameter is None else radio.ring(diameter, **given)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from functools import partial
+import shutil
+import sys
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
 
 from angsync.cli import options
-from angsync.cli.outcome import check_outputs, exit_code, heeding_sigterm, reporting, show, writing
-from angsync.cli.root import app, option
-from angsync.cli.standard_input import read_problem
-from angsync.errors import AngsyncWarning, InputError, warn_user
+from angsync.cli.application import provenance
+from angsync.cli.outcome import Output, check_outputs, deliver, exit_code, refuse
+from angsync.cli.root import app
+from angsync.errors import AngsyncWarning, FileFormatError, InputError, warn_user
 from angsync.problem.units import beyond_a_turn, in_radians
 from angsync.solvers.starts.names import OFFERED
 
@@ -65,100 +67,99 @@ def solve(
     Exit codes: 0 certified; 1 not certified; 2 wrong input; 3 some chunks failed, or the disk is full; 130 ended by
     Ctrl-C, SIGTERM or --max-seconds.
     """
-    with reporting() as console:
-        from angsync.cli.nodes import anchors_from_text, gauge_from_text, in_order_of, priors_from_text
-        from angsync.cli.progress import watching
-        from angsync.front_door import synchronize
-        from angsync.io.atomic import check_writable
-        from angsync.io.columns import ColumnNames
-        from angsync.io.result_file import check_result_path
-        from angsync.pipeline.save_best import SaveBest
-        from angsync.problem.array_libraries import is_stack
-        from angsync.report.canvas import check_page
-        from angsync.solvers.stopping import Stopping
-
-        stopping = Stopping(tolerance=tolerance, max_iterations=max_iterations, max_seconds=max_seconds)
-        common: dict[str, Any] = {"certify": certify, "effort": effort, "hermitian": hermitian, "rng": seed}
-        store: dict[str, Any] = {"memory": memory, "scheduler": scheduler, "variable": variable}
-        one_problem_only: dict[str, Any] = {
-            "--report": report,
-            "--anchor": anchor,
-            "--prior": prior,
-            "--save-best": save_best,
-        }
-        if format_ is None and is_zarr_path(file):
-            from angsync.cli.stored_stacks import solve_store
-
-            one_problem_only |= {"--solver": solver != "auto", "--start": start != "auto", "--alpha": alpha,
-                                 "--standard-errors": standard_errors}  # fmt: skip
-            code = solve_store(
-                console, file, output, **store, resume=resume, absent=absent, max_seconds=max_seconds, gauge=gauge,
-                stopping=Stopping(tolerance=tolerance, max_iterations=max_iterations),
-                one_problem_only=one_problem_only, json=json, **common,
-            )  # fmt: skip
-            raise typer.Exit(code)
-        for name, given in store.items():
-            if given:
-                raise InputError(f"--{name} is for a stack in a zarr store, which {file} is not: leave it out.")
-        # the call and the outputs are checked before the work, not after
-        check_outputs(file, (output, check_result_path), (report, check_page), (save_best, check_writable))
-        if resume:
-            raise InputError("--resume is for the output of a zarr stack. One problem continues with --start FILE.")
-        common.update(solver=_solver(solver, alpha), start=_start(start), stopping=stopping)
-        with watching(console, "reading"):
-            names = ColumnNames(i, j, angle, weight, error, unit)
-            data = read_problem(file, names, weights, format_)
-        if isinstance(common["start"], tuple):
-            common["start"] = in_order_of(data, *common["start"])
-        if is_stack(data):
-            from angsync.cli.stacks import solve_stack
-
-            code = solve_stack(
-                console, data, gauge=gauge, output=output, standard_errors=standard_errors, sigma=sigma, json=json,
-                one_problem_only=one_problem_only, **common,
-            )  # fmt: skip
-            raise typer.Exit(code)
-        with watching(console, "solving") as callback, heeding_sigterm():
-            result = synchronize(
-                data, **common,
-                gauge=gauge_from_text(gauge, data),
-                anchors=anchors_from_text(anchor or [], data, unit),
-                priors=priors_from_text(prior or [], data, unit),
-                callback=callback if save_best is None else SaveBest(save_best, save_seconds, callback),
-            )  # fmt: skip
-        if save_best is not None:
-            result.save(save_best)
-        # with standard deviations in the file, sigma is their common factor and has no unit
-        level = sigma if sigma is None or names.errors_used else in_radians(sigma, unit)
-        errors = _errors_or_warning(result, level) if standard_errors else None
-        _tell(console, result, output, report, errors, unit, file, json=json)
-        raise typer.Exit(exit_code(result) or int(_in_another_unit(result)))
-
-
-def _tell(
-    console: Console, result: Any, output: Path | None, report: Path | None, errors: Any, unit: str, file: Path, *,
-    json: bool,
-) -> None:  # fmt: skip
-    """Write and print the answer; print all of it if it cannot be written, as on a full disk."""
     from angsync.cli.answer import answer_in_words, answer_object
+    from angsync.cli.nodes import gauge_from_text, in_order_of, known_from_text
     from angsync.cli.progress import watching
+    from angsync.front_door import synchronize
+    from angsync.io.columns import ColumnNames
+    from angsync.io.result_file import check_result_path
+    from angsync.pipeline.save_best import SaveBest
+    from angsync.problem.array_libraries import is_stack
+    from angsync.report.canvas import check_page
+    from angsync.solvers.stopping import Stopping
 
-    everything = partial(answer_object, result, errors, unit, with_phases=True)
-    with writing(partial(show, True, everything, str)), watching(console, "writing"):
-        if output is not None:
-            result.save(output, standard_errors=errors, unit=unit)
-        if report is not None:
-            from angsync.cli.provenance import provenance
+    stopping = Stopping(tolerance=tolerance, max_iterations=max_iterations, max_seconds=max_seconds)
+    call: dict[str, Any] = {"certify": certify, "effort": effort, "hermitian": hermitian, "rng": seed}
+    single: dict[str, Any] = {"report": report, "anchor": anchor, "prior": prior, "save_best": save_best}
+    if format_ is None and _is_zarr_path(file):
+        from angsync.cli.stacks import solve_store
 
-            title = "standard input" if str(file) == "-" else file.name
-            result.to_html(report, title=f"angsync: {title}", standard_errors=errors, provenance=provenance([file]))
-    with writing(), watching(console, "judging the fit"):
-        told: Any = ""
-        if json:
-            told = answer_object(result, errors, unit, with_phases=output is None)
-        elif not option("quiet"):
-            told = answer_in_words(result, errors, unit)
-    show(json, lambda: told, lambda: told, phases=output, report=report)
+        single |= {"solver": solver != "auto", "start": start != "auto", "alpha": alpha}
+        refuse("is not for a stack in a zarr store: leave it out.", **single, standard_errors=standard_errors)
+        settings = {"resume": resume, "variable": variable, "absent": absent, "max_seconds": max_seconds}
+        solve_store(
+            file, output, memory=memory, scheduler=scheduler, gauge=gauge, json=json, settings=settings,
+            stopping=replace(stopping, max_seconds=None), **call,
+        )  # fmt: skip
+    reason = f"is for a stack in a zarr store, which {file} is not: leave it out."
+    refuse(reason, memory=memory, scheduler=scheduler, variable=variable)
+    refuse("is for the output of a zarr stack. One problem continues with --start FILE.", resume=resume)
+    title = "standard input" if str(file) == "-" else file.name
+    outputs = check_outputs([file], [
+        Output("phases", output, check_result_path,
+               lambda result, path: result.save(path, standard_errors=errors, unit=unit)),
+        Output("report", report, check_page,
+               lambda result, path: result.to_html(path, title=f"angsync: {title}", standard_errors=errors,
+                                                   provenance=provenance([file]))),
+        Output("best", save_best, SaveBest, lambda result, path: result.save(path)),
+    ])  # fmt: skip
+    call |= {"solver": _solver(solver, alpha), "start": _start(start), "stopping": stopping}
+    names = ColumnNames(i, j, angle, weight, error, unit)
+    with watching("reading"):
+        data = _read(file, names, weights, format_)
+    if isinstance(call["start"], tuple):
+        call["start"] = in_order_of(data, *call["start"])
+    if is_stack(data):
+        from angsync.cli.stacks import solve_stack
+
+        refuse(f"is for one problem, but the file holds a stack of the shape {data.shape}: leave it out.", **single)
+        solve_stack(data, output, gauge=gauge, standard_errors=standard_errors, sigma=sigma, json=json, **call)
+    with watching("solving") as callback:
+        result = synchronize(
+            data,
+            gauge=gauge_from_text(gauge, data),
+            anchors=known_from_text("anchor", anchor, data, unit),
+            priors=known_from_text("prior", prior, data, unit),
+            callback=callback if save_best is None else SaveBest(save_best, save_seconds, callback),
+            **call,
+        )
+    # with standard deviations in the file, sigma is their common factor and has no unit
+    level = sigma if sigma is None or names.errors_used else in_radians(sigma, unit)
+    errors = _errors_or_warning(result, level) if standard_errors else None
+
+    def content(everything: bool) -> Any:
+        with watching("judging the fit"):
+            return answer_object(result, errors, unit, with_phases=everything or output is None)
+
+    def text() -> str:
+        with watching("judging the fit"):
+            return answer_in_words(result, errors, unit)
+
+    deliver(result, outputs, json=json, content=content, text=text)
+    raise typer.Exit(exit_code(result) or int(_in_another_unit(result)))
+
+
+def _read(file: Path, names: Any, weights: str, form: str | None) -> Any:
+    """Read FILE, or standard input if it is ``-``; ``form`` is the format if the name does not tell it."""
+    from angsync.io.reading import read_named
+
+    if str(file) != "-":
+        return read_named(file, names, weights, form)
+    if sys.stdin.isatty():
+        raise InputError("- reads standard input, but nothing is sent there: angsync solve - < edges.csv.")
+    form = form or "csv"
+    # readers seek in their files, which a pipe does not allow
+    with tempfile.TemporaryDirectory(prefix="angsync-") as folder:
+        copy = Path(folder) / f"input.{form}"
+        with open(copy, "wb") as stream:
+            shutil.copyfileobj(sys.stdin.buffer, stream)
+        if copy.stat().st_size == 0:
+            raise FileFormatError("standard input is empty: what sends to it has sent nothing.")
+        try:
+            return read_named(copy, names, weights, form)
+        except FileFormatError as error:
+            text = f"{error.message.replace(str(copy), 'standard input')} It was read as {form} (--format)."
+            raise FileFormatError(text, command=error.command) from None
 
 
 def _in_another_unit(result: Any) -> bool:
@@ -177,7 +178,7 @@ def _in_another_unit(result: Any) -> bool:
     return True
 
 
-def is_zarr_path(file: Path) -> bool:
+def _is_zarr_path(file: Path) -> bool:
     """Return True if this is, or is called, a zarr store."""
     marks = ("zarr.json", ".zarray", ".zgroup")
     return file.suffix.lower() == ".zarr" or (file.is_dir() and any((file / mark).exists() for mark in marks))

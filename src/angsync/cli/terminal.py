@@ -16,9 +16,11 @@ from rich.text import Text
 from angsync.certificate.verdict import Certificate
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.report import RobustReport
-from angsync.problem.operators import Operator
 from angsync.problem.units import in_unit
 
+_SHOWN = (
+    "n", "objective", "residual", "converged", "message", "iterations", "matvecs", "seconds", "method", "gauge",
+)  # fmt: skip
 _FEWEST_COLUMNS = 20  # of a text beside its label, however narrow the terminal is
 
 
@@ -43,42 +45,26 @@ def _folded(line: str, width: int) -> str:
     )  # fmt: skip
 
 
-def count_components(operator: Operator) -> int:
-    """Return the number of connected components; 1 if only products with C are known."""
-    labels = operator.component_labels()
-    return 1 if labels is None else int(labels.max()) + 1
-
-
-def table(title: str, rows: Sequence[Sequence[str]]) -> Table:
-    """Return a plain table of label, value and note."""
+def print_table(title: str, rows: Sequence[Sequence[str]]) -> None:
+    """Print a plain table of label, value and, if wanted, note."""
     grid = Table(title=title, title_justify="left", show_header=False, box=None, pad_edge=False)
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")
-    if rows and len(rows[0]) > 2:
-        grid.add_column(style="dim", overflow="fold")
+    grid.add_column(style="dim", overflow="fold")
     for row in rows:
         grid.add_row(*map(Text, row))  # not markup: [..] is text
-    return grid
+    Console().print(grid)
 
 
 def result_object(
     result: SyncResult, *, with_phases: bool, standard_errors: NDArray[np.float64] | None = None, unit: str = "rad"
 ) -> dict[str, Any]:
     """Return the result as one JSON-ready object, angles in this unit; numbers that are not finite become null."""
-    content: dict[str, Any] = {
-        "n": result.n,
-        "objective": result.objective,
-        "residual": result.residual,
+    labels = result.labels or range(result.n)
+    content: dict[str, Any] = {name: getattr(result, name) for name in _SHOWN} | {
         "status": result.status.name,
-        "converged": result.converged,
-        "message": result.message,
-        "iterations": result.iterations,
-        "matvecs": result.matvecs,
-        "seconds": result.seconds,
-        "method": result.method,
-        "gauge": result.gauge,
         "components": int(result.components.max()) + 1,
-        "isolated": [_label(result, int(k)) for k in result.isolated],
+        "isolated": [labels[k] for k in result.isolated],
         "certificate": None if result.certificate is None else certificate_object(result.certificate),
     }
     if result.robust is not None:
@@ -88,24 +74,20 @@ def result_object(
         elif content["certificate"] is not None:
             content["certificate"]["of"] = "these weights"
     if with_phases:
-        content["nodes"] = [_label(result, k) for k in range(result.n)]
-        content["angles"] = in_unit(result.angles, unit).tolist()
+        content |= {"nodes": list(labels), "angles": in_unit(result.angles, unit)}
     if standard_errors is not None:
-        content["standard_errors"] = in_unit(standard_errors, unit).tolist()
+        content["standard_errors"] = in_unit(standard_errors, unit)
     return content
 
 
 def robust_object(report: RobustReport) -> dict[str, Any]:
     """Return what a robust fit reports about the measurements, by their places."""
     return {
-        "credible": report.credible,
-        "note": report.note,
+        **{name: getattr(report, name) for name in ("credible", "note", "scale", "evidence")},
         "method": report.loss,
-        "scale": report.scale,
-        "evidence": report.evidence,
-        "distrusted": np.flatnonzero(report.distrusted).tolist(),
-        "undecided": np.flatnonzero(report.undecided).tolist(),
-        "rivals": [{"nats": some.nats, "degrees": some.degrees, "edges": some.edges} for some in report.rivals],
+        "distrusted": np.flatnonzero(report.distrusted),
+        "undecided": np.flatnonzero(report.undecided),
+        "rivals": [vars(some) for some in report.rivals],
     }
 
 
@@ -115,9 +97,5 @@ def certificate_object(certificate: Certificate) -> dict[str, Any]:
     return {
         "verdict": certificate.verdict.name,
         **certificate.numbers(),
-        "witness": None if witness is None else np.angle(witness).tolist(),
+        "witness": None if witness is None else np.angle(witness),
     }
-
-
-def _label(result: SyncResult, node: int) -> Any:
-    return node if result.labels is None else result.labels[node]

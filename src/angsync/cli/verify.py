@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from angsync.cli import options
-from angsync.cli.outcome import reporting, show
+from angsync.cli.outcome import show
 from angsync.cli.root import app
 
 if TYPE_CHECKING:
     from angsync.io.chunks import Verified
-
-_NAMED = 10  # chunks of a kind that are named; --json names all
 
 
 @app.command(short_help="Check a store that was written chunk by chunk.")
@@ -28,22 +26,21 @@ def verify(
     Coordinates are read as well. Exit code 0: every chunk is done and right; 3: some are missing, wrong, failed or not
     done, and are named.
     """
-    with reporting() as console:
-        from angsync.cli.progress import counting
-        from angsync.io.chunks import verify as check
+    from angsync.cli.progress import NAMED, counting
+    from angsync.io.chunks import verify as check
 
-        with counting(console) as share:
-            found = check(store, lambda done, total: share("checking", done / total), unmark=unmark)
-        show(json, lambda: _content(found), lambda: _text(found, unmark))
-        raise typer.Exit(0 if found.is_complete else 3)
+    with counting() as share:
+        found = check(store, lambda done, total: share("checking", done / total), unmark=unmark)
+
+    def content() -> dict[str, Any]:
+        told = found._asdict()
+        return {"kind": "verify", "written_by": told.pop("kind"), **told, "complete": found.is_complete}
+
+    show(json, content, lambda: _text(found, unmark, NAMED))
+    raise typer.Exit(0 if found.is_complete else 3)
 
 
-def _content(found: Verified) -> dict[str, Any]:
-    told = found._asdict()
-    return {"kind": "verify", "written_by": told.pop("kind"), **told, "complete": found.is_complete}
-
-
-def _text(found: Verified, unmarked: bool) -> str:
+def _text(found: Verified, unmarked: bool, named: int) -> str:
     lines = [f"{found.path}: {found.right:,} of {found.total:,} chunks are done and right ({found.kind})"]
     for title, chunks in (
         ("wrong coordinates", found.coordinates), ("wrong", found.wrong), ("failed", found.failed),
@@ -51,12 +48,12 @@ def _text(found: Verified, unmarked: bool) -> str:
     ):  # fmt: skip
         if chunks:
             lines.append(f"  {title}: {len(chunks):,}")
-            lines += [f"    {name}{f': {reason}' if reason else ''}" for name, reason in list(chunks.items())[:_NAMED]]
-            if len(chunks) > _NAMED:
-                lines.append(f"    and {len(chunks) - _NAMED:,} more (--json names all)")
+        lines += [f"    {name}: {reason}".rstrip(": ") for name, reason in list(chunks.items())[:named]]
+        if len(chunks) > named:
+            lines.append(f"    and {len(chunks) - named:,} more (--json names all)")
     wrong = bool(found.wrong or found.coordinates)
     if wrong and not unmarked:
         lines.append("  angsync verify --unmark lets --resume compute the wrong ones again")
-    if not found.is_complete and (unmarked or not wrong):
+    elif not found.is_complete:
         lines.append("  the command that wrote it computes the rest with --resume")
     return "\n".join(lines)

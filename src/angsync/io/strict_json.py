@@ -16,13 +16,13 @@ from angsync.io.atomic import atomic_open
 
 
 def cleaned(content: Any) -> Any:
-    """``content`` in JSON's types: NumPy scalars become numbers, keys and whatever else there is become text."""
+    """``content`` in JSON's types: NumPy's arrays and scalars too; keys and whatever else there is become text."""
+    if isinstance(content, (np.ndarray, np.generic)):
+        content = content.tolist()
     if isinstance(content, dict):
         return {str(key): cleaned(value) for key, value in content.items()}
     if isinstance(content, (list, tuple)):
         return [cleaned(value) for value in content]
-    if isinstance(content, np.generic):
-        content = content.item()
     if isinstance(content, float):
         return content if math.isfinite(content) else None
     return content if isinstance(content, (str, int, bool, type(None))) else str(content)

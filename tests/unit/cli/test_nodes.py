@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from angsync import Measurements
-from angsync.cli.nodes import anchors_from_text, gauge_from_text, in_order_of, priors_from_text
+from angsync.cli.nodes import gauge_from_text, in_order_of, known_from_text
 from angsync.errors import InputError
 
 ANGLES = np.array([0.1, 0.2, 0.3])
@@ -59,22 +59,22 @@ def test_gauge_that_is_no_node(text, data):
 
 def test_anchors_and_priors_given_as_text():
     data = Measurements(["a", "b=1"], ["b=1", "c"], [0.1, 0.2])
-    assert anchors_from_text(["a=0.5", "b=1=-1e-1"], data) == {"a": 0.5, "b=1": -0.1}
-    assert priors_from_text(["c=0.5,4"], data) == {"c": (0.5, 4.0)}
-    assert anchors_from_text(["1=2"], Measurements([0], [1], [0.1])) == {1: 2.0}
+    assert known_from_text("anchor", ["a=0.5", "b=1=-1e-1"], data) == {"a": 0.5, "b=1": -0.1}
+    assert known_from_text("prior", ["c=0.5,4"], data) == {"c": (0.5, 4.0)}
+    assert known_from_text("anchor", ["1=2"], Measurements([0], [1], [0.1])) == {1: 2.0}
 
 
 def test_a_node_anchored_twice_is_refused():
     data = Measurements(["a"], ["b"], [0.1])
     with pytest.raises(InputError, match="twice"):
-        anchors_from_text(["a=0.5", "a=1"], data)
+        known_from_text("anchor", ["a=0.5", "a=1"], data)
     with pytest.raises(InputError, match="twice"):
-        priors_from_text(["a=0.5,1", "a=1,1"], data)
+        known_from_text("prior", ["a=0.5,1", "a=1,1"], data)
 
 
 @pytest.mark.parametrize("text", ["a", "=0.5", "a=x", "a=1,2", "z=1"])
 def test_an_anchor_that_cannot_be_read_is_named(text):
     with pytest.raises(InputError, match="--anchor"):
-        anchors_from_text([text], Measurements(["a"], ["b"], [0.1]))
+        known_from_text("anchor", [text], Measurements(["a"], ["b"], [0.1]))
     with pytest.raises(InputError, match="--prior"):
-        priors_from_text([text.replace(",2", "")], Measurements(["a"], ["b"], [0.1]))
+        known_from_text("prior", [text.replace(",2", "")], Measurements(["a"], ["b"], [0.1]))

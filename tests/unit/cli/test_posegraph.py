@@ -203,7 +203,7 @@ def test_landmarks_covariances_and_a_page():
     lines = Path("cov.csv").read_text().splitlines()
     assert lines[3] == "3,pose,0.0,0.0,0.0,0.0,0.0,0.0"
     assert lines[5].startswith("20,landmark,")
-    assert "seen.g2o: pose graph of 4 poses" in Path("page.html").read_text()
+    assert "Pose graph of 4 poses" in Path("page.html").read_text()
     assert "Certified optimal" in Path("map.svg").read_text()
     content = json.loads(call("posegraph", "seen.g2o", "--json").stdout)
     assert (content["landmark_ids"], content["sightings"]) == ([20], 2)
@@ -253,5 +253,4 @@ def test_an_output_that_fails_does_not_take_the_answer_with_it(monkeypatch):
     answer = call("posegraph", "loop.g2o", "--covariances", "c.csv")
     assert answer.code == 2
     assert "error: no covariances." in answer.stderr
-    assert "4 poses and 4 edges" in answer.stdout
-    assert "written to" not in answer.stdout
+    assert len(answer.object["poses"]) == 4

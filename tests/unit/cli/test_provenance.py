@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from command_line import call, write_csv
 
-from angsync.cli.provenance import provenance
+from angsync.cli.application import provenance
 
 
 def test_a_page_tells_its_command_its_file_and_its_options():

@@ -177,7 +177,7 @@ def test_ctrl_c_while_the_command_is_loaded_is_one_word():
         "angsync.cli.main()\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+    assert (done.returncode, done.stderr) == (130, "interrupted: nothing was begun\n")
 
 
 def test_completion_is_offered():

@@ -62,7 +62,7 @@ def test_other_columns_and_units():
         (["--image", "sky.npy"], "--image and --pixel-size belong together"),
         (["--diameter", "42", "--image", "night.csv", "--pixel-size", "1"], "two models"),
         (["--reference", "XX"], "no station 'XX'"),
-        (["--column", "amplitude"], "--column is WHAT=NAME"),
+        (["--column", "amplitude"], "--column must be WHAT=NAME"),
         (["--uv-unit", "m"], "uv_unit must be one of"),
         (["-o", "gains.txt"], "csv, npz or parquet"),
         (["-o", "night.csv"], "night.csv"),

@@ -74,8 +74,8 @@ def test_wrong_chunks_of_the_output_are_named_and_computed_again():
     [
         (["verify", "gone.zarr"], "there is no store gone.zarr"),
         (["verify", "slc.zarr"], "not a zarr store that angsync wrote"),
-        (["link", "slc.zarr", "--resume"], "need a zarr store"),
-        (["link", "slc.zarr", "-o", "phase.npz", "--scheduler", "tcp://x:1"], "need a zarr store"),
+        (["link", "slc.zarr", "--resume"], "needs a zarr store"),
+        (["link", "slc.zarr", "-o", "phase.npz", "--scheduler", "tcp://x:1"], "needs a zarr store"),
         (["link", "slc.zarr", "--out", "out.zarr", "--memory", "lots"], "such as '1GB'"),
         (["link", "slc.zarr", "--out", "out.zarr", "--absent", "maybe"], "absent must be one of"),
         (["link", "slc.zarr", "--out", "out.zarr", "--chunk", "0"], "positive whole numbers"),
