@@ -135,7 +135,6 @@ class Certificate:
 def combine(parts: list[Certificate], indices: list[NDArray[np.int64]], z: NDArray, tolerance: float) -> Certificate:
     """One certificate for the components with more than one node; isolated nodes have nothing to prove."""
     if not parts:
-        # no measurement at all: every answer is optimal
         return trivial(tolerance, unique=z.size == 1)
     if len(parts) == 1 and indices[0].size == z.size:
         only = parts[0]
@@ -182,9 +181,13 @@ def _placed(parts: list[Certificate], indices: list[NDArray[np.int64]]) -> tuple
 
 
 def trivial(tolerance: float, unique: bool) -> Certificate:
-    """Nothing to prove: f is constant. ``unique`` only for a single node."""
+    """Nothing to prove: f is constant. ``unique`` only for a single node.
+
+    Otherwise nothing is measured, and it is UNDECIDED: data that were lost must not look like a proof.
+    """
+    verdict = Verdict.CERTIFIED if unique else Verdict.UNDECIDED
     return Certificate(
-        Verdict.CERTIFIED, 0.0, 0.0, 0.0, math.inf, unique, None, _TRIVIAL, 1.0, tolerance, 0.0, 0.0
+        verdict, 0.0, 0.0, 0.0, math.inf, unique, None, _TRIVIAL, 1.0, tolerance, 0.0, 0.0
     )  # fmt: skip
 
 

@@ -20,6 +20,13 @@ BLAS_VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 class Command(typer.core.TyperCommand):
     """A command that is known while it runs, reports what is wrong, and is held to its number of threads."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")  # of a library behind Typer
+            raise
+
     def invoke(self, ctx: Any) -> Any:
         from angsync.cli.outcome import reporting
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
 import tempfile
@@ -213,7 +214,10 @@ def _solver(name: str, alpha: float | None) -> Any:
 def _errors_or_warning(result: Any, sigma: float | None) -> Any:
     """Return the standard errors, or None with a warning: the phases are not lost if their errors are not known."""
     try:
-        return result.standard_errors(sigma)
+        errors = result.standard_errors(sigma).copy()
+        if result.grounding is None:
+            errors[result.isolated] = math.nan  # nothing is known of a phase that nothing was measured of
+        return errors
     except InputError as error:
         warn_user(f"no standard errors: {error.message}", AngsyncWarning, python=error.python, command=error.command)
         return None

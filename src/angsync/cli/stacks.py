@@ -78,7 +78,8 @@ def solve_store(
     told = _summary(solved.shape, solved.n, solved.counts, own.certify, time.perf_counter() - begin)
     done, missing = solved.done, [chunk.name for chunk in solved.done.missing]
     chunks = {"done": len(done.reports), "before": done.found, "failed": done.failed, "not done": missing}
-    show(json, lambda: told | {"chunks": chunks}, lambda: _text(solved, told), z=output)
+    written = {"z": output} if done.reports else {}
+    show(json, lambda: told | {"chunks": chunks}, lambda: _text(solved, told), **written)
     raise typer.Exit(130 if done.interrupted else 3 if done.failed else _code(told))
 
 

@@ -23,11 +23,6 @@ from angsync.io.formats import (
 from angsync.problem.measurements import Measurements, Unit
 from angsync.problem.units import check_unit
 
-_UNITLESS = {
-    ".g2o": "A g2o file is in radians: leave it out.",
-    ".npy": "This is a matrix of complex numbers, which have no unit: leave it out.",
-}
-
 
 @names_keywords
 def read(
@@ -75,16 +70,17 @@ def read(
 
 def read_named(path: str | os.PathLike[str], names: ColumnNames, weights: str, format: str | None) -> Any:
     """Do the work of :func:`read`; afterwards ``names`` tells where the weights came from."""
-    unit = names.unit
     if weights not in G2O_WEIGHTS:
         raise InputError(f"weights is {weights!r}, but it must be 'kappa' or 'unit'.")
-    check_unit(unit)
+    check_unit(names.unit)
     file = existing_file(path)
     suffix = file.suffix.lower() if format is None else f".{format.lower().removeprefix('.')}"
     if format is not None and suffix not in READ:
         raise InputError(f"format is {format!r}, but it must be {in_words(READ)}.")
-    if unit != "rad" and suffix in (".g2o", ".npy"):
-        raise InputError(f"{file}: the unit {unit!r} is for edge lists. {_UNITLESS[suffix]}")
+    if weights != G2O_WEIGHTS[0] and suffix != ".g2o":
+        raise _only_for(file, "pose graphs (g2o)", "weights", weights)
+    if suffix in (".g2o", ".npy"):
+        _refuse_names(file, names)
     if suffix == ".g2o":
         from angsync.io.g2o_file import read_g2o
 
@@ -101,9 +97,22 @@ def read_named(path: str | os.PathLike[str], names: ColumnNames, weights: str, f
             command="--format csv.",
         )
     data = function_of(COLUMN_READERS[suffix])(file, names)
-    if unit != "rad" and not isinstance(data, Measurements):
-        raise InputError(f"{file}: the unit {unit!r} is for edge lists. {_UNITLESS['.npy']}")
+    if not isinstance(data, Measurements):
+        _refuse_names(file, names)
     return data
+
+
+def _refuse_names(file: Path, names: ColumnNames) -> None:
+    """Refuse names of columns and the unit of a file that has neither: a matrix, or a pose graph in radians."""
+    usual = vars(ColumnNames())
+    for name, given in vars(names).items():
+        if name != "errors_used" and given != usual[name]:
+            raise _only_for(file, "edge lists", name, given)
+
+
+def _only_for(file: Path, what: str, name: str, given: str) -> InputError:
+    text = f"{file}: {name} is only for {what}."
+    return InputError(text, python=f"Leave out {name}={given!r}.", command=f"Leave out --{name} {given}.")
 
 
 def write_measurements(

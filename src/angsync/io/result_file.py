@@ -93,6 +93,8 @@ def load_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
             "or read the phases alone with angsync.io.read_phases."
         )
     arrays = load_arrays(file)
+    if "batch_version" in arrays:
+        raise FileFormatError(f"{file} holds the result of a stack, not of one problem. BatchResult.load reads it.")
     if not is_result(arrays):
         raise FileFormatError(
             f"{file} is not a saved result: it has no mark {FORMAT!r}. It holds {listed(arrays)}. "

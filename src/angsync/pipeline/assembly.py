@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.certificate import GAP_TOLERANCE
-from angsync.certificate.verdict import Certificate, Verdict, combine, interrupted
+from angsync.certificate.verdict import Certificate, combine, interrupted
 from angsync.errors import ConvergenceError, ConvergenceWarning, warn_user
 from angsync.pipeline.call import Call
 from angsync.pipeline.gauge import in_gauge
@@ -192,11 +192,7 @@ def stopped_by(result: SyncResult, status: Status, on_failure: str = "ignore") -
 def one_certificate(certificates: list[Certificate], indices: list[NDArray[np.int64]], z: NDArray) -> Certificate:
     if len(certificates) < len(indices):
         return interrupted()
-    found = combine(certificates, indices, z, tolerance=GAP_TOLERANCE)
-    if indices or z.size == 1:
-        return found
-    # nothing is measured: UNDECIDED, as in a stack, because data that were lost must not look like a proof
-    return dataclasses.replace(found, verdict=Verdict.UNDECIDED)
+    return combine(certificates, indices, z, tolerance=GAP_TOLERANCE)
 
 
 def _method_of(runs: Sequence[Run], n: int) -> str:

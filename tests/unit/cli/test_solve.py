@@ -280,9 +280,16 @@ def test_degrees_read_as_radians_that_fit_badly_end_with_1():
     assert call("solve", "deg.csv").code == 0
 
 
+def test_isolated_nodes_have_no_standard_error():
+    np.savez("edges.npz", i=[0, 1, 2], j=[1, 2, 0], angle=[0.1, 0.2, -0.28], n=4)
+    errors = call("solve", "edges.npz", "--standard-errors", "--sigma", "0.1", "--json").object["standard_errors"]
+    assert errors[0] == 0
+    assert errors[3] is None
+
+
 def test_a_matrix_has_no_unit():
     np.save("C.npy", np.eye(3))
-    refused(call("solve", "C.npy", "--unit", "deg"), "is for edge lists")
+    assert "only for edge lists" in refused("solve", "C.npy", "--unit", "deg")
 
 
 @posix

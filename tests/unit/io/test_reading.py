@@ -113,17 +113,26 @@ def test_the_unit_of_the_angles(tmp_path: Path) -> None:
     assert heard[0].filename == __file__
 
 
-def test_what_has_no_unit_is_refused_with_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "option", "word"),
+    [
+        ("C.npy", {"unit": "deg"}, "unit is only for edge lists"),
+        ("C.npy", {"weight": "w"}, "weight"),
+        ("C.npz", {"unit": "deg"}, "unit"),
+        ("C.npz", {"error": "sigma"}, "error"),
+        ("poses.g2o", {"unit": "deg"}, "unit"),
+        ("poses.g2o", {"angle": "dtheta"}, "angle"),
+        ("C.npy", {"weights": "unit"}, "weights is only for pose graphs"),
+        ("value.npz", {"unit": "deg"}, "unit"),
+    ],
+)
+def test_read_option_of_another_kind_of_file_is_refused(tmp_path: Path, name: str, option: dict, word: str) -> None:
     np.save(tmp_path / "C.npy", np.eye(3))
     np.savez(tmp_path / "C.npz", C=np.eye(3))
     np.savez(tmp_path / "value.npz", i=[0], j=[1], value=[1j])
     (tmp_path / "poses.g2o").write_text("EDGE_SE2 0 1 1 0 0.5 1 0 0 1 0 1\n")
-    for name, message in (
-        ("C.npy", "matrix of complex numbers"), ("C.npz", "matrix of complex numbers"),
-        ("value.npz", "complex values have no unit"), ("poses.g2o", "in radians"),
-    ):  # fmt: skip
-        with pytest.raises(InputError, match=message):
-            read(tmp_path / name, unit="deg")
+    with pytest.raises(InputError, match=word):
+        read(tmp_path / name, **option)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such files there")

@@ -196,7 +196,9 @@ class ClockResult(ApplicationResult):
         return {"offset": self.unit, "standard_error": self.unit, "skew": rate, "skew_error": rate}
 
     def _origin(self) -> str:
-        return "their mean" if self.reference == "mean" else f"clock {self.reference}"
+        if self.reference != "mean":
+            return f"clock {self.reference}"
+        return "their mean" if self.period is None else "their circular mean"
 
     def _sentences(self, unit: str) -> list[str]:
         said = list(self.links.notes)

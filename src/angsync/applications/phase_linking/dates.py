@@ -20,6 +20,8 @@ def labels_of(dates: Any, n: int) -> tuple[str, ...]:
     if values.ndim != 1 or len(values) != n:
         raise InputError(f"there must be one name for each of the {n} dates, but there are {values.size}.")
     if values.dtype.kind == "M":
+        if np.isnat(values).any():
+            raise InputError(f"date {int(np.argmax(np.isnat(values)))} is missing (NaT). Name it, or drop the image.")
         names = [str(x).replace("-", "") for x in np.datetime_as_string(values, unit="D")]
         if len(set(names)) < n:  # several images of one day
             names = [str(x) for x in np.datetime_as_string(values, unit="s")]

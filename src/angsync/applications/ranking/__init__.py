@@ -25,7 +25,7 @@ from angsync.applications.ranking.encoding import ENCODINGS, components_of, enco
 from angsync.applications.ranking.games import Columns, Comparisons, comparisons
 from angsync.applications.ranking.holdout import Holdout, held_out
 from angsync.applications.ranking.noise import noise_of
-from angsync.applications.ranking.order import cut_circle, rank_intervals, ranks_of, upset_share
+from angsync.applications.ranking.order import EQUAL, cut_circle, rank_intervals, ranks_of, upset_share
 from angsync.applications.ranking.peers import peers
 from angsync.applications.ranking.result import CLOSED, CYCLIC, RankingResult
 from angsync.errors import AngsyncWarning, DisconnectedWarning, ErrorBarWarning, InputError, names_keywords, warn_user
@@ -125,13 +125,14 @@ def _ranked(
         seen = seen._replace(error=np.full(met.size, np.nan), noise=nothing, freedom=0 * seen.freedom, pooled=math.nan)
     for doubt in seen.doubts:
         warn_user(doubt, ErrorBarWarning)
+    score = np.where(np.abs(fit.height) <= EQUAL, 0.0, fit.height) / unit
     rank_, interval = np.empty(met.size), np.full((met.size, 2), np.nan)
     for label in range(int(component.max()) + 1):
         inside = component == label
         rank_[inside] = ranks_of(fit.height[inside])
         interval[inside] = rank_intervals(fit.height[inside] / unit, seen.error[inside], int(seen.freedom[label]))
     return RankingResult(
-        players=played.players, rank=_placed(rank_, met, played.n), score=_placed(fit.height / unit, met, played.n),
+        players=played.players, rank=_placed(rank_, met, played.n), score=_placed(score, met, played.n),
         standard_error=_placed(seen.error, met, played.n), rank_interval=_placed(interval, met, played.n),
         upset=upset_share(_placed(fit.height, met, played.n), pairs.i, pairs.j, np.sign(pairs.margin)),
         component=_placed(component, met, played.n, -1).astype(np.int64), shift=fit.shift, orientation=fit.orientation,

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.special
 from numpy.typing import NDArray
 
-_EQUAL = 1e-9  # radians: nearer phases are one rank
+EQUAL = 1e-9  # radians: nearer phases are one rank
 # Standard errors of a difference beyond which a player counts as better or worse, for rank intervals of 95 %. Each pair
 # on its own would need 1.96; but the error of the player himself is common to all his pairs, and those of the others
 # average out: 1.39 if theirs did entirely. Chosen by simulation, on other seeds than those of the benchmark.
@@ -68,7 +68,7 @@ def cut_circle(
 
 def ranks_of(height: NDArray[np.float64]) -> NDArray[np.int64]:
     """1 for the largest; equal ones share the better rank."""
-    return 1 + np.searchsorted(np.sort(-height), -height - _EQUAL, side="left")
+    return 1 + np.searchsorted(np.sort(-height), -height - EQUAL, side="left")
 
 
 def upset_share(height: NDArray[np.float64], i: NDArray[np.int64], j: NDArray[np.int64], sign: NDArray) -> float:
@@ -77,7 +77,7 @@ def upset_share(height: NDArray[np.float64], i: NDArray[np.int64], j: NDArray[np
     if not decided.any():
         return math.nan
     lead = (height[i] - height[j])[decided] * sign[decided]
-    return float(np.mean(np.where(np.abs(lead) <= _EQUAL, 0.5, lead < 0)))
+    return float(np.mean(np.where(np.abs(lead) <= EQUAL, 0.5, lead < 0)))
 
 
 def rank_intervals(score: NDArray[np.float64], error: NDArray[np.float64], freedom: int) -> NDArray[np.float64]:

@@ -42,3 +42,8 @@ def test_names_are_given_once_each():
         labels_of(["a", "b", "a"], 3)
     with pytest.raises(InputError, match="in order"):
         labels_of(["20200118", "20200118"], 2)
+
+
+def test_missing_dates_are_refused():
+    with pytest.raises(InputError, match="NaT"):
+        labels_of(np.array(["2020-01-06", "NaT"], dtype="datetime64[D]"), 2)
