@@ -29,10 +29,11 @@ def reproduce(
     from angsync.cli.progress import counting
     from angsync.io.atomic import atomic_open, check_writable, report_folder
     from angsync.io.strict_json import to_json, write_json
+    from angsync.report.canvas import check_extra
     from angsync.study.reproduce import run_experiments
-    from angsync.study.reproduce.figures import check_matplotlib, write_figures
+    from angsync.study.reproduce.figures import write_figures
 
-    check_matplotlib()
+    check_extra("drawing the figures")
     with report_folder(output):
         numbers, page = check_writable(output / "results.json"), check_writable(output / "report.md")
         with counting() as report:

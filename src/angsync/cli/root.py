@@ -62,7 +62,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from angsync.study.machine import version_of
+        from angsync.cli.info import version_of
 
         typer.echo(f"angsync {version_of('angsync')}")
         raise typer.Exit

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from angsync.cli import options
 from angsync.cli.root import app
+from angsync.errors import InputError, OutputError
+from angsync.io.formats import MATRIX_WRITERS, MEASUREMENT_WRITERS
+
+if TYPE_CHECKING:
+    from angsync.simulate import Problem
 
 _PROBABILITY = "Probability of an edge (erdos_renyi) or of a good edge (outliers) (default: 0.5)."
+_DEFAULTS = {"n": 100, "p": 0.5, "sigma": 0.1, "rows": 10, "columns": 10, "law": "wrapped_normal", "holonomy": None}
 
 
 @app.command(short_help="Write a simulated problem.")
@@ -20,7 +28,7 @@ def simulate(
     sigma: Annotated[
         float | None, typer.Option(help="Noise: of the paper's W for gaussian, else in radians (default: 0.1).")
     ] = None,
-    probability: Annotated[float | None, typer.Option("--probability", "-p", help=_PROBABILITY)] = None,
+    p: Annotated[float | None, typer.Option("--probability", "-p", help=_PROBABILITY)] = None,
     rows: Annotated[int | None, typer.Option(help="Rows of the grid (default: 10).", min=1)] = None,
     columns: Annotated[int | None, typer.Option(help="Columns of the grid (default: 10).", min=1)] = None,
     law: options.Law = None,
@@ -29,15 +37,48 @@ def simulate(
 ) -> None:
     """Write a simulated problem with its truth, for `angsync solve`."""
     from angsync.cli.progress import watching
-    from angsync.study.scenario import from_name, problem_path, write_problem
+    from angsync.io.atomic import check_writable
 
-    problem_path(model, output)
-    settings = {
-        "n": n, "sigma": sigma, "probability": probability, "rows": rows, "columns": columns, "law": law,
-        "holonomy": holonomy,
-    }  # fmt: skip
+    matrices = MATRIX_WRITERS if model == "gaussian" else {}
+    suffixes = {**MEASUREMENT_WRITERS, **matrices}
+    if output.suffix.lower() not in suffixes:
+        raise OutputError(
+            f"cannot write {output}: {model} is written as {', '.join(suffixes)}, not as {output.suffix!r}. "
+            "Change the suffix."
+        )
+    check_writable(output)
+    settings = {"n": n, "p": p, "sigma": sigma, "rows": rows, "columns": columns, "law": law, "holonomy": holonomy}
     given = {name: value for name, value in settings.items() if value is not None}
     with watching("simulating"):
-        problem = from_name(model, given, rng=seed)
-        write_problem(problem, output)
+        problem = _simulated(model, given, seed)
+        _write(problem, output, as_matrix=output.suffix.lower() in matrices)
     typer.echo(f"{model}: {problem.n} nodes, written to {output}")
+
+
+def _simulated(model: str, given: dict[str, Any], seed: int) -> Problem:
+    """Return the problem of this name.
+
+    A setting that does not concern the model is refused, because ignoring it would give another problem than
+    the one that was asked for.
+    """
+    from angsync import simulate as models
+
+    make = getattr(models, model)
+    known = {name: _DEFAULTS[name] for name in inspect.signature(make).parameters if name in _DEFAULTS}
+    for name in given:
+        if name not in known:
+            raise InputError(f"{model} has no setting {name!r}; its settings are {', '.join(known)}.")
+    return make(**{**known, **given}, rng=seed)
+
+
+def _write(problem: Problem, file: Path, *, as_matrix: bool) -> None:
+    """Write the matrix or the edges; npz holds the true angles too."""
+    import numpy as np
+
+    from angsync.io import write_matrix, write_measurements
+
+    truth = np.angle(problem.z) if file.suffix.lower() == ".npz" else None
+    if as_matrix:
+        write_matrix(problem.C, file, truth=truth)
+    else:
+        write_measurements(problem.measurements, file, truth=truth)

@@ -37,7 +37,7 @@ def threads() -> int:
     The work of dense kernels is shared out by this number, so it decides their last bits: it does not depend on what
     else the machine does. In a process forked from one that used several threads, one works off the shares of all.
     """
-    return _allowed(_asked_for() or _cores())
+    return _allowed(_asked_for() or cores())
 
 
 def told_to_work_off_alone(function: Callable[[], None]) -> None:
@@ -71,7 +71,8 @@ def _asked_for() -> int | None:
     return None
 
 
-def _cores() -> int:
+def cores() -> int:
+    """Return the cores that this process may use, which can be fewer than the machine has."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 

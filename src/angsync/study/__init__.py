@@ -1,1 +1,1 @@
-"""Studies of the methods: the claims of the paper measured, the benchmark, the demonstration."""
+"""Studies of the methods: the claims of the paper measured, and the demonstration."""

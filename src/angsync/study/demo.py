@@ -17,6 +17,7 @@ from angsync.front_door import synchronize
 from angsync.pipeline.result import SyncResult
 from angsync.pipeline.robust.settings import Robust
 from angsync.problem.measurements import Measurements
+from angsync.report.series import angle_errors
 from angsync.simulate import Problem, gaussian
 from angsync.solvers import GPM
 from angsync.solvers.starts.eigenvector import eigenvector_estimator
@@ -43,7 +44,12 @@ class Network:
 
     @property
     def names(self) -> list[str]:
-        return [f"S{k + 1:02d}" for k in range(len(self.truth))]
+        return list(map(str, self.measurements.labels or ()))
+
+    @property
+    def z(self) -> NDArray[np.complex128]:
+        """The true phases as complex numbers."""
+        return np.exp(1j * np.radians(self.truth))
 
     def link(self, index: int) -> str:
         """Return the names of the ends."""
@@ -66,8 +72,8 @@ def simulate_network(seed: int = 0) -> Network:
     middles = (positions[i] + positions[j]) / 2
     bad = int(np.argmin(np.linalg.norm(middles - grid.mean(axis=0), axis=1)))
     angle[bad] += BAD_LINK_DEGREES
-    names = np.array([f"S{k + 1:02d}" for k in range(n)])
-    links = Measurements(names[i], names[j], (angle + 180) % 360 - 180, unit="deg", labels=names.tolist())
+    names = [f"S{k + 1:02d}" for k in range(n)]
+    links = Measurements(i, j, (angle + 180) % 360 - 180, unit="deg", labels=names)
     return Network(positions, truth, links, bad)
 
 
@@ -82,17 +88,16 @@ class NetworkDemonstration:
     @cached_property
     def errors(self) -> NDArray[np.float64]:
         """Degrees between the phases found and the true ones, relative to the first station."""
-        return self._errors(self.result)
+        return np.abs(angle_errors(self.result, self.network.z))
 
     @cached_property
     def plain_errors(self) -> NDArray[np.float64]:
-        return self._errors(self.plain)
+        return np.abs(angle_errors(self.plain, self.network.z))
 
     @cached_property
     def misfits(self) -> NDArray[np.float64]:
         """Degrees between each measurement and the phases found."""
-        links, z = self.network.measurements, self.result.z
-        return np.abs(np.degrees(np.angle(np.exp(1j * links.angle) * z[links.i].conj() * z[links.j])))
+        return np.abs(np.degrees(self.result.edge_residuals().wrapped))
 
     @property
     def distrusted(self) -> list[int]:
@@ -133,7 +138,7 @@ class NetworkDemonstration:
             path,
             title="A network with one bad link",
             notes=self.story(),
-            truth=np.exp(1j * np.radians(self.network.truth)),
+            truth=self.network.z,
             positions=self.network.positions,
         )
 
@@ -149,9 +154,6 @@ class NetworkDemonstration:
             "largest_error_degrees_least_squares": float(self.plain_errors.max()),
             "verdict": self.result.certificate.verdict.name,
         }
-
-    def _errors(self, result: SyncResult) -> NDArray[np.float64]:
-        return np.abs(np.degrees(np.angle(result.z * np.exp(-1j * np.radians(self.network.truth)))))
 
 
 def run_network_demo(*, seed: int = 0, callback: Callback | None = None) -> NetworkDemonstration:

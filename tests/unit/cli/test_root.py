@@ -100,7 +100,7 @@ def seen(monkeypatch):
         found["variables"] = {name: os.environ.get(name) for name in BLAS_VARIABLES}
         return {}
 
-    monkeypatch.setattr("angsync.study.machine.installation", installation)
+    monkeypatch.setattr("angsync.cli.info.installation", installation)
     return found
 
 

@@ -71,7 +71,7 @@ def test_all_cores_are_used_however_busy_the_machine_is(monkeypatch):
 
     for name in ("ANGSYNC_NUM_THREADS", "OMP_NUM_THREADS"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(thread_count, "_cores", lambda: 4)
+    monkeypatch.setattr(thread_count, "cores", lambda: 4)
 
     opened, own = [], open
     monkeypatch.setattr("builtins.open", lambda path, *rest, **more: opened.append(path) or own(path, *rest, **more))

@@ -7,12 +7,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync import simulate, theory
+from angsync import theory
 from angsync.circle import distance
 from angsync.problem.criticality import criticality
-from angsync.solvers.starts.eigenvector import eigenvector_estimator
 from angsync.study.reproduce.rows import EPSILON, Inequalities, Piece, Row, Trials, with_error
-from angsync.study.reproduce.runs import maximizer, random_start, rho, scaled_problem
+from angsync.study.reproduce.runs import gaussian_case, maximizer, near, random_start, rho, scaled_case
 from angsync.study.reproduce.sizes import Size
 
 
@@ -25,16 +24,13 @@ def estimators(size: Size, trials: Trials) -> Piece:
     for k, rng in trials(size.facts):
         n = (20, 50, 100)[k % 3]
         noise = levels[(k // 3) % len(levels)]
-        problem = simulate.gaussian(n, noise * math.sqrt(n), rng=rng)
-        op = theory.operator_norm(problem.noise)
-        v = eigenvector_estimator(problem.C)
-        allowance = 16 * EPSILON * n
-        first.add(distance(v, problem.z), theory.eigenvector_error_bound(n, op).bound, allowance)
+        case = gaussian_case(n, noise * math.sqrt(n), rng)
+        op, allowance = case.norms[0], 16 * EPSILON * n
+        first.add(distance(case.v, case.truth), theory.eigenvector_error_bound(n, op).bound, allowance)
         # above the truth, so that f(zhat) >= f(z*), which is all that Fact 3 asks for
-        zhat = maximizer(problem.C, problem.z)
-        third.add(distance(zhat, problem.z), theory.maximizer_error_bound(n, op).bound, allowance)
-        unit = simulate.gaussian(n, 0.2 * math.sqrt(n), rng=rng)
-        ratios = theory.convergence_ratios(n, *theory.noise_norms(unit.noise, unit.z))
+        zhat = maximizer(case.C, case.truth)
+        third.add(distance(zhat, case.truth), theory.maximizer_error_bound(n, op).bound, allowance)
+        ratios = theory.convergence_ratios(n, *gaussian_case(n, 0.2 * math.sqrt(n), rng).norms)
         op_ratios.setdefault(n, []).append(ratios.op_ratio)
         inf_ratios.setdefault(n, []).append(ratios.noise_inf_ratio)
     rounding = "1e-12 relative, 16 eps n absolute"
@@ -51,20 +47,21 @@ def estimators(size: Size, trials: Trials) -> Piece:
 
 def critical_points(size: Size, trials: Trials) -> Piece:
     """F4 at critical points found from random starts, with noise up to n/16."""
-    near, identities, found, within = Inequalities(), 0.0, 0, True
+    checked, identities, found, within = Inequalities(), 0.0, 0, True
     for k, rng in trials(size.critical):
         n = (20, 40, 60)[k % 3]
         kind = ("gaussian", "rival", "node")[(k // 3) % 3]
-        C, noise, truth = scaled_problem(kind, n, float(rng.uniform(0.05, 0.999)) * n / 16, rng)
-        bounds = theory.critical_point_bounds(n, theory.operator_norm(noise))
+        case = scaled_case(kind, n, float(rng.uniform(0.05, 0.999)) * n / 16, rng)
+        bounds = theory.critical_point_bounds(n, case.norms[0])
         within &= bounds.conditions.hold
-        points = _second_order_points(C, rng, 4)
+        points = _second_order_points(case.C, rng, 4)
         for z in points:
-            identities = max(identities, _fixed_point_error(C, z))
-            near.add([n - abs(np.vdot(truth, z)), distance(z, truth)], [n - bounds.overlap, bounds.distance], 1e-9)
+            identities = max(identities, _fixed_point_error(case.C, z))
+            left = [n - abs(np.vdot(case.truth, z)), distance(z, case.truth)]
+            checked.add(left, [n - bounds.overlap, bounds.distance], 1e-9)
         found += len(points)
-    measured = f"{found} critical points; identities to {identities:.0e} relative; {near}"
-    held = near.held and identities <= 1e-10 and within
+    measured = f"{found} critical points; identities to {identities:.0e} relative; {checked}"
+    held = checked.held and identities <= 1e-10 and within
     return Piece((Row("F4", measured, held, "1e-10 relative for the identities, 1e-9 for the bounds", found),))
 
 
@@ -74,27 +71,20 @@ def critical_distances(size: Size, trials: Trials) -> Piece:
     for k, rng in trials(size.critical):
         n = (20, 50, 100)[k % 3]
         op = float(rng.uniform(0.1, 0.999)) * n ** (2 / 3) / 32768
-        C, noise, truth = scaled_problem(("gaussian", "rival")[k % 2], n, op, rng)
-        noise_inf = theory.noise_norms(noise, truth)[1]
-        critical = _second_order_points(C, rng, 3)
+        case = scaled_case(("gaussian", "rival")[k % 2], n, op, rng)
+        critical = _second_order_points(case.C, rng, 3)
         spread = max([spread, *(distance(z, critical[0]) for z in critical[1:])])
         for alpha in (4.0, 16.0, math.inf):
-            z = _near(truth, float(rng.uniform(0.01, 1)), rng)
-            size_of_gradient, rounding = rho(C, z, alpha)
-            statement = theory.critical_distance_bound(n, alpha, size_of_gradient, op, noise_inf, distance(z, truth))
+            share = float(rng.uniform(0.01, 1))
+            z = near(case.truth, rng.standard_normal(n), share)
+            gradient, rounding = rho(case.C, z, alpha)
+            statement = theory.critical_distance_bound(n, alpha, gradient, *case.norms, distance(z, case.truth))
             if statement.conditions.hold:
                 applied += 1
                 bound.add([distance(z, zt) for zt in critical], statement.bound, 8 / n * rounding + 1e-9)
     measured = f"{bound}; all critical points of a problem agree to {spread:.0e} in d_2"
     held = bound.held and spread <= 1e-9
     return Piece((Row("P4", measured, held, "1e-9 absolute: where Newton's method stops", applied),))
-
-
-def _near(truth: NDArray, share: float, rng: np.random.Generator) -> NDArray:
-    """A random point at up to ``share`` of the distance sqrt(n)/2 from the truth."""
-    angles = rng.standard_normal(truth.size)
-    angles *= share * 0.5 * math.sqrt(truth.size) / float(np.linalg.norm(angles))
-    return truth * np.exp(1j * angles)
 
 
 def _second_order_points(C: NDArray, rng: np.random.Generator, starts: int) -> list[NDArray]:

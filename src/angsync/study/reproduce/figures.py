@@ -8,32 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from angsync.errors import MissingDependencyError
 from angsync.io.atomic import atomic_open
 
 Entries = list[dict[str, Any]]
 
-_NAMES = {
-    "eigenvector": "eigenvector",
-    "gpm": "GPM",
-    "sdr": "SDR",
+_MARKS = ("o", "s", "^", "D", "v")  # distinguish the curves without their colors
+_MARKS_PER_CURVE = 12
+_PANEL = (3.6, 3.2)  # inches
+_CONSTANT = 8  # of Proposition 3
+_METHODS = {"eigenvector": "eigenvector", "gpm": "GPM", "sdr": "SDR"}
+_ENDS = {
     "best_known": "best known optimum",
     "certified": "certified",
     "theorem_1_applies": "Theorem 1 applies",
     "theorem_3_applies": "Theorem 3 applies",
 }
-_MARKS = ("o", "s", "^", "D", "v")  # distinguish the curves without their colors
-_MARKS_PER_CURVE = 12
-_PANEL = (3.6, 3.2)  # inches
-_CONSTANT = 8  # of Proposition 3
-
-
-def check_matplotlib() -> None:
-    """Raise MissingDependencyError if the figures could not be drawn."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise MissingDependencyError("matplotlib", "report", "drawing the figures") from None
 
 
 def write_figures(series: dict[str, Entries], folder: Path) -> Iterator[tuple[str, str]]:
@@ -99,38 +88,38 @@ def _error_bound(entries: Entries) -> Any:
     return figure
 
 
-def _per_order(entries: Entries, curve: Callable[[Any, Entries, int], None], ylabel: str) -> Any:
-    """Draw a panel per n."""
+def _by_noise(entries: Entries, ylabel: str) -> tuple[Any, list[tuple[Any, Entries]]]:
+    """Return the figure, and for each n a panel and its entries from low to high noise."""
     orders = sorted({entry["n"] for entry in entries})
     figure, panels = _panels(1, len(orders))
     for n, axes in zip(orders, panels[0], strict=True):
-        curve(axes, sorted((entry for entry in entries if entry["n"] == n), key=lambda entry: entry["noise"]), n)
         axes.set(title=f"n = {n}", xlabel="noise σ/√n", ylabel=ylabel)
-        axes.legend()
-    return figure
+    by_noise = sorted(entries, key=lambda entry: entry["noise"])
+    return figure, [
+        (axes, [entry for entry in by_noise if entry["n"] == n]) for n, axes in zip(orders, panels[0], strict=True)
+    ]
 
 
 def _efficiency(entries: Entries) -> Any:
-    def curves(axes: Any, here: Entries, n: int) -> None:
+    figure, panels = _by_noise(entries, "E d₂² / Cramér–Rao bound")
+    for axes, here in panels:
         axes.axhline(1.0, color="gray", linestyle=":")
         for method, mark in zip(dict.fromkeys(entry["method"] for entry in here), _MARKS, strict=False):
             chosen = [entry for entry in here if entry["method"] == method]
             x, y, error = ([entry[key] for entry in chosen] for key in ("noise", "ratio", "standard_error"))
-            axes.errorbar(x, y, 2 * np.array(error), marker=mark, capsize=2, label=_NAMES[method])
-
-    return _per_order(entries, curves, "E d₂² / Cramér–Rao bound")
+            axes.errorbar(x, y, 2 * np.array(error), marker=mark, capsize=2, label=_METHODS[method])
+        axes.legend()
+    return figure
 
 
 def _transitions(entries: Entries) -> Any:
-    def curves(axes: Any, here: Entries, n: int) -> None:
-        for key, mark in zip(
-            ("best_known", "certified", "theorem_1_applies", "theorem_3_applies"), _MARKS, strict=False
-        ):
-            axes.semilogx(
-                [entry["noise"] for entry in here], [entry[key] for entry in here], marker=mark, label=_NAMES[key]
-            )
-
-    return _per_order(entries, curves, "fraction of the problems")
+    figure, panels = _by_noise(entries, "fraction of the problems")
+    for axes, here in panels:
+        noises = [entry["noise"] for entry in here]
+        for (key, label), mark in zip(_ENDS.items(), _MARKS, strict=False):
+            axes.semilogx(noises, [entry[key] for entry in here], marker=mark, label=label)
+        axes.legend()
+    return figure
 
 
 _FIGURES: dict[str, tuple[Callable[[Entries], Any], str]] = {

@@ -144,6 +144,11 @@ def with_error(values: Sequence[float]) -> str:
     return f"{mean:.{digits}f} +- {error:.{digits}f}" if digits <= 8 else f"{mean:.3g} +- {error:.1g}"
 
 
+def chance_limit(chance: float, trials: int) -> float:
+    """Return how often an event of this chance may occur: three standard errors above its mean."""
+    return trials * chance + 3 * math.sqrt(trials * chance * (1 - chance))
+
+
 def frequency(count: int, trials: int) -> str:
     """A frequency with its standard error; for none at all the 95 % upper bound 3/trials instead."""
     if count == 0:

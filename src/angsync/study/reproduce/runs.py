@@ -1,23 +1,77 @@
-"""What the experiments share: recorded runs of GPM, the maximizer, f(zhat) - f(z) without cancellation."""
+"""What the experiments share: problems with what the theorems ask of them, recorded runs of GPM, the maximizer."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from angsync import simulate, theory
 from angsync.circle import align, normalize
 from angsync.problem.operators import as_operator
 from angsync.solvers import GPM, Newton
 from angsync.solvers.loop import Outcome, iterate
 from angsync.solvers.starts.chance import random_phases
+from angsync.solvers.starts.eigenvector import eigenvector_estimator
 from angsync.solvers.stopping import Progress, Stopping
 from angsync.study.reproduce.rows import EPSILON
 
 ALPHAS = (2.0, 4.0, 16.0, math.inf)
 """The step sizes of the estimation figures."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One problem, with what the theorems ask of it worked out once."""
+
+    C: NDArray[Any]
+    noise: NDArray[Any]
+    truth: NDArray[Any]
+
+    @property
+    def n(self) -> int:
+        """Number of nodes."""
+        return self.truth.size
+
+    @cached_property
+    def norms(self) -> tuple[float, float]:
+        """The norms of the noise: ``op`` and ``noise_inf``."""
+        return theory.noise_norms(self.noise, self.truth)
+
+    @cached_property
+    def v(self) -> NDArray[Any]:
+        """The eigenvector estimator, which is the start."""
+        return eigenvector_estimator(self.C)
+
+    @cached_property
+    def zhat(self) -> NDArray[Any]:
+        """The critical point above the start: the maximizer, within the noise of the theorems."""
+        return maximizer(self.C, self.v)
+
+    @cached_property
+    def smallest(self) -> float:
+        """The smallest eigenvalue of the noise."""
+        return theory.noise_extremes(self.noise)[0]
+
+    def theorem_3(self, alpha: float) -> theory.LinearConvergence:
+        """Return what Theorem 3 says about GPM from the start."""
+        return theory.linear_convergence(self.n, alpha, *self.norms, self.smallest)
+
+
+def gaussian_case(n: int, sigma: float, rng: int | np.random.Generator) -> Case:
+    """Return a problem of the paper's Gaussian model."""
+    problem = simulate.gaussian(n, sigma, rng=rng)
+    return Case(problem.C, problem.noise, problem.z)
+
+
+def near(truth: NDArray[Any], directions: NDArray[np.float64], share: float) -> NDArray[Any]:
+    """Return a point at about ``share`` of the distance sqrt(n)/2 from the truth, its phases turned as directed."""
+    length = 0.5 * math.sqrt(truth.size) * share
+    return truth * np.exp(1j * directions * length / float(np.linalg.norm(directions)))
 
 
 def trajectory(
@@ -76,19 +130,16 @@ def rho(C: NDArray, z: NDArray, alpha: float) -> tuple[float, float]:
     return float(np.linalg.norm(np.abs(image) * z - image)), 8 * EPSILON * float(np.linalg.norm(image))
 
 
-def fitted_rate(gaps: list[float], distances: list[float], floor: float) -> float | None:
-    """Factor an iteration of the gap, by least squares on its logarithm above the rounding level; None if unknown."""
-    usable = [k for k, (gap, distance) in enumerate(zip(gaps, distances, strict=True)) if distance > floor and gap > 0]
-    if len(usable) < 2:
+def fitted_rate(gaps: NDArray[np.float64], distances: NDArray[np.float64], floor: float) -> float | None:
+    """Fit the factor per iteration of the gap, by its logarithm above the rounding level; None if unknown."""
+    usable = np.flatnonzero((distances > floor) & (gaps > 0))
+    if usable.size < 2:
         return None
-    slope = np.polyfit(usable, np.log([gaps[k] for k in usable]), 1)[0]
-    return float(math.exp(slope))
+    return math.exp(np.polyfit(usable, np.log(gaps[usable]), 1)[0])
 
 
-def scaled_problem(
-    kind: str, n: int, op: float, rng: np.random.Generator
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    r"""C, noise and truth with :math:`\|\Delta\|_{op}` exactly as asked: the theorems are about any noise.
+def scaled_case(kind: str, n: int, op: float, rng: np.random.Generator) -> Case:
+    r"""Return a problem with :math:`\|\Delta\|_{op}` exactly as asked: the theorems are about any noise.
 
     ``gaussian``: the paper's W, scaled. ``rival``: a second phase vector. ``node``: all noise at one node, most of
     it pulling the same way.
@@ -110,4 +161,4 @@ def scaled_problem(
         noise[:, node], noise[node, :] = pull, pull.conj()
         noise[node, node] = 0
     noise = noise * (op / float(np.abs(np.linalg.eigvalsh(noise)).max()))
-    return np.outer(truth, truth.conj()) + noise, noise, truth
+    return Case(np.outer(truth, truth.conj()) + noise, noise, truth)
