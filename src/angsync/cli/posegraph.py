@@ -63,7 +63,7 @@ def posegraph(
     from angsync.applications.pose_graph.robust import check_rejected_path
     from angsync.io.g2o_file import check_g2o_path
     from angsync.pipeline.robust.settings import Robust
-    from angsync.report.trajectory import check_picture_path
+    from angsync.report.picture_plot import check_picture_path
     from angsync.solvers.stopping import Stopping
 
     # the call is checked before the work, not after

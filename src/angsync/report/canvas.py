@@ -81,7 +81,7 @@ def figure_of(figure: Any, width: float, height: float) -> Any:
     from matplotlib.figure import Figure
 
     if figure is None:
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = Figure(figsize=(width, height), layout="compressed")
         figure.get_layout_engine().set(w_pad=0.08, wspace=0.04)  # a color bar stands nearer to its own picture
     return figure
 

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from angsync.problem.cards import card, escape
 from angsync.problem.frames import node_column
 from angsync.problem.measurements import Measurements
-from angsync.report.canvas import color_map
 from angsync.report.numbers import counted, duration, pretty_number, typeset
-from angsync.report.picture_plot import color_of, draw_series
+from angsync.report.picture_plot import color_of, draw_map, draw_series
 from angsync.report.pictures import Curves, Map, Picture, Series
 from angsync.report.sentences import judge_proof
 from angsync.report.series import component_ranks, gauge_in_words
@@ -94,9 +93,7 @@ def thumbnail(picture: Picture) -> str:
     axes = figure.add_axes((0.02, 0.02, 0.96, 0.96), xticks=[], yticks=[])
     axes.set_axis_off()
     if isinstance(picture, Map):
-        low, high = picture.limits()
-        scale = color_map(cyclic=picture.cyclic)
-        axes.imshow(picture.drawn(), cmap=scale, vmin=low, vmax=high, interpolation="nearest")
+        draw_map(picture, axes)
     else:
         axes.set_aspect("equal" if picture.equal else "auto", adjustable="datalim")
         for k, one in enumerate(picture.drawn()):

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from angsync.errors import OutputError
+from angsync.io.atomic import atomic_open
 from angsync.report.canvas import (
     BLUE,
     GRAY,
     MUTED,
     NO_VALUE,
-    ORANGE,
     SERIES,
+    check_page,
     color_map,
     figure_of,
     literal,
     logarithmic,
+    page_style,
     plain_frame,
+    say,
 )
+from angsync.report.numbers import percent
 from angsync.report.pictures import TWO_SIDED_95, Curves, Intervals, Map, Picture, Series
 
 _MARKERS = ("o", "D", "s", "^")
@@ -35,7 +42,7 @@ def plot_pictures(pictures: Sequence[Picture], title: str, figure: Any = None) -
     rows = -(-count // _MOST_IN_A_ROW)
     columns = -(-count // rows)
     tall = any(isinstance(one, Intervals) and len(one.names) > _MOST_IN_LETTERS for one in pictures)
-    figure = figure_of(figure, 5.2 * columns, (7.5 if tall else 4.4) * rows)
+    figure = figure_of(figure, 5.2 * columns, (7.5 if tall else 4.8) * rows)
     figure.suptitle(textwrap.fill(title, 55 * columns))  # letters that fit above pictures of that width
     for k, picture in enumerate(pictures):
         axes = figure.add_subplot(rows, columns, k + 1)
@@ -48,10 +55,31 @@ def plot_pictures(pictures: Sequence[Picture], title: str, figure: Any = None) -
     return literal(figure)
 
 
+def check_picture_path(path: str | os.PathLike[str]) -> Path:
+    """Raise :class:`OutputError` now if pictures could not be written to ``path`` later."""
+    path = Path(path)
+    if path.suffix.lower() != ".svg":
+        raise OutputError(f"cannot write {path}: the picture is an SVG. Give a name that ends in .svg.")
+    return check_page(path)
+
+
+def write_pictures(path: str | os.PathLike[str], pictures: Sequence[Curves], title: str) -> None:
+    """Write curves to an SVG file, side by side and to the same scale."""
+    with atomic_open(check_picture_path(path)) as stream, page_style():
+        figure = plot_pictures(pictures, title)
+        limits = np.array([(axes.get_xlim(), axes.get_ylim()) for axes in figure.axes])
+        for axes in figure.axes:
+            axes.set_adjustable("box")
+            axes.set(xlim=(limits[:, 0].min(), limits[:, 0].max()), ylim=(limits[:, 1].min(), limits[:, 1].max()))
+        figure.savefig(stream, format="svg", metadata={"Date": None})
+
+
 def draw_picture(picture: Picture, figure: Any, axes: Any) -> None:
     """Draw a picture under its title."""
     axes.set_title(picture.title, fontsize="medium")
-    if isinstance(picture, Map):
+    if is_empty(picture):
+        say(axes, "There is nothing to draw.")
+    elif isinstance(picture, Map):
         _draw_map(picture, figure, axes)
     elif isinstance(picture, Intervals):
         _draw_intervals(picture, axes)
@@ -96,7 +124,7 @@ def draw_series(one: Series, axes: Any, color: str, marker: str) -> None:
     style = {"color": color, "label": one.label or None, "rasterized": one.x.size > 20 * _MOST_MARKS}
     if one.segments:
         gaps = [np.insert(axis.reshape(-1, 2), 2, np.nan, axis=1).ravel() for axis in (one.x, one.y)]
-        axes.plot(*gaps, "-", lw=0.9, **style)
+        axes.plot(*gaps, "-", lw=0.6, **style)
     elif one.line:
         axes.plot(one.x, one.y, "-", lw=1.2, **style)
     else:
@@ -117,30 +145,43 @@ def _draw_intervals(picture: Intervals, axes: Any) -> None:
     plain_frame(axes)
 
 
-def _draw_map(picture: Map, figure: Any, axes: Any) -> None:
-    axes.set_xticks([])
-    axes.set_yticks([])
-    if picture.mask is not None:
-        _draw_mask(picture, picture.mask, axes)
-        return
+def draw_map(picture: Map, axes: Any) -> Any:
+    """Draw the colors of a map, and nothing else; returns the image."""
+    from matplotlib.colors import ListedColormap
+
     low, high = picture.limits()
     scale = color_map(cyclic=picture.cyclic)
-    drawn = axes.imshow(picture.drawn(), cmap=scale, vmin=low, vmax=high, interpolation="nearest")
-    ticks = np.linspace(low, high, 5) if picture.cyclic else None
+    if picture.kinds is not None:
+        scale = ListedColormap(list(picture.kinds.values())).with_extremes(bad=NO_VALUE)
+    rows, columns = picture.values.shape
+    place = (-0.5, columns - 0.5, rows - 0.5, -0.5)  # also of a map that is thinned
+    return axes.imshow(picture.drawn(), cmap=scale, vmin=low, vmax=high, interpolation="nearest", extent=place)
+
+
+def _draw_map(picture: Map, figure: Any, axes: Any) -> None:
+    drawn = draw_map(picture, axes)
+    if picture.axes is None:
+        axes.set(xticks=[], yticks=[])
+    else:
+        axes.set(xlabel=picture.axes[0], ylabel=picture.axes[1])
+    if picture.kinds is not None:
+        _name_kinds(picture, picture.kinds, axes)
+        return
+    ticks = np.linspace(*picture.limits(), 5) if picture.cyclic else None
     bar = figure.colorbar(drawn, ax=axes, label=picture.unit, shrink=0.8, ticks=ticks)
     if picture.cyclic and picture.unit != "degrees":
         bar.set_ticklabels(["−π", "−π/2", "0", "π/2", "π"])
 
 
-def _draw_mask(picture: Map, names: tuple[str, str], axes: Any) -> None:
-    """No and yes, with their numbers in the legend: single pixels are easily overlooked."""
-    from matplotlib.colors import ListedColormap
+def _name_kinds(picture: Map, kinds: Mapping[str, str], axes: Any) -> None:
+    """Name the colors below a map, with the number of each: single pixels are easily overlooked."""
     from matplotlib.patches import Patch
 
-    whole, shades = np.asarray(picture.values, dtype=float), (ORANGE, BLUE)
-    scale = ListedColormap(shades).with_extremes(bad=NO_VALUE)
-    axes.imshow(picture.drawn(), cmap=scale, vmin=0, vmax=1, interpolation="nearest")
-    counts = [np.count_nonzero(whole == k) for k in (0, 1)]
-    keys = [Patch(color=shades[k], label=f"{names[k]} {counts[k]:,}") for k in (0, 1) if counts[k]]
-    place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
+    counts = [np.count_nonzero(picture.values == k) for k in range(len(kinds))]
+    keys = [
+        Patch(facecolor=color, edgecolor="0.6", lw=0.5, label=f"{name} {count:,} ({percent(count / sum(counts))})")
+        for (name, color), count in zip(kinds.items(), counts, strict=True)
+        if count
+    ]
+    place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0 if picture.axes is None else -0.12)}
     axes.legend(handles=keys, frameon=False, fontsize="small", ncols=2, **place)

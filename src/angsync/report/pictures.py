@@ -90,8 +90,10 @@ class Map:
     caption: str
     cyclic: bool = False
     about: About = "answer"
-    mask: tuple[str, str] | None = None
-    """What 0 and 1 mean, where the values are nothing else."""
+    kinds: Mapping[str, str] | None = None
+    """What 0, 1, ... mean, and their colors, if the values are nothing else."""
+    axes: tuple[str, str] | None = None
+    """Names of columns and rows, which are numbered then."""
 
     def drawn(self) -> NDArray[np.float64]:
         """The values, thinned where there are more than can be seen."""
@@ -101,8 +103,8 @@ class Map:
 
     def limits(self) -> tuple[float, float]:
         """The ends of the color scale: a whole turn, or all but the outermost hundredth at either end."""
-        if self.mask is not None:
-            return 0.0, 1.0
+        if self.kinds is not None:
+            return -0.5, len(self.kinds) - 0.5
         if self.cyclic:
             half = 180.0 if self.unit == "degrees" else np.pi
             return -half, half

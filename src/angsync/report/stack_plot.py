@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from angsync.errors import InputError
 from angsync.problem.array_libraries import to_numpy
-from angsync.report.canvas import BLUE, ORANGE, PURPLE, SKY, VERMILLION, color_map, figure_of, literal, phase_bar, say
-from angsync.report.numbers import percent
+from angsync.report.canvas import BLUE, ORANGE, PURPLE, SKY, VERMILLION, figure_of, literal
+from angsync.report.numbers import counted
+from angsync.report.picture_plot import draw_picture, plot_pictures
+from angsync.report.pictures import Map
 from angsync.report.series import gauge_in_words
 
 if TYPE_CHECKING:
@@ -48,97 +50,50 @@ def plot_stack(result: BatchResult, node: int | None = None, *, errors: bool | N
     node = result.n - 1 if node is None else node
     if not -result.n <= node < result.n:
         raise InputError(f"node must be one of 0 to {result.n - 1}, not {node}.")
-    if len(result.shape) < 2:
-        return _plot_row(result, figure)
-    return _plot_maps(result, node % result.n, errors, figure)
-
-
-def _plot_maps(result: BatchResult, node: int, errors: bool | None, figure: Any) -> Any:
-    few = int(np.prod(result.shape)) <= MOST_FOR_ERRORS
-    found = _errors(result) if errors or (errors is None and few) else None
-    panels = 2 if found is None else 3
-    figure = figure_of(figure, 5.0 * panels, 4.4)
-    maps = figure.subplots(1, panels)
+    node %= result.n
     outcomes = result.outcomes()
+    if len(result.shape) < 2:
+        return _plot_row(result, outcomes, figure)
+    axes, gauge = ("column", "row"), f"Gauge: {gauge_in_words(result.gauge)}."
     phase = _phases(result, outcomes)[..., node]
-    drawn = maps[0].imshow(phase, cmap=color_map(cyclic=True), vmin=-180, vmax=180, interpolation="nearest")
-    maps[0].set_title(f"Phase of node {node}\n{gauge_in_words(result.gauge)}", fontsize="medium")
-    phase_bar(figure, drawn, maps[0])
-    if found is not None:
-        _draw_errors(figure, maps[1], found, node)
-    keys = _draw_outcomes(outcomes, maps[-1])
-    maps[-1].set_title("What is proved", fontsize="medium")
-    maps[-1].legend(handles=keys, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, **_PLAIN)
-    for axes in maps:
-        if axes.axison:
-            axes.set_xlabel("column")
-    maps[0].set_ylabel("row")
-    return literal(figure)
+    pictures = [Map(f"Phase of node {node}", phase, "degrees", gauge, cyclic=True, axes=axes)]
+    few = outcomes.size <= MOST_FOR_ERRORS
+    if errors or (errors is None and few):
+        try:
+            found, words = np.degrees(result.standard_errors())[..., node], "One standard error; gray: none."
+        except InputError as error:
+            found, words = np.full(outcomes.shape, np.nan), f"No error bars: {error}"
+        pictures.append(Map(f"Standard error of node {node}", found, "degrees", words, axes=axes))
+    pictures.append(Map("What is proved", _codes(outcomes), "", "", kinds=OUTCOMES, axes=axes))
+    title = f"{outcomes.size:,} problems of {counted(result.n, 'node')}"
+    return plot_pictures(pictures, title, figure)
 
 
 def _phases(result: BatchResult, outcomes: NDArray[np.str_]) -> NDArray[np.float64]:
-    """Degrees; NaN where a problem holds no data, and its phases mean nothing."""
+    """Return degrees; NaN if a problem holds no data, and its phases mean nothing."""
     degrees = np.degrees(np.array(to_numpy(result.angles), dtype=float))
     degrees[outcomes == "NO DATA"] = np.nan
     return degrees
 
 
-def _errors(result: BatchResult) -> NDArray[np.float64] | str:
-    try:
-        return np.degrees(result.standard_errors())
-    except InputError as error:
-        return f"No error bars: {error}"
+def _codes(outcomes: NDArray[np.str_]) -> NDArray[np.float64]:
+    """Return the places of outcomes in :data:`OUTCOMES`."""
+    return np.select([outcomes == name for name in OUTCOMES], range(len(OUTCOMES))).astype(float)
 
 
-def _draw_errors(figure: Any, axes: Any, errors: NDArray[np.float64] | str, node: int) -> None:
-    axes.set_title(f"Standard error of node {node}", fontsize="medium")
-    if isinstance(errors, str):
-        say(axes, errors)
-        return
-    one = errors[..., node]
-    finite = one[np.isfinite(one)]
-    if finite.size == 0:
-        say(axes, "No problem has an error bar here.")
-        return
-    low, high = np.quantile(finite, (0.01, 0.99))
-    shown = axes.imshow(one, cmap=color_map(cyclic=False), vmin=low, vmax=high, interpolation="nearest")
-    figure.colorbar(shown, ax=axes, label="standard error (degrees)", shrink=0.85, extend="both")
-
-
-def _draw_outcomes(outcomes: NDArray[np.str_], axes: Any, aspect: str = "equal") -> list[Any]:
-    """Which problem ended how, each kind in its color; returns the legend with numbers: single ones are easily lost."""
-    from matplotlib.colors import ListedColormap
-    from matplotlib.patches import Patch
-
-    codes = np.zeros(outcomes.shape, dtype=np.int8)
-    for code, name in enumerate(OUTCOMES):
-        codes[outcomes == name] = code
-    shades = ListedColormap(list(OUTCOMES.values()))
-    axes.imshow(codes, cmap=shades, vmin=-0.5, vmax=len(OUTCOMES) - 0.5, interpolation="nearest", aspect=aspect)
-    counts = np.bincount(codes.ravel(), minlength=len(OUTCOMES))
-    return [
-        Patch(facecolor=color, edgecolor="0.6", lw=0.5, label=f"{name} {count:,} ({percent(count / codes.size)})")
-        for (name, color), count in zip(OUTCOMES.items(), counts.tolist(), strict=True)
-        if count
-    ]
-
-
-_PLAIN = {"frameon": False, "fontsize": "small"}
-
-
-def _plot_row(result: BatchResult, figure: Any) -> Any:
-    """Problems from left to right, nodes from top to bottom."""
+def _plot_row(result: BatchResult, outcomes: NDArray[np.str_], figure: Any) -> Any:
+    """Problems from left to right, nodes from top to bottom, above how each problem ended."""
     figure = figure_of(figure, 8.5, 4.6)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(12, 1))
-    outcomes = result.outcomes()
-    phases = _phases(result, outcomes).reshape(-1, result.n)
-    style = {"interpolation": "nearest", "aspect": "auto"}
-    drawn = above.imshow(phases.T, cmap=color_map(cyclic=True), vmin=-180, vmax=180, **style)
-    above.set_title(f"Phases of {len(phases):,} problems; {gauge_in_words(result.gauge)}", fontsize="medium")
-    above.set_ylabel("node")
-    phase_bar(figure, drawn, above)
-    keys = _draw_outcomes(outcomes.reshape(1, -1), below, "auto")
+    phases = _phases(result, outcomes).reshape(-1, result.n).T
+    title = f"Phases of {counted(outcomes.size, 'problem')}; {gauge_in_words(result.gauge)}"
+    draw_picture(Map(title, phases, "degrees", "", cyclic=True, axes=("", "node")), figure, above)
+    ended = Map("", _codes(outcomes.reshape(1, -1)), "", "", kinds=OUTCOMES, axes=("problem", ""))
+    draw_picture(ended, figure, below)
     below.set_yticks([])
-    below.set_xlabel("problem")
-    figure.legend(handles=keys, loc="outside lower center", ncols=len(keys), **_PLAIN)
+    for axes in (above, below):
+        axes.set_aspect("auto")
+    keys = below.get_legend()
+    figure.legend(handles=keys.legend_handles, loc="outside lower center", ncols=2, frameon=False, fontsize="small")
+    keys.remove()
     return literal(figure)

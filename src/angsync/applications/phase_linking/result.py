@@ -15,6 +15,7 @@ from angsync.applications.result import ApplicationResult, Description, Fit, Pro
 from angsync.batch.result import BatchResult
 from angsync.errors import InputError, MissingDependencyError
 from angsync.io.coordinates import Coordinates
+from angsync.report.canvas import BLUE, ORANGE
 from angsync.report.pictures import MOST_PIXELS, Map
 
 ESTIMATES = {
@@ -188,7 +189,7 @@ class Linked(ApplicationResult):
         if self.method not in ("evd", "emi"):
             found.append(
                 Map("Certified", certified, "", "Pixels whose phases are proved to be the best; gray ones have none.",
-                    mask=("not proved", "proved"))
+                    kinds={"not proved": ORANGE, "proved": BLUE})
             )  # fmt: skip
         return [
             *found,

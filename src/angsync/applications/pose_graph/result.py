@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 from angsync.applications.pose_graph.data import PoseGraph
 from angsync.applications.result import ApplicationResult, Description, Fit, Proof, if_known
 from angsync.certificate.verdict import Verdict
-from angsync.circle import wrap
 from angsync.errors import ErrorBarWarning, InputError, warn_user
 from angsync.io.g2o_file import edge_line, write_g2o
 from angsync.pipeline.result import SyncResult
 from angsync.report.sentences import certificate_in_words, headline
-from angsync.report.trajectory import Panel, write_trajectory
 from angsync.solvers.stopping import Clock
 
 if TYPE_CHECKING:
@@ -189,30 +187,11 @@ class PoseGraphResult(ApplicationResult):
 
     def picture(self, path: str | os.PathLike[str], title: str = "pose graph") -> None:
         """Write an SVG of the trajectory before and after; before are the poses given, otherwise the odometry alone."""
-        graph = self.graph
-        after = self.cost if self.polish is None else self.polish.isotropic_cost
-        name = "after" if self.polish is None else f"after (information cost {self.polish.cost:.6g}), isotropic"
-        panels = [Panel(name, self.poses, after, self.landmarks)]
-        odometry = graph.odometry if self.initial_cost is None else None
-        if self.initial_cost is not None:
-            panels.insert(0, Panel("before", graph.poses, self.initial_cost, graph.landmarks.positions))
-        elif odometry is not None:
-            seen = graph.best_landmarks(odometry)
-            panels.insert(0, Panel("before (odometry alone)", odometry, graph.cost(odometry, seen), seen))
-        write_trajectory(path, graph.i, graph.j, panels, title, self._picture_words(panels))
+        from angsync.applications.pose_graph.shown import before_and_after
+        from angsync.report.picture_plot import write_pictures
 
-    def _picture_words(self, panels: Sequence[Panel]) -> list[str]:
-        """What is proved, how well informations fit, and how far the poses moved."""
-        words = [self.proof.headline]
-        if np.isfinite(self.goodness.per_degree):
-            words.append(f"chi-square {self.goodness.per_degree:.3g} per degree of freedom")
-        if len(panels) == 2:
-            way = self.poses - panels[0].poses
-            known = np.isfinite(way).all(axis=1)
-            shift = np.sqrt(np.mean(np.sum(way[known, :2] ** 2, axis=1)))
-            turn = np.degrees(np.sqrt(np.mean(wrap(way[known, 2]) ** 2)))
-            words.append(f"moved by {shift:.3g} m and {turn:.3g} degrees from before (rms)")
-        return [words[0], "; ".join(words[1:])] if len(words) > 1 else words
+        fit = f"; chi-square {good:.3g} per degree of freedom" if np.isfinite(good := self.goodness.per_degree) else ""
+        write_pictures(path, before_and_after(self), f"{title}: {self.proof.headline}{fit}")
 
     # --- words ----------------------------------------------------------------------------------------------------
 

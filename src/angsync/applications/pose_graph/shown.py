@@ -12,9 +12,10 @@ from angsync.applications.pose_graph.goodness import NOT_JUDGED, is_told
 from angsync.applications.result import Fit
 from angsync.circle import wrap
 from angsync.report.numbers import pretty_number
-from angsync.report.pictures import Curves, Picture, Series, Table
+from angsync.report.pictures import MOST_SEGMENTS, Curves, Picture, Series, Table
 
 if TYPE_CHECKING:
+    from angsync.applications.pose_graph.data import PoseGraph
     from angsync.applications.pose_graph.result import PoseGraphResult
 
 _MARKED = 100  # edges that are drawn as those that fit worst
@@ -70,6 +71,48 @@ def pictures(result: PoseGraphResult) -> list[Picture]:
     if marked.size:
         caption += f" Orange: edges more than {_FAR:g} times their stated noise off."
     return [Curves("Trajectory", "x (m)", "y (m)", tuple(series), caption, equal=True)]
+
+
+def before_and_after(result: PoseGraphResult) -> list[Curves]:
+    """The poses given, otherwise the odometry alone, next to those found, and how far they moved."""
+    graph, marks = result.graph, result.graph.landmarks.positions
+    cost = result.cost if result.polish is None else result.polish.isotropic_cost
+    name = "after" if result.polish is None else f"after (information cost {result.polish.cost:.6g}), isotropic"
+    start, start_cost, told = graph.poses, result.initial_cost, "before"
+    if start_cost is None:
+        if graph.odometry is None:
+            return [_trajectory(graph, result.poses, result.landmarks, f"{name}: cost {pretty_number(cost, 6)}", 1, "")]
+        start, told = graph.odometry, "before (odometry alone)"
+        marks = graph.best_landmarks(start)
+        start_cost = graph.cost(start, marks)
+    way = result.poses - start
+    way = way[np.isfinite(way).all(axis=1)]
+    shift = np.sqrt(np.mean(np.sum(way[:, :2] ** 2, axis=1)))
+    turn = np.degrees(np.sqrt(np.mean(wrap(way[:, 2]) ** 2)))
+    moved = f"Moved by {shift:.3g} m and {turn:.3g} degrees (rms)."
+    return [
+        _trajectory(graph, start, marks, f"{told}: cost {pretty_number(start_cost, 6)}", 2, ""),
+        _trajectory(graph, result.poses, result.landmarks, f"{name}: cost {pretty_number(cost, 6)}", 1, moved),
+    ]
+
+
+def _trajectory(
+    graph: PoseGraph, poses: NDArray[np.float64], landmarks: NDArray[np.float64], title: str, tone: int, caption: str
+) -> Curves:
+    """The path, behind it the edges between poses that do not follow each other."""
+    x, y = poses[:, :2].T
+    links = np.flatnonzero(np.abs(graph.i - graph.j) != 1)
+    shown = links[np.unique(np.linspace(0, links.size - 1, min(links.size, MOST_SEGMENTS)).round().astype(int))]
+    ends = np.stack([graph.i[shown], graph.j[shown]], axis=1).reshape(-1)
+    which = f"{shown.size:,} of {links.size:,} other edges" if shown.size < links.size else "other edges"
+    first = np.flatnonzero(np.isfinite(x))[:1]
+    series = (
+        Series(x[ends], y[ends], which, segments=True, tone=8),
+        Series(x, y, "path", line=True, tone=tone),
+        Series(x[first], y[first], "first pose", tone=tone),
+        Series(landmarks[:, 0], landmarks[:, 1], "landmarks", tone=3),
+    )
+    return Curves(title, "x (m)", "y (m)", tuple(one for one in series if one.x.size), caption, equal=True)
 
 
 def worst_table(result: PoseGraphResult) -> Table | None:
