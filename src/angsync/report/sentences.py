@@ -50,6 +50,16 @@ _MANY_NODES = 20_000  # from which a proof by products alone may lack steps wher
 _NAMED = 8
 
 
+_BADGES = {
+    "CERTIFIED": ("good", "Certified optimal"),
+    "CERTIFIED for these weights": ("good", "Certified for these weights"),
+    "REFUTED": ("bad", "Refuted: a better point was found"),
+    "UNDECIDED": ("open", "Undecided"),
+    "NOT CREDIBLE": ("bad", "Not credible"),
+    "NOT CERTIFIED": ("none", "Not certified"),
+}
+
+
 class Judgment(NamedTuple):
     """As its badge (good, bad, open, none), in a few words, and in sentences."""
 
@@ -72,24 +82,26 @@ def judge_proof(result: SyncResult) -> Judgment:
         result.certificate, component_ranks(result)[1], anchored=result.gauge == "anchors", weights=result.robust,
         result=result,
     )  # fmt: skip
-    return Judgment(_look_of(result), headline(result.certificate, result.robust), words)
+    return Judgment(*_badge(result.certificate, result.robust), words)
 
 
-def verdict_in_words(certificate: Certificate, weights: RobustReport | None) -> str:
+def verdict_in_words(certificate: Certificate | None, weights: RobustReport | None) -> str:
     """The name of the verdict. It never stands alone for weights that were found, nor above an answer in doubt."""
-    if weights is None:
-        return certificate.verdict.name
-    return "NOT CREDIBLE" if weights.credible is False else f"{certificate.verdict.name} for these weights"
+    if weights is not None and weights.credible is False:
+        return "NOT CREDIBLE"
+    if certificate is None:
+        return "NOT CERTIFIED"
+    return certificate.verdict.name + " for these weights" * (weights is not None)
 
 
 def verdict_line(result: SyncResult) -> str:
     """``CERTIFIED: ...``, ``REFUTED: ...``, ``UNDECIDED: ...``, ``NOT CERTIFIED: ...`` or ``NOT CREDIBLE: ...``."""
     certificate, weights = result.certificate, result.robust
-    if weights is not None and weights.credible is False:
-        return f"NOT CREDIBLE: {weights.note}"
-    if certificate is None:
-        return "NOT CERTIFIED: no proof was asked for, so nothing is known about how good these phases are."
     told = verdict_in_words(certificate, weights)
+    if weights is not None and told == "NOT CREDIBLE":
+        return f"{told}: {weights.note}"
+    if certificate is None:
+        return f"{told}: no proof was asked for, so nothing is known about how good these phases are."
     if certificate.verdict.name == "CERTIFIED":
         other = "" if certificate.unique else " Others may fit as well."
         light = _light_nodes(certificate, result)
@@ -101,25 +113,15 @@ def verdict_line(result: SyncResult) -> str:
 
 def headline(certificate: Certificate | None, weights: RobustReport | None = None) -> str:
     """The verdict in a few words."""
-    if weights is not None and weights.credible is False:
-        return "Not credible"
-    if certificate is None:
-        return "Not certified"
-    if certificate.verdict.name == "CERTIFIED" and certificate.undecided_nodes:
-        return f"Certified but for {counted(len(certificate.undecided_nodes), 'node')} of small weight"
-    return {
-        "CERTIFIED": "Certified optimal" if weights is None else "Certified for these weights",
-        "REFUTED": "Refuted: a better point was found",
-    }.get(certificate.verdict.name, "Undecided")
+    return _badge(certificate, weights)[1]
 
 
-def _look_of(result: SyncResult) -> str:
-    if result.robust is not None and result.robust.credible is False:
-        return "bad"
-    if result.certificate is None:
-        return "none"
-    certified = "open" if result.certificate.undecided_nodes else "good"
-    return {"CERTIFIED": certified, "REFUTED": "bad"}.get(result.certificate.verdict.name, "open")
+def _badge(certificate: Certificate | None, weights: RobustReport | None) -> tuple[str, str]:
+    """The look of the verdict, and the verdict in a few words."""
+    told = verdict_in_words(certificate, weights)
+    if certificate is not None and certificate.undecided_nodes and told.startswith("CERTIFIED"):
+        return "open", f"Certified but for {counted(len(certificate.undecided_nodes), 'node')} of small weight"
+    return _BADGES.get(told) or _BADGES[told.split()[0]]
 
 
 def certificate_in_words(
