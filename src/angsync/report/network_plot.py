@@ -18,9 +18,9 @@ from angsync.report.series import (
     component_ranks,
     doubt_in_words,
     doubted,
+    errors_of,
     gauge_in_words,
     node_name,
-    standard_errors_in_degrees,
 )
 from angsync.uncertainty.quality import Quality, assess
 
@@ -129,10 +129,10 @@ def node_values(result: SyncResult, color: str) -> NDArray[np.float64]:
         values[np.asarray(result.isolated)] = np.nan
         return values
     if color == "error":
-        errors = standard_errors_in_degrees(result)
-        if isinstance(errors, str):
-            raise InputError(f"nodes cannot be colored by their errors. {errors}")
-        return errors
+        errors = errors_of(result)
+        if errors.missing:
+            raise InputError(f"nodes cannot be colored by their errors. {errors.missing}")
+        return errors.degrees
     if color == "residual":
         squares = np.degrees(np.asarray(result.edge_residuals().wrapped, dtype=float)) ** 2
         measurements = result.measurements

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from angsync.errors import ErrorBarWarning
 from angsync.io.atomic import atomic_open
 from angsync.report.canvas import HEIGHT, check_page, page_style
 from angsync.report.network_plot import draw_network, is_full, node_values, places_of
@@ -26,15 +24,15 @@ from angsync.report.provenance import input_of, versions
 from angsync.report.residuals_plot import draw_histogram
 from angsync.report.sentences import Judgment, judge_fit, judge_proof, verdict_in_words, weak_spots
 from angsync.report.series import (
+    Errors,
     angle_errors,
     check_one_problem,
     component_ranks,
+    errors_and_doubts,
     gauge_in_words,
     is_quickly_judged,
     measurements_of,
     node_name,
-    standard_errors_in_degrees,
-    typical_error,
 )
 from angsync.report.template import MOST_LISTED, MOST_WORST, Figure, Page, capital, compose, drawn
 from angsync.uncertainty.quality import Quality, assess
@@ -75,7 +73,7 @@ def render_page(
     off = None if truth is None else angle_errors(result, truth)
     places = None if positions is None else places_of(positions, result)
     proof = judge_proof(result)
-    typical = math.nan if isinstance(errors, str) else typical_error(errors)
+    typical = errors.typical
     with page_style():
         page = Page(
             title=title,
@@ -187,25 +185,22 @@ def _found(result: SyncResult, typical: float) -> str:
     return f"{count}, known to about {pretty_number(typical, 3)}°." if np.isfinite(typical) else f"{count}."
 
 
-def _errors(result: SyncResult, given: NDArray[np.float64] | None) -> tuple[NDArray[np.float64] | str, list[str]]:
-    """Standard errors in degrees, or why there are none; and what is to be said about them."""
+def _errors(result: SyncResult, given: NDArray[np.float64] | None) -> tuple[Errors, list[str]]:
+    """Standard errors, and what is to be said about them."""
     if given is not None:
-        return np.degrees(np.asarray(given, dtype=float)), []
+        return Errors(np.degrees(np.asarray(given, dtype=float))), []
     if int(np.size(result.components)) > MOST_WITH_ERRORS or not is_quickly_judged(result):
         words = (
             "No error bars: not worked out for so large a graph. Ask for them with --standard-errors, or give to_html "
             "standard_errors=result.standard_errors()."
         )
-        return words, [words]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        errors = standard_errors_in_degrees(result)
-    doubts = [str(one.message) for one in caught if issubclass(one.category, ErrorBarWarning)]
-    return errors, [errors, *doubts] if isinstance(errors, str) else doubts
+        return Errors(np.full(np.size(result.components), np.nan), words), [words]
+    errors, doubts = errors_and_doubts(result)
+    return errors, [*filter(None, [errors.missing]), *doubts]
 
 
 def _answer(
-    result: SyncResult, quality: Quality | None, errors: NDArray[np.float64] | str, off: NDArray[np.float64] | None,
+    result: SyncResult, quality: Quality | None, errors: Errors, off: NDArray[np.float64] | None,
     places: NDArray[np.float64] | None,
 ) -> list[Figure]:  # fmt: skip
     nodes, gauge = (
@@ -215,10 +210,10 @@ def _answer(
     if not nodes:
         return []
     found = []
-    if isinstance(errors, str) or nodes > MOST_INTERVALS:
+    if errors.missing or nodes > MOST_INTERVALS:
         words = f"The angle of each of the {counted(nodes, 'node')}. {gauge}" if nodes > 1 else "The only node."
         found.append(drawn("wheel", "Phases", words, lambda figure: draw_wheel(result, figure.add_subplot(), errors)))
-    if not isinstance(errors, str):
+    if not errors.missing:
         words = f"{gauge} {_error_sizes(errors)}"
         found.append(
             drawn("bars", "Error bars", words, lambda figure: draw_intervals(result, figure.add_subplot(), errors))
@@ -240,20 +235,20 @@ def _answer(
 
 
 def _node_colors(
-    result: SyncResult, errors: NDArray[np.float64] | str, off: NDArray[np.float64] | None
+    result: SyncResult, errors: Errors, off: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.float64], str, str]:
     """A number for each node of a map, its label, and what it is."""
     if off is not None:
         return np.abs(off), "error (degrees)", "its distance from the truth"
-    if not isinstance(errors, str) and np.isfinite(errors).any():
-        return errors, "standard error (degrees)", "its standard error"
+    if np.isfinite(errors.degrees).any():
+        return errors.degrees, "standard error (degrees)", "its standard error"
     label = "rms residual (degrees)"
     return node_values(result, "residual"), label, "the misfit of its measurements (root mean square)"
 
 
-def _error_sizes(errors: NDArray[np.float64]) -> str:
-    largest = float(np.nanmax(errors, initial=0.0))
-    return f"Standard errors: median {pretty_number(typical_error(errors), 3)}°, largest {pretty_number(largest, 3)}°."
+def _error_sizes(errors: Errors) -> str:
+    largest = float(np.nanmax(errors.degrees, initial=0.0))
+    return f"Standard errors: median {pretty_number(errors.typical, 3)}°, largest {pretty_number(largest, 3)}°."
 
 
 def _off_in_words(off: NDArray[np.float64]) -> str:
@@ -299,14 +294,12 @@ def _worst(result: SyncResult, quality: Quality | None) -> Table | None:
     return Table(columns, caption, "worst", len(m))
 
 
-def _rows(
-    result: SyncResult, quality: Quality | None, errors: NDArray[np.float64] | str, off: NDArray[np.float64] | None
-) -> list[Row]:
+def _rows(result: SyncResult, quality: Quality | None, errors: Errors, off: NDArray[np.float64] | None) -> list[Row]:
     nodes, components = int(np.size(result.components)), component_ranks(result)[1]
     apart = f"{components:,} connected components; phases between them are not measured"
     rows: list[Row] = [("nodes", f"{nodes:,}", apart if components > 1 else "all connected" if nodes > 1 else "")]
-    if not isinstance(errors, str) and np.isfinite(typical_error(errors)):
-        rows.append(("error of a phase", f"{pretty_number(typical_error(errors), 3)}°", "median standard error"))
+    if np.isfinite(errors.typical):
+        rows.append(("error of a phase", f"{pretty_number(errors.typical, 3)}°", "median standard error"))
     if off is not None:
         rows.append(("largest error", f"{pretty_number(float(np.nanmax(np.abs(off))), 3)}°", "estimate minus truth"))
     if quality is None:
@@ -327,16 +320,19 @@ def _rows(
     return rows
 
 
-def _listing(result: SyncResult, errors: NDArray[np.float64] | str, off: NDArray[np.float64] | None) -> Table:
+def _listing(result: SyncResult, errors: Errors, off: NDArray[np.float64] | None) -> Table:
+    """The first nodes, or those that are least sure if there are more than are listed."""
     angles = np.asarray(result.angles, dtype=float)
-    listed = slice(0, min(angles.size, MOST_LISTED))
     component, count = component_ranks(result)
+    listed, order = np.arange(angles.size)[:MOST_LISTED], "first"
+    if angles.size > MOST_LISTED and not errors.missing:
+        listed, order = np.argsort(-np.nan_to_num(errors.degrees), kind="stable")[:MOST_LISTED], "least sure"
     columns: dict[str, Any] = {
-        "node": np.array([node_name(result, k) for k in range(angles.size)[listed]], dtype=object),
+        "node": np.array([node_name(result, int(k)) for k in listed], dtype=object),
         "angle (°)": np.degrees(angles[listed]),
     }
-    if not isinstance(errors, str):
-        columns["standard error (°)"] = errors[listed]
+    if not errors.missing:
+        columns["standard error (°)"] = errors.degrees[listed]
     if off is not None:
         columns["minus truth (°)"] = off[listed]
     measurements = measurements_of(result)
@@ -345,7 +341,7 @@ def _listing(result: SyncResult, errors: NDArray[np.float64] | str, off: NDArray
         columns["measurements"] = np.bincount(ends, minlength=angles.size)[listed]
     if count > 1:
         columns["component"] = component[listed] + 1
-    return Table(columns, "A click on a column sorts by it.", of=angles.size)
+    return Table(columns, "A click on a column sorts by it.", order, angles.size)
 
 
 def _proof_rows(result: SyncResult) -> list[Row]:

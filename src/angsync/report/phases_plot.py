@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from angsync.report.canvas import BLUE, GRAY, MUTED, SERIES, SKY, plain_frame, say
 from angsync.report.numbers import counted, pretty_number
-from angsync.report.pictures import TWO_SIDED_95
-from angsync.report.series import component_ranks, gauge_in_words, node_name, typical_error
+from angsync.report.series import Errors, component_ranks, gauge_in_words, node_name
 
 if TYPE_CHECKING:
     from angsync.pipeline.result import SyncResult
@@ -25,7 +24,7 @@ _WITH_BARS, _ALONE = 1.62, 1.15  # reach of the axes, in radii, with bars around
 _RING = 0.16  # between the rings of two components; the radius of the outermost is 1
 
 
-def draw_wheel(result: SyncResult, axes: Any, errors: NDArray[np.float64] | str) -> None:
+def draw_wheel(result: SyncResult, axes: Any, errors: Errors) -> None:
     """Every phase as a point on a circle, with an arc for its 95 % interval where that is known and can be seen."""
     radians = np.radians(_meant(result))
     finite = np.flatnonzero(np.isfinite(radians))
@@ -39,10 +38,10 @@ def draw_wheel(result: SyncResult, axes: Any, errors: NDArray[np.float64] | str)
         _draw_density(axes, radians[finite])
     if finite.size > MOST_POINTS:
         return
-    if not isinstance(errors, str) and finite.size <= MOST_ARCS:
-        for k in finite[np.nan_to_num(errors[finite]) > 0]:
-            reach = min(np.pi, np.radians(TWO_SIDED_95 * errors[k]))
-            arc = np.linspace(radians[k] - reach, radians[k] + reach, 60)
+    if finite.size <= MOST_ARCS:
+        reach = np.radians(errors.reach)
+        for k in finite[reach[finite] > 0]:
+            arc = np.linspace(radians[k] - reach[k], radians[k] + reach[k], 60)
             color = SERIES[int(rings[k]) % len(SERIES)]
             axes.plot(*_at(arc, radius[k]), color=color, lw=5, alpha=0.35, solid_capstyle="butt", zorder=2)
     for ring in range(int(rings.max(initial=0)) + 1):
@@ -93,17 +92,17 @@ def _draw_density(axes: Any, radians: NDArray[np.float64]) -> None:
     axes.add_collection(PolyCollection(list(np.stack(_at(corners, outer), axis=-1)), facecolors=SKY, zorder=1))
 
 
-def draw_intervals(result: SyncResult, axes: Any, errors: NDArray[np.float64] | str) -> None:
+def draw_intervals(result: SyncResult, axes: Any, errors: Errors) -> None:
     """Phases node by node with 95 % intervals; for many nodes how large their standard errors are."""
     degrees = _meant(result)
-    if isinstance(errors, str):
+    if errors.missing:
         axes.set_title("How sure the phases are", fontsize="medium")
-        say(axes, errors)
+        say(axes, errors.missing)
         return
     if degrees.size > MOST_INTERVALS:
         _draw_error_sizes(axes, errors)
         return
-    reach = np.minimum(180.0, TWO_SIDED_95 * np.nan_to_num(errors))
+    reach = errors.reach
     known = np.isfinite(degrees)
     ends = np.append(degrees[known] + reach[known], degrees[known] - reach[known])
     wide = not known.any() or bool(np.ptp(ends) > 240)
@@ -118,7 +117,7 @@ def draw_intervals(result: SyncResult, axes: Any, errors: NDArray[np.float64] | 
     axes.set_title(f"Phases with 95 % intervals{left_out}", fontsize="medium")
 
 
-def draw_truth(result: SyncResult, axes: Any, off: NDArray[np.float64], errors: NDArray[np.float64] | str) -> None:
+def draw_truth(result: SyncResult, axes: Any, off: NDArray[np.float64], errors: Errors) -> None:
     """How far each phase is ``off`` the truth (degrees) with 95 % intervals; for many nodes how often how far."""
     plain_frame(axes)
     axes.set_title("Error: estimate minus truth", fontsize="medium")
@@ -127,9 +126,8 @@ def draw_truth(result: SyncResult, axes: Any, off: NDArray[np.float64], errors: 
         axes.set_xlabel("error (degrees)")
         axes.set_ylabel("nodes")
         return
-    reach = np.zeros(off.size) if isinstance(errors, str) else np.minimum(180.0, TWO_SIDED_95 * np.nan_to_num(errors))
     axes.axhline(0, color=GRAY, lw=0.8)
-    _draw_bars(result, axes, off, reach)
+    _draw_bars(result, axes, off, errors.reach)
     axes.set_ylabel("error (degrees)")
 
 
@@ -147,18 +145,18 @@ def _draw_bars(result: SyncResult, axes: Any, value: NDArray[np.float64], reach:
     axes.set_xlabel("node")
 
 
-def _draw_error_sizes(axes: Any, errors: NDArray[np.float64]) -> None:
+def _draw_error_sizes(axes: Any, errors: Errors) -> None:
     plain_frame(axes)
-    known = errors[np.isfinite(errors) & (errors > 0)]  # the error of the reference is 0 by its choice
+    known = errors.degrees[np.nan_to_num(errors.degrees) > 0]  # the error of the reference is 0 by its choice
     if known.size == 0:
         say(axes, "No node has an error bar: nothing but its reference is tied to it.")
         return
     top = float(np.quantile(known, 0.995))
     far = bool(known.max() > 2 * top)  # a few would squeeze all others into one bar
     axes.hist(np.minimum(known, top if far else np.inf), bins=min(60, max(8, int(np.sqrt(known.size)))), color=SKY)
-    middle = typical_error(errors)
+    middle = errors.typical
     axes.axvline(middle, color=BLUE, lw=1.5)
-    missing = int(errors.size - np.isfinite(errors).sum())
+    missing = int(np.isnan(errors.degrees).sum())
     without = f"; {counted(missing, 'node')} without" if missing else ""
     axes.set_title(f"Standard errors: median {pretty_number(middle, 3)}°{without}", fontsize="medium")
     axes.set_xlabel("standard error (degrees)" + "; the last bar holds all beyond" * far)

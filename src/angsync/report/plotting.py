@@ -15,11 +15,12 @@ from angsync.report.residuals_plot import draw_histogram, plot_residuals
 from angsync.report.sentences import headline
 from angsync.report.series import (
     MOST_JUDGED,
+    Errors,
     check_one_problem,
+    errors_of,
     is_quickly_judged,
     objective_gap_curve,
     residual_curve,
-    standard_errors_in_degrees,
 )
 from angsync.uncertainty.quality import assess
 
@@ -59,7 +60,8 @@ def plot(result: SyncResult, kind: str = "overview", *, figure: Any = None, **op
     panels = 3 if kind == "overview" else 2
     figure = figure_of(figure, 4.4 * panels, 4.2)
     wheel, intervals, *more = figure.subplots(1, panels)
-    errors = standard_errors_in_degrees(result) if kind == "phases" or is_quickly_judged(result) else _TOO_MANY
+    unknown = Errors(np.full(np.size(result.components), np.nan), _TOO_MANY)
+    errors = errors_of(result) if kind == "phases" or is_quickly_judged(result) else unknown
     draw_wheel(result, wheel, errors)
     draw_intervals(result, intervals, errors)
     for axes in more:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from angsync.circle import as_phases
-from angsync.errors import InputError, ShapeError
+from angsync.errors import ErrorBarWarning, InputError, ShapeError
 from angsync.problem.array_libraries import to_numpy
 from angsync.problem.measurements import Measurements
 from angsync.problem.nodes import first_nodes, gauge_node
 from angsync.report.numbers import counted
+from angsync.report.pictures import TWO_SIDED_95
 
 if TYPE_CHECKING:
     from angsync.pipeline.result import SyncResult
@@ -104,21 +107,44 @@ def angle_errors(result: SyncResult, truth: ArrayLike) -> NDArray[np.float64]:
     return np.where(np.abs(off) < _ROUNDING, 0.0, off)
 
 
-def standard_errors_in_degrees(result: SyncResult) -> NDArray[np.float64] | str:
-    """Standard errors of the phases, NaN for nodes that nothing is known of; or the sentence why there are none."""
+@dataclass(frozen=True)
+class Errors:
+    """Standard errors of the phases in degrees."""
+
+    degrees: NDArray[np.float64]
+    """NaN for nodes that nothing is known of."""
+    missing: str = ""
+    """Why there are none at all."""
+
+    @property
+    def typical(self) -> float:
+        """The median of what is known; the reference, whose error is 0 by choice, does not count. NaN if none is."""
+        known = self.degrees[np.isfinite(self.degrees) & (self.degrees > 0)]
+        return float(np.median(known)) if known.size else float("nan")
+
+    @property
+    def reach(self) -> NDArray[np.float64]:
+        """Half the length of the 95 % intervals, at most half a turn; 0 if unknown."""
+        return np.minimum(180.0, TWO_SIDED_95 * np.nan_to_num(self.degrees))
+
+
+def errors_of(result: SyncResult) -> Errors:
+    """The standard errors of the phases, or why there are none."""
+    n = np.size(result.components)
     try:
-        errors = np.degrees(np.asarray(result.standard_errors(), dtype=float))
-    except InputError as error:
-        return f"No error bars: {error}"
-    errors[np.asarray(result.isolated)] = np.nan
-    errors[errors < _ROUNDING] = 0.0
-    return np.where(np.isfinite(errors), errors, np.nan)
+        degrees = np.degrees(np.asarray(result.standard_errors(), dtype=float))
+    except (InputError, MemoryError) as error:
+        return Errors(np.full(n, np.nan), f"No error bars: {error}")
+    degrees[np.asarray(result.isolated)] = np.nan
+    return Errors(np.where(np.isfinite(degrees), np.where(degrees < _ROUNDING, 0.0, degrees), np.nan))
 
 
-def typical_error(errors: NDArray[np.float64]) -> float:
-    """The median of what is known; the reference, whose error is 0 by choice, does not count. NaN if there is none."""
-    known = errors[np.isfinite(errors) & (errors > 0)]
-    return float(np.median(known)) if known.size else float("nan")
+def errors_and_doubts(result: SyncResult) -> tuple[Errors, list[str]]:
+    """The standard errors, and in sentences what was to be warned of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        errors = errors_of(result)
+    return errors, [str(one.message) for one in caught if issubclass(one.category, ErrorBarWarning)]
 
 
 def is_quickly_judged(result: SyncResult) -> bool:

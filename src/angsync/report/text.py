@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
@@ -11,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import ErrorBarWarning, InputError
 from angsync.problem.units import in_unit
 from angsync.report.sentences import judge_proof, verdict_line
+from angsync.report.series import errors_and_doubts
 
 if TYPE_CHECKING:
     from angsync.pipeline.result import SyncResult
@@ -83,12 +82,13 @@ def work_text(result: SyncResult) -> str:
 
 def result_text(result: SyncResult) -> str:
     """Return what ``print(result)`` shows."""
-    errors, doubts = _errors(result)
+    errors, doubts = errors_and_doubts(result) if result.n <= _MOST_WITH_ERRORS else (None, [])
+    known = None if errors is None or errors.missing else np.radians(errors.degrees)
     count = int(result.components.max(initial=0)) + 1
     pieces = f" in {count} components" if count > 1 else ""
     title = f"phases of {result.n} node{'s' * (result.n != 1)}{pieces}"
     return "\n\n".join([
-        f"{title}\n{phases_text(result, errors)}" if result.n else title,
+        f"{title}\n{phases_text(result, known)}" if result.n else title,
         "\n".join([verdict_line(result), *doubts]),
         work_text(result),
     ])  # fmt: skip
@@ -98,19 +98,6 @@ def short_name(label: Any) -> str:
     """Return the name of a node, cut to the width of a column."""
     text = str(label)
     return text if len(text) <= _WIDEST_NAME else text[: _WIDEST_NAME - 3] + "..."
-
-
-def _errors(result: SyncResult) -> tuple[NDArray[np.float64] | None, list[str]]:
-    """Return standard errors, with the doubts about them; None if they are not known or take long."""
-    if result.n > _MOST_WITH_ERRORS:
-        return None, []
-    try:
-        with warnings.catch_warnings(record=True) as doubts:
-            warnings.simplefilter("always", ErrorBarWarning)
-            errors = result.standard_errors()
-    except (InputError, MemoryError):
-        return None, []
-    return errors, [str(doubt.message) for doubt in doubts]
 
 
 def _entry(value: Any) -> str:

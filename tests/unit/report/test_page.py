@@ -153,6 +153,14 @@ def test_standard_errors_given_are_those_shown(result: Result) -> None:
     assert "median 2°, largest 2.5°" in words  # the reference, which has none, does not count
 
 
+def test_of_more_nodes_than_are_listed_the_least_sure_are(result: Result) -> None:
+    errors = np.radians(np.random.default_rng(0).permutation(np.arange(300.0)))
+    text = render_page(result(n=300, standard_errors=lambda: errors))
+    assert "The least sure 200 of 300." in words_of(text)
+    listed = re.findall(r'<td class="number" data-v="([\d.]+)">[^<]*</td>', text[text.index("standard error (°)") :])
+    assert [float(one) for one in listed[1:600:3]] == pytest.approx(np.arange(299.0, 99.0, -1))
+
+
 def test_large_graphs_have_no_error_bars_unless_given(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page, "MOST_WITH_ERRORS", 10)
     assert "--standard-errors" in words_of(render_page(result()))
