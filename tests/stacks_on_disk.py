@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from angsync.problem.zarr_files import key_of
+from stored_stacks import key_of
 
 
 def stack(path: Path, images: np.ndarray, chunks: tuple[int, ...]) -> Path:

@@ -28,12 +28,23 @@ def on_disk(folder, stack, chunks, **settings):
 
 def take_away(array, *place):
     """The files of the chunks at a place, as if they had been lost, or never written."""
-    from angsync.problem.zarr_files import pieces, root_of
+    for file in files_at(array, *place):
+        file.unlink()
+
+
+def files_at(array, *place):
+    """The files of the chunks at a place."""
+    from angsync.problem.zarr_arrays import files_of
 
     whole = tuple(slice(*part.indices(size)[:2]) for part, size in zip(place, array.shape, strict=False))
     whole += tuple(slice(0, size) for size in array.shape[len(place) :])
-    for key, _ in pieces(array, whole):
-        (root_of(array) / key).unlink()
+    return [array.store.root / key for key, _ in files_of(array, whole)]
+
+
+def key_of(array, numbers):
+    """The key of a chunk in its store."""
+    key = array.metadata.encode_chunk_key(numbers)
+    return f"{array.path}/{key}" if array.path else key
 
 
 def assert_same(found, expected):

@@ -223,9 +223,9 @@ def _about_absent(data: Any, call: Call) -> Any:
         raise InputError("the array is in memory already: which of its chunks were there is not known. Leave it out.")
     if is_stack(data):
         return data
-    from angsync.problem.zarr_origin import one_matrix
+    from angsync.problem.stored import StoredArray
 
-    return one_matrix(data, call.hermitian, call.absent)
+    return StoredArray(data, call.hermitian, call.absent)
 
 
 def _solve_one(data: Any, call: Call) -> SyncResult:

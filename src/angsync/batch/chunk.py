@@ -23,6 +23,7 @@ from angsync.batch.stack import solve_stack
 from angsync.errors import ConvergenceError, InputError, muted
 from angsync.kernels.batch.numbers import MAX_ORDER
 from angsync.kernels.thread_count import blas_limited
+from angsync.problem.absent import lost_in, unknown_problems
 
 PLAIN = ("z", "status", "residual", "objective")
 PROVED = ("verdict", "gap_bound", "lambda_2")
@@ -54,23 +55,25 @@ class ChunkSolver:
     keeps_part: bool = False
     """Whether Ctrl-C leaves what is done of a chunk, the rest INTERRUPTED; otherwise it is raised."""
 
-    def __call__(self, C: Any, first: tuple[int, ...], absent: NDArray[np.bool_] | None = None) -> tuple[NDArray, ...]:
+    def __call__(self, C: Any, first: tuple[int, ...]) -> tuple[NDArray, ...]:
         """Return the answers for problems (..., n, n), the first of which has the place ``first`` in the whole stack.
 
-        ``absent``: problems that nothing is known of, because a chunk of their store is absent.
+        Nothing is known of a problem if a chunk that it needs is absent (:data:`angsync.problem.absent.MARK`).
         """
         C = in_memory(C)
-        if absent is not None and absent.any():  # what stands there may be anything, fill values or less
-            C = np.where(absent[..., None, None], C.dtype.type(0), C)
+        lost = lost_in(C)
+        unknown = unknown_problems(lost, self.call.hermitian)
+        if lost is not None:
+            C = np.where(lost, C.dtype.type(0), C)
         call = replace(self.call, seed=self.call.seed.from_the_beginning(), origin=first, callback=None)
         with self._limited(C.shape[-1]), muted():
             result = solve_stack(C, call)
         found = {name: np.array(vars(result)[name], dtype) for name, dtype in answers(self.dtype, call.certify)}
         if not self.keeps_part and (found["status"] == BatchStatus.INTERRUPTED).any():
             raise KeyboardInterrupt
-        if absent is not None and absent.any():
+        if unknown is not None:
             for name, values in found.items():
-                values[absent] = {"status": BatchStatus.NO_DATA, "verdict": 1}.get(name, np.nan)
+                values[unknown] = {"status": BatchStatus.NO_DATA, "verdict": 1}.get(name, np.nan)
         failures = failures_in_words(found["status"])
         if failures and call.on_failure == "raise":
             place = ", ".join(f"{k}:{k + size}" for k, size in zip(first, C.shape[:-2], strict=True))

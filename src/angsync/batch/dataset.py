@@ -20,15 +20,14 @@ from numpy.typing import NDArray
 from angsync.batch.call import StackCall, check_stack
 from angsync.batch.chunk import Answer, ChunkSolver, answers, in_memory
 from angsync.batch.further import Search
-from angsync.batch.reading import READ_BYTES, StoredStack, Watch, check_one_problem, split_sides
+from angsync.batch.reading import READ_BYTES, StoredStack, check_one_problem, split_sides
 from angsync.batch.result import VERDICTS, BatchStatus, failures_in_words
 from angsync.errors import ConvergenceWarning, InputError, MissingDependencyError, warn_user
 from angsync.io.failures import check_free
+from angsync.problem.absent import marked, only_reads
 from angsync.problem.array_libraries import chunk_shape, store_library
 from angsync.problem.memory import allowed
 from angsync.problem.stored import check_not_encoded
-from angsync.problem.zarr_files import root_of
-from angsync.problem.zarr_origin import check_zero, origin_of, source_of, watched
 
 _LONG_NAMES = {
     "z": "phases of unit modulus",
@@ -62,7 +61,6 @@ def solve(data: Any, call: StackCall, threads: int | None, memory: int | None, a
     elif store_library(values) == "dask":
         found = _of_dask(values, own, allowed(memory), absent)
     else:
-        check_absent(values, absent)
         stack = StoredStack(values, allowed(memory), uuid.uuid4().hex, absent or "empty", call.hermitian)
         found = _lazily(stack, own)
     return _dataset(xarray, found, template, data, own)
@@ -100,18 +98,11 @@ def _taken_apart(data: Any) -> tuple[Any, Any]:
     return (in_memory(data.values) if data.variable._in_memory else data), template
 
 
-def check_absent(source: Any, absent: str | None) -> None:
-    """Refuse to treat as zeros what is read as something else."""
-    origin = origin_of(source) if absent == "zeros" else None
-    if origin is not None:
-        check_zero(origin.array)
-
-
 # Lazily, by dask
 
 _BEHIND_DASK = (
     "if it was not written because it holds nothing but zeros, pass absent='zeros'; to go on without its problems, "
-    "absent='empty' (they are NOT_FINITE then) or the zarr array itself (NO_DATA)"
+    "absent='empty' (they are NO_DATA or NOT_FINITE then)"
 )
 
 
@@ -122,8 +113,6 @@ class _Task:
     solver: ChunkSolver
     stack: StoredStack | None
     token: str
-    watch: Watch | None = None
-    """Of problems that dask brings: which of them are known."""
     warned: dict[int, str] = field(default_factory=dict, compare=False)
     """The chunk that was warned about: one for all in this process."""
 
@@ -132,10 +121,10 @@ class _Task:
         box = tuple(slice(int(place.flat[0]), int(place.flat[-1]) + 1) for place in places)
         first = tuple(part.start for part in box)
         if self.stack is None:
-            values = self.solver(given[0], first, None if self.watch is None else self.watch.problems(box))
+            values = self.solver(given[0], first)
         else:
-            with self.stack.held(box) as (C, absent):
-                values = self.solver(C, first, absent)
+            with self.stack.held(box) as C:
+                values = self.solver(C, first)
         where = f"in the chunk that begins at {first} (others are not counted: the variable status has all), "
         _said(_named(values, self.solver), self.solver, where, self.warned)
         return values
@@ -152,12 +141,7 @@ def _of_dask(array: Any, solver: ChunkSolver, memory: int, absent: str | None) -
     check_one_problem(n, array.dtype.itemsize, memory)
     largest = chunk_shape(array)
     assert largest is not None
-    source = source_of(array)
-    watch = None if source is None else Watch(source, absent or "empty", solver.call.hermitian)
-    if source is not None:
-        check_absent(source, absent)
-    elif absent != "zeros":
-        array = watched(array, absent or "error", _BEHIND_DASK)
+    array = marked(array, absent or ("empty" if only_reads(array) else "error"), _BEHIND_DASK)
     matrix = n * n * array.dtype.itemsize
     most = max(matrix, memory // (os.cpu_count() or 1))  # dask's threads hold a chunk each
     sides = split_sides(tuple(leading), matrix, largest[:-2], most)
@@ -165,7 +149,7 @@ def _of_dask(array: Any, solver: ChunkSolver, memory: int, absent: str | None) -
         array = array.rechunk((*sides, n, n))
     elif len(array.chunks[-1]) > 1 or len(array.chunks[-2]) > 1:
         array = array.rechunk({array.ndim - 2: n, array.ndim - 1: n})
-    return _applied([array], _Task(solver, None, f"{_token(solver)}-{absent}", watch), array.chunks[:-2], n)
+    return _applied([array], _Task(solver, None, f"{_token(solver)}-{absent}"), array.chunks[:-2], n)
 
 
 def _lazily(stack: StoredStack, solver: ChunkSolver) -> dict[str, Any]:
@@ -301,7 +285,7 @@ def _source_of(data: Any) -> str:
     library = store_library(data)
     name = ""
     if library == "zarr":
-        name = f"{root_of(data) or data.store} {data.path}"
+        name = f"{getattr(data.store, 'root', data.store)} {data.path}"
     elif library == "xarray":
         name = f"{data.encoding.get('source') or ''} {'' if data.name is None else data.name}"
     else:

@@ -26,9 +26,7 @@ _SMALLEST = np.finfo(np.float64).tiny
 
 def read_or_loaded(given: Any) -> Any:
     """An array that is read block by block where it is large; a small one, loaded."""
-    from angsync.problem.zarr_origin import present
-
-    stored = StoredArray(present(given))
+    stored = StoredArray(given)
     return stored.loaded() if stored.nbytes <= LOADED_UP_TO_BYTES else stored
 
 

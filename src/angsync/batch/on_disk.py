@@ -15,19 +15,19 @@ from numpy.typing import NDArray
 
 from angsync.batch.call import StackCall, check_stack
 from angsync.batch.chunk import ChunkSolver, answers
-from angsync.batch.dataset import ORDER, attributes, attributes_of, check_absent, precision, settings_of
+from angsync.batch.dataset import ORDER, attributes, attributes_of, precision, settings_of
 from angsync.batch.reading import StoredStack
 from angsync.batch.result import BatchStatus
-from angsync.errors import FileFormatError, InputError
+from angsync.errors import InputError
 from angsync.io import chunks
 from angsync.io.chunks import Chunk, Computed, Done, Field, Grid, Work
 from angsync.io.coordinates import of_zarr
 from angsync.io.failures import check_free, listed
+from angsync.io.zarr_input import open_array
 from angsync.kernels.batch.numbers import MAX_ORDER
+from angsync.problem.absent import ABSENT
 from angsync.problem.memory import allowed
 from angsync.problem.stored import check_not_encoded
-from angsync.problem.zarr_files import is_zarr
-from angsync.problem.zarr_origin import ABSENT
 
 _KIND = "angsync solve"
 _FILL: dict[str, Any] = {"status": int(BatchStatus.INTERRUPTED), "verdict": 1, "z": complex(np.nan, np.nan)}
@@ -50,31 +50,9 @@ class Solved(NamedTuple):
 
 def open_stack(path: str | os.PathLike[str], variable: str | None = None) -> Any:
     """Return the zarr array of a store that is a stack of square matrices: the only one, or that of this name."""
-    zarr = chunks.library(Path(path))
-    try:
-        opened = zarr.open(os.path.abspath(path), mode="r")  # so that workers find it
-    except Exception as error:  # whatever a damaged store makes the library raise
-        raise FileFormatError(f"cannot open the zarr store {path} ({type(error).__name__}: {error}).") from None
-    if is_zarr(opened):
-        if variable is not None:
-            raise FileFormatError(
-                f"{path} is one array: there is no {variable!r} in it. Leave out variable (--variable)."
-            )
-        return opened
-    found = {name: array for name, array in opened.arrays() if len(array.shape) > 2 and len(set(array.shape[-2:])) == 1}
-    if variable is not None and variable in found:
-        return found[variable]
-    if variable is None and len(found) == 1:
-        return next(iter(found.values()))
-    groups = sorted(str(name) for name, _ in opened.groups())
-    if found:
-        wanted = "one stack (..., n, n)" if variable is None else f"a stack (..., n, n) called {variable!r}"
-        words = f"must hold {wanted}, but it holds {listed(sorted(found))}: name one of these with --variable."
-    else:
-        words = "holds no stack (..., n, n)."
-    if groups and not found:
-        words += f" It has groups, {listed(groups)}: give the path of one, {Path(path) / groups[0]}."
-    raise FileFormatError(f"{path} {words}")
+    return open_array(
+        path, "one stack (..., n, n)", lambda one: len(one.shape) > 2 and len(set(one.shape[-2:])) == 1, variable
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +63,8 @@ class _Compute:
     solver: ChunkSolver
 
     def __call__(self, chunk: Chunk) -> Computed:
-        with self.stack.held(chunk.box) as (C, absent):
-            values = self.solver(C, chunk.first, absent)
+        with self.stack.held(chunk.box) as C:
+            values = self.solver(C, chunk.first)
         wanted = answers(self.solver.dtype, self.solver.call.certify)
         fields = {name: array for (name, _), array in zip(wanted, values, strict=True)}
         return Computed(fields, {"counts": _counts(fields)})
@@ -128,7 +106,6 @@ def solve_store(
     output = chunks.check_output(output, resume=resume, source=path)
     array = open_stack(path, variable)
     check_not_encoded(array)
-    check_absent(array, absent)
     check_stack(tuple(array.shape), np.dtype(array.dtype))
     *leading, n, _ = array.shape
     if 0 in leading:

@@ -13,17 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError
-from angsync.problem import zarr_files
+from angsync.problem.absent import lost_in, marked, unknown_problems
 from angsync.problem.array_libraries import store_library
 from angsync.problem.memory import in_words
-from angsync.problem.zarr_origin import Origin, lost, origin_of, refused
 
 READ_BYTES = 1 << 25
 """Of one task, if the chunks of the store are smaller: enough to hide the cost of the task itself."""
-_ADVICE = (
-    "if it was not written because it holds nothing but zeros, pass absent='zeros' (--absent zeros); to go on without "
-    "its problems, which have the status NO_DATA then, absent='empty' (--absent empty)"
-)
 _COPIES = 3  # of a chunk while it is read: as the store has it, decoded, and put together
 
 
@@ -67,48 +62,6 @@ def chunk_of(array: Any) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class Watch:
-    """The problems of a stack that are not known, because a chunk that they need is not in their store."""
-
-    source: Any
-    """An array of zarr, or one of xarray over it."""
-    absent: str = "empty"
-    """What such a chunk is (:data:`angsync.problem.zarr_origin.ABSENT`)."""
-    hermitian: Any = "full"
-
-    def problems(self, place: tuple[slice, ...]) -> NDArray[np.bool_] | None:
-        """Return those of a box of problems, or None if all are known; raise if an absent chunk is an error."""
-        whole = origin_of(self.source)
-        if whole is None:
-            return None
-        part = self._part(whole, place)
-        found = list(lost(part, self.hermitian))  # raises where a chunk is cut off
-        if not found or self.absent == "zeros":
-            return None
-        if self.absent == "error":
-            raise refused([one.gone for one in found], part.array, _ADVICE)
-        unknown = np.zeros(tuple(side.stop - side.start for side in place), dtype=bool)
-        if not part.exact:
-            return self._one_by_one(whole, place, unknown)
-        for one in found:
-            unknown[np.ix_(*one.places[: len(place)])] = True
-        return unknown
-
-    def _part(self, whole: Origin, place: tuple[Any, ...]) -> Origin:
-        """Return where a part of the array lies; xarray itself knows it of an array whose axes were turned."""
-        if not whole.exact and type(self.source).__name__ == "DataArray":
-            return origin_of(self.source[place]) or whole
-        return whole.taken(place)
-
-    def _one_by_one(self, whole: Origin, place: tuple[slice, ...], unknown: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Look at what each problem needs, if it is not known where a part of the array lies."""
-        for k in np.ndindex(unknown.shape):
-            one = tuple(side.start + number for side, number in zip(place, k, strict=True))
-            unknown[k] = next(lost(self._part(whole, one), self.hermitian), None) is not None
-        return unknown
-
-
-@dataclass(frozen=True)
 class StoredStack:
     """A stack of zarr, or of xarray over a file, of which boxes are read; it can be pickled."""
 
@@ -117,10 +70,15 @@ class StoredStack:
     """Bytes that this process may read at once; whoever would exceed it waits."""
     token: str = field(default="")
     absent: str = "empty"
+    """What a chunk is that the store does not have (:data:`angsync.problem.absent.ABSENT`)."""
     hermitian: str = "full"
+    _marked: Any = field(init=False)
 
     _used: ClassVar[dict[str, int]] = {}
     _changed: ClassVar[threading.Condition] = threading.Condition()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_marked", marked(self.data, "empty" if self.absent == "error" else self.absent))
 
     def sides(self, target: int = READ_BYTES) -> tuple[int, ...]:
         """Return the sides of the boxes of problems that are read at a time: whole chunks of the store."""
@@ -138,21 +96,15 @@ class StoredStack:
         return sides_within(tuple(leading), n * n * itemsize, chunk[:-2], most)
 
     @contextmanager
-    def held(self, place: tuple[slice, ...]) -> Iterator[tuple[NDArray, NDArray[np.bool_] | None]]:
-        """Return the problems of a box, and which of them need absent chunks (None: none of them).
-
-        They count against the memory until the block ends.
-        """
+    def held(self, place: tuple[slice, ...]) -> Iterator[NDArray]:
+        """Return the problems of a box; they count against the memory until the block ends."""
         n = int(self.data.shape[-1])
         count = math.prod(part.stop - part.start for part in place)
         with self._reserved(min(self.memory, _COPIES * count * n * n * np.dtype(self.data.dtype).itemsize)):
-            unknown = Watch(self.data, self.absent, self.hermitian).problems(place)
-            yield self._values((*place, slice(0, n), slice(0, n))), unknown
-
-    def _values(self, whole: tuple[slice, ...]) -> NDArray:
-        if store_library(self.data) == "zarr":
-            return zarr_files.read(self.data, whole)
-        return np.asarray(self.data[whole].values)
+            C = np.asarray(self._marked[place])
+            if self.absent == "error" and unknown_problems(lost_in(C), self.hermitian) is not None:
+                np.asarray(marked(self.data, "error")[place])  # raises, and names the chunk
+            yield C
 
     @contextmanager
     def _reserved(self, count: int) -> Iterator[None]:

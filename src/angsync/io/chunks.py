@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from angsync import kernels
 from angsync.errors import FileFormatError, InputError, MissingDependencyError, OutputError, UnfinishedError
 from angsync.io.atomic import target_of
-from angsync.problem import zarr_files
+from angsync.io.zarr_input import library
 from angsync.problem.array_libraries import store_library
 from angsync.problem.workers import check_version, connected, threads_of, version
 
@@ -510,15 +510,6 @@ def _on_worker(chunk: Chunk, task: _Task, expected: str) -> dict[str, Any]:
 # What is in a store
 
 
-def library(path: Path) -> Any:
-    """Return the zarr library."""
-    try:
-        import zarr
-    except ImportError:
-        raise MissingDependencyError("zarr", "stack", f"{path}") from None
-    return zarr
-
-
 @contextmanager
 def _every_chunk(zarr: Any) -> Iterator[None]:
     """Let arrays that are opened write also chunks of fill values: a missing file is then always a fault."""
@@ -602,7 +593,7 @@ def _write_json(path: Path, content: Mapping[str, Any]) -> None:
 def facts_of(data: Any) -> dict[str, Any]:
     """Return what a resumed run has to find again in its input, by the names that messages use."""
     facts: dict[str, Any] = {"shape of the input": list(data.shape), "dtype of the input": str(np.dtype(data.dtype))}
-    if zarr_files.is_zarr(data):
+    if store_library(data) == "zarr":
         facts["metadata of the input"] = zlib.crc32(json.dumps(data.metadata.to_dict(), default=str).encode())
     elif isinstance(data, np.ndarray) and not isinstance(data, np.memmap):
         facts["values of the input"] = checksum(data)
@@ -620,9 +611,11 @@ def checksum(values: NDArray) -> int:
 
 def stamp_of(data: Any, path: str | os.PathLike[str] | None, box: tuple[slice, ...]) -> str:
     """Return the sizes and times of the files behind a box of an array, as one number; empty if it has no files."""
-    root = zarr_files.root_of(data) if zarr_files.is_zarr(data) else None
+    root = getattr(data.store, "root", None) if store_library(data) == "zarr" else None
     if root is not None:
-        files = [root / key for key, _ in zarr_files.pieces(data, box)]
+        from angsync.problem.zarr_arrays import files_of
+
+        files = [root / key for key, _ in files_of(data, box)]
     elif store_library(data) == "h5py":
         files = [Path(data.file.filename)]
     elif path is None:

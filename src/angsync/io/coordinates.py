@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from angsync.errors import InputError, MissingDependencyError
+from angsync.errors import FileFormatError, InputError, MissingDependencyError
 
 _NAMES_OTHERS = ("bounds", "climatology")  # attributes whose value is the name of another array
 _MEANING = ("units", "calendar", "dtype", "scale_factor", "add_offset", "_FillValue", "missing_value", *_NAMES_OTHERS)
@@ -47,12 +47,16 @@ class Coordinates:
 
     def decoded(self) -> Mapping[Any, Any]:
         """Return all of them as xarray decodes what a store holds."""
-        return {} if self.dataset is None else import_module("xarray").decode_cf(self.dataset).coords
+        try:
+            return {} if self.dataset is None else import_module("xarray").decode_cf(self.dataset).coords
+        except ValueError as error:
+            reason = str(error).partition("\n")[0]
+            raise FileFormatError(f"a coordinate of the input cannot be decoded: {reason}. Mend its units.") from None
 
 
 def of_axes(named: Mapping[str, Any]) -> Coordinates:
-    """Return values by the names of their axes, ``{"dims": names, "y": values, ...}``, as coordinates."""
-    given = {str(name): np.asarray(named[name]) for name in named.get("dims", ()) if name in named}
+    """Return values by the names of their axes as coordinates."""
+    given = {str(name): np.asarray(values) for name, values in named.items()}
     lines = {name: (name, values if values.dtype.kind in "biufM" else values.astype(str))
              for name, values in given.items() if values.ndim == 1}  # fmt: skip
     return Coordinates(_library().Dataset(coords=lines)) if lines else Coordinates()
@@ -60,8 +64,20 @@ def of_axes(named: Mapping[str, Any]) -> Coordinates:
 
 def of_xarray(array: Any, without: str | None = None) -> Coordinates:
     """Return the coordinates of an array of xarray; none along the axis ``without``."""
+    return _of(array, array.coords.to_dataset(), without)
+
+
+def of_variable(opened: Any, name: str, without: str | None = None) -> Coordinates:
+    """Return the same for an array in a file, with the arrays that its coordinates name."""
+    array = opened[name]
+    told = [one.encoding.get(key) or one.attrs.get(key) for one in array.coords.values() for key in _NAMES_OTHERS]
+    beside = array.coords.to_dataset().assign_coords({key: opened[key] for key in told if key in opened.variables})
+    return _of(array, beside, without)
+
+
+def _of(array: Any, beside: Any, without: str | None) -> Coordinates:
     mapping = array.encoding.get("grid_mapping") or array.attrs.get("grid_mapping") or ""
-    return Coordinates(_portable(array.coords.to_dataset(), without), str(mapping))
+    return Coordinates(_portable(beside, without), str(mapping))
 
 
 def of_zarr(array: Any, path: Path, *, without_last: bool = False) -> tuple[tuple[str, ...], Coordinates]:
@@ -69,36 +85,32 @@ def of_zarr(array: Any, path: Path, *, without_last: bool = False) -> tuple[tupl
 
     There are no names if its store has none. ``without_last``: no coordinates along its last axis.
     """
-    name = str(array.path).rpartition("/")[2]
+    name = array.basename
     group = path / Path(str(array.path)).parent if name else path.resolve().parent
     if any((group / mark).is_file() for mark in ("zarr.json", ".zgroup")):
-        found = of_group(group, name or path.resolve().name, without_last=without_last)
-        if found is not None:
-            return found
+        try:
+            opened = open_encoded(group)
+            dims = tuple(str(dim) for dim in opened[name or path.resolve().name].dims)
+            if len(set(dims)) == len(dims):
+                return dims, of_variable(opened, name or path.resolve().name, dims[-1] if without_last else None)
+        except InputError:
+            raise
+        except Exception:  # xarray has many for arrays that do not fit together
+            pass
     names = getattr(array.metadata, "dimension_names", None) or array.attrs.get("_ARRAY_DIMENSIONS") or ()
     return tuple(map(str, names)) if len(names) == len(array.shape) and None not in names else (), Coordinates()
 
 
-def of_group(path: Path, name: str, *, without_last: bool = False) -> tuple[tuple[str, ...], Coordinates] | None:
-    """Return the same for an array in a zarr group or a NetCDF file; None if xarray makes nothing of it."""
+def open_encoded(path: Path) -> Any:
+    """Open a zarr group or a NetCDF file, its values as they are stored."""
     how: dict[str, Any] = {"decode_times": False, "mask_and_scale": False, "decode_coords": "all"}
     how["chunks"] = {} if find_spec("dask") else None
-    try:
-        xarray = _library()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            opened = xarray.open_zarr(str(path), consolidated=False, **how) if path.is_dir() else (
-                xarray.open_dataset(path, **how))  # fmt: skip
-            array = opened[name]
-    except Exception:  # xarray has many for arrays that do not fit together
-        return None
-    dims = tuple(str(dim) for dim in array.dims)
-    if len(set(dims)) < len(dims):
-        return None
-    told = [one.encoding.get(key) or one.attrs.get(key) for one in array.coords.values() for key in _NAMES_OTHERS]
-    beside = array.coords.to_dataset().assign_coords({key: opened[key] for key in told if key in opened.variables})
-    mapping = array.encoding.get("grid_mapping") or array.attrs.get("grid_mapping") or ""
-    return dims, Coordinates(_portable(beside, dims[-1] if without_last else None), str(mapping))
+    xarray = _library()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if path.is_dir():
+            return xarray.open_zarr(str(path), consolidated=False, **how)
+        return xarray.open_dataset(path, engine="netcdf4", auto_complex=True, **how)
 
 
 def _portable(given: Any, without: str | None) -> Any:

@@ -241,7 +241,7 @@ def column(x: Any, name: str, size: int, dtype: type) -> NDArray:
     if isinstance(x, np.ma.MaskedArray):
         x = x.filled(0)
     elif name in ("angle", "value") and store_library(x) in ("zarr", "dask", "xarray"):
-        from angsync.problem.zarr_origin import to_load  # whole chunks of 0 are likely in the other columns alone
+        from angsync.problem.stored import to_load  # whole chunks of 0 are likely in the other columns alone
 
         x = to_load(x)
     try:

@@ -122,7 +122,7 @@ def test_names_of_arrays_and_groups(stack):
     values = gaussian_stack(3, 4, 0.2, dtype=np.complex64)
     two = xarray.Dataset({"a": (("k", "i", "j"), values), "b": (("k", "i", "j"), values[::-1])})
     two.to_zarr("two.zarr")
-    assert "it holds 'a', 'b': name one of these with --variable" in refused("solve", "two.zarr", "-o", "o.zarr")
+    assert "it holds 'a', 'b': name one with variable (--variable)" in refused("solve", "two.zarr", "-o", "o.zarr")
     assert "'c'" in refused("solve", "two.zarr", "-o", "o.zarr", "--variable", "c")
     assert call("solve", "two.zarr", "-o", "b.zarr", "--variable", "b").code == 0
     np.testing.assert_array_equal(opened(Path("b.zarr")).z.values, ang.synchronize(values[::-1]).z)

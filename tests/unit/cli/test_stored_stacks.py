@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 from command_line import call, posix, refused
 from problems import gaussian_stack
-from stored_stacks import NAMES, on_disk, take_away
+from stored_stacks import NAMES, files_at, on_disk, take_away
 
 import angsync as ang
-from angsync.problem.zarr_files import pieces, root_of
 
 zarr = pytest.importorskip("zarr")
 
@@ -50,10 +49,10 @@ def test_zeros_that_were_not_written_are_solved_where_that_is_said_also_by_a_res
     stack = gaussian_stack(6, 4, 0.2)
     stack[2:, :2, 4:] = stack[2:, 4:, :2] = 0
     array = on_disk("C.zarr", stack, (2, 2, 2), fill_value=0)
-    for key, _ in pieces(array, (slice(2, 4), slice(0, 2), slice(4, 6))):  # the newer library has not
-        (root_of(array) / key).unlink(missing_ok=True)
-    for key, _ in pieces(array, (slice(2, 4), slice(4, 6), slice(0, 2))):
-        (root_of(array) / key).unlink(missing_ok=True)
+    for file in files_at(array, slice(2, 4), slice(0, 2), slice(4, 6)):  # the newer library has not
+        file.unlink(missing_ok=True)
+    for file in files_at(array, slice(2, 4), slice(4, 6), slice(0, 2)):
+        file.unlink(missing_ok=True)
     assert call("solve", "C.zarr", "--out", "out.zarr", "--memory", "4kB").code == 3
     answer = call("solve", "C.zarr", "--out", "out.zarr", "--resume", "--absent", "zeros", "--json")
     assert answer.code == 0
@@ -66,8 +65,8 @@ def test_the_triangle_that_is_not_read_need_not_be_there(triangle):
     stack = gaussian_stack(6, 4, 0.2)
     array = on_disk("C.zarr", np.triu(stack) if triangle == "upper" else np.tril(stack), (2, 3, 3), fill_value=0)
     away = (slice(3, 6), slice(0, 3)) if triangle == "upper" else (slice(0, 3), slice(3, 6))
-    for key, _ in pieces(array, (slice(0, 4), *away)):
-        (root_of(array) / key).unlink(missing_ok=True)
+    for file in files_at(array, slice(0, 4), *away):
+        file.unlink(missing_ok=True)
     assert call("solve", "C.zarr", "--out", "out.zarr", "--hermitian", triangle).code == 0
     expected = ang.synchronize(stack, hermitian=triangle).z
     np.testing.assert_array_equal(zarr.open_group("out.zarr", mode="r")["z"][...], expected)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -76,10 +77,10 @@ def test_zarr_is_read_in_parts_and_written_in_chunks(slc, expected, tmp_path):
     zarr.open_group(str(tmp_path / "group.zarr"), mode="w")
     for name in ("a", "b"):
         zarr.open_array(str(tmp_path / "group.zarr"), path=name, chunks=slc.shape, **how)[...] = slc
-    with pytest.raises(FileFormatError, match="there are several, 'a', 'b'"):
+    with pytest.raises(FileFormatError, match="holds 'a', 'b': name one"):
         read_images(tmp_path / "group.zarr")
     np.testing.assert_array_equal(read_images(tmp_path / "group.zarr", "b").data[...], slc)
-    with pytest.raises(FileFormatError, match="no images in 'c'"):
+    with pytest.raises(FileFormatError, match="called 'c' is needed"):
         read_images(tmp_path / "group.zarr", "c")
 
 
@@ -156,7 +157,7 @@ def test_a_projection_that_is_lost_is_warned_of(tmp_path, monkeypatch):
 
 def test_npy_is_a_memory_map_and_other_paths_are_told(slc, expected, tmp_path):
     np.save(tmp_path / "slc.npy", slc)
-    assert isinstance(read_images(tmp_path / "slc.npy").data, np.memmap)
+    assert len(pickle.dumps(read_images(tmp_path / "slc.npy"))) < slc.nbytes / 2
     np.testing.assert_array_equal(phase_linking.link(tmp_path / "slc.npy", 5).phase, expected)
     with pytest.raises(FileFormatError, match="there is no"):
         read_images(tmp_path / "gone.npy")

@@ -39,7 +39,7 @@ from angsync.io.failures import check_free
 from angsync.io.image_stack import ImageStack, Source, image_stack
 from angsync.io.image_stack import read_images as read
 from angsync.problem.array_libraries import store_library
-from angsync.problem.zarr_origin import to_load
+from angsync.problem.stored import to_load
 
 __all__ = [
     "METHODS", "MODELS", "LinkStatus", "Linked", "LinkedNetwork", "SimulatedStack", "coherence_of", "link",
@@ -132,7 +132,7 @@ def link(
     ((8, 16, 16), True)
     """
     begin = time.perf_counter()
-    images = stack if isinstance(stack, ImageStack) else image_stack(stack, absent)
+    images = stack if isinstance(stack, ImageStack) else image_stack(stack)
     n, rows, columns = images.data.shape
     names = labels_of(images.dates if dates is None else dates, n)
     settings = Settings(method, beta, position_of(reference, names), certify)
@@ -145,11 +145,11 @@ def link(
             f"looks must be a positive number, at most the {most:,} samples of the window ({sides[0]} x {sides[1]}), "
             f"but it is {looks!r}. Leave it out to count every sample."
         )
-    whole = Images(Source(images.data, images.path, images.variable, absent), hidden, sides, looks)
+    whole = Images(Source(images, absent), hidden, sides, looks)
     path = None if output is None else check_images_path(output, resume=resume)
     if path is not None:
         taken = layout(n, (rows, columns), single=False)
-        check_free({*images.coordinates.get("dims", ()), *images.beside.names}, taken)
+        check_free({*images.dims, *images.beside.names}, taken)
     doubts = correlation.in_words(whole.data, sides) if looks is None else ()
     if path is not None and suffix_of(path) == ".zarr":
         target = Target(path, resume, memory, client, max_seconds, progress)

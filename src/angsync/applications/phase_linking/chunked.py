@@ -19,8 +19,8 @@ from angsync.errors import InputError
 from angsync.io import chunks
 from angsync.io.chunks import Chunk, Computed, Done, Grid, Work
 from angsync.io.image_stack import ImageStack, Source
+from angsync.problem.array_libraries import store_library
 from angsync.problem.memory import allowed, bytes_of
-from angsync.problem.zarr_files import is_zarr, sides_of
 
 _BYTES = 5  # of memory for each byte of a tile of images: read, decoded, tested, phases and error bars, encoded
 _BASE_BYTES = 1 << 26  # in addition: blocks of coherence matrices with their solvers, and what does not depend on size
@@ -112,8 +112,8 @@ def side_for(images: Images, memory: Any) -> int:
     most = allowed(None if memory is None else bytes_of(memory))
     pixel = n * np.dtype(images.data.dtype).itemsize * _BYTES
     data = images.data.data if isinstance(images.data, Source) else images.data
-    if memory is not None and is_zarr(data):
-        whole = int(np.prod([min(a, b) for a, b in zip(sides_of(data), data.shape, strict=True)]))
+    if memory is not None and store_library(data) == "zarr":
+        whole = int(np.prod([min(a, b) for a, b in zip(data.shards or data.chunks, data.shape, strict=True)]))
         if _BASE_BYTES + whole * data.dtype.itemsize > most:
             raise InputError(
                 f"memory={memory} is too little: one chunk of the images has "

@@ -206,9 +206,10 @@ def save_images(result: Linked, path: str | os.PathLike[str], side: int = 512) -
     path = Path(path)
     n, *shape = np.shape(result.phase)
     single = np.dtype(result.phase.dtype) == np.float32
-    coordinates = {"dims": ("date", "y", "x"), "date": list(result.dates), **result.coordinates}
-    beside = result.beside if result.beside.dataset is not None else of_axes(coordinates)
-    given = ImageStack(None, None, coordinates, beside=beside)
+    dims = result.coordinates.get("dims", ImageStack.dims)
+    axes = {name: result.coordinates[name] for name in dims if name in result.coordinates}
+    beside = result.beside if result.beside.dataset is not None else of_axes({dims[0]: result.dates, **axes})
+    given = ImageStack(None, dims, beside)
     told = described({"method": result.method, "reference": result.dates[result.reference], "beta": result.beta}, None)
     if suffix_of(path) == ".zarr":
         _save_zarr(result, path, n, (shape[0], shape[1]), single, given, told, side)

@@ -86,9 +86,8 @@ def as_operator(data: Any, hermitian: Hermitian = "full", *, client: Any = None,
     elif is_stored(data):
         from angsync.problem.operators.streamed import LOADED_UP_TO_BYTES, stored_operator
         from angsync.problem.stored import StoredArray
-        from angsync.problem.zarr_origin import one_matrix
 
-        stored = StoredArray(one_matrix(data, hermitian, absent))
+        stored = data if isinstance(data, StoredArray) else StoredArray(data, hermitian, absent)
         if stored.nbytes > LOADED_UP_TO_BYTES:
             return stored_operator(stored, hermitian)
         data = stored.loaded()

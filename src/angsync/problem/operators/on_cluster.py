@@ -29,7 +29,6 @@ from angsync.problem.operators.pieces import Look, Plan, Share
 from angsync.problem.operators.streamed import StreamedOperator
 from angsync.problem.stored import StoredArray
 from angsync.problem.workers import Patience, connected, threads_of, version
-from angsync.problem.zarr_origin import one_matrix
 
 _DESCRIBED_BY_BYTES = 50_000_000  # of the pickled array that goes to every worker: more is the data itself
 _MOST_ATTEMPTS = 3  # at one task, each of which has cost Dask's allowed number of workers
@@ -244,7 +243,7 @@ def cluster_operator(data: Any, hermitian: Hermitian, client: Any, absent: str |
             "worker can read, or leave out client."
         )
     check_square(tuple(data.shape))
-    stored = StoredArray(one_matrix(data, hermitian, absent))
+    stored = data if isinstance(data, StoredArray) else StoredArray(data, hermitian, absent)
     _check_description(stored)
     dtype = complex_type(stored.dtype, "C")
     triangle = Triangle(stored, lower=hermitian == "lower")

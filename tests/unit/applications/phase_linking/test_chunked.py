@@ -16,7 +16,7 @@ from angsync.applications.phase_linking import chunked
 from angsync.errors import AngsyncWarning, InputError, MissingDependencyError, OutputError
 from angsync.io import chunks
 from angsync.io.chunks import verify
-from angsync.problem.zarr_files import DamagedChunkError
+from angsync.problem.absent import DamagedChunkError
 
 zarr = pytest.importorskip("zarr")
 FIELDS = ("phase", "standard_error", "temporal_coherence", "certified", "status", "looks")

@@ -170,6 +170,16 @@ def test_what_is_wrong_with_the_matrix_is_said(client):
         ang.as_operator(Slices(C[:100], (64, 64)), client=client)
 
 
+def test_a_chunk_that_the_store_does_not_have_is_an_error(client, tmp_path):
+    array = zarr.open_array(str(tmp_path / "C.zarr"), mode="w", shape=(500, 500), chunks=(250, 250), dtype="c16")
+    array[...] = problem()
+    assert ang.as_operator(array, client=client).n == 500
+    (tmp_path / "C.zarr" / "c" / "0" / "1").unlink()
+    with pytest.raises(InputError, match="no chunk c/0/1"):
+        ang.as_operator(array, client=client)
+    assert ang.as_operator(array, "lower", client=client).n == 500
+
+
 def test_what_cannot_go_to_workers_is_refused(client, tmp_path):
     with pytest.raises(InputError, match="a ndarray does not go to a cluster"):
         ang.as_operator(problem(), client=client)

@@ -7,13 +7,12 @@ import warnings
 import numpy as np
 import pytest
 from problems import gaussian_stack
+from stored_stacks import key_of
 
 import angsync as ang
 from angsync.errors import FileFormatError, InputError
-from angsync.problem import zarr_files, zarr_origin
-from angsync.problem.operators import on_cluster, streamed
+from angsync.problem.operators import streamed
 from angsync.problem.stored import StoredArray
-from angsync.problem.zarr_files import key_of, root_of
 
 zarr = pytest.importorskip("zarr")
 
@@ -25,7 +24,7 @@ def written(folder, C, chunks=(20, 20)):
 
 
 def path_of(store, *numbers):
-    return root_of(store) / key_of(store, numbers)
+    return store.store.root / key_of(store, numbers)
 
 
 def without(store, *gone):
@@ -47,14 +46,7 @@ def in_tiles(store, hermitian, monkeypatch):
     return ang.as_operator(store, hermitian)
 
 
-def by_workers(store, hermitian, monkeypatch):
-    pytest.importorskip("distributed")
-    monkeypatch.setattr(on_cluster, "connected", lambda client: client)
-    monkeypatch.setattr(on_cluster, "Pieces", lambda *_: pytest.fail("workers were asked"))
-    return ang.as_operator(store, hermitian, client="a client")
-
-
-WAYS = [in_memory, in_tiles, by_workers]
+WAYS = [in_memory, in_tiles]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -64,7 +56,7 @@ WAYS = [in_memory, in_tiles, by_workers]
 )
 def test_a_lost_chunk_is_named(tmp_path, monkeypatch, way, hermitian, gone):
     store = without(written(tmp_path, problem()), gone)
-    with pytest.raises(InputError, match=r"no chunk .*fill value.*absent='zeros'") as raised:
+    with pytest.raises(InputError, match="no chunk") as raised:
         way(store, hermitian, monkeypatch)
     assert key_of(store, gone) in str(raised.value)
 
@@ -97,7 +89,7 @@ def test_chunks_of_zeros_that_were_not_written_are_zeros_where_that_is_said(tmp_
 
 def test_what_is_read_as_another_number_is_not_zeros(tmp_path):
     store = zarr.open_array(str(tmp_path / "C.zarr"), mode="w", shape=(4, 4), chunks=(2, 2), dtype="c16", fill_value=1)
-    with pytest.raises(InputError, match=r"absent is 'zeros', but .* read as \(1\+0j\)"):
+    with pytest.raises(InputError, match=r"absent is 'zeros', but .* read as"):
         ang.synchronize(store, absent="zeros")
 
 
@@ -130,13 +122,11 @@ def test_a_store_of_xarray_is_looked_at(tmp_path):
         ang.as_operator(xarray.open_zarr(str(tmp_path / "D.zarr"), chunks=None)["C"])
 
 
-def test_stores_that_are_no_folder_are_asked(monkeypatch):
+def test_stores_that_are_no_folder_are_asked():
     store = zarr.open_array({}, mode="w", shape=(4, 4), chunks=(2, 2), dtype="c16", fill_value=0)
     store[:2, :2] = 1
-    for most in (100, 0):  # one by one, and by a list of what it holds
-        monkeypatch.setattr(zarr_origin, "_ASKED_ONE_BY_ONE", most)
-        with pytest.raises(InputError, match=r"no chunk .*0.1, .*1.0, .*1.1: "):
-            ang.as_operator(store)
+    with pytest.raises(InputError, match=r"no chunk .*0.1, .*1.0, .*1.1: "):
+        ang.as_operator(store)
     store[:] = 1
     assert ang.as_operator(store).n == 4
 
@@ -149,22 +139,19 @@ def test_inner_chunks_that_a_shard_does_not_have(tmp_path, location, kind):
     how = {"shards": {"shape": (40, 40), "index_location": location}, "chunks": (20, 20), "dtype": C.dtype}
     array = zarr.create_array(store, shape=C.shape, **how)
     array[...] = C
-    assert zarr_files.gone(array, (slice(0, 70), slice(0, 70))) == []
+    assert ang.as_operator(array).n == 70
     C[:20, 20:40] = C[20:40, :20] = 0
     array[...] = C
-    found = zarr_files.gone(array, (slice(0, 70), slice(0, 70)))
-    assert [one.box for one in found] == [(slice(0, 20), slice(20, 40)), (slice(20, 40), slice(0, 20))]
-    assert zarr_files.gone(array, (slice(20, 70), slice(20, 70))) == []
-    with pytest.raises(InputError, match=r"no chunk c/0/0 \(its inner chunk 0/1\), c/0/0 \(its inner chunk 1/0\): "):
+    with pytest.raises(InputError, match=r"no chunk c/0/0 \(or inner"):
         ang.as_operator(array)
     assert ang.as_operator(array, absent="zeros").n == 70
 
 
-@pytest.mark.parametrize("way", WAYS[:2])
+@pytest.mark.parametrize("way", WAYS)
 def test_a_chunk_that_is_cut_off_names_the_part(tmp_path, monkeypatch, way):
     store = written(tmp_path, problem())
     path_of(store, 1, 1).write_bytes(b"xx")
-    with pytest.raises(FileFormatError, match=r"(C\[0:60, 0:60\]|chunk 1\.1 of the input) cannot be read"):
+    with pytest.raises(FileFormatError, match=r"chunk c/1/1 of the input cannot be read"):
         way(store, "full", monkeypatch)
 
 
@@ -210,7 +197,7 @@ def test_a_chunk_of_blosc_that_is_cut_off_is_named_and_not_read_beyond_its_end(t
 
 
 @pytest.mark.parametrize("case", ["transposed", "checked", "nested"])
-def test_shards_inside_other_codecs_are_refused(tmp_path, case):
+def test_shards_inside_other_codecs_are_seen_too(tmp_path, case):
     from zarr.codecs import Crc32cCodec, ShardingCodec, TransposeCodec
 
     inner = ShardingCodec(chunk_shape=(2, 2))
@@ -221,7 +208,7 @@ def test_shards_inside_other_codecs_are_refused(tmp_path, case):
     }
     array = zarr.create(store=str(tmp_path / "C.zarr"), shape=(4, 4), chunks=(4, 4), dtype="c16", codecs=codecs[case])
     array[...] = np.diag([1, 1, 1, 1])  # two inner chunks are not written
-    with pytest.raises(InputError, match="shards"):
+    with pytest.raises(InputError, match="no chunk"):
         ang.as_operator(array)
 
 
@@ -240,4 +227,4 @@ def test_a_shard_that_is_cut_off_is_not_read_beyond_its_end(tmp_path, location):
     file = path_of(array, 0, 0, 0)
     file.write_bytes(file.read_bytes()[:-6000])
     with pytest.raises(FileFormatError, match="cut off"):
-        zarr_files.read(array, tuple(slice(0, side) for side in stack.shape))
+        ang.synchronize(array).compute()
