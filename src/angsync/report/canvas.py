@@ -23,7 +23,6 @@ SERIES = (BLUE, VERMILLION, GREEN, PURPLE, SKY, ORANGE)
 GRAY, INK, MUTED, RULE = "#8a94a3", "#1b1f24", "#566070", "#d5dae1"
 NO_VALUE = "#969696"
 """Where there is no finite number."""
-PHASE_TICKS = (-180, -90, 0, 90, 180)
 _SEQUENTIAL = ("#161e54", "#225e92", "#2d9496", "#7ac178", "#f5e778")
 """From dark blue to light yellow, lighter all the way, so that it can be read without colors."""
 _CYCLIC = (
@@ -136,11 +135,6 @@ def color_map(*, cyclic: bool) -> Any:
 
     stops = _CYCLIC if cyclic else _SEQUENTIAL
     return LinearSegmentedColormap.from_list("angsync", stops).with_extremes(bad=NO_VALUE)
-
-
-def phase_bar(figure: Any, drawn: Any, axes: Any, label: str = "phase (degrees)") -> None:
-    """A color bar of phases in degrees."""
-    figure.colorbar(drawn, ax=axes, label=label, ticks=PHASE_TICKS, shrink=0.85)
 
 
 def logarithmic(axis: Any) -> None:

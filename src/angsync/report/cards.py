@@ -19,6 +19,7 @@ from angsync.report.pictures import Curves, Map, Picture, Series
 from angsync.report.sentences import judge_proof
 from angsync.report.series import component_ranks, gauge_in_words
 from angsync.report.stack_plot import OUTCOMES
+from angsync.report.text import facts_of
 
 if TYPE_CHECKING:
     from angsync.batch.result import BatchResult
@@ -32,25 +33,14 @@ def result_card(result: SyncResult, source: Any) -> str:
     """One solved problem; its misfit is told where the measurements are at hand as such."""
     count = component_ranks(result)[1]
     nodes = counted(int(np.size(result.components)), "node")
-    rows: list[tuple[str, ...]] = [
-        (
-            "phases",
-            nodes + (f" in {count:,} components" if count > 1 else ""),
-            gauge_in_words(result.gauge, count),
-        )
-    ]
+    pieces = f" in {count:,} components" if count > 1 else ""
+    rows: list[tuple[str, ...]] = [("phases", f"{nodes}{pieces}", gauge_in_words(result.gauge, count))]
     if isinstance(source, Measurements) and len(source):
         residuals = result.edge_residuals()
         used = np.degrees(np.asarray(residuals.wrapped, dtype=float))[residuals.measurements.strength > 0]
         rms = pretty_number(float(np.sqrt(np.mean(used**2))), 3)
         rows.append(("fit", f"{counted(len(source), 'measurement')}, {used.size:,} used, misfit {rms}°"))
-    rows += [
-        ("objective", pretty_number(result.objective, 10)),
-        ("status", result.status.name, result.message),
-        ("work", f"{counted(result.iterations, 'iteration')}, {duration(result.seconds)}", result.method),
-    ]
-    if result.robust is not None:
-        rows.append(("robust", str(result.robust)))
+    rows += [(label, typeset(value)) for label, value in facts_of(result)]
     proof = judge_proof(result)
     angles = np.asarray(result.angles, dtype=float)
     table = {"node": node_column(result.labels, np.arange(angles.size)), "phase (degrees)": np.degrees(angles)}

@@ -21,14 +21,14 @@ _APART = 0.01  # by how much of the picture nodes are moved that would lie on on
 
 
 def layout(n: int, i: NDArray[np.int64], j: NDArray[np.int64], components: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Positions (n, 2) of the nodes of a graph with these edges."""
+    """Positions (n, 2) of the nodes of a graph with these edges; ``components`` are numbered from the largest."""
     graph = scipy.sparse.csr_array((np.ones(i.size), (i, j)), shape=(n, n))
     graph = graph + graph.T
-    label, sizes = _by_size(components)
+    sizes = np.bincount(components)
     place, left, bottom, height = np.zeros((n, 2)), 0.0, 0.0, 0.0
     sides = np.array([_side(int(size)) for size in sizes]) * (1 + _GAP)
     widest = max(_ASPECT * float(np.sqrt(np.sum(sides**2))), float(sides[0]))
-    order = np.argsort(label, kind="stable")
+    order = np.argsort(components, kind="stable")
     start = 0
     for size in sizes:
         nodes = order[start : start + size]
@@ -41,14 +41,6 @@ def layout(n: int, i: NDArray[np.int64], j: NDArray[np.int64], components: NDArr
         left += side * (1 + _GAP)
         height = max(height, side)
     return place
-
-
-def _by_size(components: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    _, inverse, counts = np.unique(components, return_inverse=True, return_counts=True)
-    rank = np.empty(counts.size, dtype=np.int64)
-    order = np.argsort(-counts, kind="stable")
-    rank[order] = np.arange(counts.size)
-    return rank[inverse.reshape(-1)], counts[order]
 
 
 def _side(size: int) -> float:

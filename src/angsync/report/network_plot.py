@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from angsync.errors import InputError, ShapeError
 from angsync.problem.measurements import Measurements
-from angsync.report.canvas import GRAY, INK, SERIES, VERMILLION, color_map, figure_of, literal, phase_bar, plain_frame
+from angsync.report.canvas import GRAY, INK, SERIES, VERMILLION, color_map, figure_of, literal, plain_frame
 from angsync.report.layout import layout
 from angsync.report.numbers import counted
 from angsync.report.sentences import headline
@@ -33,7 +33,7 @@ MOST_EDGES = 20_000  # that are drawn
 MOST_ON_A_CIRCLE = 800  # the same where half of all pairs or more are measured: more hide each other
 MOST_NAMES = 30  # nodes that carry their names
 _MOST_MARKS = 2000  # edges or nodes that are drawn one by one; more are an image
-_LABELS = {"error": "standard error (degrees)", "residual": "rms residual (degrees)"}
+LABELS = {"error": "standard error (degrees)", "residual": "rms residual (degrees)"}
 
 
 def plot_network(
@@ -66,8 +66,8 @@ def plot_network(
     measurements = result.measurements
     values = node_values(result, color)
     places = None if positions is None else places_of(positions, result)
-    label = _LABELS.get(color, color)
-    left_out = draw_network(result, figure, values, assess(result), places, label=label, names=names)
+    label = LABELS.get(color, color)
+    left_out = draw_network(result, figure.add_subplot(), values, assess(result), places, label=label, names=names)
     title = f"{counted(measurements.n, 'node')}, {counted(len(measurements), 'measurement')}"
     verdict = headline(result.certificate, result.robust)
     title += f": {verdict[:1].lower()}{verdict[1:]}"
@@ -79,7 +79,7 @@ def plot_network(
 
 def draw_network(
     result: SyncResult,
-    figure: Any,
+    axes: Any,
     values: NDArray[np.float64],
     quality: Quality | None,
     places: NDArray[np.float64] | None,
@@ -88,10 +88,10 @@ def draw_network(
     names: bool | None = None,
 ) -> int:
     """Draw the graph with nodes in the color of ``values``; returns how many edges are not drawn."""
-    measurements, axes = result.measurements, figure.add_subplot()
+    measurements = result.measurements
     place = _laid_out(result, measurements) if places is None else places
     left_out = _draw_edges(result, measurements, place, doubted(result, quality), axes)
-    _draw_nodes(place, values, label, figure, axes)
+    _draw_nodes(place, values, label, axes)
     if measurements.n <= MOST_NAMES if names is None else names:
         halo = {"facecolor": "white", "edgecolor": "none", "alpha": 0.6, "pad": 0.3}
         style = {"textcoords": "offset points", "fontsize": "x-small", "zorder": 5, "bbox": halo}
@@ -114,7 +114,7 @@ def _laid_out(result: SyncResult, measurements: Measurements) -> NDArray[np.floa
         order = np.argsort(np.argsort(np.asarray(result.angles), kind="stable"))
         angle = 2 * np.pi * order / measurements.n - np.pi
         return np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    return layout(measurements.n, measurements.i[used], measurements.j[used], np.asarray(result.components))
+    return layout(measurements.n, measurements.i[used], measurements.j[used], component_ranks(result)[0])
 
 
 def is_full(measurements: Measurements) -> bool:
@@ -124,10 +124,6 @@ def is_full(measurements: Measurements) -> bool:
 
 def node_values(result: SyncResult, color: str) -> NDArray[np.float64]:
     """The number of each node that its color stands for; NaN where there is none."""
-    if color == "component":
-        values = component_ranks(result)[0].astype(float)
-        values[np.asarray(result.isolated)] = np.nan
-        return values
     if color == "error":
         errors = errors_of(result)
         if errors.missing:
@@ -140,7 +136,7 @@ def node_values(result: SyncResult, color: str) -> NDArray[np.float64]:
         total = np.bincount(ends, np.tile(squares, 2), measurements.n)
         with np.errstate(invalid="ignore"):
             return np.sqrt(total / np.bincount(ends, minlength=measurements.n))
-    values = np.degrees(np.asarray(result.angles, dtype=float))
+    values = np.degrees(result.angles) if color == "phase" else component_ranks(result)[0].astype(float)
     values[np.asarray(result.isolated)] = np.nan
     return values
 
@@ -193,27 +189,27 @@ def _draw_edges(
     return left_out
 
 
-def _draw_nodes(places: NDArray, values: NDArray[np.float64], label: str, figure: Any, axes: Any) -> None:
-    from matplotlib.colors import ListedColormap, Normalize
+def _draw_nodes(places: NDArray, values: NDArray[np.float64], label: str, axes: Any) -> None:
+    from matplotlib.colors import ListedColormap
 
-    known = np.isfinite(values)
+    known, many = np.isfinite(values), len(values) > _MOST_MARKS
     style: dict[str, Any] = {
         "s": float(np.clip(9000 / max(1, len(values)), 2, 70)), "edgecolors": INK, "zorder": 4,
-        "linewidths": 0.5 if len(values) <= 1000 else 0.0, "rasterized": len(values) > _MOST_MARKS,
+        "linewidths": 0.5 if len(values) <= 1000 else 0.0, "rasterized": many,
     }  # fmt: skip
     hollow = {"facecolors": "none", "edgecolors": GRAY, "linewidths": 1, "zorder": 3}
     axes.scatter(*places[~known].T, **{**style, **hollow})
-    shown = values[known]
+    shown, bar = values[known], {"label": label, "shrink": 0.85}
     if label == "component":
-        shades = ListedColormap(SERIES)
-        axes.scatter(*places[known].T, c=np.minimum(shown, shades.N - 1), cmap=shades, vmin=-0.5, vmax=5.5, **style)
+        shown, shades, limits = np.minimum(shown, len(SERIES) - 1), ListedColormap(SERIES), (-0.5, len(SERIES) - 0.5)
     elif label == "phase":
-        scale = {"cmap": color_map(cyclic=True), "norm": Normalize(-180, 180)}
-        phase_bar(figure, axes.scatter(*places[known].T, c=shown, **scale, **style), axes)
-    else:
-        many = shown.size > _MOST_MARKS  # of which the outermost hundredth would take the colors of all others
+        shades, limits = color_map(cyclic=True), (-180.0, 180.0)
+        bar |= {"label": "phase (degrees)", "ticks": np.linspace(*limits, 5)}
+    else:  # of many, the outermost hundredth would take the colors of all others
         told = shown[shown > 0]  # the reference has no error, by choice
         low, high = np.quantile(told, (0.01, 0.99) if many else (0.0, 1.0)) if told.size else (0.0, 1.0)
-        norm = Normalize(low if high > low else 0.0, high)
-        drawn = axes.scatter(*places[known].T, c=shown, cmap=color_map(cyclic=False), norm=norm, **style)
-        figure.colorbar(drawn, ax=axes, label=label, shrink=0.85, extend="both" if many else "neither")
+        shades, limits = color_map(cyclic=False), (low if high > low else 0.0, high)
+        bar |= {"extend": "both" if many else "neither"}
+    drawn = axes.scatter(*places[known].T, c=shown, cmap=shades, vmin=limits[0], vmax=limits[1], **style)
+    if label != "component":
+        axes.figure.colorbar(drawn, ax=axes, **bar)

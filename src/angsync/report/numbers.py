@@ -12,13 +12,13 @@ _WORDS = {"nan": "not a number", "inf": "∞", "-inf": "−∞"}
 
 def plain_number(value: float, digits: int = 4) -> str:
     """ASCII, for terminals of any encoding: ``1234.5``, ``3.2e-9``, ``inf``, ``nan``."""
-    value = float(value)
-    if math.isnan(value):
-        return "nan"
-    if math.isinf(value):
-        return "inf" if value > 0 else "-inf"
-    mantissa, exponent = _split(value, digits)
-    return mantissa if exponent is None else f"{mantissa}e{exponent}"
+    mantissa, is_finite, power = f"{float(value):.{digits - 1}e}".partition("e")  # rounds before the power is looked at
+    if not is_finite or value == 0:
+        return mantissa if value else "0"
+    exponent = int(power)
+    if -3 <= exponent < 7:
+        return _trim(f"{value:.{max(0, digits - 1 - exponent)}f}")
+    return f"{_trim(mantissa)}e{exponent}"
 
 
 def pretty_number(value: float, digits: int = 4) -> str:
@@ -58,18 +58,6 @@ def percent(share: float) -> str:
 def counted(count: int, noun: str, plural: str | None = None) -> str:
     """``1 node``, ``10,000 nodes``."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
-
-
-def _split(value: float, digits: int) -> tuple[str, int | None]:
-    """Mantissa and exponent; the exponent is None where positional notation reads better."""
-    if value == 0:
-        return "0", None
-    mantissa, exponent_text = f"{value:.{digits - 1}e}".split("e")  # rounds before the exponent is looked at
-    exponent = int(exponent_text)
-    if -3 <= exponent < 7:
-        text = f"{value:.{max(0, digits - 1 - exponent)}f}"
-        return _trim(text), None
-    return _trim(mantissa), exponent
 
 
 def _trim(text: str) -> str:

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from angsync.io.atomic import atomic_open
-from angsync.report.canvas import HEIGHT, check_page, page_style
-from angsync.report.network_plot import draw_network, is_full, node_values, places_of
-from angsync.report.numbers import counted, duration, pretty_number, typeset
+from angsync.report.canvas import check_page, page_style
+from angsync.report.network_plot import LABELS, draw_network, is_full, node_values, places_of
+from angsync.report.numbers import counted, duration, pretty_number
 from angsync.report.phases_plot import MOST_INTERVALS, draw_intervals, draw_truth, draw_wheel
 from angsync.report.picture_plot import draw_picture, is_empty
 from angsync.report.pictures import Curves, Intervals, Picture, Row, Table
-from angsync.report.plotting import draw_convergence
+from angsync.report.plotting import convergence
 from angsync.report.provenance import input_of, versions
 from angsync.report.residuals_plot import draw_histogram
 from angsync.report.sentences import Judgment, judge_fit, judge_proof, verdict_in_words, weak_spots
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 MOST_WITH_ERRORS = 20_000
 """Nodes up to which a page works out standard errors by itself: it takes seconds at this size."""
-_TALL = 1.3  # times the usual height, for figures with many rows or a map
 _WORK = ("status", "work", "method")
 
 
@@ -72,32 +71,39 @@ def render_page(
     errors, words = _errors(result, standard_errors)
     off = None if truth is None else angle_errors(result, truth)
     places = None if positions is None else places_of(positions, result)
-    proof = judge_proof(result)
-    typical = errors.typical
     with page_style():
         page = Page(
             title=title,
-            proof=proof._replace(words=typeset(proof.words)),
-            fit=judge_fit(result, quality, typical),
-            answer_in_words=_found(result, typical),
-            warnings=[] if result.converged else [f"Not converged: {result.status.name.replace('_', ' ').lower()}"],
+            fit=judge_fit(result, quality, errors.typical),
+            answer_in_words=_found(result, errors.typical),
             notes=notes,
             answer=_answer(result, quality, errors, off, places),
             answer_words=words,
             table=_listing(result, errors, off),
             rows=[*map(capital, rows), *map(capital, _rows(result, quality, errors, off))],
-            residuals=_residuals(result, quality),
-            worst=_worst(result, quality),
-            weak_spots=weak_spots(result),
-            proof_rows=_proof_rows(result),
-            work=[*_method(result), _work_in_words(result)],
-            convergence=_convergence(result, tolerance),
             provenance={
                 "input": input_of(result.source), "versions": versions(),
                 "settings": {"gauge": str(result.gauge), "tolerance": tolerance}, **(provenance or {}),
             },
+            **_of_problem(result, quality, tolerance),
         )  # fmt: skip
     return compose(page)
+
+
+def _of_problem(
+    result: SyncResult, quality: Quality | None, tolerance: float | None, names: Any = None, *, turns: bool = False
+) -> dict[str, Any]:
+    """The parts of a page that say how well the measurements fit, what is proved, and how it was found."""
+    return {
+        "proof": judge_proof(result),
+        "warnings": [] if result.converged else [f"Not converged: {result.status.name.replace('_', ' ').lower()}"],
+        "residuals": _residuals(result, quality, turns=turns),
+        "worst": _worst(result, quality),
+        "weak_spots": weak_spots(result, names),
+        "proof_rows": _proof_rows(result),
+        "work": [*_method(result), _work_in_words(result)],
+        "convergence": _convergence(result, tolerance),
+    }
 
 
 def write_page(result: SyncResult, path: str | os.PathLike[str], **details: Any) -> Path:
@@ -120,35 +126,29 @@ def write_field_page(
 ) -> Path:
     """Write the page of an application: complete, or not at all. ``sync`` is the solved problem or stack behind it."""
     with atomic_open(check_page(path)) as stream, page_style():
+        parts: dict[str, Any] = {"work": [f"{', '.join(filter(None, row[1:]))}." for row in told.rows if _is_work(row)]}
+        origin = {"versions": versions(), **(provenance or {})}
+        if np.ndim(sync.z) == 1:
+            problem: Any = sync
+            parts = _of_problem(problem, quality, problem.tolerance or None, told.names, turns=told.in_turns)
+            origin = {"input": input_of(problem.source), **origin}
+        own = {"proof": proof, "residuals": _pictures(told, "residuals"), "worst": told.worst}
         page = Page(
             title=title,
-            proof=proof._replace(words=typeset(proof.words)),
             fit=fit,
             notes=[words[:1].upper() + words[1:] for words in told.sentences],
             answer=[*_pictures(told, "answer"), *_pictures(told, "errors")],
             table=_field_table(told),
-            rows=[capital(row) for row in told.rows if row[0].lower() not in _WORK],
-            residuals=_pictures(told, "residuals"),
-            worst=told.worst,
-            work=[f"{', '.join(filter(None, row[1:]))}." for row in told.rows if row[0].lower() in _WORK],
-            provenance={"versions": versions(), **(provenance or {})},
+            rows=[capital(row) for row in told.rows if not _is_work(row)],
+            provenance=origin,
+            **parts | {name: part for name, part in own.items() if part},
         )
-        stream.write(compose(page if np.ndim(sync.z) != 1 else _with_problem(page, told, sync, quality)))
+        stream.write(compose(page if proof.look != "bad" else dataclasses.replace(page, proof_rows=[])))
     return Path(path)
 
 
-def _with_problem(page: Page, told: Description, sync: Any, quality: Quality | None) -> Page:
-    """The page with what is known of the one problem behind the result."""
-    return dataclasses.replace(
-        page,
-        residuals=page.residuals or _residuals(sync, quality, turns=told.in_turns),
-        worst=page.worst or _worst(sync, quality),
-        weak_spots=weak_spots(sync, told.names),
-        proof_rows=_proof_rows(sync) if page.proof.look != "bad" else [],
-        convergence=_convergence(sync, sync.tolerance or None),
-        work=[sync.method, _work_in_words(sync)],
-        provenance={"input": input_of(sync.source), **page.provenance},
-    )
+def _is_work(row: Row) -> bool:
+    return row[0].lower() in _WORK
 
 
 def _pictures(told: Description, about: str) -> list[Figure]:
@@ -159,10 +159,7 @@ def _pictures(told: Description, about: str) -> list[Figure]:
 def _picture(name: str, picture: Picture) -> Figure:
     tall = isinstance(picture, Intervals) or (isinstance(picture, Curves) and picture.equal)
     caption = picture.drawn().caption if isinstance(picture, Intervals) else picture.caption
-    return drawn(
-        name, picture.title, caption, lambda figure: draw_picture(picture, figure, figure.add_subplot()),
-        height=HEIGHT * (_TALL if tall else 1.0),
-    )  # fmt: skip
+    return drawn(name, picture.title, caption, lambda axes: draw_picture(picture, axes), tall=tall)
 
 
 def _field_table(told: Description) -> Table:
@@ -203,47 +200,40 @@ def _answer(
     result: SyncResult, quality: Quality | None, errors: Errors, off: NDArray[np.float64] | None,
     places: NDArray[np.float64] | None,
 ) -> list[Figure]:  # fmt: skip
-    nodes, gauge = (
-        int(np.size(result.components)),
-        f"Gauge: {gauge_in_words(result.gauge, component_ranks(result)[1])}.",
-    )
+    nodes = int(np.size(result.components))
     if not nodes:
         return []
+    gauge = f"Gauge: {gauge_in_words(result.gauge, component_ranks(result)[1])}."
     found = []
     if errors.missing or nodes > MOST_INTERVALS:
         words = f"The angle of each of the {counted(nodes, 'node')}. {gauge}" if nodes > 1 else "The only node."
-        found.append(drawn("wheel", "Phases", words, lambda figure: draw_wheel(result, figure.add_subplot(), errors)))
+        found.append(drawn("wheel", "Phases", words, lambda axes: draw_wheel(result, axes, errors)))
     if not errors.missing:
         words = f"{gauge} {_error_sizes(errors)}"
-        found.append(
-            drawn("bars", "Error bars", words, lambda figure: draw_intervals(result, figure.add_subplot(), errors))
-        )
+        found.append(drawn("bars", "Error bars", words, lambda axes: draw_intervals(result, axes, errors)))
     if off is not None:
-        words = _off_in_words(off)
-        found.append(drawn("truth", "Errors", words, lambda f: draw_truth(result, f.add_subplot(), off, errors)))
+        found.append(drawn("truth", "Errors", _off_in_words(off), lambda axes: draw_truth(result, axes, off, errors)))
     if quality is not None and nodes > 2 and (places is not None or not is_full(result.measurements)):
-        value, label, words = _node_colors(result, errors, off)
-        words = f"The measured graph; the color of a node is {words}."
+        value, label = _node_colors(result, errors, off)
+        words = f"The measured graph; the color of a node is its {label.removesuffix(' (degrees)')}."
         words += "" if places is not None else " Nodes that are measured against each other lie near each other."
-        found.append(
-            drawn(
-                "map", "The measured graph", words,
-                lambda figure: draw_network(result, figure, value, quality, places, label=label), height=_TALL * HEIGHT,
-            )
-        )  # fmt: skip
+
+        def draw(axes: Any) -> None:
+            draw_network(result, axes, value, quality, places, label=label)
+
+        found.append(drawn("map", "The measured graph", words, draw, tall=True))
     return found
 
 
 def _node_colors(
     result: SyncResult, errors: Errors, off: NDArray[np.float64] | None
-) -> tuple[NDArray[np.float64], str, str]:
-    """A number for each node of a map, its label, and what it is."""
+) -> tuple[NDArray[np.float64], str]:
+    """A number for each node of a map, and its label."""
     if off is not None:
-        return np.abs(off), "error (degrees)", "its distance from the truth"
+        return np.abs(off), "distance from the truth (degrees)"
     if np.isfinite(errors.degrees).any():
-        return errors.degrees, "standard error (degrees)", "its standard error"
-    label = "rms residual (degrees)"
-    return node_values(result, "residual"), label, "the misfit of its measurements (root mean square)"
+        return errors.degrees, LABELS["error"]
+    return node_values(result, "residual"), LABELS["residual"]
 
 
 def _error_sizes(errors: Errors) -> str:
@@ -265,9 +255,7 @@ def _residuals(result: SyncResult, quality: Quality | None, *, turns: bool = Fal
     words = f"Residuals of the {counted(quality.count, 'measurement')} that the fit uses."
     if quality.left_out:
         words += f" {counted(quality.left_out, 'measurement')} left out."
-    return [
-        drawn("residuals", "Residuals", words, lambda f: draw_histogram(result, f.add_subplot(), quality, turns=turns))
-    ]
+    return [drawn("residuals", "Residuals", words, lambda axes: draw_histogram(result, axes, quality, turns=turns))]
 
 
 def _worst(result: SyncResult, quality: Quality | None) -> Table | None:
@@ -364,15 +352,12 @@ def _proof_rows(result: SyncResult) -> list[Row]:
     ]  # fmt: skip
     if result.starts is not None:
         rows.append(("Starts", str(result.starts.count), f"{result.starts}: one run is not reliable on this problem"))
-    return [capital(row) for row in rows]
+    return rows
 
 
 def _convergence(result: SyncResult, tolerance: float | None) -> list[Figure]:
     """The curves of the run if they have more than two points: fewer are in the words."""
-    if np.size(result.history.residual) < 3:
-        return []
-    words = "Residual after each iteration (how far the point is from stationary), and what the objective still lacked."
-    return [drawn("run", "Convergence", words, lambda f: draw_convergence(result, f.add_subplot(), tolerance))]
+    return [_picture("run", convergence(result, tolerance))] if np.size(result.history.residual) > 2 else []
 
 
 def _work_in_words(result: SyncResult) -> str:

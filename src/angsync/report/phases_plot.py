@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.report.canvas import BLUE, GRAY, MUTED, SERIES, SKY, plain_frame, say
+from angsync.report.network_plot import node_values
 from angsync.report.numbers import counted, pretty_number
 from angsync.report.series import Errors, component_ranks, gauge_in_words, node_name
 
@@ -26,7 +27,7 @@ _RING = 0.16  # between the rings of two components; the radius of the outermost
 
 def draw_wheel(result: SyncResult, axes: Any, errors: Errors) -> None:
     """Every phase as a point on a circle, with an arc for its 95 % interval where that is known and can be seen."""
-    radians = np.radians(_meant(result))
+    radians = np.radians(node_values(result, "phase"))
     finite = np.flatnonzero(np.isfinite(radians))
     rank, count = component_ranks(result)
     rings = rank if count <= MOST_RINGS else np.zeros_like(rank)
@@ -50,13 +51,6 @@ def draw_wheel(result: SyncResult, axes: Any, errors: Errors) -> None:
         axes.plot(
             *_at(radians[some], radius[some]), "o", color=SERIES[ring % len(SERIES)], mec="none", zorder=3, **style
         )
-
-
-def _meant(result: SyncResult) -> NDArray[np.float64]:
-    """The phases in degrees; NaN where a node is isolated, and its phase means nothing."""
-    degrees = np.degrees(np.asarray(result.angles, dtype=float))
-    degrees[np.asarray(result.isolated)] = np.nan
-    return degrees
 
 
 def _at(angle: Any, radius: Any) -> tuple[Any, Any]:
@@ -94,7 +88,7 @@ def _draw_density(axes: Any, radians: NDArray[np.float64]) -> None:
 
 def draw_intervals(result: SyncResult, axes: Any, errors: Errors) -> None:
     """Phases node by node with 95 % intervals; for many nodes how large their standard errors are."""
-    degrees = _meant(result)
+    degrees = node_values(result, "phase")
     if errors.missing:
         axes.set_title("How sure the phases are", fontsize="medium")
         say(axes, errors.missing)

@@ -34,6 +34,7 @@ _MARKERS = ("o", "D", "s", "^")
 _MOST_IN_A_ROW = 4  # pictures
 _MOST_IN_LETTERS = 20  # rows of intervals whose names are written in letters of the usual size
 _MOST_MARKS = 200  # points drawn large
+_MOST_CORNERS = 40  # of a line, of which each has a mark: it tells lines apart without their colors
 
 
 def plot_pictures(pictures: Sequence[Picture], title: str, figure: Any = None) -> Any:
@@ -46,7 +47,7 @@ def plot_pictures(pictures: Sequence[Picture], title: str, figure: Any = None) -
     figure.suptitle(textwrap.fill(title, 55 * columns))  # letters that fit above pictures of that width
     for k, picture in enumerate(pictures):
         axes = figure.add_subplot(rows, columns, k + 1)
-        draw_picture(picture, figure, axes)
+        draw_picture(picture, axes)
         # error bars are nothing without their level, which the caption has
         lines = textwrap.wrap(picture.caption, 64)[:3]
         axes.set_title(picture.title, fontsize="medium", pad=6 + 10 * len(lines))
@@ -74,13 +75,13 @@ def write_pictures(path: str | os.PathLike[str], pictures: Sequence[Curves], tit
         figure.savefig(stream, format="svg", metadata={"Date": None})
 
 
-def draw_picture(picture: Picture, figure: Any, axes: Any) -> None:
+def draw_picture(picture: Picture, axes: Any) -> None:
     """Draw a picture under its title."""
     axes.set_title(picture.title, fontsize="medium")
     if is_empty(picture):
         say(axes, "There is nothing to draw.")
     elif isinstance(picture, Map):
-        _draw_map(picture, figure, axes)
+        _draw_map(picture, axes)
     elif isinstance(picture, Intervals):
         _draw_intervals(picture, axes)
     else:
@@ -126,7 +127,7 @@ def draw_series(one: Series, axes: Any, color: str, marker: str) -> None:
         gaps = [np.insert(axis.reshape(-1, 2), 2, np.nan, axis=1).ravel() for axis in (one.x, one.y)]
         axes.plot(*gaps, "-", lw=0.6, **style)
     elif one.line:
-        axes.plot(one.x, one.y, "-", lw=1.2, **style)
+        axes.plot(one.x, one.y, "-", lw=1.2, marker=marker if one.x.size <= _MOST_CORNERS else None, ms=3, **style)
     else:
         axes.plot(one.x, one.y, marker, ms=4 if one.x.size <= _MOST_MARKS else 2.5, mec="none", **style)
     if one.error is not None:
@@ -158,7 +159,7 @@ def draw_map(picture: Map, axes: Any) -> Any:
     return axes.imshow(picture.drawn(), cmap=scale, vmin=low, vmax=high, interpolation="nearest", extent=place)
 
 
-def _draw_map(picture: Map, figure: Any, axes: Any) -> None:
+def _draw_map(picture: Map, axes: Any) -> None:
     drawn = draw_map(picture, axes)
     if picture.axes is None:
         axes.set(xticks=[], yticks=[])
@@ -168,7 +169,7 @@ def _draw_map(picture: Map, figure: Any, axes: Any) -> None:
         _name_kinds(picture, picture.kinds, axes)
         return
     ticks = np.linspace(*picture.limits(), 5) if picture.cyclic else None
-    bar = figure.colorbar(drawn, ax=axes, label=picture.unit, shrink=0.8, ticks=ticks)
+    bar = axes.figure.colorbar(drawn, ax=axes, label=picture.unit, shrink=0.8, ticks=ticks)
     if picture.cyclic and picture.unit != "degrees":
         bar.set_ticklabels(["−π", "−π/2", "0", "π/2", "π"])
 

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from angsync.errors import InputError
-from angsync.report.canvas import BLUE, GRAY, VERMILLION, figure_of, literal, logarithmic, plain_frame, say
+from angsync.report.canvas import figure_of, literal
 from angsync.report.network_plot import plot_network
 from angsync.report.numbers import counted
 from angsync.report.phases_plot import draw_intervals, draw_wheel
+from angsync.report.picture_plot import draw_picture
+from angsync.report.pictures import Curves, Series
 from angsync.report.residuals_plot import draw_histogram, plot_residuals
 from angsync.report.sentences import headline
 from angsync.report.series import (
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
     from angsync.pipeline.result import SyncResult
 
 KINDS = ("overview", "phases", "residuals", "network", "convergence")
-_FEW_ITERATIONS = 40  # of which each has a mark
-_MANY = 2000  # iterations, whose curve is an image on a page
 
 
 def plot(result: SyncResult, kind: str = "overview", *, figure: Any = None, **options: Any) -> Any:
@@ -55,7 +55,7 @@ def plot(result: SyncResult, kind: str = "overview", *, figure: Any = None, **op
         return plot_residuals(result, figure)
     if kind == "convergence":
         figure = figure_of(figure, 5.6, 4)
-        draw_convergence(result, figure.add_subplot())
+        draw_picture(convergence(result), figure.add_subplot())
         return literal(figure)
     panels = 3 if kind == "overview" else 2
     figure = figure_of(figure, 4.4 * panels, 4.2)
@@ -79,22 +79,12 @@ def _listed() -> str:
     return ", ".join(map(repr, KINDS))
 
 
-def draw_convergence(result: SyncResult, axes: Any, tolerance: float | None = None) -> None:
+def convergence(result: SyncResult, tolerance: float | None = None) -> Curves:
     """The residual, and what the objective still lacked to its final value, after each iteration."""
-    axes.set_title("Convergence", fontsize="medium")
-    curves = [
-        (residual_curve(result), "residual (relative gradient)", BLUE, "-"),
-        (objective_gap_curve(result), "f(end) − f(k)", VERMILLION, "--"),
-    ]
-    axes.set_xlabel("iteration")
-    if not any(value.size for (_, value), *_ in curves):
-        say(axes, "no history to draw")
-        return
-    plain_frame(axes)
-    logarithmic(axes.yaxis)
-    for (iteration, value), label, color, line in curves:
-        style = {"marker": "o" if value.size <= _FEW_ITERATIONS else None, "ms": 3, "rasterized": value.size > _MANY}
-        axes.plot(iteration, value, line, color=color, label=label, **style)
-    if tolerance is not None and np.isfinite(tolerance) and tolerance > 0:
-        axes.axhline(tolerance, color=GRAY, lw=1, ls=":", label="tolerance")
-    axes.legend(frameon=False, fontsize="small")
+    series = (
+        Series(*residual_curve(result), "residual (relative gradient)", line=True),
+        Series(*objective_gap_curve(result), "f(end) − f(k)", line=True),
+    )
+    level = (tolerance, "tolerance") if tolerance is not None and 0 < tolerance < np.inf else None
+    words = "Residual after each iteration (how far the point is from stationary), and what the objective still lacked."
+    return Curves("Convergence", "iteration", "", series, words, log_y=True, level=level)

@@ -87,9 +87,9 @@ def _plot_row(result: BatchResult, outcomes: NDArray[np.str_], figure: Any) -> A
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(12, 1))
     phases = _phases(result, outcomes).reshape(-1, result.n).T
     title = f"Phases of {counted(outcomes.size, 'problem')}; {gauge_in_words(result.gauge)}"
-    draw_picture(Map(title, phases, "degrees", "", cyclic=True, axes=("", "node")), figure, above)
+    draw_picture(Map(title, phases, "degrees", "", cyclic=True, axes=("", "node")), above)
     ended = Map("", _codes(outcomes.reshape(1, -1)), "", "", kinds=OUTCOMES, axes=("problem", ""))
-    draw_picture(ended, figure, below)
+    draw_picture(ended, below)
     below.set_yticks([])
     for axes in (above, below):
         axes.set_aspect("auto")

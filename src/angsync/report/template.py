@@ -19,7 +19,7 @@ import numpy as np
 
 from angsync.io.strict_json import cleaned
 from angsync.report.canvas import HEIGHT, WIDTH, allowed, figure_of, svg_of
-from angsync.report.numbers import pretty_number
+from angsync.report.numbers import pretty_number, typeset
 from angsync.report.pictures import Row, Table
 from angsync.report.provenance import angsync_version
 from angsync.report.sentences import Judgment, sentence_on_top, worse
@@ -28,6 +28,7 @@ MOST_WORST = 30
 """Measurements in the table of those that fit worst."""
 MOST_LISTED = 200
 """Rows of the table of all that was found."""
+_TALL = 1.3  # times the usual height
 _MARKS = {"good": "✓", "bad": "✗", "open": "!", "none": "–"}
 
 
@@ -81,7 +82,8 @@ def compose(page: Page) -> str:
     )  # fmt: skip
     script = packaged("page.js")
     return environment.get_template("page.html.j2").render(
-        page=page, look=worse(page.proof.look, page.fit.look, *("open" for _ in page.warnings)), marks=_MARKS,
+        page=page, proved=typeset(page.proof.words), marks=_MARKS,
+        look=worse(page.proof.look, page.fit.look, *("open" for _ in page.warnings)),
         answer_table=_shown(page.table, MOST_LISTED), worst_table=_shown(page.worst, MOST_WORST),
         provenance=json.dumps(cleaned(page.provenance), indent=2, allow_nan=False, ensure_ascii=False),
         style=Markup(packaged("page.css")), script=Markup(script), version=angsync_version(),
@@ -89,12 +91,15 @@ def compose(page: Page) -> str:
     )  # fmt: skip
 
 
-def drawn(name: str, title: str, caption: str, paint: Callable[[Any], object], *, height: float = HEIGHT) -> Figure:
-    """A figure for a page, within :func:`~angsync.report.canvas.page_style`; ``name`` is its own on the page."""
+def drawn(name: str, title: str, caption: str, paint: Callable[[Any], object], *, tall: bool = False) -> Figure:
+    """A figure for a page, within :func:`~angsync.report.canvas.page_style`; ``paint`` draws into its axes.
+
+    ``name`` is its own on the page; figures with many rows, or a map, are ``tall``.
+    """
     from markupsafe import Markup
 
-    figure = figure_of(None, WIDTH, height)
-    paint(figure)
+    figure = figure_of(None, WIDTH, HEIGHT * (_TALL if tall else 1))
+    paint(figure.add_subplot())
     return Figure(Markup(svg_of(figure, title, name)), caption)
 
 

@@ -63,21 +63,23 @@ def phases_text(result: SyncResult, errors: NDArray[np.float64] | None, unit: st
     return shortened(columns, write)
 
 
+def facts_of(result: SyncResult) -> list[tuple[str, str]]:
+    """Return the objective, the status and how the phases were found, by label."""
+    rows = [
+        ("objective", f"{result.objective:.12g}"),
+        ("status", f"{result.status.name}: {result.message}"),
+        ("method", result.method),
+        ("work", f"{result.iterations} iterations, {result.matvecs} products with C, {result.seconds:.3g} s; "
+         f"gradient {result.residual:.1e}"),
+    ]  # fmt: skip
+    more = {"starts": result.starts, "robust": result.robust}
+    return rows + [(label, str(value)) for label, value in more.items() if value is not None]
+
+
 def work_text(result: SyncResult) -> str:
-    """Return the proof, the objective, the status and the method, one labeled line for each."""
-    lines = [
-        f"  proof        {judge_proof(result).words}",
-        f"  objective    {result.objective:.12g}",
-        f"  status       {result.status.name}: {result.message}",
-        f"  method       {result.method}",
-        f"  work         {result.iterations} iterations, {result.matvecs} products with C, {result.seconds:.3g} s; "
-        f"gradient {result.residual:.1e}",
-    ]
-    if result.starts is not None:
-        lines.append(f"  starts       {result.starts}")
-    if result.robust is not None:
-        lines.append(f"  robust       {result.robust}")
-    return "\n".join(lines)
+    """Return the proof and :func:`facts_of`, one labeled line for each."""
+    rows = [("proof", judge_proof(result).words), *facts_of(result)]
+    return "\n".join(f"  {label:<12} {value}" for label, value in rows)
 
 
 def result_text(result: SyncResult) -> str:
