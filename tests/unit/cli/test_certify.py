@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -28,17 +27,6 @@ def test_certify_takes_saved_results_and_plain_phases():
         assert "Proved: " in answer.stdout, name
 
 
-def test_certify_refutes_other_phases():
-    write_csv("edges.csv")
-    np.save("angles.npy", np.zeros(12))
-    answer = call("certify", "edges.csv", "angles.npy", "--json")
-    assert answer.code == 1
-    assert answer.object["verdict"] == "REFUTED"
-    witness = np.exp(1j * np.array(answer.object["witness"]))
-    objective = [np.vdot(z, PROBLEM.C @ z).real for z in (witness, np.ones(12))]
-    assert objective[0] > objective[1]
-
-
 def test_certify_matches_phases_by_name():
     write_csv("named.csv", names=lambda k: f"n{k}")
     answer = call("solve", "named.csv", "--json").object
@@ -49,37 +37,34 @@ def test_certify_matches_phases_by_name():
     assert call("certify", "named.csv", "swapped.csv").code == 1
 
 
+NAMED = [f"n{k}" for k in range(12)]
+
+
 @pytest.mark.parametrize(
-    ("nodes", "message"),
+    ("nodes", "word"),
     [
-        ([f"n{k}" for k in range(11)] + ["other"], "leave out node 'n11'"),
-        ([f"n{k}" for k in range(11)], "leave out node 'n11'"),
-        ([f"n{k}" for k in range(13)], "name node 'n12', which the measurements do not have"),
-        ([f"n{k}" for k in range(11)] + ["n0"], "'n0' has more than one phase"),
+        ([*NAMED[:11], "other"], "leave out node 'n11'"),
+        (NAMED[:11], "leave out node 'n11'"),
+        ([*NAMED, "n12"], "name node 'n12'"),
+        ([*NAMED[:11], "n0"], "'n0' has more than one phase"),
     ],
 )
-def test_certify_refuses_other_nodes(nodes, message):
-    write_csv("named.csv", names=lambda k: f"n{k}")
+def test_certify_refuses_other_nodes(nodes, word):
+    write_csv("named.csv", names="n{}".format)
     write_csv("phases.csv", [(node, 0.1) for node in nodes], header="node,angle")
-    assert message in refused("certify", "named.csv", "phases.csv")
+    assert word in refused("certify", "named.csv", "phases.csv")
 
 
-def test_certify_refuses_unusable_phases():
+@pytest.mark.parametrize(
+    ("phases", "word"),
+    [(np.zeros(5), "length 12"), (np.zeros(12, dtype=complex), "no phase"), (np.full(12, np.nan), "not finite")],
+)
+def test_certify_refuses_unusable_phases(phases, word):
     write_csv("edges.csv")
-    write_csv("shifted.csv", [(k, 0.1) for k in range(12, 0, -1)], header="node,angle")
-    np.save("short.npy", np.zeros(5))
-    np.save("zero.npy", np.zeros(12, dtype=complex))
-    np.save("nan.npy", np.full(12, np.nan))
-    np.savez("other.npz", x=np.zeros(12))
-    for name, message in {
-        "shifted.csv": "leave out node '0'",
-        "short.npy": r"length 12, but its shape is \(5,\)",
-        "zero.npy": r"z\[0\] is 0, which has no phase",
-        "nan.npy": "phase of entry 0 is not finite",
-        "other.npz": "holds no phases",
-        "missing.npz": "there is no such file",
-    }.items():
-        assert re.search(message, refused("certify", "edges.csv", name)), name
+    np.save("phases.npy", phases)
+    assert word in refused("certify", "edges.csv", "phases.npy")
+    np.savez("phases.npz", x=phases)
+    assert "holds no phases" in refused("certify", "edges.csv", "phases.npz")
 
 
 def test_certify_speaks_of_components():
@@ -98,36 +83,33 @@ def test_phases_of_measurements_in_degrees():
     held = ("--anchor", "1=45", "--unit", "deg")
     assert call("solve", "deg.csv", *held, "-o", "held.npz").code == 0
     assert call("certify", "deg.csv", "held.npz", *held).code == 0
-    assert call("certify", "deg.csv", "held.npz", "--anchor", "1=44", "--unit", "deg").code != 0
 
 
 def test_certify_takes_the_anchors_that_a_result_was_found_with():
     write_csv("edges.csv")
     options = ("--anchor", "0=0.5", "--anchor", "7=-1.0", "--prior", "3=0.2,4")
     assert call("solve", "edges.csv", *options, "-o", "out.npz").code == 0
-    assert call("certify", "edges.csv", "out.npz", *options).code == 0
+    proved = call("certify", "edges.csv", "out.npz", *options)
+    assert (proved.code, "The optimum is unique." in proved.stdout) == (0, True)
     without = call("certify", "edges.csv", "out.npz")
     assert without.code == 1
     assert "saved with anchors or priors" in without.stdout
     assert "--anchor" in without.stdout
-    assert "anchors" in call("certify", "edges.csv", "out.npz", "--json").object["note"]
-    assert "note" in call("certify", "edges.csv", "out.npz", *options, "--json").object
     assert call("certify", "edges.csv", "out.npz", *options, "--json").object["note"] is None
     message = refused("certify", "edges.csv", "out.npz", "--anchor", "0=0.5", "--anchor", "7=-0.9")
     assert "node 7 has the angle -1, its anchor is -0.9" in message
 
 
-def test_certify_refutes_in_the_given_nodes():
+@pytest.mark.parametrize("anchors", [(), ("--anchor", "2=1.0")])
+def test_certify_refutes_by_a_better_point(anchors):
     write_csv("edges.csv")
     angles = np.zeros(12)
     angles[2] = 1.0
     np.save("angles.npy", angles)
-    answer = call("certify", "edges.csv", "angles.npy", "--anchor", "2=1.0", "--json")
-    assert answer.code == 1
-    assert answer.object["verdict"] == "REFUTED"
+    answer = call("certify", "edges.csv", "angles.npy", *anchors, "--json")
+    assert (answer.code, answer.object["verdict"]) == (1, "REFUTED")
     witness = np.array(answer.object["witness"])
-    assert witness.size == 12
-    assert witness[2] == pytest.approx(1.0)
+    assert not anchors or witness[2] == pytest.approx(1.0)
     objective = [np.vdot(z, PROBLEM.C @ z).real for z in np.exp(1j * np.array([witness, angles]))]
     assert objective[0] > objective[1]
 
@@ -141,11 +123,9 @@ def test_certify_says_that_a_robust_result_answers_another_problem():
     answer = call("certify", "edges.csv", "out.npz")
     assert answer.code == 1
     assert "saved by solver robust" in answer.stdout
-    assert "weights that it found" in call("certify", "edges.csv", "out.npz", "--json").object["note"]
 
 
 def test_phases_are_radians_whatever_the_unit_of_the_measurements():
-    assert "PHASES are always radians" in " ".join(re.sub("[│ \n]+", " ", call("certify", "--help").stdout).split())
     write_csv("edges.csv")
     assert call("solve", "edges.csv", "-o", "out.npz").code == 0
     angles = load_result("out.npz").angles
@@ -155,16 +135,3 @@ def test_phases_are_radians_whatever_the_unit_of_the_measurements():
         answer = call("certify", "edges.csv", name)
         assert answer.stderr.count("are these degrees?") == 1, name
         assert "np.deg2rad" in answer.stderr, name
-
-
-def test_measurements_given_twice_are_no_phases():
-    write_csv("edges.csv")
-    assert "not phases" in refused("certify", "edges.csv", "edges.csv")
-
-
-def test_an_anchored_optimum_has_no_free_phase():
-    write_csv("edges.csv")
-    assert call("solve", "edges.csv", "--anchor", "0=0.5", "-o", "out.npz").code == 0
-    answer = call("certify", "edges.csv", "out.npz", "--anchor", "0=0.5")
-    assert "The optimum is unique." in answer.stdout
-    assert "The optimum is unique." in str(load_result("out.npz"))

@@ -122,25 +122,21 @@ def test_names_of_arrays_and_groups(stack):
     values = gaussian_stack(3, 4, 0.2, dtype=np.complex64)
     two = xarray.Dataset({"a": (("k", "i", "j"), values), "b": (("k", "i", "j"), values[::-1])})
     two.to_zarr("two.zarr")
-    assert "it holds 'a', 'b': name one with variable (--variable)" in refused("solve", "two.zarr", "-o", "o.zarr")
-    assert "'c'" in refused("solve", "two.zarr", "-o", "o.zarr", "--variable", "c")
     assert call("solve", "two.zarr", "-o", "b.zarr", "--variable", "b").code == 0
     np.testing.assert_array_equal(opened(Path("b.zarr")).z.values, ang.synchronize(values[::-1]).z)
     two.to_zarr("nested.zarr", group="inner")
-    message = refused("solve", "nested.zarr", "-o", "o.zarr")
-    assert "It has groups, 'inner': give the path of one, nested.zarr/inner." in message
     assert call("solve", "nested.zarr/inner", "-o", "inner.zarr", "--variable", "a").code == 0
-    message = refused("link", "nested.zarr", "-o", "o.zarr")
-    assert "It has groups, 'inner': give the path of one, nested.zarr/inner." in message
-    np.save("slc.npy", phase_linking.simulate(4, (6, 6)).slc)
-    for command in (("solve", "C.zarr/C"), ("link", "slc.npy")):
-        assert "one array: there is no 'c' in it" in refused(*command, "-o", "o.zarr", "--variable", "c")
-    assert "--variable is for a stack in a zarr store" in refused("solve", "slc.npy", "--variable", "c")
-    renamed = stack.rename(y="status")
-    store(renamed, Path("named.zarr"))
-    assert "'status', as one of the answers is" in refused("solve", "named.zarr", "-o", "o.zarr")
-    store(stack.drop_vars("lat").assign_coords(verdict=3), Path("named.zarr"))
-    assert "'verdict', as one of the answers is" in refused("solve", "named.zarr", "-o", "o.zarr")
+    store(stack.rename(y="status"), Path("status.zarr"))
+    store(stack.drop_vars("lat").assign_coords(verdict=3), Path("verdict.zarr"))
+    for line, word in {
+        "solve two.zarr": "'a', 'b': name one with variable (--variable)",
+        "solve two.zarr --variable c": "'c'",
+        "solve nested.zarr": "'inner': give the path of one, nested.zarr/inner",
+        "link nested.zarr": "'inner': give the path of one, nested.zarr/inner",
+        "solve status.zarr": "'status', as one of the answers is",
+        "solve verdict.zarr": "'verdict', as one of the answers is",
+    }.items():
+        assert word in refused(*line.split(), "-o", "o.zarr")
 
 
 def test_verify_checks_coordinates_and_a_resumed_run_writes_them_again(slc):

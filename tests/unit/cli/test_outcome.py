@@ -1,4 +1,4 @@
-"""What every command does alike: wrong input is one message on standard error, and no output."""
+"""Files that no command can read, and what ends a command between two outputs."""
 
 from __future__ import annotations
 

@@ -82,13 +82,6 @@ def test_command_without_matplotlib_fails_before_the_work(command, monkeypatch):
     assert "pip install" in done.stderr
 
 
-def test_command_where_it_cannot_write(command):
-    command.folder.write_text("a file")
-    done = command()
-    assert done.exit_code == 2
-    assert "cannot create the folder" in done.stderr
-
-
 def test_command_limits_threads_before_numpy_is_loaded():
     """Threads on matrices of order 50 made the quick run three times as long on two cores."""
     code = (

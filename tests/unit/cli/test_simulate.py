@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from command_line import call, refused
+from command_line import call
 
 from angsync import read, simulate
 
@@ -51,20 +51,3 @@ def test_simulate_without_settings_makes_100_nodes_that_solve(model):
 def test_npy_holds_the_dense_matrix_alone():
     call("simulate", "gaussian", "-o", "a.npy", "--n", "5", "--seed", "3")
     np.testing.assert_array_equal(np.load("a.npy"), simulate.gaussian(5, 0.1, rng=3).C)
-
-
-@pytest.mark.parametrize(
-    ("model", "option"),
-    [("grid", "--n"), ("ring", "--rows"), ("gaussian", "--law"), ("phase_noise", "--holonomy"), ("ring", "-p")],
-)
-def test_a_setting_of_another_model_is_refused(tmp_path, model, option):
-    value = "von_mises" if option == "--law" else "1"
-    assert "has no setting" in refused("simulate", model, "-o", "a.csv", option, value)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("output", ["no/new.csv", "new.mat", "new.npy"])
-def test_simulate_checks_its_output_before_the_work(tmp_path, monkeypatch, output):
-    monkeypatch.setattr("angsync.simulate.ring", lambda *_, **__: pytest.fail("the work began"))
-    assert "cannot write" in refused("simulate", "ring", "-o", output)
-    assert list(tmp_path.iterdir()) == []

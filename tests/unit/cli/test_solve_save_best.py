@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import call, dense, posix, refused, write_csv
+from command_line import call, posix, refused, write_csv
 
 import angsync
 from angsync.io import write_measurements
@@ -78,25 +78,6 @@ def test_saved_file_holds_the_answer_at_the_end():
     answer = call("solve", "edges.csv", "--save-best", "best.npz", "-o", "x.npz")
     assert answer.code == 0
     np.testing.assert_array_equal(angsync.load_result("best.npz").z, angsync.load_result("x.npz").z)
-
-
-def test_wrong_calls_are_refused_before_any_work():
-    write_csv("edges.csv")
-    assert "--start FILE" in refused("solve", "edges.csv", "--resume")
-    assert "named twice" in refused("solve", "edges.csv", "--save-best", "edges.csv")
-    assert "npz" in refused("solve", "edges.csv", "--save-best", "best.csv")
-    assert "does not exist" in refused("solve", "edges.csv", "--save-best", "no/best.npz")
-    assert "spanning_tree" in refused("solve", "edges.csv", "--start", "nonsense")
-    np.save("stack.npy", np.stack([dense()] * 2))
-    assert "--save-best is for one problem" in refused("solve", "stack.npy", "--save-best", "new.npz")
-    assert "Robust" in refused("solve", "edges.csv", "--solver", "robust", "--save-best", "new.npz")
-    assert not Path("new.npz").exists()
-
-
-def test_start_of_other_nodes_is_refused():
-    write_csv("edges.csv")
-    angsync.synchronize(angsync.Measurements(["x", "y", "z"], ["y", "z", "x"], [0.1, 0.2, -0.3])).save("other.npz")
-    assert "start" in refused("solve", "edges.csv", "--start", "other.npz")
 
 
 def test_start_may_be_the_phases_of_a_table():

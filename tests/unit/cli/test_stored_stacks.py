@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -16,8 +17,11 @@ from problems import gaussian_stack
 from stored_stacks import NAMES, files_at, on_disk, take_away
 
 import angsync as ang
+from angsync.cli import give_up
+from angsync.io import chunks
 
 zarr = pytest.importorskip("zarr")
+LocalStore = zarr.storage.LocalStore
 
 
 def test_a_store_is_solved_into_another_and_gone_on_with():
@@ -37,9 +41,16 @@ def test_a_store_is_solved_into_another_and_gone_on_with():
     take_away(array, slice(2, 4))
     answer = call("solve", "C.zarr", "-o", "other.zarr", "--memory", "1.5kB")
     assert answer.code == 3
+    assert "written to" in answer.stdout
     assert "chunk 1 failed: the store of the input has no chunk " in answer.stdout
     assert "--absent zeros" in answer.stdout
     assert "--resume" in answer.stdout
+    take_away(array, slice(0, 2))
+    take_away(array, slice(4, 8))
+    nothing = call("solve", "C.zarr", "-o", "nothing.zarr", "--memory", "1.5kB")
+    assert (nothing.code, "written to" in nothing.stdout) == (3, False)
+    on_disk("C.zarr", stack, (2, 5, 5))
+    take_away(array, slice(2, 4))
     answer = call("solve", "C.zarr", "-o", "third.zarr", "--absent", "empty", "--json")
     assert answer.code == 1
     assert answer.object["status"] == {"CONVERGED": 6, "NO_DATA": 2, "UNDECIDED": 2}
@@ -70,34 +81,6 @@ def test_the_triangle_that_is_not_read_need_not_be_there(triangle):
     assert call("solve", "C.zarr", "--out", "out.zarr", "--hermitian", triangle).code == 0
     expected = ang.synchronize(stack, hermitian=triangle).z
     np.testing.assert_array_equal(zarr.open_group("out.zarr", mode="r")["z"][...], expected)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((), "--out OUT.zarr"),
-        (("-o", "out.npz"), "--out OUT.zarr, not out.npz"),
-        (("-o", "C.zarr"), "the stack itself"),
-        (("-o", "o.zarr", "--report", "page.html"), "--report is not for a stack in a zarr store"),
-        (("-o", "o.zarr", "--solver", "gpm"), "--solver is not for a stack"),
-        (("-o", "o.zarr", "--anchor", "0=1"), "--anchor is not for a stack"),
-        (("-o", "o.zarr", "--save-best", "file.npz"), "--save-best is not for a stack"),
-        (("-o", "o.zarr", "--memory", "lots"), "memory must be a number of bytes or a size"),
-        (("-o", "o.zarr", "--memory", "100"), "one problem of 4 nodes has 256 bytes"),
-        (("-o", "o.zarr", "--gauge", "9"), "9"),
-        (("-o", "o.zarr", "--absent", "never"), "'error', 'empty', 'zeros'"),
-    ],
-)
-def test_what_is_wrong_is_said_at_once(arguments, message):
-    on_disk("C.zarr", gaussian_stack(4, 3), (1, 4, 4))
-    assert message in refused("solve", "C.zarr", *arguments)
-
-
-def test_options_of_stores_are_not_for_other_files():
-    np.save("C.npy", gaussian_stack(4, 3))
-    for option in (("--memory", "1GB"), ("--scheduler", "tcp://localhost:1")):
-        assert f"{option[0]} is for a stack in a zarr store" in refused("solve", "C.npy", *option)
-    assert "nothing.zarr" in refused("solve", "nothing.zarr", "-o", "out.zarr")
 
 
 @posix
@@ -135,3 +118,90 @@ def test_a_signal_at_any_moment_ends_in_the_same_bits():
         for name in NAMES:
             np.testing.assert_array_equal(found[name][...], getattr(expected, name))
     assert codes.count(130) >= 5  # the others had ended, or Python was ending
+
+
+# --- faults of disks and paths, and what ends a run ------------------------------------------------------------
+
+SOLVE = ("solve", "C.zarr", "--out", "out.zarr", "--memory", "1.5kB")  # four chunks
+
+
+@pytest.fixture
+def stack():
+    on_disk("C.zarr", gaussian_stack(5, 8, 0.2, dtype=np.complex64), (2, 5, 5))
+
+
+def test_a_full_disk_ends_with_3_and_the_rest_is_done_later(stack):
+    assert call(*SOLVE, "--max-seconds", "0").code == 130
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (60, before[1]))
+    try:
+        ended = call(*SOLVE, "--resume")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert ended.code == 3
+    assert "bytes are free there" in ended.stderr
+    checked = call("verify", "out.zarr", "--json")
+    assert (checked.code, checked.object["right"], checked.object["wrong"]) == (3, 1, {})
+    assert call(*SOLVE, "--resume").code == 0
+    assert call("verify", "out.zarr").code == 0
+
+
+def test_a_time_limit_ends_with_130(stack):
+    ended = call(*SOLVE, "--max-seconds", "0")
+    assert ended.code == 130
+    assert "3 chunk(s) are not done: --resume" in ended.stdout
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_the_output_may_be_a_symbolic_link(stack, exists):
+    if exists:
+        Path("real.zarr").mkdir()
+    Path("out.zarr").symlink_to("real.zarr")
+    assert call(*SOLVE).code == 0
+    assert Path("out.zarr").is_symlink()
+    assert zarr.open_group("real.zarr", mode="r")["z"].shape == (8, 5)
+    assert call(*SOLVE, "--resume").code == 0
+    assert call("verify", "out.zarr").code == 0
+
+
+def test_symbolic_links_in_a_circle_are_refused(stack):
+    Path("out.zarr").symlink_to("other.zarr")
+    Path("other.zarr").symlink_to("out.zarr")
+    assert "form a loop" in refused(*SOLVE)
+
+
+def test_an_input_that_may_not_be_read_is_not_called_damaged(stack, monkeypatch):
+    chunk = next(path for path in sorted(Path("C.zarr").rglob("*")) if path.is_file() and "z" not in path.name)
+    chunk.write_bytes(b"x")
+    assert "it is cut off or damaged" in call(*SOLVE).stdout
+    real = LocalStore.get
+
+    def refusing(store, key, *given, **how):
+        if (store.root / key).absolute() == chunk.absolute():
+            raise PermissionError(13, "Permission denied")
+        return real(store, key, *given, **how)
+
+    monkeypatch.setattr(LocalStore, "get", refusing)
+    ended = call(*SOLVE, "--resume")
+    assert ended.code == 3
+    assert "you may not read it" in ended.stdout
+    assert "other options, such as --hermitian, need another --out" in ended.stdout
+
+
+def test_sigterm_is_ctrl_c_while_a_store_is_written(stack, monkeypatch):
+    real, calls = chunks._write_json, []
+
+    def ended(*given):
+        calls.append(1)
+        if len(calls) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return real(*given)
+
+    monkeypatch.setattr(chunks, "_write_json", ended)
+    before = signal.signal(signal.SIGTERM, give_up)  # as while the command is loaded
+    try:
+        assert call(*SOLVE).code == 130
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert call(*SOLVE, "--resume").code == 0
+    assert call("verify", "out.zarr").code == 0

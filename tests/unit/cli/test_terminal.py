@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from command_line import screen
 
-from angsync import Measurements, synchronize
+from angsync import Measurements, simulate, synchronize
 from angsync.cli.terminal import fitted, print_table, result_object
 
 
@@ -53,3 +55,11 @@ def test_result_object_names_nodes_and_angles():
     assert content["angles"] == pytest.approx([0.0, -0.5])
     assert content["certificate"]["verdict"] == "CERTIFIED"
     assert "angles" not in result_object(result, with_phases=False)
+
+
+def test_result_object_withholds_the_proof_of_an_answer_that_is_not_credible():
+    problem = simulate.outliers(30, 0.8, sigma=0.1, rng=0).measurements
+    result = synchronize(problem, solver="robust")
+    assert result_object(result, with_phases=False)["certificate"]["of"] == "these weights"
+    doubted = dataclasses.replace(result, robust=dataclasses.replace(result.robust, credible=False))
+    assert result_object(doubted, with_phases=False)["certificate"] is None
