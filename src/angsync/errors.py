@@ -19,6 +19,7 @@ from typing import Any, ParamSpec, TypeVar
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _T = TypeVar("_T")
+_LETTERS = 300  # of an error of another library
 
 
 class _Hinted(Exception):
@@ -32,6 +33,12 @@ class _Hinted(Exception):
     def on_command_line(self) -> str:
         """The message with the remedy in options."""
         return f"{self.message} {self.command}".rstrip()
+
+
+def in_one_line(error: BaseException) -> str:
+    """Return an error of another library for a message: its kind, and the first line of what it says."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:_LETTERS]}" if lines else type(error).__name__
 
 
 class AngsyncError(_Hinted):

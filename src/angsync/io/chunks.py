@@ -18,7 +18,7 @@ import time
 import uuid
 import warnings
 import zlib
-from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import product
@@ -30,7 +30,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync import kernels
-from angsync.errors import FileFormatError, InputError, MissingDependencyError, OutputError, UnfinishedError
+from angsync.errors import (
+    FileFormatError,
+    InputError,
+    MissingDependencyError,
+    OutputError,
+    UnfinishedError,
+    in_one_line,
+)
 from angsync.io.atomic import target_of
 from angsync.io.zarr_input import library
 from angsync.problem.array_libraries import store_library
@@ -41,8 +48,6 @@ TASKS = "_tasks"
 _PLAN = "angsync"  # the attribute of a store that says what it is made of
 _MAY_CHANGE = {"absent": "error"}  # chunks that are done with this value have the same bits with any other one
 _LETTERS = 60  # of a setting in a message
-
-_setting = threading.Lock()  # zarr has one configuration for all threads
 
 
 class Chunk(NamedTuple):
@@ -95,9 +100,14 @@ class Field:
     """The value of entries that are not written yet."""
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def layout(self) -> tuple[int | None, ...]:
+        """The axis of the grid along each axis of the array, None along the others."""
+        return tuple(self.axes.index(k) if k in self.axes else None for k in range(len(self.shape)))
+
     def along(self, of_grid: Sequence[Any], others: Sequence[Any]) -> tuple[Any, ...]:
         """Return what the axes of the grid have, and for each other axis what ``others`` have."""
-        return tuple(of_grid[self.axes.index(k)] if k in self.axes else other for k, other in enumerate(others))
+        return tuple(other if k is None else of_grid[k] for k, other in zip(self.layout, others, strict=True))
 
     def place(self, chunk: Chunk) -> tuple[slice, ...]:
         return self.along(chunk.box, [slice(0, size) for size in self.shape])
@@ -135,15 +145,21 @@ class Work:
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
     def plan(self) -> dict[str, Any]:
+        """Return what the store says of itself; a resumed run has to agree with all of its ``facts``."""
         from angsync import __version__
 
-        told = {
-            "kind": self.kind, "settings": {"version of angsync": __version__, **self.settings},
-            "grid": {"shape": self.grid.shape, "sides": self.grid.sides}, "fields": list(self.fields),
-            "coordinates": {} if self.coordinates is None else _checksums(self.coordinates.variables),
+        beside = {} if self.coordinates is None else self.coordinates.variables
+        coordinates = {f"coordinate {name} (crc32)": _checksum(values) for name, values in beside.items()}
+        plan = {
+            "kind": self.kind, "shape": self.grid.shape, "sides": self.grid.sides,
+            "fields": {name: one.layout for name, one in self.fields.items()}, "coordinates": list(map(str, beside)),
+            "facts": {
+                "command": self.kind, "version of angsync": __version__, **self.settings, **coordinates,
+                "shape of the output": self.grid.shape, "size of the chunks": self.grid.sides,
+            },
         }  # fmt: skip
-        plan: dict[str, Any] = json.loads(json.dumps(told))  # as it is read again
-        return plan
+        as_read_again: dict[str, Any] = json.loads(json.dumps(plan))
+        return as_read_again
 
 
 class Done(NamedTuple):
@@ -219,15 +235,12 @@ def carry_out(
         if not begun:
             _agree(work, path)
         chunks = list(work.grid)
-        done = {chunk: marker for chunk in chunks if (marker := _marker(path, chunk)) is not None}
-        if changed := _changed(work, done):
-            raise OutputError(
-                f"cannot resume {path}: the input was written again since chunk {changed[0]} was made of it. Restore "
-                "the input with the times of its files (cp -a, rsync -a), or begin another output."
-            )
+        layouts = {name: one.layout for name, one in work.fields.items()}
+        done = {chunk: marker for chunk in chunks if (marker := _marker(path, layouts, chunk))}
+        _check_input(work, path, done)
         found = len(done)
         left = [chunk for chunk in chunks if chunk not in done]
-        task = _Task(str(path.absolute()), plan_of(path)["id"], dict(work.fields), work.compute)
+        task = _Task(str(path.absolute()), plan_of(path)["id"], layouts, work.compute)
         outcomes = _in_turn(task, left) if client is None else _on_cluster(task, left, client)
         failed: dict[str, str] = {}
         interrupted = False
@@ -251,13 +264,7 @@ def carry_out(
             if begun and not done:  # such as a scheduler that does not answer: there is nothing to resume
                 shutil.rmtree(path, ignore_errors=True)
             raise
-        if changed := _changed(work, done):
-            for chunk in changed:
-                _path_of(path, chunk).unlink(missing_ok=True)
-            raise OutputError(
-                f"the input changed while {path} was written: chunk {changed[0]} was made of other files. Begin "
-                "another output with an input that stays as it is."
-            )
+        _check_input(work, path, done, unmark=True)
     missing = [chunk for chunk in chunks if chunk not in done]
     reports = {chunk.name: marker["report"] for chunk, marker in done.items()}
     return Done(reports, failed, missing, found, interrupted or len(failed) < len(missing))
@@ -272,7 +279,6 @@ def _begin(work: Work, path: Path) -> None:
     store = made / "store"
     try:
         group = zarr.open_group(str(store), mode="w", zarr_format=3)
-        group.attrs.update({**work.attributes, _PLAN: {**work.plan(), "id": uuid.uuid4().hex}})
         group.create_group(TASKS)
         for name, one in work.fields.items():
             group.create_array(
@@ -280,7 +286,7 @@ def _begin(work: Work, path: Path) -> None:
                 fill_value=one.fill, compressors=[ZstdCodec(level=0), Crc32cCodec()], dimension_names=one.dims,
                 attributes=dict(one.attributes),
             )  # fmt: skip
-        _write_coordinates(work.coordinates, store)
+        _describe(work, store, uuid.uuid4().hex)
         with suppress(FileNotFoundError):
             path.rmdir()  # an empty folder with that name
         os.rename(store, path)
@@ -292,59 +298,48 @@ def _begin(work: Work, path: Path) -> None:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def _write_coordinates(coordinates: Any, store: Path) -> None:
-    """Write those that the store does not have."""
+def _describe(work: Work, store: Path, identity: str) -> None:
+    """Write the attributes and the coordinates of a store, in place of those of an earlier run."""
     zarr = library(store)
     from zarr.codecs import Crc32cCodec, ZstdCodec
 
-    names = [] if coordinates is None else list(coordinates.variables)
-    lost = [name for name in names if not (store / str(name)).exists()]
-    with warnings.catch_warnings(), _every_chunk(zarr):
+    group = zarr.open_group(str(store), mode="r+", use_consolidated=False)
+    group.attrs.update({**work.attributes, _PLAN: {**work.plan(), "id": identity}})
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the specification of format 3 does not have consolidated metadata yet
-        if lost:
-            kept = zarr.open_group(str(store), mode="r", use_consolidated=False).attrs.asdict()
+        if work.coordinates is not None:
+            for name in work.coordinates.variables:
+                shutil.rmtree(store / str(name), ignore_errors=True)
             codecs = {"compressors": [ZstdCodec(level=0), Crc32cCodec()]}
-            coordinates.drop_vars([name for name in names if name not in lost]).assign_attrs(kept).to_zarr(
-                str(store), mode="a", consolidated=False, zarr_format=3,
-                encoding=dict.fromkeys(lost, codecs),
+            work.coordinates.assign_attrs(group.attrs.asdict()).to_zarr(
+                str(store), mode="a", consolidated=False, zarr_format=3, write_empty_chunks=True,
+                encoding=dict.fromkeys(work.coordinates.variables, codecs),
             )  # fmt: skip
         zarr.consolidate_metadata(str(store))  # where xarray looks for them first
 
 
 def _agree(work: Work, path: Path) -> None:
-    """Refuse to mix two works in one output; write coordinates that are gone."""
-    old, new = plan_of(path), work.plan()
-    differ = [] if old["kind"] == new["kind"] else [f"it is the output of {old['kind']}, not of {new['kind']}"]
-    if not differ:
-        for name in {**old["settings"], **new["settings"]}:
-            before, now = old["settings"].get(name), new["settings"].get(name)
-            if before != now and (name not in _MAY_CHANGE or before != _MAY_CHANGE[name]):
-                differ.append(f"{name} was {_short(before)} and is {_short(now)}")
-    if not differ:
-        before, now = old.get("coordinates", {}), new["coordinates"]
-        changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-        differ += [f"the coordinates {', '.join(changed)} of the input have changed"] if changed else []
-    if not differ and old["grid"] != new["grid"]:
-        differ.append(f"the chunks were {old['grid']['sides']} and are {new['grid']['sides']}")
+    """Refuse to mix two works in one output."""
+    plan = plan_of(path)
+    old, new = plan["facts"], work.plan()["facts"]
+    differ = [
+        f"{name} was {_short(old.get(name))} and is {_short(new.get(name))}"
+        for name in {**old, **new}
+        if old.get(name) != new.get(name) and (name not in _MAY_CHANGE or old.get(name) != _MAY_CHANGE[name])
+    ]
     if differ:
         raise OutputError(f"cannot resume {path}: {'; '.join(differ)}. Repeat the first call, or begin another output.")
     try:
-        _arrays(path, work.fields, "r")
+        read(path, work.fields)
     except Exception as error:  # a damaged store makes the library raise any exception
-        raise OutputError(f"cannot resume {path}: {_first_line(error)}. Begin another output.") from None
-    if old["settings"] != new["settings"]:
-        group = library(path).open_group(str(path), mode="r+", use_consolidated=False)
-        group.attrs[_PLAN] = {**new, "id": old["id"]}
-    lost = any(not (path / name).exists() for name in new["coordinates"])
-    if lost or old["settings"] != new["settings"]:
-        _write_coordinates(work.coordinates, path)
+        raise OutputError(f"cannot resume {path}: {in_one_line(error)}. Begin another output.") from None
+    _describe(work, path, plan["id"])
 
 
-def _checksums(variables: Mapping[Hashable, Any]) -> dict[str, int]:
-    """Return the crc32 of the values of each coordinate."""
-    arrays = {str(name): np.asarray(variable) for name, variable in variables.items()}
-    plain = {name: array.astype(str) if array.dtype == object else array for name, array in arrays.items()}
-    return {name: zlib.crc32(np.ascontiguousarray(array).tobytes()) for name, array in plain.items()}
+def _checksum(variable: Any) -> int:
+    """Return the crc32 of the values of a coordinate."""
+    values = np.asarray(variable)
+    return checksum(np.ascontiguousarray(values.astype(str) if values.dtype == object else values))
 
 
 def _short(value: Any) -> str:
@@ -352,9 +347,16 @@ def _short(value: Any) -> str:
     return text if len(text) <= _LETTERS else f"{text[:_LETTERS]}..."
 
 
-def _changed(work: Work, done: Mapping[Chunk, Mapping[str, Any]]) -> list[Chunk]:
-    """Return the chunks that are done whose input is not what they were made of."""
-    return [chunk for chunk, marker in done.items() if marker["stamp"] != work.compute.stamp(chunk)]
+def _check_input(work: Work, path: Path, done: Mapping[Chunk, Mapping[str, Any]], *, unmark: bool = False) -> None:
+    """Refuse chunks whose input is not what they were made of; ``unmark``: they are not done."""
+    changed = [chunk for chunk, marker in done.items() if marker["stamp"] != work.compute.stamp(chunk)]
+    for chunk in changed if unmark else ():
+        _path_of(path, chunk).unlink(missing_ok=True)
+    if changed:
+        raise OutputError(
+            f"cannot resume {path}: the input was written again since chunk {changed[0]} was made of it. Restore the "
+            "input with the times of its files (cp -a, rsync -a), or begin another output."
+        )
 
 
 def _reason(chunk: Chunk, error: BaseException) -> str:
@@ -396,14 +398,13 @@ class _Task:
     store: str
     identity: str
     """The identity of the store: another one of the same name is not touched."""
-    fields: Mapping[str, Field]
+    layouts: Mapping[str, Sequence[int | None]]
     compute: Compute
 
     def __call__(self, chunk: Chunk) -> dict[str, Any]:
         """Compute a chunk, write it, and return its marker; only the marker if the chunk is done."""
         path = Path(self.store)
-        marker = _marker(path, chunk)
-        if marker is not None:
+        if marker := _marker(path, self.layouts, chunk):
             return marker
         stamp = self.compute.stamp(chunk)
         found = self.compute(chunk)
@@ -411,32 +412,34 @@ class _Task:
             raise InputError("the input was written to while it was read. Resume when that has ended.")
         # Dask may give up a worker that still computes, and a client that was killed leaves its tasks behind
         with _writing(path), _lock(path / TASKS / f"{chunk.name}.lock") as lock:
-            marker = _marker(path, chunk)
-            if marker is None:
-                files = self._write(path, chunk, found.fields)
-                marker = {"stamp": stamp, "report": dict(found.report), "files": files}
+            marker = _marker(path, self.layouts, chunk)
+            if not marker:
+                self._write(path, chunk, found.fields)
+                marker = {"stamp": stamp, "report": dict(found.report)}
                 _write_json(_path_of(path, chunk), marker)
             Path(lock.lock_file).unlink(missing_ok=True)
         return marker
 
-    def _write(self, path: Path, chunk: Chunk, values: Mapping[str, NDArray]) -> list[str]:
+    def _write(self, path: Path, chunk: Chunk, values: Mapping[str, NDArray]) -> None:
         if plan_of(path)["id"] != self.identity:
             raise OutputError(f"{path} was replaced by another output while chunk {chunk} was computed.")
-        files = []
-        for name, array in _written(self.store, self.identity, tuple(self.fields)).items():
-            own = self.fields[name]
-            number = own.along(chunk.numbers, (0,) * len(own.shape))
-            file = path.joinpath(name, "c", *map(str, number))
-            array.blocks[number] = np.asarray(values[name], dtype=array.dtype)
+        arrays = _to_write(self.store, self.identity, tuple(self.layouts))
+        for name, (numbers, file) in _files(path, self.layouts, chunk).items():
+            arrays[name].blocks[numbers] = np.asarray(values[name], dtype=arrays[name].dtype)
             _onto_the_disk(file)  # its name need not be: a marker without the file does not count
-            files.append(file.relative_to(path).as_posix())
-        return files
 
 
 @functools.lru_cache(maxsize=1)
-def _written(store: str, identity: str, names: tuple[str, ...]) -> dict[str, Any]:
-    """Open the arrays of a store once per process; another store with the same name has another identity."""
-    return _arrays(Path(store), names, "r+")
+def _to_write(store: str, identity: str, names: tuple[str, ...]) -> dict[str, Any]:
+    """Open the arrays of a store once per process; another store with the same name has another identity.
+
+    They write chunks of fill values too: a missing file is then always a fault.
+    """
+    zarr, every = library(store), {"write_empty_chunks": True}
+    return {
+        name: zarr.Array(zarr.AsyncArray(metadata=one.metadata, store_path=one.store_path, config=every))
+        for name, one in read(store, names, "r+").items()
+    }
 
 
 @contextmanager
@@ -510,24 +513,11 @@ def _on_worker(chunk: Chunk, task: _Task, expected: str) -> dict[str, Any]:
 # What is in a store
 
 
-@contextmanager
-def _every_chunk(zarr: Any) -> Iterator[None]:
-    """Let arrays that are opened write also chunks of fill values: a missing file is then always a fault."""
-    with _setting, zarr.config.set({"array.write_empty_chunks": True}):
-        yield
-
-
-def _arrays(path: Path, names: Sequence[str] | Mapping[str, Any], mode: str) -> dict[str, Any]:
-    zarr = library(path)
-    with _every_chunk(zarr):
-        return {name: zarr.open_array(str(path / name), mode=mode) for name in names}
-
-
 def plan_of(path: Path) -> dict[str, Any]:
     """Return what a store is made of."""
     try:
         plan = dict(library(path).open_group(str(path), mode="r", use_consolidated=False).attrs[_PLAN])
-        if not ({"id", "kind", "settings", "fields"} <= plan.keys() and {"shape", "sides"} <= plan["grid"].keys()):
+        if not {"id", "kind", "facts", "shape", "sides", "fields", "coordinates"} <= plan.keys():
             raise KeyError(f"of the plan there are only {sorted(plan)}")
         return plan
     except (MissingDependencyError, PermissionError):
@@ -543,12 +533,12 @@ def sides_of(path: str | os.PathLike[str], kind: str) -> tuple[int, ...] | None:
         plan = plan_of(Path(path))
     except FileFormatError:
         return None
-    return tuple(plan["grid"]["sides"]) if plan["kind"] == kind else None
+    return tuple(plan["sides"]) if plan["kind"] == kind else None
 
 
-def read(path: str | os.PathLike[str], names: Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
+def read(path: str | os.PathLike[str], names: Iterable[str], mode: str = "r") -> dict[str, Any]:
     """Return arrays of a store, to be read in parts."""
-    return _arrays(Path(path), names, "r")
+    return {name: library(path).open_array(os.path.join(path, name), mode=mode) for name in names}
 
 
 def _path_of(path: Path, chunk: Chunk) -> Path:
@@ -556,16 +546,23 @@ def _path_of(path: Path, chunk: Chunk) -> Path:
     return path / TASKS / f"{chunk.name}.json"
 
 
-def _marker(path: Path, chunk: Chunk) -> dict[str, Any] | None:
-    """Return the marker of a chunk that is done and whose files are there."""
+def _files(
+    path: Path, layouts: Mapping[str, Sequence[int | None]], chunk: Chunk
+) -> dict[str, tuple[tuple[int, ...], Path]]:
+    """Return what each array has of a chunk: the numbers of its own chunk, and the file."""
+    own = {name: tuple(0 if k is None else chunk.numbers[k] for k in layout) for name, layout in layouts.items()}
+    return {name: (numbers, path.joinpath(name, "c", *map(str, numbers))) for name, numbers in own.items()}
+
+
+def _marker(path: Path, layouts: Mapping[str, Sequence[int | None]], chunk: Chunk) -> dict[str, Any]:
+    """Return the marker of a chunk that is done and whose files are there, else an empty one."""
     marker = _read_json(_path_of(path, chunk))
-    return marker if _is_done(marker) and all((path / file).is_file() for file in marker["files"]) else None
+    is_done = _is_done(marker) and all(file.is_file() for _, file in _files(path, layouts, chunk).values())
+    return marker if is_done else {}
 
 
 def _is_done(marker: Mapping[str, Any]) -> bool:
-    """Return True if a marker has the stamp of the input and names files."""
-    files = marker.get("files")
-    return "stamp" in marker and isinstance(files, list) and bool(files) and all(isinstance(f, str) for f in files)
+    return {"stamp", "report"} <= marker.keys()
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -668,58 +665,47 @@ def verify(
     if not path.is_dir():
         raise FileFormatError(f"there is no store {path}. Check the name.")
     plan = plan_of(path)
-    chunks = list(Grid(tuple(plan["grid"]["shape"]), tuple(plan["grid"]["sides"])))
+    chunks = list(Grid(tuple(plan["shape"]), tuple(plan["sides"])))
     try:
-        opened = _arrays(path, plan["fields"], "r")
+        opened = read(path, plan["fields"])
     except Exception as error:  # a damaged store makes the library raise any exception
-        raise FileFormatError(f"cannot open {path}: {_first_line(error)}.") from None
+        raise FileFormatError(f"cannot open {path}: {in_one_line(error)}.") from None
     wrong, failed, unfinished = {}, {}, []
     for done, chunk in enumerate(chunks, 1):
         marker = _read_json(_path_of(path, chunk))
+        files = _files(path, plan["fields"], chunk).items()
         if "failed" in marker:
             failed[chunk.name] = str(marker["failed"])
         elif not _is_done(marker):
             unfinished.append(chunk.name)
-        elif reason := _fault(path, opened, marker["files"]):
+        elif reason := next(filter(None, (_fault(path, opened[name], *own) for name, own in files)), ""):
             wrong[chunk.name] = reason
             if unmark:
                 _path_of(path, chunk).unlink()
         if progress is not None:
             progress(done, len(chunks))
     beside = {name: reason for name in plan["coordinates"] if (reason := _fault_of_coordinate(path, name))}
-    for name in beside if unmark else ():
-        shutil.rmtree(path / name, ignore_errors=True)
     right = len(chunks) - len(wrong) - len(failed) - len(unfinished)
     return Verified(str(path), plan["kind"], len(chunks), right, wrong, failed, unfinished, beside)
 
 
-def _fault(path: Path, opened: Mapping[str, Any], files: Sequence[str]) -> str:
-    """Return what is wrong with the files of a chunk, or an empty text."""
-    for file in files:
-        name, _, *number = file.split("/")
-        if not (path / file).is_file():
-            return f"the file {file} is missing"
-        try:
-            opened[name].blocks[tuple(map(int, number))]
-        except Exception as error:  # each codec has its own
-            return f"{name} cannot be read ({_first_line(error)})"
+def _fault(path: Path, array: Any, numbers: tuple[int, ...], file: Path) -> str:
+    """Return what is wrong with a chunk of an array, or an empty text."""
+    name = file.relative_to(path).as_posix()
+    if not file.is_file():
+        return f"the file {name} is missing"
+    try:
+        array.blocks[numbers] if numbers else array[...]
+    except Exception as error:  # each codec has its own
+        return f"the file {name} cannot be read ({in_one_line(error)})"
     return ""
 
 
 def _fault_of_coordinate(path: Path, name: str) -> str:
     try:
-        array = _arrays(path, [name], "r")[name]
-        if array.nchunks_initialized < array.nchunks:
-            return "a chunk is missing"
-        for first in range(0, array.shape[0], array.chunks[0]) if array.shape else ():
-            array[first : first + array.chunks[0]]
-        if not array.shape:
-            array[...]
+        array = read(path, [name])[name]
     except Exception as error:
-        return f"it cannot be read ({_first_line(error)})"
-    return ""
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
+        return f"it cannot be opened ({in_one_line(error)})"
+    every = np.ndindex(*(-(-size // side) for size, side in zip(array.shape, array.chunks, strict=True)))
+    faults = (_fault(path, array, numbers, path.joinpath(name, "c", *map(str, numbers))) for numbers in every)
+    return next(filter(None, faults), "")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
-from angsync.errors import FileFormatError, MissingDependencyError
+from angsync.errors import FileFormatError, MissingDependencyError, in_one_line
 from angsync.io.failures import listed
 
 
@@ -33,7 +33,7 @@ def open_array(path: str | os.PathLike[str], what: str, fits: Callable[[Any], bo
     except FileFormatError:
         raise
     except Exception as error:  # whatever a damaged store makes the library raise
-        raise FileFormatError(f"cannot open the zarr store {path} ({type(error).__name__}: {error}).") from None
+        raise FileFormatError(f"cannot open the zarr store {path} ({in_one_line(error)}).") from None
     inside = f" It has groups, {listed(groups)}: give the path of one, {Path(path) / groups[0]}." if groups else ""
     return found[one_of(found, variable, path, what, inside)]
 

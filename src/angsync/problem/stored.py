@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from angsync.errors import AngsyncError, FileFormatError, InputError
+from angsync.errors import AngsyncError, FileFormatError, InputError, in_one_line
 from angsync.problem.absent import lost_in, marked, only_reads, that_count
 from angsync.problem.array_libraries import chunk_shape, store_library
 
@@ -113,8 +113,8 @@ class StoredArray:
             raise
         except Exception as error:  # codecs, file systems and graphs of dask raise what they like
             raise FileFormatError(
-                f"C[{', '.join(map(_in_words, index, self.shape))}] cannot be read ({type(error).__name__}: "
-                f"{str(error).strip()[:300]}). Is a chunk of it cut off or damaged? Restore it."
+                f"C[{', '.join(map(_in_words, index, self.shape))}] cannot be read ({in_one_line(error)}). "
+                "Is a chunk of it cut off or damaged? Restore it."
             ) from error
         if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
             raise InputError(

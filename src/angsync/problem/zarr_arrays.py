@@ -13,7 +13,7 @@ import zarr.abc.store
 import zarr.storage
 from numpy.typing import NDArray
 
-from angsync.errors import AngsyncError, FileFormatError, InputError
+from angsync.errors import AngsyncError, FileFormatError, InputError, in_one_line
 from angsync.problem.absent import MARK, DamagedChunkError, lost_in
 
 _BLOSC_HEADER = 16  # bytes; the last four are the size of the whole (c-blosc, README_CHUNK_FORMAT)
@@ -149,9 +149,9 @@ class Marked(zarr.Array):
             except Exception as own:
                 bad.append((key, own))
         if not bad:
-            return FileFormatError(f"the input cannot be read ({_told(error)}).")
+            return FileFormatError(f"the input cannot be read ({in_one_line(error)}).")
         more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
-        fault = f"it is cut off or damaged ({_told(bad[0][1])}). Restore it."
+        fault = f"it is cut off or damaged ({in_one_line(bad[0][1])}). Restore it."
         if isinstance(bad[0][1], PermissionError):
             fault = "you may not read it. Have its permissions changed."
         return DamagedChunkError(f"chunk {bad[0][0]}{more} of the input cannot be read: {fault}")
@@ -164,8 +164,3 @@ def _filled(array: Any, fill: Any) -> Any:
     store.is_blosc = bool(compressors) and "Blosc" in type(compressors[-1]).__name__ and array.shards is None
     metadata = dataclasses.replace(array.metadata, fill_value=fill)
     return zarr.AsyncArray(metadata=metadata, store_path=zarr.storage.StorePath(store, array.path))
-
-
-def _told(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__

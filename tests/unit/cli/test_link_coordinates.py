@@ -152,7 +152,7 @@ def test_verify_checks_coordinates_and_a_resumed_run_writes_them_again(slc):
     checked = call("verify", "out.zarr")
     assert checked.code == 3
     assert "wrong coordinates: 3" in checked.stdout
-    assert "y: a chunk is missing" in checked.stdout
+    assert "y: the file y/c/0 is missing" in checked.stdout
     assert call("verify", "out.zarr", "--unmark").code == 3
     assert call(*link, "--resume").code == 0
     assert call("verify", "out.zarr").code == 0

@@ -208,7 +208,7 @@ def test_resume_refuses_other_settings_and_names_them(tmp_path, monkeypatch):
     out = begun(tmp_path, 3)
     with pytest.raises(OutputError, match=r"factor was 1\.0 and is 2\.0"):
         carry_out(work(tmp_path, factor=2.0), out, resume=True)
-    with pytest.raises(OutputError, match=r"the chunks were \[4, 5\] and are \[5, 5\]"):
+    with pytest.raises(OutputError, match=r"size of the chunks was \[4, 5\] and is \[5, 5\]"):
         carry_out(work(tmp_path, sides=(5, 5)), out, resume=True)
     monkeypatch.setattr("angsync.__version__", "9.9")
     with pytest.raises(OutputError, match=r"version of angsync was .* and is 9\.9"):
@@ -239,7 +239,7 @@ def test_input_that_changes_during_the_run_is_refused(tmp_path):
         if done == 4:
             os.utime(tmp_path / "numbers.npy", ns=(1, 1))
 
-    with pytest.raises(OutputError, match="input changed while"):
+    with pytest.raises(OutputError, match="input was written again"):
         carry_out(work(tmp_path), out, progress=change)
     assert len(verify(out).unfinished) == 4
 
@@ -276,7 +276,8 @@ def test_read_only_folder_is_told_before_any_work(tmp_path):
 def test_two_tasks_of_one_chunk_write_once(tmp_path):
     """As when Dask gives up a worker that is still alive."""
     out = begun(tmp_path, 3)
-    task = chunks._Task(str(out), chunks.plan_of(out)["id"], work(tmp_path).fields, work(tmp_path).compute)
+    layouts = {name: one.layout for name, one in work(tmp_path).fields.items()}
+    task = chunks._Task(str(out), chunks.plan_of(out)["id"], layouts, work(tmp_path).compute)
     chunk = list(work(tmp_path).grid)[5]
     first = task(chunk)
     times = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
@@ -302,7 +303,7 @@ def test_verify_finds_a_flipped_byte(tmp_path):
     file.write_bytes(content)
     found = verify(out)
     assert (list(found.wrong), found.right) == (["1_1"], TOTAL - 1)
-    assert "twice cannot be read" in found.wrong["1_1"]
+    assert "twice/c/0/1/1 cannot be read" in found.wrong["1_1"]
     assert not found.is_complete
 
 
@@ -375,7 +376,7 @@ def test_stamp_changes_with_the_files_behind_a_box(tmp_path):
     assert (after[0] == before[0], after[1] == before[1]) == (True, False)
 
 
-@pytest.mark.parametrize("content", ['{"files": 3}', '{"files": []}', '{"files": ["twice/c/0/0/0"]}'])
+@pytest.mark.parametrize("content", ["{", "3", '{"stamp": ""}'])
 def test_markers_that_are_not_whole_do_not_count(tmp_path, content):
     out = begun(tmp_path, 3)
     next((out / TASKS).glob("*_*.json")).write_text(content)
