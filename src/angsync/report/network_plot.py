@@ -13,6 +13,7 @@ from angsync.problem.measurements import Measurements
 from angsync.report.canvas import GRAY, INK, SERIES, VERMILLION, color_map, figure_of, literal, plain_frame
 from angsync.report.layout import layout
 from angsync.report.numbers import counted
+from angsync.report.pictures import evenly
 from angsync.report.sentences import headline
 from angsync.report.series import (
     component_ranks,
@@ -170,8 +171,7 @@ def _draw_edges(
     good = np.flatnonzero(drawable & ~bad)
     most = MOST_ON_A_CIRCLE if is_full(measurements) else MOST_EDGES
     left_out = max(0, good.size - most)
-    if left_out:
-        good = good[np.linspace(0, good.size - 1, most).round().astype(int)]
+    good = good[evenly(good.size, most)]
     wrong = np.flatnonzero(drawable & bad)[:MOST_EDGES]
     thin = float(np.clip(15 / np.sqrt(max(1, good.size)), 0.25, 1.2))
     faint = float(np.clip(7 / np.sqrt(max(1, good.size)), 0.12, 0.7))

@@ -170,7 +170,9 @@ def _draw_map(picture: Map, axes: Any) -> None:
         return
     ticks = np.linspace(*picture.limits(), 5) if picture.cyclic else None
     bar = axes.figure.colorbar(drawn, ax=axes, label=picture.unit, shrink=0.8, ticks=ticks)
-    if picture.cyclic and picture.unit != "degrees":
+    if not picture.cyclic:
+        bar.formatter.set_useOffset(False)
+    elif picture.unit != "degrees":
         bar.set_ticklabels(["−π", "−π/2", "0", "π/2", "π"])
 
 

@@ -27,6 +27,11 @@ About = Literal["answer", "residuals", "errors"]
 """Which part of a page a picture belongs to."""
 
 
+def evenly(size: int, most: int) -> NDArray[np.int64]:
+    """The places of at most so many of ``size`` items, evenly chosen, the ends among them."""
+    return np.unique(np.linspace(0, max(0, size - 1), min(size, most)).round().astype(np.int64))
+
+
 @dataclass(frozen=True, eq=False)
 class Series:
     """Points, or a line through them."""
@@ -45,17 +50,13 @@ class Series:
     def drawn(self) -> Series:
         """What can be drawn of it: finite numbers, and no more points than can be told apart, evenly chosen."""
         x, y = np.asarray(self.x, dtype=float), np.asarray(self.y, dtype=float)
-        error = None if self.error is None else np.asarray(self.error, dtype=float)
-        known = np.isfinite(x) & np.isfinite(y)
-        if self.segments:
-            whole = known[0::2] & known[1::2]
-            ends = 2 * np.flatnonzero(whole)[:MOST_SEGMENTS]
-            places = np.stack([ends, ends + 1], axis=1).reshape(-1)
-        else:
-            places, most = np.flatnonzero(known), MOST_CORNERS if self.line else MOST_POINTS
-            if places.size > most:
-                places = places[np.unique(np.linspace(0, places.size - 1, most).round().astype(int))]
-        return replace(self, x=x[places], y=y[places], error=None if error is None else error[places])
+        # points, or the two ends of each segment
+        places = np.arange(x.size).reshape(-1, 2 if self.segments else 1)
+        places = places[(np.isfinite(x) & np.isfinite(y))[places].all(axis=1)]
+        most = MOST_SEGMENTS if self.segments else MOST_CORNERS if self.line else MOST_POINTS
+        places = places[evenly(len(places), most)].ravel()
+        error = None if self.error is None else np.asarray(self.error, dtype=float)[places]
+        return replace(self, x=x[places], y=y[places], error=error)
 
 
 @dataclass(frozen=True, eq=False)

@@ -312,20 +312,6 @@ def test_the_largest_page_with_marks_of_their_own_stays_small(result: Result) ->
     assert len(render_page(given, truth=given.z).encode()) < 1_500_000
 
 
-def test_several_components_are_told(result: Result) -> None:
-    words = words_of(render_page(result(n=9, components=np.array([0, 0, 0, 1, 1, 1, 1, 2, 2]))))
-    assert "3 connected components; phases between them are not measured" in words
-    assert "one global phase per connected component" in words
-
-
-def test_other_errors_of_the_residuals_are_not_hidden(result: Result) -> None:
-    def break_down() -> SimpleNamespace:
-        raise ZeroDivisionError("a defect")
-
-    with pytest.raises(ZeroDivisionError):
-        render_page(result(edge_residuals=break_down))
-
-
 def test_a_batch_is_refused(result: Result) -> None:
     with pytest.raises(ShapeError, match="one problem"):
         render_page(result(angles=np.zeros((2, 3))))

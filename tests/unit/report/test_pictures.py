@@ -5,13 +5,24 @@ import pytest
 
 from angsync.report.canvas import color_map
 from angsync.report.picture_plot import is_empty, plot_pictures
-from angsync.report.pictures import MOST_PIXELS, MOST_POINTS, Curves, Intervals, Map, Series
+from angsync.report.pictures import MOST_PIXELS, MOST_POINTS, MOST_SEGMENTS, Curves, Intervals, Map, Series
 
 
 def test_of_very_many_points_some_are_drawn_the_ends_included():
     drawn = Series(np.arange(10_000.0), np.arange(10_000.0)).drawn()
     assert drawn.x.size == MOST_POINTS
     assert (drawn.x[0], drawn.x[-1]) == (0.0, 9999.0)
+
+
+def test_of_very_many_segments_some_are_drawn_with_both_ends():
+    x = np.repeat(np.arange(10_000.0), 2)
+    x[7] = np.nan
+    drawn = Series(x, x, segments=True).drawn()
+    starts, ends = drawn.x.reshape(-1, 2).T
+    assert starts.size == MOST_SEGMENTS
+    assert starts.tolist() == ends.tolist()
+    assert (starts[0], starts[-1]) == (0.0, 9999.0)
+    assert 3.0 not in starts
 
 
 def test_what_is_not_finite_is_not_drawn():

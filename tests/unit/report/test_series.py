@@ -13,7 +13,6 @@ from angsync.errors import InputError
 from angsync.report.series import (
     angle_errors,
     component_ranks,
-    gauge_in_words,
     histogram,
     objective_gap_curve,
     residual_curve,
@@ -38,14 +37,6 @@ def test_components_are_numbered_by_size() -> None:
     component, count = component_ranks(SimpleNamespace(components=np.array([7, 3, 3, 3, 7, 1])))  # type: ignore[arg-type]
     assert component.tolist() == [1, 0, 0, 0, 1, 2]
     assert count == 3
-
-
-def test_the_histogram_counts_everything_once() -> None:
-    residuals = np.random.default_rng(0).normal(0, 10, 5000)
-    edges, counts = histogram(residuals)
-    assert counts.sum() == 5000
-    assert counts.size <= 60
-    assert edges[0] == pytest.approx(-edges[-1])
 
 
 def test_outliers_do_not_multiply_the_bins() -> None:
@@ -84,10 +75,3 @@ def test_each_component_has_a_gauge_of_its_own(result: Result) -> None:
 def test_a_wrong_truth_is_refused(result: Result) -> None:
     with pytest.raises(InputError, match="truth"):
         angle_errors(result(n=12), np.ones(11))
-
-
-@pytest.mark.parametrize(
-    ("gauge", "words"), [("first", "first node"), ("mean", "sum of the phases"), (4, "node 4 has angle 0")]
-)
-def test_the_gauge_in_words(gauge: object, words: str) -> None:
-    assert words in gauge_in_words(gauge)

@@ -16,7 +16,7 @@ from angsync.batch.result import BatchResult
 from angsync.errors import InputError, MissingDependencyError
 from angsync.io.coordinates import Coordinates
 from angsync.report.canvas import BLUE, ORANGE
-from angsync.report.pictures import MOST_PIXELS, Map
+from angsync.report.pictures import MOST_PIXELS, Map, evenly
 
 ESTIMATES = {
     "mle": "maximum likelihood",
@@ -178,7 +178,7 @@ class Linked(ApplicationResult):
         if phase.ndim != 3 or not self.dates:
             return []
         others = np.flatnonzero(_others(self))
-        shown = others[np.unique(np.linspace(0, others.size - 1, min(others.size, _MAPS)).round().astype(int))]
+        shown = others[evenly(others.size, _MAPS)]
         against = f"Against date {self.dates[self.reference]}."
         found = [
             Map(f"Phase of date {self.dates[k]}", np.degrees(phase[k]), "degrees", against, cyclic=True) for k in shown

@@ -102,9 +102,8 @@ def _trajectory(
     """The path, behind it the edges between poses that do not follow each other."""
     x, y = poses[:, :2].T
     links = np.flatnonzero(np.abs(graph.i - graph.j) != 1)
-    shown = links[np.unique(np.linspace(0, links.size - 1, min(links.size, MOST_SEGMENTS)).round().astype(int))]
-    ends = np.stack([graph.i[shown], graph.j[shown]], axis=1).reshape(-1)
-    which = f"{shown.size:,} of {links.size:,} other edges" if shown.size < links.size else "other edges"
+    ends = np.stack([graph.i[links], graph.j[links]], axis=1).reshape(-1)
+    which = f"{MOST_SEGMENTS:,} of {links.size:,} other edges" if links.size > MOST_SEGMENTS else "other edges"
     first = np.flatnonzero(np.isfinite(x))[:1]
     series = (
         Series(x[ends], y[ends], which, segments=True, tone=8),

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from reproduction import TINY, swallowed
 
-from angsync.study.reproduce import CLAIMS, EXPERIMENTS, Results, run_experiments
+from angsync.study.reproduce import CLAIMS, EXPERIMENTS, run_experiments
 from angsync.study.reproduce.figures import write_figures
-from angsync.study.reproduce.rows import Piece, Row
+from angsync.study.reproduce.rows import Piece
 
 
 def test_run_has_every_row_in_order_and_all_hold(results):
@@ -72,15 +72,6 @@ def test_ctrl_c_that_a_solver_swallowed_ends_the_run(monkeypatch, ticks):
         run_experiments(quick=True, size=TINY, experiments=("objectives", "distances"))
     assert len(ran) == (1 if ticks else 2)
     assert signal.getsignal(signal.SIGINT) is handler
-
-
-def test_report_names_what_is_violated():
-    row = Row("T1", "1 of 5 inequalities violated", False, "none", 5)
-    results = Results(True, 7, (row,), {})
-    assert "T1" in results.violated
-    assert "seed 7" in results.markdown()
-    assert "- **T1**, VIOLATED: `Theorem 1" in results.markdown()
-    assert "![a caption](a.svg)" in results.markdown([("a.svg", "a caption")])
 
 
 def test_figures_are_the_same_for_the_same_numbers(results, tmp_path):
