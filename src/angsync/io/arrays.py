@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from angsync.errors import FileFormatError, InputError, OutputError
 from angsync.io.atomic import atomic_open
-from angsync.io.columns import NAME_THE_COLUMNS, ColumnNames, Nodes, named_ends, node_column, to_measurements
+from angsync.io.columns import NAME_THE_COLUMNS, ColumnNames, named_ends, node_column, to_measurements
 from angsync.io.failures import check_node_count, existing_file, listed, quoted, reading
 from angsync.problem.measurements import Measurements
 
@@ -160,18 +160,19 @@ def _edges(arrays: Mapping[str, Any], names: ColumnNames, path: Path, first_node
     value = columns.pop("value", None)
     if value is None and np.iscomplexobj(columns[names.angle]):
         value = columns[names.angle]
-    nodes = None
+    count: int | None = None
+    labels: Sequence[Any] | None = None
     if "labels" in arrays:
         labels = node_column(arrays["labels"], "labels").ravel().tolist()
-        nodes = Nodes(len(labels), labels)
+        count = len(labels)
     elif "n" in arrays:
         n = np.asarray(arrays["n"])
         if n.size != 1 or n.dtype.kind not in "iuf" or not float(n.item()).is_integer():
             raise FileFormatError(f"{path}: n must be one whole number, the number of nodes.")
         count = check_node_count(int(n.item()), np.size(columns[names.i]))
         starts_at_0 = any((node_column(columns[name], name) == 0).any() for name in (names.i, names.j))
-        nodes = Nodes(count, None if first_node == 0 or starts_at_0 else range(first_node, first_node + count))
-    return to_measurements(columns, names, nodes, value)
+        labels = None if first_node == 0 or starts_at_0 else range(first_node, first_node + count)
+    return to_measurements(columns, names, count, labels, value)
 
 
 def _vector(array: Any) -> Any:

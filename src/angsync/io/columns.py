@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import shlex
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -21,12 +20,10 @@ from angsync.problem.columns import whole_floats
 from angsync.problem.interop import from_columns
 from angsync.problem.measurements import Measurements, Unit
 from angsync.problem.nodes import flaw_of_name
-from angsync.problem.units import in_radians
+from angsync.problem.weighing import ERRORS, WEIGHT, warn_of_unused, weighing, weights_of_errors
 
 _NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?")
 _DIGITS = 60  # no longer text is taken for a number
-_WEIGHT, _ERRORS = "weight", ("sigma", "error")
-_LIKELY_ERRORS = ("std", "stddev", "stdev", "stderr", "standard_error", "err", "uncertainty")
 NAME_THE_COLUMNS = {
     "python": "Name the columns: i='from', j='to', angle='phase', weight='trust'.",
     "command": "Name the columns: --i from --j to --angle phase --weight trust.",
@@ -59,92 +56,52 @@ class ColumnNames:
     @property
     def wanted(self) -> set[str]:
         """The names that matter in a file; the rest of it may be anything."""
-        return {*self.needed, _WEIGHT, *_ERRORS, "C", "value", "n", "labels"}
+        return {*self.needed, WEIGHT, *ERRORS, "C", "value", "n", "labels"}
 
-    def weighing(self, found: Collection[str]) -> str | None:
-        """Return the column that weighs the measurements, or None; several are refused, unless one was named."""
-        if self.weight is not None and self.error is not None:
-            raise InputError("both weight and error name a column, but one of them weighs the measurements. Name one.")
-        named = self.weight or self.error
-        usual = [name for name in (_WEIGHT, *_ERRORS) if name in found and name not in (self.i, self.j, self.angle)]
-        if named is None and len(usual) > 1:
-            raise InputError(
-                f"the columns {listed(usual)} all weigh the measurements. Name the one to use, for example:",
-                python=f"error={usual[-1]!r}.",
-                command=f"--error {usual[-1]}.",
-            )
-        return named or next(iter(usual), None)
-
-    def weights(self, column: Any, name: str) -> Any:
-        """Return the weights of the column :meth:`weighing`: standard deviations give 1 / sigma^2 (radians)."""
-        if name == self.weight or (name == _WEIGHT and name != self.error):
-            return column
-        self.errors_used.append(name)
-        sigma = np.asarray(column)
-        if sigma.dtype.kind not in "iuf":
-            raise InputError(f"{name} holds {sigma.dtype}, but standard deviations are numbers.")
-        with np.errstate(divide="ignore", over="ignore"):
-            weights = in_radians(1.0, self.unit) ** -2 * sigma.astype(np.float64) ** -2
-        bad = ~(np.isfinite(weights) & (weights > 0) & (sigma > 0))
-        if bad.any():
-            k = int(np.argmax(bad))
-            raise InputError(
-                f"{name}[{k}] is {sigma.flat[k]}, but a standard deviation is positive, and 1 / sigma^2 must be a "
-                "finite number above 0. Correct it, or leave it out."
-            )
-        return weights
-
-
-@dataclass(frozen=True)
-class Nodes:
-    """The nodes that a file declares in addition to its edges, so that isolated nodes and their order survive.
-
-    Without ``labels``, the node columns hold indices from 0 to ``n - 1``.
-    """
-
-    n: int
-    labels: Sequence[Hashable] | None = None
+    def weighing(self, found: Collection[str]) -> tuple[str | None, bool]:
+        """Return the column that weighs the measurements, or None, and whether it holds standard deviations."""
+        return weighing(found, (self.i, self.j, self.angle), self.weight, self.error)
 
 
 def to_measurements(
-    columns: Mapping[str, Any], names: ColumnNames, nodes: Nodes | None = None, value: NDArray | None = None
-) -> Measurements:
-    """Return measurements from columns; ``value`` (complex) takes the place of the angle column if given."""
-    table = {name: node_column(columns[name], name) for name in (names.i, names.j) if name in columns}
-    if names.angle in columns and value is None:
-        table[names.angle] = columns[names.angle]
-    elif value is not None:
-        table[names.angle] = np.angle(value)
+    columns: Mapping[str, Any], names: ColumnNames, n: int | None = None, labels: Sequence[Hashable] | None = None,
+    value: NDArray | None = None,
+) -> Measurements:  # fmt: skip
+    """Return measurements from columns; ``value`` (complex) takes the place of the angle column if given.
+
+    A file may declare its nodes in addition to its edges, so that isolated nodes and their order survive: ``n``, and
+    their ``labels``. Without these, the node columns hold indices from 0 to ``n - 1``.
+    """
     # one number for all edges, such as the noise of a simulation, is not a column
-    alone = {name for name in _ERRORS if np.size(columns.get(name, ())) == 1 < np.size(columns.get(names.i, ()))}
-    weighing = names.weighing(columns.keys() - alone)
-    for name in [names.i, names.j, names.angle] + ([weighing] if weighing else []):
-        if name not in table and name not in columns:
+    alone = {name for name in ERRORS if np.size(columns.get(name, ())) == 1 < np.size(columns.get(names.i, ()))}
+    weigher, is_error = names.weighing(columns.keys() - alone)
+    for name in (names.i, names.j, names.angle if value is None else names.i, weigher or names.i):
+        if name not in columns:
             raise InputError(f"there is no column {name!r}; the columns found are {listed(columns)}.")
-    weight = names.weights(columns[weighing], weighing) if weighing else None
-    _refuse_mixed_nodes(table, names)
-    check_names(
-        itertools.chain(*(table[name].tolist() for name in (names.i, names.j) if table[name].dtype.kind == "O"))
-    )
-    if nodes is None:
-        if weight is not None:
-            table[_WEIGHT] = weight
-        unit = names.unit if value is None else "rad"
-        edges = from_columns(table, i=names.i, j=names.j, angle=names.angle, unit=unit)
-        if value is None:
-            return edges
-        first, second, weight = edges.i, edges.j, edges.weight
-        nodes = Nodes(edges.n, edges.labels)
-    else:
-        check_node_count(nodes.n, np.size(table[names.i]))
-        if nodes.labels is not None:
-            texts = [str(label).strip() for label in nodes.labels]
+    weight = columns[weigher] if weigher else None
+    if weigher and is_error:
+        names.errors_used.append(weigher)
+        weight = weights_of_errors(weight, weigher, names.unit)
+    first, second = (node_column(columns[name], name) for name in (names.i, names.j))
+    _refuse_mixed_nodes(first, second, names)
+    check_names(itertools.chain(*(column.tolist() for column in (first, second) if column.dtype.kind == "O")))
+    if n is not None:
+        check_node_count(n, np.size(first))
+        if labels is not None:
+            texts = [str(label).strip() for label in labels]
             if len(set(texts)) != len(texts):
                 raise InputError("two of the file's labels have the same text, so its edges cannot tell them apart.")
             check_names(texts)
-        first, second = (_indices(table[name], name, nodes) for name in (names.i, names.j))
-    angle = table[names.angle] if value is None else None
-    return Measurements(first, second, angle, weight, nodes.n, value=value, labels=nodes.labels, unit=names.unit)
+        first, second = _indices(first, names.i, n, labels), _indices(second, names.j, n, labels)
+    else:
+        angle, unit = (columns[names.angle], names.unit) if value is None else (np.angle(value), "rad")
+        table = {names.i: first, names.j: second, names.angle: angle, WEIGHT: weight}
+        edges = from_columns(table, i=names.i, j=names.j, angle=names.angle, unit=unit)
+        if value is None:
+            return edges
+        first, second, weight, n, labels = edges.i, edges.j, edges.weight, edges.n, edges.labels
+    angle = columns[names.angle] if value is None else None
+    return Measurements(first, second, angle, weight, n, value=value, labels=labels, unit=names.unit)
 
 
 def read_edges(path: Path, names: ColumnNames) -> Measurements:
@@ -157,27 +114,12 @@ def read_edges(path: Path, names: ColumnNames) -> Measurements:
         if not len(table):
             raise FileFormatError(f"{path} has a header but no rows: there are no measurements in it.")
         columns = dict(zip((names.i, names.j), table.nodes(names.i, names.j), strict=True))
-        weighing = names.weighing(table.columns)
+        weigher, _ = names.weighing(table.columns)
         if names.weight is None and names.error is None:
-            _warn_of_unused(table, {names.i, names.j, names.angle, weighing})
-        for name in (names.angle, *([weighing] if weighing else [])):
+            warn_of_unused(table.names, {names.i, names.j, names.angle, weigher})
+        for name in (names.angle, *([weigher] if weigher else [])):
             columns[name] = table.numbers(name)
         return to_measurements(columns, names)
-
-
-def _warn_of_unused(table: Table, used: Collection[str | None]) -> None:
-    """Warn of the first column that seems to weigh the measurements, but is not one of those that do."""
-    likely = {_WEIGHT: "weight", "weights": "weight"} | dict.fromkeys((*_ERRORS, *_LIKELY_ERRORS), "error")
-    unused = next((name for name in table.names if name not in used and name.casefold() in likely), None)
-    if unused is not None:
-        role = likely[unused.casefold()]
-        meant = "holds the weights" if role == "weight" else "holds the standard deviations"
-        warn_user(
-            f"the column {unused!r} is not used to weigh the measurements. If it {meant}, name it:",
-            AngsyncWarning,
-            python=f"{role}={unused!r}.",
-            command=f"--{role} {shlex.quote(unused)}.",
-        )
 
 
 def _no_column(name: str, table: Table, names: ColumnNames) -> FileFormatError:
@@ -187,18 +129,7 @@ def _no_column(name: str, table: Table, names: ColumnNames) -> FileFormatError:
         return FileFormatError(
             f"{problem} The first line must be a header: put {names.i},{names.j},{names.angle} above the data."
         )
-    roles = {"i": names.i, "j": names.j, "angle": names.angle}
-    missing = [role for role, column in roles.items() if column not in table.names]
-    others = {*roles.values(), names.weight, names.error, _WEIGHT, *_ERRORS}
-    free = [text for text in table.names if text not in others]
-    if name not in roles.values() or len(free) < len(missing):
-        return FileFormatError(problem, **NAME_THE_COLUMNS)
-    guess = list(zip(missing, free, strict=False))
-    return FileFormatError(
-        problem,
-        python="Name the columns: " + ", ".join(f"{role}={text!r}" for role, text in guess) + ".",
-        command="Name the columns: " + " ".join(f"--{role} {shlex.quote(text)}" for role, text in guess) + ".",
-    )
+    return FileFormatError(problem, **({} if names.weight == name or names.error == name else NAME_THE_COLUMNS))
 
 
 def named_ends(measurements: Measurements) -> tuple[NDArray, NDArray, NDArray | None]:
@@ -294,10 +225,10 @@ def storable_labels(labels: Sequence[Hashable]) -> NDArray:
     return np.array(texts)
 
 
-def _refuse_mixed_nodes(table: Mapping[str, Any], names: ColumnNames) -> None:
-    numeric = [table[name].dtype.kind in "iu" for name in (names.i, names.j)]
+def _refuse_mixed_nodes(first: NDArray, second: NDArray, names: ColumnNames) -> None:
+    numeric = [column.dtype.kind in "iu" for column in (first, second)]
     # 1 and "1" would silently be two different nodes
-    if numeric[0] != numeric[1] and all(table[name].size for name in (names.i, names.j)):
+    if numeric[0] != numeric[1] and first.size and second.size:
         number, text = (names.i, names.j) if numeric[0] else (names.j, names.i)
         raise InputError(
             f"column {number!r} holds whole numbers but column {text!r} does not: both name nodes, "
@@ -305,17 +236,15 @@ def _refuse_mixed_nodes(table: Mapping[str, Any], names: ColumnNames) -> None:
         )
 
 
-def _indices(column: NDArray, name: str, nodes: Nodes) -> NDArray:
-    if nodes.labels is None:
+def _indices(column: NDArray, name: str, n: int, labels: Sequence[Hashable] | None) -> NDArray:
+    if labels is None:
         if column.dtype.kind not in "iu" and column.size:
-            raise InputError(f"{name} must hold node indices from 0 to {nodes.n - 1}, because the file says n.")
+            raise InputError(f"{name} must hold node indices from 0 to {n - 1}, because the file says n.")
         if column.size and int(column.max()) >= 2**63:
-            raise InputError(f"{name} holds {column.max()}, but node indices go from 0 to {nodes.n - 1}.")
+            raise InputError(f"{name} holds {column.max()}, but node indices go from 0 to {n - 1}.")
         return column.astype(np.int64)
-    number = {str(label).strip(): k for k, label in enumerate(nodes.labels)}
-    try:
-        return np.array([number[str(label).strip()] for label in column.tolist()], dtype=np.int64)
-    except KeyError as error:
-        raise InputError(
-            f"{name} names the node {quoted(error.args[0])}, which is not among the file's labels."
-        ) from None
+    number = {str(label).strip(): k for k, label in enumerate(labels)}
+    unknown = next((label for label in column.tolist() if str(label).strip() not in number), None)
+    if unknown is not None:
+        raise InputError(f"{name} names the node {quoted(unknown)}, which is not among the file's labels.")
+    return np.array([number[str(label).strip()] for label in column.tolist()], dtype=np.int64)

@@ -153,7 +153,7 @@ def _read_line(fields: list[str], line: int, content: G2oContent) -> None:
 
 def _number(text: str, where: str, kind: type) -> int | float:
     try:
-        number = kind(text)
+        number = kind("" if "_" in text else text)  # 1_0 is a number in Python alone
     except ValueError:
         wanted = "a node id (a whole number)" if kind is int else "a number"
         raise FileFormatError(f"{where}: {quoted(text)} is not {wanted}. Mend the line.") from None

@@ -64,6 +64,8 @@ def _content(h5py: Any, group: Any, name: str, stored: int) -> Any:
     if h5py.check_string_dtype(item.dtype) is not None:
         _check_heaps(Path(item.file.filename))
         return np.array(item.asstr()[()], dtype=object)
+    if item.attrs.get("MATLAB_class") == b"char":
+        raise InputError(f"{name!r} is text of MATLAB 7.3, which h5py reads as numbers. Save it with -v7.")
     if item.dtype.names == ("real", "imag"):  # MATLAB's complex numbers
         parts = item[()]
         array = np.empty(parts.shape, dtype=np.result_type(parts["real"].dtype, np.complex64))

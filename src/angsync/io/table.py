@@ -27,7 +27,7 @@ from angsync.problem.interop import frame_columns
 _WHOLE = re.compile(r"(0|-?[1-9][0-9]{0,17})(\.0*)?")
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 _MISSING = ("", "na", "nan", "nat", "none", "null", "-")
-_ABSENT = {"", "nan", "None", "NaT"}
+_ABSENT = {"", "nan", "NA", "None", "NaT"}
 _PARQUET = b"PAR1"
 
 
@@ -76,7 +76,8 @@ class Table:
         found = ["" if value is None else str(value).strip() for value in self._values(name)]
         if absent := _ABSENT.intersection(found):
             row = min(map(found.index, absent))
-            raise FileFormatError(f"{self.where(row)}, column {name!r}: the entry is missing. Complete the row.")
+            told = f"the entry {found[row]!r} is missing" if found[row] else "the entry is missing"
+            raise FileFormatError(f"{self.where(row)}, column {name!r}: {told}. Complete the row.")
         return found
 
     def numbers(self, name: str, *, missing: bool = False) -> NDArray[np.float64]:

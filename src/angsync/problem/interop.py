@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from angsync.errors import (
-    AngsyncWarning,
     InputError,
     MissingDependencyError,
     NotFiniteError,
@@ -18,6 +17,7 @@ from angsync.errors import (
 )
 from angsync.problem.columns import by_value, known_ends, whole_floats
 from angsync.problem.measurements import Measurements, Unit
+from angsync.problem.weighing import warn_of_unused, weighing, weights_of_errors
 
 
 def is_networkx(data: Any) -> bool:
@@ -92,7 +92,9 @@ def from_networkx(graph: Any, angle: str, weight: str, value: str, unit: Unit = 
     )
 
 
-def from_dataframe(frame: Any, i: str, j: str, angle: str, weight: str | None, unit: Unit = "rad") -> Measurements:
+def from_dataframe(
+    frame: Any, i: str, j: str, angle: str, weight: str | None, error: str | None, unit: Unit = "rad"
+) -> Measurements:
     """See :meth:`angsync.Measurements.from_dataframe`."""
     columns = frame_columns(frame)
     n = len(columns)
@@ -102,14 +104,12 @@ def from_dataframe(frame: Any, i: str, j: str, angle: str, weight: str | None, u
             "frame.to_numpy(); if it is a list of edges, name its columns: ang.Measurements.from_dataframe(frame, "
             "i=..., j=..., angle=...)."
         )
-    unused = [name for name in columns if name in ("sigma", "error") and name not in (i, j, angle)]
-    if weight is None and unused:  # a file with this column has weights from it
-        warn_user(
-            f"the column {unused[0]!r} of the data frame is not used to weigh the measurements. If it is the standard "
-            "deviation in radians, add a column of weights, 1 / sigma^2, and name it (weight=...); else drop it.",
-            AngsyncWarning,
-        )
-    return from_columns(columns, i=i, j=j, angle=angle, weight=weight, unit=unit)
+    weigher, is_error = weighing(columns, (i, j, angle), weight, error)
+    if weight is None and error is None:
+        warn_of_unused(columns, {i, j, angle, weigher})
+    if weigher is not None and is_error and weigher in columns:
+        columns[weigher] = weights_of_errors(columns[weigher], weigher, unit)
+    return from_columns(columns, i=i, j=j, angle=angle, weight=weigher, unit=unit)
 
 
 def frame_columns(frame: Any, refusal: str = "") -> dict[Any, Any]:

@@ -289,16 +289,19 @@ class Measurements:
         angle: str = "angle",
         weight: str | None = None,
         *,
+        error: str | None = None,
         unit: Unit = "rad",
     ) -> Measurements:
         """From a pandas, polars, pyarrow or other data frame that narwhals understands.
 
-        ``weight=None`` uses the column ``weight`` where there is one. ``unit``: of the angles. Whole numbers are labels
-        in their order (0 .. n-1 are plain indices), other nodes labels in the order of their first appearance.
+        ``weight`` names a column of weights, ``error`` one of standard deviations in ``unit``, the unit of the angles,
+        which give the weights 1 / error**2 (error in radians); if neither is given, a column ``weight``, ``sigma`` or
+        ``error`` is used. Whole numbers are labels in their order (0 .. n-1 are plain indices), other nodes labels in
+        the order of their first appearance.
         """
         from angsync.problem.interop import from_dataframe
 
-        return from_dataframe(frame, i=i, j=j, angle=angle, weight=weight, unit=unit)
+        return from_dataframe(frame, i, j, angle, weight, error, unit)
 
     def to_dataframe(self, *, library: str = "pandas") -> Any:
         """A data frame of i, j, angle (radians) and weight, of ``"pandas"``, ``"polars"`` or ``"pyarrow"``; residuals

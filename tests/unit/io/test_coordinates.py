@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from coordinates import assert_same_coordinates, opened, store, with_coordinates
 
-from angsync.errors import InputError
+from angsync.errors import FileFormatError, InputError
 from angsync.io import coordinates as module
 from angsync.io.chunks import Computed, Field, Grid, Work, carry_out
+from angsync.io.image_stack import read_images
 
 xarray = pytest.importorskip("xarray")
 zarr = pytest.importorskip("zarr")
@@ -87,3 +88,11 @@ def test_an_array_without_names_has_no_coordinates(tmp_path):
     array = zarr.open_array(str(tmp_path / "C.zarr"), mode="w", shape=(3, 4), dtype="f8")
     dims, beside = module.of_zarr(array, tmp_path / "C.zarr")
     assert (dims, beside.names, beside.attributes_for(("y", "x"))) == ((), [], {})
+
+
+def test_times_that_cannot_be_decoded_are_told(tmp_path):
+    dates = xarray.DataArray(np.arange(3), dims="time", attrs={"units": "parsecs since yesterday"})
+    images = xarray.DataArray(np.ones((3, 4, 4), np.complex64), {"time": dates}, ("time", "y", "x"))
+    images.to_dataset(name="slc").to_zarr(str(tmp_path / "slc.zarr"), consolidated=False)
+    with pytest.raises(FileFormatError, match="parsecs"):
+        read_images(tmp_path / "slc.zarr")

@@ -64,6 +64,7 @@ def test_other_tags_comments_and_blank_lines_are_ignored(graph) -> None:
         (EDGE.format(0, 1, 0, 1) + "VERTEX_SE2 0 1\n", "line 2: VERTEX_SE2 needs 4 values"),
         ("\n" + EDGE.format(0, "one", 0, 1), "line 2: 'one' is not a node id"),
         (EDGE.format(0, 1, "north", 1), "line 1: 'north' is not a number"),
+        (EDGE.format(0, "1_0", 0, 1), "line 1: '1_0' is not a node id"),
         (EDGE.format(0, 1, "nan", 1), "line 1: 'nan' is not finite"),
         (EDGE.format(0, 1, 0.5, -1), "line 1: the information I33 is -1.0"),
         (EDGE.format(3, 3, 0.5, 1), "line 1: the edge joins node 3 to itself"),

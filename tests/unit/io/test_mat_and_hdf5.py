@@ -157,6 +157,11 @@ def test_cells_and_groups_are_refused(tmp_path: Path) -> None:
         file.create_dataset("C", (2, 2), dtype=h5py.ref_dtype)
     with pytest.raises(FileFormatError, match="'C' holds object"):
         read(tmp_path / "cell.h5")
+    with h5py.File(tmp_path / "text.h5", "w") as file:
+        file["C"] = np.frombuffer(b"text", np.uint8).astype(np.uint16).reshape(4, 1)
+        file["C"].attrs["MATLAB_class"] = np.bytes_(b"char")
+    with pytest.raises(FileFormatError, match="'C' is text of MATLAB"):
+        read(tmp_path / "text.h5")
 
 
 def test_sparse_with_rows_out_of_range(tmp_path: Path) -> None:

@@ -152,8 +152,9 @@ def test_quoted_fields_may_hold_lines_and_comment_signs(table) -> None:
         (b"\xff\xfei\x00,\x00", ["not UTF-8"]),
         ("0,1,0.5\n1,2,0.5\n", ["no column 'i'", "put i,j,angle above the data"]),
         ("# made yesterday\na,b,1.5\nb,c,2\n", ["put i,j,angle above the data"]),
-        ("src,dst,dphi\na,b,1\n", ["i='src', j='dst', angle='dphi'."]),
-        ("i,j,phase\na,b,1\n", ["angle='phase'."]),
+        ("i,j,angle\na,b,1\nNA,c,2\n", ["line 3", "'NA'", "missing"]),
+        ("src,dst,dphi\na,b,1\n", ["'src', 'dst', 'dphi'", "angle='phase'"]),
+        ("i,j,phase\na,b,1\n", ["no column 'angle'", "angle='phase'"]),
     ],
 )
 def test_failures_say_where(table, content: str | bytes, words: list[str]) -> None:
@@ -271,7 +272,7 @@ def test_missing_numbers_are_nan_if_they_may_be() -> None:
     assert np.isnan(table.numbers("value", missing=True)).tolist() == [False, True, True, True, True]
     with pytest.raises(InputError, match=r"row 1 .*'NA'"):
         table.numbers("value")
-    with pytest.raises(InputError, match=r"row 2 .*missing"):
+    with pytest.raises(InputError, match=r"row 1 .*missing"):
         table.texts("value")
     with pytest.raises(InputError, match=r"row 1 .*'inf'"):
         table_of({"value": np.array([1.0, np.inf])}).numbers("value", missing=True)

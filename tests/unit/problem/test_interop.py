@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
+import angsync as ang
 from angsync.errors import AngsyncWarning, InputError, NotFiniteError, OrientationWarning
 from angsync.problem.interop import from_columns, is_dataframe, is_networkx
 from angsync.problem.measurements import Measurements
@@ -117,12 +118,21 @@ def test_frame_without_weight_column(frame):
     assert same(Measurements.from_dataframe(frame(columns)), Measurements(**columns))
 
 
-def test_frame_with_standard_deviations_warns_that_they_are_unused(frame):
+def test_frame_with_standard_deviations_is_weighed_as_a_file_is(frame, tmp_path):
     columns = {"i": [0, 1], "j": [1, 2], "angle": [0.1, 0.2], "sigma": [0.1, 0.5]}
-    with pytest.warns(AngsyncWarning, match="'sigma'"):
-        assert Measurements.from_dataframe(frame(columns)).weight.tolist() == [1, 1]
+    (tmp_path / "edges.csv").write_text("i,j,angle,sigma\n0,1,0.1,0.1\n1,2,0.2,0.5\n")
+    for unit in ("rad", "deg"):
+        edges = Measurements.from_dataframe(frame(columns), unit=unit)
+        assert same(edges, ang.read(tmp_path / "edges.csv", unit=unit))
+    assert edges.weight[1] == pytest.approx(np.deg2rad(0.5) ** -2)
     columns["trust"] = [100.0, 4.0]
     assert Measurements.from_dataframe(frame(columns), weight="trust").weight.tolist() == [100, 4]
+    with pytest.raises(InputError, match="positive"):
+        Measurements.from_dataframe(frame({**columns, "sigma": [0.0, 1.0]}))
+    with pytest.raises(InputError, match="error='sigma'"):
+        Measurements.from_dataframe(frame({**columns, "weight": [1.0, 1.0]}))
+    with pytest.warns(AngsyncWarning, match="'stderr'"):
+        Measurements.from_dataframe(frame({**columns, "stderr": [1.0, 1.0]}))
 
 
 def test_frame_with_other_column_names(frame):

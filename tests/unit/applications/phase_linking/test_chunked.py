@@ -130,6 +130,10 @@ def test_chunks_that_hold_nothing_may_be_absent_where_the_caller_says_so(tmp_pat
     linked = phase_linking.link(path, 5, output=tmp_path / "out.zarr", chunk=8, absent="empty")
     equal(tmp_path / "out.zarr", {name: np.asarray(vars(expected)[name]) for name in FIELDS})
     assert linked.counts["EMPTY"] == 260
+    how = {"shape": slc.shape, "chunks": (5, 10, 26), "dtype": slc.dtype, "fill_value": 1j}
+    zarr.create_array(str(tmp_path / "filled.zarr"), **how)[:, 10:] = slc[:, 10:]
+    phase_linking.link(tmp_path / "filled.zarr", 5, output=tmp_path / "second.zarr", absent="empty")
+    equal(tmp_path / "second.zarr", {name: np.asarray(vars(expected)[name]) for name in FIELDS})
     with pytest.raises(InputError, match="absent must be one of 'error', 'empty'"):
         phase_linking.link(path, 5, absent="fill")
 
