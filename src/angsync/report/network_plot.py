@@ -68,11 +68,12 @@ def plot_network(
     values = node_values(result, color)
     places = None if positions is None else places_of(positions, result)
     label = LABELS.get(color, color)
-    left_out = draw_network(result, figure.add_subplot(), values, assess(result), places, label=label, names=names)
+    quality = assess(result)
+    draw_network(result, figure.add_subplot(), values, quality, places, label=label, names=names)
     title = f"{counted(measurements.n, 'node')}, {counted(len(measurements), 'measurement')}"
     verdict = headline(result.certificate, result.robust)
     title += f": {verdict[:1].lower()}{verdict[1:]}"
-    told = [f"{left_out:,} edges are not drawn"] if left_out else []
+    told = [*filter(None, [left_out_in_words(measurements, doubted(result, quality))])]
     told += [gauge_in_words(result.gauge, component_ranks(result)[1])] if color in ("phase", "error") else []
     figure.axes[0].set_title("\n".join([title, *told]), fontsize="medium")
     return literal(figure)
@@ -87,11 +88,11 @@ def draw_network(
     *,
     label: str,
     names: bool | None = None,
-) -> int:
-    """Draw the graph with nodes in the color of ``values``; returns how many edges are not drawn."""
+) -> None:
+    """Draw the graph with nodes in the color of ``values``."""
     measurements = result.measurements
     place = _laid_out(result, measurements) if places is None else places
-    left_out = _draw_edges(result, measurements, place, doubted(result, quality), axes)
+    _draw_edges(result, measurements, place, doubted(result, quality), axes)
     _draw_nodes(place, values, label, axes)
     if measurements.n <= MOST_NAMES if names is None else names:
         halo = {"facecolor": "white", "edgecolor": "none", "alpha": 0.6, "pad": 0.3}
@@ -106,7 +107,6 @@ def draw_network(
         plain_frame(axes)
         axes.set_xlabel("x")
         axes.set_ylabel("y")
-    return left_out
 
 
 def _laid_out(result: SyncResult, measurements: Measurements) -> NDArray[np.float64]:
@@ -121,6 +121,16 @@ def _laid_out(result: SyncResult, measurements: Measurements) -> NDArray[np.floa
 def is_full(measurements: Measurements) -> bool:
     """Whether so many pairs are measured that distances along edges say nothing."""
     return measurements.n > 3 and len(measurements) > measurements.n * (measurements.n - 1) / 4
+
+
+def _most_edges(measurements: Measurements) -> int:
+    return MOST_ON_A_CIRCLE if is_full(measurements) else MOST_EDGES
+
+
+def left_out_in_words(measurements: Measurements, bad: NDArray[np.bool_]) -> str:
+    """How many edges are not drawn; empty if all are."""
+    left_out = np.count_nonzero((measurements.weight > 0) & ~bad) - _most_edges(measurements)
+    return f"{left_out:,} edges are not drawn" if left_out > 0 else ""
 
 
 def node_values(result: SyncResult, color: str) -> NDArray[np.float64]:
@@ -162,16 +172,14 @@ def places_of(positions: Any, result: SyncResult) -> NDArray[np.float64]:
 
 def _draw_edges(
     result: SyncResult, measurements: Measurements, places: NDArray, bad: NDArray[np.bool_], axes: Any
-) -> int:
-    """Draw the edges, the bad ones above the others; returns how many are not drawn."""
+) -> None:
+    """Draw the edges, the bad ones above the others."""
     from matplotlib.collections import LineCollection
 
     known = np.isfinite(places).all(1)
     drawable = known[measurements.i] & known[measurements.j] & (np.asarray(measurements.weight) > 0)
     good = np.flatnonzero(drawable & ~bad)
-    most = MOST_ON_A_CIRCLE if is_full(measurements) else MOST_EDGES
-    left_out = max(0, good.size - most)
-    good = good[evenly(good.size, most)]
+    good = good[evenly(good.size, _most_edges(measurements))]
     wrong = np.flatnonzero(drawable & bad)[:MOST_EDGES]
     thin = float(np.clip(15 / np.sqrt(max(1, good.size)), 0.25, 1.2))
     faint = float(np.clip(7 / np.sqrt(max(1, good.size)), 0.12, 0.7))
@@ -186,7 +194,6 @@ def _draw_edges(
             axes.add_collection(LineCollection(list(ends), rasterized=edges.size > _MOST_MARKS, **style))
     if wrong.size:
         axes.figure.legend(frameon=False, fontsize="small", loc="outside lower left")
-    return left_out
 
 
 def _draw_nodes(places: NDArray, values: NDArray[np.float64], label: str, axes: Any) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from angsync.io.atomic import atomic_open
 from angsync.report.canvas import check_page, page_style
-from angsync.report.network_plot import LABELS, draw_network, is_full, node_values, places_of
+from angsync.report.network_plot import LABELS, draw_network, is_full, left_out_in_words, node_values, places_of
 from angsync.report.numbers import counted, duration, pretty_number
 from angsync.report.phases_plot import MOST_INTERVALS, draw_intervals, draw_truth, draw_wheel
 from angsync.report.picture_plot import draw_picture, is_empty
@@ -28,6 +28,7 @@ from angsync.report.series import (
     angle_errors,
     check_one_problem,
     component_ranks,
+    doubted,
     errors_and_doubts,
     gauge_in_words,
     is_quickly_judged,
@@ -217,6 +218,8 @@ def _answer(
         value, label = _node_colors(result, errors, off)
         words = f"The measured graph; the color of a node is its {label.removesuffix(' (degrees)')}."
         words += "" if places is not None else " Nodes that are measured against each other lie near each other."
+        left_out = left_out_in_words(result.measurements, doubted(result, quality))
+        words += f" {left_out}." if left_out else ""
 
         def draw(axes: Any) -> None:
             draw_network(result, axes, value, quality, places, label=label)

@@ -19,7 +19,7 @@ import pytest
 import angsync as ang
 from angsync.errors import InputError, OutputError, ShapeError
 from angsync.problem.measurements import Measurements
-from angsync.report import page, provenance
+from angsync.report import network_plot, page, provenance
 from angsync.report.page import render_page, write_page
 from angsync.report.pictures import Table
 from angsync.report.sentences import Judgment
@@ -146,6 +146,12 @@ def test_a_number_is_the_same_wherever_it_stands(tmp_path: Path) -> None:
     assert set(re.findall(r"(?:miss the fit by|rms) ([\d.]+)", words)) == {"4.93"}
     assert set(re.findall(r"(?:noise of|noise) (\d[\d.]*)", words)) == {"6.6"}
     assert "52 used, 1 left out" in words
+
+
+def test_edges_that_are_not_drawn_are_counted(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "not drawn" not in words_of(render_page(result(n=20)))
+    monkeypatch.setattr(network_plot, "MOST_EDGES", 70)
+    assert "10 edges are not drawn." in words_of(render_page(result(n=20)))
 
 
 def test_standard_errors_given_are_those_shown(result: Result) -> None:
