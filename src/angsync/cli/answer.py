@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from angsync.cli.progress import watching
 from angsync.cli.terminal import result_object
 from angsync.pipeline.result import SyncResult
+from angsync.problem.measurements import Measurements
+from angsync.problem.units import beyond_a_turn
 from angsync.report.numbers import plain_number
 from angsync.report.sentences import advice_on_fit, fit_in_words, verdict_line
 from angsync.report.text import phases_text, short_name, text_table, work_text
@@ -15,31 +21,46 @@ from angsync.uncertainty.quality import Quality, assess
 _WORST_SHOWN = 3
 
 
-def quality_of(result: SyncResult) -> Quality | None:
-    """Return how well the measurements fit; None if that is not known, or takes more memory than there is."""
-    try:
-        return assess(result)
-    except MemoryError:
+@dataclass
+class Answer:
+    """A result, its standard errors (or None), and the unit in which angles are shown."""
+
+    result: SyncResult
+    errors: Any
+    unit: str
+
+    @cached_property
+    def quality(self) -> Quality | None:
+        """How well the measurements fit; None if that is not known, or takes more memory than there is."""
+        with watching("judging the fit"), suppress(MemoryError):
+            return assess(self.result)
         return None
 
+    @property
+    def is_in_another_unit(self) -> bool:
+        """True if the angles are radians that look like degrees, and do not fit."""
+        source = self.result.source
+        looks_so = isinstance(source, Measurements) and beyond_a_turn(source.angle)
+        quality = self.quality if looks_so else None
+        return quality is not None and bool(quality.heavy_tails or quality.doubt or quality.loses_turns)
 
-def answer_in_words(result: SyncResult, errors: Any, unit: str) -> str:
-    """Return verdict, fit, worst measurements, phases, then the proof, the method and the work."""
-    quality = quality_of(result)
-    fit = [] if quality is None else [_fit(quality, result)]
-    return "\n\n".join([verdict_line(result), *fit, phases_text(result, errors, unit), work_text(result)])
+    def text(self) -> str:
+        """Return verdict, fit, worst measurements, phases, then the proof, the method and the work."""
+        fit = [] if self.quality is None else [_fit(self.quality, self.result)]
+        phases = phases_text(self.result, self.errors, self.unit)
+        return "\n\n".join([verdict_line(self.result), *fit, phases, work_text(self.result)])
 
-
-def answer_object(result: SyncResult, errors: Any, unit: str, *, with_phases: bool) -> dict[str, Any]:
-    """Return the same for JSON: one object."""
-    quality, fit = quality_of(result), None
-    if quality is not None:
-        names = ("i", "j", "residual_degrees", "weight", "standardized")
-        worst = [dict(zip(names, one, strict=True)) for one in quality.worst]
-        fit = {name: value for name, value in vars(quality).items() if name != "residuals"}
-        fit |= {"worst": worst, "sentence": fit_in_words(quality), "advice": advice_on_fit(quality, result)}
-    head = {"verdict": verdict_line(result), "quality": fit, "unit": unit}
-    return {**head, **result_object(result, with_phases=with_phases, standard_errors=errors, unit=unit)}
+    def content(self, *, with_phases: bool) -> dict[str, Any]:
+        """Return the same for JSON: one object."""
+        fit = None
+        if self.quality is not None:
+            names = ("i", "j", "residual_degrees", "weight", "standardized")
+            worst = [dict(zip(names, one, strict=True)) for one in self.quality.worst]
+            fit = {name: value for name, value in vars(self.quality).items() if name != "residuals"}
+            fit |= {"worst": worst, "sentence": fit_in_words(self.quality)}
+            fit["advice"] = advice_on_fit(self.quality, self.result)
+        head = {"verdict": verdict_line(self.result), "quality": fit, "unit": self.unit}
+        return head | result_object(self.result, with_phases=with_phases, standard_errors=self.errors, unit=self.unit)
 
 
 def _fit(quality: Quality, result: SyncResult) -> str:

@@ -1,4 +1,7 @@
-"""Match the nodes that a file of phases, --gauge, --anchor or --prior names with the nodes of the problem."""
+"""Match the nodes that a file of phases, --gauge, --anchor or --prior names with the nodes of the problem.
+
+Names are compared as text, because files and commands know numbers and text only.
+"""
 
 from __future__ import annotations
 
@@ -10,36 +13,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from angsync.errors import InputError
+from angsync.io.failures import listed
 from angsync.io.table import is_number
 from angsync.problem.measurements import Measurements
-from angsync.problem.nodes import find_node
 from angsync.problem.units import in_radians
 
 _FORMS = {"anchor": "ANGLE", "prior": "ANGLE,WEIGHT"}
 
 
 def in_order_of(data: Any, z: NDArray, labels: Sequence[Hashable] | None) -> NDArray:
-    """Return ``z`` in the order of the nodes of ``data``: by label if the phases have labels, unchanged otherwise.
-
-    The nodes of data without labels are called 0 to n-1. Both must name the same nodes. Labels are compared
-    as text, because files know numbers and text only.
-    """
+    """Return ``z`` in the order of the nodes of ``data``: by label if the phases have labels, unchanged otherwise."""
     if labels is None:
         return z
-    wanted, given = [str(node) for node in _nodes(data)], [str(label) for label in labels]
-    if missing := list((Counter(wanted) - Counter(given)).elements()):
-        raise InputError(f"the phases leave out {_some(missing)}. Give a phase for each of the {len(wanted)} nodes.")
-    if extra := list((Counter(given) - Counter(wanted)).elements()):
-        raise InputError(f"the phases name {_some(extra)}, which the measurements do not have. Remove them.")
+    wanted, given = list(_names(data)), list(map(str, labels))
+    for these, others, flaw in ((wanted, given, "have none for"), (given, wanted, "have one too many for")):
+        if nodes := list((Counter(these) - Counter(others)).elements()):
+            raise InputError(f"the phases {flaw} {listed(nodes)}. Give one for each of the {len(wanted)} nodes.")
     position = {label: k for k, label in enumerate(given)}
     return np.asarray(z)[..., [position[label] for label in wanted]]
 
 
-def gauge_from_text(text: str, data: Any) -> str | int:
+def gauge_from_text(text: str, data: Any) -> Any:
     """Return the gauge that a text means: first, mean, or a node by its label, or by its index without labels."""
-    if text in ("first", "mean"):
-        return text
-    return _node_from_text(text, data, "the gauge must be first, mean or a node")
+    return text if text in ("first", "mean") else _node(text, _names(data), "the gauge must be first, mean or a node")
 
 
 def known_from_text(what: str, texts: Sequence[str] | None, data: Any, unit: str = "rad") -> dict[Any, Any]:
@@ -47,14 +43,14 @@ def known_from_text(what: str, texts: Sequence[str] | None, data: Any, unit: str
 
     A label may itself contain an equals sign.
     """
-    form = _FORMS[what]
+    form, names = _FORMS[what], _names(data) if texts else {}
     known: dict[Any, Any] = {}
     for text in texts or ():
         name, _, right = text.rpartition("=")
         words = right.split(",")
         if not name or len(words) != len(form.split(",")) or not all(map(is_number, words)):
             raise InputError(f"--{what} must be NODE={form} (angles in the unit of --unit), but it is {text!r}.")
-        node = _node_from_text(name, data, f"--{what} must name a node")
+        node = _node(name, names, f"--{what} must name a node")
         if node in known:
             raise InputError(f"--{what} names the node {node!r} twice. Give it once.")
         angle, *weight = map(float, words)
@@ -62,25 +58,14 @@ def known_from_text(what: str, texts: Sequence[str] | None, data: Any, unit: str
     return known
 
 
-def _node_from_text(text: str, data: Any, rule: str) -> Any:
-    nodes = _nodes(data)
-    labels = nodes if isinstance(nodes, tuple) else None
-    for node in (text, int(text)) if text.isdecimal() else (text,):
-        if find_node(node, len(nodes), labels) is not None:
-            return node
-    raise InputError(f"{rule}, but {text!r} is none; the nodes are {_few(nodes)}.")
-
-
-def _nodes(data: Any) -> Sequence[Hashable]:
-    """Return the nodes of measurements, which may name them, or of a matrix."""
+def _names(data: Any) -> dict[str, Any]:
+    """Return the nodes of measurements, which may label them, or of a matrix, by their names."""
     if isinstance(data, Measurements):
-        return range(data.n) if data.labels is None else data.labels
-    return range(data.shape[-1])
+        return {str(node): node for node in data.labels or range(data.n)}
+    return {str(node): node for node in range(data.shape[-1])}
 
 
-def _some(nodes: Sequence[Hashable]) -> str:
-    return f"node {nodes[0]!r}" + (f" and {len(nodes) - 1} more" if len(nodes) > 1 else "")
-
-
-def _few(nodes: Sequence[Hashable]) -> str:
-    return ", ".join(map(repr, nodes[:3])) + (f", ..., {nodes[-1]!r}" if len(nodes) > 3 else "")
+def _node(text: str, names: dict[str, Any], rule: str) -> Any:
+    if text not in names:
+        raise InputError(f"{rule}, but {text!r} is none; the nodes are {listed(names)}.")
+    return names[text]

@@ -86,6 +86,7 @@ Seed = Annotated[int, _option(METHOD, "--seed", "Seed of all random numbers.", m
 Tolerance = Annotated[
     float | None, _option(LIMITS, "--tolerance", "Relative gradient to stop at (default: 1e-10; 1e-5 in single).")
 ]
+MAX_ITERATIONS = 10_000
 MaxIterations = Annotated[int, _option(LIMITS, "--max-iterations", "Limit of solver steps.")]
 MaxSeconds = Annotated[
     float | None, _option(LIMITS, "--max-seconds", "Limit of wall time; --resume continues a zarr store.")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from typing import Annotated, Any
 
@@ -85,22 +84,11 @@ def _options(
         typer.echo(context.get_help())
 
 
-@contextmanager
-def limited(count: int | None) -> Iterator[None]:
-    """Limit the threads of the compiled kernels, and those of BLAS by its variables too; None for no limit."""
+def limited(count: int | None) -> AbstractContextManager[Any]:
+    """Limit the threads of the compiled kernels and of BLAS; None for no limit."""
     if count is None:
-        yield
-        return
-    before = {name: os.environ.get(name) for name in BLAS_VARIABLES}
+        return nullcontext()
     os.environ.update(dict.fromkeys(BLAS_VARIABLES, str(count)))
-    try:
-        from angsync import kernels  # loads NumPy, and BLAS with it
+    from angsync import kernels  # loads NumPy, and BLAS with it
 
-        with kernels.limited(count):
-            yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+    return kernels.limited(count)

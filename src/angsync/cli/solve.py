@@ -17,7 +17,7 @@ from angsync.cli.application import provenance
 from angsync.cli.outcome import Output, check_outputs, deliver, exit_code, refuse
 from angsync.cli.root import app
 from angsync.errors import AngsyncWarning, FileFormatError, InputError, warn_user
-from angsync.problem.units import beyond_a_turn, in_radians
+from angsync.problem.units import in_radians
 from angsync.solvers.starts.names import OFFERED
 
 
@@ -51,7 +51,7 @@ def solve(
     effort: options.Effort = "normal",
     seed: options.Seed = 0,
     tolerance: options.Tolerance = None,
-    max_iterations: options.MaxIterations = 10_000,
+    max_iterations: options.MaxIterations = options.MAX_ITERATIONS,
     max_seconds: options.MaxSeconds = None,
     threads: options.Threads = None,
     memory: options.Memory = None,
@@ -68,7 +68,7 @@ def solve(
     Exit codes: 0 certified; 1 not certified; 2 wrong input; 3 some chunks failed, or the disk is full; 130 ended by
     Ctrl-C, SIGTERM or --max-seconds.
     """
-    from angsync.cli.answer import answer_in_words, answer_object
+    from angsync.cli.answer import Answer
     from angsync.cli.nodes import gauge_from_text, in_order_of, known_from_text
     from angsync.cli.progress import watching
     from angsync.front_door import synchronize
@@ -77,6 +77,7 @@ def solve(
     from angsync.pipeline.save_best import SaveBest
     from angsync.problem.array_libraries import is_stack
     from angsync.report.canvas import check_page
+    from angsync.solvers.gpm import GPM
     from angsync.solvers.stopping import Stopping
 
     stopping = Stopping(tolerance=tolerance, max_iterations=max_iterations, max_seconds=max_seconds)
@@ -104,7 +105,9 @@ def solve(
                                                    provenance=provenance([file]))),
         Output("best", save_best, SaveBest, lambda result, path: result.save(path)),
     ])  # fmt: skip
-    call |= {"solver": _solver(solver, alpha), "start": _start(start), "stopping": stopping}
+    if solver != "gpm":
+        refuse(f"is the step size of --solver gpm, but the solver is {solver}.", alpha=alpha)
+    call |= {"solver": solver if alpha is None else GPM(alpha), "start": _start(start), "stopping": stopping}
     names = ColumnNames(i, j, angle, weight, error, unit)
     with watching("reading"):
         data = _read(file, names, weights, format_)
@@ -127,17 +130,15 @@ def solve(
     # with standard deviations in the file, sigma is their common factor and has no unit
     level = sigma if sigma is None or names.errors_used else in_radians(sigma, unit)
     errors = _errors_or_warning(result, level) if standard_errors else None
-
-    def content(everything: bool) -> Any:
-        with watching("judging the fit"):
-            return answer_object(result, errors, unit, with_phases=everything or output is None)
-
-    def text() -> str:
-        with watching("judging the fit"):
-            return answer_in_words(result, errors, unit)
-
-    deliver(result, outputs, json=json, content=content, text=text)
-    raise typer.Exit(exit_code(result) or int(_in_another_unit(result)))
+    answer = Answer(result, errors, unit)
+    deliver(
+        result, outputs, json=json, text=answer.text,
+        content=lambda everything: answer.content(with_phases=everything or output is None),
+    )  # fmt: skip
+    if answer.is_in_another_unit:
+        text = "as radians, these angles do not fit. If they are degrees, add --unit deg. The exit code is 1."
+        warn_user(text, AngsyncWarning)
+    raise typer.Exit(exit_code(result) or int(answer.is_in_another_unit))
 
 
 def _read(file: Path, names: Any, weights: str, form: str | None) -> Any:
@@ -163,22 +164,6 @@ def _read(file: Path, names: Any, weights: str, form: str | None) -> Any:
             raise FileFormatError(text, command=error.command) from None
 
 
-def _in_another_unit(result: Any) -> bool:
-    """Return True, with a warning, if radians that look like degrees do not fit."""
-    from angsync.cli.answer import quality_of
-    from angsync.problem.measurements import Measurements
-
-    looks_so = isinstance(result.source, Measurements) and beyond_a_turn(result.source.angle)
-    quality = quality_of(result) if looks_so else None
-    if quality is None or not (quality.heavy_tails or quality.doubt or quality.loses_turns):
-        return False
-    warn_user(
-        "as radians, these angles do not fit. If they are degrees, add --unit deg. The exit code is 1.",
-        AngsyncWarning,
-    )
-    return True
-
-
 def _is_zarr_path(file: Path) -> bool:
     """Return True if this is, or is called, a zarr store."""
     marks = ("zarr.json", ".zarray", ".zgroup")
@@ -198,17 +183,6 @@ def _start(given: str) -> Any:
     from angsync.pipeline.saved import load_result
 
     return load_result(given)
-
-
-def _solver(name: str, alpha: float | None) -> Any:
-    """Return the name of a solver, or GPM with its step size."""
-    if alpha is None:
-        return name
-    if name != "gpm":
-        raise InputError(f"--alpha is the step size of --solver gpm, but the solver is {name}.")
-    from angsync.solvers.gpm import GPM
-
-    return GPM(alpha)
 
 
 def _errors_or_warning(result: Any, sigma: float | None) -> Any:

@@ -43,9 +43,9 @@ NAMED = [f"n{k}" for k in range(12)]
 @pytest.mark.parametrize(
     ("nodes", "word"),
     [
-        ([*NAMED[:11], "other"], "leave out node 'n11'"),
-        (NAMED[:11], "leave out node 'n11'"),
-        ([*NAMED, "n12"], "name node 'n12'"),
+        ([*NAMED[:11], "other"], "none for 'n11'"),
+        (NAMED[:11], "none for 'n11'"),
+        ([*NAMED, "n12"], "too many for 'n12'"),
         ([*NAMED[:11], "n0"], "'n0' has more than one phase"),
     ],
 )

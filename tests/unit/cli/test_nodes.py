@@ -28,12 +28,12 @@ def test_phases_without_labels_stay_as_they_are():
 @pytest.mark.parametrize(
     ("data", "labels", "message"),
     [
-        (NAMED, ("a", "b", "d"), "leave out node 'c'"),
-        (NAMED, ("x", "y", "z"), "leave out node 'a' and 2 more"),
-        (NUMBERED, (1, 2, 3), "leave out node '0'"),
-        (np.eye(3), ("a", "b", "c"), "leave out node '0' and 2 more"),
-        (NUMBERED, (0, 1, 2, 3, 4), "name node '3' and 1 more, which the measurements do not have"),
-        (NAMED, ("a", "b", "c", "b"), "name node 'b'"),
+        (NAMED, ("a", "b", "d"), "none for 'c'"),
+        (NAMED, ("x", "y", "z"), "none for 'a', 'b', 'c'"),
+        (NUMBERED, (1, 2, 3), "none for '0'"),
+        (np.eye(3), ("a", "b", "c"), "none for '0', '1', '2'"),
+        (NUMBERED, (0, 1, 2, 3, 4), "too many for '3', '4'"),
+        (NAMED, ("a", "b", "c", "b"), "too many for 'b'"),
     ],
 )
 def test_other_nodes_are_refused(data, labels, message):

@@ -12,6 +12,7 @@ from command_line import call
 
 import angsync as ang
 from angsync import simulate
+from angsync.applications.pose_graph import COSTS
 from angsync.certificate import GAP_TOLERANCE
 from angsync.certificate.bounds import METHODS
 from angsync.cli import app
@@ -58,6 +59,7 @@ def accepted(function, argument):
         ("certify", "unit", [*FULL_TURN]),
         ("certify", "hermitian", accepted(ang.certify, "hermitian")),
         ("simulate", "model", [*simulate.MODELS]),
+        ("posegraph", "cost", [*COSTS]),
         ("simulate", "law", accepted(ang.simulate.phase_noise, "law")),
     ],
 )

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import angsync as ang
 from angsync import load_result
 from angsync.cli import app
-from angsync.cli.answer import answer_in_words
+from angsync.cli.answer import Answer
 from angsync.io import read_phases
 
 
@@ -332,7 +332,7 @@ def test_several_parts_and_names_of_any_length():
     long = "n" * 200
     with pytest.warns(ang.errors.DisconnectedWarning):
         result = ang.synchronize(ang.Measurements(["a", "c"], [long, "d"], [0.5, 0.25]))
-    text = answer_in_words(result, None, "turn")
+    text = Answer(result, None, "turn").text()
     assert max(map(len, text.partition("proof")[0].splitlines())) < 120
     assert "part" in text
     assert "cannot be judged" in text
@@ -343,7 +343,7 @@ def test_an_operator_has_no_fit_to_judge():
 
     C = ang.simulate.gaussian(20, 0.1, rng=0).C
     result = ang.synchronize(scipy.sparse.linalg.aslinearoperator(C))
-    assert "miss the fit" not in answer_in_words(result, None, "rad")
+    assert "miss the fit" not in Answer(result, None, "rad").text()
 
 
 def test_quiet_is_quiet():
