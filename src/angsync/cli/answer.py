@@ -40,9 +40,9 @@ class Answer:
     def is_in_another_unit(self) -> bool:
         """True if the angles are radians that look like degrees, and do not fit."""
         source = self.result.source
-        looks_so = isinstance(source, Measurements) and beyond_a_turn(source.angle)
-        quality = self.quality if looks_so else None
-        return quality is not None and bool(quality.heavy_tails or quality.doubt or quality.loses_turns)
+        if not isinstance(source, Measurements) or not beyond_a_turn(source.angle) or self.quality is None:
+            return False
+        return bool(self.quality.heavy_tails or self.quality.doubt or self.quality.loses_turns)
 
     def text(self) -> str:
         """Return verdict, fit, worst measurements, phases, then the proof, the method and the work."""

@@ -5,28 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from angsync.cli import options
 from angsync.cli.application import run_application
+from angsync.cli.options import argument, option
 from angsync.cli.root import app
 
 
 @app.command(short_help="Phases of beam position monitors, from tables of phase advances.")
 def beam(
-    files: Annotated[list[Path], typer.Argument(metavar="FILES", help="Phase tables of one plane (TFS).")],
+    files: Annotated[list[Path], argument("FILES", "Phase tables of one plane (TFS).")],
     independent: Annotated[
-        bool, typer.Option("--independent", help="The tables are different measurements: combine their errors.")
+        bool, option("The tables are different measurements: combine their errors.", "--independent")
     ] = False,
-    reference: Annotated[
-        str | None, typer.Option(help="The monitor with phase 0 (default: that of a total table).")
-    ] = None,
-    robust: Annotated[bool, typer.Option(help="Leave out rows that contradict the others.")] = True,
-    turns: Annotated[bool, typer.Option(help="Correct monitors that are off by whole turns of the beam.")] = True,
-    plane: Annotated[str | None, typer.Option(help="x or y, if a table has both.")] = None,
-    unit: Annotated[options.UnitName, typer.Option(help="Unit of the phases and their errors in FILES.")] = "turn",
+    reference: Annotated[str | None, option("The monitor with phase 0 (default: that of a total table).")] = None,
+    robust: Annotated[bool, option("Leave out rows that contradict the others.")] = True,
+    turns: Annotated[bool, option("Correct monitors that are off by whole turns of the beam.")] = True,
+    plane: Annotated[str | None, option("x or y, if a table has both.")] = None,
+    unit: Annotated[options.UnitName, option("Unit of the phases and their errors in FILES.")] = "turn",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the table of monitors here (tfs, csv, npz or parquet).")
+        Path | None, option("Write the table of monitors here (tfs, csv, npz or parquet).", "--output", "-o")
     ] = None,
     report: options.ReportFile = None,
     json: options.Json = False,

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from angsync.cli import options
 from angsync.cli.application import run_application
+from angsync.cli.options import argument, column, option
 from angsync.cli.outcome import Output, halves
 from angsync.cli.root import app
 
@@ -29,23 +28,23 @@ def _plain(unit: str | None) -> str | None:
 
 @app.command(short_help="Offsets and skews of clocks from offsets between pairs.")
 def clocks(
-    files: Annotated[list[str], typer.Argument(metavar="FILES", help=_FILES)],
+    files: Annotated[list[str], argument("FILES", _FILES)],
     output: options.TableFile = None,
     report: options.ReportFile = None,
-    links: Annotated[Path | None, typer.Option(help=_LINKS)] = None,
-    format: Annotated[str | None, typer.Option(help=_FORMAT)] = None,
-    unit: Annotated[str | None, typer.Option(help=_UNIT, callback=_plain)] = None,
-    time_unit: Annotated[str, typer.Option(help="Unit of the column time: ns, us, ms, s or d.")] = "s",
-    period: Annotated[float | None, typer.Option(help=_PERIOD)] = None,
-    sigma: Annotated[float | None, typer.Option(help=_SIGMA)] = None,
-    reference: Annotated[str, typer.Option(help="mean, or the clock whose offset is 0.")] = "mean",
-    robust: Annotated[bool, typer.Option(help="Leave out links that contradict the others.")] = True,
-    name: Annotated[list[str] | None, typer.Option(metavar="ADDRESS=NAME", help=_NAME)] = None,
-    i: Annotated[str | None, options.column("--i", "Column of the first clock.")] = None,
-    j: Annotated[str | None, options.column("--j", "Column of the second clock.")] = None,
-    offset: Annotated[str | None, options.column("--offset", "Column of the offset, first minus second.")] = None,
-    error: Annotated[str | None, options.column("--error", "Column of the standard deviations.")] = None,
-    time: Annotated[str | None, options.column("--time", "Column of the times, for skews.")] = None,
+    links: Annotated[Path | None, option(_LINKS)] = None,
+    format: Annotated[str | None, option(_FORMAT)] = None,
+    unit: Annotated[str | None, option(_UNIT, callback=_plain)] = None,
+    time_unit: Annotated[str, option("Unit of the column time: ns, us, ms, s or d.")] = "s",
+    period: Annotated[float | None, option(_PERIOD)] = None,
+    sigma: Annotated[float | None, option(_SIGMA)] = None,
+    reference: Annotated[str, option("mean, or the clock whose offset is 0.")] = "mean",
+    robust: Annotated[bool, option("Leave out links that contradict the others.")] = True,
+    name: Annotated[list[str] | None, option(_NAME, metavar="ADDRESS=NAME")] = None,
+    i: Annotated[str | None, column("--i", "Column of the first clock.")] = None,
+    j: Annotated[str | None, column("--j", "Column of the second clock.")] = None,
+    offset: Annotated[str | None, column("--offset", "Column of the offset, first minus second.")] = None,
+    error: Annotated[str | None, column("--error", "Column of the standard deviations.")] = None,
+    time: Annotated[str | None, column("--time", "Column of the times, for skews.")] = None,
     json: options.Json = False,
 ) -> None:
     """Find the offset of every clock of a network.

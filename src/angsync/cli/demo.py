@@ -9,16 +9,17 @@ from typing import Annotated
 import typer
 
 from angsync.cli import options
+from angsync.cli.options import option
 from angsync.cli.outcome import exit_code
 from angsync.cli.root import app
 
 
 @app.command(short_help="A network with one bad link, solved and proved; no input needed.")
 def demo(
-    n: Annotated[int, typer.Option(help="Second part: number of nodes.", min=2)] = 300,
-    sigma: Annotated[float | None, typer.Option(help="Second part: noise (default: 0.2 sqrt(n)).")] = None,
+    n: Annotated[int, option("Second part: number of nodes.", min=2)] = 300,
+    sigma: Annotated[float | None, option("Second part: noise (default: 0.2 sqrt(n)).")] = None,
     seed: options.Seed = 0,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the two pages.")] = Path("angsync-demo"),
+    output: Annotated[Path, option("Folder for the two pages.", "--output", "-o")] = Path("angsync-demo"),
     json: options.Json = False,
 ) -> None:
     """Two stories with known ends, each with a page.

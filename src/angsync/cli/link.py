@@ -6,10 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from angsync.cli import options
 from angsync.cli.application import run_application
+from angsync.cli.options import argument, option
 from angsync.cli.outcome import refuse
 from angsync.cli.root import app
 from angsync.errors import InputError
@@ -26,25 +25,21 @@ _ABSENT = "Chunks that a zarr STACK does not hold: error, or empty (fill values 
 
 @app.command(short_help="Link the phases of a stack of radar images (InSAR).")
 def link(
-    stack: Annotated[Path, typer.Argument(metavar="STACK", help=_STACK)],
-    output: Annotated[Path | None, typer.Option("--output", "--out", "-o", help=_OUTPUT)] = None,
-    window: Annotated[str, typer.Option(help="Rows x columns that are averaged around each pixel.")] = "11x11",
-    method: Annotated[
-        str, typer.Option(help="mle (largest likelihood, certified), emi or evd (eigenvectors).")
-    ] = "mle",
-    beta: Annotated[float, typer.Option(help="Minimum regularization of the coherence that is inverted.")] = 0.1,
-    reference: Annotated[str, typer.Option(help="The date whose phase is 0: its name (20200113) or its number.")] = "0",
-    looks: Annotated[
-        float | None, typer.Option(help="Independent looks of a full window, if samples are correlated.")
-    ] = None,
-    mask: Annotated[Path | None, typer.Option(help=_MASK)] = None,
+    stack: Annotated[Path, argument("STACK", _STACK)],
+    output: Annotated[Path | None, option(_OUTPUT, "--output", "--out", "-o")] = None,
+    window: Annotated[str, option("Rows x columns that are averaged around each pixel.")] = "11x11",
+    method: Annotated[str, option("mle (largest likelihood, certified), emi or evd (eigenvectors).")] = "mle",
+    beta: Annotated[float, option("Minimum regularization of the coherence that is inverted.")] = 0.1,
+    reference: Annotated[str, option("The date whose phase is 0: its name (20200113) or its number.")] = "0",
+    looks: Annotated[float | None, option("Independent looks of a full window, if samples are correlated.")] = None,
+    mask: Annotated[Path | None, option(_MASK)] = None,
     variable: options.Variable = None,
-    chunk: Annotated[str | None, typer.Option(help=_CHUNK)] = None,
+    chunk: Annotated[str | None, option(_CHUNK)] = None,
     memory: options.Memory = None,
     resume: options.Resume = False,
     scheduler: options.Scheduler = None,
     max_seconds: options.MaxSeconds = None,
-    absent: Annotated[str, typer.Option(help=_ABSENT)] = "error",
+    absent: Annotated[str, option(_ABSENT)] = "error",
     certify: options.Certify = True,
     report: options.ReportFile = None,
     json: options.Json = False,

@@ -18,13 +18,19 @@ INPUT, METHOD, LIMITS, OUTPUT, STORES = "What is read", "How it is solved", "Lim
 """Titles in the help of one command."""
 
 
-def _option(panel: str, name: str, help: str, *others: str, **settings: Any) -> Any:
-    return typer.Option(name, *others, help=help, rich_help_panel=panel, **settings)
+def option(help: str, *names: str, panel: str | None = None, **settings: Any) -> Any:
+    """Return an option, called as the parameter is unless it has names."""
+    return typer.Option(*names, help=help, rich_help_panel=panel, **settings)
+
+
+def argument(name: str, help: str) -> Any:
+    """Return an argument."""
+    return typer.Argument(metavar=name, help=help)
 
 
 def column(name: str, help: str) -> Any:
     """Return an option that names a column of the file."""
-    return _option("Columns of a table", name, help, metavar="NAME")
+    return option(help, name, metavar="NAME", panel="Columns of a table")
 
 
 # choices out of tables, which a type checker does not read
@@ -47,83 +53,81 @@ _ERROR = (
 _UNIT = "Unit of all angles: in FILE, --anchor, --prior, --sigma, on screen, in csv and JSON."
 _UNIT_OF_MEASUREMENTS = "Unit of the angles in FILE, --anchor and --prior. PHASES are always radians."
 _PHASES = "A saved result, or npy / npz / csv with phases, or angles in radians."
-Problem = Annotated[Path, typer.Argument(metavar="FILE", help=_MEASUREMENTS)]
-ProblemOrStack = Annotated[Path, typer.Argument(metavar="FILE", help=_STACK)]
-Format = Annotated[Formats | None, _option(INPUT, "--format", _FORMAT)]  # type: ignore[valid-type]
+Problem = Annotated[Path, argument("FILE", _MEASUREMENTS)]
+ProblemOrStack = Annotated[Path, argument("FILE", _STACK)]
+Format = Annotated[Formats | None, option(_FORMAT, "--format", panel=INPUT)]  # type: ignore[valid-type]
 Triangle = Annotated[
     Literal["full", "upper", "lower"],
-    _option(INPUT, "--hermitian", "Part of a matrix that is read; a full one must be Hermitian."),
+    option("Part of a matrix that is read; a full one must be Hermitian.", "--hermitian", panel=INPUT),
 ]
 ColumnI = Annotated[str, column("--i", "Column of the first node.")]
 ColumnJ = Annotated[str, column("--j", "Column of the second node.")]
 ColumnAngle = Annotated[str, column("--angle", "Column of the angle theta_i - theta_j.")]
 ColumnWeight = Annotated[str | None, column("--weight", "Column of the weight (default: 'weight', if there is one).")]
 ColumnError = Annotated[str | None, column("--error", _ERROR)]
-Unit = Annotated[UnitName, _option(INPUT, "--unit", _UNIT)]
-UnitOfMeasurements = Annotated[UnitName, _option(INPUT, "--unit", _UNIT_OF_MEASUREMENTS)]
-Weights = Annotated[WeightsOfG2o, _option(INPUT, "--weights", "Weights of a g2o file.")]
-Phases = Annotated[Path, typer.Argument(metavar="PHASES", help=_PHASES)]
+Unit = Annotated[UnitName, option(_UNIT, "--unit", panel=INPUT)]
+UnitOfMeasurements = Annotated[UnitName, option(_UNIT_OF_MEASUREMENTS, "--unit", panel=INPUT)]
+Weights = Annotated[WeightsOfG2o, option("Weights of a g2o file.", "--weights", panel=INPUT)]
+Phases = Annotated[Path, argument("PHASES", _PHASES)]
 
 # how it is solved
 _START = f"auto, {', '.join(OFFERED)}, or a saved result."
 _PRIOR = "A phase known with variance sigma^2/WEIGHT; may be repeated."
 _EFFORT = "How hard to try if the result is not certified: one run, or many starts."
-Solver = Annotated[Solvers, _option(METHOD, "--solver", "auto chooses, and reports its choice.")]
-Alpha = Annotated[float | None, _option(METHOD, "--alpha", "Step size of --solver gpm (default: 4; may be inf).")]
-Start = Annotated[str, _option(METHOD, "--start", _START, metavar="NAME|FILE")]
-Gauge = Annotated[str, _option(METHOD, "--gauge", "first, mean, or the name of a node.", metavar="NODE")]
+Solver = Annotated[Solvers, option("auto chooses, and reports its choice.", "--solver", panel=METHOD)]
+Alpha = Annotated[float | None, option("Step size of --solver gpm (default: 4; may be inf).", "--alpha", panel=METHOD)]
+Start = Annotated[str, option(_START, "--start", metavar="NAME|FILE", panel=METHOD)]
+Gauge = Annotated[str, option("first, mean, or the name of a node.", "--gauge", metavar="NODE", panel=METHOD)]
 Anchors = Annotated[
-    list[str] | None, _option(METHOD, "--anchor", "A known phase; may be repeated.", metavar="NODE=ANGLE")
+    list[str] | None, option("A known phase; may be repeated.", "--anchor", metavar="NODE=ANGLE", panel=METHOD)
 ]
-Priors = Annotated[list[str] | None, _option(METHOD, "--prior", _PRIOR, metavar="NODE=ANGLE,WEIGHT")]
+Priors = Annotated[list[str] | None, option(_PRIOR, "--prior", metavar="NODE=ANGLE,WEIGHT", panel=METHOD)]
 Certify = Annotated[
-    bool, _option(METHOD, "--certify/--no-certify", "Prove optimality; without a proof the exit code is 1.")
+    bool, option("Prove optimality; without a proof the exit code is 1.", "--certify/--no-certify", panel=METHOD)
 ]
-Effort = Annotated[Literal["low", "normal", "high"], _option(METHOD, "--effort", _EFFORT)]
-Gap = Annotated[float, typer.Option("--tolerance", help="Largest relative gap that is CERTIFIED.")]
-Proof = Annotated[Proofs, typer.Option("--method", help="The proof: deterministic or with a failure probability.")]
-Seed = Annotated[int, _option(METHOD, "--seed", "Seed of all random numbers.", min=0)]
+Effort = Annotated[Literal["low", "normal", "high"], option(_EFFORT, "--effort", panel=METHOD)]
+Gap = Annotated[float, option("Largest relative gap that is CERTIFIED.", "--tolerance")]
+Proof = Annotated[Proofs, option("The proof: deterministic or with a failure probability.", "--method")]
+Seed = Annotated[int, option("Seed of all random numbers.", "--seed", min=0, panel=METHOD)]
 Tolerance = Annotated[
-    float | None, _option(LIMITS, "--tolerance", "Relative gradient to stop at (default: 1e-10; 1e-5 in single).")
+    float | None, option("Relative gradient to stop at (default: 1e-10; 1e-5 in single).", "--tolerance", panel=LIMITS)
 ]
 MAX_ITERATIONS = 10_000
-MaxIterations = Annotated[int, _option(LIMITS, "--max-iterations", "Limit of solver steps.")]
+MaxIterations = Annotated[int, option("Limit of solver steps.", "--max-iterations", panel=LIMITS)]
 MaxSeconds = Annotated[
-    float | None, _option(LIMITS, "--max-seconds", "Limit of wall time; --resume continues a zarr store.")
+    float | None, option("Limit of wall time; --resume continues a zarr store.", "--max-seconds", panel=LIMITS)
 ]
-Threads = Annotated[int | None, _option(LIMITS, "--threads", "Threads to use (default: all cores).", min=1)]
+Threads = Annotated[int | None, option("Threads to use (default: all cores).", "--threads", min=1, panel=LIMITS)]
 
 # what comes out
 _RESULT = f"Write the result here ({in_words(RESULT)}); that of a zarr stack is a zarr store."
 _SIGMA = "Noise level for standard errors: an angle of weight w has variance sigma^2/w (default: estimated)."
 _SAVE_BEST = "Save the best phases of a long solve in this npz file; --start FILE continues."
-ResultFile = Annotated[Path | None, _option(OUTPUT, "--output", _RESULT, "--out", "-o")]
-TableFile = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Write the table of results here (csv, npz or parquet).")
-]
-ReportFile = Annotated[Path | None, _option(OUTPUT, "--report", "Write a self-contained HTML report here.")]
+ResultFile = Annotated[Path | None, option(_RESULT, "--output", "--out", "-o", panel=OUTPUT)]
+TableFile = Annotated[Path | None, option("Write the table of results here (csv, npz or parquet).", "--output", "-o")]
+ReportFile = Annotated[Path | None, option("Write a self-contained HTML report here.", "--report", panel=OUTPUT)]
 StandardErrors = Annotated[
-    bool, _option(OUTPUT, "--standard-errors", "Print and write the standard error of every phase.")
+    bool, option("Print and write the standard error of every phase.", "--standard-errors", panel=OUTPUT)
 ]
-Sigma = Annotated[float | None, _option(OUTPUT, "--sigma", _SIGMA, min=0)]
-SaveBest = Annotated[Path | None, _option(OUTPUT, "--save-best", _SAVE_BEST)]
-SaveSeconds = Annotated[float, _option(OUTPUT, "--save-seconds", "Time between two saves.", min=0)]
-Quiet = Annotated[bool, _option(OUTPUT, "--quiet", "Print nothing but errors: see the exit code.", "-q")]
-Json = Annotated[bool, _option(OUTPUT, "--json", "Print one JSON object instead of text.")]
+Sigma = Annotated[float | None, option(_SIGMA, "--sigma", min=0, panel=OUTPUT)]
+SaveBest = Annotated[Path | None, option(_SAVE_BEST, "--save-best", panel=OUTPUT)]
+SaveSeconds = Annotated[float, option("Time between two saves.", "--save-seconds", min=0, panel=OUTPUT)]
+Quiet = Annotated[bool, option("Print nothing but errors: see the exit code.", "--quiet", "-q", panel=OUTPUT)]
+Json = Annotated[bool, option("Print one JSON object instead of text.", "--json", panel=OUTPUT)]
 
 # stacks in zarr stores
 _MEMORY = "What may be read at once, such as 1GB (default: half of what is free)."
 _SCHEDULER = "Address of a Dask scheduler whose workers compute the chunks."
 _ABSENT = "Missing chunks: error; empty (their problems are NO_DATA); zeros (fill with 0)."
-Memory = Annotated[str | None, _option(STORES, "--memory", _MEMORY)]
-Scheduler = Annotated[str | None, _option(STORES, "--scheduler", _SCHEDULER)]
-Variable = Annotated[str | None, _option(STORES, "--variable", "The array in the store, if there are several.")]
-Absent = Annotated[str, _option(STORES, "--absent", _ABSENT)]
-Resume = Annotated[bool, _option(STORES, "--resume", "Continue an interrupted output (--out OUT.zarr).")]
+Memory = Annotated[str | None, option(_MEMORY, "--memory", panel=STORES)]
+Scheduler = Annotated[str | None, option(_SCHEDULER, "--scheduler", panel=STORES)]
+Variable = Annotated[str | None, option("The array in the store, if there are several.", "--variable", panel=STORES)]
+Absent = Annotated[str, option(_ABSENT, "--absent", panel=STORES)]
+Resume = Annotated[bool, option("Continue an interrupted output (--out OUT.zarr).", "--resume", panel=STORES)]
 
 # simulated problems
 _PROBLEM = f"{in_words(MEASUREMENT_WRITERS)} (edges); {in_words(MATRIX_WRITERS)} (gaussian)."
 _LAW = "Noise of phase_noise and erdos_renyi (default: wrapped_normal)."
-Model = Annotated[Models, typer.Argument(metavar="MODEL", help=f"Which problem: {', '.join(MODELS)}.")]
-ProblemFile = Annotated[Path, typer.Option("--output", "-o", help=_PROBLEM)]
-Law = Annotated[Laws | None, typer.Option("--law", help=_LAW)]
+Model = Annotated[Models, argument("MODEL", f"Which problem: {', '.join(MODELS)}.")]
+ProblemFile = Annotated[Path, option(_PROBLEM, "--output", "-o")]
+Law = Annotated[Laws | None, option(_LAW, "--law")]

@@ -5,33 +5,28 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from angsync.cli import options
 from angsync.cli.application import run_application
+from angsync.cli.options import argument, option
 from angsync.cli.outcome import refuse
 from angsync.cli.root import app
 
 
 @app.command(short_help="Recover a signal or image from local intensities.")
 def phaseless(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="npz or hdf5 with 'intensities' and 'masks' (see above).")
-    ],
+    file: Annotated[Path, argument("FILE", "npz or hdf5 with 'intensities' and 'masks' (see above).")],
     output: options.TableFile = None,
     report: options.ReportFile = None,
     sigma: Annotated[
-        float | None, typer.Option(help="Noise of an intensity (standard deviation); estimated unless given.")
+        float | None, option("Noise of an intensity (standard deviation); estimated unless given.")
     ] = None,
     polish: Annotated[
-        bool, typer.Option("--polish/--no-polish", help="Go on to the best fit of the intensities themselves.")
+        bool, option("Go on to the best fit of the intensities themselves.", "--polish/--no-polish")
     ] = True,
     stitch: Annotated[
-        bool, typer.Option("--stitch", help="FILE holds 'patches' and 'positions': join them to one image.")
+        bool, option("FILE holds 'patches' and 'positions': join them to one image.", "--stitch")
     ] = False,
-    robust: Annotated[
-        bool, typer.Option("--robust", help="With --stitch: leave out overlaps that contradict.")
-    ] = False,
+    robust: Annotated[bool, option("With --stitch: leave out overlaps that contradict.", "--robust")] = False,
     certify: options.Certify = True,
     seed: options.Seed = 0,
     json: options.Json = False,

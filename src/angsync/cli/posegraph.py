@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
-
 from angsync.cli import options
 from angsync.cli.application import run_application
+from angsync.cli.options import argument, option
 from angsync.cli.outcome import Output, refuse
 from angsync.cli.root import app
 from angsync.errors import InputError
@@ -18,27 +17,22 @@ _COST = "What the poses minimize: the certified cost, or from there the one with
 
 @app.command(short_help="Optimize a 2-D pose graph, with a proof.")
 def posegraph(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A 2-D pose graph in g2o text.")],
+    file: Annotated[Path, argument("FILE", "A 2-D pose graph in g2o text.")],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the optimized graph here (g2o): edges as they were.")
+        Path | None, option("Write the optimized graph here (g2o): edges as they were.", "--output", "-o")
     ] = None,
-    picture: Annotated[Path | None, typer.Option(help="Draw the trajectory before and after here (svg).")] = None,
-    robust: Annotated[bool, typer.Option("--robust", help="Leave out loops that contradict the others.")] = False,
+    picture: Annotated[Path | None, option("Draw the trajectory before and after here (svg).")] = None,
+    robust: Annotated[bool, option("Leave out loops that contradict the others.", "--robust")] = False,
     trust_odometry: Annotated[
-        bool, typer.Option("--trust-odometry", help="With --robust: the steps from pose to pose are right.")
+        bool, option("With --robust: the steps from pose to pose are right.", "--trust-odometry")
     ] = False,
     scale: Annotated[
-        float | None,
-        typer.Option(help="With --robust: noise relative to the stated one (default: estimated; 1 trusts it)."),
+        float | None, option("With --robust: noise relative to the stated one (default: estimated; 1 trusts it).")
     ] = None,
-    rejected: Annotated[Path | None, typer.Option(help="With --robust: write the edges left out here (csv).")] = None,
-    cost: Annotated[Literal["isotropic", "information"], typer.Option(help=_COST)] = "isotropic",
-    covariances: Annotated[
-        Path | None, typer.Option(help="Write marginal covariances of poses and landmarks here (csv).")
-    ] = None,
-    reference: Annotated[
-        int | None, typer.Option(help="With --covariances: the id of the pose that is known exactly.")
-    ] = None,
+    rejected: Annotated[Path | None, option("With --robust: write the edges left out here (csv).")] = None,
+    cost: Annotated[Literal["isotropic", "information"], option(_COST)] = "isotropic",
+    covariances: Annotated[Path | None, option("Write marginal covariances of poses and landmarks here (csv).")] = None,
+    reference: Annotated[int | None, option("With --covariances: the id of the pose that is known exactly.")] = None,
     report: options.ReportFile = None,
     tolerance: options.Tolerance = None,
     max_iterations: options.MaxIterations = options.MAX_ITERATIONS,

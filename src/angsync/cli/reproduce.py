@@ -9,16 +9,17 @@ from typing import Annotated
 import typer
 
 from angsync.cli import options
+from angsync.cli.options import option
 from angsync.cli.root import BLAS_VARIABLES, app
 
 
 @app.command(short_help="Measure the paper's claims; write report.md with figures.")
 def reproduce(
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer cases: less than a minute.")] = False,
+    quick: Annotated[bool, option("Fewer cases: less than a minute.", "--quick")] = False,
     seed: options.Seed = 0,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for report.md, figures and results.json.")
-    ] = Path("angsync-reproduce"),
+    output: Annotated[Path, option("Folder for report.md, figures and results.json.", "--output", "-o")] = Path(
+        "angsync-reproduce"
+    ),
     json: options.Json = False,
 ) -> None:
     """Measure every numbered statement of the paper by simulation: one line each, held or VIOLATED.

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from angsync.cli import options
 from angsync.cli.application import run_application
+from angsync.cli.options import argument, option
 from angsync.cli.outcome import halves, refuse
 from angsync.cli.root import app
 from angsync.errors import InputError
@@ -16,34 +15,26 @@ from angsync.errors import InputError
 
 @app.command(short_help="Phases of the stations of a radio interferometer, from a model of the sky.")
 def selfcal(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Visibilities: csv or parquet, UVFITS or uvh5 (with pyuvdata).")
-    ],
+    file: Annotated[Path, argument("FILE", "Visibilities: csv or parquet, UVFITS or uvh5 (with pyuvdata).")],
     diameter: Annotated[
-        float | None, typer.Option(help="The model is a ring of this diameter, microarcseconds; otherwise a point.")
+        float | None, option("The model is a ring of this diameter, microarcseconds; otherwise a point.")
     ] = None,
-    dipole: Annotated[
-        float | None, typer.Option(help="How much brighter than the mean one side of the ring is.")
-    ] = None,
-    width: Annotated[float | None, typer.Option(help="Full width of the blur of the ring, microarcseconds.")] = None,
+    dipole: Annotated[float | None, option("How much brighter than the mean one side of the ring is.")] = None,
+    width: Annotated[float | None, option("Full width of the blur of the ring, microarcseconds.")] = None,
     position_angle: Annotated[
         float | None,
-        typer.Option(help="Where the ring is brightest, degrees from north to east; found from closures unless given."),
+        option("Where the ring is brightest, degrees from north to east; found from closures unless given."),
     ] = None,
-    image: Annotated[
-        Path | None, typer.Option(help="The model is this image (npy), north up and east to the left.")
-    ] = None,
-    pixel_size: Annotated[float | None, typer.Option(help="Of --image, microarcseconds.")] = None,
+    image: Annotated[Path | None, option("The model is this image (npy), north up and east to the left.")] = None,
+    pixel_size: Annotated[float | None, option("Of --image, microarcseconds.")] = None,
     reference: Annotated[
-        str | None, typer.Option(help="Station with phase 0, or mean; the one there most often unless given.")
+        str | None, option("Station with phase 0, or mean; the one there most often unless given.")
     ] = None,
-    unit: Annotated[options.UnitName, typer.Option(help="Unit of the phases in a table.")] = "deg",
-    uv_unit: Annotated[
-        str, typer.Option(help="Unit of u and v in a table: lambda, klambda, Mlambda, Glambda.")
-    ] = "lambda",
+    unit: Annotated[options.UnitName, option("Unit of the phases in a table.")] = "deg",
+    uv_unit: Annotated[str, option("Unit of u and v in a table: lambda, klambda, Mlambda, Glambda.")] = "lambda",
     column: Annotated[
         list[str] | None,
-        typer.Option(metavar="WHAT=NAME", help="A column of another name, such as amplitude=RRamp; may be repeated."),
+        option("A column of another name, such as amplitude=RRamp; may be repeated.", metavar="WHAT=NAME"),
     ] = None,
     output: options.TableFile = None,
     report: options.ReportFile = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from angsync.cli import options
+from angsync.cli.options import option
 from angsync.cli.root import app
 from angsync.errors import InputError, OutputError
 from angsync.io.formats import MATRIX_WRITERS, MEASUREMENT_WRITERS
@@ -24,15 +25,15 @@ _DEFAULTS = {"n": 100, "p": 0.5, "sigma": 0.1, "rows": 10, "columns": 10, "law":
 def simulate(
     model: options.Model,
     output: options.ProblemFile,
-    n: Annotated[int | None, typer.Option(help="Number of nodes, not for grid (default: 100).", min=1)] = None,
+    n: Annotated[int | None, option("Number of nodes, not for grid (default: 100).", min=1)] = None,
     sigma: Annotated[
-        float | None, typer.Option(help="Noise: of the paper's W for gaussian, else in radians (default: 0.1).")
+        float | None, option("Noise: of the paper's W for gaussian, else in radians (default: 0.1).")
     ] = None,
-    p: Annotated[float | None, typer.Option("--probability", "-p", help=_PROBABILITY)] = None,
-    rows: Annotated[int | None, typer.Option(help="Rows of the grid (default: 10).", min=1)] = None,
-    columns: Annotated[int | None, typer.Option(help="Columns of the grid (default: 10).", min=1)] = None,
+    p: Annotated[float | None, option(_PROBABILITY, "--probability", "-p")] = None,
+    rows: Annotated[int | None, option("Rows of the grid (default: 10).", min=1)] = None,
+    columns: Annotated[int | None, option("Columns of the grid (default: 10).", min=1)] = None,
     law: options.Law = None,
-    holonomy: Annotated[float | None, typer.Option(help="Total angle around the ring, radians.")] = None,
+    holonomy: Annotated[float | None, option("Total angle around the ring, radians.")] = None,
     seed: options.Seed = 0,
 ) -> None:
     """Write a simulated problem with its truth, for `angsync solve`."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from angsync.cli import options
+from angsync.cli.options import argument, option
 from angsync.cli.outcome import show
 from angsync.cli.root import app
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 @app.command(short_help="Check a store that was written chunk by chunk.")
 def verify(
-    store: Annotated[Path, typer.Argument(metavar="STORE", help="A zarr store that angsync wrote (--out OUT.zarr).")],
-    unmark: Annotated[bool, typer.Option("--unmark", help="Let --resume compute the wrong chunks again.")] = False,
+    store: Annotated[Path, argument("STORE", "A zarr store that angsync wrote (--out OUT.zarr).")],
+    unmark: Annotated[bool, option("Let --resume compute the wrong chunks again.", "--unmark")] = False,
     json: options.Json = False,
 ) -> None:
     """Read every chunk of STORE; the checksums that zarr keeps find bytes that changed.
