@@ -208,7 +208,7 @@ def _answer(
     found = []
     if errors.missing or nodes > MOST_INTERVALS:
         words = f"The angle of each of the {counted(nodes, 'node')}. {gauge}" if nodes > 1 else "The only node."
-        found.append(drawn("wheel", "Phases", words, lambda axes: draw_wheel(result, axes, errors)))
+        found.append(drawn("wheel", "Phases", words, lambda axes: draw_wheel(result, axes, errors), polar=True))
     if not errors.missing:
         words = f"{gauge} {_error_sizes(errors)}"
         found.append(drawn("bars", "Error bars", words, lambda axes: draw_intervals(result, axes, errors)))

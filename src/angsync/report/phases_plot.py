@@ -21,69 +21,41 @@ MOST_ARCS = 60  # intervals on the wheel
 MOST_TICKS = 30  # names on an axis
 FEWEST_FOR_BARS = 50  # angles from which the wheel has bars
 MOST_RINGS = 4  # components with a ring of their own
-_WITH_BARS, _ALONE = 1.62, 1.15  # reach of the axes, in radii, with bars around the wheel and without
+_WITH_BARS, _ALONE = 1.6, 1.08  # reach of the axes, in radii, with bars around the wheel and without
+_EIGHTHS = ("0°", "45°", "90°", "135°", "±180°", "−135°", "−90°", "−45°")
 _RING = 0.16  # between the rings of two components; the radius of the outermost is 1
 
 
 def draw_wheel(result: SyncResult, axes: Any, errors: Errors) -> None:
-    """Every phase as a point on a circle, with an arc for its 95 % interval where that is known and can be seen."""
+    """Every phase as a point on polar axes, with an arc for its 95 % interval where that is known and can be seen."""
     radians = np.radians(node_values(result, "phase"))
     finite = np.flatnonzero(np.isfinite(radians))
     rank, count = component_ranks(result)
     rings = rank if count <= MOST_RINGS else np.zeros_like(rank)
-    radius = 1 - _RING * rings
+    radii = 1 - _RING * np.arange(int(rings.max(initial=0)) + 1)
     dense = finite.size >= FEWEST_FOR_BARS
-    _draw_face(axes, int(rings.max(initial=0)) + 1, _WITH_BARS if dense else _ALONE)
-    axes.set_title(f"Phases\n{gauge_in_words(result.gauge, component_ranks(result)[1])}", fontsize="medium")
-    if dense:
-        _draw_density(axes, radians[finite])
+    axes.set_title(f"Phases\n{gauge_in_words(result.gauge, count)}", fontsize="medium")
+    axes.set_thetagrids(range(0, 360, 45), _EIGHTHS, fontsize="x-small", color=MUTED)
+    axes.set_rgrids(radii, [""] * radii.size)
+    axes.set_rlim(0, _WITH_BARS if dense else _ALONE)
+    axes.tick_params(axis="x", pad=0)
+    axes.grid(lw=0.6)
+    axes.spines["polar"].set_visible(False)
+    axes.set_axisbelow(True)
+    if dense:  # outside the circle: where many phases are
+        counts, edges = np.histogram(radians[finite], np.linspace(-np.pi, np.pi, 73))
+        axes.bar(edges[:-1], 0.5 * counts / max(1, counts.max()), np.diff(edges), 1.08, align="edge", color=SKY)
     if finite.size > MOST_POINTS:
         return
     if finite.size <= MOST_ARCS:
         reach = np.radians(errors.reach)
         for k in finite[reach[finite] > 0]:
-            arc = np.linspace(radians[k] - reach[k], radians[k] + reach[k], 60)
-            color = SERIES[int(rings[k]) % len(SERIES)]
-            axes.plot(*_at(arc, radius[k]), color=color, lw=5, alpha=0.35, solid_capstyle="butt", zorder=2)
-    for ring in range(int(rings.max(initial=0)) + 1):
-        some = finite[rings[finite] == ring]
-        style = {"ms": 4, "alpha": 0.45} if dense else {"ms": 5, "alpha": 1.0}
-        axes.plot(
-            *_at(radians[some], radius[some]), "o", color=SERIES[ring % len(SERIES)], mec="none", zorder=3, **style
-        )
-
-
-def _at(angle: Any, radius: Any) -> tuple[Any, Any]:
-    return radius * np.cos(angle), radius * np.sin(angle)
-
-
-def _draw_face(axes: Any, rings: int, reach: float) -> None:
-    """The circles, spokes, and the angles inside them: there names never are."""
-    axes.set_axis_off()
-    axes.set_aspect("equal")
-    axes.set_xlim(-reach, reach)
-    axes.set_ylim(-reach, reach)
-    around = np.linspace(0, 2 * np.pi, 361)
-    for ring in range(rings):
-        axes.plot(*_at(around, 1 - _RING * ring), color=GRAY, lw=0.8, zorder=1)
-    inner = 1 - _RING * (rings - 1)
-    for eighth in range(8):
-        angle = eighth * np.pi / 4
-        axes.plot(*_at(angle, np.array([inner - 0.05, inner + 0.05])), color=GRAY, lw=0.8, zorder=1)
-        degrees = (180 + 45 * eighth) % 360 - 180
-        label = "±180°" if eighth == 4 else f"{degrees}°".replace("-", "−")
-        axes.text(*_at(angle, inner - 0.26), label, ha="center", va="center", fontsize="x-small", color=MUTED)
-
-
-def _draw_density(axes: Any, radians: NDArray[np.float64]) -> None:
-    """Bars outside the circle: where many phases are."""
-    from matplotlib.collections import PolyCollection
-
-    counts, edges = np.histogram(radians, np.linspace(-np.pi, np.pi, 73))
-    height = 0.5 * counts / max(1, counts.max())
-    corners = np.array([edges[:-1], edges[:-1], edges[1:], edges[1:]]).T
-    outer = np.array([np.zeros(72), height, height, np.zeros(72)]).T + 1.08
-    axes.add_collection(PolyCollection(list(np.stack(_at(corners, outer), axis=-1)), facecolors=SKY, zorder=1))
+            arc, color = np.linspace(-reach[k], reach[k], 60) + radians[k], SERIES[int(rings[k]) % len(SERIES)]
+            axes.plot(arc, np.full(60, radii[rings[k]]), color=color, lw=5, alpha=0.35, solid_capstyle="butt", zorder=2)
+    style = {"ms": 4, "alpha": 0.45} if dense else {"ms": 5, "alpha": 1.0}
+    for ring, radius in enumerate(radii):
+        some, color = finite[rings[finite] == ring], SERIES[ring % len(SERIES)]
+        axes.plot(radians[some], np.full(some.size, radius), "o", color=color, mec="none", zorder=3, **style)
 
 
 def draw_intervals(result: SyncResult, axes: Any, errors: Errors) -> None:

@@ -59,7 +59,8 @@ def plot(result: SyncResult, kind: str = "overview", *, figure: Any = None, **op
         return literal(figure)
     panels = 3 if kind == "overview" else 2
     figure = figure_of(figure, 4.4 * panels, 4.2)
-    wheel, intervals, *more = figure.subplots(1, panels)
+    kinds = ("polar", None, None)[:panels]
+    wheel, intervals, *more = (figure.add_subplot(1, panels, k + 1, projection=one) for k, one in enumerate(kinds))
     unknown = Errors(np.full(np.size(result.components), np.nan), _TOO_MANY)
     errors = errors_of(result) if kind == "phases" or is_quickly_judged(result) else unknown
     draw_wheel(result, wheel, errors)

@@ -91,7 +91,9 @@ def compose(page: Page) -> str:
     )  # fmt: skip
 
 
-def drawn(name: str, title: str, caption: str, paint: Callable[[Any], object], *, tall: bool = False) -> Figure:
+def drawn(
+    name: str, title: str, caption: str, paint: Callable[[Any], object], *, tall: bool = False, polar: bool = False
+) -> Figure:
     """A figure for a page, within :func:`~angsync.report.canvas.page_style`; ``paint`` draws into its axes.
 
     ``name`` is its own on the page; figures with many rows, or a map, are ``tall``.
@@ -99,7 +101,7 @@ def drawn(name: str, title: str, caption: str, paint: Callable[[Any], object], *
     from markupsafe import Markup
 
     figure = figure_of(None, WIDTH, HEIGHT * (_TALL if tall else 1))
-    paint(figure.add_subplot())
+    paint(figure.add_subplot(polar=polar))
     return Figure(Markup(svg_of(figure, title, name)), caption)
 
 

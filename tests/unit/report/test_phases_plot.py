@@ -53,15 +53,14 @@ def test_components_have_rings_of_their_own():
     with pytest.warns(DisconnectedWarning):
         result = ang.synchronize(ang.Measurements([0, 1, 2, 3, 4], [1, 2, 0, 4, 5], np.full(5, 0.1)))
     wheel = result.plot("phases").axes[0]
-    radii = {round(float(np.hypot(x, y)), 6) for line in wheel.get_lines() if line.get_marker() == "o"
-             for x, y in zip(*line.get_data(), strict=True)}  # fmt: skip
-    assert radii == {1.0, 0.84}
+    radii = [radius for line in wheel.get_lines() if line.get_marker() == "o" for radius in line.get_ydata()]
+    assert set(radii) == {1.0, 0.84}
 
 
 def test_many_nodes_are_a_density_and_a_histogram_of_errors():
     result = ang.synchronize(ang.simulate.grid(50, 45, 0.2, rng=0).measurements)
     wheel, errors = result.plot("phases").axes
     assert not [line for line in wheel.get_lines() if line.get_marker() == "o"]
-    assert len(wheel.collections) == 1
+    assert sum(bar.get_height() for bar in wheel.patches) > 0
     assert errors.get_xlabel().startswith("standard error (degrees)")
     assert "median" in errors.get_title()
