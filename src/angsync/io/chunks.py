@@ -333,7 +333,8 @@ def _agree(work: Work, path: Path) -> None:
         read(path, work.fields)
     except Exception as error:  # a damaged store makes the library raise any exception
         raise OutputError(f"cannot resume {path}: {in_one_line(error)}. Begin another output.") from None
-    _describe(work, path, plan["id"])
+    if old != new or not all((path / name).exists() for name in plan["coordinates"]):
+        _describe(work, path, plan["id"])
 
 
 def _checksum(variable: Any) -> int:
@@ -685,6 +686,8 @@ def verify(
         if progress is not None:
             progress(done, len(chunks))
     beside = {name: reason for name in plan["coordinates"] if (reason := _fault_of_coordinate(path, name))}
+    for name in beside if unmark else ():
+        shutil.rmtree(path / name, ignore_errors=True)
     right = len(chunks) - len(wrong) - len(failed) - len(unfinished)
     return Verified(str(path), plan["kind"], len(chunks), right, wrong, failed, unfinished, beside)
 

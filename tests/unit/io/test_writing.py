@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from angsync.errors import AngsyncWarning, InputError, MissingDependencyError, OutputError
+from angsync.errors import AngsyncWarning, InputError, OutputError
 from angsync.io import read, write_matrix, write_measurements
 from angsync.problem.measurements import Measurements
 
@@ -145,9 +145,3 @@ def test_failures(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="does not exist"):
         write_matrix(np.eye(2), tmp_path / "absent" / "c.npy")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_parquet_without_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(MissingDependencyError, match=r"angsync\[parquet\]"):
-        write_measurements(Measurements([0], [1], [0.5]), tmp_path / "e.parquet")

@@ -200,6 +200,7 @@ def test_a_chunk_of_blosc_that_is_cut_off_is_named_and_not_read_beyond_its_end(t
 def test_shards_inside_other_codecs_are_seen_too(tmp_path, case):
     from zarr.codecs import Crc32cCodec, ShardingCodec, TransposeCodec
 
+    pytest.importorskip("zarr", "3.1.6", reason="3.1.0 writes no such shards")
     inner = ShardingCodec(chunk_shape=(2, 2))
     codecs = {
         "transposed": [TransposeCodec(order=(1, 0)), inner],
